@@ -1,0 +1,65 @@
+# The allocator, built twice from the same sources: to take malloc's place (hakmem_objects, and what
+# is made of it), and under its own names only (hakmem_test), for tests beside libc's malloc.
+
+file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
+
+# bad_alloc passes through the operators.
+set_source_files_properties(src/api/operators.c PROPERTIES COMPILE_OPTIONS -fexceptions)
+
+add_library(hakmem_flags INTERFACE)
+target_include_directories(hakmem_flags INTERFACE src include)
+target_compile_definitions(hakmem_flags INTERFACE
+  HAK_CHECK_LEVEL=${HAKMEM_CHECK_LEVEL}
+  HAK_TINY=${HAKMEM_TINY}
+  HAK_SMALL_WINDOW=${HAKMEM_SMALL_WINDOW})
+target_compile_options(hakmem_flags INTERFACE
+  -Wshadow -Wundef -Wconversion -Wvla
+  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes$<SEMICOLON>-Wstrict-prototypes>)
+
+# The hot path's machine code is reviewed (tests/golden): nothing that a distribution adds to
+# its compiler may change it, and the compiler may not take our malloc for the one it knows.
+add_library(hakmem_code INTERFACE)
+target_link_libraries(hakmem_code INTERFACE hakmem_flags)
+target_compile_options(hakmem_code INTERFACE
+  -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-semantic-interposition
+  -fno-stack-protector -fno-lto
+  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|i.86")
+  target_compile_options(hakmem_code INTERFACE -fcf-protection=none)
+endif()
+
+if(NOT HAKMEM_SOURCES)
+  return()
+endif()
+
+add_library(hakmem_test STATIC EXCLUDE_FROM_ALL ${HAKMEM_SOURCES})
+target_compile_definitions(hakmem_test PUBLIC HAK_INTERPOSE=0)
+target_link_libraries(hakmem_test PRIVATE hakmem_code PUBLIC -pthread)
+
+if(NOT HAKMEM_SHIP)
+  return()
+endif()
+
+add_library(hakmem_objects OBJECT ${HAKMEM_SOURCES})
+target_compile_definitions(hakmem_objects PRIVATE HAK_INTERPOSE=1)
+target_link_libraries(hakmem_objects PRIVATE hakmem_code)
+
+set(HAKMEM_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+add_library(hakmem_shared SHARED $<TARGET_OBJECTS:hakmem_objects>)
+set_target_properties(hakmem_shared PROPERTIES
+  OUTPUT_NAME hakmem LINKER_LANGUAGE C LINK_DEPENDS ${HAKMEM_EXPORTS})
+target_link_options(hakmem_shared PRIVATE
+  -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
+target_link_libraries(hakmem_shared PRIVATE -pthread)
+
+add_library(hakmem_static STATIC $<TARGET_OBJECTS:hakmem_objects>)
+set_target_properties(hakmem_static PROPERTIES OUTPUT_NAME hakmem LINKER_LANGUAGE C)
+
+# One object to link first, so that no archive's search order decides whose malloc a program gets.
+set(HAKMEM_OBJECT ${CMAKE_BINARY_DIR}/hakmem.o)
+add_custom_command(OUTPUT ${HAKMEM_OBJECT}
+  COMMAND ${CMAKE_LINKER} -r -o ${HAKMEM_OBJECT} $<TARGET_OBJECTS:hakmem_objects>
+  COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${HAKMEM_OBJECT}
+  DEPENDS hakmem_objects $<TARGET_OBJECTS:hakmem_objects>
+  COMMAND_EXPAND_LISTS VERBATIM)
+add_custom_target(hakmem_object ALL DEPENDS ${HAKMEM_OBJECT})

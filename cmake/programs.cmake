@@ -1,0 +1,46 @@
+# Programs around the library: the `hakmem` command, the benchmarks, the no-op allocator.
+
+# hakmem_program(NAME SOURCES...): an executable with hakmem's malloc, by linking hakmem.o first.
+function(hakmem_program name)
+  set_source_files_properties(${HAKMEM_OBJECT} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+  add_executable(${name} ${HAKMEM_OBJECT} ${ARGN})
+  add_dependencies(${name} hakmem_object)
+  target_link_libraries(${name} PRIVATE -pthread m)
+endfunction()
+
+if(NOT TARGET hakmem_object)
+  return()
+endif()
+
+file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c)
+if(HAKMEM_CLI)
+  add_executable(hakmem_cli ${HAKMEM_CLI})
+  set_target_properties(hakmem_cli PROPERTIES OUTPUT_NAME hakmem)
+  target_link_libraries(hakmem_cli PRIVATE hakmem_flags)
+endif()
+
+if(NOT HAKMEM_BENCH)
+  return()
+endif()
+
+# A benchmark that the compiler may rid of its malloc/free pairs measures nothing.
+set(HAKMEM_BENCH_FLAGS
+  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+
+file(GLOB workloads CONFIGURE_DEPENDS bench/workloads/*.c)
+foreach(source ${workloads})
+  cmake_path(GET source STEM name)
+  add_executable(${name}_system ${source})
+  target_link_libraries(${name}_system PRIVATE -pthread m)
+  hakmem_program(${name}_hakmem ${source})
+  foreach(program ${name}_system ${name}_hakmem)
+    target_include_directories(${program} PRIVATE bench/workloads include)
+    target_compile_options(${program} PRIVATE ${HAKMEM_BENCH_FLAGS})
+  endforeach()
+endforeach()
+
+file(GLOB noop CONFIGURE_DEPENDS bench/noop/*.c)
+if(noop)
+  add_library(noop SHARED ${noop})
+  target_compile_options(noop PRIVATE ${HAKMEM_BENCH_FLAGS} -ftls-model=initial-exec)
+endif()

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/bits.h"
+#include "base/limits.h"
+#include "os/os.h"
+
+#include <errno.h>
+
+/* Alignments that every block has anyway take the hot path. */
+#define ORDINARY_ALIGNMENT 16
+
+static void *aligned(size_t alignment, size_t bytes)
+{
+    if (alignment <= ORDINARY_ALIGNMENT && bytes > alignment / 2)
+        return hak_malloc(bytes);
+    return hak_aligned_slow(alignment, bytes);
+}
+
+/* C17: an alignment that is not supported fails; glibc says EINVAL. The size need not be a multiple. */
+void *hak_aligned_alloc(size_t alignment, size_t bytes)
+{
+    if (!hak_is_power_of_two(alignment)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return aligned(alignment, bytes);
+}
+
+/* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is not
+ * touched, *result only on success. */
+int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
+{
+    if (!hak_is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
+        return EINVAL;
+    int saved = errno;
+    void *block = aligned(alignment, bytes);
+    errno = saved;
+    if (block == NULL)
+        return ENOMEM;
+    *result = block;
+    return 0;
+}
+
+/* glibc manual: like aligned_alloc; glibc rounds the alignment up to a power of two. */
+void *hak_memalign(size_t alignment, size_t bytes)
+{
+    if (alignment > HAK_REQUEST_BYTES_MAX / 2 + 1) {
+        errno = EINVAL;
+        return NULL;
+    }
+    size_t rounded = alignment <= 1 ? 1 : (size_t)1 << (hak_bit_highest(alignment - 1) + 1);
+    return aligned(rounded, bytes);
+}
+
+void *hak_valloc(size_t bytes)
+{
+    return aligned(hak_os_page_bytes(), bytes);
+}
+
+/* glibc manual: the size is rounded up to whole pages. */
+void *hak_pvalloc(size_t bytes)
+{
+    size_t page = hak_os_page_bytes();
+    if (bytes > HAK_REQUEST_BYTES_MAX - page) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return aligned(page, hak_align_up(bytes == 0 ? 1 : bytes, page));
+}
+
+HAK_LIBC_ALIAS(aligned_alloc, hak_aligned_alloc)
+HAK_LIBC_ALIAS(posix_memalign, hak_posix_memalign)
+HAK_LIBC_ALIAS(memalign, hak_memalign)
+HAK_LIBC_ALIAS(valloc, hak_valloc)
+HAK_LIBC_ALIAS(pvalloc, hak_pvalloc)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* api/api.h - hakmem's entry points by their own names; the libc names are aliases of these.
+ *
+ * Owns        nothing; each function is defined in the file that its group names.
+ * Invariants  a request above PTRDIFF_MAX, or that memory does not suffice for, returns NULL with
+ *             ENOMEM and everything as it was; free keeps errno. Blocks are aligned to 16, those of
+ *             requests up to 8 bytes to 8.
+ * Threads     all functions may be called by any thread, also before main and in destructors.
+ * Tests       tests/unit/api/, tests/model/, tests/preload/
+ */
+#ifndef HAK_API_API_H
+#define HAK_API_API_H
+
+#include "base/compiler.h"
+
+/* malloc.c: the hot path. */
+void *hak_malloc(size_t bytes);
+void hak_free(void *block);
+
+/* malloc_slow.c: everything that is unusual. */
+void *hak_malloc_slow(size_t bytes);
+void hak_free_slow(void *block);
+/* A block of at least `bytes` aligned to `alignment`, a power of two; the zero form reads as zero. */
+void *hak_aligned_slow(size_t alignment, size_t bytes);
+void *hak_calloc_slow(size_t bytes);
+
+/* resize.c: ISO C, POSIX and the glibc manual. */
+void *hak_calloc(size_t count, size_t bytes);
+void *hak_realloc(void *block, size_t bytes);
+void *hak_reallocarray(void *block, size_t count, size_t bytes);
+size_t hak_malloc_usable_size(void *block);
+
+/* aligned.c */
+void *hak_aligned_alloc(size_t alignment, size_t bytes);
+int hak_posix_memalign(void **result, size_t alignment, size_t bytes);
+void *hak_memalign(size_t alignment, size_t bytes);
+void *hak_valloc(size_t bytes);
+void *hak_pvalloc(size_t bytes);
+
+/* operators.c: C++ operator new; they throw std::bad_alloc or, when nothrow, return NULL. */
+void *hak_new(size_t bytes);
+void *hak_new_nothrow(size_t bytes, const void *nothrow);
+void *hak_new_aligned(size_t bytes, size_t alignment);
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
+
+/* foreign.c: pointers that are not hakmem's. */
+void hak_foreign_free(void *block);
+void *hak_foreign_realloc(void *block, size_t bytes);
+
+/* maintain.c: what is done now and then from slow paths. */
+void hak_maintain_tick(void);
+/* Gives the kernel everything that is free, now; returns the bytes. */
+size_t hak_maintain_purge_all(void);
+
+/* report.c: the numbers of this moment, from all layers. */
+struct snapshot;
+void hak_snapshot_take(struct snapshot *snapshot);
+
+#endif

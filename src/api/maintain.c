@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/bits.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "slab/depot.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+/* The tick acts at most so often, and on so much. */
+#define TICK_MS 20
+#define TICK_SUPERSLABS 8
+#define TICK_SPANS 16
+/* At most this share of the live large blocks is kept warm for their successors. */
+#define RETAIN_SHARE 4
+
+static _Atomic uint64_t last_tick_ms;
+
+void hak_maintain_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t last = hak_load_relaxed(&last_tick_ms);
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
+        return;
+    uint64_t decay = hak_policy_read(decay_ms);
+    if (decay > now)
+        return;
+    uint64_t before = now - decay;
+    if (hak_depot_has_warm(before))
+        hak_depot_purge(before, TICK_SUPERSLABS);
+    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
+    if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
+        hak_span_purge(before, keep, TICK_SPANS);
+}
+
+size_t hak_maintain_purge_all(void)
+{
+    return hak_depot_purge(UINT64_MAX, UINT32_MAX) + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/check.h"
+#include "cache/lifecycle.h"
+#include "harden/checks.h"
+#include "os/os.h"
+#include "span/large.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The tick is looked at once in so many slow operations of a thread. */
+#define SLOW_OPERATIONS_PER_TICK 64
+
+/* --- who serves ---------------------------------------------------------------------------------- */
+
+/* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
+ * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
+struct service {
+    struct heap *heap; /* NULL: no memory even for a heap */
+    bool is_borrowed;
+};
+
+static struct service service_begin(void)
+{
+    struct service service = {hak_thread_heap(), false};
+    if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate))) {
+        service.heap = hak_heap_borrow();
+        service.is_borrowed = true;
+    }
+    if (service.heap != NULL)
+        hak_gate_enter(&service.heap->gate);
+    return service;
+}
+
+static void service_end(struct service service)
+{
+    struct heap *heap = service.heap;
+    if (heap == NULL)
+        return;
+    hak_gate_leave(&heap->gate);
+    if (HAK_UNLIKELY(service.is_borrowed)) {
+        hak_heap_return(heap);
+        return;
+    }
+    if (HAK_UNLIKELY(++heap->slow_count % SLOW_OPERATIONS_PER_TICK == 0)) {
+        hak_gate_enter(&heap->gate);
+        hak_heap_shrink_quiet(heap, hak_os_clock_ms());
+        hak_gate_leave(&heap->gate);
+        hak_maintain_tick();
+    }
+}
+
+/* --- taking -------------------------------------------------------------------------------------- */
+
+enum content { CONTENT_ANY, CONTENT_ZERO };
+
+static void *class_take(struct heap *heap, uint32_t class_index, enum content content)
+{
+    struct bin *bin = &heap->cache.bins[class_index];
+    void *block = NULL;
+    if (content == CONTENT_ZERO && *bin->top == NULL) {
+        block = hak_heap_take_zero(heap, class_index);
+        if (block != NULL)
+            return block;
+    }
+    block = hak_bin_pop(bin);
+    if (block == NULL)
+        block = hak_heap_refill(heap, class_index);
+    if (block != NULL && content == CONTENT_ZERO)
+        memset(block, 0, hak_size_classes[class_index].block_bytes);
+    return block;
+}
+
+/* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
+static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, size_t alignment,
+                       enum content content)
+{
+    if (class_index < HAK_CLASS_COUNT)
+        return class_take(heap, class_index, content);
+    hak_stat_add(&heap->stats, spans_taken, 1);
+    return hak_large_take(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+}
+
+/* The common way of every unusual request. When memory is out, everything that this thread has cached
+ * and everything that is free goes home before the second and last try. */
+static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
+{
+    struct service service = service_begin();
+    void *block = NULL;
+    if (service.heap != NULL) {
+        block = take_once(service.heap, class_index, bytes, alignment, content);
+        if (HAK_UNLIKELY(block == NULL)) {
+            hak_heap_flush_all(service.heap);
+            hak_heap_retire_spares(service.heap);
+            hak_maintain_purge_all();
+            block = take_once(service.heap, class_index, bytes, alignment, content);
+        }
+    }
+    service_end(service);
+    if (HAK_UNLIKELY(block == NULL)) {
+        hak_stat_global_add(out_of_memory, 1);
+        errno = ENOMEM;
+    }
+    return block;
+}
+
+static void *refuse(void)
+{
+    errno = ENOMEM;
+    return NULL;
+}
+
+void *hak_malloc_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
+        return refuse();
+    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
+    return take(class_index, bytes, 16, CONTENT_ANY);
+}
+
+void *hak_calloc_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
+        return refuse();
+    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
+    return take(class_index, bytes, 16, CONTENT_ZERO);
+}
+
+void *hak_aligned_slow(size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
+        return refuse();
+    return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
+}
+
+/* --- giving -------------------------------------------------------------------------------------- */
+
+/* A block of some heap's slab: into its bin when it is ours after all, else on its way home. */
+static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_borrowed)
+{
+    struct slab *slab = hak_owner_read(hak_granule_of(block));
+    if (is_borrowed || hak_tag_heap(tag) != heap->id) {
+        if (is_borrowed)
+            hak_combine_bypass(slab, block);
+        else
+            hak_combine_add(&heap->combine, slab, block, &heap->stats);
+        return;
+    }
+    uint32_t class_index = slab->class_index;
+    struct bin *bin = &heap->cache.bins[class_index];
+    hak_slab_index_of(slab, block, "invalid free");
+    if (hak_bin_is_full(bin))
+        hak_heap_flush(heap, class_index);
+    if (hak_bin_is_full(bin)) /* not even memory for a magazine */
+        hak_combine_bypass(slab, block);
+    else
+        hak_bin_push(bin, block);
+}
+
+static void give(void *block, uint32_t tag)
+{
+    struct service service = service_begin();
+    if (service.heap == NULL) {
+        if (hak_tag_heap(tag) != 0)
+            hak_combine_bypass(hak_owner_read(hak_granule_of(block)), block);
+        else
+            hak_large_give(block);
+        return;
+    }
+    service.heap->cache.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
+    if (hak_tag_heap(tag) != 0) {
+        give_small(service.heap, block, tag, service.is_borrowed);
+    } else {
+        hak_stat_add(&service.heap->stats, spans_given, 1);
+        hak_large_give(block);
+    }
+    service_end(service);
+}
+
+void hak_free_slow(void *block)
+{
+    if (block == NULL)
+        return;
+    if (HAK_UNLIKELY(!hak_region_holds(block))) {
+        hak_foreign_free(block);
+        return;
+    }
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    if (HAK_UNLIKELY(tag == HAK_TAG_HOLE))
+        hak_foreign_free(block);
+    else if (HAK_UNLIKELY(tag == HAK_TAG_NONE))
+        hak_misuse("invalid free", block, 0, "nothing is allocated there");
+    else
+        give(block, tag);
+}

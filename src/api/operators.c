@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/bits.h"
+#include "base/check.h"
+
+/* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). This file is
+ * compiled with exceptions so that bad_alloc passes through it. */
+
+typedef void (*new_handler)(void);
+
+/* std::get_new_handler and std::__throw_bad_alloc, present when the program has libstdc++. */
+extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
+extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
+
+enum failure { FAILURE_THROWS, FAILURE_RETURNS_NULL };
+
+static void *take(size_t bytes, size_t alignment)
+{
+    return alignment == 0 ? hak_malloc(bytes) : hak_aligned_slow(alignment, bytes);
+}
+
+/* [new.delete.single]: call the handler and try again while there is one. */
+static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment, enum failure failure)
+{
+    for (;;) {
+        new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
+        if (handler == NULL)
+            break;
+        handler();
+        void *block = take(bytes, alignment);
+        if (block != NULL)
+            return block;
+    }
+    if (failure == FAILURE_RETURNS_NULL)
+        return NULL;
+    hak_require(_ZSt17__throw_bad_allocv != NULL, "operator new is out of memory");
+    _ZSt17__throw_bad_allocv();
+}
+
+HAK_INLINE void *new_block(size_t bytes, size_t alignment, enum failure failure)
+{
+    void *block = take(bytes, alignment);
+    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment, failure);
+}
+
+void *hak_new(size_t bytes)
+{
+    return new_block(bytes, 0, FAILURE_THROWS);
+}
+
+void *hak_new_nothrow(size_t bytes, const void *nothrow)
+{
+    (void)nothrow;
+    return new_block(bytes, 0, FAILURE_RETURNS_NULL);
+}
+
+void *hak_new_aligned(size_t bytes, size_t alignment)
+{
+    return new_block(bytes, alignment, FAILURE_THROWS);
+}
+
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
+{
+    (void)nothrow;
+    return new_block(bytes, alignment, FAILURE_RETURNS_NULL);
+}
+
+HAK_LIBC_ALIAS(_Znwm, hak_new)
+HAK_LIBC_ALIAS(_Znam, hak_new)
+HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)

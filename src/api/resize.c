@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/check.h"
+#include "cache/heap.h"
+#include "harden/checks.h"
+#include "span/large.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* calloc leaves blocks from here on to the slow path when the bin has none: that path knows which
+ * memory is zero already. */
+#define ZERO_KNOWLEDGE_BYTES 1024
+
+/* Bytes usable in a live block of ours; 0 for a foreign pointer. */
+static size_t usable_bytes(const void *block, const char *what)
+{
+    if (!hak_region_holds(block))
+        return 0;
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    if (tag == HAK_TAG_HOLE)
+        return 0;
+    if (hak_tag_heap(tag) == 0)
+        return hak_large_usable_bytes(block, what);
+    struct slab *slab = hak_owner_read(hak_granule_of(block));
+    hak_slab_index_of(slab, block, what);
+    return slab->block_bytes;
+}
+
+void *hak_calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    if (HAK_UNLIKELY(__builtin_mul_overflow(count, bytes, &total))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (total >= ZERO_KNOWLEDGE_BYTES)
+        return hak_calloc_slow(total);
+    void *block = hak_malloc(total);
+    if (HAK_LIKELY(block != NULL))
+        memset(block, 0, total);
+    return block;
+}
+
+static void *move(void *block, size_t old_bytes, size_t bytes)
+{
+    void *moved = hak_malloc(bytes);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    hak_free(block);
+    return moved;
+}
+
+void *hak_realloc(void *block, size_t bytes)
+{
+    if (block == NULL)
+        return hak_malloc(bytes);
+    if (bytes == 0) {
+        hak_free(block);
+        return NULL;
+    }
+    if (bytes > HAK_REQUEST_BYTES_MAX) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    size_t old_bytes = usable_bytes(block, "invalid realloc");
+    if (old_bytes == 0)
+        return hak_foreign_realloc(block, bytes);
+    /* A block that stays more than half used stays where it is. */
+    if (bytes <= old_bytes && bytes >= old_bytes / 2)
+        return block;
+    if (old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX &&
+        hak_large_resize(block, bytes))
+        return block;
+    void *moved = move(block, old_bytes, bytes);
+    /* ISO C lets a shrinking realloc fail, but nobody expects it. */
+    return moved == NULL && bytes <= old_bytes ? block : moved;
+}
+
+void *hak_reallocarray(void *block, size_t count, size_t bytes)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, bytes, &total)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return hak_realloc(block, total);
+}
+
+size_t hak_malloc_usable_size(void *block)
+{
+    return block == NULL ? 0 : usable_bytes(block, "invalid malloc_usable_size");
+}
+
+HAK_LIBC_ALIAS(calloc, hak_calloc)
+HAK_LIBC_ALIAS(realloc, hak_realloc)
+HAK_LIBC_ALIAS(reallocarray, hak_reallocarray)
+HAK_LIBC_ALIAS(malloc_usable_size, hak_malloc_usable_size)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* base/atomic.h - short names for C11 atomics with their order spelled out.
+ *
+ * Owns        nothing.
+ * Invariants  there is no default order: each use says what it needs, and its comment names the partner.
+ * Tests       used by every race test
+ */
+#ifndef HAK_BASE_ATOMIC_H
+#define HAK_BASE_ATOMIC_H
+
+#include <stdatomic.h>
+
+#define hak_load_relaxed(pointer) atomic_load_explicit((pointer), memory_order_relaxed)
+#define hak_load_acquire(pointer) atomic_load_explicit((pointer), memory_order_acquire)
+#define hak_store_relaxed(pointer, value)                                                          \
+    atomic_store_explicit((pointer), (value), memory_order_relaxed)
+#define hak_store_release(pointer, value)                                                          \
+    atomic_store_explicit((pointer), (value), memory_order_release)
+#define hak_fetch_add_relaxed(pointer, value)                                                      \
+    atomic_fetch_add_explicit((pointer), (value), memory_order_relaxed)
+#define hak_fetch_add_acq_rel(pointer, value)                                                      \
+    atomic_fetch_add_explicit((pointer), (value), memory_order_acq_rel)
+#define hak_fetch_sub_acq_rel(pointer, value)                                                      \
+    atomic_fetch_sub_explicit((pointer), (value), memory_order_acq_rel)
+#define hak_fetch_or_release(pointer, value)                                                       \
+    atomic_fetch_or_explicit((pointer), (value), memory_order_release)
+#define hak_exchange_acquire(pointer, value)                                                       \
+    atomic_exchange_explicit((pointer), (value), memory_order_acquire)
+#define hak_exchange_release(pointer, value)                                                       \
+    atomic_exchange_explicit((pointer), (value), memory_order_release)
+#define hak_cas_acquire(pointer, expected, desired)                                                \
+    atomic_compare_exchange_strong_explicit((pointer), (expected), (desired),                      \
+                                            memory_order_acquire, memory_order_relaxed)
+#define hak_cas_release(pointer, expected, desired)                                                \
+    atomic_compare_exchange_weak_explicit((pointer), (expected), (desired),                        \
+                                          memory_order_release, memory_order_relaxed)
+#define hak_fence_full() atomic_thread_fence(memory_order_seq_cst)
+
+/* A counter that one thread writes and others read: no read-modify-write. */
+#define hak_counter_add(pointer, value)                                                            \
+    hak_store_relaxed((pointer), hak_load_relaxed(pointer) + (value))
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* base/bits.h - arithmetic on bits, sizes and alignments.
+ *
+ * Owns        nothing; pure functions.
+ * Invariants  none needs an instruction beyond the baseline of the target.
+ * Tests       tests/unit/base/bits_test.c
+ */
+#ifndef HAK_BASE_BITS_H
+#define HAK_BASE_BITS_H
+
+#include "base/compiler.h"
+
+/* Index of the lowest set bit; `word` is not 0. */
+HAK_INLINE uint32_t hak_bit_lowest(uint64_t word)
+{
+    return (uint32_t)__builtin_ctzll(word);
+}
+
+/* Index of the highest set bit; `word` is not 0. */
+HAK_INLINE uint32_t hak_bit_highest(uint64_t word)
+{
+    return 63u - (uint32_t)__builtin_clzll(word);
+}
+
+/* Number of set bits, without the popcnt instruction that the baseline lacks. */
+HAK_INLINE uint32_t hak_bit_count(uint64_t word)
+{
+    word -= (word >> 1) & 0x5555555555555555ull;
+    word = (word & 0x3333333333333333ull) + ((word >> 2) & 0x3333333333333333ull);
+    word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0full;
+    return (uint32_t)((word * 0x0101010101010101ull) >> 56);
+}
+
+/* `count` low bits set; count is 0 to 64. */
+HAK_INLINE uint64_t hak_bit_low_mask(uint32_t count)
+{
+    return count >= 64 ? ~0ull : (1ull << count) - 1;
+}
+
+HAK_INLINE bool hak_is_power_of_two(size_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+/* `value` rounded up to a multiple of `alignment`, a power of two; the caller excludes overflow. */
+HAK_INLINE size_t hak_align_up(size_t value, size_t alignment)
+{
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+HAK_INLINE size_t hak_align_down(size_t value, size_t alignment)
+{
+    return value & ~(alignment - 1);
+}
+
+HAK_INLINE size_t hak_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+HAK_INLINE size_t hak_most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+HAK_INLINE size_t hak_clamp(size_t value, size_t least, size_t most)
+{
+    return hak_most(least, hak_least(value, most));
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* base/compiler.h - what the code asks of the compiler, in one place.
+ *
+ * Owns        the build switches HAK_INTERPOSE, HAK_CHECK_LEVEL, HAK_TINY and HAK_SMALL_WINDOW, which
+ *             the build always defines, and the attributes that the rest of the code uses by name.
+ * Invariants  no other folder but os/ tests a preprocessor switch.
+ * Tests       tests/unit/base/compiler_test.c
+ */
+#ifndef HAK_BASE_COMPILER_H
+#define HAK_BASE_COMPILER_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if !defined(__LP64__)
+#error "hakmem needs a 64-bit target: its address map covers up to 1 TiB"
+#endif
+
+#define HAK_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define HAK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define HAK_NOINLINE __attribute__((noinline))
+#define HAK_INLINE static inline __attribute__((always_inline))
+#define HAK_EXPORT __attribute__((visibility("default")))
+#define HAK_PRINTF_LIKE __attribute__((format(printf, 1, 2)))
+#define HAK_CACHE_LINE_BYTES 64
+#define HAK_CACHE_ALIGNED alignas(HAK_CACHE_LINE_BYTES)
+
+/* Thread-local, reached by one offset from the thread pointer. */
+#define HAK_TLS __thread __attribute__((tls_model("initial-exec")))
+
+#define hak_static_assert(condition, message) _Static_assert(condition, message)
+
+/* A fence for the compiler only: the processor may still reorder. */
+#define hak_compiler_fence() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+
+/* A hint that this thread spins. */
+#if defined(__x86_64__)
+#define hak_cpu_relax() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define hak_cpu_relax() __asm__ volatile("yield" ::: "memory")
+#else
+#define hak_cpu_relax() hak_compiler_fence()
+#endif
+
+/* ThreadSanitizer knows nothing of membarrier: there the gate uses fences on both sides. */
+#if defined(__SANITIZE_THREAD__)
+#define HAK_MEMBARRIER_ALLOWED 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAK_MEMBARRIER_ALLOWED 0
+#endif
+#endif
+#ifndef HAK_MEMBARRIER_ALLOWED
+#define HAK_MEMBARRIER_ALLOWED 1
+#endif
+
+/* Gives `target`, defined in the same file, the libc name `name` as well. */
+#if HAK_INTERPOSE
+#define HAK_LIBC_ALIAS(name, target)                                                               \
+    extern __typeof__(target) name                                                                 \
+        __attribute__((alias(#target), used, visibility("default"), copy(target)));
+#else
+#define HAK_LIBC_ALIAS(name, target)
+#endif
+
+#endif

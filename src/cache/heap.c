@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/heap.h"
+
+#include "base/check.h"
+#include "cache/registry.h"
+#include "cache/supply.h"
+#include "harden/checks.h"
+#include "policy/policy_table.h"
+
+/* Blocks leave a bin in pieces of this many. */
+#define FLUSH_PIECE 128u
+/* A bin grows at every second miss. */
+#define MISSES_TO_GROW 2
+
+void hak_heap_start(struct heap *heap, uint32_t id)
+{
+    heap->id = id;
+    heap->cache.base = hak_region.base;
+    heap->cache.committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
+    heap->cache.tags = hak_region.tags;
+    heap->cache.own_tag = hak_tag_of(id, 0);
+    heap->cache.is_heap = 1;
+    heap->owner.heap_id = id;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        heap->cache.bins[i].top = &heap->sentinel;
+        heap->cache.bins[i].limit = &heap->sentinel;
+    }
+}
+
+/* --- lists of slabs ------------------------------------------------------------------------------ */
+
+static void unlist(struct heap *heap, struct slab *slab)
+{
+    uint32_t class_index = slab->class_index;
+    if (slab->place == SLAB_PARTIAL) {
+        struct list_link *list = &heap->partial[class_index][slab->octile];
+        hak_list_remove(&slab->link);
+        if (hak_list_is_empty(list))
+            heap->partial_mask[class_index] &= (uint8_t)~(1u << slab->octile);
+    } else if (slab->place == SLAB_SPARE) {
+        heap->spare[class_index] = NULL;
+    }
+    slab->place = SLAB_NOWHERE;
+}
+
+static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
+{
+    uint32_t class_index = slab->class_index;
+    struct list_link *list = &heap->partial[class_index][octile];
+    if (!(heap->partial_mask[class_index] & (1u << octile)))
+        hak_list_start(list); /* lists start with their first slab: most never have one */
+    hak_list_insert_first(list, &slab->link);
+    heap->partial_mask[class_index] |= (uint8_t)(1u << octile);
+    slab->octile = (uint8_t)octile;
+    slab->place = SLAB_PARTIAL;
+}
+
+/* Puts a slab where it belongs after its number of free blocks changed. */
+static void settle(struct heap *heap, struct slab *slab)
+{
+    hak_audit(hak_slab_is_sound(slab));
+    if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
+        unlist(heap, slab);
+        return;
+    }
+    if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0)) {
+        if (slab->place == SLAB_SPARE)
+            return;
+        unlist(heap, slab);
+        if (heap->spare[slab->class_index] == NULL) {
+            heap->spare[slab->class_index] = slab;
+            slab->place = SLAB_SPARE;
+        } else {
+            hak_stat_add(&heap->stats, retired_slabs, 1);
+            hak_supply_retire(slab);
+        }
+        return;
+    }
+    uint32_t octile = hak_slab_octile(slab);
+    if (slab->place == SLAB_PARTIAL && slab->octile == octile)
+        return;
+    unlist(heap, slab);
+    list_partial(heap, slab, octile);
+}
+
+/* The fullest partial slab of the class; NULL: there is none. */
+static struct slab *densest(struct heap *heap, uint32_t class_index)
+{
+    uint32_t mask = heap->partial_mask[class_index];
+    if (mask == 0)
+        return NULL;
+    return hak_list_element(heap->partial[class_index][hak_bit_highest(mask)].next, struct slab,
+                            link);
+}
+
+/* A slab with free blocks when the heap has no partial one: stages 1 (spare) to 4. */
+static struct slab *find_slab(struct heap *heap, uint32_t class_index)
+{
+    struct slab *slab = heap->spare[class_index];
+    if (slab != NULL) {
+        hak_stat_add(&heap->stats, spare_slabs, 1);
+        return slab;
+    }
+    slab = hak_registry_take_abandoned(heap, class_index);
+    if (slab != NULL) {
+        hak_stat_add(&heap->stats, abandoned_slabs, 1);
+        return slab;
+    }
+    return hak_supply_slab(class_index, &heap->owner, &heap->stats);
+}
+
+/* Takes up to `count` blocks: all of them from partial slabs if these have any, else from one other
+ * slab. */
+static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
+{
+    uint32_t taken = 0;
+    struct slab *slab;
+    while (taken < count && (slab = densest(heap, class_index)) != NULL) {
+        taken += hak_slab_take(slab, blocks + taken, count - taken);
+        settle(heap, slab);
+    }
+    if (taken == 0 && (slab = find_slab(heap, class_index)) != NULL) {
+        taken = hak_slab_take(slab, blocks, count);
+        settle(heap, slab);
+    }
+    return taken;
+}
+
+/* Gives blocks of one class back to their slabs. */
+static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
+{
+    struct slab *slab = NULL;
+    size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
+    for (uint32_t i = 0; i < count; i++) {
+        if (slab == NULL || (uintptr_t)blocks[i] - slab->start >= slab_bytes) {
+            if (slab != NULL)
+                settle(heap, slab);
+            slab = hak_slab_at(blocks[i]);
+            if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
+                hak_misuse("double free", blocks[i], hak_size_classes[class_index].block_bytes,
+                           "its slab is gone");
+        }
+        if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
+            hak_combine_bypass(slab, blocks[i]); /* moved while it was in a dead thread's bin */
+            slab = NULL;
+            continue;
+        }
+        hak_slab_give(slab, blocks[i]);
+    }
+    if (slab != NULL)
+        settle(heap, slab);
+}
+
+/* --- magazines ----------------------------------------------------------------------------------- */
+
+static uint32_t capacity_most(uint32_t class_index)
+{
+    size_t bytes = hak_policy_read(class_cache_bytes);
+    return (uint32_t)hak_clamp(bytes / hak_size_classes[class_index].block_bytes, 2,
+                               HAK_MAGAZINE_SLOTS_MOST - 1);
+}
+
+/* What all bins of this thread may hold. */
+static size_t thread_bound_bytes(void)
+{
+    size_t share = hak_policy_read(process_cache_bytes) / (hak_registry_active_count() + 1);
+    return hak_clamp(share, 64 * HAK_KIB, hak_policy_read(thread_cache_bytes));
+}
+
+/* Notes a miss and lets the bin grow if it is time and there is budget; true when it grew. */
+static bool note_miss(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t most = capacity_most(class_index);
+    magazine->was_missed = true;
+    bool is_first = magazine->slots == NULL;
+    if (!is_first && ++magazine->miss_count < MISSES_TO_GROW)
+        return false;
+    magazine->miss_count = 0;
+    uint32_t capacity = is_first ? HAK_MAGAZINE_SLOTS_LEAST - 1 : magazine->capacity * 2u + 1u;
+    capacity = (uint32_t)hak_least(capacity, most);
+    if (capacity <= magazine->capacity)
+        return false;
+    size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
+    if (!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes())
+        return false;
+    if (!hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
+        return false;
+    heap->capacity_bytes += more_bytes;
+    hak_stat_add(&heap->stats, magazines_grown, 1);
+    return true;
+}
+
+/* Sends the `count` oldest blocks of a bin home. */
+static void flush_oldest(struct heap *heap, uint32_t class_index, uint32_t count)
+{
+    void *blocks[FLUSH_PIECE];
+    while (count > 0) {
+        uint32_t piece = (uint32_t)hak_least(count, FLUSH_PIECE);
+        hak_magazine_take_oldest(&heap->magazines[class_index], &heap->cache.bins[class_index],
+                                 blocks, piece);
+        give_blocks(heap, class_index, blocks, piece);
+        count -= piece;
+    }
+}
+
+/* Reverses the order of what was just taken, so that the lowest address is popped first. */
+static void reverse(void **blocks, uint32_t count)
+{
+    for (uint32_t i = 0, j = count; i + 1 < j; i++) {
+        j--;
+        void *block = blocks[i];
+        blocks[i] = blocks[j];
+        blocks[j] = block;
+    }
+}
+
+void *hak_heap_refill(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    struct bin *bin = &heap->cache.bins[class_index];
+    hak_stat_add(&heap->stats, refills, 1);
+    hak_heap_collect(heap);
+    hak_combine_publish_all(&heap->combine, &heap->stats);
+    note_miss(heap, class_index);
+    if (magazine->slots == NULL) {
+        void *block;
+        return take_blocks(heap, class_index, &block, 1) == 1 ? block : NULL;
+    }
+    void **slots = magazine->slots + 1;
+    uint32_t count = take_blocks(heap, class_index, slots, (magazine->capacity + 1u) / 2);
+    if (count == 0)
+        return NULL;
+    reverse(slots, count);
+    /* The blocks are marked used before they appear in the bin. */
+    hak_compiler_fence();
+    bin->top = slots + count - 2;
+    return slots[count - 1];
+}
+
+void *hak_heap_take_zero(struct heap *heap, uint32_t class_index)
+{
+    hak_heap_collect(heap);
+    struct slab *slab = densest(heap, class_index);
+    if (slab == NULL)
+        slab = find_slab(heap, class_index);
+    if (slab == NULL)
+        return NULL;
+    void *block = hak_slab_take_zero(slab);
+    settle(heap, slab);
+    return block;
+}
+
+void hak_heap_flush(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    hak_stat_add(&heap->stats, flushes, 1);
+    if (note_miss(heap, class_index))
+        return;
+    uint32_t held = hak_magazine_count(magazine, &heap->cache.bins[class_index]);
+    flush_oldest(heap, class_index, (held + 1) / 2);
+}
+
+void hak_heap_flush_all(struct heap *heap)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        struct magazine *magazine = &heap->magazines[i];
+        struct bin *bin = &heap->cache.bins[i];
+        flush_oldest(heap, i, hak_magazine_count(magazine, bin));
+        heap->capacity_bytes -= (size_t)magazine->capacity * hak_size_classes[i].block_bytes;
+        hak_magazine_remove(magazine, bin, &heap->sentinel);
+        magazine->miss_count = 0;
+    }
+    hak_combine_publish_all(&heap->combine, &heap->stats);
+    hak_heap_collect(heap);
+}
+
+void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms)
+{
+    if (now_ms - heap->quiet_check_ms < hak_policy_read(quiet_ms))
+        return;
+    heap->quiet_check_ms = now_ms;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        struct magazine *magazine = &heap->magazines[i];
+        struct bin *bin = &heap->cache.bins[i];
+        uint32_t capacity = magazine->capacity / 2u;
+        bool is_quiet = !magazine->was_missed;
+        magazine->was_missed = false;
+        if (!is_quiet || capacity < HAK_MAGAZINE_SLOTS_LEAST - 1)
+            continue;
+        uint32_t held = hak_magazine_count(magazine, bin);
+        if (held > capacity)
+            flush_oldest(heap, i, held - capacity);
+        uint32_t lost = magazine->capacity - capacity;
+        if (!hak_magazine_resize(magazine, bin, capacity))
+            continue;
+        heap->capacity_bytes -= (size_t)lost * hak_size_classes[i].block_bytes;
+        hak_stat_add(&heap->stats, magazines_shrunk, 1);
+    }
+}
+
+/* --- remote frees and slabs on the move ---------------------------------------------------------- */
+
+void hak_heap_collect(struct heap *heap)
+{
+    struct slab *slab = hak_pending_take_all(&heap->owner);
+    while (slab != NULL) {
+        struct slab *next = hak_pending_next(slab);
+        /* acquire: partner is the release in hak_heap_receive */
+        if (hak_load_acquire(&slab->owner) != &heap->owner) {
+            hak_pending_push(slab);
+        } else {
+            bool is_done;
+            uint32_t count = hak_remote_collect(slab, &is_done);
+            hak_stat_add(&heap->stats, pending_slabs, 1);
+            hak_stat_add(&heap->stats, pending_blocks, count);
+            if (!is_done)
+                hak_pending_push(slab);
+            settle(heap, slab);
+        }
+        slab = next;
+    }
+}
+
+struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index)
+{
+    hak_heap_collect(parked);
+    struct slab *slab = densest(parked, class_index);
+    if (slab == NULL)
+        slab = parked->spare[class_index];
+    if (slab != NULL)
+        unlist(parked, slab);
+    return slab;
+}
+
+void hak_heap_receive(struct heap *heap, struct slab *slab)
+{
+    /* release: partner is the acquire in hak_pending_push and hak_heap_collect */
+    hak_store_release(&slab->owner, &heap->owner);
+    hak_tag_write(hak_granule_of((void *)slab->start), slab->granule_count,
+                  hak_tag_of(heap->id, slab->class_index));
+    settle(heap, slab);
+}
+
+void hak_heap_retire_spares(struct heap *heap)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        struct slab *slab = heap->spare[i];
+        if (slab == NULL || hak_load_relaxed(&slab->remote_count) != 0)
+            continue;
+        unlist(heap, slab);
+        hak_stat_add(&heap->stats, retired_slabs, 1);
+        hak_supply_retire(slab);
+    }
+}
+
+static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t octile)
+{
+    struct list_link *list = &heap->partial[class_index][octile];
+    for (struct list_link *i = list->next; i != list; i = i->next) {
+        struct slab *slab = hak_list_element(i, struct slab, link);
+        if (slab->place != SLAB_PARTIAL || slab->octile != octile || hak_slab_is_full(slab) ||
+            slab->class_index != class_index || !hak_slab_is_sound(slab) ||
+            hak_load_relaxed(&slab->owner) != &heap->owner)
+            return false;
+    }
+    return !hak_list_is_empty(list);
+}
+
+bool hak_heap_is_sound(struct heap *heap)
+{
+    size_t capacity_bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        for (uint32_t octile = 0; octile < HAK_OCTILES; octile++)
+            if ((heap->partial_mask[i] & (1u << octile)) && !list_is_sound(heap, i, octile))
+                return false;
+        struct slab *spare = heap->spare[i];
+        if (spare != NULL && (spare->used != 0 || spare->place != SLAB_SPARE))
+            return false;
+        if (hak_magazine_count(&heap->magazines[i], &heap->cache.bins[i]) >
+            heap->magazines[i].capacity)
+            return false;
+        capacity_bytes += (size_t)heap->magazines[i].capacity * hak_size_classes[i].block_bytes;
+    }
+    return capacity_bytes == heap->capacity_bytes;
+}

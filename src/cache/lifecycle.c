@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/lifecycle.h"
+
+#include "cache/registry.h"
+#include "conf/conf.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "region/meta.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+#include <pthread.h>
+
+/* The destructor puts itself off to a later round, so that other libraries' destructors still find
+ * the thread's cache. POSIX promises four rounds. */
+#define DESTRUCTOR_ROUNDS 3
+/* fork waits so long for another thread to leave a slow path. */
+#define FORK_PATIENCE_MS 20
+
+enum process_state { PROCESS_UNSTARTED, PROCESS_STARTED, PROCESS_FAILED };
+
+static void *no_block[1];
+#define NO_HEAP                                                                                    \
+    {                                                                                              \
+        .own_tag = HAK_TAG_NO_HEAP, .bins = {                                                      \
+            [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
+        }                                                                                          \
+    }
+struct thread_cache hak_thread_unstarted = NO_HEAP;
+struct thread_cache hak_thread_exited = NO_HEAP;
+HAK_TLS struct thread_cache *hak_thread = &hak_thread_unstarted;
+
+static HAK_TLS uint32_t destructor_rounds;
+static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
+static _Atomic uint32_t process_state;
+static pthread_key_t exit_key;
+static bool has_exit_key;
+
+static struct heap *own_heap(void)
+{
+    struct thread_cache *cache = hak_thread;
+    return cache->is_heap ? (struct heap *)(void *)cache : NULL;
+}
+
+/* --- the end of a thread ------------------------------------------------------------------------- */
+
+static void retire_heap(struct heap *heap)
+{
+    if (hak_gate_is_nested(&heap->gate)) {
+        /* The thread left a slow path by longjmp: what that path was changing may be half done. */
+        hak_store_relaxed(&heap->state, HEAP_FROZEN);
+        return;
+    }
+    hak_gate_enter(&heap->gate);
+    hak_heap_flush_all(heap);
+    hak_heap_park(heap);
+}
+
+static void on_thread_exit(void *value)
+{
+    if (++destructor_rounds < DESTRUCTOR_ROUNDS && pthread_setspecific(exit_key, value) == 0)
+        return;
+    struct heap *heap = own_heap();
+    hak_thread = &hak_thread_exited;
+    if (heap != NULL)
+        retire_heap(heap);
+}
+
+struct heap *hak_heap_borrow(void)
+{
+    hak_stat_global_add(exit_operations, 1);
+    return hak_process_start() ? hak_heap_adopt() : NULL;
+}
+
+void hak_heap_return(struct heap *heap)
+{
+    retire_heap(heap);
+}
+
+/* --- fork ---------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+    const struct heap *own = own_heap();
+    hak_registry_lock();
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
+            hak_gate_mark(&heap->gate);
+    hak_gate_barrier();
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
+            hak_gate_await(&heap->gate, FORK_PATIENCE_MS);
+    hak_depot_lock();
+    hak_span_lock();
+    hak_lock_take(&hak_region.lock);
+    hak_meta_lock();
+}
+
+static void after_fork_in_parent(void)
+{
+    hak_meta_unlock();
+    hak_lock_give(&hak_region.lock);
+    hak_span_unlock();
+    hak_depot_unlock();
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (hak_load_relaxed(&heap->gate.claimed) != 0)
+            hak_gate_release(&heap->gate);
+    hak_registry_unlock();
+}
+
+static void after_fork_in_child(void)
+{
+    struct heap *own = own_heap();
+    hak_os_start();
+    hak_meta_lock_reset();
+    hak_lock_reset(&hak_region.lock);
+    hak_span_lock_reset();
+    hak_depot_lock_reset();
+    if (own != NULL && hak_gate_is_nested(&own->gate)) {
+        /* fork came from a signal handler inside our own slow path: never finish it here. */
+        own = NULL;
+        hak_thread = &hak_thread_unstarted;
+    }
+    hak_registry_restart_in_child(own);
+}
+
+/* --- starts -------------------------------------------------------------------------------------- */
+
+/* Options that are numbers of the policy. */
+static void apply_conf(void)
+{
+    hak_store_relaxed(&hak_policy.decay_ms, (uint64_t)hak_conf_number(decay));
+    hak_store_relaxed(&hak_policy.retain_bytes, (uint64_t)hak_conf_number(retain));
+    hak_store_relaxed(&hak_policy.thread_cache_bytes, (uint64_t)hak_conf_number(thread_cache));
+}
+
+static void start_locked(void)
+{
+    hak_os_start();
+    hak_gate_start();
+    hak_conf_start();
+    apply_conf();
+    if (!hak_region_start()) {
+        hak_store_release(&process_state, PROCESS_FAILED);
+        return;
+    }
+    /* release: partner is the acquire in hak_process_start */
+    hak_store_release(&process_state, PROCESS_STARTED);
+}
+
+/* Handlers may allocate when they are registered, so they come when the allocator works. */
+static void register_handlers(void)
+{
+    has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+bool hak_process_start(void)
+{
+    if (hak_load_acquire(&process_state) == PROCESS_UNSTARTED) {
+        bool is_first = false;
+        hak_lock_take(&start_lock);
+        if (hak_load_relaxed(&process_state) == PROCESS_UNSTARTED) {
+            start_locked();
+            is_first = true;
+        }
+        hak_lock_give(&start_lock);
+        if (is_first)
+            register_handlers();
+    }
+    return hak_load_acquire(&process_state) == PROCESS_STARTED;
+}
+
+struct heap *hak_thread_heap(void)
+{
+    struct heap *heap = own_heap();
+    if (heap != NULL || hak_thread == &hak_thread_exited || !hak_process_start())
+        return heap;
+    heap = own_heap(); /* the start may have allocated, and so started this thread */
+    if (heap != NULL)
+        return heap;
+    heap = hak_heap_adopt();
+    if (heap == NULL)
+        return NULL;
+    hak_stat_global_add(threads_started, 1);
+    hak_thread = &heap->cache;
+    if (has_exit_key)
+        pthread_setspecific(exit_key, heap);
+    return heap;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* cache/magazine.h - what the hot path reads: one thread's bins of ready blocks.
+ *
+ * Owns        struct bin and struct thread_cache. A bin is a stack of block addresses in an array (the
+ *             magazine) whose lowest slot holds NULL for ever: the popped value itself says "empty".
+ * Invariants  slots[1..top] are blocks of the bin's class, none twice; top <= limit. A state without
+ *             a heap has top == limit == its sentinel in every bin (empty and full at once) and a tag
+ *             that matches none: every call takes the slow way, before any write.
+ *             Pop lowers top after reading the slot, push writes the slot before raising top: a fork or
+ *             a death between two stores leaks a block, it never doubles one.
+ * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread.
+ * Tests       tests/unit/cache/magazine_test.c, tests/golden/
+ */
+#ifndef HAK_CACHE_MAGAZINE_H
+#define HAK_CACHE_MAGAZINE_H
+
+#include "base/atomic.h"
+#include "region/tag_map.h"
+#include "slab/size_class.h"
+
+struct bin {
+    void **top;   /* last filled slot, or the sentinel */
+    void **limit; /* last usable slot */
+};
+
+struct thread_cache {
+    uintptr_t base;          /* of the window */
+    size_t committed_bytes;  /* of the window, as this thread last saw it */
+    _Atomic uint32_t *tags;  /* the tag map */
+    uint32_t own_tag;        /* heap id << 8 */
+    uint32_t is_heap;        /* 0 for the states without a heap */
+    struct bin bins[HAK_CLASS_COUNT];
+};
+
+/* The calling thread's cache; never NULL. */
+extern HAK_TLS struct thread_cache *hak_thread;
+
+/* What a thread has before its first call, and after its last destructor. */
+extern struct thread_cache hak_thread_unstarted;
+extern struct thread_cache hak_thread_exited;
+
+/* Finds a bin by its scaled index (twice the class), as tags and the size table hold it. */
+HAK_INLINE struct bin *hak_bin_at(struct thread_cache *cache, size_t scaled)
+{
+    return (struct bin *)(void *)((char *)cache->bins + scaled * (sizeof(struct bin) / HAK_BIN_SCALE));
+}
+
+HAK_INLINE void *hak_bin_pop(struct bin *bin)
+{
+    void **top = bin->top;
+    void *block = *top;
+    if (HAK_LIKELY(block != NULL))
+        bin->top = top - 1;
+    return block;
+}
+
+HAK_INLINE bool hak_bin_is_full(const struct bin *bin)
+{
+    return bin->top >= bin->limit;
+}
+
+/* The bin is not full. */
+HAK_INLINE void hak_bin_push(struct bin *bin, void *block)
+{
+    void **top = bin->top + 1;
+    *top = block;
+    hak_compiler_fence();
+    bin->top = top;
+}
+
+/* What stands behind a bin. */
+struct magazine {
+    void **slots;       /* slots[0] is the sentinel; NULL: none yet */
+    uint16_t capacity;  /* blocks it may hold now */
+    uint8_t order;      /* the array has 2^order slots */
+    uint8_t miss_count; /* since it last grew */
+    bool was_missed;    /* since the last look for quiet bins */
+};
+
+/* Lets the magazine of `bin` hold `capacity` blocks, at least what it holds now; false: out of
+ * memory, all is as before. */
+bool hak_magazine_resize(struct magazine *magazine, struct bin *bin, uint32_t capacity);
+
+/* Takes the array of an empty magazine away: the bin stands on `sentinel` again. */
+void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sentinel);
+
+/* Takes the `count` oldest blocks out of the magazine into `blocks`; it holds as many. */
+void hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
+                              uint32_t count);
+
+/* Blocks the bin holds. */
+HAK_INLINE uint32_t hak_magazine_count(const struct magazine *magazine, const struct bin *bin)
+{
+    return magazine->slots == NULL ? 0 : (uint32_t)(bin->top - magazine->slots);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/registry.h"
+
+#include "os/lock.h"
+#include "region/meta.h"
+
+/* Stage 2 looks into this many parked heaps before it gives up. */
+#define PARKED_LOOKED_INTO 8
+
+static struct hak_lock registry_lock = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
+static _Atomic(struct heap *) heaps;
+static struct heap *parked;
+static _Atomic uint32_t parked_count;
+static _Atomic uint32_t active_count;
+static uint32_t last_id;
+
+static struct heap *create_locked(void)
+{
+    if (last_id == HAK_HEAP_ID_MOST)
+        return NULL;
+    struct heap *heap = hak_meta_take(sizeof *heap);
+    if (heap == NULL)
+        return NULL;
+    hak_heap_start(heap, ++last_id);
+    heap->next = hak_load_relaxed(&heaps);
+    /* release: partner is the acquire in hak_registry_first */
+    hak_store_release(&heaps, heap);
+    hak_stat_global_add(heaps_created, 1);
+    return heap;
+}
+
+struct heap *hak_heap_adopt(void)
+{
+    hak_lock_take(&registry_lock);
+    struct heap *heap = parked;
+    if (heap != NULL) {
+        parked = heap->parked_next;
+        hak_counter_add(&parked_count, -1u);
+    } else {
+        heap = create_locked();
+    }
+    if (heap != NULL) {
+        hak_store_relaxed(&heap->state, HEAP_ACTIVE);
+        hak_counter_add(&active_count, 1);
+        hak_store_relaxed(&heap->gate.held, 0);
+    }
+    hak_lock_give(&registry_lock);
+    return heap;
+}
+
+static void park_locked(struct heap *heap)
+{
+    hak_store_relaxed(&heap->state, HEAP_PARKED);
+    heap->parked_next = parked;
+    parked = heap;
+    hak_counter_add(&parked_count, 1);
+    hak_counter_add(&active_count, -1u);
+}
+
+void hak_heap_park(struct heap *heap)
+{
+    hak_gate_leave(&heap->gate);
+    hak_lock_take(&registry_lock);
+    park_locked(heap);
+    hak_lock_give(&registry_lock);
+}
+
+struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index)
+{
+    if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
+        return NULL;
+    struct slab *slab = NULL;
+    struct heap *from = parked;
+    for (int i = 0; i < PARKED_LOOKED_INTO && from != NULL && slab == NULL; i++) {
+        slab = hak_heap_surrender(from, class_index);
+        from = from->parked_next;
+    }
+    if (slab != NULL)
+        hak_heap_receive(heap, slab);
+    hak_lock_give(&registry_lock);
+    return slab;
+}
+
+struct heap *hak_registry_first(void)
+{
+    /* acquire: partner is the release in create_locked */
+    return hak_load_acquire(&heaps);
+}
+
+uint32_t hak_registry_active_count(void)
+{
+    return hak_load_relaxed(&active_count);
+}
+
+void hak_registry_lock(void)
+{
+    hak_lock_take(&registry_lock);
+}
+
+void hak_registry_unlock(void)
+{
+    hak_lock_give(&registry_lock);
+}
+
+void hak_registry_restart_in_child(const struct heap *own)
+{
+    hak_lock_reset(&registry_lock);
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+        if (heap == own || hak_load_relaxed(&heap->state) != HEAP_ACTIVE)
+            continue;
+        if (hak_load_relaxed(&heap->gate.claimed) != 0) {
+            hak_store_relaxed(&heap->gate.claimed, 0);
+            park_locked(heap);
+        } else {
+            hak_store_relaxed(&heap->state, HEAP_FROZEN);
+            hak_counter_add(&active_count, -1u);
+            hak_stat_global_add(heaps_frozen, 1);
+        }
+    }
+}

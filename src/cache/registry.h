@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* cache/registry.h - all heaps there are, and those that wait for a thread.
+ *
+ * Owns        the list of all heaps (only ever growing) and the stack of parked ones.
+ * Invariants  a parked heap belongs to who holds the registry's lock; adopting it, or taking one slab
+ *             out of it, happens under that lock, so that the two exclude each other.
+ * Threads     one lock (REGISTRY); the list of all heaps may be walked without it.
+ * Tests       tests/unit/cache/registry_test.c, tests/race/adopt_race.c
+ */
+#ifndef HAK_CACHE_REGISTRY_H
+#define HAK_CACHE_REGISTRY_H
+
+#include "cache/heap.h"
+
+/* A heap for a thread: a parked one if there is one, else a new one; NULL: out of memory. */
+struct heap *hak_heap_adopt(void);
+
+/* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
+void hak_heap_park(struct heap *heap);
+
+/* Stage 2: a slab of the class with free blocks, moved from a parked heap to `heap`; NULL: none. */
+struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index);
+
+/* First of all heaps; the others follow through `next`. */
+struct heap *hak_registry_first(void);
+
+/* Heaps that belong to a thread now. */
+uint32_t hak_registry_active_count(void);
+
+/* Around fork; in the child every heap but `own` is parked, or frozen if its gate did not open. */
+void hak_registry_lock(void);
+void hak_registry_unlock(void);
+void hak_registry_restart_in_child(const struct heap *own);
+
+#endif

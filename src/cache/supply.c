@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/supply.h"
+
+#include "base/check.h"
+#include "region/tag_map.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+/* Other threads may be faster to what was added for us; so often we add more. */
+#define TRIES 8
+
+/* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps it. */
+static void return_superslab(struct granule_range range)
+{
+    struct span *span = hak_span_attach(range);
+    if (span != NULL)
+        hak_span_give(span);
+    else
+        hak_depot_add(range.first, false);
+}
+
+static bool add_superslab(void)
+{
+    bool is_zero;
+    struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
+    if (span == NULL)
+        return false;
+    hak_depot_add(hak_span_detach(span).first, is_zero);
+    return true;
+}
+
+static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
+{
+    struct granule_range spare = hak_depot_give(first, count, dirty_count);
+    if (spare.count != 0)
+        return_superslab(spare);
+}
+
+struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
+                             struct stat_block *stats)
+{
+    uint32_t count = hak_size_classes[class_index].granule_count;
+    bool is_fresh = false;
+    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    for (int i = 0; granules.count == 0; i++) {
+        if (i == TRIES || !add_superslab())
+            return NULL;
+        is_fresh = true;
+        granules = hak_depot_take(count, owner->heap_id);
+    }
+    struct slab *slab = hak_slab_create(class_index, granules.first, granules.is_zero, owner);
+    if (slab == NULL) {
+        give_granules(granules.first, count, 0);
+        return NULL;
+    }
+    hak_tag_write(granules.first, count, hak_tag_of(owner->heap_id, class_index));
+    if (is_fresh)
+        hak_stat_add(stats, fresh_slabs, 1);
+    else if (granules.is_warm)
+        hak_stat_add(stats, recycled_slabs, 1);
+    else
+        hak_stat_add(stats, purged_slabs, 1);
+    return slab;
+}
+
+void hak_supply_retire(struct slab *slab)
+{
+    hak_assert(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0);
+    uint32_t first = hak_granule_of((void *)slab->start);
+    uint32_t count = slab->granule_count;
+    size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
+    uint32_t dirty_count =
+        (uint32_t)(hak_align_up(touched_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT);
+    hak_tag_write(first, count, HAK_TAG_NONE);
+    hak_slab_destroy(slab);
+    give_granules(first, count, dirty_count);
+}

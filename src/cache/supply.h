@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* cache/supply.h - granules for slabs: from the depot, and superslabs for the depot from the spans.
+ *
+ * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
+ * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot be
+ *             had leaves everything as it was.
+ * Threads     the owner of the slab, inside its gate; the depot and the span heap lock themselves.
+ * Tests       tests/unit/cache/supply_test.c, tests/model/
+ */
+#ifndef HAK_CACHE_SUPPLY_H
+#define HAK_CACHE_SUPPLY_H
+
+#include "observe/stat.h"
+#include "slab/slab.h"
+
+/* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
+ * memory. */
+struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
+                             struct stat_block *stats);
+
+/* Gives an unused slab's granules back. */
+void hak_supply_retire(struct slab *slab);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* conf/conf.h - options as they were given, frozen at start.
+ *
+ * Owns        struct conf. Sources, later ones win: built-in, HAKMEM_CONF ("name:value,name:value"),
+ *             HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all rows on standard error,
+ *             HAKMEM_ABORT_CONF=1 aborts at a wrong setting.
+ * Invariants  every value is within its range; a wrong name or value is reported in one line with the
+ *             accepted range and changes nothing. The environment of a privileged program is ignored.
+ * Threads     written once before any other thread can read it.
+ * Tests       tests/unit/conf/conf_test.c, tests/preload/conf_preload.sh
+ */
+#ifndef HAK_CONF_CONF_H
+#define HAK_CONF_CONF_H
+
+#include "conf/conf_table.h"
+
+#define HAK_CONF_TEXT_BYTES 256
+
+
+enum conf_source { CONF_BUILT_IN, CONF_PACKED, CONF_VARIABLE };
+
+enum conf_option {
+#define X(name, kind, initial, least, most, choices, meaning) CONF_##name,
+    HAK_CONF_TABLE(X)
+#undef X
+        CONF_COUNT
+};
+
+struct conf {
+    int64_t number[CONF_COUNT];
+    char text[CONF_COUNT][HAK_CONF_TEXT_BYTES];
+    uint8_t source[CONF_COUNT]; /* enum conf_source */
+};
+extern struct conf hak_conf;
+
+#define hak_conf_number(name) (hak_conf.number[CONF_##name])
+#define hak_conf_text(name) (hak_conf.text[CONF_##name])
+
+enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
+enum conf_stats { STATS_OFF, STATS_TEXT };
+
+/* Reads the environment; reports what is wrong with it. */
+void hak_conf_start(void);
+
+/* Sets one option from text that ends at `end`; false: unknown name or bad value, reported. */
+bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
+                  enum conf_source source);
+
+/* Sets options from "name:value,name:value". */
+void hak_conf_set_packed(const char *packed);
+
+/* Prints `hakmem: name=value (source)` for each option to `fd`. */
+void hak_conf_show(int fd);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* conf/conf_table.h - the options, one row each.
+ *
+ * Owns        HAK_CONF_TABLE: X(name, kind, default, least, most, choices, meaning). The struct, the
+ *             parser, the range errors, the listing and docs/CONFIG.md are made from it.
+ * Invariants  kinds: BYTES (K, M, G, T suffixes), MS (ms, s suffixes; -1: never), CHOICE (the value is
+ *             the position among `choices`, words separated by '|'), TEXT.
+ * Tests       tests/unit/conf/conf_test.c
+ */
+#ifndef HAK_CONF_CONF_TABLE_H
+#define HAK_CONF_CONF_TABLE_H
+
+#include "base/limits.h"
+
+#define HAK_CONF_NEVER_MS (INT64_MAX / 2)
+
+#define HAK_CONF_TABLE(X)                                                                          \
+    X(stats, CHOICE, 0, 0, 1, "off|text", "print statistics when the process ends")                \
+    X(stats_file, TEXT, 0, 0, 0, "", "append them to this file instead of standard error")         \
+    X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
+      "what free does with pointers that are not hakmem's: count them, pass them to libc, die")    \
+    X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \
+      "how long free memory is kept before the kernel gets it back")                               \
+    X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
+      "free memory kept however old it is, within a quarter of what is live")                      \
+    X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
+      "most bytes of free blocks that one thread keeps at hand")
+
+#endif

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT */
+#include "observe/stat.h"
+
+struct stat_globals hak_stat_globals;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* observe/stat.h - the counters, declared once.
+ *
+ * Owns        HAK_STAT_TABLE: counters that each heap keeps for its thread, and HAK_STAT_GLOBAL_TABLE:
+ *             counters of the process.
+ * Invariants  nothing is counted on the hot path; a heap's counter is written by its thread alone, so
+ *             counting costs a load and a store; sums are exact when the threads stand still.
+ * Threads     relaxed; readers may see a counter late.
+ * Tests       tests/unit/observe/stat_test.c
+ */
+#ifndef HAK_OBSERVE_STAT_H
+#define HAK_OBSERVE_STAT_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+/* name, meaning */
+#define HAK_STAT_TABLE(X)                                                                          \
+    X(refills, "bins found empty and filled from slabs")                                           \
+    X(flushes, "bins found full and emptied by half")                                              \
+    X(pending_slabs, "stage 0: slabs collected after remote frees")                                \
+    X(pending_blocks, "stage 0: blocks that came home with them")                                  \
+    X(spare_slabs, "stage 1: own empty slabs used again")                                          \
+    X(abandoned_slabs, "stage 2: slabs taken from heaps without a thread")                         \
+    X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
+    X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
+    X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
+    X(retired_slabs, "empty slabs given back to the depot")                                        \
+    X(remote_blocks, "blocks of other heaps that this thread freed")                               \
+    X(remote_publishes, "atomic publications that carried them home")                              \
+    X(spans_taken, "large blocks allocated")                                                       \
+    X(spans_given, "large blocks freed")                                                           \
+    X(magazines_grown, "bins that were given more slots")                                          \
+    X(magazines_shrunk, "bins that were quiet and lost slots")
+
+enum hak_stat {
+#define X(name, meaning) HAK_STAT_##name,
+    HAK_STAT_TABLE(X)
+#undef X
+        HAK_STAT_COUNT
+};
+
+struct stat_block {
+    _Atomic uint64_t counters[HAK_STAT_COUNT];
+};
+
+#define hak_stat_add(block, name, value)                                                           \
+    hak_counter_add(&(block)->counters[HAK_STAT_##name], (uint64_t)(value))
+
+/* name, meaning */
+#define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
+    X(foreign_frees, "frees of pointers that are not hakmem's, by option foreign")                 \
+    X(fallback, "requests passed to another allocator")                                            \
+    X(threads_started, "threads that were given a heap")                                           \
+    X(heaps_created, "heaps made; the others were adopted")                                        \
+    X(heaps_frozen, "heaps that a fork found busy and the child never allocates from")             \
+    X(exit_operations, "allocations by threads past their end")                                    \
+    X(out_of_memory, "requests refused with ENOMEM")
+
+struct stat_globals {
+#define X(name, meaning) _Atomic uint64_t name;
+    HAK_STAT_GLOBAL_TABLE(X)
+#undef X
+};
+extern struct stat_globals hak_stat_globals;
+
+#define hak_stat_global_add(name, value)                                                           \
+    hak_fetch_add_relaxed(&hak_stat_globals.name, (uint64_t)(value))
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* os/os.h - the seam to the kernel: the only system calls hakmem makes.
+ *
+ * Owns        nothing but the page size and what the kernel turned out to support.
+ * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
+ *             Calls: mmap munmap mprotect madvise membarrier futex sched_yield write openat read close
+ *             clock_gettime getrlimit geteuid.
+ * Threads     all functions may be called by any thread at any time.
+ * Tests       tests/unit/os/os_test.c; every memory call can be made to fail through os/os_fault.h
+ */
+#ifndef HAK_OS_OS_H
+#define HAK_OS_OS_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+/* Memory system calls made so far, for the statistics. */
+struct os_counters {
+    _Atomic uint64_t map_count;
+    _Atomic uint64_t protect_count;
+    _Atomic uint64_t advise_count;
+    _Atomic uint64_t purged_bytes;
+};
+extern struct os_counters hak_os_counters;
+
+/* Reads the page size and registers for membarrier; called once, before any other thread can exist
+ * in hakmem. */
+void hak_os_start(void);
+
+/* Bytes of a page; a power of two, at most a granule. */
+size_t hak_os_page_bytes(void);
+
+/* Reserves address space without memory behind it, at least page-aligned; NULL when refused. */
+void *hak_os_reserve(size_t bytes);
+
+/* Gives address space back that hak_os_reserve gave. */
+void hak_os_release(void *start, size_t bytes);
+
+/* Makes reserved address space usable and zero; false when the kernel refuses (nothing changed). */
+bool hak_os_commit(void *start, size_t bytes);
+
+/* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or refused. */
+bool hak_os_commit_unreserved(void *start, size_t bytes);
+
+/* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now reads
+ * as zero (false on locked memory, where the contents stay). */
+bool hak_os_purge(void *start, size_t bytes);
+
+/* Asks that [start, start + bytes) be never backed by huge pages; a hint. */
+void hak_os_refuse_huge_pages(void *start, size_t bytes);
+
+/* Milliseconds of a monotonic clock of about 4 ms resolution. */
+uint64_t hak_os_clock_ms(void);
+
+/* Soft limit of the process's address space, or of locked memory when it is finite and binds this
+ * process; SIZE_MAX when there is none (getrlimit(2)). */
+size_t hak_os_address_limit_bytes(void);
+size_t hak_os_lock_limit_bytes(void);
+
+/* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
+bool hak_os_has_membarrier(void);
+
+/* Every running thread of the process passes a full memory barrier before this returns. */
+void hak_os_membarrier(void);
+
+void hak_os_yield(void);
+/* Sleeps while *word == value, at most `timeout_ms` (0: without limit); wakes spuriously. */
+void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);
+void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count);
+
+/* Writes all of `text` to `fd`, ignoring errors: nothing could be done about them. */
+void hak_os_write(int fd, const char *text, size_t bytes);
+
+/* Opens a file for appending (created 0600); returns a descriptor or -1. */
+int hak_os_open_append(const char *path);
+void hak_os_close(int fd);
+/* Reads at most `bytes` of the file at `path` into `buffer`; returns the count or -1. */
+long hak_os_read_file(const char *path, char *buffer, size_t bytes);
+
+/* The environment of the process, even before libc has started; NULL when it cannot be found. */
+char **hak_os_environment(void);
+
+/* True when the program runs with raised privileges, so that its environment is not trusted. */
+bool hak_os_is_privileged(void);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* os/os_fault.h - makes memory system calls fail, for tests.
+ *
+ * Owns        the countdown; it works at check level 2 and is compiled away below.
+ * Invariants  with hak_os_fault_every(n) each n-th memory call fails as if the kernel had refused it.
+ * Threads     the counter is atomic; which thread meets the failing call is open.
+ * Tests       tests/unit/os/os_test.c, tests/model/
+ */
+#ifndef HAK_OS_OS_FAULT_H
+#define HAK_OS_OS_FAULT_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+struct os_fault {
+    _Atomic uint32_t every;
+    _Atomic uint32_t calls;
+    _Atomic uint32_t injected;
+};
+extern struct os_fault hak_os_fault;
+
+/* Each n-th memory call fails from now on; 0 switches off. */
+HAK_INLINE void hak_os_fault_every(uint32_t n)
+{
+    hak_store_relaxed(&hak_os_fault.calls, 0);
+    hak_store_relaxed(&hak_os_fault.every, n);
+}
+
+/* True when the memory call about to be made must fail. */
+HAK_INLINE bool hak_os_fault_is_due(void)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        return false;
+    uint32_t every = hak_load_relaxed(&hak_os_fault.every);
+    if (every == 0 || (hak_fetch_add_relaxed(&hak_os_fault.calls, 1) + 1) % every != 0)
+        return false;
+    hak_fetch_add_relaxed(&hak_os_fault.injected, 1);
+    return true;
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/os.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "os/os_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+struct os_counters hak_os_counters;
+struct os_fault hak_os_fault;
+
+static size_t page_bytes = 4096;
+static bool membarrier_works;
+
+void hak_os_start(void)
+{
+    size_t page = getauxval(AT_PAGESZ);
+    if (hak_is_power_of_two(page))
+        page_bytes = page;
+    hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
+    int saved = errno;
+    membarrier_works =
+        HAK_MEMBARRIER_ALLOWED &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    errno = saved;
+}
+
+size_t hak_os_page_bytes(void)
+{
+    return page_bytes;
+}
+
+void *hak_os_reserve(size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return NULL;
+    int saved = errno;
+    void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    return start == MAP_FAILED ? NULL : start;
+}
+
+void hak_os_release(void *start, size_t bytes)
+{
+    int saved = errno;
+    munmap(start, bytes);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+}
+
+bool hak_os_commit(void *start, size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return false;
+    int saved = errno;
+    int result = mprotect(start, bytes, PROT_READ | PROT_WRITE);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.protect_count, 1);
+    return result == 0;
+}
+
+bool hak_os_commit_unreserved(void *start, size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return false;
+    int saved = errno;
+    void *got = mmap(start, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    /* A kernel before 4.17 takes the address as a hint only. */
+    if (got != MAP_FAILED && got != start)
+        munmap(got, bytes);
+    errno = saved;
+    return got == start;
+}
+
+bool hak_os_purge(void *start, size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return false;
+    int saved = errno;
+    int result = madvise(start, bytes, MADV_DONTNEED);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
+    if (result == 0)
+        hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
+    return result == 0;
+}
+
+void hak_os_refuse_huge_pages(void *start, size_t bytes)
+{
+    int saved = errno;
+    madvise(start, bytes, MADV_NOHUGEPAGE);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
+}
+
+uint64_t hak_os_clock_ms(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static size_t limit_bytes(__rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    int saved = errno;
+    int result = getrlimit(resource, &limit);
+    errno = saved;
+    return result != 0 || limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+}
+
+size_t hak_os_address_limit_bytes(void)
+{
+    return limit_bytes(RLIMIT_AS);
+}
+
+size_t hak_os_lock_limit_bytes(void)
+{
+    return geteuid() == 0 ? SIZE_MAX : limit_bytes(RLIMIT_MEMLOCK);
+}
+
+bool hak_os_has_membarrier(void)
+{
+    return membarrier_works;
+}
+
+void hak_os_membarrier(void)
+{
+    int saved = errno;
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    errno = saved;
+}
+
+void hak_os_yield(void)
+{
+    sched_yield();
+}
+
+void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
+{
+    struct timespec timeout = {(time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L};
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? &timeout : NULL, NULL, 0);
+    errno = saved;
+}
+
+void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = saved;
+}
+
+void hak_os_write(int fd, const char *text, size_t bytes)
+{
+    int saved = errno;
+    while (bytes > 0) {
+        ssize_t written = write(fd, text, bytes);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        text += written;
+        bytes -= (size_t)written;
+    }
+    errno = saved;
+}
+
+int hak_os_open_append(const char *path)
+{
+    int saved = errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    errno = saved;
+    return fd;
+}
+
+void hak_os_close(int fd)
+{
+    int saved = errno;
+    close(fd);
+    errno = saved;
+}
+
+long hak_os_read_file(const char *path, char *buffer, size_t bytes)
+{
+    int saved = errno;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    long total = fd < 0 ? -1 : 0;
+    while (fd >= 0 && (size_t)total < bytes) {
+        ssize_t got = read(fd, buffer + total, bytes - (size_t)total);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        total += got;
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+    return total;
+}
+
+/* The loader sets this before anything else runs: argc, argv and the environment stand there. */
+extern void *__libc_stack_end __attribute__((weak));
+
+char **hak_os_environment(void)
+{
+    if (environ != NULL || &__libc_stack_end == NULL)
+        return environ;
+    uintptr_t *stack = __libc_stack_end;
+    return (char **)(void *)(stack + 1 + stack[0] + 1);
+}
+
+bool hak_os_is_privileged(void)
+{
+    return getauxval(AT_SECURE) != 0;
+}
+
+_Noreturn void hak_panic(const char *what)
+{
+    char line[512] = "hakmem: ";
+    size_t used = strlen(line);
+    size_t length = hak_least(strlen(what), sizeof line - used - 1);
+    memcpy(line + used, what, length);
+    line[used + length] = '\n';
+    hak_os_write(STDERR_FILENO, line, used + length + 1);
+    abort();
+}

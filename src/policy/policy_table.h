@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* policy/policy_table.h - the numbers that decide, apart from the mechanisms that obey.
+ *
+ * Owns        HAK_POLICY_TABLE and the one published table.
+ * Invariants  every row stays within its clamps: a bad table makes hakmem slow or fat, never wrong.
+ * Threads     relaxed loads; written at start.
+ * Tests       tests/unit/policy/policy_test.c
+ */
+#ifndef HAK_POLICY_POLICY_TABLE_H
+#define HAK_POLICY_POLICY_TABLE_H
+
+#include "base/atomic.h"
+#include "base/limits.h"
+
+/* name, initial value, least, most, meaning */
+#define HAK_POLICY_TABLE(X)                                                                        \
+    X(thread_cache_bytes, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
+      "what the bins of one thread may hold")                                                      \
+    X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
+      "what the bins of all threads may hold, while each may have 64 KiB")                         \
+    X(class_cache_bytes, 256 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB, "what one bin may hold")        \
+    X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
+    X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
+    X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
+      "most free span memory that is kept warm however old, within a quarter of the live spans")
+
+struct policy_table {
+#define X(name, initial, least, most, meaning) _Atomic uint64_t name;
+    HAK_POLICY_TABLE(X)
+#undef X
+};
+extern struct policy_table hak_policy;
+
+#define hak_policy_read(name) hak_load_relaxed(&hak_policy.name)
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "region/meta.h"
+
+#include "base/bits.h"
+#include "base/limits.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "region/region.h"
+
+static struct hak_lock meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
+static size_t used_bytes;
+static _Atomic size_t committed_bytes;
+
+/* Steps of an eighth, at least 64 KiB, at most 4 MiB. */
+static bool grow(size_t needed_bytes)
+{
+    size_t committed = hak_load_relaxed(&committed_bytes);
+    size_t step = hak_clamp(committed / 8, 64 * HAK_KIB, 4 * HAK_MIB);
+    size_t end = hak_align_up(hak_most(needed_bytes, committed + step), 64 * HAK_KIB);
+    if (end > hak_region.meta_bytes || !hak_os_commit(hak_region.meta_start + committed,
+                                                      end - committed))
+        return false;
+    hak_store_relaxed(&committed_bytes, end);
+    return true;
+}
+
+static void *take_locked(size_t bytes)
+{
+    size_t end = used_bytes + hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
+    if (end > hak_load_relaxed(&committed_bytes) && !grow(end))
+        return NULL;
+    void *record = hak_region.meta_start + used_bytes;
+    used_bytes = end;
+    return record;
+}
+
+void *hak_meta_take(size_t bytes)
+{
+    hak_lock_take(&meta_lock);
+    void *record = take_locked(bytes);
+    hak_lock_give(&meta_lock);
+    return record;
+}
+
+void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
+{
+    hak_lock_take(&meta_lock);
+    void *record = pool->first;
+    if (record != NULL)
+        pool->first = *(void **)record;
+    else
+        record = take_locked(bytes);
+    if (record != NULL) {
+        *(void **)record = NULL;
+        pool->taken_count++;
+    }
+    hak_lock_give(&meta_lock);
+    return record;
+}
+
+void hak_meta_pool_give(struct meta_pool *pool, void *record)
+{
+    hak_lock_take(&meta_lock);
+    *(void **)record = pool->first;
+    pool->first = record;
+    pool->taken_count--;
+    hak_lock_give(&meta_lock);
+}
+
+size_t hak_meta_bytes(void)
+{
+    return hak_load_relaxed(&committed_bytes);
+}
+
+void hak_meta_lock(void)
+{
+    hak_lock_take(&meta_lock);
+}
+
+void hak_meta_unlock(void)
+{
+    hak_lock_give(&meta_lock);
+}
+
+void hak_meta_lock_reset(void)
+{
+    hak_lock_reset(&meta_lock);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* region/meta.h - memory for hakmem's own records.
+ *
+ * Owns        the metadata area of the reservation: its bump pointer, and one pool per use and size.
+ * Invariants  records are zero when first taken, aligned to cache lines, never on a page with blocks.
+ *             What was a record of one pool is a record of that pool for ever, so that a stale
+ *             pointer into a pool still points at a record of its kind.
+ * Threads     one lock (META), a leaf; held across the rare growth of the area only.
+ * Tests       tests/unit/region/meta_test.c
+ */
+#ifndef HAK_REGION_META_H
+#define HAK_REGION_META_H
+
+#include "base/compiler.h"
+
+/* Records of one kind and size that were given back. */
+struct meta_pool {
+    void *first;
+    uint64_t taken_count; /* records in use */
+};
+
+/* A zeroed record of `bytes`; NULL when memory is out. */
+void *hak_meta_take(size_t bytes);
+
+/* A record from `pool`, else a zeroed one. All records of a pool have the same `bytes`. */
+void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
+
+/* Gives a record back. Its first word is overwritten by the pool's link; the rest stays. */
+void hak_meta_pool_give(struct meta_pool *pool, void *record);
+
+/* Bytes of metadata committed so far. */
+size_t hak_meta_bytes(void);
+
+/* Around fork: nobody holds the lock while the copy is made; the child starts with it free. */
+void hak_meta_lock(void);
+void hak_meta_unlock(void);
+void hak_meta_lock_reset(void);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/depot.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "os/os.h"
+#include "region/tag_map.h"
+
+#define GROUP_GRANULES 16u
+#define ALL_GRANULES ((uint32_t)((1ull << HAK_SUPERSLAB_GRANULES) - 1))
+/* How many superslabs of one list are tried for a run of granules. */
+#define TRIES_PER_LIST 8
+
+struct depot {
+    struct hak_lock lock;
+    struct list_link by_free[HAK_SUPERSLAB_GRANULES + 1];
+    struct list_link warm;
+    uint64_t lists_in_use; /* bit n: by_free[n] is not empty */
+    _Atomic uint32_t superslab_count;
+    _Atomic uint32_t warm_count;
+    _Atomic uint64_t warm_oldest_ms;
+    bool is_started;
+};
+static struct depot depot = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT)};
+
+hak_static_assert(sizeof(struct superslab) == HAK_SUPERSLAB_RECORD_BYTES,
+                  "the region reserves this much for each superslab");
+
+static struct superslab *superslab_of(uint32_t granule)
+{
+    return (struct superslab *)(void *)hak_region.superslab_records +
+           granule / HAK_SUPERSLAB_GRANULES;
+}
+
+static uint32_t first_granule_of(const struct superslab *superslab)
+{
+    ptrdiff_t index = superslab - (struct superslab *)(void *)hak_region.superslab_records;
+    return (uint32_t)index * HAK_SUPERSLAB_GRANULES;
+}
+
+static uint32_t warm_mask(const struct superslab *superslab)
+{
+    return superslab->free & superslab->dirty;
+}
+
+static void start_once(void)
+{
+    if (depot.is_started)
+        return;
+    for (uint32_t i = 0; i <= HAK_SUPERSLAB_GRANULES; i++)
+        hak_list_start(&depot.by_free[i]);
+    hak_list_start(&depot.warm);
+    depot.is_started = true;
+}
+
+static void unlink_superslab(struct superslab *superslab)
+{
+    uint32_t free_count = hak_bit_count(superslab->free);
+    hak_list_remove(&superslab->link);
+    if (hak_list_is_empty(&depot.by_free[free_count]))
+        depot.lists_in_use &= ~(1ull << free_count);
+    hak_counter_add(&depot.warm_count, -hak_bit_count(warm_mask(superslab)));
+}
+
+static void link_superslab(struct superslab *superslab)
+{
+    uint32_t free_count = hak_bit_count(superslab->free);
+    hak_list_insert_first(&depot.by_free[free_count], &superslab->link);
+    depot.lists_in_use |= 1ull << free_count;
+    hak_counter_add(&depot.warm_count, hak_bit_count(warm_mask(superslab)));
+}
+
+/* Keeps the warm list true after `superslab` changed; `is_news` when a granule became free. */
+static void note_warm(struct superslab *superslab, bool is_news)
+{
+    bool was_linked = hak_list_is_linked(&superslab->warm_link);
+    if (was_linked && (is_news || warm_mask(superslab) == 0)) {
+        hak_list_remove(&superslab->warm_link);
+        was_linked = false;
+    }
+    if (!was_linked && warm_mask(superslab) != 0) {
+        superslab->warm_since_ms = hak_os_clock_ms();
+        hak_list_insert_last(&depot.warm, &superslab->warm_link);
+    }
+    struct list_link *oldest = depot.warm.next;
+    hak_store_relaxed(&depot.warm_oldest_ms,
+                      oldest == &depot.warm
+                          ? UINT64_MAX
+                          : hak_list_element(oldest, struct superslab, warm_link)->warm_since_ms);
+}
+
+/* Bit i is set where `count` granules of `mask` begin at i, a multiple of count. */
+static uint32_t runs_in(uint32_t mask, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2)
+        mask &= mask >> width;
+    /* A number of ones spaced `count` apart. */
+    uint64_t aligned = ~0ull / hak_bit_low_mask(count);
+    return mask & (uint32_t)aligned;
+}
+
+/* Where in `superslab` to take `count` granules from; HAK_SUPERSLAB_GRANULES when it has no run.
+ * Tag words of one cache line (a group of 16) are kept to one heap where that is possible. */
+static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id)
+{
+    uint32_t any = runs_in(superslab->free, count);
+    if (any == 0)
+        return HAK_SUPERSLAB_GRANULES;
+    uint32_t mine = 0;
+    for (uint32_t group = 0; group < 2; group++)
+        if (superslab->group_heap[group] == heap_id || superslab->group_heap[group] == 0)
+            mine |= (uint32_t)hak_bit_low_mask(GROUP_GRANULES) << group * GROUP_GRANULES;
+    uint32_t warm = runs_in(warm_mask(superslab), count);
+    if (warm & mine)
+        return hak_bit_lowest(warm & mine);
+    if (warm != 0)
+        return hak_bit_lowest(warm);
+    return hak_bit_lowest(any & mine ? any & mine : any);
+}
+
+static struct depot_granules take_from(struct superslab *superslab, uint32_t at, uint32_t count,
+                                       uint32_t heap_id)
+{
+    uint32_t taken = (uint32_t)hak_bit_low_mask(count) << at;
+    struct depot_granules granules = {
+        .first = first_granule_of(superslab) + at,
+        .count = count,
+        .is_zero = (superslab->dirty & taken) == 0,
+        .is_warm = (superslab->dirty & taken) != 0,
+    };
+    unlink_superslab(superslab);
+    superslab->free &= ~taken;
+    superslab->group_heap[at / GROUP_GRANULES] = heap_id;
+    link_superslab(superslab);
+    note_warm(superslab, false);
+    return granules;
+}
+
+struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id)
+{
+    struct depot_granules none = {0, 0, false, false};
+    hak_lock_take(&depot.lock);
+    uint64_t lists = depot.lists_in_use & ~hak_bit_low_mask(count);
+    for (; lists != 0; lists &= lists - 1) {
+        struct list_link *head = &depot.by_free[hak_bit_lowest(lists)];
+        int tries = TRIES_PER_LIST;
+        for (struct list_link *i = head->next; i != head && tries-- > 0; i = i->next) {
+            struct superslab *superslab = hak_list_element(i, struct superslab, link);
+            uint32_t at = choose(superslab, count, heap_id);
+            if (at < HAK_SUPERSLAB_GRANULES) {
+                struct depot_granules granules = take_from(superslab, at, count, heap_id);
+                hak_lock_give(&depot.lock);
+                return granules;
+            }
+        }
+    }
+    hak_lock_give(&depot.lock);
+    return none;
+}
+
+void hak_depot_add(uint32_t first_granule, bool is_zero)
+{
+    struct superslab *superslab = superslab_of(first_granule);
+    hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
+    hak_lock_take(&depot.lock);
+    start_once();
+    superslab->free = ALL_GRANULES;
+    superslab->dirty = is_zero ? 0 : ALL_GRANULES;
+    superslab->group_heap[0] = 0;
+    superslab->group_heap[1] = 0;
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    hak_counter_add(&depot.superslab_count, 1);
+    hak_lock_give(&depot.lock);
+}
+
+struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count)
+{
+    struct granule_range spare = {0, 0};
+    struct superslab *superslab = superslab_of(first_granule);
+    uint32_t at = first_granule % HAK_SUPERSLAB_GRANULES;
+    hak_lock_take(&depot.lock);
+    hak_assert((superslab->free & (uint32_t)hak_bit_low_mask(count) << at) == 0);
+    unlink_superslab(superslab);
+    superslab->free |= (uint32_t)hak_bit_low_mask(count) << at;
+    superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty_count) << at;
+    bool has_empty = !hak_list_is_empty(&depot.by_free[HAK_SUPERSLAB_GRANULES]);
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    if (superslab->free == ALL_GRANULES && has_empty) {
+        unlink_superslab(superslab);
+        if (hak_list_is_linked(&superslab->warm_link))
+            hak_list_remove(&superslab->warm_link);
+        hak_counter_add(&depot.superslab_count, -1u);
+        spare.first = first_granule_of(superslab);
+        spare.count = HAK_SUPERSLAB_GRANULES;
+    }
+    hak_lock_give(&depot.lock);
+    return spare;
+}
+
+/* Purges the runs of `mask`; returns the granules that now read as zero. */
+static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
+{
+    uint32_t purged = 0;
+    while (mask != 0) {
+        uint32_t at = hak_bit_lowest(mask);
+        uint64_t above = ~((uint64_t)mask >> at);
+        uint32_t count = hak_bit_lowest(above);
+        uint32_t run = (uint32_t)hak_bit_low_mask(count) << at;
+        if (hak_os_purge(hak_granule_address(first_granule + at),
+                         (size_t)count << HAK_GRANULE_SHIFT))
+            purged |= run;
+        mask &= ~run;
+    }
+    return purged;
+}
+
+/* Takes the warm free granules of the oldest superslab out, purges them, puts them back. Returns the
+ * bytes purged; SIZE_MAX when nothing is old enough. */
+static size_t purge_oldest(uint64_t before_ms)
+{
+    hak_lock_take(&depot.lock);
+    start_once();
+    struct list_link *oldest = depot.warm.next;
+    struct superslab *superslab = hak_list_element(oldest, struct superslab, warm_link);
+    if (oldest == &depot.warm || superslab->warm_since_ms > before_ms) {
+        hak_lock_give(&depot.lock);
+        return SIZE_MAX;
+    }
+    uint32_t mask = warm_mask(superslab);
+    unlink_superslab(superslab);
+    superslab->free &= ~mask;
+    link_superslab(superslab);
+    note_warm(superslab, false);
+    hak_lock_give(&depot.lock);
+
+    uint32_t purged = purge_runs(first_granule_of(superslab), mask);
+
+    hak_lock_take(&depot.lock);
+    unlink_superslab(superslab);
+    superslab->free |= mask;
+    superslab->dirty &= ~purged;
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    hak_lock_give(&depot.lock);
+    return (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
+}
+
+size_t hak_depot_purge(uint64_t before_ms, uint32_t budget)
+{
+    size_t total = 0;
+    for (; budget > 0; budget--) {
+        size_t bytes = purge_oldest(before_ms);
+        if (bytes == SIZE_MAX)
+            break;
+        total += bytes;
+    }
+    return total;
+}
+
+bool hak_depot_has_warm(uint64_t before_ms)
+{
+    uint64_t oldest = hak_load_relaxed(&depot.warm_oldest_ms);
+    return oldest != 0 && oldest <= before_ms;
+}
+
+uint32_t hak_depot_superslab_count(void)
+{
+    return hak_load_relaxed(&depot.superslab_count);
+}
+
+uint32_t hak_depot_warm_count(void)
+{
+    return hak_load_relaxed(&depot.warm_count);
+}
+
+void hak_depot_lock(void)
+{
+    hak_lock_take(&depot.lock);
+}
+
+void hak_depot_unlock(void)
+{
+    hak_lock_give(&depot.lock);
+}
+
+void hak_depot_lock_reset(void)
+{
+    hak_lock_reset(&depot.lock);
+}

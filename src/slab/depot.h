@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/depot.h - superslabs shared by all size classes: where slabs get granules and leave them.
+ *
+ * Owns        struct superslab (one record per 2 MiB of the window) and its lists.
+ * Invariants  a superslab in the depot is on the list of its number of free granules; free granules
+ *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read as
+ *             zero. One wholly free superslab is kept; the caller gets the next one back.
+ * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out.
+ * Tests       tests/unit/slab/depot_test.c
+ */
+#ifndef HAK_SLAB_DEPOT_H
+#define HAK_SLAB_DEPOT_H
+
+#include "base/list.h"
+#include "region/region.h"
+
+struct superslab {
+    HAK_CACHE_ALIGNED struct list_link link; /* on the list of its free count */
+    struct list_link warm_link; /* on the list of superslabs with warm free granules, oldest first */
+    uint64_t warm_since_ms;     /* when a granule last became free */
+    uint32_t free;              /* granules that belong to no slab */
+    uint32_t dirty;             /* granules that may not read as zero */
+    uint32_t group_heap[2];     /* heap that last took granules of this half */
+};
+
+struct depot_granules {
+    uint32_t first;
+    uint32_t count; /* 0: the depot has none */
+    bool is_zero;   /* they read as zero */
+    bool is_warm;   /* they were used before and not purged since */
+};
+
+/* `count` (a power of two) free granules in one piece, for `heap_id`: fullest superslab first, warm
+ * granules before purged ones. */
+struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id);
+
+/* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero. */
+void hak_depot_add(uint32_t first_granule, bool is_zero);
+
+/* Gives granules back, of which the first `dirty_count` may not read as zero. Returns a superslab
+ * that is free and no longer the depot's (range of count 0: none). */
+struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count);
+
+/* Returns to the kernel what has been free and warm since `before_ms`, at most `budget` superslabs.
+ * Returns the bytes that were purged. */
+size_t hak_depot_purge(uint64_t before_ms, uint32_t budget);
+
+/* Superslabs held, and free granules in them that are warm. */
+uint32_t hak_depot_superslab_count(void);
+uint32_t hak_depot_warm_count(void);
+
+/* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
+bool hak_depot_has_warm(uint64_t before_ms);
+
+/* Around fork. */
+void hak_depot_lock(void);
+void hak_depot_unlock(void);
+void hak_depot_lock_reset(void);
+
+#endif

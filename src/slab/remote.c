@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/remote.h"
+
+#include "base/check.h"
+#include "harden/checks.h"
+
+static _Noreturn void report(const struct slab *slab, uint32_t word_index, uint64_t bits,
+                             const char *what, const char *state)
+{
+    size_t index = (size_t)word_index * 64 + hak_bit_lowest(bits);
+    hak_misuse(what, (const void *)(slab->start + index * slab->block_bytes), slab->block_bytes,
+               state);
+}
+
+void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask)
+{
+    uint32_t count = hak_bit_count(mask);
+    /* acq_rel: pairs with the collector's subtraction. The token is acquired when the count was 0, so
+     * that the last collector is done with the link; the bits below are ordered after the count. */
+    uint32_t before = hak_fetch_add_acq_rel(&slab->remote_count, count);
+    /* release: partner is the exchange in hak_remote_collect */
+    uint64_t old = hak_fetch_or_release(&hak_slab_remote_words(slab)[word_index], mask);
+    if (HAK_UNLIKELY(old & mask))
+        report(slab, word_index, old & mask, "double free", "already freed by another thread");
+    if (before == 0)
+        hak_pending_push(slab);
+}
+
+void hak_pending_push(struct slab *slab)
+{
+    /* acquire: partner is the release store of a new owner (hak_heap_receive) */
+    struct slab_owner *owner = hak_load_acquire(&slab->owner);
+    struct slab *first = hak_load_relaxed(&owner->pending);
+    do {
+        hak_store_relaxed(&slab->pending_next, first);
+        /* release: partner is the exchange in hak_pending_take_all; the link goes first */
+    } while (!hak_cas_release(&owner->pending, &first, slab));
+}
+
+struct slab *hak_pending_take_all(struct slab_owner *owner)
+{
+    if (hak_load_relaxed(&owner->pending) == NULL)
+        return NULL;
+    /* acquire: partner is the release in hak_pending_push */
+    return hak_exchange_acquire(&owner->pending, NULL);
+}
+
+uint32_t hak_remote_collect(struct slab *slab, bool *is_done)
+{
+    _Atomic uint64_t *remote = hak_slab_remote_words(slab);
+    uint32_t expected = hak_load_relaxed(&slab->remote_count);
+    uint32_t collected = 0;
+    for (uint32_t i = 0; i < slab->word_count && collected < expected; i++) {
+        if (hak_load_relaxed(&remote[i]) == 0)
+            continue;
+        /* acquire: partner is the fetch_or in hak_remote_publish */
+        uint64_t bits = hak_exchange_acquire(&remote[i], 0);
+        uint32_t below = slab->bump > i * 64 ? slab->bump - i * 64 : 0;
+        uint64_t never = bits & ~hak_bit_low_mask(below);
+        uint64_t twice = bits & hak_load_relaxed(&slab->words[i]);
+        if (HAK_UNLIKELY(never != 0))
+            report(slab, i, never, "invalid free", "never allocated");
+        if (HAK_UNLIKELY(twice != 0))
+            report(slab, i, twice, "double free", "already free");
+        if (bits != 0)
+            hak_slab_set_free(slab, i, bits);
+        collected += hak_bit_count(bits);
+    }
+    /* acq_rel: pairs with the addition in hak_remote_publish; after it the link may be written by
+     * the next holder of the token, so nothing here touches the slab's link again when done. */
+    uint32_t left = hak_fetch_sub_acq_rel(&slab->remote_count, collected) - collected;
+    *is_done = left == 0;
+    return collected;
+}

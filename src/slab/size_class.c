@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/size_class.h"
+
+/* A slab is the smallest of 1, 2, 4, 8, 16 granules that holds at least 16 blocks. */
+#define GRANULES_WISHED(bytes)                                                                     \
+    ((bytes)*16 <= HAK_GRANULE_BYTES       ? 1u                                                    \
+     : (bytes)*16 <= 2 * HAK_GRANULE_BYTES ? 2u                                                    \
+     : (bytes)*16 <= 4 * HAK_GRANULE_BYTES ? 4u                                                    \
+     : (bytes)*16 <= 8 * HAK_GRANULE_BYTES ? 8u                                                    \
+                                           : 16u)
+#define GRANULES(bytes)                                                                            \
+    (GRANULES_WISHED(bytes) < HAK_SLAB_GRANULES_MAX ? GRANULES_WISHED(bytes)                       \
+                                                    : HAK_SLAB_GRANULES_MAX)
+#define BLOCKS_FITTING(bytes) (GRANULES(bytes) * HAK_GRANULE_BYTES / (bytes))
+#define BLOCKS(bytes)                                                                              \
+    (BLOCKS_FITTING(bytes) < HAK_SLAB_BLOCKS_MAX ? BLOCKS_FITTING(bytes) : HAK_SLAB_BLOCKS_MAX)
+
+#define CLASS_ROW(index, below, bytes)                                                             \
+    [index] = {                                                                                    \
+        .block_bytes = (bytes),                                                                    \
+        .block_count = (uint16_t)BLOCKS(bytes),                                                    \
+        .granule_count = (uint8_t)GRANULES(bytes),                                                 \
+        .word_count = (uint8_t)((BLOCKS(bytes) + 63) / 64),                                        \
+        .reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes)-1) / (bytes),               \
+    },
+
+const struct size_class hak_size_classes[HAK_CLASS_COUNT] = {
+    CLASS_ROW(0, 0, 8) HAK_SIZE_CLASSES(CLASS_ROW)};
+
+#define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ... (bytes) / 8] = (index)*HAK_BIN_SCALE,
+
+const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {
+    HAK_SIZE_CLASSES_HOT(BIN_ROW)};
+
+#define CLASS_ASSERT(index, below, bytes)                                                          \
+    hak_static_assert((bytes) % 16 == 0, "blocks are aligned to 16");                              \
+    hak_static_assert((index) == 1 || ((bytes) - ((below) + 16)) * 8 <= (bytes),                   \
+                      "at most 12.5 % waste beyond rounding to 16");                               \
+    hak_static_assert(BLOCKS(bytes) >= 1, "a slab holds at least one block");
+HAK_SIZE_CLASSES(CLASS_ASSERT)
+
+hak_static_assert(HAK_BIN_LIMIT < 256, "a bin fits the low byte of a tag");
+
+uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
+{
+    if (bytes > HAK_CLASS_BYTES_MAX || alignment > HAK_GRANULE_BYTES)
+        return HAK_CLASS_COUNT;
+    uint32_t class_index = hak_class_of(hak_most(bytes, alignment));
+    while (class_index < HAK_CLASS_COUNT &&
+           hak_size_classes[class_index].block_bytes % alignment != 0)
+        class_index++;
+    return class_index;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/size_class.h - which block size serves which request.
+ *
+ * Owns        the rule (HAK_SIZE_CLASSES) and the constant tables made from it.
+ * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 128 KiB: waste beyond
+ *             rounding to 16 is at most 12.5 %. A class index fits 7 bits, so that twice the index
+ *             (a "bin", the scaled form that tags and the hot path use) fits the low byte of a tag.
+ * Tests       tests/unit/slab/size_class_test.c
+ */
+#ifndef HAK_SLAB_SIZE_CLASS_H
+#define HAK_SLAB_SIZE_CLASS_H
+
+#include "base/bits.h"
+#include "base/compiler.h"
+#include "base/limits.h"
+
+/* The rule. X(class index, largest request of the class below, block bytes). */
+#define HAK_CLASS_DOUBLING(X, first, low)                                                          \
+    X(first + 0, (low), (low) + (low) / 8 * 1)                                                     \
+    X(first + 1, (low) + (low) / 8 * 1, (low) + (low) / 8 * 2)                                     \
+    X(first + 2, (low) + (low) / 8 * 2, (low) + (low) / 8 * 3)                                     \
+    X(first + 3, (low) + (low) / 8 * 3, (low) + (low) / 8 * 4)                                     \
+    X(first + 4, (low) + (low) / 8 * 4, (low) + (low) / 8 * 5)                                     \
+    X(first + 5, (low) + (low) / 8 * 5, (low) + (low) / 8 * 6)                                     \
+    X(first + 6, (low) + (low) / 8 * 6, (low) + (low) / 8 * 7)                                     \
+    X(first + 7, (low) + (low) / 8 * 7, (low) * 2)
+
+/* Classes that the hot path finds by table. */
+#define HAK_SIZE_CLASSES_HOT(X)                                                                    \
+    X(1, 8, 16)                                                                                    \
+    X(2, 16, 32)                                                                                   \
+    X(3, 32, 48)                                                                                   \
+    X(4, 48, 64)                                                                                   \
+    X(5, 64, 80)                                                                                   \
+    X(6, 80, 96)                                                                                   \
+    X(7, 96, 112)                                                                                  \
+    X(8, 112, 128)                                                                                 \
+    HAK_CLASS_DOUBLING(X, 9, 128)                                                                  \
+    HAK_CLASS_DOUBLING(X, 17, 256)                                                                 \
+    HAK_CLASS_DOUBLING(X, 25, 512)                                                                 \
+    HAK_CLASS_DOUBLING(X, 33, 1024)                                                                \
+    HAK_CLASS_DOUBLING(X, 41, 2048)                                                                \
+    HAK_CLASS_DOUBLING(X, 49, 4096)                                                                \
+    HAK_CLASS_DOUBLING(X, 57, 8192)                                                                \
+    HAK_CLASS_DOUBLING(X, 65, 16384)
+
+/* All classes but the first, which is 8 bytes. */
+#define HAK_SIZE_CLASSES(X)                                                                        \
+    HAK_SIZE_CLASSES_HOT(X)                                                                        \
+    HAK_CLASS_DOUBLING(X, 73, 32768)                                                               \
+    HAK_CLASS_DOUBLING(X, 81, 65536)
+
+#define HAK_CLASS_COUNT 89u
+#define HAK_CLASS_HOT_BYTES_MAX ((size_t)32768)
+#define HAK_CLASS_BYTES_MAX ((size_t)131072)
+
+/* Twice a class index: the scale at which bins are addressed. */
+#define HAK_BIN_SCALE 2u
+#define HAK_BIN_LIMIT (HAK_CLASS_COUNT * HAK_BIN_SCALE)
+
+struct size_class {
+    uint32_t block_bytes;
+    uint16_t block_count;    /* blocks a slab holds */
+    uint8_t granule_count;   /* granules a slab takes */
+    uint8_t word_count;      /* 64-bit words of its bitmaps */
+    uint64_t reciprocal;     /* ceil(2^40 / block_bytes) */
+};
+
+extern const struct size_class hak_size_classes[HAK_CLASS_COUNT];
+
+/* Bin of a request, by (bytes + 7) / 8, up to HAK_CLASS_HOT_BYTES_MAX. */
+extern const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1];
+
+#define HAK_RECIPROCAL_SHIFT 40
+
+/* Index of the block that holds `offset` into a slab of the class. */
+HAK_INLINE uint32_t hak_block_index(uint64_t reciprocal, size_t offset)
+{
+    return (uint32_t)((offset * reciprocal) >> HAK_RECIPROCAL_SHIFT);
+}
+
+/* The class that serves `bytes` <= HAK_CLASS_BYTES_MAX. */
+HAK_INLINE uint32_t hak_class_of(size_t bytes)
+{
+    if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
+        return hak_bin_of_eighth[(bytes + 7) / 8] / HAK_BIN_SCALE;
+    uint32_t doubling = hak_bit_highest(bytes - 1); /* 15 or 16 */
+    return 73u + (doubling - 15u) * 8u + (uint32_t)(((bytes - 1) >> (doubling - 3)) & 7u);
+}
+
+/* The smallest class that serves `bytes` with blocks aligned to `alignment`, a power of two of at
+ * most a granule; HAK_CLASS_COUNT when no class does. */
+uint32_t hak_class_of_aligned(size_t bytes, size_t alignment);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/slab.h"
+
+#include "base/check.h"
+#include "harden/checks.h"
+#include "region/meta.h"
+#include "region/tag_map.h"
+
+#include <string.h>
+
+/* One pool of records per number of bitmap lines. */
+#define SHAPE_COUNT 16
+static struct meta_pool record_pools[SHAPE_COUNT];
+
+static uint32_t shape_of(uint32_t word_count)
+{
+    return (word_count - 1) / 8;
+}
+
+static size_t record_bytes(uint32_t shape)
+{
+    return sizeof(struct slab) + 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES;
+}
+
+struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool is_zero,
+                             struct slab_owner *owner)
+{
+    const struct size_class *size_class = &hak_size_classes[class_index];
+    uint32_t shape = shape_of(size_class->word_count);
+    struct slab *slab = hak_meta_pool_take(&record_pools[shape], record_bytes(shape));
+    if (slab == NULL)
+        return NULL;
+    hak_assert(hak_load_relaxed(&slab->remote_count) == 0);
+    slab->start = (uintptr_t)hak_granule_address(first_granule);
+    slab->reciprocal = size_class->reciprocal;
+    slab->block_bytes = size_class->block_bytes;
+    slab->block_count = size_class->block_count;
+    slab->generation++;
+    slab->class_index = (uint8_t)class_index;
+    slab->granule_count = size_class->granule_count;
+    slab->word_count = size_class->word_count;
+    slab->summary[0] = 0;
+    slab->summary[1] = 0;
+    slab->used = 0;
+    slab->bump = 0;
+    slab->zero_from = is_zero ? 0 : slab->block_count;
+    slab->octile = 0;
+    slab->place = SLAB_NOWHERE;
+    memset((void *)slab->words, 0, 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES);
+    hak_store_relaxed(&slab->owner, owner);
+    hak_owner_write(first_granule, slab->granule_count, slab);
+    return slab;
+}
+
+void hak_slab_destroy(struct slab *slab)
+{
+    hak_assert(slab->used == 0);
+    hak_owner_write(hak_granule_of((void *)slab->start), slab->granule_count, NULL);
+    hak_meta_pool_give(&record_pools[shape_of(slab->word_count)], slab);
+}
+
+static void *block_at(const struct slab *slab, uint32_t index)
+{
+    return (void *)(slab->start + (size_t)index * slab->block_bytes);
+}
+
+/* Takes up to `count` blocks from one word of the bitmap. */
+static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **blocks,
+                               uint32_t count)
+{
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    uint32_t taken = 0;
+    while (word != 0 && taken < count) {
+        blocks[taken++] = block_at(slab, word_index * 64 + hak_bit_lowest(word));
+        word &= word - 1;
+    }
+    hak_store_relaxed(&slab->words[word_index], word);
+    if (word == 0)
+        slab->summary[word_index >> 6] &= ~(1ull << (word_index & 63));
+    return taken;
+}
+
+uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
+{
+    uint32_t taken = 0;
+    for (uint32_t half = 0; half < 2; half++) {
+        while (slab->summary[half] != 0 && taken < count) {
+            uint32_t word_index = half * 64 + hak_bit_lowest(slab->summary[half]);
+            taken += take_from_word(slab, word_index, blocks + taken, count - taken);
+        }
+    }
+    uint32_t fresh = (uint32_t)hak_least(count - taken, slab->block_count - slab->bump);
+    uintptr_t next = slab->start + (size_t)slab->bump * slab->block_bytes;
+    for (uint32_t i = 0; i < fresh; i++, next += slab->block_bytes)
+        blocks[taken + i] = (void *)next;
+    slab->bump += fresh;
+    taken += fresh;
+    slab->used += taken;
+    return taken;
+}
+
+void *hak_slab_take_zero(struct slab *slab)
+{
+    if (slab->bump >= slab->block_count || slab->bump < slab->zero_from)
+        return NULL;
+    slab->used++;
+    return block_at(slab, slab->bump++);
+}
+
+uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what)
+{
+    size_t offset = (uintptr_t)block - slab->start;
+    uint32_t index = hak_block_index(slab->reciprocal, offset);
+    if (HAK_UNLIKELY((size_t)index * slab->block_bytes != offset))
+        hak_misuse(what, block, slab->block_bytes, "not the start of a block");
+    if (HAK_UNLIKELY(index >= slab->block_count))
+        hak_misuse(what, block, slab->block_bytes, "behind the last block of its slab");
+    return index;
+}
+
+void hak_slab_give(struct slab *slab, void *block)
+{
+    uint32_t index = hak_slab_index_of(slab, block, "invalid free");
+    uint64_t bit = 1ull << (index & 63);
+    if (HAK_UNLIKELY(index >= slab->bump))
+        hak_misuse("invalid free", block, slab->block_bytes, "never allocated");
+    if (HAK_UNLIKELY(hak_load_relaxed(&slab->words[index >> 6]) & bit))
+        hak_misuse("double free", block, slab->block_bytes, "already free");
+    uint32_t word_index = index >> 6;
+    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bit);
+    slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
+    slab->used--;
+}
+
+bool hak_slab_is_sound(const struct slab *slab)
+{
+    uint32_t free_count = 0;
+    for (uint32_t i = 0; i < slab->word_count; i++) {
+        uint64_t word = hak_load_relaxed(&slab->words[i]);
+        uint32_t below = slab->bump > i * 64 ? slab->bump - i * 64 : 0;
+        bool is_summed = (slab->summary[i >> 6] >> (i & 63)) & 1;
+        if ((word & ~hak_bit_low_mask(below)) != 0 || is_summed != (word != 0))
+            return false;
+        free_count += hak_bit_count(word);
+    }
+    return slab->bump <= slab->block_count && slab->used == slab->bump - free_count;
+}
+
+uint64_t hak_slab_record_count(void)
+{
+    uint64_t count = 0;
+    for (uint32_t shape = 0; shape < SHAPE_COUNT; shape++)
+        count += record_pools[shape].taken_count;
+    return count;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/slab.h - equal blocks, their state kept out of band.
+ *
+ * Owns        struct slab and its free bitmap. A block is free if its bit is set or its index is not
+ *             below `bump`; "used" are all others: live, in a thread cache, or on their way home.
+ * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
+ *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is set
+ *             exactly if its word is not 0. remote_count > 0 implies used > 0.
+ * Threads     line 0 is constant while any block is live; line 1 and the free bitmap are the owner's;
+ *             line 2 and the remote bitmap are shared (slab/remote.h).
+ * Tests       tests/unit/slab/slab_test.c, tests/model/
+ */
+#ifndef HAK_SLAB_SLAB_H
+#define HAK_SLAB_SLAB_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+#include "slab/size_class.h"
+
+struct slab;
+
+/* Where the slabs of one heap come home to; part of the heap, never freed. */
+struct slab_owner {
+    _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
+    uint32_t heap_id;
+};
+
+enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE };
+
+/*  line 0      geometry            line 1   owner's state         line 2   strangers' state
+ *  then        free bitmap, padded to lines, then remote bitmap, padded to lines             */
+struct slab {
+    uintptr_t start;
+    uint64_t reciprocal;
+    uint32_t block_bytes;
+    uint32_t block_count;
+    uint32_t generation; /* how often this record was made a slab */
+    uint8_t class_index;
+    uint8_t granule_count;
+    uint8_t word_count;
+
+    HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
+    uint64_t summary[2];
+    uint32_t used;
+    uint32_t bump;
+    uint32_t zero_from;
+    uint8_t octile; /* list it is on: used blocks in eighths */
+    uint8_t place;  /* enum slab_place */
+
+    HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
+    _Atomic(struct slab_owner *) owner;
+    _Atomic(struct slab *) pending_next;
+
+    HAK_CACHE_ALIGNED _Atomic uint64_t words[];
+};
+
+/* A record for a slab of `class_index` that starts at granule `first_granule` and belongs to `owner`;
+ * the memory reads as zero when `is_zero`. Sets the owner map, not the tags. NULL: out of memory. */
+struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool is_zero,
+                             struct slab_owner *owner);
+
+/* Gives the record of an unused slab back and clears its part of the owner map. */
+void hak_slab_destroy(struct slab *slab);
+
+/* Moves up to `count` blocks to `blocks`, lowest address first; returns how many. */
+uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count);
+
+/* Takes one block that reads as zero and was never handed out; NULL when there is none. */
+void *hak_slab_take_zero(struct slab *slab);
+
+/* Gives one block back. Misuse (interior, never handed out, already free) is reported and aborts. */
+void hak_slab_give(struct slab *slab, void *block);
+
+/* Index of the block that starts at `block`; anything else is misuse, reported as `what`. */
+uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what);
+
+/* True when every invariant above holds. */
+bool hak_slab_is_sound(const struct slab *slab);
+
+/* Records in use, all shapes. */
+uint64_t hak_slab_record_count(void);
+
+HAK_INLINE bool hak_slab_is_full(const struct slab *slab)
+{
+    return slab->used == slab->block_count;
+}
+
+HAK_INLINE uint32_t hak_slab_octile(const struct slab *slab)
+{
+    return slab->used * HAK_OCTILES / (slab->block_count + 1);
+}
+
+/* The remote bitmap follows the free bitmap, on lines of its own. */
+HAK_INLINE uint32_t hak_slab_remote_offset(const struct slab *slab)
+{
+    return (slab->word_count + 7u) & ~7u;
+}
+
+HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
+{
+    return slab->words + hak_slab_remote_offset(slab);
+}
+
+/* Marks blocks free: `bits` of word `word_index`, none of them free so far. */
+HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits)
+{
+    hak_store_relaxed(&slab->words[word_index],
+                      hak_load_relaxed(&slab->words[word_index]) | bits);
+    slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
+    slab->used -= hak_bit_count(bits);
+}
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "span/large.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "harden/checks.h"
+#include "os/os.h"
+#include "region/tag_map.h"
+#include "span/span_heap.h"
+
+#include <string.h>
+
+/* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it is
+ * used; 1 MiB is where clearing costs as much as 40 page faults. */
+#define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
+/* Blocks with this alignment or less may start at any cache line. */
+#define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
+#define COLOURS 64u
+#define COLOUR_STEP 23u /* odd: all 64 lines of a page come in turn, neighbours far apart */
+
+static _Atomic uint32_t next_colour;
+static _Atomic size_t live_bytes;
+
+static size_t span_bytes(const struct span *span)
+{
+    return (size_t)span->count << HAK_GRANULE_SHIFT;
+}
+
+/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets. */
+static size_t colour_bytes(size_t room_bytes, size_t alignment)
+{
+    if (alignment > COLOUR_ALIGNMENT_MOST || room_bytes < COLOURS * HAK_CACHE_LINE_BYTES)
+        return 0;
+    uint32_t colour = hak_fetch_add_relaxed(&next_colour, COLOUR_STEP) % COLOURS;
+    return (size_t)colour * HAK_CACHE_LINE_BYTES;
+}
+
+static void clear(struct span *span, size_t bytes)
+{
+    void *start = hak_granule_address(span->first);
+    if (bytes >= PURGE_RATHER_THAN_CLEAR_BYTES && hak_os_purge(start, span_bytes(span)))
+        return;
+    memset(span->user, 0, bytes);
+}
+
+void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
+{
+    size_t count = (bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT;
+    size_t alignment_count = hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
+    if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
+        return NULL;
+    bool is_zero;
+    struct span *span = hak_span_take((uint32_t)count, (uint32_t)alignment_count, &is_zero);
+    if (span == NULL)
+        return NULL;
+    size_t before = colour_bytes(span_bytes(span) - bytes, alignment);
+    span->user = (char *)hak_granule_address(span->first) + before;
+    span->user_bytes = span_bytes(span) - before;
+    hak_fetch_add_relaxed(&live_bytes, span_bytes(span));
+    if (content == LARGE_ZERO && !is_zero)
+        clear(span, bytes);
+    hak_owner_write(span->first, 1, span);
+    hak_tag_write(span->first, 1, HAK_TAG_SPAN);
+    return span->user;
+}
+
+/* The record of a live large block. */
+static struct span *span_of(const void *block, const char *what)
+{
+    uint32_t granule = hak_granule_of(block);
+    if (HAK_UNLIKELY(hak_tag_read(granule) != HAK_TAG_SPAN))
+        hak_misuse(what, block, 0, "no block is live there");
+    struct span *span = hak_owner_read(granule);
+    if (HAK_UNLIKELY(span->user != block))
+        hak_misuse(what, block, span->user_bytes, "not the start of the block");
+    return span;
+}
+
+void hak_large_give(void *block)
+{
+    struct span *span = span_of(block, "invalid free");
+    uint32_t expected = HAK_TAG_SPAN;
+    /* acquire: orders this free after a competing one; who loses has freed twice */
+    if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
+        hak_misuse("double free", block, span->user_bytes, "already free");
+    hak_owner_write(span->first, 1, NULL);
+    hak_fetch_add_relaxed(&live_bytes, -span_bytes(span));
+    hak_span_give(span);
+}
+
+size_t hak_large_usable_bytes(const void *block, const char *what)
+{
+    return span_of(block, what)->user_bytes;
+}
+
+bool hak_large_resize(void *block, size_t bytes)
+{
+    struct span *span = span_of(block, "invalid realloc");
+    size_t old_bytes = span_bytes(span);
+    size_t before = old_bytes - span->user_bytes;
+    if (bytes > hak_region.window_bytes)
+        return false;
+    uint32_t count = (uint32_t)((before + bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT);
+    if (count > span->count && !hak_span_extend(span, count))
+        return false;
+    if (count < span->count)
+        hak_span_cut(span, count);
+    span->user_bytes = span_bytes(span) - before;
+    hak_fetch_add_relaxed(&live_bytes, span_bytes(span) - old_bytes);
+    return true;
+}
+
+size_t hak_large_live_bytes(void)
+{
+    return hak_load_relaxed(&live_bytes);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
+ *
+ * Owns        struct span and the bins of free spans, one set for warm spans (their memory may hold
+ *             data and be resident) and one for clean ones (fresh or purged: they read as zero).
+ * Invariants  free spans of one state never touch (they coalesce). The first and the last granule of a
+ *             free span point to its record in the owner map, with bit 0 set; no other granule does.
+ *             A span becomes clean only if the kernel said that its memory is gone.
+ * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out,
+ *             and growth of the window happens before the lock is taken again.
+ * Tests       tests/unit/span/span_heap_test.c, tests/model/
+ */
+#ifndef HAK_SPAN_SPAN_HEAP_H
+#define HAK_SPAN_SPAN_HEAP_H
+
+#include "base/list.h"
+#include "region/region.h"
+
+enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN };
+
+struct span {
+    void *user;                /* the block in it, when used for one */
+    struct list_link bin_link; /* on a bin, when free */
+    struct list_link age_link; /* among all warm spans, oldest first */
+    uint64_t freed_ms;
+    size_t user_bytes; /* bytes from `user` to the end of the span */
+    uint32_t first;
+    uint32_t count;
+    uint32_t state; /* enum span_state */
+};
+
+/* A used span of `count` granules whose first is a multiple of `alignment` (granules, a power of
+ * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
+struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
+
+/* Gives a used span back; its memory may hold data. */
+void hak_span_give(struct span *span);
+
+/* Grows a used span in place into free neighbours behind it; false when they do not suffice. The new
+ * part may hold data. */
+bool hak_span_extend(struct span *span, uint32_t count);
+
+/* Gives the granules of a used span from `count` on back. */
+void hak_span_cut(struct span *span, uint32_t count);
+
+/* Lets a used span's record go while its granules stay in use; and back again (NULL: no memory for a
+ * record, the granules stay with the caller). */
+struct granule_range hak_span_detach(struct span *span);
+struct span *hak_span_attach(struct granule_range range);
+
+/* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first, while
+ * more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. */
+size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
+
+/* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */
+size_t hak_span_warm_bytes(void);
+size_t hak_span_clean_bytes(void);
+
+/* When the oldest warm span was freed; UINT64_MAX when there is none. */
+uint64_t hak_span_oldest_ms(void);
+
+/* True when the bins, the ages and the owner map agree (takes the lock). */
+bool hak_span_heap_is_sound(void);
+
+/* Around fork. */
+void hak_span_lock(void);
+void hak_span_unlock(void);
+void hak_span_lock_reset(void);
+
+#endif

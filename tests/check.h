@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/check.h - one file of sentences, one program: TEST(a_sentence) { ... CHECK(...) ... }
+ *
+ * Without an argument the program runs every sentence in a process of its own and counts; with one,
+ * that sentence in this process (as CTest and a debugger do). The first check that fails ends its
+ * test; a test that checked nothing fails. Exit status: 0 passed, 1 failed, 77 skipped.
+ *
+ * Threads     checks may be made by any thread.
+ * Memory      the harness never allocates: it can stand beside any malloc, broken ones too.
+ * Tests       tests/unit/base/harness_test.c
+ */
+#ifndef TESTS_CHECK_H
+#define TESTS_CHECK_H
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHECK_SKIPPED = 77 };
+
+struct check_test {
+    const char *sentence;
+    void (*body)(void);
+    struct check_test *next;
+};
+
+static struct check_test *check_first;
+static struct check_test **check_last = &check_first;
+static unsigned long check_count;
+
+#define TEST(name)                                                                                 \
+    static void name(void);                                                                        \
+    __attribute__((constructor)) static void check_add_##name(void)                                \
+    {                                                                                              \
+        static struct check_test test = {#name, name, NULL};                                       \
+        *check_last = &test;                                                                       \
+        check_last = &test.next;                                                                   \
+    }                                                                                              \
+    static void name(void)
+
+__attribute__((format(printf, 1, 2))) static inline void check_print(const char *format, ...)
+{
+    char line[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    size_t bytes = written < (int)sizeof line ? (size_t)written : sizeof line - 1;
+    if (write(STDOUT_FILENO, line, bytes) < 0)
+        _exit(1);
+}
+
+#define CHECK_PASSED() ((void)__atomic_fetch_add(&check_count, 1, __ATOMIC_RELAXED))
+#define CHECK_FAILED(format, ...)                                                                  \
+    (check_print("%s:%d: " format "\n", __FILE__, __LINE__, __VA_ARGS__), _exit(1))
+
+/* Leaves the test as skipped, with a reason. */
+#define SKIP(reason) (check_print("skipped: %s\n", reason), _exit(CHECK_SKIPPED))
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        CHECK_PASSED();                                                                            \
+        if (!(condition))                                                                          \
+            CHECK_FAILED("%s", #condition);                                                        \
+    } while (0)
+
+/* Two integers or two pointers are equal; prints both if not. */
+#define CHECK_EQ(left, right)                                                                      \
+    do {                                                                                           \
+        unsigned long long left_ = (unsigned long long)(left);                                     \
+        unsigned long long right_ = (unsigned long long)(right);                                   \
+        CHECK_PASSED();                                                                            \
+        if (left_ != right_)                                                                       \
+            CHECK_FAILED("%s == %s: %lld (0x%llx) is not %lld (0x%llx)", #left, #right,            \
+                         (long long)left_, left_, (long long)right_, right_);                      \
+    } while (0)
+
+#define CHECK_STR(left, right)                                                                     \
+    do {                                                                                           \
+        const char *left_ = (left);                                                                \
+        const char *right_ = (right);                                                              \
+        CHECK_PASSED();                                                                            \
+        if (strcmp(left_, right_) != 0)                                                            \
+            CHECK_FAILED("%s == %s: \"%s\" is not \"%s\"", #left, #right, left_, right_);          \
+    } while (0)
+
+/* How a child of CHECK_ABORTS or CHECK_EXITS ended, and what it wrote on fd 2 (its beginning). */
+struct check_child {
+    pid_t pid;
+    int read_fd;
+    int status;
+    char message[1024];
+};
+
+/* Forks; returns 1 in the child, whose fd 2 the parent reads and who leaves no core file. */
+static inline int check_child_starts(struct check_child *child)
+{
+    int pipe_fds[2];
+    if (pipe(pipe_fds) != 0 || (child->pid = fork()) < 0)
+        CHECK_FAILED("%s", "cannot start a child");
+    child->read_fd = pipe_fds[0];
+    if (child->pid == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        dup2(pipe_fds[1], STDERR_FILENO);
+    }
+    close(pipe_fds[1]);
+    return child->pid == 0;
+}
+
+static inline void check_child_wait(struct check_child *child)
+{
+    size_t filled_bytes = 0;
+    char chunk[256];
+    ssize_t got;
+    while ((got = read(child->read_fd, chunk, sizeof chunk)) > 0) {
+        size_t room_bytes = sizeof child->message - 1 - filled_bytes;
+        size_t kept_bytes = (size_t)got < room_bytes ? (size_t)got : room_bytes;
+        memcpy(child->message + filled_bytes, chunk, kept_bytes);
+        filled_bytes += kept_bytes;
+    }
+    child->message[filled_bytes] = '\0';
+    close(child->read_fd);
+    if (waitpid(child->pid, &child->status, 0) != child->pid)
+        CHECK_FAILED("%s", "cannot wait for a child");
+}
+
+#define CHECK_IN_CHILD(statement, ended_well, wanted, said)                                        \
+    do {                                                                                           \
+        struct check_child child_;                                                                 \
+        CHECK_PASSED();                                                                            \
+        if (check_child_starts(&child_)) {                                                         \
+            statement;                                                                             \
+            _exit(0);                                                                              \
+        }                                                                                          \
+        check_child_wait(&child_);                                                                 \
+        if (!(ended_well) || !strstr(child_.message, said))                                        \
+            CHECK_FAILED("%s: wanted " wanted " and \"%s\", got wait status 0x%x and \"%s\"",      \
+                         #statement, said, (unsigned)child_.status, child_.message);               \
+    } while (0)
+
+/* The statement, run in a child, aborts after a message on fd 2 that contains `said`. */
+#define CHECK_ABORTS(statement, said)                                                              \
+    CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGABRT,    \
+                   "SIGABRT", said)
+
+/* The statement, run in a child, ends it with exit status `code` (0 if it merely returns). */
+#define CHECK_EXITS(statement, code)                                                               \
+    CHECK_IN_CHILD(statement, WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == (code),    \
+                   "exit status " #code, "")
+
+/* Runs one test here; returns the program's exit status. */
+static inline int check_run(const struct check_test *test)
+{
+    test->body();
+    if (check_count > 0)
+        return 0;
+    check_print("%s: no CHECK was executed\n", test->sentence);
+    return 1;
+}
+
+static inline int check_run_each(void)
+{
+    unsigned passed_count = 0, failed_count = 0, skipped_count = 0;
+    for (const struct check_test *test = check_first; test; test = test->next) {
+        pid_t pid = fork();
+        if (pid == 0)
+            exit(check_run(test));
+        int status = 0;
+        int ended = waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        const char *verdict = "FAILED ";
+        if (ended == 0)
+            verdict = "passed ", passed_count++;
+        else if (ended == CHECK_SKIPPED)
+            verdict = "skipped", skipped_count++;
+        else
+            failed_count++;
+        check_print("%s %s\n", verdict, test->sentence);
+    }
+    check_print("%u passed, %u failed, %u skipped\n", passed_count, failed_count, skipped_count);
+    return failed_count > 0;
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count < 2)
+        return check_run_each();
+    for (const struct check_test *test = check_first; test; test = test->next) {
+        if (strcmp(test->sentence, arguments[1]) == 0)
+            return check_run(test);
+    }
+    check_print("no test is named %s\n", arguments[1]);
+    return 1;
+}
+
+#endif

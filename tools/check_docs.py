@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""What documents name exists: linked files, paths in `code`, commands of ./hak.
+The generated ones are fresh."""
+import re
+import sys
+
+from checklib import ROOT, finish, run, text, tree
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+HAK = re.compile(r"\./hak ([a-z]+)")
+# A path in backticks: it begins with a folder of the root and holds no placeholder or pattern.
+PATH = re.compile(r"(?:\./)?((?:src|include|tools|tests|bench|cli|cmake|docs|\.ci)/[\w./+-]*)")
+
+
+def commands():
+    """Words that ./hak's usage lists."""
+    return set(re.findall(r"^\./hak ([a-z]+)", text("hak"), re.M)) | {"help"}
+
+
+def check(path, known):
+    fenced = False
+    for number, line in enumerate(text(path).splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        where = f"{path}:{number}:"
+        for command in HAK.findall(line):
+            if command not in known:
+                yield f"{where} ./hak has no command {command}"
+        if fenced:
+            continue
+        for target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
+            target = target.split("#")[0]
+            if target and "://" not in target and not target.startswith("mailto:") \
+                    and not (ROOT / path.parent / target).exists():
+                yield f"{where} link to {target}, which does not exist"
+        for span in CODE.findall(line):
+            named = PATH.fullmatch(span)
+            if named and not (ROOT / named[1]).exists():
+                yield f"{where} names {named[1]}, which does not exist"
+
+
+def main():
+    documents = [path for path in tree() if path.suffix == ".md"]
+    known = commands()
+    problems = [problem for path in documents for problem in check(path, known)]
+    if (ROOT / "tools/gen_docs.py").exists():
+        status, output = run(sys.executable, "tools/gen_docs.py", "--check")
+        if status:
+            problems.append(f"generated documents are stale: ./hak docs\n{output}")
+    finish("docs", f"{len(documents)} documents", problems)
+
+
+main()

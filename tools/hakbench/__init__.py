@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""hakbench: compares allocators on the same programs, and says how sure it is.
+
+    plan         which programs run, with which arguments
+    peers        which allocators, where they come from, their versions
+    launcher     one run of one program: its output and what it cost
+    verify       the proof that the named allocator served the program
+    counters     hakmem's own statistics
+    run          the interleaved runs of a session, one JSON line each
+    stats        medians, intervals, paired ratios, noise floor
+    environment  the machine and the build, without names of hosts or users
+    report       table and plot of a session
+"""
