@@ -5,7 +5,7 @@
 /* The hot path, whole. Anything unusual - a thread without a heap, an empty or full bin, a large or
  * foreign or remote block, NULL - falls through to the slow function before anything is written. */
 
-void *hak_malloc(size_t bytes)
+HAK_HOT void *hak_malloc(size_t bytes)
 {
     if (HAK_LIKELY(bytes <= HAK_CLASS_HOT_BYTES_MAX)) {
         struct bin *bin = hak_bin_at(hak_thread, hak_bin_of_eighth[(bytes + 7) / 8]);
@@ -16,7 +16,7 @@ void *hak_malloc(size_t bytes)
     return hak_malloc_slow(bytes);
 }
 
-void hak_free(void *block)
+HAK_HOT void hak_free(void *block)
 {
     struct thread_cache *cache = hak_thread;
     size_t offset = (uintptr_t)block - cache->base;

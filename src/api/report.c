@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
 #include "observe/emit.h"
@@ -34,6 +35,16 @@ void hak_snapshot_take(struct snapshot *snapshot)
             snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);
 }
 
+/* Where to print at the end: many programs close their standard error before. */
+static int report_fd = -1;
+
+__attribute__((constructor)) static void prepare_report(void)
+{
+    hak_process_start();
+    if (hak_conf_number(stats) != STATS_OFF && *hak_conf_text(stats_file) == '\0')
+        report_fd = hak_os_keep_fd(2);
+}
+
 /* At the end of the process, after the program's own destructors; prints only if asked. */
 __attribute__((destructor)) static void report_at_exit(void)
 {
@@ -45,10 +56,9 @@ __attribute__((destructor)) static void report_at_exit(void)
     hak_snapshot_take(&snapshot);
     hak_emit_text(&snapshot, &text);
     const char *path = hak_conf_text(stats_file);
-    int fd = *path == '\0' ? 2 : hak_os_open_append(path);
+    int fd = report_fd >= 0 ? report_fd : hak_os_open_append(path);
     if (fd < 0)
         return;
     hak_os_write(fd, lines, text.used);
-    if (fd != 2)
-        hak_os_close(fd);
+    hak_os_close(fd);
 }

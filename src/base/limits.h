@@ -40,7 +40,7 @@
 #define HAK_SUPERSLAB_BYTES (HAK_SUPERSLAB_GRANULES * HAK_GRANULE_BYTES)
 
 /* The most granules one slab may have. */
-#define HAK_SLAB_GRANULES_MAX (HAK_SUPERSLAB_GRANULES < 16u ? HAK_SUPERSLAB_GRANULES : 16u)
+#define HAK_SLAB_GRANULES_MAX (HAK_SUPERSLAB_GRANULES < 8u ? HAK_SUPERSLAB_GRANULES : 8u)
 
 #if HAK_SMALL_WINDOW
 #define HAK_WINDOW_BYTES_MAX (16 * HAK_GIB)
@@ -55,6 +55,9 @@
 
 /* Blocks above this size that another thread frees are published at once, not combined. */
 #define HAK_COMBINE_BLOCK_BYTES_MAX 2048u
+
+/* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at once. */
+#define HAK_SPARE_BLOCK_BYTES_MAX 4096u
 
 /* Partial slabs are kept by how full they are, in eighths. */
 #define HAK_OCTILES 8u

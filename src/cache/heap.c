@@ -67,7 +67,8 @@ static void settle(struct heap *heap, struct slab *slab)
         if (slab->place == SLAB_SPARE)
             return;
         unlist(heap, slab);
-        if (heap->spare[slab->class_index] == NULL) {
+        if (heap->spare[slab->class_index] == NULL &&
+            slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
             heap->spare[slab->class_index] = slab;
             slab->place = SLAB_SPARE;
         } else {

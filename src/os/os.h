@@ -73,6 +73,9 @@ void hak_os_write(int fd, const char *text, size_t bytes);
 
 /* Opens a file for appending (created 0600); returns a descriptor or -1. */
 int hak_os_open_append(const char *path);
+/* A copy of `fd` that survives the program closing its own, above the usual ones; `fd` itself when
+ * none can be had. */
+int hak_os_keep_fd(int fd);
 void hak_os_close(int fd);
 /* Reads at most `bytes` of the file at `path` into `buffer`; returns the count or -1. */
 long hak_os_read_file(const char *path, char *buffer, size_t bytes);

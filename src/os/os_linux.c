@@ -197,6 +197,14 @@ int hak_os_open_append(const char *path)
     return fd;
 }
 
+int hak_os_keep_fd(int fd)
+{
+    int saved = errno;
+    int kept = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+    errno = saved;
+    return kept < 0 ? fd : kept;
+}
+
 void hak_os_close(int fd)
 {
     int saved = errno;

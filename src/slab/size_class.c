@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/size_class.h"
 
-/* A slab is the smallest of 1, 2, 4, 8, 16 granules that holds at least 16 blocks. */
+/* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 4 blocks: small slabs empty, and
+ * an empty slab can serve any class. */
 #define GRANULES_WISHED(bytes)                                                                     \
-    ((bytes)*16 <= HAK_GRANULE_BYTES       ? 1u                                                    \
-     : (bytes)*16 <= 2 * HAK_GRANULE_BYTES ? 2u                                                    \
-     : (bytes)*16 <= 4 * HAK_GRANULE_BYTES ? 4u                                                    \
-     : (bytes)*16 <= 8 * HAK_GRANULE_BYTES ? 8u                                                    \
-                                           : 16u)
+    ((bytes)*4 <= HAK_GRANULE_BYTES       ? 1u                                                    \
+     : (bytes)*4 <= 2 * HAK_GRANULE_BYTES ? 2u                                                    \
+     : (bytes)*4 <= 4 * HAK_GRANULE_BYTES ? 4u                                                    \
+                                           : 8u)
 #define GRANULES(bytes)                                                                            \
     (GRANULES_WISHED(bytes) < HAK_SLAB_GRANULES_MAX ? GRANULES_WISHED(bytes)                       \
                                                     : HAK_SLAB_GRANULES_MAX)
@@ -34,8 +34,10 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {
 
 #define CLASS_ASSERT(index, below, bytes)                                                          \
     hak_static_assert((bytes) % 16 == 0, "blocks are aligned to 16");                              \
-    hak_static_assert((index) == 1 || ((bytes) - ((below) + 16)) * 8 <= (bytes),                   \
+    hak_static_assert((index) == 1 || (bytes) > 4096 || ((bytes) - ((below) + 16)) * 8 <= (bytes), \
                       "at most 12.5 % waste beyond rounding to 16");                               \
+    hak_static_assert((bytes) <= 4096 || ((bytes) - ((below) + 16)) * 5 <= (bytes),                \
+                      "at most 20 % waste beyond rounding to 16");                                 \
     hak_static_assert(BLOCKS(bytes) >= 1, "a slab holds at least one block");
 HAK_SIZE_CLASSES(CLASS_ASSERT)
 

@@ -2,9 +2,10 @@
 /* slab/size_class.h - which block size serves which request.
  *
  * Owns        the rule (HAK_SIZE_CLASSES) and the constant tables made from it.
- * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 128 KiB: waste beyond
- *             rounding to 16 is at most 12.5 %. A class index fits 7 bits, so that twice the index
- *             (a "bin", the scaled form that tags and the hot path use) fits the low byte of a tag.
+ * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond rounding
+ *             to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %). A class index
+ *             fits 7 bits, so that twice the index (a "bin", the scaled form that tags and the hot
+ *             path use) fits the low byte of a tag.
  * Tests       tests/unit/slab/size_class_test.c
  */
 #ifndef HAK_SLAB_SIZE_CLASS_H
@@ -25,6 +26,14 @@
     X(first + 6, (low) + (low) / 8 * 6, (low) + (low) / 8 * 7)                                     \
     X(first + 7, (low) + (low) / 8 * 7, (low) * 2)
 
+/* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks without a tail: few
+ * classes and small slabs let memory move between them, which matters more than rounding here. */
+#define HAK_CLASS_QUARTERS(X, first, low)                                                          \
+    X(first + 0, (low), (low) * 8 / 7 / 16 * 16)                                                   \
+    X(first + 1, (low) * 8 / 7 / 16 * 16, (low) * 8 / 6 / 16 * 16)                                 \
+    X(first + 2, (low) * 8 / 6 / 16 * 16, (low) * 8 / 5 / 16 * 16)                                 \
+    X(first + 3, (low) * 8 / 5 / 16 * 16, (low) * 2)
+
 /* Classes that the hot path finds by table. */
 #define HAK_SIZE_CLASSES_HOT(X)                                                                    \
     X(1, 8, 16)                                                                                    \
@@ -40,18 +49,19 @@
     HAK_CLASS_DOUBLING(X, 25, 512)                                                                 \
     HAK_CLASS_DOUBLING(X, 33, 1024)                                                                \
     HAK_CLASS_DOUBLING(X, 41, 2048)                                                                \
-    HAK_CLASS_DOUBLING(X, 49, 4096)                                                                \
-    HAK_CLASS_DOUBLING(X, 57, 8192)                                                                \
-    HAK_CLASS_DOUBLING(X, 65, 16384)
+    HAK_CLASS_QUARTERS(X, 49, 4096)                                                                \
+    HAK_CLASS_QUARTERS(X, 53, 8192)                                                                \
+    HAK_CLASS_QUARTERS(X, 57, 16384)
 
 /* All classes but the first, which is 8 bytes. */
 #define HAK_SIZE_CLASSES(X)                                                                        \
     HAK_SIZE_CLASSES_HOT(X)                                                                        \
-    HAK_CLASS_DOUBLING(X, 73, 32768)                                                               \
-    HAK_CLASS_DOUBLING(X, 81, 65536)
+    HAK_CLASS_QUARTERS(X, 61, 32768)                                                               \
+    HAK_CLASS_QUARTERS(X, 65, 65536)
 
-#define HAK_CLASS_COUNT 89u
+#define HAK_CLASS_COUNT 69u
 #define HAK_CLASS_HOT_BYTES_MAX ((size_t)32768)
+#define HAK_CLASS_HOT_COUNT 61u
 #define HAK_CLASS_BYTES_MAX ((size_t)131072)
 
 /* Twice a class index: the scale at which bins are addressed. */
@@ -84,8 +94,10 @@ HAK_INLINE uint32_t hak_class_of(size_t bytes)
 {
     if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
         return hak_bin_of_eighth[(bytes + 7) / 8] / HAK_BIN_SCALE;
-    uint32_t doubling = hak_bit_highest(bytes - 1); /* 15 or 16 */
-    return 73u + (doubling - 15u) * 8u + (uint32_t)(((bytes - 1) >> (doubling - 3)) & 7u);
+    uint32_t class_index = HAK_CLASS_HOT_COUNT + (bytes > 2 * HAK_CLASS_HOT_BYTES_MAX ? 4u : 0u);
+    while (hak_size_classes[class_index].block_bytes < bytes)
+        class_index++;
+    return class_index;
 }
 
 /* The smallest class that serves `bytes` with blocks aligned to `alignment`, a power of two of at
