@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: MIT
- * gate.pml - how a stranger enters a heap whose owner pays no atomic instruction.
+/* SPDX-License-Identifier: MIT */
+/* docs/model/gate.pml - how a stranger enters a heap whose owner pays no atomic instruction.
  *
- * Owns        the protocol behind hak_gate_enter, hak_gate_leave (owner), hak_gate_claim and
- *             hak_gate_release (stranger).
+ * Owns        the protocol behind hak_gate_enter and hak_gate_leave (owner), hak_gate_mark,
+ *             hak_gate_barrier, hak_gate_await and hak_gate_release (stranger).
  * Invariants  the owner's and a stranger's work exclude each other, and each sees all that the
  *             one before it stored; no schedule leaves a thread waiting for ever.
  * Threads     one owner, interrupted by signal handlers; two strangers.
@@ -13,7 +13,8 @@
  *             the thread's own buffer first.
  * Scenarios   OWNER_MAY_STOP  the owner stops for good inside the gate
  *             ATOMIC_BOTH_SIDES  no membarrier: the owner's gate=1 is an exchange
- *             STRANGER_MAY_STOP  a stranger stops for good inside its claim
+ *             STRANGER_MAY_STOP  a stranger stops for good inside its claim: the owner hangs, a
+ *             limit that is known; with OWNER_WAIT_BOUNDED it does not
  *             OWNER_WAIT_BOUNDED  the owner gives up waiting and serves itself elsewhere
  * Mutants     BUG_*: each takes one rule away; a search must find the harm.
  */
@@ -174,16 +175,16 @@ proctype stranger(byte who) {
 	do
 	:: left > 0 ->
 		left--;
-		if
+		if                                              /* hak_gate_mark */
 		:: atomic { BARRIER(who) && claimed == 0 -> claimed = 1 }
 		:: atomic { BARRIER(who) && claimed == 1 -> goto next }
 		fi;
 #ifndef BUG_NO_MEMBARRIER
 #ifndef ATOMIC_BOTH_SIDES
-		BARRIER(OWNER);
+		BARRIER(OWNER);                                 /* hak_gate_barrier */
 #endif
 #endif
-		polls = POLLS;
+		polls = POLLS;                                  /* hak_gate_await */
 		do
 		:: atomic { gate == 0 -> polls = 0 }
 			work(who);
@@ -194,8 +195,7 @@ proctype stranger(byte who) {
 			fi;
 #endif
 			break
-#ifdef BUG_UNBOUNDED_WAIT
-#else
+#ifndef BUG_UNBOUNDED_WAIT
 		:: atomic { gate == 1 && polls > 0 -> polls-- }
 		:: gate == 1 && polls == 0 -> break                /* the heap is skipped */
 #endif

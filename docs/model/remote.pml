@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT
- * remote.pml - blocks freed by threads that do not own their slab: the token rule.
+/* SPDX-License-Identifier: MIT */
+/* docs/model/remote.pml - blocks freed by threads that do not own their slab: the token rule.
  *
  * Owns        the protocol behind hak_remote_publish, hak_remote_collect, hak_pending_push,
- *             hak_pending_take_all, hak_heap_park, hak_heap_adopt and the taking of single slabs.
+ *             hak_pending_take_all, hak_heap_collect, hak_heap_park, hak_heap_adopt,
+ *             hak_heap_surrender and hak_heap_receive.
  * Invariants  remote_count > 0 exactly while the slab is on one pending stack or in one hand;
  *             checked in every state where either side changes, not only at the end.
  * Threads     two publishers; two heap threads that drain, retire, park, adopt and take; a tick
@@ -26,7 +27,7 @@
 #define NONE 9                  /* no heap */
 #define TICK 2                  /* the id of the tick as a holder of heaps; 0 and 1: heap threads */
 #ifndef ACTIONS
-#define ACTIONS 2               /* what the second heap thread does in its life; the first does one more */
+#define ACTIONS 2               /* of the second heap thread; the first does one more */
 #endif
 #define BITS(x) (((x) & 1) + (((x) >> 1) & 1) + (((x) >> 2) & 1))
 
@@ -244,8 +245,8 @@ inline remote_collect(s) {
 	to = 0
 }
 
-/* hak_pending_take_all and one pass over what it took. A slab that is re-queued waits for the
- * next pass: a publisher stopped between add and OR must not make the collector spin. */
+/* hak_heap_collect: hak_pending_take_all and one pass over what it took. A slab that is re-queued
+ * waits for the next pass: a publisher stopped between add and OR must not make us spin. */
 inline pending_drain(h) {
 	atomic { ALIVE -> vacant_not_empty[h] = 0 }
 	atomic { ALIVE -> assert(holder[h] == me); rest = pending[h]; pending[h] = 0 }
@@ -258,7 +259,8 @@ inline pending_drain(h) {
 #ifdef BUG_LINK_READ_LATE
 	   }
 #else
-		rest = link[mine]               /* before the slab can be pushed again */
+		rest = link[mine];              /* before the slab can be pushed again */
+		assert(rest != mine + 1)        /* a slab behind itself: a list without end */
 	   }
 #endif
 	   if
@@ -278,10 +280,7 @@ inline pending_drain(h) {
 	od
 }
 
-/* The heap goes to whoever comes, by one store; then the look back for the tick's hint. */
-inline heap_leave(h) {
-	atomic { ALIVE -> holder[h] = NONE; state[h] = PARKED }
-#ifndef BUG_NO_LOOK_BACK
+inline heap_look_back(h) {
 	atomic {
 		ALIVE ->
 		if
@@ -289,6 +288,17 @@ inline heap_leave(h) {
 		:: else
 		fi
 	}
+}
+
+/* The end of hak_heap_park and of a claim: the heap goes to whoever comes, then a look back for
+ * the tick's hint. The look must not pass the store: an exchange, not a release store. */
+inline heap_leave(h) {
+#ifdef BUG_LOOK_BEFORE_PARK
+	heap_look_back(h);
+#endif
+	atomic { ALIVE -> holder[h] = NONE; state[h] = PARKED }
+#if !defined(BUG_LOOK_BEFORE_PARK) && !defined(BUG_NO_LOOK_BACK)
+	heap_look_back(h)
 #endif
 }
 
@@ -324,6 +334,7 @@ inline slab_use(s) {
 	fi
 }
 
+/* hak_heap_surrender and hak_heap_receive, under the claim of `from`. */
 inline slab_take(s, from) {
 	atomic {
 		ALIVE ->

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
+#include "cache/registry.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -23,6 +24,7 @@ void hak_maintain_tick(void)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
         return;
+    hak_registry_drain_parked();
     uint64_t decay = hak_policy_read(decay_ms);
     if (decay > now)
         return;
@@ -36,5 +38,6 @@ void hak_maintain_tick(void)
 
 size_t hak_maintain_purge_all(void)
 {
+    hak_registry_drain_parked();
     return hak_depot_purge(UINT64_MAX, UINT32_MAX) + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
 }

@@ -152,8 +152,8 @@ static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_bor
     hak_slab_index_of(slab, block, "invalid free");
     if (hak_bin_is_full(bin))
         hak_heap_flush(heap, class_index);
-    if (hak_bin_is_full(bin)) /* not even memory for a magazine */
-        hak_combine_bypass(slab, block);
+    if (hak_bin_is_full(bin)) /* it has no magazine yet */
+        hak_heap_give(heap, slab, block);
     else
         hak_bin_push(bin, block);
 }

@@ -9,7 +9,8 @@
  *             between its own store of `claimed` and its load of `held`: a full barrier on the owner's
  *             processor at some point. If that point comes before the owner's load, the load sees the
  *             claim; if after, the store of `held` is out and the stranger sees it. Where membarrier is
- *             missing both sides use a full fence instead. The stranger waits a bounded time only: a
+ *             missing both sides use a full fence instead. Nobody enters his own gate while he holds a
+ *             claim, so two strangers cannot wait for each other. The stranger waits a bounded time only: a
  *             thread that was stopped or jumped out of a slow path keeps its heap, and nobody hangs.
  * Threads     held: written by the owner; claimed: by strangers, one at a time.
  * Tests       tests/unit/cache/gate_test.c, tests/race/gate_race.c, docs/model/gate.pml
@@ -41,7 +42,7 @@ HAK_INLINE void hak_gate_enter(struct gate *gate)
 {
     hak_store_relaxed(&gate->held, 1);
     if (HAK_UNLIKELY(!hak_gate_is_asymmetric))
-        hak_fence_full(); /* partner: the fence in hak_gate_claim */
+        hak_fence_full(); /* partner: the fence in hak_gate_barrier */
     hak_compiler_fence();
     /* acquire: partner is the release in hak_gate_release */
     if (HAK_UNLIKELY(hak_load_acquire(&gate->claimed) != 0))

@@ -9,8 +9,13 @@
 
 /* Blocks leave a bin in pieces of this many. */
 #define FLUSH_PIECE 128u
-/* A bin grows at every second miss. */
+/* A bin grows at every second miss. Bins of large blocks start with their eighth: what a program
+ * needs once or twice goes straight back to its slab, where other classes can have the memory. */
 #define MISSES_TO_GROW 2
+#define MISSES_TO_START_LARGE 8
+#define LARGE_BLOCK_BYTES 4096u
+/* A new bin of large blocks may hold this much. */
+#define START_BYTES (16 * HAK_KIB)
 
 void hak_heap_start(struct heap *heap, uint32_t id)
 {
@@ -156,9 +161,10 @@ static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, 
 
 static uint32_t capacity_most(uint32_t class_index)
 {
-    size_t bytes = hak_policy_read(class_cache_bytes);
-    return (uint32_t)hak_clamp(bytes / hak_size_classes[class_index].block_bytes, 2,
-                               HAK_MAGAZINE_SLOTS_MOST - 1);
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    size_t bytes = block_bytes < LARGE_BLOCK_BYTES ? hak_policy_read(class_cache_bytes)
+                                                   : hak_policy_read(large_class_cache_bytes);
+    return (uint32_t)hak_clamp(bytes / block_bytes, 2, HAK_MAGAZINE_SLOTS_MOST - 1);
 }
 
 /* What all bins of this thread may hold. */
@@ -166,6 +172,13 @@ static size_t thread_bound_bytes(void)
 {
     size_t share = hak_policy_read(process_cache_bytes) / (hak_registry_active_count() + 1);
     return hak_clamp(share, 64 * HAK_KIB, hak_policy_read(thread_cache_bytes));
+}
+
+static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_bytes)
+{
+    if (magazine->slots != NULL)
+        return MISSES_TO_GROW;
+    return block_bytes < LARGE_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
 }
 
 /* Notes a miss and lets the bin grow if it is time and there is budget; true when it grew. */
@@ -176,10 +189,12 @@ static bool note_miss(struct heap *heap, uint32_t class_index)
     uint32_t most = capacity_most(class_index);
     magazine->was_missed = true;
     bool is_first = magazine->slots == NULL;
-    if (!is_first && ++magazine->miss_count < MISSES_TO_GROW)
+    if (++magazine->miss_count < misses_to_grow(magazine, block_bytes))
         return false;
     magazine->miss_count = 0;
-    uint32_t capacity = is_first ? HAK_MAGAZINE_SLOTS_LEAST - 1 : magazine->capacity * 2u + 1u;
+    uint32_t capacity = magazine->capacity * 2u + 1u;
+    if (is_first)
+        capacity = (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, HAK_MAGAZINE_SLOTS_LEAST - 1);
     capacity = (uint32_t)hak_least(capacity, most);
     if (capacity <= magazine->capacity)
         return false;
@@ -261,6 +276,12 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
         return;
     uint32_t held = hak_magazine_count(magazine, &heap->cache.bins[class_index]);
     flush_oldest(heap, class_index, (held + 1) / 2);
+}
+
+void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
+{
+    hak_slab_give(slab, block);
+    settle(heap, slab);
 }
 
 void hak_heap_flush_all(struct heap *heap)

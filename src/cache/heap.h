@@ -54,6 +54,9 @@ void *hak_heap_take_zero(struct heap *heap, uint32_t class_index);
 /* Makes room in a full bin: more slots, or half of its blocks go home, oldest first. Gate held. */
 void hak_heap_flush(struct heap *heap, uint32_t class_index);
 
+/* Gives one block back to its slab, which is the heap's own, past the bin. Gate held. */
+void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
+
 /* Sends every cached block and every combined remote free home. Gate held. */
 void hak_heap_flush_all(struct heap *heap);
 

@@ -69,8 +69,12 @@ static void on_thread_exit(void *value)
 
 struct heap *hak_heap_borrow(void)
 {
+    if (!hak_process_start())
+        return NULL;
+    if (own_heap() != NULL)
+        return hak_heap_adopt_in_handler();
     hak_stat_global_add(exit_operations, 1);
-    return hak_process_start() ? hak_heap_adopt() : NULL;
+    return hak_heap_adopt();
 }
 
 void hak_heap_return(struct heap *heap)

@@ -29,9 +29,8 @@ static struct heap *create_locked(void)
     return heap;
 }
 
-struct heap *hak_heap_adopt(void)
+static struct heap *adopt_locked(void)
 {
-    hak_lock_take(&registry_lock);
     struct heap *heap = parked;
     if (heap != NULL) {
         parked = heap->parked_next;
@@ -44,8 +43,33 @@ struct heap *hak_heap_adopt(void)
         hak_counter_add(&active_count, 1);
         hak_store_relaxed(&heap->gate.held, 0);
     }
+    return heap;
+}
+
+struct heap *hak_heap_adopt(void)
+{
+    hak_lock_take(&registry_lock);
+    struct heap *heap = adopt_locked();
     hak_lock_give(&registry_lock);
     return heap;
+}
+
+struct heap *hak_heap_adopt_in_handler(void)
+{
+    if (!hak_lock_try(&registry_lock))
+        return NULL;
+    struct heap *heap = adopt_locked();
+    hak_lock_give(&registry_lock);
+    return heap;
+}
+
+void hak_registry_drain_parked(void)
+{
+    if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
+        return;
+    for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next)
+        hak_heap_collect(heap);
+    hak_lock_give(&registry_lock);
 }
 
 static void park_locked(struct heap *heap)

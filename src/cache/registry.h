@@ -3,7 +3,8 @@
  *
  * Owns        the list of all heaps (only ever growing) and the stack of parked ones.
  * Invariants  a parked heap belongs to who holds the registry's lock; adopting it, or taking one slab
- *             out of it, happens under that lock, so that the two exclude each other.
+ *             out of it, or collecting for it, happens under that lock, so that these exclude each
+ *             other. Claims of gates are made under it, too.
  * Threads     one lock (REGISTRY); the list of all heaps may be walked without it.
  * Tests       tests/unit/cache/registry_test.c, tests/race/adopt_race.c
  */
@@ -14,6 +15,14 @@
 
 /* A heap for a thread: a parked one if there is one, else a new one; NULL: out of memory. */
 struct heap *hak_heap_adopt(void);
+
+/* The same for a signal handler that may have interrupted whoever holds the registry's lock: NULL,
+ * too, when the lock is not to be had. */
+struct heap *hak_heap_adopt_in_handler(void);
+
+/* Collects what came home to parked heaps, so that slabs freed after their thread's end empty, and
+ * slabs that moved on meanwhile are passed on. Does nothing while the registry is busy. */
+void hak_registry_drain_parked(void);
 
 /* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
 void hak_heap_park(struct heap *heap);

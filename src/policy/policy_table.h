@@ -18,7 +18,10 @@
       "what the bins of one thread may hold")                                                      \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "what the bins of all threads may hold, while each may have 64 KiB")                         \
-    X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB, "what one bin may hold")        \
+    X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
+      "what one bin of blocks below 4 KiB may hold")                                               \
+    X(large_class_cache_bytes, 64 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                            \
+      "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \

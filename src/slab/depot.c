@@ -99,23 +99,25 @@ static uint32_t runs_in(uint32_t mask, uint32_t count)
     return mask & (uint32_t)aligned;
 }
 
-/* Where in `superslab` to take `count` granules from; HAK_SUPERSLAB_GRANULES when it has no run.
- * Tag words of one cache line (a group of 16) are kept to one heap where that is possible. */
-static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id)
+/* What kind of free granules a search is after. */
+enum depot_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
+
+/* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab begins
+ * to fill, or any; HAK_SUPERSLAB_GRANULES when there is no such run. Tag words of one cache line (a
+ * group of 16) are kept to one heap where that is possible. */
+static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id,
+                       enum depot_wish wish)
 {
-    uint32_t any = runs_in(superslab->free, count);
-    if (any == 0)
+    uint32_t runs = runs_in(wish == WISH_WARM ? warm_mask(superslab) : superslab->free, count);
+    if (wish == WISH_BEGUN)
+        runs &= warm_mask(superslab);
+    if (runs == 0)
         return HAK_SUPERSLAB_GRANULES;
     uint32_t mine = 0;
     for (uint32_t group = 0; group < 2; group++)
         if (superslab->group_heap[group] == heap_id || superslab->group_heap[group] == 0)
             mine |= (uint32_t)hak_bit_low_mask(GROUP_GRANULES) << group * GROUP_GRANULES;
-    uint32_t warm = runs_in(warm_mask(superslab), count);
-    if (warm & mine)
-        return hak_bit_lowest(warm & mine);
-    if (warm != 0)
-        return hak_bit_lowest(warm);
-    return hak_bit_lowest(any & mine ? any & mine : any);
+    return hak_bit_lowest(runs & mine ? runs & mine : runs);
 }
 
 static struct depot_granules take_from(struct superslab *superslab, uint32_t at, uint32_t count,
@@ -136,26 +138,33 @@ static struct depot_granules take_from(struct superslab *superslab, uint32_t at,
     return granules;
 }
 
-struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id)
+/* Looks through the superslabs, fullest first. */
+static struct depot_granules take_wished(uint32_t count, uint32_t heap_id, enum depot_wish wish)
 {
-    struct depot_granules none = {0, 0, false, false};
-    hak_lock_take(&depot.lock);
     uint64_t lists = depot.lists_in_use & ~hak_bit_low_mask(count);
     for (; lists != 0; lists &= lists - 1) {
         struct list_link *head = &depot.by_free[hak_bit_lowest(lists)];
         int tries = TRIES_PER_LIST;
         for (struct list_link *i = head->next; i != head && tries-- > 0; i = i->next) {
             struct superslab *superslab = hak_list_element(i, struct superslab, link);
-            uint32_t at = choose(superslab, count, heap_id);
-            if (at < HAK_SUPERSLAB_GRANULES) {
-                struct depot_granules granules = take_from(superslab, at, count, heap_id);
-                hak_lock_give(&depot.lock);
-                return granules;
-            }
+            uint32_t at = choose(superslab, count, heap_id, wish);
+            if (at < HAK_SUPERSLAB_GRANULES)
+                return take_from(superslab, at, count, heap_id);
         }
     }
+    return (struct depot_granules){0, 0, false, false};
+}
+
+struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id)
+{
+    hak_lock_take(&depot.lock);
+    struct depot_granules granules = {0, 0, false, false};
+    bool has_warm = hak_load_relaxed(&depot.warm_count) != 0;
+    for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
+         wish++)
+        granules = take_wished(count, heap_id, (enum depot_wish)wish);
     hak_lock_give(&depot.lock);
-    return none;
+    return granules;
 }
 
 void hak_depot_add(uint32_t first_granule, bool is_zero)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/size_class.h"
 
-/* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 4 blocks: small slabs empty, and
- * an empty slab can serve any class. */
+/* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 2 blocks and wastes at most 1/32
+ * behind the last: small slabs empty, and an empty slab can serve any class. */
+#define FITS(bytes, granules)                                                                      \
+    (2 * (bytes) <= (granules)*HAK_GRANULE_BYTES &&                                                \
+     (granules)*HAK_GRANULE_BYTES % (bytes)*32 <= (granules)*HAK_GRANULE_BYTES)
 #define GRANULES_WISHED(bytes)                                                                     \
-    ((bytes)*4 <= HAK_GRANULE_BYTES       ? 1u                                                    \
-     : (bytes)*4 <= 2 * HAK_GRANULE_BYTES ? 2u                                                    \
-     : (bytes)*4 <= 4 * HAK_GRANULE_BYTES ? 4u                                                    \
-                                           : 8u)
+    (FITS(bytes, 1) ? 1u : FITS(bytes, 2) ? 2u : FITS(bytes, 4) ? 4u : 8u)
 #define GRANULES(bytes)                                                                            \
     (GRANULES_WISHED(bytes) < HAK_SLAB_GRANULES_MAX ? GRANULES_WISHED(bytes)                       \
                                                     : HAK_SLAB_GRANULES_MAX)

@@ -220,14 +220,40 @@ static bool carve(struct span *span, uint32_t first, uint32_t count)
     return true;
 }
 
+/* A clean span from which `count` granules are about to be taken: if a warm one ends where it begins,
+ * takes that and only what is missing, so that resident memory is used before untouched memory.
+ * Returns the joined span, in state WARM; NULL: there is none, or no memory for a record. */
+static struct span *take_across(struct span *clean, uint32_t count)
+{
+    struct span *warm = clean->first == 0 ? NULL : free_span_at(clean->first - 1);
+    if (warm == NULL || warm->state != SPAN_WARM || warm->count >= count ||
+        !carve(clean, clean->first, count - warm->count))
+        return NULL;
+    unlink_free(warm);
+    warm->count = count;
+    hak_meta_pool_give(&span_pool, clean);
+    return warm;
+}
+
+static struct span *take_clean(uint32_t count, uint32_t alignment)
+{
+    struct span *span = find_in(&heap.clean, count, alignment);
+    if (span == NULL)
+        return NULL;
+    struct span *joined = alignment == 1 ? take_across(span, count) : NULL;
+    if (joined != NULL)
+        return joined;
+    return carve(span, place_in(span, count, alignment), count) ? span : NULL;
+}
+
 static struct span *take_free(uint32_t count, uint32_t alignment, bool *is_zero)
 {
     hak_lock_take(&heap.lock);
     start_once();
     struct span *span = find_in(&heap.warm, count, alignment);
     if (span == NULL)
-        span = find_in(&heap.clean, count, alignment);
-    if (span != NULL && !carve(span, place_in(span, count, alignment), count))
+        span = take_clean(count, alignment);
+    else if (!carve(span, place_in(span, count, alignment), count))
         span = NULL;
     if (span != NULL) {
         *is_zero = span->state == SPAN_CLEAN;
