@@ -16,7 +16,8 @@ static void *aligned(size_t alignment, size_t bytes)
     return hak_aligned_slow(alignment, bytes);
 }
 
-/* C17: an alignment that is not supported fails; glibc says EINVAL. The size need not be a multiple. */
+/* C17: an alignment that is not supported fails; glibc says EINVAL. The size need not be a
+ * multiple. */
 void *hak_aligned_alloc(size_t alignment, size_t bytes)
 {
     if (!hak_is_power_of_two(alignment)) {
@@ -26,8 +27,8 @@ void *hak_aligned_alloc(size_t alignment, size_t bytes)
     return aligned(alignment, bytes);
 }
 
-/* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is not
- * touched, *result only on success. */
+/* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is
+ * not touched, *result only on success. */
 int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
 {
     if (!hak_is_power_of_two(alignment) || alignment % sizeof(void *) != 0)

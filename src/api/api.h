@@ -20,7 +20,8 @@ void hak_free(void *block);
 /* malloc_slow.c: everything that is unusual. */
 void *hak_malloc_slow(size_t bytes);
 void hak_free_slow(void *block);
-/* A block of at least `bytes` aligned to `alignment`, a power of two; the zero form reads as zero. */
+/* A block of at least `bytes` aligned to `alignment`, a power of two; the zero form reads as
+ * zero. */
 void *hak_aligned_slow(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
 

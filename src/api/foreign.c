@@ -7,8 +7,8 @@
 #include "observe/stat.h"
 #include "os/os.h"
 
-/* Pointers that are not hakmem's: from before the preload, or from a library bound to another malloc
- * (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
+/* Pointers that are not hakmem's: from before the preload, or from a library bound to another
+ * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
 
 /* libc's own, where there is one beside us: absent in static programs. */
 extern void __libc_free(void *block) __attribute__((weak));

@@ -38,8 +38,8 @@ HAK_LIBC_ALIAS(malloc, hak_malloc)
 HAK_LIBC_ALIAS(free, hak_free)
 HAK_LIBC_ALIAS(cfree, hak_free)
 
-/* operator delete and delete[], plain, sized, aligned and nothrow: the further arguments say nothing
- * that the tag does not (Itanium C++ ABI names). */
+/* operator delete and delete[], plain, sized, aligned and nothrow: the further arguments say
+ * nothing that the tag does not (Itanium C++ ABI names). */
 HAK_LIBC_ALIAS(_ZdlPv, hak_free)
 HAK_LIBC_ALIAS(_ZdaPv, hak_free)
 HAK_LIBC_ALIAS(_ZdlPvm, hak_free)

@@ -12,8 +12,6 @@
 /* The tick is looked at once in so many slow operations of a thread. */
 #define SLOW_OPERATIONS_PER_TICK 64
 
-/* --- who serves ---------------------------------------------------------------------------------- */
-
 /* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
  * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
 struct service {
@@ -51,8 +49,6 @@ static void service_end(struct service service)
     }
 }
 
-/* --- taking -------------------------------------------------------------------------------------- */
-
 enum content { CONTENT_ANY, CONTENT_ZERO };
 
 static void *class_take(struct heap *heap, uint32_t class_index, enum content content)
@@ -82,8 +78,8 @@ static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, si
     return hak_large_take(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
 }
 
-/* The common way of every unusual request. When memory is out, everything that this thread has cached
- * and everything that is free goes home before the second and last try. */
+/* The common way of every unusual request. When memory is out, everything that this thread has
+ * cached and everything that is free goes home before the second and last try. */
 static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
 {
     struct service service = service_begin();
@@ -133,8 +129,6 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
         return refuse();
     return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
 }
-
-/* --- giving -------------------------------------------------------------------------------------- */
 
 /* A block of some heap's slab: into its bin when it is ours after all, else on its way home. */
 static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_borrowed)

@@ -12,24 +12,24 @@
 
 void hak_snapshot_take(struct snapshot *snapshot)
 {
-    *snapshot = (struct snapshot){
-        .window_committed_bytes = hak_load_relaxed(&hak_region.committed_bytes),
-        .metadata_bytes = hak_meta_bytes(),
-        .superslabs = hak_depot_superslab_count(),
-        .slabs = hak_slab_record_count(),
-        .slab_warm_bytes = (uint64_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT,
-        .large_live_bytes = hak_large_live_bytes(),
-        .span_warm_bytes = hak_span_warm_bytes(),
-        .span_clean_bytes = hak_span_clean_bytes(),
-        .active_heaps = hak_registry_active_count(),
-        .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
-        .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
-        .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
-        .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
+    *snapshot =
+        (struct snapshot){.window_committed_bytes = hak_load_relaxed(&hak_region.committed_bytes),
+                          .metadata_bytes = hak_meta_bytes(),
+                          .superslabs = hak_depot_superslab_count(),
+                          .slabs = hak_slab_record_count(),
+                          .slab_warm_bytes = (uint64_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT,
+                          .large_live_bytes = hak_large_live_bytes(),
+                          .span_warm_bytes = hak_span_warm_bytes(),
+                          .span_clean_bytes = hak_span_clean_bytes(),
+                          .active_heaps = hak_registry_active_count(),
+                          .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
+                          .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
+                          .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
+                          .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
-        HAK_STAT_GLOBAL_TABLE(X)
+                          HAK_STAT_GLOBAL_TABLE(X)
 #undef X
-    };
+        };
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         for (int i = 0; i < HAK_STAT_COUNT; i++)
             snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);

@@ -2,7 +2,8 @@
 /* base/atomic.h - short names for C11 atomics with their order spelled out.
  *
  * Owns        nothing.
- * Invariants  there is no default order: each use says what it needs, and its comment names the partner.
+ * Invariants  there is no default order: each use says what it needs, and its comment names the
+ *             partner.
  * Tests       used by every race test
  */
 #ifndef HAK_BASE_ATOMIC_H
@@ -32,8 +33,8 @@
     atomic_compare_exchange_strong_explicit((pointer), (expected), (desired),                      \
                                             memory_order_acquire, memory_order_relaxed)
 #define hak_cas_release(pointer, expected, desired)                                                \
-    atomic_compare_exchange_weak_explicit((pointer), (expected), (desired),                        \
-                                          memory_order_release, memory_order_relaxed)
+    atomic_compare_exchange_weak_explicit((pointer), (expected), (desired), memory_order_release,  \
+                                          memory_order_relaxed)
 #define hak_fence_full() atomic_thread_fence(memory_order_seq_cst)
 
 /* A counter that one thread writes and others read: no read-modify-write. */

@@ -11,7 +11,8 @@
 
 #include "base/compiler.h"
 
-/* Writes one line `hakmem: <what>` to fd 2 and aborts. Defined in os/, the only room with a write. */
+/* Writes one line `hakmem: <what>` to fd 2 and aborts. Defined in os/, the only room with a
+ * write. */
 _Noreturn void hak_panic(const char *what);
 
 #define HAK_CHECK_IF(enabled, condition, message)                                                  \

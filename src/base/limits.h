@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* base/limits.h - the constants that shape hakmem.
  *
- * Owns        sizes of granule, superslab, window and of the thread cache's parts. The tiny build makes
- *             everything so small that rare paths become common; the small window is for sanitizers.
+ * Owns        sizes of granule, superslab, window and of the thread cache's parts. The tiny build
+ *             makes everything so small that rare paths become common; the small window is for
+ *             sanitizers.
  * Invariants  a superslab is a power of two of granules; a slab never spans two superslabs.
  * Tests       tests/unit/base/limits_test.c
  */
@@ -56,7 +57,8 @@
 /* Blocks above this size that another thread frees are published at once, not combined. */
 #define HAK_COMBINE_BLOCK_BYTES_MAX 2048u
 
-/* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at once. */
+/* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at
+ * once. */
 #define HAK_SPARE_BLOCK_BYTES_MAX 4096u
 
 /* Partial slabs are kept by how full they are, in eighths. */

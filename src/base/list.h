@@ -2,8 +2,8 @@
 /* base/list.h - doubly linked lists through a member of the element.
  *
  * Owns        struct list_link; a list is a link of its own whose next is the first element.
- * Invariants  next->prev == prev->next == self for every link on a list; an element off any list has
- *             next == NULL.
+ * Invariants  next->prev == prev->next == self for every link on a list; an element off any list
+ *             has next == NULL.
  * Threads     none: the list's owner or lock decides.
  * Tests       tests/unit/base/list_test.c
  */

@@ -3,8 +3,9 @@
  *
  * Owns        struct combine: a direct-mapped table of {slab, word of its bitmap, mask}. Neighbours
  *             allocated together come back together, so one atomic returns up to 64 blocks.
- * Invariants  what it holds is bounded by HAK_COMBINE_BYTES of blocks; an entry is cleared before it is
- *             published, so a death between the two leaks and never doubles. Its blocks count as used.
+ * Invariants  what it holds is bounded by HAK_COMBINE_BYTES of blocks; an entry is cleared before
+ *             it is published, so a death between the two leaks and never doubles. Its blocks count
+ *             as used.
  * Threads     the owner alone; never touched by strangers.
  * Tests       tests/unit/cache/combine_test.c, tests/race/remote_race.c
  */

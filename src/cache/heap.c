@@ -32,8 +32,6 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     }
 }
 
-/* --- lists of slabs ------------------------------------------------------------------------------ */
-
 static void unlist(struct heap *heap, struct slab *slab)
 {
     uint32_t class_index = slab->class_index;
@@ -156,8 +154,6 @@ static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, 
     if (slab != NULL)
         settle(heap, slab);
 }
-
-/* --- magazines ----------------------------------------------------------------------------------- */
 
 static uint32_t capacity_most(uint32_t class_index)
 {
@@ -321,8 +317,6 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms)
         hak_stat_add(&heap->stats, magazines_shrunk, 1);
     }
 }
-
-/* --- remote frees and slabs on the move ---------------------------------------------------------- */
 
 void hak_heap_collect(struct heap *heap)
 {

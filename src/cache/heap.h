@@ -3,9 +3,10 @@
  *
  * Owns        struct heap: partial slabs by class and fullness, one spare empty slab per class, the
  *             magazines behind the bins, the combining table, the pending stack.
- * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a full
- *             slab is on none; each class keeps at most one empty slab (spare). Records of heaps are
- *             never freed: a heap without a thread is parked and waits to be adopted, whole.
+ * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
+ *             full slab is on none; each class keeps at most one empty slab (spare). Records of
+ *             heaps are never freed: a heap without a thread is parked and waits to be adopted,
+ *             whole.
  * Threads     the owner, inside the gate; line by line what strangers touch is marked.
  * Tests       tests/unit/cache/heap_test.c, tests/model/, tests/race/
  */
@@ -24,9 +25,9 @@ struct heap {
     struct thread_cache cache; /* first: the thread's pointer points here */
     void *sentinel;            /* NULL: bins without a magazine stand on it */
     uint32_t id;
-    uint32_t slow_count;       /* slow operations, for the tick */
-    size_t capacity_bytes;     /* what all magazines may hold */
-    uint64_t quiet_check_ms;   /* when bins were last looked through for quiet ones */
+    uint32_t slow_count;     /* slow operations, for the tick */
+    size_t capacity_bytes;   /* what all magazines may hold */
+    uint64_t quiet_check_ms; /* when bins were last looked through for quiet ones */
     struct magazine magazines[HAK_CLASS_COUNT];
     uint8_t partial_mask[HAK_CLASS_COUNT]; /* bit o: partial[class][o] is not empty */
     struct slab *spare[HAK_CLASS_COUNT];
@@ -36,16 +37,16 @@ struct heap {
 
     HAK_CACHE_ALIGNED struct slab_owner owner; /* strangers push */
     HAK_CACHE_ALIGNED struct gate gate;        /* strangers claim */
-    _Atomic uint32_t state;                    /* enum heap_state; changes under the registry's lock */
-    struct heap *next;                         /* all heaps; constant once published */
+    _Atomic uint32_t state; /* enum heap_state; changes under the registry's lock */
+    struct heap *next;      /* all heaps; constant once published */
     struct heap *parked_next;
 };
 
 /* Fills an empty record (zeroed) as heap `id`. */
 void hak_heap_start(struct heap *heap, uint32_t id);
 
-/* One block of the class from the heap's slabs, with its bin filled on the way; NULL: out of memory.
- * The gate is held. */
+/* One block of the class from the heap's slabs, with its bin filled on the way; NULL: out of
+ * memory. The gate is held. */
 void *hak_heap_refill(struct heap *heap, uint32_t class_index);
 
 /* Like hak_heap_refill for one block that reads as zero; NULL also when none can be had cheaply. */
@@ -69,8 +70,8 @@ void hak_heap_retire_spares(struct heap *heap);
 /* Looks through the bins, at most once in a while, and shrinks those that are quiet. Gate held. */
 void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms);
 
-/* Takes a slab of the class with free blocks out of a parked heap that the caller holds; NULL: it has
- * none. */
+/* Takes a slab of the class with free blocks out of a parked heap that the caller holds; NULL: it
+ * has none. */
 struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index);
 
 /* Makes a surrendered slab the heap's own: owner first, then tags, then the list. */

@@ -43,8 +43,6 @@ static struct heap *own_heap(void)
     return cache->is_heap ? (struct heap *)(void *)cache : NULL;
 }
 
-/* --- the end of a thread ------------------------------------------------------------------------- */
-
 static void retire_heap(struct heap *heap)
 {
     if (hak_gate_is_nested(&heap->gate)) {
@@ -81,8 +79,6 @@ void hak_heap_return(struct heap *heap)
 {
     retire_heap(heap);
 }
-
-/* --- fork ---------------------------------------------------------------------------------------- */
 
 static void before_fork(void)
 {
@@ -128,8 +124,6 @@ static void after_fork_in_child(void)
     }
     hak_registry_restart_in_child(own);
 }
-
-/* --- starts -------------------------------------------------------------------------------------- */
 
 /* Options that are numbers of the policy. */
 static void apply_conf(void)

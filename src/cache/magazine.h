@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/magazine.h - what the hot path reads: one thread's bins of ready blocks.
  *
- * Owns        struct bin and struct thread_cache. A bin is a stack of block addresses in an array (the
- *             magazine) whose lowest slot holds NULL for ever: the popped value itself says "empty".
- * Invariants  slots[1..top] are blocks of the bin's class, none twice; top <= limit. A state without
- *             a heap has top == limit == its sentinel in every bin (empty and full at once) and a tag
- *             that matches none: every call takes the slow way, before any write.
- *             Pop lowers top after reading the slot, push writes the slot before raising top: a fork or
- *             a death between two stores leaks a block, it never doubles one.
+ * Owns        struct bin and struct thread_cache. A bin is a stack of block addresses in an array
+ *             (the magazine) whose lowest slot holds NULL for ever: the popped value itself says
+ *             "empty".
+ * Invariants  slots[1..top] are blocks of the bin's class, none twice; top <= limit. A state
+ *             without a heap has top == limit == its sentinel in every bin (empty and full at once)
+ *             and a tag that matches none: every call takes the slow way, before any write.
+ *             Pop lowers top after reading the slot, push writes the slot before raising top: a
+ *             fork or a death between two stores leaks a block, it never doubles one.
  * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread.
  * Tests       tests/unit/cache/magazine_test.c, tests/golden/
  */
@@ -24,11 +25,11 @@ struct bin {
 };
 
 struct thread_cache {
-    uintptr_t base;          /* of the window */
-    size_t committed_bytes;  /* of the window, as this thread last saw it */
-    _Atomic uint32_t *tags;  /* the tag map */
-    uint32_t own_tag;        /* heap id << 8 */
-    uint32_t is_heap;        /* 0 for the states without a heap */
+    uintptr_t base;         /* of the window */
+    size_t committed_bytes; /* of the window, as this thread last saw it */
+    _Atomic uint32_t *tags; /* the tag map */
+    uint32_t own_tag;       /* heap id << 8 */
+    uint32_t is_heap;       /* 0 for the states without a heap */
     struct bin bins[HAK_CLASS_COUNT];
 };
 
@@ -42,7 +43,8 @@ extern struct thread_cache hak_thread_exited;
 /* Finds a bin by its scaled index (twice the class), as tags and the size table hold it. */
 HAK_INLINE struct bin *hak_bin_at(struct thread_cache *cache, size_t scaled)
 {
-    return (struct bin *)(void *)((char *)cache->bins + scaled * (sizeof(struct bin) / HAK_BIN_SCALE));
+    size_t offset = scaled * (sizeof(struct bin) / HAK_BIN_SCALE);
+    return (struct bin *)(void *)((char *)cache->bins + offset);
 }
 
 HAK_INLINE void *hak_bin_pop(struct bin *bin)

@@ -2,9 +2,9 @@
 /* cache/registry.h - all heaps there are, and those that wait for a thread.
  *
  * Owns        the list of all heaps (only ever growing) and the stack of parked ones.
- * Invariants  a parked heap belongs to who holds the registry's lock; adopting it, or taking one slab
- *             out of it, or collecting for it, happens under that lock, so that these exclude each
- *             other. Claims of gates are made under it, too.
+ * Invariants  a parked heap belongs to who holds the registry's lock; adopting it, or taking one
+ *             slab out of it, or collecting for it, happens under that lock, so that these exclude
+ *             each other. Claims of gates are made under it, too.
  * Threads     one lock (REGISTRY); the list of all heaps may be walked without it.
  * Tests       tests/unit/cache/registry_test.c, tests/race/adopt_race.c
  */

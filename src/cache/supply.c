@@ -9,7 +9,8 @@
 /* Other threads may be faster to what was added for us; so often we add more. */
 #define TRIES 8
 
-/* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps it. */
+/* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps
+ * it. */
 static void return_superslab(struct granule_range range)
 {
     struct span *span = hak_span_attach(range);

@@ -2,8 +2,8 @@
 /* cache/supply.h - granules for slabs: from the depot, and superslabs for the depot from the spans.
  *
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
- * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot be
- *             had leaves everything as it was.
+ * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
+ *             be had leaves everything as it was.
  * Threads     the owner of the slab, inside its gate; the depot and the span heap lock themselves.
  * Tests       tests/unit/cache/supply_test.c, tests/model/
  */

@@ -20,7 +20,10 @@ struct row {
 
 static const struct row rows[CONF_COUNT] = {
 #define X(name_, kind_, initial_, least_, most_, choices_, meaning_)                               \
-    {.name = #name_, .kind = kind_, .least = (int64_t)(least_), .most = (int64_t)(most_),          \
+    {.name = #name_,                                                                               \
+     .kind = kind_,                                                                                \
+     .least = (int64_t)(least_),                                                                   \
+     .most = (int64_t)(most_),                                                                     \
      .choices = choices_},
     HAK_CONF_TABLE(X)
 #undef X
@@ -36,8 +39,6 @@ struct conf hak_conf = {
 };
 
 static bool abort_when_wrong;
-
-/* --- values -------------------------------------------------------------------------------------- */
 
 static bool is_word(const char *value, size_t bytes, const char *word)
 {
@@ -100,10 +101,9 @@ static bool parse_choice(const char *choices, const char *value, size_t bytes, i
     }
     /* 0 and 1 mean the first two for every choice that starts with "off". */
     bool is_switch = strncmp(choices, "off", 3) == 0;
-    *number = is_word(value, bytes, "1") || is_word(value, bytes, "on") ||
-              is_word(value, bytes, "yes");
-    return is_switch &&
-           (*number == 1 || is_word(value, bytes, "0") || is_word(value, bytes, "no"));
+    *number =
+        is_word(value, bytes, "1") || is_word(value, bytes, "on") || is_word(value, bytes, "yes");
+    return is_switch && (*number == 1 || is_word(value, bytes, "0") || is_word(value, bytes, "no"));
 }
 
 static bool parse(const struct row *row, const char *value, size_t bytes, int64_t *number)
@@ -121,8 +121,6 @@ static bool parse(const struct row *row, const char *value, size_t bytes, int64_
     }
     return false;
 }
-
-/* --- reports ------------------------------------------------------------------------------------- */
 
 static void add_range(struct text *text, const struct row *row)
 {
@@ -190,8 +188,6 @@ void hak_conf_show(int fd)
         hak_os_write(fd, line, text.used);
     }
 }
-
-/* --- sources ------------------------------------------------------------------------------------- */
 
 /* Options are named in lower case, their variables in upper case. */
 static bool is_name(const char *text, size_t bytes, const char *name)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* conf/conf.h - options as they were given, frozen at start.
  *
- * Owns        struct conf. Sources, later ones win: built-in, HAKMEM_CONF ("name:value,name:value"),
- *             HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all rows on standard error,
- *             HAKMEM_ABORT_CONF=1 aborts at a wrong setting.
- * Invariants  every value is within its range; a wrong name or value is reported in one line with the
- *             accepted range and changes nothing. The environment of a privileged program is ignored.
+ * Owns        struct conf. Sources, later ones win: built-in, HAKMEM_CONF
+ *             ("name:value,name:value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
+ *             rows on standard error, HAKMEM_ABORT_CONF=1 aborts at a wrong setting.
+ * Invariants  every value is within its range; a wrong name or value is reported in one line with
+ *             the accepted range and changes nothing. The environment of a privileged program is
+ *             ignored.
  * Threads     written once before any other thread can read it.
  * Tests       tests/unit/conf/conf_test.c, tests/preload/conf_preload.sh
  */
@@ -15,7 +16,6 @@
 #include "conf/conf_table.h"
 
 #define HAK_CONF_TEXT_BYTES 256
-
 
 enum conf_source { CONF_BUILT_IN, CONF_PACKED, CONF_VARIABLE };
 

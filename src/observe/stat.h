@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* observe/stat.h - the counters, declared once.
  *
- * Owns        HAK_STAT_TABLE: counters that each heap keeps for its thread, and HAK_STAT_GLOBAL_TABLE:
- *             counters of the process.
- * Invariants  nothing is counted on the hot path; a heap's counter is written by its thread alone, so
- *             counting costs a load and a store; sums are exact when the threads stand still.
+ * Owns        HAK_STAT_TABLE: counters that each heap keeps for its thread, and
+ *             HAK_STAT_GLOBAL_TABLE: counters of the process.
+ * Invariants  nothing is counted on the hot path; a heap's counter is written by its thread alone,
+ *             so counting costs a load and a store; sums are exact when the threads stand still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/observe/stat_test.c
  */

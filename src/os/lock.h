@@ -35,10 +35,7 @@ struct hak_lock {
     uint32_t rank;
 };
 
-#define HAK_LOCK_START_WITH(rank_)                                                                 \
-    {                                                                                              \
-        .state = 0, .rank = (rank_)                                                                \
-    }
+#define HAK_LOCK_START_WITH(rank_) {.state = 0, .rank = (rank_)}
 
 void hak_lock_take_slow(struct hak_lock *lock);
 void hak_lock_give_slow(struct hak_lock *lock);
@@ -75,7 +72,8 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
         hak_lock_give_slow(lock);
 }
 
-/* In the child of a fork, where the threads that waited do not exist: free again, held by nobody. */
+/* In the child of a fork, where the threads that waited do not exist: free again, held by
+ * nobody. */
 void hak_lock_reset(struct hak_lock *lock);
 
 #endif

@@ -3,8 +3,8 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise membarrier futex sched_yield write openat read close
- *             clock_gettime getrlimit geteuid.
+ *             Calls: mmap munmap mprotect madvise membarrier futex sched_yield write openat read
+ *             close clock_gettime getrlimit geteuid.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c; every memory call can be made to fail through os/os_fault.h
  */
@@ -39,11 +39,12 @@ void hak_os_release(void *start, size_t bytes);
 /* Makes reserved address space usable and zero; false when the kernel refuses (nothing changed). */
 bool hak_os_commit(void *start, size_t bytes);
 
-/* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or refused. */
+/* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or
+ * refused. */
 bool hak_os_commit_unreserved(void *start, size_t bytes);
 
-/* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now reads
- * as zero (false on locked memory, where the contents stay). */
+/* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now
+ * reads as zero (false on locked memory, where the contents stay). */
 bool hak_os_purge(void *start, size_t bytes);
 
 /* Asks that [start, start + bytes) be never backed by huge pages; a hint. */

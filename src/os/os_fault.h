@@ -2,7 +2,8 @@
 /* os/os_fault.h - makes memory system calls fail, for tests.
  *
  * Owns        the countdown; it works at check level 2 and is compiled away below.
- * Invariants  with hak_os_fault_every(n) each n-th memory call fails as if the kernel had refused it.
+ * Invariants  with hak_os_fault_every(n) each n-th memory call fails as if the kernel had refused
+ *             it.
  * Threads     the counter is atomic; which thread meets the failing call is open.
  * Tests       tests/unit/os/os_test.c, tests/model/
  */

@@ -17,8 +17,8 @@ static bool grow(size_t needed_bytes)
     size_t committed = hak_load_relaxed(&committed_bytes);
     size_t step = hak_clamp(committed / 8, 64 * HAK_KIB, 4 * HAK_MIB);
     size_t end = hak_align_up(hak_most(needed_bytes, committed + step), 64 * HAK_KIB);
-    if (end > hak_region.meta_bytes || !hak_os_commit(hak_region.meta_start + committed,
-                                                      end - committed))
+    if (end > hak_region.meta_bytes ||
+        !hak_os_commit(hak_region.meta_start + committed, end - committed))
         return false;
     hak_store_relaxed(&committed_bytes, end);
     return true;

@@ -7,9 +7,11 @@
 #include "region/tag_map.h"
 
 /* A locked-memory limit below this is the system's default, which no program that locks its whole
- * heap can live with; above, somebody chose it, and unused reservations must not count against it. */
+ * heap can live with; above, somebody chose it, and unused reservations must not count against
+ * it. */
 #define LOCK_LIMIT_CHOSEN (64 * HAK_MIB)
-/* Metadata may take this share of the window: the smallest blocks' records need 1/28 of their slab. */
+/* Metadata may take this share of the window: the smallest blocks' records need 1/28 of their
+ * slab. */
 #define META_SHARE 16
 #define HOLES_SKIPPED_MOST 4096
 

@@ -3,8 +3,8 @@
  *
  * Owns        one reservation that holds, in this order, the tag map, the owner map, the superslab
  *             records, the metadata area and the window itself.
- * Invariants  commit is monotone: [base, base + committed) is readable and writable for good, and so
- *             are the table entries of its granules. committed grows in superslab multiples.
+ * Invariants  commit is monotone: [base, base + committed) is readable and writable for good, and
+ *             so are the table entries of its granules. committed grows in superslab multiples.
  *             Memory is never decommitted by changing its protection, only purged.
  * Threads     anyone reads; growth is under the REGION lock; committed_bytes is published with
  *             release after the tables, so that who sees it may read the tables (acquire).
@@ -43,8 +43,8 @@ struct granule_range {
 /* Reserves the address space; false when the kernel refuses even the smallest. */
 bool hak_region_start(void);
 
-/* Commits at least `granule_count` fresh granules in one piece that starts at a superslab; they read
- * as zero. Returns a range of count 0 when the window or the kernel has no more. */
+/* Commits at least `granule_count` fresh granules in one piece that starts at a superslab; they
+ * read as zero. Returns a range of count 0 when the window or the kernel has no more. */
 struct granule_range hak_region_grow(size_t granule_count);
 
 HAK_INLINE void *hak_granule_address(size_t granule)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* region/tag_map.h - address -> who owns it, in one load.
  *
- * Owns        the meaning of a tag word: `heap id << 8 | bin` for a granule of a slab, where a bin is
- *             twice the class index. Heap id 0 belongs to nobody: its low byte is one of HAK_TAG_*.
+ * Owns        the meaning of a tag word: `heap id << 8 | bin` for a granule of a slab, where a bin
+ *             is twice the class index. Heap id 0 belongs to nobody: its low byte is one of
+ *             HAK_TAG_*.
  * Invariants  only the owner inside its gate, or who claimed it, changes the tag of a live slab.
  *             A tag may leave a bin while blocks of the slab sit in a thread cache: nobody infers
  *             "nothing cached" from a tag.

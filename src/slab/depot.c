@@ -102,9 +102,9 @@ static uint32_t runs_in(uint32_t mask, uint32_t count)
 /* What kind of free granules a search is after. */
 enum depot_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
 
-/* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab begins
- * to fill, or any; HAK_SUPERSLAB_GRANULES when there is no such run. Tag words of one cache line (a
- * group of 16) are kept to one heap where that is possible. */
+/* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab
+ * begins to fill, or any; HAK_SUPERSLAB_GRANULES when there is no such run. Tag words of one cache
+ * line (a group of 16) are kept to one heap where that is possible. */
 static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id,
                        enum depot_wish wish)
 {
@@ -225,8 +225,8 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
     return purged;
 }
 
-/* Takes the warm free granules of the oldest superslab out, purges them, puts them back. Returns the
- * bytes purged; SIZE_MAX when nothing is old enough. */
+/* Takes the warm free granules of the oldest superslab out, purges them, puts them back. Returns
+ * the bytes purged; SIZE_MAX when nothing is old enough. */
 static size_t purge_oldest(uint64_t before_ms)
 {
     hak_lock_take(&depot.lock);

@@ -3,8 +3,8 @@
  *
  * Owns        struct superslab (one record per 2 MiB of the window) and its lists.
  * Invariants  a superslab in the depot is on the list of its number of free granules; free granules
- *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read as
- *             zero. One wholly free superslab is kept; the caller gets the next one back.
+ *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read
+ *             as zero. One wholly free superslab is kept; the caller gets the next one back.
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out.
  * Tests       tests/unit/slab/depot_test.c
  */
@@ -16,11 +16,11 @@
 
 struct superslab {
     HAK_CACHE_ALIGNED struct list_link link; /* on the list of its free count */
-    struct list_link warm_link; /* on the list of superslabs with warm free granules, oldest first */
-    uint64_t warm_since_ms;     /* when a granule last became free */
-    uint32_t free;              /* granules that belong to no slab */
-    uint32_t dirty;             /* granules that may not read as zero */
-    uint32_t group_heap[2];     /* heap that last took granules of this half */
+    struct list_link warm_link;              /* on the list of those with warm free granules */
+    uint64_t warm_since_ms;                  /* when a granule last became free */
+    uint32_t free;                           /* granules that belong to no slab */
+    uint32_t dirty;                          /* granules that may not read as zero */
+    uint32_t group_heap[2];                  /* heap that last took granules of this half */
 };
 
 struct depot_granules {

@@ -15,8 +15,9 @@ static _Noreturn void report(const struct slab *slab, uint32_t word_index, uint6
 void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask)
 {
     uint32_t count = hak_bit_count(mask);
-    /* acq_rel: pairs with the collector's subtraction. The token is acquired when the count was 0, so
-     * that the last collector is done with the link; the bits below are ordered after the count. */
+    /* acq_rel: pairs with the collector's subtraction. The token is acquired when the count was 0,
+     * so that the last collector is done with the link; the bits below are ordered after the
+     * count. */
     uint32_t before = hak_fetch_add_acq_rel(&slab->remote_count, count);
     /* release: partner is the exchange in hak_remote_collect */
     uint64_t old = hak_fetch_or_release(&hak_slab_remote_words(slab)[word_index], mask);

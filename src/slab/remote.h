@@ -2,20 +2,21 @@
 /* slab/remote.h - blocks freed by threads that do not own their slab.
  *
  * Owns        the remote bitmap and remote_count of a slab, and the pending stacks of its owners.
- * Invariants  The token rule. A publisher adds the number of its blocks to remote_count before it sets
- *             their bits. Who moves the count from 0 holds the slab's token and pushes the slab on its
- *             owner's pending stack; only who took the slab from a pending stack may collect it. The
- *             collector takes bits, subtracts exactly as many, and passes the token on (pushes the slab
- *             again) while the count is not 0. So a slab is on at most one pending stack, and its link
- *             is never written while it is on one. Blocks on their way count as used: such a slab is
- *             neither retired nor given another class.
- * Why it      What would break it: (1) bits before count: a collector subtracts more than was added,
- * holds       the count wraps. Here the count covers every bit that can be seen. (2) a publisher reads
- *             the owner, the slab moves to another heap, the push goes to the old one: the old heap's
- *             record is never freed, and who takes the slab there sees that it is not his and forwards
- *             it. (3) ABA on the stack: there is no pop of one, only take-all.
- * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is acquire,
- *             so that what the program wrote to a block happens before its next use.
+ * Invariants  The token rule. A publisher adds the number of its blocks to remote_count before it
+ *             sets their bits. Who moves the count from 0 holds the slab's token and pushes the
+ *             slab on its owner's pending stack; only who took the slab from a pending stack may
+ *             collect it. The collector takes bits, subtracts exactly as many, and passes the token
+ *             on (pushes the slab again) while the count is not 0. So a slab is on at most one
+ *             pending stack, and its link is never written while it is on one. Blocks on their way
+ *             count as used: such a slab is neither retired nor given another class.
+ * Why it      What would break it: (1) bits before count: a collector subtracts more than was
+ *             added,
+ * holds       the count wraps. Here the count covers every bit that can be seen. (2) a publisher
+ *             reads the owner, the slab moves to another heap, the push goes to the old one: the
+ *             old heap's record is never freed, and who takes the slab there sees that it is not
+ *             his and forwards it. (3) ABA on the stack: there is no pop of one, only take-all.
+ * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
+ *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml
  */
 #ifndef HAK_SLAB_REMOTE_H
@@ -39,8 +40,9 @@ HAK_INLINE struct slab *hak_pending_next(struct slab *slab)
     return hak_load_relaxed(&slab->pending_next);
 }
 
-/* Moves remote frees into the free bitmap. The caller owns the slab and holds its token. Returns how
- * many blocks came home; sets *is_done when the token has lapsed (else the caller pushes again). */
+/* Moves remote frees into the free bitmap. The caller owns the slab and holds its token. Returns
+ * how many blocks came home; sets *is_done when the token has lapsed (else the caller pushes
+ * again). */
 uint32_t hak_remote_collect(struct slab *slab, bool *is_done);
 
 #endif

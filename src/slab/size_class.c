@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/size_class.h"
 
-/* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 2 blocks and wastes at most 1/32
- * behind the last: small slabs empty, and an empty slab can serve any class. */
+/* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 2 blocks and wastes at most
+ * 1/32 behind the last: small slabs empty, and an empty slab can serve any class. */
 #define FITS(bytes, granules)                                                                      \
-    (2 * (bytes) <= (granules)*HAK_GRANULE_BYTES &&                                                \
-     (granules)*HAK_GRANULE_BYTES % (bytes)*32 <= (granules)*HAK_GRANULE_BYTES)
+    (2 * (bytes) <= (granules) * HAK_GRANULE_BYTES &&                                              \
+     (granules) * HAK_GRANULE_BYTES % (bytes) * 32 <= (granules) * HAK_GRANULE_BYTES)
 #define GRANULES_WISHED(bytes)                                                                     \
     (FITS(bytes, 1) ? 1u : FITS(bytes, 2) ? 2u : FITS(bytes, 4) ? 4u : 8u)
 #define GRANULES(bytes)                                                                            \
@@ -21,16 +21,15 @@
         .block_count = (uint16_t)BLOCKS(bytes),                                                    \
         .granule_count = (uint8_t)GRANULES(bytes),                                                 \
         .word_count = (uint8_t)((BLOCKS(bytes) + 63) / 64),                                        \
-        .reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes)-1) / (bytes),               \
+        .reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes) - 1) / (bytes),             \
     },
 
-const struct size_class hak_size_classes[HAK_CLASS_COUNT] = {
-    CLASS_ROW(0, 0, 8) HAK_SIZE_CLASSES(CLASS_ROW)};
+const struct size_class hak_size_classes[HAK_CLASS_COUNT] = {CLASS_ROW(0, 0, 8)
+                                                                 HAK_SIZE_CLASSES(CLASS_ROW)};
 
-#define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ... (bytes) / 8] = (index)*HAK_BIN_SCALE,
+#define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ...(bytes) / 8] = (index) * HAK_BIN_SCALE,
 
-const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {
-    HAK_SIZE_CLASSES_HOT(BIN_ROW)};
+const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {HAK_SIZE_CLASSES_HOT(BIN_ROW)};
 
 #define CLASS_ASSERT(index, below, bytes)                                                          \
     hak_static_assert((bytes) % 16 == 0, "blocks are aligned to 16");                              \

@@ -2,10 +2,10 @@
 /* slab/size_class.h - which block size serves which request.
  *
  * Owns        the rule (HAK_SIZE_CLASSES) and the constant tables made from it.
- * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond rounding
- *             to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %). A class index
- *             fits 7 bits, so that twice the index (a "bin", the scaled form that tags and the hot
- *             path use) fits the low byte of a tag.
+ * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond
+ *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %). A
+ *             class index fits 7 bits, so that twice the index (a "bin", the scaled form that tags
+ *             and the hot path use) fits the low byte of a tag.
  * Tests       tests/unit/slab/size_class_test.c
  */
 #ifndef HAK_SLAB_SIZE_CLASS_H
@@ -70,10 +70,10 @@
 
 struct size_class {
     uint32_t block_bytes;
-    uint16_t block_count;    /* blocks a slab holds */
-    uint8_t granule_count;   /* granules a slab takes */
-    uint8_t word_count;      /* 64-bit words of its bitmaps */
-    uint64_t reciprocal;     /* ceil(2^40 / block_bytes) */
+    uint16_t block_count;  /* blocks a slab holds */
+    uint8_t granule_count; /* granules a slab takes */
+    uint8_t word_count;    /* 64-bit words of its bitmaps */
+    uint64_t reciprocal;   /* ceil(2^40 / block_bytes) */
 };
 
 extern const struct size_class hak_size_classes[HAK_CLASS_COUNT];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* slab/slab.h - equal blocks, their state kept out of band.
  *
- * Owns        struct slab and its free bitmap. A block is free if its bit is set or its index is not
- *             below `bump`; "used" are all others: live, in a thread cache, or on their way home.
+ * Owns        struct slab and its free bitmap. A block is free if its bit is set or its index is
+ *             not below `bump`; "used" are all others: live, in a thread cache, or on their way
+ *             home.
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
- *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is set
- *             exactly if its word is not 0. remote_count > 0 implies used > 0.
- * Threads     line 0 is constant while any block is live; line 1 and the free bitmap are the owner's;
- *             line 2 and the remote bitmap are shared (slab/remote.h).
+ *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is
+ *             set exactly if its word is not 0. remote_count > 0 implies used > 0.
+ * Threads     line 0 is constant while any block is live; line 1 and the free bitmap are the
+ *             owner's; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/
  */
 #ifndef HAK_SLAB_SLAB_H
@@ -54,8 +55,9 @@ struct slab {
     HAK_CACHE_ALIGNED _Atomic uint64_t words[];
 };
 
-/* A record for a slab of `class_index` that starts at granule `first_granule` and belongs to `owner`;
- * the memory reads as zero when `is_zero`. Sets the owner map, not the tags. NULL: out of memory. */
+/* A record for a slab of `class_index` that starts at granule `first_granule` and belongs to
+ * `owner`; the memory reads as zero when `is_zero`. Sets the owner map, not the tags. NULL: out of
+ * memory. */
 struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool is_zero,
                              struct slab_owner *owner);
 
@@ -68,7 +70,8 @@ uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count);
 /* Takes one block that reads as zero and was never handed out; NULL when there is none. */
 void *hak_slab_take_zero(struct slab *slab);
 
-/* Gives one block back. Misuse (interior, never handed out, already free) is reported and aborts. */
+/* Gives one block back. Misuse (interior, never handed out, already free) is reported and
+ * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
 /* Index of the block that starts at `block`; anything else is misuse, reported as `what`. */
@@ -104,8 +107,7 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
 /* Marks blocks free: `bits` of word `word_index`, none of them free so far. */
 HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits)
 {
-    hak_store_relaxed(&slab->words[word_index],
-                      hak_load_relaxed(&slab->words[word_index]) | bits);
+    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bits);
     slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
     slab->used -= hak_bit_count(bits);
 }

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it is
- * used; 1 MiB is where clearing costs as much as 40 page faults. */
+/* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
+ * is used; 1 MiB is where clearing costs as much as 40 page faults. */
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
@@ -26,7 +26,8 @@ static size_t span_bytes(const struct span *span)
     return (size_t)span->count << HAK_GRANULE_SHIFT;
 }
 
-/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets. */
+/* Bytes to leave before the block, so that large blocks do not all fall into the same cache
+ * sets. */
 static size_t colour_bytes(size_t room_bytes, size_t alignment)
 {
     if (alignment > COLOUR_ALIGNMENT_MOST || room_bytes < COLOURS * HAK_CACHE_LINE_BYTES)

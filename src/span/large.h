@@ -2,8 +2,9 @@
 /* span/large.h - blocks above the size classes: one span each.
  *
  * Owns        the SPAN tag and the owner entry of a large block's first granule.
- * Invariants  the block starts in the first page of its span, at a varying cache line where the tail
- *             leaves room and the alignment allows. Whoever changes the tag from SPAN to NONE frees it.
+ * Invariants  the block starts in the first page of its span, at a varying cache line where the
+ *             tail leaves room and the alignment allows. Whoever changes the tag from SPAN to NONE
+ *             frees it.
  * Threads     any thread allocates and frees; the exchange of the tag decides between two frees.
  * Tests       tests/unit/span/large_test.c, tests/model/
  */
@@ -14,7 +15,8 @@
 
 enum large_content { LARGE_ANY, LARGE_ZERO };
 
-/* A block of at least `bytes`, aligned to `alignment` (a power of two, at least 16); NULL: no memory. */
+/* A block of at least `bytes`, aligned to `alignment` (a power of two, at least 16); NULL: no
+ * memory. */
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content);
 
 /* Frees a large block; anything that is not the start of one is misuse, reported. */
@@ -23,7 +25,8 @@ void hak_large_give(void *block);
 /* Bytes usable from `block` on; misuse as above is reported as `what`. */
 size_t hak_large_usable_bytes(const void *block, const char *what);
 
-/* Makes the block `bytes` long where it stands, giving back what is behind; false: it cannot grow. */
+/* Makes the block `bytes` long where it stands, giving back what is behind; false: it cannot
+ * grow. */
 bool hak_large_resize(void *block, size_t bytes);
 
 /* Bytes of the spans of all live large blocks. */

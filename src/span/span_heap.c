@@ -220,9 +220,10 @@ static bool carve(struct span *span, uint32_t first, uint32_t count)
     return true;
 }
 
-/* A clean span from which `count` granules are about to be taken: if a warm one ends where it begins,
- * takes that and only what is missing, so that resident memory is used before untouched memory.
- * Returns the joined span, in state WARM; NULL: there is none, or no memory for a record. */
+/* A clean span from which `count` granules are about to be taken: if a warm one ends where it
+ * begins, takes that and only what is missing, so that resident memory is used before untouched
+ * memory. Returns the joined span, in state WARM; NULL: there is none, or no memory for a
+ * record. */
 static struct span *take_across(struct span *clean, uint32_t count)
 {
     struct span *warm = clean->first == 0 ? NULL : free_span_at(clean->first - 1);

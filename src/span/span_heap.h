@@ -3,9 +3,9 @@
  *
  * Owns        struct span and the bins of free spans, one set for warm spans (their memory may hold
  *             data and be resident) and one for clean ones (fresh or purged: they read as zero).
- * Invariants  free spans of one state never touch (they coalesce). The first and the last granule of a
- *             free span point to its record in the owner map, with bit 0 set; no other granule does.
- *             A span becomes clean only if the kernel said that its memory is gone.
+ * Invariants  free spans of one state never touch (they coalesce). The first and the last granule
+ *             of a free span point to its record in the owner map, with bit 0 set; no other granule
+ *             does. A span becomes clean only if the kernel said that its memory is gone.
  * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out,
  *             and growth of the window happens before the lock is taken again.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/
@@ -36,20 +36,20 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 /* Gives a used span back; its memory may hold data. */
 void hak_span_give(struct span *span);
 
-/* Grows a used span in place into free neighbours behind it; false when they do not suffice. The new
- * part may hold data. */
+/* Grows a used span in place into free neighbours behind it; false when they do not suffice. The
+ * new part may hold data. */
 bool hak_span_extend(struct span *span, uint32_t count);
 
 /* Gives the granules of a used span from `count` on back. */
 void hak_span_cut(struct span *span, uint32_t count);
 
-/* Lets a used span's record go while its granules stay in use; and back again (NULL: no memory for a
- * record, the granules stay with the caller). */
+/* Lets a used span's record go while its granules stay in use; and back again (NULL: no memory for
+ * a record, the granules stay with the caller). */
 struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
-/* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first, while
- * more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. */
+/* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first,
+ * while more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. */
 size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
 
 /* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */
