@@ -4,9 +4,8 @@
  * Owns        struct gate. Every slow function that changes a heap runs with its gate held.
  * Invariants  never both: the owner inside its gate, and a stranger holding the claim with the gate
  *             seen open. The owner's way in is a store, a compiler barrier and a load.
- * Why it      The bad interleaving is the owner's store of `held` waiting in its store buffer while
- *             it
- * holds       loads claimed == 0, and the stranger reading held == 0. The stranger's membarrier
+ * Argument    The bad interleaving is the owner's store of `held` waiting in its store buffer while
+ *             it loads claimed == 0, and the stranger reading held == 0. The stranger's membarrier
  *             comes between its own store of `claimed` and its load of `held`: a full barrier on
  *             the owner's processor at some point. If that point comes before the owner's load, the
  *             load sees the claim; if after, the store of `held` is out and the stranger sees it.

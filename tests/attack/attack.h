@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/attack/attack.h - what a misuser needs: another thread, and bins that send blocks home.
+ *
+ * Owns        nothing.
+ * Invariants  every misuse here is one that hakmem detects for certain.
+ * Threads     as named.
+ * Tests       tests/attack/
+ */
+#ifndef TESTS_ATTACK_ATTACK_H
+#define TESTS_ATTACK_ATTACK_H
+
+#include "../check.h"
+#include "api/api.h"
+#include "base/limits.h"
+
+#include <pthread.h>
+
+#define OTHERS 20000
+#define LARGE_BYTES ((size_t)300000)
+
+static void *others[OTHERS];
+
+static inline void *free_in_thread(void *block)
+{
+    hak_free(block);
+    return NULL;
+}
+
+/* Frees the block in a thread of its own, which has ended when this returns: what it kept back to
+ * combine is published. */
+static inline void free_by_stranger(void *block)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, free_in_thread, block), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* Takes so many blocks of the size that freeing half of them sends home all that was freed before. */
+static inline void others_take(size_t bytes)
+{
+    for (int i = 0; i < OTHERS; i++)
+        CHECK((others[i] = hak_malloc(bytes)) != NULL);
+}
+
+enum half { FIRST_HALF, SECOND_HALF };
+
+/* Frees every other block of one half, so that no slab becomes empty. */
+static inline void others_free(enum half half)
+{
+    for (int i = 0; i < OTHERS / 2; i += 2)
+        hak_free(others[i + (half == SECOND_HALF ? OTHERS / 2 : 0)]);
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/model/account.h - sends everything home and proves that every granule is accounted for.
+ *
+ * Owns        the end of every model test.
+ * Invariants  afterwards nothing is live, cached or warm: the committed window is clean spans and
+ *             wholly free superslabs, and neighbouring spans are one.
+ * Threads     called when no other thread uses hakmem.
+ * Tests       tests/model/
+ */
+#ifndef TESTS_MODEL_ACCOUNT_H
+#define TESTS_MODEL_ACCOUNT_H
+
+#include "../check.h"
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "region/tag_map.h"
+#include "slab/depot.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+static inline void heap_empty(struct heap *heap)
+{
+    hak_gate_enter(&heap->gate);
+    hak_heap_flush_all(heap);
+    hak_heap_retire_spares(heap);
+    CHECK(hak_heap_is_sound(heap));
+    hak_gate_leave(&heap->gate);
+}
+
+static inline bool is_some_heap_parked(void)
+{
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (hak_load_relaxed(&heap->state) == HEAP_PARKED)
+            return true;
+    return false;
+}
+
+/* Empties the caller's heap and all parked ones, which are active afterwards; twice, for slabs that
+ * moved are forwarded from one to another. */
+static inline void heaps_empty_all(void)
+{
+    CHECK(hak_thread_heap() != NULL);
+    while (is_some_heap_parked())
+        CHECK(hak_heap_adopt() != NULL);
+    for (int round = 0; round < 3; round++)
+        for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+            heap_empty(heap);
+}
+
+/* Free spans and granules outside of them, walking the window from edge to edge. */
+static inline uint32_t count_free_spans(size_t *other_granules)
+{
+    size_t granules = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+    uint32_t spans = 0;
+    *other_granules = 0;
+    for (size_t at = 0; at < granules;) {
+        uintptr_t record = (uintptr_t)hak_owner_read(at);
+        CHECK_EQ(hak_tag_read(at), HAK_TAG_NONE);
+        if ((record & 1) == 0) {
+            ++*other_granules;
+            at++;
+            continue;
+        }
+        const struct span *span = (const struct span *)(record - 1);
+        CHECK_EQ(span->first, at);
+        CHECK(span->count > 0);
+        CHECK_EQ(hak_owner_read(at + span->count - 1), record);
+        spans++;
+        at += span->count;
+    }
+    return spans;
+}
+
+static inline void check_nothing_is_live(void)
+{
+    heaps_empty_all();
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    hak_maintain_purge_all();
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK(hak_span_heap_is_sound());
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    size_t depot_bytes = hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES;
+    CHECK_EQ(hak_span_clean_bytes() + depot_bytes, committed);
+    size_t others;
+    uint32_t spans = count_free_spans(&others);
+    CHECK_EQ(others << HAK_GRANULE_SHIFT, depot_bytes);
+    CHECK(spans <= hak_depot_superslab_count() + 1);
+    CHECK(hak_depot_superslab_count() <= 1); /* one free superslab is kept */
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call. */
+#include "account.h"
+#include "operations.h"
+#include "os/os_fault.h"
+
+static struct reference reference;
+static uint32_t injected_count;
+
+static void audit(void)
+{
+    struct heap *heap = hak_thread_heap();
+    hak_gate_enter(&heap->gate);
+    CHECK(hak_heap_is_sound(heap));
+    hak_gate_leave(&heap->gate);
+    CHECK(hak_span_heap_is_sound());
+    reference_check_overlap(&reference);
+}
+
+/* Steps without faults first when `is_warmed_up`, then with every n-th call failing, then without. */
+static void run(uint32_t every, uint32_t steps, bool is_warmed_up)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    check_print("every %u\n", every);
+    CHECK(hak_process_start());
+    reference.random = every;
+    for (uint32_t i = 0; is_warmed_up && i < 2000; i++)
+        step(&reference, 14);
+
+    reference.may_fail = true;
+    hak_os_fault_every(every);
+    for (uint32_t i = 0; i < steps; i++) {
+        step(&reference, (i / 1000) % 2 == 0 ? 16 : 6);
+        if (i % 200 == 199)
+            hak_maintain_purge_all();
+        if (i % 500 == 499 && hak_thread_heap() != NULL)
+            audit();
+    }
+    injected_count = hak_load_relaxed(&hak_os_fault.injected);
+    hak_os_fault_every(0);
+
+    /* The kernel is back: nothing is refused any more. */
+    reference.may_fail = false;
+    for (uint32_t i = 0; i < 2000; i++)
+        step(&reference, 14);
+    audit();
+    free_everything(&reference);
+    check_nothing_is_live();
+}
+
+TEST(when_no_memory_call_works_requests_are_refused_and_blocks_stay_intact)
+{
+    run(1, 6000, true);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_no_memory_call_ever_worked_requests_are_refused_until_one_does)
+{
+    run(1, 2000, false);
+    CHECK(injected_count > 0);
+    CHECK(reference.refused_count > 0);
+}
+
+TEST(when_every_second_memory_call_fails_blocks_stay_intact)
+{
+    run(2, 6000, false);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_every_third_memory_call_fails_blocks_stay_intact)
+{
+    run(3, 6000, false);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_every_fifth_memory_call_fails_blocks_stay_intact)
+{
+    run(5, 6000, true);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_every_seventh_memory_call_fails_blocks_stay_intact)
+{
+    run(7, 6000, false);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_every_twentieth_memory_call_fails_blocks_stay_intact)
+{
+    run(20, 8000, false);
+    CHECK(injected_count > 0);
+}
+
+TEST(when_every_hundredth_memory_call_fails_blocks_stay_intact)
+{
+    run(100, 8000, true);
+    CHECK(injected_count > 0);
+}
+
+TEST(whichever_memory_call_fails_first_nothing_breaks)
+{
+    for (uint32_t every = 1; every <= 60; every++)
+        CHECK_EXITS(run(every, 400, false), 0);
+}
+
+TEST(frees_after_the_kernel_refused_everything_still_come_home)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    reference.random = 1;
+    for (uint32_t i = 0; i < 3000; i++)
+        step(&reference, 16);
+    hak_os_fault_every(1);
+    free_everything(&reference);
+    hak_maintain_purge_all();
+    hak_os_fault_every(0);
+    check_nothing_is_live();
+}

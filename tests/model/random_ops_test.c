@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/model/random_ops_test.c - random operations against the reference; nothing may fail. */
+#include "account.h"
+#include "operations.h"
+
+static struct reference reference;
+
+static void audit(void)
+{
+    struct heap *heap = hak_thread_heap();
+    CHECK(heap != NULL);
+    hak_gate_enter(&heap->gate);
+    CHECK(hak_heap_is_sound(heap));
+    hak_gate_leave(&heap->gate);
+    CHECK(hak_span_heap_is_sound());
+    reference_check_overlap(&reference);
+}
+
+static void run(uint64_t seed, uint32_t steps)
+{
+    check_print("seed %llu\n", (unsigned long long)seed);
+    reference.random = seed;
+    /* Tides: the number of live blocks rises and falls, so that slabs and spans come and go. */
+    for (uint32_t i = 0; i < steps; i++) {
+        step(&reference, (i / 2000) % 2 == 0 ? 16 : 4);
+        if (i % 500 == 0)
+            audit();
+    }
+    audit();
+    free_everything(&reference);
+    check_nothing_is_live();
+}
+
+TEST(random_operations_agree_with_the_reference_seed_1)
+{
+    run(1, 150000);
+}
+
+TEST(random_operations_agree_with_the_reference_seed_2)
+{
+    run(2, 150000);
+}
+
+TEST(random_operations_agree_with_the_reference_seed_3)
+{
+    run(3, 150000);
+}
+
+TEST(random_operations_agree_with_the_reference_after_everything_went_home)
+{
+    run(4, 30000);
+    run(5, 30000);
+    run(6, 30000);
+}
+
+TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often)
+{
+    reference.random = 7;
+    for (uint32_t i = 0; i < 40000; i++) {
+        step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
+        if (i % 50 == 0)
+            hak_maintain_purge_all();
+    }
+    audit();
+    free_everything(&reference);
+    check_nothing_is_live();
+}
+
+TEST(random_operations_agree_with_the_reference_when_bins_are_flushed_often)
+{
+    reference.random = 8;
+    for (uint32_t i = 0; i < 40000; i++) {
+        step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
+        if (i % 20 == 0)
+            heap_empty(hak_thread_heap());
+    }
+    audit();
+    free_everything(&reference);
+    check_nothing_is_live();
+}

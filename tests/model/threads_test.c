@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/model/threads_test.c - threads that come and go exchange blocks through shared slots; every
+ * block says what is in it, and at the end every granule is accounted for. */
+#include "account.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define LANES 4u
+#define SLOTS 512u
+
+/* What a block begins with; the rest is bytes made from the seed. */
+struct parcel {
+    size_t bytes;
+    uint64_t seed;
+    unsigned char rest[];
+};
+
+struct worker {
+    uint64_t random;
+    uint32_t operations;
+    size_t bytes_most;
+};
+
+static _Atomic(struct parcel *) slots[SLOTS];
+
+static uint64_t draw(uint64_t *random)
+{
+    *random = *random * 6364136223846793005ull + 1442695040888963407ull;
+    return *random >> 24;
+}
+
+/* The position after `at` that is written: all of the first KiB, then one here and there. */
+static size_t position_after(size_t at)
+{
+    return at < 1024 ? at + 1 : at + 1021;
+}
+
+static unsigned char byte_at(uint64_t seed, size_t position)
+{
+    return (unsigned char)(((seed ^ position) * 0x9e3779b97f4a7c15ull) >> 56);
+}
+
+static void parcel_fill(struct parcel *parcel, size_t bytes, uint64_t seed)
+{
+    parcel->bytes = bytes;
+    parcel->seed = seed;
+    for (size_t i = 0; i < bytes - sizeof *parcel; i = position_after(i))
+        parcel->rest[i] = byte_at(seed, i);
+}
+
+static void parcel_check(const struct parcel *parcel, size_t bytes)
+{
+    for (size_t i = 0; i < bytes - sizeof *parcel; i = position_after(i))
+        if (parcel->rest[i] != byte_at(parcel->seed, i))
+            CHECK_FAILED("parcel %p of %zu bytes is damaged at %zu", (const void *)parcel, bytes,
+                         i);
+    CHECK_PASSED();
+}
+
+/* Log-uniform from a parcel's header to bytes_most. */
+static size_t draw_bytes(struct worker *worker)
+{
+    uint32_t doublings = (uint32_t)__builtin_ctzll(worker->bytes_most) - 4;
+    size_t ceiling = (size_t)16 << (draw(&worker->random) % (doublings + 1));
+    return sizeof(struct parcel) + draw(&worker->random) % ceiling;
+}
+
+static struct parcel *parcel_make(struct worker *worker)
+{
+    size_t bytes = draw_bytes(worker);
+    size_t alignment = (size_t)16 << draw(&worker->random) % 9;
+    void *block = NULL;
+    switch (draw(&worker->random) % 4) {
+    case 0:
+        block = hak_calloc(1, bytes);
+        break;
+    case 1:
+        CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), 0);
+        CHECK_EQ((uintptr_t)block % alignment, 0);
+        break;
+    default:
+        block = hak_malloc(bytes);
+    }
+    CHECK(block != NULL);
+    CHECK(hak_malloc_usable_size(block) >= bytes);
+    parcel_fill(block, bytes, draw(&worker->random));
+    return block;
+}
+
+static struct parcel *parcel_resize(struct worker *worker, struct parcel *parcel)
+{
+    size_t old_bytes = parcel->bytes;
+    size_t bytes = draw_bytes(worker);
+    struct parcel *moved = hak_realloc(parcel, bytes);
+    CHECK(moved != NULL);
+    parcel_check(moved, old_bytes < bytes ? old_bytes : bytes);
+    parcel_fill(moved, bytes, draw(&worker->random));
+    return moved;
+}
+
+static void *work(void *argument)
+{
+    struct worker worker = *(struct worker *)argument;
+    for (uint32_t i = 0; i < worker.operations; i++) {
+        uint64_t choice = draw(&worker.random) % 8;
+        struct parcel *parcel = choice < 5 ? parcel_make(&worker) : NULL;
+        parcel = atomic_exchange(&slots[draw(&worker.random) % SLOTS], parcel);
+        if (parcel == NULL)
+            continue;
+        parcel_check(parcel, parcel->bytes);
+        if (choice == 7)
+            parcel = parcel_resize(&worker, parcel);
+        hak_free(parcel);
+    }
+    return NULL;
+}
+
+/* In each generation one thread ends and another starts, while the others go on. */
+static void run(uint32_t generations, uint32_t operations, size_t bytes_most)
+{
+    pthread_t threads[LANES];
+    struct worker workers[LANES];
+    for (uint32_t i = 0; i < generations + LANES; i++) {
+        uint32_t lane = i % LANES;
+        if (i >= LANES)
+            CHECK_EQ(pthread_join(threads[lane], NULL), 0);
+        if (i >= generations)
+            continue;
+        workers[lane] = (struct worker){i + 1, operations, bytes_most};
+        CHECK_EQ(pthread_create(&threads[lane], NULL, work, &workers[lane]), 0);
+    }
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct parcel *parcel = atomic_exchange(&slots[i], NULL);
+        if (parcel != NULL)
+            parcel_check(parcel, parcel->bytes);
+        hak_free(parcel);
+    }
+    check_nothing_is_live();
+}
+
+TEST(small_blocks_freed_by_strangers_all_come_home)
+{
+    run(60, 5000, 256);
+}
+
+TEST(blocks_of_all_sizes_freed_by_strangers_all_come_home)
+{
+    run(60, 2000, HAK_MIB);
+}
+
+TEST(threads_that_live_shortly_leave_nothing_behind)
+{
+    run(600, 100, 4096);
+}
+
+TEST(as_many_heaps_are_made_as_threads_ran_at_once)
+{
+    run(300, 50, 1024);
+    uint32_t heaps = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        heaps++;
+    CHECK(heaps > 0);
+    CHECK(heaps <= LANES); /* this thread took one that was parked */
+}

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// tests/preload/cpp.cpp - a C++ program: containers, strings, threads with thread_local objects,
+// exceptions, bad_alloc, new_handler, nothrow and aligned new, memory resources. If this fails, no C++
+// program can use hakmem: operator new is malloc to it.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <exception>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <memory_resource>
+#include <mutex>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <unordered_map>
+#include <vector>
+
+namespace
+{
+
+unsigned check_count;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        __atomic_fetch_add(&check_count, 1, __ATOMIC_RELAXED);                                     \
+        if (!(condition)) {                                                                        \
+            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
+            std::fflush(stdout);                                                                   \
+            _exit(1);                                                                              \
+        }                                                                                          \
+    } while (0)
+
+// The compiler may elide a pair of new and delete unless somebody could see the block.
+template <class T> T *hidden(T *pointer)
+{
+    __asm__ volatile("" : "+r"(pointer) : : "memory");
+    return pointer;
+}
+
+std::size_t hidden_size(std::size_t bytes)
+{
+    __asm__ volatile("" : "+r"(bytes));
+    return bytes;
+}
+
+constexpr std::size_t absurd_bytes = PTRDIFF_MAX / 2;
+
+void operator_new_is_hakmems()
+{
+    for (const char *name : {"malloc", "_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t"}) {
+        Dl_info library;
+        void *symbol = dlsym(RTLD_DEFAULT, name);
+        CHECK(symbol != nullptr && dladdr(symbol, &library) != 0);
+        CHECK(std::strstr(library.dli_fname, "libc.so") == nullptr);
+        CHECK(std::strstr(library.dli_fname, "libstdc++") == nullptr);
+    }
+}
+
+void blocks_may_be_mixed_as_the_standard_allows()
+{
+    for (std::size_t bytes : {0, 1, 8, 9, 100, 5000, 100000, 3000000}) {
+        auto *plain = static_cast<char *>(hidden(::operator new(bytes)));
+        std::memset(plain, 1, bytes);
+        ::operator delete(plain, bytes);
+        auto *array = hidden(new char[bytes + 1]);
+        array[bytes] = 1;
+        delete[] array;
+        void *quiet = hidden(::operator new(bytes, std::nothrow));
+        CHECK(quiet != nullptr);
+        ::operator delete(quiet, std::nothrow);
+    }
+    ::operator delete(nullptr);
+}
+
+struct alignas(256) Wide {
+    char bytes[300];
+};
+static_assert(sizeof(Wide) == 512);
+
+void aligned_new_aligns()
+{
+    for (std::size_t alignment = 1; alignment <= 65536 * 4; alignment *= 2) {
+        for (std::size_t bytes : {1, 24, 1000, 70000}) {
+            void *block = hidden(::operator new(bytes, std::align_val_t(alignment)));
+            CHECK(reinterpret_cast<std::uintptr_t>(block) % alignment == 0);
+            std::memset(block, 1, bytes);
+            ::operator delete(block, bytes, std::align_val_t(alignment));
+            block = hidden(::operator new(bytes, std::align_val_t(alignment), std::nothrow));
+            CHECK(reinterpret_cast<std::uintptr_t>(block) % alignment == 0);
+            ::operator delete(block, std::align_val_t(alignment));
+        }
+    }
+    std::vector<Wide> wide(20);
+    CHECK(reinterpret_cast<std::uintptr_t>(wide.data()) % 256 == 0);
+    auto single = std::make_unique<Wide>();
+    CHECK(reinterpret_cast<std::uintptr_t>(hidden(single.get())) % 256 == 0);
+}
+
+void containers_hold_what_was_put_in()
+{
+    std::map<std::string, std::vector<int>> table;
+    std::unordered_map<int, std::string> names;
+    unsigned state = 1;
+    for (int i = 0; i < 20000; i++) {
+        state = state * 1664525u + 1013904223u;
+        std::string key = "key " + std::to_string(state % 3000) + std::string(state % 50, 'x');
+        table[key].push_back(i);
+        names[i] = key;
+        if (i % 5 == 0)
+            table.erase(names[i / 2]);
+    }
+    for (const auto &[key, values] : table)
+        for (int value : values)
+            CHECK(names.at(value) == key);
+    std::string text;
+    for (int i = 0; i < 100000; i++)
+        text += static_cast<char>('a' + i % 26);
+    CHECK(text.size() == 100000 && text[99999] == 'a' + 99999 % 26);
+    std::ostringstream stream;
+    for (int i = 0; i < 5000; i++)
+        stream << i << ' ';
+    CHECK(stream.str().size() == 10 * 2 + 90 * 3 + 900 * 4 + 4000 * 5);
+}
+
+void exceptions_pass_and_carry_their_text()
+{
+    unsigned caught_count = 0;
+    std::function<void(int)> descend = [&](int depth) {
+        std::vector<std::string> held(5, std::string(100, 'x'));
+        if (depth == 0)
+            throw std::runtime_error("at the bottom " + std::string(200, 'y'));
+        try {
+            descend(depth - 1);
+        } catch (...) {
+            caught_count++;
+            std::throw_with_nested(std::logic_error("at " + std::to_string(depth)));
+        }
+    };
+    for (int i = 0; i < 200; i++) {
+        try {
+            descend(20);
+            CHECK(false);
+        } catch (const std::logic_error &error) {
+            CHECK(std::string(error.what()) == "at 20");
+        }
+    }
+    CHECK(caught_count == 200 * 20);
+}
+
+void bad_alloc_is_thrown()
+{
+    for (int i = 0; i < 10; i++) {
+        bool was_thrown = false;
+        try {
+            hidden(::operator new(hidden_size(absurd_bytes)));
+        } catch (const std::bad_alloc &) {
+            was_thrown = true;
+        }
+        CHECK(was_thrown);
+        was_thrown = false;
+        try {
+            hidden(::operator new[](hidden_size(absurd_bytes), std::align_val_t(4096)));
+        } catch (const std::bad_alloc &) {
+            was_thrown = true;
+        }
+        CHECK(was_thrown);
+        was_thrown = false;
+        try {
+            std::vector<char> block(hidden_size(absurd_bytes));
+            hidden(block.data());
+        } catch (const std::bad_alloc &) {
+            was_thrown = true;
+        }
+        CHECK(was_thrown);
+    }
+    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
+    CHECK(hidden(::operator new[](hidden_size(absurd_bytes), std::align_val_t(64), std::nothrow)) ==
+          nullptr);
+    std::unique_ptr<int> small(hidden(new int(5)));
+    CHECK(*small == 5);
+}
+
+int handler_calls;
+
+void give_up_at_the_third_call()
+{
+    if (++handler_calls == 3)
+        std::set_new_handler(nullptr);
+}
+
+struct Refused {
+};
+
+void throw_refused()
+{
+    throw Refused();
+}
+
+void the_new_handler_is_called_until_there_is_none()
+{
+    std::set_new_handler(give_up_at_the_third_call);
+    bool was_thrown = false;
+    try {
+        hidden(::operator new(hidden_size(absurd_bytes)));
+    } catch (const std::bad_alloc &) {
+        was_thrown = true;
+    }
+    CHECK(was_thrown && handler_calls == 3);
+    handler_calls = 0;
+    std::set_new_handler(give_up_at_the_third_call);
+    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
+    CHECK(handler_calls == 3);
+    std::set_new_handler(throw_refused);
+    was_thrown = false;
+    try {
+        hidden(::operator new(hidden_size(absurd_bytes)));
+    } catch (const Refused &) {
+        was_thrown = true;
+    }
+    CHECK(was_thrown);
+    std::set_new_handler(nullptr);
+}
+
+void throw_bad_alloc()
+{
+    throw std::bad_alloc();
+}
+
+// [new.delete.single]: what a handler throws as bad_alloc is NULL to a nothrow form, which is noexcept.
+void a_nothrow_new_returns_null_when_its_handler_throws_bad_alloc()
+{
+    std::set_new_handler(throw_bad_alloc);
+    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
+    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::align_val_t(64), std::nothrow)) ==
+          nullptr);
+    std::set_new_handler(nullptr);
+}
+
+// Destroyed late in a thread's end; allocates and frees while it is.
+struct Late {
+    std::vector<std::string> words = std::vector<std::string>(20, std::string(60, 'w'));
+    static std::atomic<int> destroyed_count;
+    ~Late()
+    {
+        for (auto &word : words)
+            CHECK(word == std::string(60, 'w'));
+        std::map<int, std::string> more;
+        for (int i = 0; i < 100; i++)
+            more[i] = std::string(static_cast<std::size_t>(i), 'm');
+        destroyed_count++;
+    }
+};
+std::atomic<int> Late::destroyed_count;
+thread_local Late late;
+
+void threads_exchange_objects_and_end()
+{
+    std::mutex mutex;
+    std::vector<std::shared_ptr<std::string>> shared;
+    for (int round = 0; round < 20; round++) {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 8; i++) {
+            threads.emplace_back([&, i] {
+                CHECK(late.words.size() == 20);
+                for (int j = 0; j < 500; j++) {
+                    auto mine = std::make_shared<std::string>(static_cast<std::size_t>(j), 'a' + i);
+                    std::lock_guard<std::mutex> guard(mutex);
+                    if (shared.size() > 1000)
+                        shared.erase(shared.begin(), shared.begin() + 500);
+                    shared.push_back(mine);
+                }
+            });
+        }
+        for (auto &thread : threads)
+            thread.join();
+    }
+    CHECK(Late::destroyed_count == 160);
+    for (const auto &text : shared)
+        CHECK(std::all_of(text->begin(), text->end(), [&](char c) { return c == text->front(); }));
+}
+
+void an_exception_travels_between_threads()
+{
+    for (int i = 0; i < 100; i++) {
+        auto future = std::async(std::launch::async, [i]() -> int {
+            throw std::out_of_range("number " + std::to_string(i) + std::string(100, '.'));
+        });
+        std::string text;
+        try {
+            future.get();
+        } catch (const std::out_of_range &error) {
+            text = error.what();
+        }
+        CHECK(text == "number " + std::to_string(i) + std::string(100, '.'));
+    }
+}
+
+void memory_resources_work()
+{
+    std::pmr::unsynchronized_pool_resource pool;
+    std::pmr::vector<std::pmr::string> words(&pool);
+    for (int i = 0; i < 3000; i++)
+        words.emplace_back(static_cast<std::size_t>(i % 300), 'p');
+    for (int i = 0; i < 3000; i++)
+        CHECK(words[static_cast<std::size_t>(i)].size() == static_cast<std::size_t>(i % 300));
+}
+
+// Before main and after it.
+struct Global {
+    std::map<std::string, std::string> table;
+    Global()
+    {
+        for (int i = 0; i < 500; i++)
+            table[std::to_string(i)] = std::string(static_cast<std::size_t>(i), 'g');
+    }
+    ~Global()
+    {
+        for (int i = 0; i < 500; i++)
+            if (table[std::to_string(i)] != std::string(static_cast<std::size_t>(i), 'g'))
+                _exit(1);
+    }
+} global;
+
+} // namespace
+
+int main()
+{
+    alarm(100);
+    operator_new_is_hakmems();
+    blocks_may_be_mixed_as_the_standard_allows();
+    aligned_new_aligns();
+    containers_hold_what_was_put_in();
+    exceptions_pass_and_carry_their_text();
+    bad_alloc_is_thrown();
+    the_new_handler_is_called_until_there_is_none();
+    a_nothrow_new_returns_null_when_its_handler_throws_bad_alloc();
+    threads_exchange_objects_and_end();
+    an_exception_travels_between_threads();
+    memory_resources_work();
+    CHECK(global.table.size() == 500);
+    std::printf("%u checks\n", check_count);
+    return check_count > 0 ? 0 : 1;
+}

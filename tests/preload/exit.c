@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/exit.c - the ends of a process: exit with handlers that allocate, _exit, quick_exit,
+ * exit under the feet of other threads. If this fails, programs crash after their work is done, and
+ * their exit status is lost. */
+#include "program.h"
+
+static char *block_of_main;
+
+static void allocate_at_exit(void)
+{
+    unsigned state = 4;
+    for (unsigned i = 0; i < 2000; i++) {
+        size_t bytes = random_bytes(&state);
+        char *block = malloc(bytes);
+        if (block == NULL)
+            _exit(99);
+        block[0] = block[bytes - 1] = 1;
+        free(block);
+    }
+    if (!is_filled(block_of_main, 5000, 2))
+        _exit(98);
+    free(block_of_main);
+    block_of_main = malloc(5000);
+    fill(block_of_main, 5000, 2);
+}
+
+static void prepare(void)
+{
+    block_of_main = malloc(5000);
+    fill(block_of_main, 5000, 2);
+}
+
+static void exit_with_handlers(void)
+{
+    prepare();
+    for (unsigned i = 0; i < 40; i++) /* more than fit into libc's first array */
+        atexit(allocate_at_exit);
+    exit(21);
+}
+
+static void quick_exit_with_handlers(void)
+{
+    prepare();
+    for (unsigned i = 0; i < 40; i++)
+        at_quick_exit(allocate_at_exit);
+    atexit(abort); /* not for quick_exit */
+    quick_exit(22);
+}
+
+TEST(handlers_of_exit_can_allocate)
+{
+    check_is_served();
+    time_limit(60);
+    CHECK_EXITS(exit_with_handlers(), 21);
+}
+
+TEST(handlers_of_quick_exit_can_allocate)
+{
+    time_limit(60);
+    CHECK_EXITS(quick_exit_with_handlers(), 22);
+}
+
+TEST(an_immediate_exit_runs_no_handlers)
+{
+    CHECK_EXITS((atexit(abort), _exit(23)), 23);
+}
+
+static void *stay_busy(void *argument)
+{
+    unsigned state = (unsigned)(uintptr_t)argument;
+    char *blocks[100] = {NULL};
+    for (;;) {
+        unsigned at = next_random(&state) % 100;
+        free(blocks[at]);
+        blocks[at] = malloc(random_bytes(&state));
+    }
+    return NULL;
+}
+
+static void exit_under_busy_threads(void)
+{
+    prepare();
+    atexit(allocate_at_exit);
+    for (uintptr_t i = 1; i < 5; i++)
+        start_thread(stay_busy, (void *)i);
+    sleep_ms(2);
+    exit(24);
+}
+
+TEST(a_process_ends_well_while_threads_allocate)
+{
+    time_limit(100);
+    for (unsigned i = 0; i < 40; i++)
+        CHECK_EXITS(exit_under_busy_threads(), 24);
+}
+
+static void *exit_from_thread(void *argument)
+{
+    exit(25);
+    return argument;
+}
+
+TEST(another_thread_than_the_first_can_end_the_process)
+{
+    CHECK_EXITS((prepare(), atexit(allocate_at_exit),
+                 pthread_join(start_thread(exit_from_thread, NULL), NULL)),
+                25);
+}
+
+/* Programs that close what they did not open, or write to what a daemon closed. */
+TEST(a_process_without_any_file_open_ends_well)
+{
+    CHECK_EXITS((prepare(), close(0), close(1), close(2), allocate_at_exit(), exit(26)), 26);
+}
+
+PART(what_leaves_statistics)
+{
+    CHECK(hidden(malloc(100)) != NULL);
+}
+
+TEST(statistics_are_left_once)
+{
+    char path[] = "/tmp/preload-exit-XXXXXX";
+    CHECK_EQ(run_with_statistics("what_leaves_statistics", path), 0);
+    unsigned count = 0;
+    char line[256];
+    FILE *file = fopen(path, "re");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
+        count += strncmp(line, "threads_started: ", 17) == 0;
+    fclose(file);
+    CHECK_EQ(counter_in(path, "threads_started"), 1);
+    CHECK_EQ(counter_in(path, "fallback"), 0);
+    unlink(path);
+    CHECK_EQ(count, 1);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/fork.c - fork while other threads are inside malloc. If this fails, a threaded server
+ * that starts helpers (python, redis, git) hangs now and then in a child that nobody can debug. */
+#include "program.h"
+
+#define BUSY_THREADS 6
+#define CHILD_LIMIT_MS 15000
+#define KEPT_BLOCKS 400
+
+static _Atomic int has_ended;
+
+/* Everything that enters slow paths: all sizes, refills, flushes, large blocks, other threads' blocks. */
+static _Atomic(char *) shared[64];
+
+static void *stay_busy(void *argument)
+{
+    unsigned state = (unsigned)(uintptr_t)argument;
+    char *blocks[200] = {NULL};
+    while (!has_ended) {
+        unsigned at = next_random(&state) % 200;
+        free(blocks[at]);
+        blocks[at] = malloc(random_bytes(&state));
+        if (at % 4 == 0)
+            blocks[at] = atomic_exchange(&shared[next_random(&state) % 64], blocks[at]);
+    }
+    for (unsigned i = 0; i < 200; i++)
+        free(blocks[i]);
+    return NULL;
+}
+
+static void *allocate_in_child(void *argument)
+{
+    unsigned state = 5;
+    for (unsigned i = 0; i < 300; i++) {
+        size_t bytes = random_bytes(&state);
+        char *block = malloc(bytes);
+        if (block == NULL)
+            _exit(3);
+        fill(block, bytes < 3000 ? bytes : 3000, i);
+        free(block);
+    }
+    return argument;
+}
+
+static char *kept[KEPT_BLOCKS];
+
+static void keep_blocks(void)
+{
+    for (unsigned i = 0; i < KEPT_BLOCKS; i++) {
+        kept[i] = malloc(16 + i * 50);
+        fill(kept[i], 16 + i * 50, i);
+    }
+}
+
+/* What a child does that is not written for async-signal-safety: everything. */
+static void live_as_child(void)
+{
+    for (unsigned i = 0; i < KEPT_BLOCKS; i++) {
+        if (!is_filled(kept[i], 16 + i * 50, i))
+            _exit(4);
+        free(kept[i]);
+    }
+    for (unsigned i = 0; i < 64; i++)
+        free(atomic_exchange(&shared[i], NULL));
+    allocate_in_child(NULL);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, allocate_in_child, NULL) != 0)
+        _exit(5);
+    allocate_in_child(NULL);
+    if (pthread_join(thread, NULL) != 0)
+        _exit(6);
+}
+
+static void *threads_started[BUSY_THREADS];
+
+static void start_busy_threads(void)
+{
+    for (uintptr_t i = 0; i < BUSY_THREADS; i++)
+        threads_started[i] = (void *)start_thread(stay_busy, (void *)(i + 1));
+}
+
+static void end_busy_threads(void)
+{
+    has_ended = 1;
+    for (unsigned i = 0; i < BUSY_THREADS; i++)
+        pthread_join((pthread_t)threads_started[i], NULL);
+}
+
+TEST(children_of_a_busy_process_can_do_everything)
+{
+    check_is_served();
+    time_limit(110);
+    keep_blocks();
+    start_busy_threads();
+    for (unsigned i = 0; i < 300; i++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            alarm(CHILD_LIMIT_MS / 1000);
+            live_as_child();
+            exit(0);
+        }
+        CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+    }
+    end_busy_threads();
+    for (unsigned i = 0; i < KEPT_BLOCKS; i++)
+        CHECK(is_filled(kept[i], 16 + i * 50, i));
+}
+
+TEST(a_child_of_a_busy_process_can_fork_again)
+{
+    time_limit(100);
+    keep_blocks();
+    start_busy_threads();
+    for (unsigned i = 0; i < 30; i++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            alarm(CHILD_LIMIT_MS / 1000);
+            /* The child is busy itself while it forks. */
+            pthread_t thread = start_thread(stay_busy, (void *)77);
+            pid_t grandchild = fork();
+            if (grandchild == 0) {
+                alarm(CHILD_LIMIT_MS / 1000);
+                live_as_child();
+                exit(0);
+            }
+            int status = status_within(grandchild, CHILD_LIMIT_MS);
+            has_ended = 1;
+            pthread_join(thread, NULL);
+            live_as_child();
+            exit(status == 0 ? 0 : 7);
+        }
+        CHECK_CHILD_ENDS_WELL(pid, 2 * CHILD_LIMIT_MS);
+    }
+    end_busy_threads();
+}
+
+/* Forks from several threads at once. */
+static _Atomic unsigned wrong_children;
+
+static void *fork_repeatedly(void *argument)
+{
+    for (unsigned i = 0; i < 25; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(CHILD_LIMIT_MS / 1000);
+            allocate_in_child(NULL);
+            _exit(0);
+        }
+        if (pid < 0 || status_within(pid, CHILD_LIMIT_MS) != 0)
+            wrong_children++;
+    }
+    return argument;
+}
+
+TEST(several_threads_can_fork_at_once)
+{
+    time_limit(100);
+    pthread_t busy = start_thread(stay_busy, (void *)9);
+    pthread_t threads[4];
+    for (unsigned i = 0; i < 4; i++)
+        threads[i] = start_thread(fork_repeatedly, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    has_ended = 1;
+    pthread_join(busy, NULL);
+    CHECK_EQ(wrong_children, 0);
+}
+
+/* Handlers of the program's own, registered before and after hakmem's, may allocate. */
+static char *handler_block;
+
+static void allocate_in_handler(void)
+{
+    free(handler_block);
+    handler_block = malloc(1000);
+    fill(handler_block, 1000, 8);
+}
+
+TEST(handlers_of_fork_can_allocate)
+{
+    time_limit(60);
+    CHECK_EQ(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler), 0);
+    start_busy_threads();
+    for (unsigned i = 0; i < 30; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(is_filled(handler_block, 1000, 8) ? 0 : 8);
+        CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+        CHECK(is_filled(handler_block, 1000, 8));
+    }
+    end_busy_threads();
+}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+# tests/preload/lib.sh - sourced by the scripts here: run a command without and with hakmem, compare,
+# and read the statistics that hakmem left.
+#
+# Every command runs in a folder of its own ($work/plain or $work/preloaded), with a time limit and
+# without input. What it said is in $work/NAME.plain.* and $work/NAME.*; the statistics of all its
+# processes are in $work/NAME.stats. A script that ends well without having checked anything fails.
+
+set -eu
+: "${PRELOAD_LIB:?says where libhakmem.so is}"
+tests=$(cd "$(dirname "$0")" && pwd)
+limit_s=${limit_s:-120}
+check_count=0
+
+# Nothing of the caller's settings reaches the programs.
+for variable in $(env | sed -n 's/^\(HAKMEM_[A-Za-z0-9_]*\)=.*/\1/p'); do
+    unset "$variable"
+done
+unset LD_PRELOAD
+LC_ALL=C
+export LC_ALL
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/preload.XXXXXX")
+mkdir "$work/plain" "$work/preloaded"
+
+# What a script wants undone at its end, too, goes into its own at_end.
+at_end() { :; }
+finish() {
+    status=$?
+    trap - EXIT
+    at_end
+    cd /
+    rm -rf "$work"
+    if [ "$status" = 0 ] && [ "$check_count" = 0 ]; then
+        echo "no check was made"
+        status=1
+    fi
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 1' HUP INT TERM
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+
+needs() {
+    for program; do
+        command -v "$program" >/dev/null || skip "no $program"
+    done
+}
+
+# check SENTENCE COMMAND...: the sentence is true if the command ends well.
+check() {
+    sentence=$1
+    shift
+    check_count=$((check_count + 1))
+    "$@" || fail "$sentence ($*)"
+}
+
+# equal SENTENCE LEFT RIGHT
+equal() {
+    check_count=$((check_count + 1))
+    [ "$2" = "$3" ] || fail "$1: \"$2\" is not \"$3\""
+}
+
+# plainly NAME COMMAND...: without hakmem.
+plainly() {
+    name=$1
+    shift
+    status=0
+    (cd "$work/plain" && exec timeout "$limit_s" "$@") </dev/null \
+        >"$work/$name.plain.out" 2>"$work/$name.plain.err" || status=$?
+    echo "$status" >"$work/$name.plain.status"
+}
+
+# preloaded NAME COMMAND...: with hakmem, which appends its statistics to $work/NAME.stats. The
+# command comes after `timeout` and `env`, which do not run on hakmem.
+preloaded() {
+    name=$1
+    shift
+    status=0
+    (cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
+        HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/$name.stats" "$@") </dev/null \
+        >"$work/$name.out" 2>"$work/$name.err" || status=$?
+    echo "$status" >"$work/$name.status"
+}
+
+# counter NAME COUNTER: its sum over the processes of a command.
+counter() {
+    awk -v name="$2:" '$1 == name { sum += $2 } END { printf "%.0f\n", sum }' "$work/$1.stats"
+}
+
+# served NAME: hakmem served the command's processes, alone, and no pointer came from elsewhere.
+served() {
+    check "$1: hakmem left statistics" [ -s "$work/$1.stats" ]
+    check "$1: hakmem served" [ "$(counter "$1" threads_started)" -ge 1 ]
+    check "$1: hakmem filled bins" [ "$(counter "$1" refills)" -gt 0 ]
+    equal "$1: no request went to another allocator" "$(counter "$1" fallback)" 0
+    equal "$1: every pointer was hakmem's" "$(counter "$1" foreign_frees)" 0
+}
+
+# quiet NAME: nothing was added to what the command says on stderr.
+quiet() {
+    check "$1: stderr is the same, `head -c 300 "$work/$1.err"`" \
+        cmp -s "$work/$1.plain.err" "$work/$1.err"
+}
+
+# same NAME COMMAND...: output, errors and exit status are those without hakmem, which served.
+same() {
+    plainly "$@"
+    preloaded "$@"
+    name=$1
+    equal "$name: the exit status" "$(cat "$work/$name.status")" "$(cat "$work/$name.plain.status")"
+    quiet "$name"
+    check "$name: stdout is the same" cmp -s "$work/$name.plain.out" "$work/$name.out"
+    served "$name"
+}
+
+# well NAME COMMAND...: the same, and the command ends well and says nothing on stderr.
+well() {
+    same "$@"
+    equal "$1: ends well, $(head -c 300 "$work/$1.err")" "$(cat "$work/$1.status")" 0
+    check "$1: says nothing on stderr" [ ! -s "$work/$1.err" ]
+}

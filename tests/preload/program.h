@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/program.h - what the C programs of this folder share.
+ *
+ * Each program is built twice: run with hakmem preloaded, and linked with hakmem. Both are the same
+ * to it: it calls malloc. A sentence that needs another environment or other limits starts the
+ * program again, with the name of a PART as its argument.
+ *
+ * Include it first: it asks for _GNU_SOURCE.
+ */
+#ifndef TESTS_PRELOAD_PROGRAM_H
+#define TESTS_PRELOAD_PROGRAM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include "check.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+/* A part of a sentence, for a process of its own: it runs only when the program is asked for it by
+ * name (the C library hands the arguments of main to constructors, too). */
+#define PART(name)                                                                                 \
+    static void name(void);                                                                        \
+    __attribute__((constructor)) static void check_add_##name(int argument_count,                  \
+                                                              char **arguments)                    \
+    {                                                                                              \
+        static struct check_test test = {#name, name, NULL};                                       \
+        if (argument_count == 2 && strcmp(arguments[1], #name) == 0)                               \
+            check_last = &(*check_last = &test)->next;                                             \
+    }                                                                                              \
+    static void name(void)
+
+/* The compiler may not know where a pointer came from, nor that nobody reads what is in it. */
+static inline void *hidden(void *pointer)
+{
+    __asm__ volatile("" : "+r"(pointer) : : "memory");
+    return pointer;
+}
+
+/* A test that hangs is killed by SIGALRM, and so fails; for the whole process. */
+static inline void time_limit(unsigned seconds)
+{
+    signal(SIGALRM, SIG_DFL);
+    alarm(seconds);
+}
+
+/* malloc is that of libhakmem.so or of this program, not libc's: otherwise nothing is tested. */
+static inline void check_is_served(void)
+{
+    Dl_info library;
+    void *served_by = dlsym(RTLD_DEFAULT, "malloc");
+    CHECK(served_by != NULL && dladdr(served_by, &library) != 0);
+    CHECK(strstr(library.dli_fname, "libc.so") == NULL);
+    CHECK(dlsym(RTLD_DEFAULT, "free") != NULL && dladdr(dlsym(RTLD_DEFAULT, "free"), &library));
+    CHECK(strstr(library.dli_fname, "libc.so") == NULL);
+}
+
+static inline uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+static inline void sleep_ms(long milliseconds)
+{
+    nanosleep(&(struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000L}, NULL);
+}
+
+/* Contents that say which block they belong to. */
+static inline void fill(void *block, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        ((volatile unsigned char *)block)[i] = (unsigned char)(seed * 31u + i * 7u);
+}
+
+static inline int is_filled(const void *block, size_t bytes, unsigned seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (((const unsigned char *)block)[i] != (unsigned char)(seed * 31u + i * 7u))
+            return 0;
+    return 1;
+}
+
+static inline int is_zero(const void *block, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (((const volatile unsigned char *)block)[i] != 0)
+            return 0;
+    return 1;
+}
+
+static inline unsigned next_random(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+/* Mostly small, sometimes 40 KB, seldom 300 KB. */
+static inline size_t random_bytes(unsigned *state)
+{
+    unsigned dice = next_random(state) % 100;
+    size_t most = dice < 90 ? 500 : dice < 98 ? 40000 : 300000;
+    return 1 + next_random(state) % most;
+}
+
+static inline pthread_t start_thread(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, body, argument), 0);
+    return thread;
+}
+
+/* Where this program is; asked for early, as a process that gave up its rights may not ask. */
+static inline const char *program_path(void)
+{
+    static char path[4096];
+    if (path[0] == '\0') {
+        ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+        CHECK(length > 0);
+    }
+    return path;
+}
+
+/* This program again, in place of this process, as the part `part` alone. */
+static inline void become(const char *part)
+{
+    const char *path = program_path();
+    execl(path, path, part, (char *)NULL);
+    CHECK_FAILED("cannot start %s again", path);
+}
+
+/* Waits for a child; its wait status. A child that takes longer is killed. */
+static inline int status_within(pid_t pid, unsigned limit_ms)
+{
+    int status = -1;
+    uint64_t deadline = now_ms() + limit_ms;
+    for (;;) {
+        pid_t got = waitpid(pid, &status, WNOHANG);
+        if (got == pid)
+            return status;
+        if (got < 0)
+            return -1;
+        if (now_ms() > deadline) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            CHECK_FAILED("a child took longer than %u ms", limit_ms);
+        }
+        sleep_ms(1);
+    }
+}
+
+#define CHECK_CHILD_ENDS_WELL(pid, limit_ms) CHECK_EQ(status_within(pid, limit_ms), 0)
+
+/* The value of `name` in the statistics at `path` (the last of several); -1: none. */
+static inline long long counter_in(const char *path, const char *name)
+{
+    char line[256];
+    long long value = -1;
+    size_t length = strlen(name);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            value = atoll(line + length + 1);
+    if (file != NULL)
+        fclose(file);
+    return value;
+}
+
+/* Runs the part `part` of this program in a process that leaves its statistics in `path`, a
+ * template for mkstemp; returns the wait status. */
+static inline int run_with_statistics(const char *part, char *path)
+{
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    close(fd);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        setenv("HAKMEM_STATS", "text", 1);
+        setenv("HAKMEM_STATS_FILE", path, 1);
+        become(part);
+    }
+    return status_within(pid, 60000);
+}
+
+#endif

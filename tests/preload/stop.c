@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/stop.c - threads that are stopped wherever they happen to be, also inside malloc: by a
+ * handler that sleeps, as garbage collectors and profilers stop threads, or the whole process by
+ * SIGSTOP. If this fails, others wait for a thread that waits for them. */
+#include "program.h"
+
+#include <semaphore.h>
+
+#define THREADS 4
+#define STOP_MS 20
+
+static _Atomic int has_ended;
+static _Atomic unsigned worked_count[THREADS];
+static _Atomic unsigned damaged_count;
+static sem_t has_stopped;
+static _Atomic int may_go_on;
+
+static void *work(void *argument)
+{
+    unsigned index = (unsigned)(uintptr_t)argument;
+    unsigned state = index + 1;
+    char *blocks[100] = {NULL};
+    while (!has_ended) {
+        unsigned at = next_random(&state) % 100;
+        if (blocks[at] != NULL && !is_filled(blocks[at], 8, at))
+            damaged_count++;
+        free(blocks[at]);
+        blocks[at] = malloc(8 + random_bytes(&state));
+        fill(blocks[at], 8, at);
+        worked_count[index]++;
+    }
+    for (unsigned i = 0; i < 100; i++)
+        free(blocks[i]);
+    return NULL;
+}
+
+/* Stays here, wherever malloc was interrupted, until it is told to go on, at most a while: what it
+ * holds at this moment may be a lock. */
+static void stop_here(int number)
+{
+    (void)number;
+    int saved = errno;
+    sem_post(&has_stopped);
+    for (unsigned i = 0; i < STOP_MS && !may_go_on; i++)
+        sleep_ms(1);
+    errno = saved;
+}
+
+static pthread_t threads[THREADS];
+
+static void start_threads(void)
+{
+    struct sigaction action = {.sa_handler = stop_here, .sa_flags = SA_RESTART};
+    CHECK_EQ(sem_init(&has_stopped, 0, 0), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        threads[i] = start_thread(work, (void *)i);
+}
+
+static void end_threads(void)
+{
+    has_ended = 1;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(damaged_count, 0);
+}
+
+static void stop_thread(unsigned index)
+{
+    may_go_on = 0;
+    pthread_kill(threads[index], SIGUSR1);
+    while (sem_wait(&has_stopped) != 0)
+        ;
+}
+
+TEST(threads_work_while_one_is_stopped)
+{
+    check_is_served();
+    time_limit(60);
+    start_threads();
+    for (unsigned i = 0; i < 100; i++) {
+        unsigned other = (i + 1) % THREADS;
+        stop_thread(i % THREADS);
+        unsigned before = worked_count[other];
+        while (worked_count[other] < before + 20)
+            sleep_ms(1);
+        may_go_on = 1;
+    }
+    end_threads();
+}
+
+TEST(a_process_forks_while_a_thread_is_stopped)
+{
+    time_limit(60);
+    start_threads();
+    for (unsigned i = 0; i < 60; i++) {
+        stop_thread(i % THREADS);
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            alarm(10);
+            unsigned state = 4;
+            for (unsigned j = 0; j < 500; j++)
+                free(hidden(malloc(random_bytes(&state))));
+            _exit(0);
+        }
+        CHECK_CHILD_ENDS_WELL(pid, 15000);
+        may_go_on = 1;
+    }
+    end_threads();
+}
+
+static void work_until_killed(void)
+{
+    start_threads();
+    for (;;)
+        sleep_ms(1000);
+}
+
+TEST(a_process_goes_on_after_it_was_stopped_as_a_whole)
+{
+    time_limit(60);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        alarm(50);
+        start_threads();
+        sleep_ms(600);
+        unsigned before = worked_count[0];
+        while (worked_count[0] < before + 100)
+            sleep_ms(1);
+        end_threads();
+        exit(0);
+    }
+    for (unsigned i = 0; i < 50; i++) {
+        kill(pid, SIGSTOP);
+        sleep_ms(2);
+        kill(pid, SIGCONT);
+        sleep_ms(3);
+    }
+    CHECK_CHILD_ENDS_WELL(pid, 30000);
+}
+
+TEST(a_process_can_be_killed_inside_malloc)
+{
+    time_limit(60);
+    for (unsigned i = 0; i < 20; i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            work_until_killed();
+        sleep_ms(5);
+        kill(pid, SIGTERM);
+        CHECK_EQ(WTERMSIG(status_within(pid, 15000)), SIGTERM);
+    }
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/threads.c - threads end, with destructors that still allocate, and others go on with
+ * their blocks. If this fails, servers that start a thread per request crash or grow without end. */
+#include "program.h"
+
+#include <limits.h>
+#include <semaphore.h>
+
+#define KEYS 6
+
+static pthread_key_t keys[KEYS];
+static _Atomic unsigned destroyed_count;
+static _Atomic unsigned damaged_count;
+
+/* A destructor that frees what its key held, allocates, and comes again until the last round. */
+static void destroy_and_come_again(unsigned index, void *value)
+{
+    unsigned round = *(unsigned *)value;
+    unsigned state = round * 7 + index;
+    if (!is_filled((char *)value + sizeof round, 200, round))
+        damaged_count++;
+    free(value);
+    destroyed_count++;
+    for (unsigned i = 0; i < 50; i++) {
+        size_t bytes = random_bytes(&state);
+        char *block = malloc(bytes);
+        fill(block, bytes, i);
+        block = realloc(block, bytes + 100);
+        if (!is_filled(block, bytes, i))
+            damaged_count++;
+        free(block);
+    }
+    if (round + 1 == PTHREAD_DESTRUCTOR_ITERATIONS)
+        return;
+    char *next = malloc(sizeof round + 200);
+    *(unsigned *)(void *)next = round + 1;
+    fill(next + sizeof round, 200, round + 1);
+    pthread_setspecific(keys[index], next);
+}
+
+#define DESTRUCTOR(index)                                                                          \
+    static void destroy_##index(void *value)                                                       \
+    {                                                                                              \
+        destroy_and_come_again(index, value);                                                      \
+    }
+DESTRUCTOR(0)
+DESTRUCTOR(1)
+DESTRUCTOR(2)
+DESTRUCTOR(3)
+DESTRUCTOR(4)
+DESTRUCTOR(5)
+static void (*const destructors[KEYS])(void *) = {destroy_0, destroy_1, destroy_2,
+                                                  destroy_3, destroy_4, destroy_5};
+
+static void *set_all_keys(void *argument)
+{
+    for (unsigned i = 0; i < KEYS; i++) {
+        char *value = malloc(sizeof(unsigned) + 200);
+        *(unsigned *)(void *)value = 0;
+        fill(value + sizeof(unsigned), 200, 0);
+        pthread_setspecific(keys[i], value);
+    }
+    return argument;
+}
+
+TEST(destructors_of_every_round_can_allocate_and_free)
+{
+    check_is_served();
+    time_limit(60);
+    for (unsigned i = 0; i < KEYS; i++)
+        CHECK_EQ(pthread_key_create(&keys[i], destructors[i]), 0);
+    for (unsigned i = 0; i < 40; i++) {
+        pthread_t threads[4];
+        for (unsigned j = 0; j < 4; j++)
+            threads[j] = start_thread(set_all_keys, NULL);
+        for (unsigned j = 0; j < 4; j++)
+            pthread_join(threads[j], NULL);
+    }
+    CHECK_EQ(destroyed_count, 40 * 4 * KEYS * PTHREAD_DESTRUCTOR_ITERATIONS);
+    CHECK_EQ(damaged_count, 0);
+}
+
+/* A thread whose only requests are made by its destructors. */
+static void *set_one_key(void *argument)
+{
+    pthread_setspecific(keys[0], argument);
+    return NULL;
+}
+
+TEST(a_thread_that_never_allocated_can_do_so_in_its_destructors)
+{
+    time_limit(60);
+    CHECK_EQ(pthread_key_create(&keys[0], destroy_0), 0);
+    for (unsigned i = 0; i < 50; i++) {
+        char *value = malloc(sizeof(unsigned) + 200);
+        *(unsigned *)(void *)value = 0;
+        fill(value + sizeof(unsigned), 200, 0);
+        pthread_join(start_thread(set_one_key, value), NULL);
+    }
+    CHECK_EQ(destroyed_count, 50 * PTHREAD_DESTRUCTOR_ITERATIONS);
+    CHECK_EQ(damaged_count, 0);
+}
+
+#define LEFT_BLOCKS 2000
+
+struct left {
+    char *blocks[LEFT_BLOCKS];
+    size_t bytes[LEFT_BLOCKS];
+};
+
+static void *leave_blocks(void *argument)
+{
+    struct left *left = argument;
+    unsigned state = (unsigned)(uintptr_t)left;
+    for (unsigned i = 0; i < LEFT_BLOCKS; i++) {
+        left->bytes[i] = i % 20 == 0 ? random_bytes(&state) : 1 + next_random(&state) % 2000;
+        left->blocks[i] = malloc(left->bytes[i]);
+        fill(left->blocks[i], left->bytes[i], i);
+    }
+    return NULL;
+}
+
+static void *use_and_free_blocks(void *argument)
+{
+    struct left *left = argument;
+    for (unsigned i = 0; i < LEFT_BLOCKS; i++) {
+        if (!is_filled(left->blocks[i], left->bytes[i], i))
+            damaged_count++;
+        if (i % 3 == 0) {
+            left->blocks[i] = realloc(left->blocks[i], left->bytes[i] * 2);
+            if (!is_filled(left->blocks[i], left->bytes[i], i))
+                damaged_count++;
+        }
+        free(left->blocks[i]);
+    }
+    return NULL;
+}
+
+TEST(the_living_use_and_free_blocks_of_dead_threads)
+{
+    time_limit(60);
+    static struct left left[4];
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < 4; i++)
+            pthread_join(start_thread(leave_blocks, &left[i]), NULL);
+        pthread_t threads[3];
+        for (unsigned i = 0; i < 3; i++)
+            threads[i] = start_thread(use_and_free_blocks, &left[i]);
+        use_and_free_blocks(&left[3]);
+        for (unsigned i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+    }
+    CHECK_EQ(damaged_count, 0);
+}
+
+/* Blocks go from hand to hand while the threads that took them end. */
+#define RELAYS 256
+static _Atomic(char *) relay[RELAYS];
+
+static void *pass_on(void *argument)
+{
+    unsigned state = (unsigned)(uintptr_t)argument;
+    for (unsigned i = 0; i < 400; i++) {
+        unsigned bytes = 8 + next_random(&state) % 1000;
+        char *mine = malloc(bytes);
+        memcpy(mine, &bytes, sizeof bytes);
+        fill(mine + sizeof bytes, bytes - sizeof bytes, bytes);
+        char *other = atomic_exchange(&relay[next_random(&state) % RELAYS], mine);
+        if (other == NULL)
+            continue;
+        memcpy(&bytes, other, sizeof bytes);
+        if (!is_filled(other + sizeof bytes, bytes - sizeof bytes, bytes))
+            damaged_count++;
+        free(other);
+    }
+    return NULL;
+}
+
+static long resident_kb(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    CHECK(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+TEST(a_thousand_threads_come_and_go_and_leave_nothing)
+{
+    time_limit(100);
+    long early_kb = 0;
+    for (uintptr_t i = 0; i < 1000; i += 10) {
+        pthread_t threads[10];
+        for (uintptr_t j = 0; j < 10; j++)
+            threads[j] = start_thread(pass_on, (void *)(i + j + 1));
+        for (unsigned j = 0; j < 10; j++)
+            pthread_join(threads[j], NULL);
+        if (i == 200)
+            early_kb = resident_kb();
+    }
+    CHECK_EQ(damaged_count, 0);
+    /* What the 800 later threads need is what the first 200 have left. */
+    long grown_kb = resident_kb() - early_kb;
+    if (grown_kb > 8 * 1024)
+        CHECK_FAILED("800 threads left %ld KiB", grown_kb);
+}
+
+static sem_t is_in_cleanup;
+
+static void allocate_in_cleanup(void *argument)
+{
+    free(argument);
+    char *block = malloc(3000);
+    fill(block, 3000, 5);
+    if (!is_filled(block, 3000, 5))
+        damaged_count++;
+    free(block);
+    sem_post(&is_in_cleanup);
+}
+
+static void *wait_to_be_cancelled(void *argument)
+{
+    char *block = malloc(500);
+    pthread_cleanup_push(allocate_in_cleanup, block);
+    for (;;) {
+        free(hidden(malloc(100)));
+        sleep_ms(1);
+    }
+    pthread_cleanup_pop(1);
+    return argument;
+}
+
+TEST(a_cancelled_thread_can_clean_up)
+{
+    time_limit(60);
+    CHECK_EQ(sem_init(&is_in_cleanup, 0, 0), 0);
+    for (unsigned i = 0; i < 50; i++) {
+        pthread_t thread = start_thread(wait_to_be_cancelled, NULL);
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    CHECK_EQ(damaged_count, 0);
+}
+
+static void *outlive_main(void *argument)
+{
+    sleep_ms(50);
+    for (unsigned i = 0; i < 1000; i++)
+        free(hidden(malloc(i)));
+    CHECK_PASSED();
+    exit(0);
+    return argument;
+}
+
+TEST(threads_go_on_after_main_has_ended)
+{
+    time_limit(60);
+    pid_t pid = fork();
+    if (pid == 0) {
+        start_thread(outlive_main, NULL);
+        pthread_exit(NULL);
+    }
+    CHECK_CHILD_ENDS_WELL(pid, 20000);
+}

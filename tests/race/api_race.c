@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/api_race.c - malloc, realloc and free by threads that come and go, with blocks handed
+ * from one to another; what was written before a free happens before the next use of the memory. */
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "observe/snapshot.h"
+#include "racers.h"
+
+#define LANES 3u
+#define SLOTS 64u
+#define GENERATIONS 90u
+#define OPERATIONS 400u
+
+struct parcel {
+    size_t bytes;
+    uint64_t mark;
+};
+
+static _Atomic(struct parcel *) slots[SLOTS];
+static _Atomic bool is_over;
+
+static void parcel_sign(struct parcel *parcel, size_t bytes, uint64_t mark)
+{
+    memset(parcel, (int)(mark & 0x7f), bytes);
+    parcel->bytes = bytes;
+    parcel->mark = mark;
+}
+
+static void parcel_inspect(const struct parcel *parcel, size_t bytes)
+{
+    const unsigned char *start = (const unsigned char *)parcel;
+    for (size_t i = sizeof *parcel; i < bytes; i += i < 256 ? 1 : 1021)
+        CHECK_EQ(start[i], parcel->mark & 0x7f);
+}
+
+static size_t draw_bytes(struct racer *racer)
+{
+    size_t ceiling = draw(racer) % 64 == 0 ? 400000 : (size_t)16 << draw(racer) % 10;
+    return sizeof(struct parcel) + draw(racer) % ceiling;
+}
+
+static struct parcel *parcel_make(struct racer *racer)
+{
+    size_t bytes = draw_bytes(racer);
+    struct parcel *parcel = draw(racer) % 4 == 0 ? hak_calloc(1, bytes) : hak_malloc(bytes);
+    CHECK(parcel != NULL);
+    parcel_sign(parcel, bytes, draw(racer));
+    return parcel;
+}
+
+static void *live_and_die(void *argument)
+{
+    struct racer racer = {0, (uintptr_t)argument, NULL};
+    for (uint32_t i = 0; i < OPERATIONS; i++) {
+        struct parcel *parcel = draw(&racer) % 8 < 5 ? parcel_make(&racer) : NULL;
+        stumble(&racer);
+        parcel = atomic_exchange(&slots[draw(&racer) % SLOTS], parcel);
+        if (parcel == NULL)
+            continue;
+        size_t bytes = parcel->bytes;
+        parcel_inspect(parcel, bytes);
+        if (draw(&racer) % 4 == 0) {
+            size_t new_bytes = draw_bytes(&racer);
+            parcel = hak_realloc(parcel, new_bytes);
+            CHECK(parcel != NULL);
+            parcel_inspect(parcel, bytes < new_bytes ? bytes : new_bytes);
+        }
+        stumble(&racer);
+        hak_free(parcel);
+    }
+    return NULL;
+}
+
+/* What a control thread may do at any time. */
+static void *look_on(void *argument)
+{
+    (void)argument;
+    while (!atomic_load(&is_over)) {
+        struct snapshot snapshot;
+        hak_snapshot_take(&snapshot);
+        CHECK(snapshot.window_committed_bytes >= snapshot.span_clean_bytes);
+        hak_maintain_purge_all();
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void run(void)
+{
+    pthread_t threads[LANES], onlooker;
+    CHECK_EQ(pthread_create(&onlooker, NULL, look_on, NULL), 0);
+    for (uintptr_t i = 0; i < GENERATIONS + LANES; i++) {
+        if (i >= LANES)
+            CHECK_EQ(pthread_join(threads[i % LANES], NULL), 0);
+        if (i < GENERATIONS)
+            CHECK_EQ(pthread_create(&threads[i % LANES], NULL, live_and_die, (void *)(i + 1)), 0);
+    }
+    atomic_store(&is_over, true);
+    CHECK_EQ(pthread_join(onlooker, NULL), 0);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        hak_free(atomic_exchange(&slots[i], NULL));
+}
+
+TEST(threads_that_come_and_go_share_blocks_without_a_race)
+{
+    CHECK(hak_process_start());
+    run();
+}
+
+TEST(the_first_threads_may_start_the_process_together)
+{
+    run();
+    uint32_t heaps = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        heaps++;
+    CHECK(heaps <= LANES);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/span_race.c - large blocks taken, resized and given by threads, also each other's. */
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "racers.h"
+#include "region/region.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+#define RACERS 4u
+#define ROUNDS 6000u
+#define SLOTS 24u
+#define BYTES_LEAST ((size_t)131073) /* above the size classes */
+
+/* What a large block begins with; its last byte repeats the mark. */
+struct large {
+    size_t bytes;
+    uint64_t mark;
+};
+
+static _Atomic(struct large *) slots[SLOTS];
+
+static void sign(struct large *large, size_t bytes, uint64_t mark)
+{
+    large->bytes = bytes;
+    large->mark = mark;
+    ((unsigned char *)large)[bytes - 1] = (unsigned char)mark;
+    ((unsigned char *)large)[bytes / 2] = (unsigned char)(mark >> 8);
+}
+
+static void inspect(const struct large *large)
+{
+    const unsigned char *bytes = (const unsigned char *)large;
+    CHECK_EQ(bytes[large->bytes - 1], (unsigned char)large->mark);
+    CHECK_EQ(bytes[large->bytes / 2], (unsigned char)(large->mark >> 8));
+    CHECK(hak_large_usable_bytes(large, "test") >= large->bytes);
+}
+
+static struct large *make(struct racer *racer)
+{
+    size_t bytes = BYTES_LEAST + draw(racer) % (20 * HAK_GRANULE_BYTES);
+    size_t alignment = (size_t)16 << draw(racer) % 16;
+    enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
+    unsigned char *block = hak_large_take(bytes, alignment, content);
+    CHECK(block != NULL);
+    CHECK_EQ((uintptr_t)block % alignment, 0);
+    for (size_t i = 0; content == LARGE_ZERO && i < bytes; i += 1021)
+        CHECK_EQ(block[i], 0);
+    sign((struct large *)(void *)block, bytes, draw(racer));
+    return (struct large *)(void *)block;
+}
+
+static void exchange_large_blocks(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct large *large = draw(racer) % 8 < 5 ? make(racer) : NULL;
+        stumble(racer);
+        large = atomic_exchange(&slots[draw(racer) % SLOTS], large);
+        if (large == NULL)
+            continue;
+        inspect(large);
+        size_t bytes = BYTES_LEAST + draw(racer) % (30 * HAK_GRANULE_BYTES);
+        if (draw(racer) % 2 == 0 && hak_large_resize(large, bytes))
+            sign(large, bytes, draw(racer));
+        inspect(large);
+        hak_large_give(large);
+    }
+}
+
+static void purge_and_audit(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS / 10; i++) {
+        hak_span_purge(UINT64_MAX, draw(racer) % (8 * HAK_MIB), 1 + draw(racer) % 4);
+        CHECK(hak_span_heap_is_sound());
+        CHECK(hak_span_oldest_ms() > 0);
+        sched_yield();
+    }
+}
+
+TEST(large_blocks_of_many_threads_stay_apart_and_come_home)
+{
+    CHECK(hak_process_start());
+    void (*const bodies[])(struct racer *) = {exchange_large_blocks, exchange_large_blocks,
+                                              exchange_large_blocks, purge_and_audit};
+    race(RACERS, bodies);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct large *large = atomic_exchange(&slots[i], NULL);
+        if (large == NULL)
+            continue;
+        inspect(large);
+        hak_large_give(large);
+    }
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_span_clean_bytes(), hak_load_relaxed(&hak_region.committed_bytes));
+}

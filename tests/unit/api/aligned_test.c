@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/aligned_test.c - the aligned family, each rule with its source. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "check.h"
+
+#include <errno.h>
+
+static bool is_aligned(const void *block, size_t alignment)
+{
+    return block != NULL && (uintptr_t)block % alignment == 0;
+}
+
+TEST(every_alignment_up_to_16_mib_holds_for_every_size)
+{
+    for (size_t alignment = 1; alignment <= 16 * HAK_MIB; alignment *= 2)
+        for (size_t bytes = 0; bytes <= 2 * HAK_MIB; bytes = bytes * 5 + 1) {
+            unsigned char *block = hak_aligned_alloc(alignment, bytes);
+            CHECK(is_aligned(block, alignment));
+            CHECK(hak_malloc_usable_size(block) >= bytes);
+            memset(block, 1, bytes);
+            unsigned char *other = hak_aligned_alloc(alignment, bytes);
+            CHECK(is_aligned(other, alignment));
+            CHECK(other != block);
+            hak_free(block);
+            hak_free(other);
+        }
+}
+
+TEST(aligned_blocks_of_no_bytes_are_blocks)
+{
+    for (size_t alignment = 8; alignment <= 4 * HAK_MIB; alignment *= 2) {
+        void *first = hak_aligned_alloc(alignment, 0), *second = hak_aligned_alloc(alignment, 0);
+        CHECK(is_aligned(first, alignment) && is_aligned(second, alignment));
+        CHECK(first != second);
+    }
+}
+
+/* C17 DR 460: an alignment that is not supported is refused; glibc 2.38: EINVAL unless a power of 2. */
+TEST(aligned_alloc_refuses_what_is_no_power_of_two)
+{
+    static const size_t wrong[] = {0, 3, 24, 48, SIZE_MAX};
+    for (int i = 0; i < 5; i++) {
+        errno = 0;
+        CHECK_EQ(hak_aligned_alloc(wrong[i], 64), NULL);
+        CHECK_EQ(errno, EINVAL);
+    }
+}
+
+/* POSIX posix_memalign(): EINVAL unless a power of two multiple of sizeof(void *). */
+TEST(posix_memalign_refuses_bad_alignments_and_touches_nothing)
+{
+    static const size_t wrong[] = {0, 1, 2, 4, 12, 24, SIZE_MAX};
+    static char untouched;
+    for (int i = 0; i < 7; i++) {
+        void *block = &untouched;
+        errno = 77;
+        CHECK_EQ(hak_posix_memalign(&block, wrong[i], 64), EINVAL);
+        CHECK_EQ(block, &untouched);
+        CHECK_EQ(errno, 77);
+    }
+}
+
+/* POSIX posix_memalign(): ENOMEM is returned; errno is not set (glibc). */
+TEST(posix_memalign_without_memory_returns_enomem_and_touches_nothing)
+{
+    static const size_t wrong[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX};
+    static char untouched;
+    for (int i = 0; i < 3; i++) {
+        void *block = &untouched;
+        errno = 77;
+        CHECK_EQ(hak_posix_memalign(&block, 64, wrong[i]), ENOMEM);
+        CHECK_EQ(block, &untouched);
+        CHECK_EQ(errno, 77);
+    }
+}
+
+TEST(posix_memalign_gives_aligned_blocks_and_keeps_errno)
+{
+    for (size_t alignment = sizeof(void *); alignment <= HAK_MIB; alignment *= 2)
+        for (size_t bytes = 0; bytes < 300000; bytes = bytes * 3 + 1) {
+            void *block = NULL;
+            errno = 77;
+            CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), 0);
+            CHECK(is_aligned(block, alignment));
+            CHECK_EQ(errno, 77);
+            hak_free(block);
+        }
+}
+
+/* glibc manual, memalign: an alignment that is no power of two is rounded up. */
+TEST(memalign_rounds_the_alignment_up)
+{
+    CHECK(is_aligned(hak_memalign(0, 10), 1));
+    CHECK(is_aligned(hak_memalign(1, 10), 1));
+    CHECK(is_aligned(hak_memalign(24, 10), 32));
+    CHECK(is_aligned(hak_memalign(100, 1000), 128));
+    CHECK(is_aligned(hak_memalign(4097, 10), 8192));
+    CHECK(is_aligned(hak_memalign(4096, 10), 4096));
+}
+
+TEST(memalign_refuses_alignments_that_no_power_of_two_reaches)
+{
+    errno = 0;
+    CHECK_EQ(hak_memalign(SIZE_MAX, 10), NULL);
+    CHECK_EQ(errno, EINVAL);
+    errno = 0;
+    CHECK_EQ(hak_memalign((size_t)1 << 62, 10), NULL);
+    CHECK_EQ(errno, ENOMEM);
+}
+
+/* glibc manual: valloc is aligned to pages, pvalloc is also rounded up to them. */
+TEST(valloc_and_pvalloc_give_pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t bytes = 0; bytes < 200000; bytes = bytes * 3 + 1) {
+        void *block = hak_valloc(bytes);
+        CHECK(is_aligned(block, page));
+        CHECK(hak_malloc_usable_size(block) >= bytes);
+        block = hak_pvalloc(bytes);
+        CHECK(is_aligned(block, page));
+        CHECK(hak_malloc_usable_size(block) >= (bytes / page + (bytes % page != 0)) * page);
+        CHECK(hak_malloc_usable_size(block) >= page);
+    }
+    errno = 0;
+    CHECK_EQ(hak_pvalloc(SIZE_MAX - 10), NULL);
+    CHECK_EQ(errno, ENOMEM);
+    errno = 0;
+    CHECK_EQ(hak_valloc(SIZE_MAX - 10), NULL);
+    CHECK_EQ(errno, ENOMEM);
+}
+
+TEST(aligned_blocks_can_be_resized_and_freed_like_others)
+{
+    for (size_t alignment = 16; alignment <= 4 * HAK_MIB; alignment *= 4) {
+        unsigned char *block = hak_aligned_alloc(alignment, 5000);
+        CHECK(is_aligned(block, alignment));
+        memset(block, 3, 5000);
+        block = hak_realloc(block, 500000);
+        CHECK(block != NULL);
+        CHECK_EQ(block[0], 3);
+        CHECK_EQ(block[4999], 3);
+        hak_free(block);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/maintain_test.c - free memory goes back to the kernel, in time and on demand. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "policy/policy_table.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+#define BYTES (2 * HAK_MIB)
+
+static void *used(size_t bytes)
+{
+    void *block = hak_malloc(bytes);
+    CHECK(block != NULL);
+    memset(block, 1, bytes);
+    return block;
+}
+
+TEST(a_purge_of_everything_gives_back_what_is_free_and_says_how_much)
+{
+    void *block = used(BYTES), *kept = used(BYTES);
+    hak_free(block);
+    size_t warm = hak_span_warm_bytes();
+    CHECK(warm >= BYTES);
+    CHECK_EQ(hak_maintain_purge_all(), warm);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK_EQ(*(unsigned char *)kept, 1);
+    CHECK_EQ(hak_maintain_purge_all(), 0);
+}
+
+TEST(a_purge_of_everything_reaches_empty_slabs)
+{
+    static void *blocks[64];
+    struct heap *heap = hak_thread_heap();
+    for (int i = 0; i < 64; i++)
+        blocks[i] = used(60000);
+    for (int i = 0; i < 64; i++)
+        hak_free(blocks[i]);
+    hak_gate_enter(&heap->gate);
+    hak_heap_flush_all(heap);
+    hak_gate_leave(&heap->gate);
+    CHECK(hak_depot_warm_count() + hak_span_warm_bytes() > 0);
+    CHECK(hak_maintain_purge_all() > 0);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+TEST(a_tick_purges_what_has_been_free_longer_than_decay)
+{
+    void *block = used(BYTES);
+    hak_store_relaxed(&hak_policy.decay_ms, 40);
+    hak_maintain_tick();
+    hak_free(block);
+    usleep(25000);
+    hak_maintain_tick();
+    CHECK(hak_span_warm_bytes() >= BYTES);
+    usleep(60000);
+    hak_maintain_tick();
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+TEST(a_tick_keeps_a_share_of_what_is_live)
+{
+    void *live = used(16 * HAK_MIB), *block = used(BYTES), *wall = used(BYTES);
+    hak_store_relaxed(&hak_policy.decay_ms, 0);
+    hak_free(block);
+    usleep(30000);
+    hak_maintain_tick();
+    CHECK(hak_span_warm_bytes() >= BYTES);
+    hak_store_relaxed(&hak_policy.retain_bytes, 0);
+    usleep(30000);
+    hak_maintain_tick();
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK(live != wall);
+}
+
+TEST(a_tick_does_nothing_when_decay_is_never)
+{
+    hak_store_relaxed(&hak_policy.retain_bytes, 0);
+    void *block = used(BYTES);
+    hak_store_relaxed(&hak_policy.decay_ms, UINT64_MAX / 2);
+    hak_free(block);
+    usleep(30000);
+    hak_maintain_tick();
+    CHECK(hak_span_warm_bytes() >= BYTES);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/malloc_test.c - malloc, calloc and free, each rule with its source. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "slab/size_class.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+/* C23 7.24.3: a size of 0 may give a unique pointer; glibc does. */
+TEST(malloc_of_0_gives_unique_pointers)
+{
+    void *first = hak_malloc(0), *second = hak_malloc(0);
+    CHECK(first != NULL && second != NULL);
+    CHECK(first != second);
+    hak_free(first);
+    hak_free(second);
+}
+
+/* glibc manual, "Malloc Examples": 16 on 64-bit systems; C23 lets small blocks have less. */
+TEST(blocks_above_8_bytes_are_aligned_to_16_and_others_to_8)
+{
+    for (size_t bytes = 0; bytes < 3 * HAK_CLASS_BYTES_MAX; bytes += 1 + bytes / 64)
+        for (int i = 0; i < 5; i++)
+            CHECK_EQ((uintptr_t)hak_malloc(bytes) % (bytes <= 8 ? 8 : 16), 0);
+}
+
+/* POSIX malloc(): ENOMEM; no object is larger than PTRDIFF_MAX (glibc NEWS 2.30). */
+TEST(malloc_above_ptrdiff_max_is_refused_with_enomem)
+{
+    static const size_t wrong[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX, SIZE_MAX - 15};
+    for (int i = 0; i < 3; i++) {
+        errno = 0;
+        CHECK_EQ(hak_malloc(wrong[i]), NULL);
+        CHECK_EQ(errno, ENOMEM);
+        errno = 0;
+        CHECK_EQ(hak_calloc(1, wrong[i]), NULL);
+        CHECK_EQ(errno, ENOMEM);
+    }
+}
+
+TEST(malloc_beyond_all_memory_is_refused_with_enomem_and_malloc_works_on)
+{
+    void *before = hak_malloc(100);
+    errno = 0;
+    CHECK_EQ(hak_malloc(PTRDIFF_MAX), NULL);
+    CHECK_EQ(errno, ENOMEM);
+    errno = 0;
+    CHECK_EQ(hak_malloc(HAK_WINDOW_BYTES_MAX), NULL);
+    CHECK_EQ(errno, ENOMEM);
+    void *after = hak_malloc(100);
+    CHECK(after != NULL && after != before);
+    CHECK_EQ(hak_stat_globals.out_of_memory, 2);
+}
+
+/* A successful malloc leaves errno alone (as glibc; POSIX does not promise it). */
+TEST(malloc_that_succeeds_keeps_errno)
+{
+    errno = 77;
+    for (size_t bytes = 1; bytes < 64 * HAK_MIB; bytes *= 2)
+        CHECK(hak_malloc(bytes) != NULL);
+    CHECK_EQ(errno, 77);
+}
+
+/* POSIX.1-2024 free(): errno is preserved. */
+TEST(free_keeps_errno)
+{
+    for (size_t bytes = 1; bytes < 64 * HAK_MIB; bytes *= 2) {
+        void *block = hak_malloc(bytes);
+        errno = 77;
+        hak_free(block);
+        CHECK_EQ(errno, 77);
+    }
+    hak_free(NULL);
+    CHECK_EQ(errno, 77);
+}
+
+/* C23 7.24.3.3: free of a null pointer does nothing. */
+TEST(free_of_null_does_nothing)
+{
+    for (int i = 0; i < 3; i++)
+        hak_free(NULL);
+    CHECK(hak_malloc(1) != NULL);
+    hak_free(NULL);
+    CHECK_EQ(hak_stat_globals.foreign_frees, 0);
+}
+
+TEST(a_freed_block_is_the_next_of_its_class)
+{
+    void *block = hak_malloc(100);
+    hak_free(block);
+    CHECK_EQ(hak_malloc(100), block);
+}
+
+TEST(every_byte_of_every_size_can_be_used)
+{
+    for (size_t bytes = 1; bytes < 300000; bytes += 1 + bytes / 16) {
+        unsigned char *one = hak_malloc(bytes), *other = hak_malloc(bytes);
+        memset(one, 1, bytes);
+        memset(other, 2, bytes);
+        for (size_t i = 0; i < bytes; i++)
+            if (one[i] != 1)
+                CHECK_EQ(one[i], 1);
+        CHECK(other != one);
+        hak_free(one);
+        hak_free(other);
+    }
+}
+
+/* C23 7.24.3.2: all bits zero, also on memory that was used. */
+TEST(calloc_reads_as_zero_on_used_memory)
+{
+    for (size_t bytes = 1; bytes < 4 * HAK_MIB; bytes = bytes * 3 / 2 + 1) {
+        for (int round = 0; round < 4; round++) {
+            unsigned char *blocks[8];
+            for (int i = 0; i < 8; i++) {
+                blocks[i] = round % 2 ? hak_calloc(1, bytes) : hak_malloc(bytes);
+                for (size_t k = 0; round % 2 && k < bytes; k++)
+                    if (blocks[i][k] != 0)
+                        CHECK_EQ(blocks[i][k], 0);
+                memset(blocks[i], 0xee, bytes);
+            }
+            for (int i = 0; i < 8; i++)
+                hak_free(blocks[i]);
+            CHECK_PASSED();
+        }
+    }
+}
+
+/* C23 7.24.3.2: the product must not wrap. */
+TEST(calloc_whose_product_overflows_is_refused)
+{
+    static const size_t pairs[][2] = {{SIZE_MAX, 2}, {(size_t)1 << 33, (size_t)1 << 31},
+                                      {SIZE_MAX / 2 + 2, 2}, {3, SIZE_MAX / 3 + 1}};
+    for (int i = 0; i < 4; i++) {
+        errno = 0;
+        CHECK_EQ(hak_calloc(pairs[i][0], pairs[i][1]), NULL);
+        CHECK_EQ(errno, ENOMEM);
+    }
+}
+
+TEST(calloc_of_nothing_gives_a_unique_pointer)
+{
+    void *first = hak_calloc(0, 5), *second = hak_calloc(5, 0);
+    CHECK(first != NULL && second != NULL && first != second);
+    CHECK(hak_calloc(0, SIZE_MAX) != NULL);
+}
+
+static void *blocks[2000];
+
+static void *free_all(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 2000; i++)
+        hak_free(blocks[i]);
+    return NULL;
+}
+
+TEST(blocks_freed_by_another_thread_are_used_again)
+{
+    pthread_t thread;
+    size_t committed_bytes = 0;
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 2000; i++)
+            CHECK((blocks[i] = hak_malloc(200)) != NULL);
+        CHECK_EQ(pthread_create(&thread, NULL, free_all, NULL), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        if (round == 1)
+            committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
+    }
+    CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes), committed_bytes);
+}

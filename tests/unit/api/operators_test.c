@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/operators_test.c - C++'s allocation functions in a program without C++. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "check.h"
+#include "unit/asan.h"
+
+/* [new.delete.single]: a non-null pointer also for 0 bytes, aligned for any object of the size. */
+TEST(new_gives_blocks_also_of_0_bytes)
+{
+    for (size_t bytes = 0; bytes < HAK_MIB; bytes = bytes * 3 + 1) {
+        void *block = hak_new(bytes);
+        CHECK(block != NULL);
+        CHECK_EQ((uintptr_t)block % (bytes <= 8 ? 8 : 16), 0);
+        CHECK(hak_malloc_usable_size(block) >= bytes);
+        hak_free(block);
+    }
+}
+
+TEST(aligned_new_is_aligned)
+{
+    for (size_t alignment = 1; alignment <= HAK_MIB; alignment *= 2) {
+        CHECK_EQ((uintptr_t)hak_new_aligned(100, alignment) % alignment, 0);
+        void *block = hak_new_aligned_nothrow(0, alignment, NULL);
+        CHECK(block != NULL);
+        CHECK_EQ((uintptr_t)block % alignment, 0);
+    }
+}
+
+/* [new.delete.single]: the nothrow form returns a null pointer. */
+TEST(nothrow_new_without_memory_returns_null)
+{
+    CHECK_EQ(hak_new_nothrow(SIZE_MAX, NULL), NULL);
+    CHECK_EQ(hak_new_aligned_nothrow(SIZE_MAX / 2, 64, NULL), NULL);
+    CHECK(hak_new_nothrow(10, NULL) != NULL);
+}
+
+TEST(new_without_memory_and_without_cxx_aborts_with_a_message)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer brings C++ with it");
+    CHECK_ABORTS(hak_new(SIZE_MAX), "hakmem: operator new is out of memory");
+    CHECK_ABORTS(hak_new_aligned(SIZE_MAX, 64), "hakmem: operator new is out of memory");
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/cache/heap_test.c - bins are filled from slabs and go home to them. */
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "check.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "slab/depot.h"
+
+#define CLASS hak_class_of(64)
+
+static void *blocks[4096];
+
+/* This thread's heap, its gate held. */
+static struct heap *enter(void)
+{
+    struct heap *heap = hak_thread_heap();
+    CHECK(heap != NULL);
+    hak_gate_enter(&heap->gate);
+    return heap;
+}
+
+static void *take(struct heap *heap, uint32_t class_index)
+{
+    void *block = hak_bin_pop(&heap->cache.bins[class_index]);
+    if (block == NULL)
+        block = hak_heap_refill(heap, class_index);
+    CHECK(block != NULL);
+    return block;
+}
+
+static void give(struct heap *heap, uint32_t class_index, void *block)
+{
+    struct bin *bin = &heap->cache.bins[class_index];
+    if (hak_bin_is_full(bin))
+        hak_heap_flush(heap, class_index);
+    CHECK(!hak_bin_is_full(bin));
+    hak_bin_push(bin, block);
+}
+
+static uint64_t counted(const struct heap *heap, enum hak_stat stat)
+{
+    return hak_load_relaxed(&heap->stats.counters[stat]);
+}
+
+static uint32_t bin_count(const struct heap *heap, uint32_t class_index)
+{
+    return hak_magazine_count(&heap->magazines[class_index], &heap->cache.bins[class_index]);
+}
+
+TEST(a_refill_gives_a_block_and_leaves_others_in_the_bin)
+{
+    struct heap *heap = enter();
+    unsigned char *block = hak_heap_refill(heap, CLASS);
+    CHECK(block != NULL);
+    CHECK(bin_count(heap, CLASS) >= 1);
+    struct slab *slab = hak_slab_at(block);
+    CHECK_EQ(slab->class_index, CLASS);
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
+    CHECK_EQ(slab->used, bin_count(heap, CLASS) + 1);
+    CHECK_EQ(hak_tag_read(hak_granule_of(block)), hak_tag_of(heap->id, CLASS));
+    CHECK_EQ(hak_bin_pop(&heap->cache.bins[CLASS]), block + 64); /* by rising address */
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(every_class_can_be_refilled_and_flushed)
+{
+    struct heap *heap = enter();
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        for (uint32_t k = 0; k < 20; k++)
+            memset(blocks[k] = take(heap, i), 1, hak_size_classes[i].block_bytes);
+        for (uint32_t k = 0; k < 20; k++)
+            give(heap, i, blocks[k]);
+        CHECK(hak_heap_is_sound(heap));
+    }
+    hak_heap_flush_all(heap);
+    hak_heap_retire_spares(heap);
+    CHECK(hak_heap_is_sound(heap));
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_full_bin_sends_the_older_half_home)
+{
+    struct heap *heap = enter();
+    hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
+    for (uint32_t i = 0; i < 500; i++)
+        blocks[i] = take(heap, CLASS);
+    hak_heap_flush_all(heap);
+    uint32_t given = 0;
+    while (counted(heap, HAK_STAT_flushes) == 0 || heap->magazines[CLASS].miss_count != 0)
+        give(heap, CLASS, blocks[given++]); /* until it has grown as far as it may */
+    while (!hak_bin_is_full(&heap->cache.bins[CLASS]))
+        give(heap, CLASS, blocks[given++]);
+    uint32_t held = bin_count(heap, CLASS);
+    void *oldest_kept = heap->magazines[CLASS].slots[1 + (held + 1) / 2];
+    void *youngest = *heap->cache.bins[CLASS].top;
+    while (bin_count(heap, CLASS) == held)
+        hak_heap_flush(heap, CLASS);
+    CHECK_EQ(bin_count(heap, CLASS), held / 2);
+    CHECK_EQ(heap->magazines[CLASS].slots[1], oldest_kept);
+    CHECK_EQ(*heap->cache.bins[CLASS].top, youngest);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(cached_blocks_stay_within_the_capacity_of_the_thread)
+{
+    struct heap *heap = enter();
+    hak_store_relaxed(&hak_policy.thread_cache_bytes, 64 * HAK_KIB);
+    hak_store_relaxed(&hak_policy.process_cache_bytes, 64 * HAK_KIB);
+    for (uint32_t round = 0; round < 30; round++)
+        for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2) {
+            uint32_t class_index = hak_class_of(bytes);
+            for (uint32_t i = 0; i < 100; i++)
+                blocks[i] = take(heap, class_index);
+            for (uint32_t i = 0; i < 100; i++)
+                give(heap, class_index, blocks[i]);
+        }
+    CHECK(hak_heap_is_sound(heap));
+    /* The first slots of a class are free of charge. */
+    size_t free_bytes = 0;
+    for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
+        free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
+    CHECK(heap->capacity_bytes <= 64 * HAK_KIB + free_bytes);
+}
+
+TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
+{
+    struct heap *heap = enter();
+    void *block = take(heap, CLASS);
+    struct slab *slab = hak_slab_at(block);
+    give(heap, CLASS, block);
+    hak_heap_flush_all(heap);
+    CHECK_EQ(heap->spare[CLASS], slab);
+    CHECK_EQ(slab->place, SLAB_SPARE);
+    CHECK_EQ(hak_slab_at(take(heap, CLASS)), slab);
+    CHECK_EQ(heap->spare[CLASS], NULL);
+    CHECK_EQ(counted(heap, HAK_STAT_spare_slabs), 1);
+}
+
+TEST(a_second_empty_slab_is_retired_at_once)
+{
+    struct heap *heap = enter();
+    uint32_t count = hak_size_classes[CLASS].block_count * 2u;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = take(heap, CLASS);
+    CHECK(hak_slab_record_count() >= 2);
+    for (uint32_t i = 0; i < count; i++)
+        give(heap, CLASS, blocks[i]);
+    hak_heap_flush_all(heap);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    CHECK(counted(heap, HAK_STAT_retired_slabs) >= 1);
+    hak_heap_retire_spares(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(an_empty_slab_of_large_blocks_is_not_kept)
+{
+    struct heap *heap = enter();
+    uint32_t class_index = hak_class_of(2 * HAK_SPARE_BLOCK_BYTES_MAX);
+    void *block = take(heap, class_index);
+    give(heap, class_index, block);
+    hak_heap_flush_all(heap);
+    CHECK_EQ(heap->spare[class_index], NULL);
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_NONE);
+}
+
+TEST(the_fullest_slab_serves_first)
+{
+    struct heap *heap = enter();
+    uint32_t per_slab = hak_size_classes[CLASS].block_count;
+    for (uint32_t i = 0; i < 2 * per_slab; i++)
+        blocks[i] = take(heap, CLASS);
+    hak_heap_flush_all(heap);
+    struct slab *fuller = hak_slab_at(blocks[0]), *emptier = hak_slab_at(blocks[2 * per_slab - 1]);
+    CHECK(fuller != emptier);
+    uint32_t given = 0;
+    for (uint32_t i = 0; i < 2 * per_slab; i++)
+        if (hak_slab_at(blocks[i]) == emptier && given++ < per_slab - 2)
+            give(heap, CLASS, blocks[i]);
+    give(heap, CLASS, blocks[0]);
+    hak_heap_flush_all(heap);
+    CHECK(fuller->used > emptier->used);
+    CHECK_EQ(take(heap, CLASS), blocks[0]);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(a_zero_block_comes_from_memory_that_was_never_used)
+{
+    struct heap *heap = enter();
+    unsigned char *block = take(heap, CLASS);
+    memset(block, 1, 64);
+    give(heap, CLASS, block);
+    hak_heap_flush_all(heap);
+    unsigned char *zero = hak_heap_take_zero(heap, CLASS);
+    CHECK(zero != NULL);
+    CHECK(zero != block);
+    for (int i = 0; i < 64; i++)
+        CHECK_EQ(zero[i], 0);
+}
+
+TEST(remote_frees_come_home_at_the_next_refill)
+{
+    struct heap *heap = enter();
+    void *block = take(heap, CLASS);
+    hak_heap_flush_all(heap);
+    hak_combine_bypass(hak_slab_at(block), block);
+    CHECK(hak_load_relaxed(&heap->owner.pending) != NULL);
+    CHECK_EQ(hak_heap_refill(heap, CLASS), block);
+    CHECK_EQ(counted(heap, HAK_STAT_pending_blocks), 1);
+    CHECK_EQ(counted(heap, HAK_STAT_pending_slabs), 1);
+}
+
+TEST(a_slab_whose_last_block_comes_home_remotely_is_retired)
+{
+    struct heap *heap = enter();
+    uint32_t class_index = hak_class_of(8192);
+    void *block = take(heap, class_index);
+    hak_heap_flush_all(heap);
+    hak_combine_bypass(hak_slab_at(block), block);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_heap_collect(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_surrendered_slab_changes_owner_and_tags_and_its_blocks_come_home)
+{
+    struct heap *from = enter(), *to = hak_heap_adopt();
+    CHECK(to != from);
+    void *kept = take(from, CLASS);
+    void *late = take(from, CLASS);
+    hak_heap_flush_all(from);
+    struct slab *slab = hak_slab_at(kept);
+    hak_combine_bypass(slab, late); /* waits on the old owner's stack */
+    CHECK_EQ(hak_heap_surrender(to, CLASS), NULL);
+    CHECK_EQ(hak_heap_surrender(from, CLASS), slab);
+    CHECK_EQ(slab->place, SLAB_NOWHERE);
+    hak_heap_receive(to, slab);
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &to->owner);
+    CHECK_EQ(hak_tag_heap(hak_tag_read(hak_granule_of(kept))), to->id);
+    CHECK_EQ(slab->used, 1);
+    hak_combine_bypass(slab, kept);
+    CHECK_EQ(hak_load_relaxed(&from->owner.pending), NULL);
+    hak_heap_collect(to);
+    CHECK_EQ(slab->used, 0);
+    CHECK(hak_heap_is_sound(from) && hak_heap_is_sound(to));
+}
+
+TEST(a_slab_found_on_the_stack_of_its_old_owner_is_forwarded)
+{
+    struct heap *from = enter(), *to = hak_heap_adopt();
+    void *first = take(from, CLASS), *second = take(from, CLASS);
+    hak_heap_flush_all(from);
+    struct slab *slab = hak_heap_surrender(from, CLASS);
+    hak_combine_bypass(slab, first); /* read its owner before the move */
+    hak_heap_receive(to, slab);
+    CHECK_EQ(hak_load_relaxed(&from->owner.pending), slab);
+    hak_heap_collect(from);
+    CHECK_EQ(slab->used, 2);
+    CHECK_EQ(hak_load_relaxed(&to->owner.pending), slab);
+    hak_heap_collect(to);
+    CHECK_EQ(slab->used, 1);
+    CHECK(second != first);
+}
+
+TEST(a_cached_block_whose_slab_moved_goes_home_to_the_new_owner)
+{
+    struct heap *from = enter(), *to = hak_heap_adopt();
+    void *block = take(from, CLASS), *other = take(from, CLASS);
+    hak_heap_flush_all(from);
+    give(from, CLASS, block);
+    hak_heap_receive(to, hak_heap_surrender(from, CLASS));
+    hak_heap_flush_all(from);
+    hak_heap_collect(to);
+    CHECK_EQ(hak_slab_at(other)->used, 1);
+    CHECK(hak_heap_is_sound(from) && hak_heap_is_sound(to));
+}
+
+TEST(bins_that_were_quiet_are_shrunk)
+{
+    if (HAK_TINY)
+        SKIP("tiny bins do not grow");
+    struct heap *heap = enter();
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < 500; i++)
+            blocks[i] = take(heap, CLASS);
+        for (uint32_t i = 0; i < 500; i++)
+            give(heap, CLASS, blocks[i]);
+    }
+    uint32_t capacity = heap->magazines[CLASS].capacity;
+    uint64_t quiet_ms = hak_policy_read(quiet_ms), now = hak_os_clock_ms() + quiet_ms;
+    CHECK(capacity >= 2 * HAK_MAGAZINE_SLOTS_LEAST);
+    hak_heap_shrink_quiet(heap, now);
+    CHECK_EQ(heap->magazines[CLASS].capacity, capacity); /* it was missed before */
+    hak_heap_shrink_quiet(heap, now + quiet_ms - 1);
+    CHECK_EQ(heap->magazines[CLASS].capacity, capacity); /* too soon */
+    hak_heap_shrink_quiet(heap, now + quiet_ms);
+    CHECK_EQ(heap->magazines[CLASS].capacity, capacity / 2);
+    CHECK(bin_count(heap, CLASS) <= capacity / 2);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(a_block_cached_twice_is_a_double_free_when_it_goes_home)
+{
+    struct heap *heap = enter();
+    void *block = take(heap, CLASS);
+    hak_heap_flush_all(heap);
+    give(heap, CLASS, block);
+    give(heap, CLASS, block);
+    CHECK_ABORTS(hak_heap_flush_all(heap), "double free");
+}
+
+TEST(an_audit_sees_capacity_masks_and_spares_that_lie)
+{
+    struct heap *heap = enter();
+    give(heap, CLASS, take(heap, CLASS));
+    CHECK(hak_heap_is_sound(heap));
+    heap->capacity_bytes++;
+    CHECK(!hak_heap_is_sound(heap));
+    heap->capacity_bytes--;
+    hak_heap_flush_all(heap);
+    CHECK(heap->spare[CLASS] != NULL);
+    heap->spare[CLASS]->used++;
+    CHECK(!hak_heap_is_sound(heap));
+    heap->spare[CLASS]->used--;
+    CHECK(hak_heap_is_sound(heap));
+}

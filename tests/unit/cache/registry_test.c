@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/cache/registry_test.c - heaps are made, parked and adopted again. */
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "check.h"
+
+#define CLASS hak_class_of(64)
+
+static struct heap *adopt(void)
+{
+    CHECK(hak_process_start());
+    struct heap *heap = hak_heap_adopt();
+    CHECK(heap != NULL);
+    CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_ACTIVE);
+    hak_gate_enter(&heap->gate);
+    return heap;
+}
+
+static void park(struct heap *heap)
+{
+    hak_heap_flush_all(heap);
+    hak_heap_park(heap);
+    CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_PARKED);
+}
+
+TEST(heaps_have_different_numbers_from_1_on)
+{
+    struct heap *first = adopt(), *second = adopt();
+    CHECK(first != second);
+    CHECK(first->id >= 1 && second->id >= 1);
+    CHECK(first->id != second->id);
+    CHECK_EQ(first->cache.own_tag, hak_tag_of(first->id, 0));
+    CHECK_EQ(first->owner.heap_id, first->id);
+    CHECK_EQ(first->cache.is_heap, 1);
+}
+
+TEST(a_parked_heap_is_adopted_before_a_new_one_is_made)
+{
+    struct heap *first = adopt();
+    CHECK_EQ(hak_registry_active_count(), 1);
+    park(first);
+    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK(!hak_gate_is_nested(&first->gate));
+    CHECK_EQ(adopt(), first);
+    CHECK(adopt() != first);
+    CHECK_EQ(hak_registry_active_count(), 2);
+}
+
+TEST(the_list_of_all_heaps_keeps_the_parked_ones)
+{
+    struct heap *first = adopt(), *second = adopt();
+    park(first);
+    uint32_t found = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        found += heap == first || heap == second;
+    CHECK_EQ(found, 2);
+}
+
+TEST(a_slab_with_free_blocks_is_taken_out_of_a_parked_heap)
+{
+    struct heap *dead = adopt(), *heap = adopt();
+    void *block = hak_heap_refill(dead, CLASS);
+    park(dead);
+    struct slab *slab = hak_registry_take_abandoned(heap, CLASS);
+    CHECK_EQ(slab, hak_slab_at(block));
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
+    CHECK_EQ(slab->place, SLAB_PARTIAL);
+    CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(a_spare_slab_of_a_parked_heap_can_be_taken_as_well)
+{
+    struct heap *dead = adopt(), *heap = adopt();
+    void *block = hak_heap_refill(dead, CLASS);
+    hak_combine_bypass(hak_slab_at(block), block);
+    park(dead);
+    CHECK(dead->spare[CLASS] != NULL);
+    struct slab *slab = hak_registry_take_abandoned(heap, CLASS);
+    CHECK(slab != NULL);
+    CHECK_EQ(dead->spare[CLASS], NULL);
+    CHECK_EQ(heap->spare[CLASS], slab);
+}
+
+TEST(a_refill_prefers_an_abandoned_slab_to_a_new_one)
+{
+    struct heap *dead = adopt(), *heap = adopt();
+    void *block = hak_heap_refill(dead, CLASS);
+    park(dead);
+    void *other = hak_heap_refill(heap, CLASS);
+    CHECK_EQ(hak_slab_at(other), hak_slab_at(block));
+    CHECK(other != block);
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_abandoned_slabs]), 1);
+}
+
+TEST(nothing_is_taken_from_active_heaps)
+{
+    struct heap *other = adopt(), *heap = adopt();
+    CHECK(hak_heap_refill(other, CLASS) != NULL);
+    CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
+}
+
+TEST(remote_frees_that_wait_for_a_parked_heap_are_collected_on_the_way)
+{
+    struct heap *dead = adopt(), *heap = adopt();
+    uint32_t count = hak_size_classes[CLASS].block_count;
+    void *first = hak_heap_refill(dead, CLASS);
+    struct slab *slab = hak_slab_at(first);
+    void *last = first;
+    while (slab->used < count)
+        last = hak_heap_refill(dead, CLASS), dead->cache.bins[CLASS].top =
+                                                 dead->magazines[CLASS].slots;
+    park(dead); /* its only slab is full: on no list */
+    CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
+    hak_combine_bypass(slab, last);
+    CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), slab);
+    CHECK_EQ(slab->used, count - 1);
+}
+
+TEST(in_the_child_of_a_fork_claimed_heaps_are_parked_and_others_frozen)
+{
+    struct heap *own = adopt(), *claimed = adopt(), *busy = adopt();
+    hak_gate_leave(&claimed->gate);
+    CHECK(hak_gate_mark(&claimed->gate));
+    hak_registry_lock();
+    hak_registry_restart_in_child(own);
+    CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&claimed->state), HEAP_PARKED);
+    CHECK_EQ(hak_load_relaxed(&claimed->gate.claimed), 0);
+    CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
+    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(adopt(), claimed);
+    CHECK(adopt() != busy);
+}

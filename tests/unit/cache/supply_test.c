@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/cache/supply_test.c - slabs get granules, and leave them as they found them. */
+#include "cache/lifecycle.h"
+#include "cache/supply.h"
+#include "check.h"
+#include "os/os_fault.h"
+#include "region/tag_map.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+static struct slab_owner owner = {.heap_id = 9};
+static struct stat_block stats;
+
+static struct slab *supply(size_t bytes)
+{
+    CHECK(hak_process_start());
+    struct slab *slab = hak_supply_slab(hak_class_of(bytes), &owner, &stats);
+    CHECK(slab != NULL);
+    return slab;
+}
+
+static uint64_t counted(enum hak_stat stat)
+{
+    return hak_load_relaxed(&stats.counters[stat]);
+}
+
+TEST(a_slab_has_the_tags_of_its_owner_and_class)
+{
+    struct slab *slab = supply(65536);
+    uint32_t first = hak_granule_of((void *)slab->start);
+    for (uint32_t i = 0; i < slab->granule_count; i++)
+        CHECK_EQ(hak_tag_read(first + i), hak_tag_of(9, slab->class_index));
+    CHECK_EQ(first / HAK_SUPERSLAB_GRANULES,
+             (first + slab->granule_count - 1) / HAK_SUPERSLAB_GRANULES);
+    hak_supply_retire(slab);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_EQ(hak_tag_read(first + i), HAK_TAG_NONE);
+}
+
+TEST(the_stages_are_counted)
+{
+    struct slab *first = supply(64);
+    CHECK_EQ(counted(HAK_STAT_fresh_slabs), 1);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_purged_slabs), 1);
+    void *block;
+    hak_slab_take(first, &block, 1);
+    hak_slab_give(first, block);
+    hak_supply_retire(first);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_recycled_slabs), 1);
+}
+
+TEST(only_touched_granules_come_back_dirty)
+{
+    struct slab *slab = supply(65536);
+    CHECK(slab->granule_count >= 4);
+    void *block;
+    hak_slab_take(slab, &block, 1);
+    memset(block, 1, 65536);
+    hak_slab_give(slab, block);
+    hak_supply_retire(slab);
+    CHECK_EQ(hak_depot_warm_count(), 1);
+    CHECK(hak_slab_take_zero(supply(1024)) == NULL);
+    CHECK(hak_slab_take_zero(supply(1024)) != NULL);
+}
+
+TEST(slabs_of_all_classes_fill_superslabs_and_return_them)
+{
+    static struct slab *slabs[4 * HAK_CLASS_COUNT];
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
+            slabs[i] = supply(hak_size_classes[i % HAK_CLASS_COUNT].block_bytes);
+        CHECK_EQ(hak_slab_record_count(), 4 * HAK_CLASS_COUNT);
+        CHECK(hak_depot_superslab_count() > 1);
+        for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
+            hak_supply_retire(slabs[i]);
+        CHECK_EQ(hak_slab_record_count(), 0);
+        CHECK_EQ(hak_depot_superslab_count(), 1);
+        CHECK(hak_span_heap_is_sound());
+        CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() + HAK_SUPERSLAB_BYTES,
+                 hak_load_relaxed(&hak_region.committed_bytes));
+    }
+}
+
+TEST(without_memory_there_is_no_slab_and_everything_is_as_before)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    CHECK(hak_process_start());
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_supply_slab(3, &owner, &stats), NULL);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_slab_record_count(), 0);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_fresh_slabs), 1);
+}
+
+TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    CHECK(hak_process_start());
+    for (uint32_t every = 1; every < 40; every++) {
+        hak_os_fault_every(every);
+        struct slab *slab = hak_supply_slab(hak_class_of(131072), &owner, &stats);
+        hak_os_fault_every(0);
+        if (slab != NULL)
+            hak_supply_retire(slab);
+        CHECK(hak_span_heap_is_sound());
+        CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() +
+                     hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES,
+                 hak_load_relaxed(&hak_region.committed_bytes));
+    }
+}

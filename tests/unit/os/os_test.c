@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/os_test.c - what the seam to the kernel promises. */
+#include "base/bits.h"
+#include "base/limits.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "unit/asan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define BYTES (16 * HAK_GRANULE_BYTES)
+
+/* The statement touches memory that it may not: a signal, which a sanitizer turns into a status. */
+#define CHECK_FAULTS(statement) CHECK_IN_CHILD(statement, child_.status != 0, "a fault", "")
+
+static unsigned char *commit(void)
+{
+    hak_os_start();
+    unsigned char *start = hak_os_reserve(BYTES);
+    CHECK(start != NULL);
+    CHECK(hak_os_commit(start, BYTES));
+    return start;
+}
+
+TEST(the_page_size_is_the_systems)
+{
+    hak_os_start();
+    CHECK_EQ(hak_os_page_bytes(), sysconf(_SC_PAGESIZE));
+}
+
+TEST(reserved_memory_cannot_be_touched_and_committed_memory_is_zero)
+{
+    hak_os_start();
+    unsigned char *start = hak_os_reserve(BYTES);
+    CHECK_EQ((uintptr_t)start % hak_os_page_bytes(), 0);
+    CHECK_FAULTS(*start = 1);
+    CHECK(hak_os_commit(start, HAK_GRANULE_BYTES));
+    CHECK_EQ(start[HAK_GRANULE_BYTES - 1], 0);
+    start[HAK_GRANULE_BYTES - 1] = 1;
+    CHECK_FAULTS(start[HAK_GRANULE_BYTES] = 1);
+    hak_os_release(start, BYTES);
+    CHECK_FAULTS(*start = 1);
+}
+
+TEST(purged_memory_reads_as_zero_and_only_that)
+{
+    unsigned char *start = commit();
+    memset(start, 9, BYTES);
+    CHECK(hak_os_purge(start + HAK_GRANULE_BYTES, HAK_GRANULE_BYTES));
+    CHECK_EQ(start[HAK_GRANULE_BYTES - 1], 9);
+    CHECK_EQ(start[HAK_GRANULE_BYTES], 0);
+    CHECK_EQ(start[2 * HAK_GRANULE_BYTES - 1], 0);
+    CHECK_EQ(start[2 * HAK_GRANULE_BYTES], 9);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.purged_bytes), HAK_GRANULE_BYTES);
+}
+
+TEST(memory_locked_by_the_program_is_not_purged)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlock");
+    unsigned char *start = commit();
+    memset(start, 9, BYTES);
+    if (mlock(start, HAK_GRANULE_BYTES) != 0)
+        SKIP("this process may not lock memory");
+    CHECK(!hak_os_purge(start, HAK_GRANULE_BYTES));
+    CHECK_EQ(*start, 9);
+}
+
+TEST(an_unreserved_commit_leaves_what_others_have_mapped)
+{
+    unsigned char *start = commit();
+    *start = 7;
+    CHECK(!hak_os_commit_unreserved(start, HAK_GRANULE_BYTES));
+    CHECK_EQ(*start, 7);
+    hak_os_release(start, BYTES);
+    CHECK(hak_os_commit_unreserved(start, HAK_GRANULE_BYTES));
+    CHECK_EQ(*start, 0);
+    *start = 1;
+}
+
+TEST(memory_calls_are_counted)
+{
+    hak_os_start();
+    uint64_t maps = hak_load_relaxed(&hak_os_counters.map_count);
+    unsigned char *start = commit();
+    CHECK(hak_os_purge(start, BYTES));
+    hak_os_release(start, BYTES);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.map_count), maps + 2);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.protect_count), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), 1);
+}
+
+TEST(every_nth_memory_call_fails_when_faults_are_on)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    unsigned char *start = commit();
+    hak_os_fault_every(3);
+    for (int i = 1; i <= 9; i++)
+        CHECK_EQ(hak_os_commit(start, BYTES), i % 3 != 0);
+    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), 3);
+    hak_os_fault_every(1);
+    CHECK(!hak_os_commit(start, BYTES));
+    CHECK(!hak_os_purge(start, BYTES));
+    CHECK(!hak_os_commit_unreserved(start, BYTES));
+    CHECK_EQ(hak_os_reserve(BYTES), NULL);
+    hak_os_fault_every(0);
+    CHECK(hak_os_commit(start, BYTES));
+}
+
+TEST(no_call_changes_errno)
+{
+    unsigned char *start = commit();
+    char buffer[16];
+    errno = 77;
+    CHECK(!hak_os_commit(start + 1, BYTES));
+    CHECK(!hak_os_purge((void *)1, BYTES));
+    CHECK(!hak_os_commit_unreserved(start, BYTES));
+    CHECK_EQ(hak_os_reserve(SIZE_MAX / 2), NULL);
+    CHECK_EQ(hak_os_read_file("/no/such/file", buffer, sizeof buffer), -1);
+    CHECK_EQ(hak_os_open_append("/no/such/file"), -1);
+    hak_os_write(-1, "x", 1);
+    hak_os_close(-1);
+    hak_os_refuse_huge_pages((void *)1, 1);
+    hak_os_futex_wait((_Atomic uint32_t *)(void *)start, 5, 1);
+    hak_os_membarrier();
+    hak_os_start();
+    CHECK_EQ(errno, 77);
+}
+
+TEST(the_clock_runs_forward)
+{
+    uint64_t before = hak_os_clock_ms();
+    usleep(30000);
+    uint64_t after = hak_os_clock_ms();
+    CHECK(after >= before + 20);
+    CHECK(after < before + 20000);
+}
+
+TEST(a_futex_wait_ends_when_the_value_differs_or_time_is_up)
+{
+    _Atomic uint32_t word = 1;
+    uint64_t before = hak_os_clock_ms();
+    hak_os_futex_wait(&word, 2, 0);
+    hak_os_futex_wait(&word, 1, 30);
+    CHECK(hak_os_clock_ms() - before >= 20);
+    CHECK(hak_os_clock_ms() - before < 20000);
+}
+
+TEST(limits_are_the_soft_ones)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer needs its address space");
+    CHECK_EQ(hak_os_address_limit_bytes(), SIZE_MAX);
+    CHECK_EQ(setrlimit(RLIMIT_AS, &(struct rlimit){HAK_GIB, RLIM_INFINITY}), 0);
+    CHECK_EQ(hak_os_address_limit_bytes(), HAK_GIB);
+    CHECK(geteuid() != 0 || hak_os_lock_limit_bytes() == SIZE_MAX);
+}
+
+TEST(a_file_is_appended_to_and_read_back)
+{
+    char path[] = "/tmp/hakmem_os_test_XXXXXX";
+    char buffer[16] = "";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0);
+    close(fd);
+    for (int i = 0; i < 2; i++) {
+        fd = hak_os_open_append(path);
+        CHECK(fd >= 0);
+        hak_os_write(fd, "abc", 3);
+        hak_os_close(fd);
+    }
+    CHECK_EQ(hak_os_read_file(path, buffer, sizeof buffer), 6);
+    CHECK_EQ(hak_os_read_file(path, buffer, 4), 4);
+    CHECK_STR(buffer, "abcabc");
+    unlink(path);
+}
+
+TEST(a_kept_descriptor_survives_the_program_closing_its_own)
+{
+    int pipe_fds[2];
+    char buffer[8] = "";
+    CHECK_EQ(pipe(pipe_fds), 0);
+    int kept = hak_os_keep_fd(pipe_fds[1]);
+    CHECK(kept >= 100);
+    CHECK_EQ(fcntl(kept, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    close(pipe_fds[1]);
+    hak_os_write(kept, "still", 5);
+    CHECK_EQ(read(pipe_fds[0], buffer, sizeof buffer), 5);
+    CHECK_STR(buffer, "still");
+}
+
+TEST(the_environment_is_found)
+{
+    setenv("HAKMEM_OS_TEST", "here", 1);
+    bool is_found = false;
+    for (char **i = hak_os_environment(); *i != NULL; i++)
+        is_found |= strcmp(*i, "HAKMEM_OS_TEST=here") == 0;
+    CHECK(is_found);
+    CHECK(!hak_os_is_privileged());
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/region/meta_test.c - records for hakmem itself. */
+#include "base/limits.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "region/meta.h"
+#include "region/region.h"
+
+static void start(void)
+{
+    hak_os_start();
+    CHECK(hak_region_start());
+}
+
+static bool is_zero(const unsigned char *record, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (record[i] != 0)
+            return false;
+    return true;
+}
+
+TEST(records_are_zero_apart_and_on_lines_of_their_own)
+{
+    start();
+    unsigned char *before = NULL;
+    for (size_t bytes = 1; bytes < 3000; bytes = bytes * 2 + 5) {
+        unsigned char *record = hak_meta_take(bytes);
+        CHECK(record != NULL);
+        CHECK_EQ((uintptr_t)record % HAK_CACHE_LINE_BYTES, 0);
+        CHECK(is_zero(record, bytes));
+        memset(record, 0xff, bytes);
+        CHECK(before == NULL || record >= before);
+        before = record + bytes;
+    }
+    CHECK(!hak_region_holds(before));
+}
+
+TEST(a_record_comes_back_from_its_pool_with_its_contents)
+{
+    start();
+    struct meta_pool pool = {0};
+    uint64_t *record = hak_meta_pool_take(&pool, 128);
+    record[5] = 42;
+    CHECK_EQ(pool.taken_count, 1);
+    hak_meta_pool_give(&pool, record);
+    CHECK_EQ(pool.taken_count, 0);
+    uint64_t *again = hak_meta_pool_take(&pool, 128);
+    CHECK_EQ(again, record);
+    CHECK_EQ(again[0], 0); /* the pool's link is cleared */
+    CHECK_EQ(again[5], 42);
+    CHECK(hak_meta_pool_take(&pool, 128) != again);
+    CHECK_EQ(pool.taken_count, 2);
+}
+
+TEST(a_pool_never_gives_the_record_of_another)
+{
+    start();
+    struct meta_pool one = {0}, other = {0};
+    void *record = hak_meta_pool_take(&one, 64);
+    hak_meta_pool_give(&one, record);
+    CHECK(hak_meta_pool_take(&other, 64) != record);
+    CHECK_EQ(hak_meta_pool_take(&one, 64), record);
+}
+
+TEST(the_area_grows_by_pieces_and_says_how_far)
+{
+    start();
+    CHECK_EQ(hak_meta_bytes(), 0);
+    unsigned char *record = hak_meta_take(100);
+    size_t first = hak_meta_bytes();
+    CHECK_EQ(first, 64 * HAK_KIB);
+    unsigned char *large = hak_meta_take(HAK_MIB);
+    CHECK(hak_meta_bytes() > HAK_MIB);
+    CHECK(is_zero(large, HAK_MIB));
+    memset(large, 1, HAK_MIB);
+    CHECK(is_zero(record, 100));
+}
+
+TEST(metadata_has_a_share_of_the_window_and_no_more)
+{
+    start();
+    CHECK_EQ(hak_meta_take(hak_region.meta_bytes + 1), NULL);
+    CHECK(hak_meta_take(64) != NULL);
+}
+
+TEST(a_refusal_of_the_kernel_costs_no_record)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    start();
+    struct meta_pool pool = {0};
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_meta_take(64), NULL);
+    CHECK_EQ(hak_meta_pool_take(&pool, 64), NULL);
+    hak_os_fault_every(0);
+    CHECK_EQ(pool.taken_count, 0);
+    CHECK_EQ(hak_meta_bytes(), 0);
+    CHECK(hak_meta_pool_take(&pool, 64) != NULL);
+}

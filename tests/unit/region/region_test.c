@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/region/region_test.c - the window grows, in a whole reservation and in a shared one. */
+#include "base/bits.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "region/tag_map.h"
+#include "unit/asan.h"
+
+#include <sys/mman.h>
+
+static void start(void)
+{
+    hak_os_start();
+    CHECK(hak_region_start());
+}
+
+static void check_range(struct granule_range range, size_t count)
+{
+    CHECK(range.count >= count);
+    CHECK_EQ(range.first % HAK_SUPERSLAB_GRANULES, 0);
+    CHECK_EQ(range.count % HAK_SUPERSLAB_GRANULES, 0);
+    unsigned char *first = hak_granule_address(range.first);
+    unsigned char *last = (unsigned char *)hak_granule_address(range.first + range.count) - 1;
+    CHECK(hak_region_holds(first));
+    CHECK(hak_region_holds(last));
+    CHECK(!hak_region_holds(last + 1));
+    CHECK_EQ(*first, 0);
+    CHECK_EQ(*last, 0);
+    *first = *last = 1;
+    CHECK_EQ(hak_tag_read(range.first), HAK_TAG_NONE);
+    CHECK_EQ(hak_tag_read(range.first + range.count - 1), HAK_TAG_NONE);
+    CHECK_EQ(hak_owner_read(range.first + range.count - 1), NULL);
+    hak_region.superslab_records[range.first / HAK_SUPERSLAB_GRANULES *
+                                 HAK_SUPERSLAB_RECORD_BYTES] = 1;
+}
+
+TEST(the_window_starts_at_a_superslab_with_nothing_committed)
+{
+    start();
+    CHECK_EQ(hak_region.base % HAK_SUPERSLAB_BYTES, 0);
+    CHECK_EQ(hak_region.window_bytes % HAK_SUPERSLAB_BYTES, 0);
+    CHECK(hak_region.window_bytes >= HAK_WINDOW_BYTES_MIN);
+    CHECK(!hak_region_holds((void *)hak_region.base));
+    CHECK(!hak_region_holds(NULL));
+    CHECK(!hak_region_holds(&hak_region));
+}
+
+TEST(growth_is_whole_superslabs_one_behind_the_other)
+{
+    start();
+    uint32_t next = 0;
+    for (size_t wished = 1; wished < 5000; wished = wished * 2 + 1) {
+        struct granule_range range = hak_region_grow(wished);
+        check_range(range, wished);
+        CHECK_EQ(range.first, next);
+        next = range.first + range.count;
+        CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes),
+                 (size_t)next << HAK_GRANULE_SHIFT);
+    }
+    CHECK(hak_region_holds((void *)hak_region.base));
+    CHECK(!hak_region_holds((char *)hak_region.base - 1));
+}
+
+TEST(steps_grow_with_what_is_committed_up_to_a_limit)
+{
+    start();
+    CHECK_EQ(hak_region_grow(1).count, HAK_COMMIT_STEP_LEAST >> HAK_GRANULE_SHIFT);
+    hak_region_grow(HAK_GIB >> HAK_GRANULE_SHIFT);
+    CHECK_EQ(hak_region_grow(1).count, HAK_COMMIT_STEP_MOST >> HAK_GRANULE_SHIFT);
+}
+
+TEST(address_and_granule_are_inverse)
+{
+    start();
+    struct granule_range range = hak_region_grow(HAK_SUPERSLAB_GRANULES);
+    for (uint32_t i = 0; i < range.count; i++) {
+        unsigned char *address = hak_granule_address(range.first + i);
+        CHECK_EQ(hak_granule_of(address), range.first + i);
+        CHECK_EQ(hak_granule_of(address + HAK_GRANULE_BYTES - 1), range.first + i);
+    }
+}
+
+TEST(a_window_that_is_used_up_refuses)
+{
+    start();
+    size_t granules = hak_region.window_bytes >> HAK_GRANULE_SHIFT;
+    CHECK_EQ(hak_region_grow(granules + 1).count, 0);
+    hak_region_grow(1);
+    CHECK_EQ(hak_region_grow(granules).count, 0);
+    CHECK(hak_region_grow(1).count > 0);
+}
+
+TEST(a_refusal_of_the_kernel_changes_nothing)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    start();
+    check_range(hak_region_grow(1), 1);
+    for (uint32_t every = 1; every <= 4; every++) {
+        size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+        hak_os_fault_every(every);
+        struct granule_range range = hak_region_grow(1);
+        hak_os_fault_every(0);
+        CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes),
+                 committed + ((size_t)range.count << HAK_GRANULE_SHIFT));
+    }
+    struct granule_range range = hak_region_grow(100);
+    CHECK_EQ(*(unsigned char *)hak_granule_address(range.first), 0);
+    CHECK(range.count >= 100);
+}
+
+static void limit_address_space(size_t bytes)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer needs its address space");
+    CHECK_EQ(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
+}
+
+TEST(under_a_limit_of_address_space_the_window_is_small_and_not_reserved)
+{
+    limit_address_space(HAK_GIB);
+    start();
+    CHECK(!hak_region.is_reserved);
+    CHECK(hak_region.window_bytes < HAK_GIB);
+    CHECK(hak_region.window_bytes >= HAK_WINDOW_BYTES_MIN);
+    check_range(hak_region_grow(1), 1);
+    check_range(hak_region_grow(200), 200);
+    /* The rest of the address space is the program's. */
+    void *foreign = mmap(NULL, 256 * HAK_MIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(foreign != MAP_FAILED);
+}
+
+TEST(what_others_have_mapped_in_the_window_is_a_hole)
+{
+    limit_address_space(2 * HAK_GIB);
+    start();
+    struct granule_range before = hak_region_grow(HAK_SUPERSLAB_GRANULES);
+    uint32_t hole = before.first + before.count;
+    void *place = hak_granule_address(hole);
+    CHECK_EQ(mmap(place, HAK_GRANULE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                  0),
+             place);
+    struct granule_range behind = hak_region_grow(HAK_SUPERSLAB_GRANULES);
+    check_range(behind, HAK_SUPERSLAB_GRANULES);
+    CHECK_EQ(behind.first, hole + HAK_SUPERSLAB_GRANULES);
+    for (uint32_t i = 0; i < HAK_SUPERSLAB_GRANULES; i++)
+        CHECK_EQ(hak_tag_read(hole + i), HAK_TAG_HOLE);
+    CHECK_EQ(hak_tag_heap(HAK_TAG_HOLE), 0);
+}
+
+TEST(a_process_without_address_space_for_a_window_does_not_start)
+{
+    hak_os_start();
+    limit_address_space(32 * HAK_MIB);
+    CHECK(!hak_region_start());
+}

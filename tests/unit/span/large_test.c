@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/span/large_test.c - one span, one block; misuse is named. */
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "region/tag_map.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+#define BYTES ((size_t)200000)
+
+static unsigned char *take(size_t bytes)
+{
+    CHECK(hak_process_start());
+    unsigned char *block = hak_large_take(bytes, 16, LARGE_ANY);
+    CHECK(block != NULL);
+    return block;
+}
+
+TEST(a_large_block_has_the_bytes_that_were_asked)
+{
+    unsigned char *block = take(BYTES);
+    CHECK_EQ((uintptr_t)block % 16, 0);
+    CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
+    CHECK_EQ(hak_large_live_bytes(), 4 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_SPAN);
+    memset(block, 1, hak_large_usable_bytes(block, "test"));
+    hak_large_give(block);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(the_usable_bytes_end_with_the_span)
+{
+    for (int i = 0; i < 70; i++) {
+        unsigned char *block = take(BYTES);
+        uintptr_t end = (uintptr_t)block + hak_large_usable_bytes(block, "test");
+        CHECK_EQ(end, (uintptr_t)hak_granule_address(hak_granule_of(block) + 4u));
+    }
+}
+
+TEST(large_blocks_of_one_size_start_at_varying_cache_lines)
+{
+    uint64_t lines = 0;
+    for (int i = 0; i < 64; i++)
+        lines |= 1ull << ((uintptr_t)take(BYTES) % 4096 / 64);
+    CHECK_EQ(lines, UINT64_MAX);
+}
+
+TEST(a_large_block_has_any_alignment_up_to_16_mib)
+{
+    CHECK(hak_process_start());
+    for (size_t alignment = 16; alignment <= 16 * HAK_MIB; alignment *= 2)
+        for (size_t bytes = 1; bytes <= 4 * HAK_MIB; bytes *= 64) {
+            void *block = hak_large_take(bytes, alignment, LARGE_ANY);
+            CHECK(block != NULL);
+            CHECK_EQ((uintptr_t)block % alignment, 0);
+            CHECK(hak_large_usable_bytes(block, "test") >= bytes);
+        }
+}
+
+TEST(a_large_block_of_no_bytes_is_a_block)
+{
+    CHECK(hak_process_start());
+    void *first = hak_large_take(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
+    void *second = hak_large_take(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
+    CHECK(first != NULL && second != NULL);
+    CHECK(first != second);
+    CHECK_EQ((uintptr_t)first % (2 * HAK_GRANULE_BYTES), 0);
+    hak_large_give(first);
+    hak_large_give(second);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+TEST(a_zero_block_on_used_memory_reads_as_zero)
+{
+    for (size_t bytes = BYTES; bytes <= 8 * HAK_MIB; bytes *= 3) {
+        unsigned char *block = take(bytes);
+        memset(block, 0xff, hak_large_usable_bytes(block, "test"));
+        hak_large_give(block);
+        block = hak_large_take(bytes, 16, LARGE_ZERO);
+        CHECK(block != NULL);
+        for (size_t i = 0; i < bytes; i++)
+            if (block[i] != 0)
+                CHECK_EQ(block[i], 0);
+        hak_large_give(block);
+    }
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+TEST(a_block_shrinks_where_it_stands_and_gives_back_the_rest)
+{
+    unsigned char *block = take(10 * HAK_GRANULE_BYTES);
+    take(1);
+    memset(block, 5, 10 * HAK_GRANULE_BYTES);
+    CHECK(hak_large_resize(block, BYTES));
+    CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
+    CHECK(hak_large_usable_bytes(block, "test") < BYTES + HAK_GRANULE_BYTES);
+    CHECK(hak_span_warm_bytes() >= 6 * HAK_GRANULE_BYTES);
+    for (size_t i = 0; i < BYTES; i++)
+        if (block[i] != 5)
+            CHECK_EQ(block[i], 5);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_block_grows_where_it_stands_if_what_follows_is_free)
+{
+    unsigned char *block = take(BYTES), *next = take(BYTES), *wall = take(BYTES);
+    memset(block, 6, BYTES);
+    size_t live = hak_large_live_bytes();
+    CHECK(!hak_large_resize(block, 2 * BYTES));
+    CHECK_EQ(hak_large_live_bytes(), live);
+    CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
+    hak_large_give(next);
+    CHECK(hak_large_resize(block, 2 * BYTES));
+    CHECK(hak_large_usable_bytes(block, "test") >= 2 * BYTES);
+    CHECK(block + hak_large_usable_bytes(block, "test") <= wall);
+    CHECK_EQ(block[BYTES - 1], 6);
+    memset(block, 7, hak_large_usable_bytes(block, "test"));
+    CHECK(hak_span_heap_is_sound());
+    hak_large_give(block);
+    hak_large_give(wall);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+TEST(a_block_does_not_grow_beyond_the_window)
+{
+    unsigned char *block = take(BYTES);
+    CHECK(!hak_large_resize(block, hak_region.window_bytes));
+    CHECK(!hak_large_resize(block, SIZE_MAX / 2));
+    CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
+    CHECK_EQ(hak_large_take(hak_region.window_bytes + 1, 16, LARGE_ANY), NULL);
+    CHECK_EQ(hak_large_take(BYTES, hak_region.window_bytes * 2, LARGE_ANY), NULL);
+}
+
+TEST(a_block_given_twice_is_misuse)
+{
+    unsigned char *block = take(BYTES);
+    hak_large_give(block);
+    CHECK_ABORTS(hak_large_give(block), "invalid free: pointer 0x");
+    CHECK_ABORTS(hak_large_give(block), "no block is live there");
+}
+
+TEST(the_inside_of_a_block_is_misuse)
+{
+    unsigned char *block = take(BYTES);
+    CHECK_ABORTS(hak_large_give(block + 16), "not the start of the block");
+    CHECK_ABORTS(hak_large_give(block + 2 * HAK_GRANULE_BYTES), "no block is live there");
+    CHECK_ABORTS(hak_large_usable_bytes(block + 8, "said so"), "hakmem: said so: pointer 0x");
+    CHECK_ABORTS(hak_large_resize(block + 8, 2 * BYTES), "invalid realloc");
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/span/span_heap_test.c - runs of granules are split, joined, extended, cut and purged. */
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "region/tag_map.h"
+#include "span/span_heap.h"
+
+static struct span *take(uint32_t count)
+{
+    bool is_zero;
+    CHECK(hak_process_start());
+    struct span *span = hak_span_take(count, 1, &is_zero);
+    CHECK(span != NULL);
+    CHECK_EQ(span->count, count);
+    return span;
+}
+
+static size_t granules_bytes(size_t count)
+{
+    return count << HAK_GRANULE_SHIFT;
+}
+
+static size_t committed_bytes(void)
+{
+    return hak_load_relaxed(&hak_region.committed_bytes);
+}
+
+TEST(a_fresh_span_reads_as_zero_and_lies_in_the_window)
+{
+    bool is_zero = false;
+    CHECK(hak_process_start());
+    struct span *span = hak_span_take(3, 1, &is_zero);
+    CHECK(is_zero);
+    CHECK_EQ(span->state, SPAN_USED);
+    unsigned char *start = hak_granule_address(span->first);
+    CHECK(hak_region_holds(start));
+    CHECK(hak_region_holds(start + granules_bytes(3) - 1));
+    for (size_t i = 0; i < granules_bytes(3); i += 4096)
+        CHECK_EQ(start[i], 0);
+    CHECK_EQ(hak_span_clean_bytes(), committed_bytes() - granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(the_address_of_a_span_has_the_alignment_that_was_asked)
+{
+    bool is_zero;
+    CHECK(hak_process_start());
+    for (uint32_t alignment = 1; alignment <= 512; alignment *= 2) {
+        struct span *span = hak_span_take(1, alignment, &is_zero);
+        CHECK(span != NULL);
+        uintptr_t address = (uintptr_t)hak_granule_address(span->first);
+        CHECK_EQ(address % granules_bytes(alignment), 0);
+        CHECK(hak_span_heap_is_sound());
+    }
+}
+
+TEST(a_given_span_is_warm_and_taken_again_first)
+{
+    struct span *first = take(4), *wall = take(1);
+    uint32_t place = first->first;
+    CHECK_EQ(hak_span_oldest_ms(), UINT64_MAX);
+    hak_span_give(first);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(4));
+    CHECK(hak_span_oldest_ms() <= hak_os_clock_ms());
+    bool is_zero = true;
+    struct span *again = hak_span_take(4, 1, &is_zero);
+    CHECK_EQ(again->first, place);
+    CHECK(!is_zero);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK(wall->first != again->first);
+}
+
+TEST(neighbours_that_are_free_become_one_span)
+{
+    struct span *spans[3];
+    for (int i = 0; i < 3; i++)
+        spans[i] = take(2);
+    struct span *wall = take(1);
+    uint32_t place = spans[0]->first;
+    CHECK_EQ(spans[2]->first, place + 4);
+    CHECK_EQ(wall->first, place + 6);
+    hak_span_give(spans[0]);
+    hak_span_give(spans[2]);
+    CHECK(hak_span_heap_is_sound());
+    hak_span_give(spans[1]);
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(6));
+    CHECK_EQ(take(6)->first, place);
+}
+
+TEST(the_smallest_gap_that_fits_serves)
+{
+    struct span *large = take(9), *wall = take(1), *small = take(3), *second_wall = take(1);
+    uint32_t place = small->first;
+    hak_span_give(large);
+    hak_span_give(small);
+    CHECK_EQ(take(3)->first, place);
+    CHECK(wall != second_wall);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(what_is_left_of_a_gap_stays_free)
+{
+    struct span *gap = take(8), *wall = take(1);
+    uint32_t place = gap->first;
+    hak_span_give(gap);
+    CHECK_EQ(take(5)->first, place);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(take(3)->first, place + 5);
+    CHECK(wall->first > place);
+}
+
+TEST(a_span_grows_in_place_into_a_free_neighbour_only)
+{
+    struct span *span = take(2), *neighbour = take(3), *wall = take(1);
+    CHECK(!hak_span_extend(span, 3));
+    CHECK_EQ(span->count, 2);
+    hak_span_give(neighbour);
+    CHECK(!hak_span_extend(span, 6));
+    CHECK(hak_span_extend(span, 4));
+    CHECK_EQ(span->count, 4);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(1));
+    CHECK(hak_span_heap_is_sound());
+    CHECK(hak_span_extend(span, 5));
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK(!hak_span_extend(span, 6));
+    CHECK_EQ(wall->first, span->first + 5);
+    hak_span_give(span);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(5));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(the_cut_end_of_a_span_is_free)
+{
+    struct span *span = take(7), *wall = take(1);
+    hak_span_cut(span, 4);
+    CHECK_EQ(span->count, 4);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(take(3)->first, span->first + 4);
+    CHECK(wall->first > span->first);
+}
+
+TEST(granules_survive_their_record)
+{
+    struct span *span = take(4);
+    uint32_t place = span->first;
+    struct granule_range range = hak_span_detach(span);
+    CHECK_EQ(range.first, place);
+    CHECK_EQ(range.count, 4);
+    CHECK(take(4)->first != place);
+    struct span *again = hak_span_attach(range);
+    CHECK_EQ(again->first, place);
+    CHECK_EQ(again->count, 4);
+    CHECK_EQ(again->state, SPAN_USED);
+    hak_span_give(again);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(4));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_purged_span_is_clean_and_reads_as_zero)
+{
+    struct span *span = take(2), *wall = take(1);
+    memset(hak_granule_address(span->first), 7, granules_bytes(2));
+    hak_span_give(span);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 10), granules_bytes(2));
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK_EQ(hak_span_clean_bytes(), committed_bytes() - granules_bytes(1));
+    CHECK(hak_span_heap_is_sound());
+    bool is_zero = false;
+    struct span *again = hak_span_take(2, 1, &is_zero);
+    CHECK(is_zero);
+    CHECK_EQ(*(unsigned char *)hak_granule_address(again->first), 0);
+    CHECK(wall != again);
+}
+
+/* Four warm spans of 1, 2, 3 and 4 granules with walls between, oldest first. */
+static void four_warm_spans(void)
+{
+    struct span *spans[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        spans[i] = take(i + 1);
+        take(1);
+    }
+    for (uint32_t i = 0; i < 4; i++)
+        hak_span_give(spans[i]);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(10));
+}
+
+TEST(a_purge_takes_the_oldest_first_and_obeys_its_budget)
+{
+    four_warm_spans();
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(1));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 2), granules_bytes(5));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(4));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_purge_keeps_as_many_bytes_as_it_is_told)
+{
+    four_warm_spans();
+    CHECK_EQ(hak_span_purge(UINT64_MAX, granules_bytes(10), 9), 0);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, granules_bytes(8), 9), granules_bytes(3));
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(7));
+}
+
+TEST(a_purge_leaves_spans_that_were_freed_later)
+{
+    uint64_t before = hak_os_clock_ms() - 1;
+    four_warm_spans();
+    CHECK_EQ(hak_span_purge(before, 0, 9), 0);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(10));
+}
+
+TEST(a_span_that_the_kernel_does_not_purge_stays_warm)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    four_warm_spans();
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, UINT32_MAX), 0);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(10));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_request_beyond_the_window_is_refused_and_changes_nothing)
+{
+    take(1);
+    size_t before = committed_bytes(), clean = hak_span_clean_bytes();
+    bool is_zero;
+    CHECK_EQ(hak_span_take((uint32_t)(hak_region.window_bytes >> HAK_GRANULE_SHIFT), 1, &is_zero),
+             NULL);
+    CHECK_EQ(committed_bytes(), before);
+    CHECK_EQ(hak_span_clean_bytes(), clean);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(warm_and_clean_neighbours_are_joined_when_nothing_else_helps)
+{
+    struct span *clean = take(4), *warm = take(4);
+    uint32_t place = clean->first;
+    CHECK_EQ(warm->first, place + 4);
+    while (hak_span_clean_bytes() != 0)
+        take(1);
+    hak_span_give(clean);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(4));
+    hak_span_give(warm);
+    hak_region.window_bytes = committed_bytes(); /* it cannot grow any more */
+    bool is_zero = false;
+    struct span *joined = hak_span_take(8, 1, &is_zero);
+    CHECK(joined != NULL);
+    CHECK_EQ(joined->first, place);
+    CHECK(is_zero);
+    CHECK_EQ(hak_span_take(1, 1, &is_zero), NULL);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(random_takes_and_gives_leave_the_heap_sound)
+{
+    static struct span *spans[64];
+    uint64_t random = 3;
+    for (uint32_t i = 0; i < 6000; i++) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        uint32_t at = (uint32_t)(random >> 33) % 64, count = 1 + (uint32_t)(random >> 40) % 90;
+        if (spans[at] == NULL)
+            spans[at] = take(count);
+        else if (count < spans[at]->count)
+            hak_span_cut(spans[at], count);
+        else if (count % 2 != 0 || !hak_span_extend(spans[at], spans[at]->count + 1))
+            hak_span_give(spans[at]), spans[at] = NULL;
+        if (i % 8 == 0)
+            CHECK(hak_span_heap_is_sound());
+        if (i % 200 == 0)
+            hak_span_purge(UINT64_MAX, granules_bytes(50), 3);
+    }
+    for (uint32_t at = 0; at < 64; at++)
+        if (spans[at] != NULL)
+            hak_span_give(spans[at]);
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_span_clean_bytes(), committed_bytes());
+    CHECK_EQ(take((uint32_t)(committed_bytes() >> HAK_GRANULE_SHIFT))->first, 0);
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Writes docs/CONFIG.md, docs/STATS.md and docs/POLICY.md from the tables in the headers.
+
+gen_docs.py          writes them
+gen_docs.py --check  exits 1 and names each one that is not what it would write
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
+NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")
+
+
+def rows(header, table):
+    """The arguments of each X(...) row of one table, as lists of text."""
+    text = (ROOT / "src" / header).read_text().replace("\\\n", " ")
+    line = next(part for part in text.splitlines() if part.startswith(f"#define {table}(X)"))
+    found = re.findall(r"\bX\(((?:[^()\"]|\"[^\"]*\"|\([^()]*\))*)\)", line.split(")", 1)[1])
+    return [[cell.strip() for cell in re.findall(r"(?:\"[^\"]*\"|[^,\"])+", row)] for row in found]
+
+
+def words(cell):
+    """A C string literal, or several in a row, as text."""
+    return "".join(re.findall(r"\"([^\"]*)\"", cell)).replace("|", "\\|")
+
+
+def number(cell, unit):
+    """A numeric cell for readers: 2 MiB, 125 ms, never."""
+    if cell in NEVER:
+        return "never"
+    product = 1
+    for factor in cell.split("*"):
+        factor = factor.strip()
+        product *= UNITS.get(factor) or int(factor)
+    if unit != "bytes":
+        return f"{product} {unit}".strip()
+    for name, scale in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if product and product % scale == 0:
+            return f"{product // scale} {name}"
+    return f"{product}"
+
+
+def table(head, body):
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def config():
+    """docs/CONFIG.md"""
+    body = []
+    for name, kind, default, least, most, choices, meaning in rows("conf/conf_table.h",
+                                                                   "HAK_CONF_TABLE"):
+        if kind == "CHOICE":
+            names = words(choices).split("\\|")
+            default, accepted = names[int(default)], ", ".join(names)
+        elif kind == "TEXT":
+            default, accepted = "", "up to 255 characters"
+        else:
+            unit = "bytes" if kind == "BYTES" else "ms"
+            accepted = f"{number(least, unit)} to {number(most, unit)}"
+            default = number(default, unit)
+        body.append([f"`{name}`", default, accepted, words(meaning)])
+    return ("# Options\n\nEach option is an environment variable, `HAKMEM_` and its name in capitals, "
+            "or part of\n`HAKMEM_CONF=\"name:value,name:value\"`; the variable of its own wins. Sizes "
+            "take K, M, G, T; times\ntake ms or s, and -1 means never. A name or value that is wrong "
+            "is reported once on standard error\nwith what is accepted, and changes nothing. Programs "
+            "with raised privileges ignore the environment.\n`HAKMEM_SHOW_CONF=1` prints what is in "
+            "force and where it came from; `HAKMEM_ABORT_CONF=1` makes a\nwrong setting fatal.\n\n"
+            + table(["option", "default", "accepted", "meaning"], body))
+
+
+def stats():
+    """docs/STATS.md"""
+    parts = [("Memory, at the moment of printing", "observe/snapshot.h", "HAK_SNAPSHOT_TABLE"),
+             ("Counters of the process", "observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
+             ("Counters of slow paths, summed over all threads", "observe/stat.h",
+              "HAK_STAT_TABLE")]
+    text = ("# Statistics\n\n`HAKMEM_STATS=text` prints one `name: value` a line when the process "
+            "ends, to standard error or to\nthe file that `HAKMEM_STATS_FILE` names. Nothing is "
+            "counted on the hot path, so there is no number\nof requests here.\n")
+    for title, header, name in parts:
+        body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
+        text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
+    return text
+
+
+def policy():
+    """docs/POLICY.md"""
+    body = []
+    for name, default, least, most, meaning in rows("policy/policy_table.h", "HAK_POLICY_TABLE"):
+        unit = "bytes" if name.endswith("_bytes") else "ms"
+        body.append([f"`{name}`", number(default, unit), number(least, unit), number(most, unit),
+                     words(meaning)])
+    return ("# Policy\n\nThe numbers that decide. Mechanisms read them; each stays within its clamps, "
+            "so that a bad value\nmakes hakmem slow or fat, never wrong.\n\n"
+            + table(["row", "default", "least", "most", "meaning"], body))
+
+
+def main():
+    """Writes or checks."""
+    stale = []
+    for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy)):
+        path = ROOT / "docs" / name
+        text = make()
+        if "--check" in sys.argv:
+            if not path.exists() or path.read_text() != text:
+                stale.append(f"docs/{name} is not what its table says: run ./hak docs")
+        else:
+            path.write_text(text)
+    print("\n".join(stale), end="\n" if stale else "")
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
