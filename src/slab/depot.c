@@ -226,7 +226,7 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
 }
 
 /* Takes the warm free granules of the oldest superslab out, purges them, puts them back. Returns
- * the bytes purged; SIZE_MAX when nothing is old enough. */
+ * the bytes purged. */
 static size_t purge_oldest(uint64_t before_ms)
 {
     hak_lock_take(&depot.lock);
@@ -235,7 +235,7 @@ static size_t purge_oldest(uint64_t before_ms)
     struct superslab *superslab = hak_list_element(oldest, struct superslab, warm_link);
     if (oldest == &depot.warm || superslab->warm_since_ms > before_ms) {
         hak_lock_give(&depot.lock);
-        return SIZE_MAX;
+        return 0;
     }
     uint32_t mask = warm_mask(superslab);
     unlink_superslab(superslab);
@@ -261,7 +261,7 @@ size_t hak_depot_purge(uint64_t before_ms, uint32_t budget)
     size_t total = 0;
     for (; budget > 0; budget--) {
         size_t bytes = purge_oldest(before_ms);
-        if (bytes == SIZE_MAX)
+        if (bytes == 0) /* nothing is old enough, or the kernel refuses (locked memory) */
             break;
         total += bytes;
     }

@@ -46,7 +46,7 @@ static void clear(struct span *span, size_t bytes)
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 {
-    size_t count = (bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT;
+    size_t count = (hak_most(bytes, 1) + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT;
     size_t alignment_count = hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
     if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
         return NULL;

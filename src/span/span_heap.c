@@ -145,7 +145,8 @@ static void insert_free(struct span *span, bool is_young)
 /* Where in `span` a run of `count` with the alignment starts; UINT32_MAX when it does not fit. */
 static uint32_t place_in(const struct span *span, uint32_t count, uint32_t alignment)
 {
-    size_t first = hak_align_up(span->first, alignment);
+    size_t base = hak_region.base >> HAK_GRANULE_SHIFT; /* it is the address that must be aligned */
+    size_t first = hak_align_up(base + span->first, alignment) - base;
     return first + count <= (size_t)span->first + span->count ? (uint32_t)first : UINT32_MAX;
 }
 
@@ -268,12 +269,14 @@ static struct span *take_free(uint32_t count, uint32_t alignment, bool *is_zero)
 static bool grow(uint32_t count, uint32_t alignment)
 {
     size_t wished = (size_t)count + (alignment > HAK_SUPERSLAB_GRANULES ? alignment - 1 : 0);
-    struct granule_range range = hak_region_grow(wished);
-    if (range.count == 0)
-        return false;
-    struct span *span = hak_meta_pool_take(&span_pool, sizeof *span);
+    struct span *span = hak_meta_pool_take(&span_pool, sizeof *span); /* first: it may be refused */
     if (span == NULL)
         return false;
+    struct granule_range range = hak_region_grow(wished);
+    if (range.count == 0) {
+        hak_meta_pool_give(&span_pool, span);
+        return false;
+    }
     span->first = range.first;
     span->count = range.count;
     span->state = SPAN_CLEAN;
