@@ -38,11 +38,9 @@ void *hak_memalign(size_t alignment, size_t bytes);
 void *hak_valloc(size_t bytes);
 void *hak_pvalloc(size_t bytes);
 
-/* operators.c: C++ operator new; they throw std::bad_alloc or, when nothrow, return NULL. */
+/* operators.c: C++ operator new; throws std::bad_alloc. */
 void *hak_new(size_t bytes);
-void *hak_new_nothrow(size_t bytes, const void *nothrow);
 void *hak_new_aligned(size_t bytes, size_t alignment);
-void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 
 /* foreign.c: pointers that are not hakmem's. */
 void hak_foreign_free(void *block);

@@ -51,21 +51,32 @@ static void service_end(struct service service)
 
 enum content { CONTENT_ANY, CONTENT_ZERO };
 
-static void *class_take(struct heap *heap, uint32_t class_index, enum content content)
+/* Where the window is tight, a block of one of so many larger classes is better than a new slab. */
+#define TIGHT_CLASSES 16u
+
+static void *clear(void *block, uint32_t class_index, enum content content)
 {
-    struct bin *bin = &heap->cache.bins[class_index];
-    void *block = NULL;
-    if (content == CONTENT_ZERO && *bin->top == NULL) {
-        block = hak_heap_take_zero(heap, class_index);
-        if (block != NULL)
-            return block;
-    }
-    block = hak_bin_pop(bin);
-    if (block == NULL)
-        block = hak_heap_refill(heap, class_index);
     if (block != NULL && content == CONTENT_ZERO)
         memset(block, 0, hak_size_classes[class_index].block_bytes);
     return block;
+}
+
+static void *class_take(struct heap *heap, uint32_t class_index, size_t alignment,
+                        enum content content)
+{
+    void *block = hak_bin_pop(&heap->cache.bins[class_index]);
+    if (block == NULL && HAK_UNLIKELY(hak_region_is_tight())) {
+        uint32_t limit = (uint32_t)hak_least(class_index + TIGHT_CLASSES, HAK_CLASS_COUNT);
+        block = hak_heap_take_larger(heap, class_index, limit, alignment);
+    }
+    if (block == NULL && content == CONTENT_ZERO) {
+        bool is_zero = false;
+        block = hak_heap_take_one(heap, class_index, &is_zero);
+        return is_zero ? block : clear(block, class_index, content);
+    }
+    if (block == NULL)
+        block = hak_heap_refill(heap, class_index);
+    return clear(block, class_index, content);
 }
 
 /* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
@@ -73,25 +84,35 @@ static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, si
                        enum content content)
 {
     if (class_index < HAK_CLASS_COUNT)
-        return class_take(heap, class_index, content);
+        return class_take(heap, class_index, alignment, content);
     hak_stat_add(&heap->stats, spans_taken, 1);
     return hak_large_take(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
 }
 
-/* The common way of every unusual request. When memory is out, everything that this thread has
- * cached and everything that is free goes home before the second and last try. */
+/* When memory is out: everything that this thread has cached and everything that is free goes home
+ * before a second try, and at last a block of any larger class will do. */
+static HAK_NOINLINE void *take_at_last(struct heap *heap, uint32_t class_index, size_t bytes,
+                                       size_t alignment, enum content content)
+{
+    hak_heap_flush_all(heap);
+    hak_heap_retire_spares(heap);
+    hak_maintain_purge_all();
+    void *block = take_once(heap, class_index, bytes, alignment, content);
+    if (block != NULL || class_index == HAK_CLASS_COUNT)
+        return block;
+    block = hak_heap_take_larger(heap, class_index, HAK_CLASS_COUNT, alignment);
+    return clear(block, class_index, content);
+}
+
+/* The common way of every unusual request. */
 static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
 {
     struct service service = service_begin();
     void *block = NULL;
     if (service.heap != NULL) {
         block = take_once(service.heap, class_index, bytes, alignment, content);
-        if (HAK_UNLIKELY(block == NULL)) {
-            hak_heap_flush_all(service.heap);
-            hak_heap_retire_spares(service.heap);
-            hak_maintain_purge_all();
-            block = take_once(service.heap, class_index, bytes, alignment, content);
-        }
+        if (HAK_UNLIKELY(block == NULL))
+            block = take_at_last(service.heap, class_index, bytes, alignment, content);
     }
     service_end(service);
     if (HAK_UNLIKELY(block == NULL)) {

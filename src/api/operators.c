@@ -3,8 +3,9 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-/* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). This file is
- * compiled with exceptions so that bad_alloc passes through it. */
+/* The throwing C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). The
+ * nothrow forms are left to the C++ library: theirs call these and catch what a handler throws, which
+ * C cannot. This file is compiled with exceptions so that bad_alloc passes through it. */
 
 typedef void (*new_handler)(void);
 
@@ -12,15 +13,13 @@ typedef void (*new_handler)(void);
 extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
 
-enum failure { FAILURE_THROWS, FAILURE_RETURNS_NULL };
-
 static void *take(size_t bytes, size_t alignment)
 {
     return alignment == 0 ? hak_malloc(bytes) : hak_aligned_slow(alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */
-static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment, enum failure failure)
+static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment)
 {
     for (;;) {
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
@@ -31,45 +30,23 @@ static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment, enum failure 
         if (block != NULL)
             return block;
     }
-    if (failure == FAILURE_RETURNS_NULL)
-        return NULL;
     hak_require(_ZSt17__throw_bad_allocv != NULL, "operator new is out of memory");
     _ZSt17__throw_bad_allocv();
 }
 
-HAK_INLINE void *new_block(size_t bytes, size_t alignment, enum failure failure)
-{
-    void *block = take(bytes, alignment);
-    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment, failure);
-}
-
 void *hak_new(size_t bytes)
 {
-    return new_block(bytes, 0, FAILURE_THROWS);
-}
-
-void *hak_new_nothrow(size_t bytes, const void *nothrow)
-{
-    (void)nothrow;
-    return new_block(bytes, 0, FAILURE_RETURNS_NULL);
+    void *block = hak_malloc(bytes);
+    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, 0);
 }
 
 void *hak_new_aligned(size_t bytes, size_t alignment)
 {
-    return new_block(bytes, alignment, FAILURE_THROWS);
-}
-
-void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
-{
-    (void)nothrow;
-    return new_block(bytes, alignment, FAILURE_RETURNS_NULL);
+    void *block = hak_aligned_slow(alignment, bytes);
+    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment);
 }
 
 HAK_LIBC_ALIAS(_Znwm, hak_new)
 HAK_LIBC_ALIAS(_Znam, hak_new)
-HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t, hak_new_nothrow)
 HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
 HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)

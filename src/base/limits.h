@@ -54,6 +54,10 @@
 #define HAK_COMMIT_STEP_LEAST HAK_SUPERSLAB_BYTES
 #define HAK_COMMIT_STEP_MOST (64 * HAK_MIB)
 
+/* The window starts with this much that is never backed by huge pages: small processes stay small
+ * where the kernel hands huge pages to everybody. */
+#define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)
+
 /* Blocks above this size that another thread frees are published at once, not combined. */
 #define HAK_COMBINE_BLOCK_BYTES_MAX 2048u
 

@@ -251,7 +251,23 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index)
     return slots[count - 1];
 }
 
-void *hak_heap_take_zero(struct heap *heap, uint32_t class_index)
+void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t class_limit,
+                           size_t alignment)
+{
+    hak_heap_collect(heap);
+    for (uint32_t i = class_index; i < class_limit; i++) {
+        if (hak_size_classes[i].block_bytes % alignment != 0)
+            continue;
+        void *block = hak_bin_pop(&heap->cache.bins[i]);
+        if (block == NULL && (heap->partial_mask[i] != 0 || heap->spare[i] != NULL))
+            block = hak_heap_refill(heap, i);
+        if (block != NULL)
+            return block;
+    }
+    return NULL;
+}
+
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
 {
     hak_heap_collect(heap);
     struct slab *slab = densest(heap, class_index);
@@ -260,6 +276,9 @@ void *hak_heap_take_zero(struct heap *heap, uint32_t class_index)
     if (slab == NULL)
         return NULL;
     void *block = hak_slab_take_zero(slab);
+    *is_zero = block != NULL;
+    if (block == NULL)
+        hak_slab_take(slab, &block, 1);
     settle(heap, slab);
     return block;
 }

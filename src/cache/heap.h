@@ -49,8 +49,14 @@ void hak_heap_start(struct heap *heap, uint32_t id);
  * memory. The gate is held. */
 void *hak_heap_refill(struct heap *heap, uint32_t class_index);
 
-/* Like hak_heap_refill for one block that reads as zero; NULL also when none can be had cheaply. */
-void *hak_heap_take_zero(struct heap *heap, uint32_t class_index);
+/* One block of this or a larger class, aligned to `alignment`, from what the heap has already; NULL:
+ * nothing of the sort. For times when no new slab can or should be had. The gate is held. */
+void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t class_limit,
+                           size_t alignment);
+
+/* One block of the class past the bin, untouched memory if the slab in turn has any: *is_zero tells
+ * whether it reads as zero. NULL: out of memory. The gate is held. */
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
 
 /* Makes room in a full bin: more slots, or half of its blocks go home, oldest first. Gate held. */
 void hak_heap_flush(struct heap *heap, uint32_t class_index);

@@ -102,6 +102,7 @@ bool hak_region_start(void)
         unsigned char *start = hak_os_reserve(at.end);
         if (start != NULL) {
             adopt_layout(start, window);
+            hak_os_refuse_huge_pages((void *)hak_region.base, HAK_SMALL_PAGES_BYTES);
             hak_region.is_reserved = true;
             return true;
         }
@@ -172,8 +173,8 @@ struct granule_range hak_region_grow(size_t granule_count)
         range.count = (uint32_t)(wished >> HAK_GRANULE_SHIFT);
         size_t hole = committed >> HAK_GRANULE_SHIFT;
         hak_tag_write(hole, range.first - hole, HAK_TAG_HOLE);
-        if (range.first == 0)
-            hak_os_refuse_huge_pages((void *)hak_region.base, HAK_SUPERSLAB_BYTES);
+        if (offset < HAK_SMALL_PAGES_BYTES && !hak_region.is_reserved)
+            hak_os_refuse_huge_pages((void *)(hak_region.base + offset), wished);
         /* release: partner is the acquire in hak_region_holds */
         hak_store_release(&hak_region.committed_bytes, offset + wished);
     }

@@ -26,6 +26,7 @@ static void check_limited(const char *part)
     CHECK_CHILD_ENDS_WELL(pid, 100000);
 }
 
+static pthread_barrier_t barrier;
 static _Atomic unsigned refused_count;
 static _Atomic unsigned damaged_count;
 
@@ -47,6 +48,8 @@ static void *allocate_a_while(void *argument)
         }
         fill(blocks[at], bytes[at], at);
     }
+    /* At one moment all have what they need. */
+    pthread_barrier_wait(&barrier);
     for (unsigned i = 0; i < 50; i++)
         free(blocks[i]);
     return NULL;
@@ -57,6 +60,7 @@ PART(what_a_hundred_threads_do)
     check_is_served();
     pthread_attr_t attributes;
     pthread_t threads[THREADS];
+    CHECK_EQ(pthread_barrier_init(&barrier, NULL, THREADS), 0);
     CHECK_EQ(pthread_attr_init(&attributes), 0);
     CHECK_EQ(pthread_attr_setstacksize(&attributes, 64 << 10), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
@@ -196,8 +200,6 @@ TEST(memory_freed_at_one_size_serves_another)
 {
     check_limited("what_fills_memory_with_one_size_after_the_other");
 }
-
-static pthread_barrier_t barrier;
 
 static void *run_out_together(void *argument)
 {

@@ -21,18 +21,10 @@ TEST(aligned_new_is_aligned)
 {
     for (size_t alignment = 1; alignment <= HAK_MIB; alignment *= 2) {
         CHECK_EQ((uintptr_t)hak_new_aligned(100, alignment) % alignment, 0);
-        void *block = hak_new_aligned_nothrow(0, alignment, NULL);
+        void *block = hak_new_aligned(0, alignment);
         CHECK(block != NULL);
         CHECK_EQ((uintptr_t)block % alignment, 0);
     }
-}
-
-/* [new.delete.single]: the nothrow form returns a null pointer. */
-TEST(nothrow_new_without_memory_returns_null)
-{
-    CHECK_EQ(hak_new_nothrow(SIZE_MAX, NULL), NULL);
-    CHECK_EQ(hak_new_aligned_nothrow(SIZE_MAX / 2, 64, NULL), NULL);
-    CHECK(hak_new_nothrow(10, NULL) != NULL);
 }
 
 TEST(new_without_memory_and_without_cxx_aborts_with_a_message)
