@@ -52,7 +52,7 @@ void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
         record = take_locked(bytes);
     if (record != NULL) {
         *(void **)record = NULL;
-        pool->taken_count++;
+        hak_counter_add(&pool->taken_count, 1);
     }
     hak_lock_give(&meta_lock);
     return record;
@@ -63,7 +63,7 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record)
     hak_lock_take(&meta_lock);
     *(void **)record = pool->first;
     pool->first = record;
-    pool->taken_count--;
+    hak_counter_add(&pool->taken_count, -1ull);
     hak_lock_give(&meta_lock);
 }
 

@@ -12,12 +12,13 @@
 #ifndef HAK_REGION_META_H
 #define HAK_REGION_META_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 /* Records of one kind and size that were given back. */
 struct meta_pool {
     void *first;
-    uint64_t taken_count; /* records in use */
+    _Atomic uint64_t taken_count; /* records in use; read without the lock */
 };
 
 /* A zeroed record of `bytes`; NULL when memory is out. */

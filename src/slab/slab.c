@@ -150,6 +150,6 @@ uint64_t hak_slab_record_count(void)
 {
     uint64_t count = 0;
     for (uint32_t shape = 0; shape < SHAPE_COUNT; shape++)
-        count += record_pools[shape].taken_count;
+        count += hak_load_relaxed(&record_pools[shape].taken_count);
     return count;
 }
