@@ -10,6 +10,28 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
+CONFIG_TEXT = """# Options
+
+Each option is an environment variable, `HAKMEM_` and its name in capitals, or part of
+`HAKMEM_CONF="name:value,name:value"`; the variable of its own wins. Sizes take K, M, G, T; times
+take ms or s, and -1 means never. A name or value that is wrong is reported once on standard error
+with what is accepted, and changes nothing. Programs with raised privileges ignore the
+environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
+`HAKMEM_ABORT_CONF=1` makes a wrong setting fatal.
+
+"""
+STATS_TEXT = """# Statistics
+
+`HAKMEM_STATS=text` prints one `name: value` a line when the process ends, to standard error or to
+the file that `HAKMEM_STATS_FILE` names. Nothing is counted on the hot path, so there is no number
+of requests here.
+"""
+POLICY_TEXT = """# Policy
+
+The numbers that decide. Mechanisms read them; each stays within its clamps, so that a bad value
+makes hakmem slow or fat, never wrong.
+
+"""
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")
 
 
@@ -63,13 +85,7 @@ def config():
             accepted = f"{number(least, unit)} to {number(most, unit)}"
             default = number(default, unit)
         body.append([f"`{name}`", default, accepted, words(meaning)])
-    return ("# Options\n\nEach option is an environment variable, `HAKMEM_` and its name in capitals, "
-            "or part of\n`HAKMEM_CONF=\"name:value,name:value\"`; the variable of its own wins. Sizes "
-            "take K, M, G, T; times\ntake ms or s, and -1 means never. A name or value that is wrong "
-            "is reported once on standard error\nwith what is accepted, and changes nothing. Programs "
-            "with raised privileges ignore the environment.\n`HAKMEM_SHOW_CONF=1` prints what is in "
-            "force and where it came from; `HAKMEM_ABORT_CONF=1` makes a\nwrong setting fatal.\n\n"
-            + table(["option", "default", "accepted", "meaning"], body))
+    return CONFIG_TEXT + table(["option", "default", "accepted", "meaning"], body)
 
 
 def stats():
@@ -78,9 +94,7 @@ def stats():
              ("Counters of the process", "observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
              ("Counters of slow paths, summed over all threads", "observe/stat.h",
               "HAK_STAT_TABLE")]
-    text = ("# Statistics\n\n`HAKMEM_STATS=text` prints one `name: value` a line when the process "
-            "ends, to standard error or to\nthe file that `HAKMEM_STATS_FILE` names. Nothing is "
-            "counted on the hot path, so there is no number\nof requests here.\n")
+    text = STATS_TEXT
     for title, header, name in parts:
         body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
@@ -94,9 +108,7 @@ def policy():
         unit = "bytes" if name.endswith("_bytes") else "ms"
         body.append([f"`{name}`", number(default, unit), number(least, unit), number(most, unit),
                      words(meaning)])
-    return ("# Policy\n\nThe numbers that decide. Mechanisms read them; each stays within its clamps, "
-            "so that a bad value\nmakes hakmem slow or fat, never wrong.\n\n"
-            + table(["row", "default", "least", "most", "meaning"], body))
+    return POLICY_TEXT + table(["row", "default", "least", "most", "meaning"], body)
 
 
 def main():
