@@ -38,8 +38,10 @@ void *hak_memalign(size_t alignment, size_t bytes);
 void *hak_valloc(size_t bytes);
 void *hak_pvalloc(size_t bytes);
 
-/* operators.c: C++ operator new; throws std::bad_alloc. */
+/* operators.c: C++ operator new; throws std::bad_alloc or, when nothrow, returns NULL. */
 void *hak_new(size_t bytes);
+void *hak_new_nothrow(size_t bytes, const void *nothrow);
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void *hak_new_aligned(size_t bytes, size_t alignment);
 
 /* foreign.c: pointers that are not hakmem's. */

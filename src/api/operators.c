@@ -3,9 +3,10 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-/* The throwing C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). The
- * nothrow forms are left to the C++ library: theirs call these and catch what a handler throws, which
- * C cannot. This file is compiled with exceptions so that bad_alloc passes through it. */
+#include <dlfcn.h>
+
+/* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). This file is
+ * compiled with exceptions so that bad_alloc passes through it. */
 
 typedef void (*new_handler)(void);
 
@@ -46,6 +47,46 @@ void *hak_new_aligned(size_t bytes, size_t alignment)
     return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment);
 }
 
+/* [new.delete.single]: what a handler throws is NULL here. C cannot catch it; the C++ library's own
+ * form can, and comes back to the throwing form above. No other library is asked: one that is linked
+ * beside us would answer with blocks of its own. */
+static HAK_NOINLINE void *nothrow_slow(size_t bytes, size_t alignment, const void *nothrow)
+{
+    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
+        return NULL;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL)
+        return NULL;
+    void *block = NULL;
+    if (alignment == 0) {
+        void *(*form)(size_t, const void *);
+        *(void **)&form = dlsym(library, "_ZnwmRKSt9nothrow_t");
+        block = form != NULL ? form(bytes, nothrow) : NULL;
+    } else {
+        void *(*form)(size_t, size_t, const void *);
+        *(void **)&form = dlsym(library, "_ZnwmSt11align_val_tRKSt9nothrow_t");
+        block = form != NULL ? form(bytes, alignment, nothrow) : NULL;
+    }
+    dlclose(library);
+    return block;
+}
+
+void *hak_new_nothrow(size_t bytes, const void *nothrow)
+{
+    void *block = hak_malloc(bytes);
+    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, 0, nothrow);
+}
+
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
+{
+    void *block = hak_aligned_slow(alignment, bytes);
+    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, alignment, nothrow);
+}
+
+HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
 HAK_LIBC_ALIAS(_Znwm, hak_new)
 HAK_LIBC_ALIAS(_Znam, hak_new)
 HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)

@@ -14,6 +14,7 @@
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
 #define LARGE_BLOCK_BYTES 4096u
+#define LARGE_SLOTS_SORTED 32u
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 
@@ -177,31 +178,43 @@ static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_b
     return block_bytes < LARGE_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
 }
 
-/* Notes a miss and lets the bin grow if it is time and there is budget; true when it grew. */
-static bool note_miss(struct heap *heap, uint32_t class_index)
+/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
+static HAK_NOINLINE bool grow(struct heap *heap, uint32_t class_index)
 {
     struct magazine *magazine = &heap->magazines[class_index];
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     uint32_t most = capacity_most(class_index);
-    magazine->was_missed = true;
     bool is_first = magazine->slots == NULL;
-    if (++magazine->miss_count < misses_to_grow(magazine, block_bytes))
-        return false;
-    magazine->miss_count = 0;
     uint32_t capacity = magazine->capacity * 2u + 1u;
     if (is_first)
         capacity = (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, HAK_MAGAZINE_SLOTS_LEAST - 1);
     capacity = (uint32_t)hak_least(capacity, most);
+    magazine->is_grown = capacity == most;
     if (capacity <= magazine->capacity)
         return false;
     size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
-    if (!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes())
+    if ((!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes()) ||
+        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity)) {
+        magazine->is_grown = false;
         return false;
-    if (!hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
-        return false;
+    }
     heap->capacity_bytes += more_bytes;
     hak_stat_add(&heap->stats, magazines_grown, 1);
     return true;
+}
+
+/* Notes a miss and lets the bin grow if it is time; true when it grew. */
+static bool note_miss(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    magazine->was_missed = true;
+    if (HAK_LIKELY(magazine->is_grown))
+        return false;
+    if (++magazine->miss_count <
+        misses_to_grow(magazine, hak_size_classes[class_index].block_bytes))
+        return false;
+    magazine->miss_count = 0;
+    return grow(heap, class_index);
 }
 
 /* Sends the `count` oldest blocks of a bin home. */
@@ -214,6 +227,26 @@ static void flush_oldest(struct heap *heap, uint32_t class_index, uint32_t count
                                  blocks, piece);
         give_blocks(heap, class_index, blocks, piece);
         count -= piece;
+    }
+}
+
+/* Sorts a bin of large blocks so that those of the emptiest slabs leave it first: such slabs then
+ * empty, and their memory can serve any class. */
+static void sort_by_slab_use(const struct magazine *magazine, uint32_t count)
+{
+    uint32_t use[LARGE_SLOTS_SORTED];
+    void **blocks = magazine->slots + 1;
+    for (uint32_t i = 0; i < count; i++) {
+        void *block = blocks[i];
+        const struct slab *slab = hak_slab_at(block);
+        uint32_t key = slab == NULL ? 0 : slab->used;
+        uint32_t at = i;
+        for (; at > 0 && use[at - 1] > key; at--) {
+            use[at] = use[at - 1];
+            blocks[at] = blocks[at - 1];
+        }
+        use[at] = key;
+        blocks[at] = block;
     }
 }
 
@@ -290,6 +323,9 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
     if (note_miss(heap, class_index))
         return;
     uint32_t held = hak_magazine_count(magazine, &heap->cache.bins[class_index]);
+    if (held <= LARGE_SLOTS_SORTED &&
+        hak_size_classes[class_index].block_bytes >= LARGE_BLOCK_BYTES)
+        sort_by_slab_use(magazine, held);
     flush_oldest(heap, class_index, (held + 1) / 2);
 }
 
@@ -308,6 +344,7 @@ void hak_heap_flush_all(struct heap *heap)
         heap->capacity_bytes -= (size_t)magazine->capacity * hak_size_classes[i].block_bytes;
         hak_magazine_remove(magazine, bin, &heap->sentinel);
         magazine->miss_count = 0;
+        magazine->is_grown = false;
     }
     hak_combine_publish_all(&heap->combine, &heap->stats);
     hak_heap_collect(heap);
@@ -332,6 +369,7 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms)
         uint32_t lost = magazine->capacity - capacity;
         if (!hak_magazine_resize(magazine, bin, capacity))
             continue;
+        magazine->is_grown = false;
         heap->capacity_bytes -= (size_t)lost * hak_size_classes[i].block_bytes;
         hak_stat_add(&heap->stats, magazines_shrunk, 1);
     }

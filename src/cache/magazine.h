@@ -77,6 +77,7 @@ struct magazine {
     uint8_t order;      /* the array has 2^order slots */
     uint8_t miss_count; /* since it last grew */
     bool was_missed;    /* since the last look for quiet bins */
+    bool is_grown;      /* to all that its class may have */
 };
 
 /* Lets the magazine of `bin` hold `capacity` blocks, at least what it holds now; false: out of

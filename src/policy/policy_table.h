@@ -20,7 +20,7 @@
       "what the bins of all threads may hold, while each may have 64 KiB")                         \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "what one bin of blocks below 4 KiB may hold")                                               \
-    X(large_class_cache_bytes, 64 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                            \
+    X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \

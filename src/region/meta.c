@@ -9,7 +9,10 @@
 
 static struct hak_lock meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
 static size_t used_bytes;
-static _Atomic size_t committed_bytes;
+static _Atomic size_t committed_bytes; /* of the present area */
+static _Atomic size_t earlier_bytes;   /* of areas before it */
+
+#define MORE_BYTES (16 * HAK_MIB)
 
 /* Steps of an eighth, at least 64 KiB, at most 4 MiB. */
 static bool grow(size_t needed_bytes)
@@ -17,6 +20,7 @@ static bool grow(size_t needed_bytes)
     size_t committed = hak_load_relaxed(&committed_bytes);
     size_t step = hak_clamp(committed / 8, 64 * HAK_KIB, 4 * HAK_MIB);
     size_t end = hak_align_up(hak_most(needed_bytes, committed + step), 64 * HAK_KIB);
+    end = hak_most(needed_bytes, hak_least(end, hak_region.meta_bytes));
     if (end > hak_region.meta_bytes ||
         !hak_os_commit(hak_region.meta_start + committed, end - committed))
         return false;
@@ -24,9 +28,27 @@ static bool grow(size_t needed_bytes)
     return true;
 }
 
+/* Where the area was made small, another one follows it somewhere else. */
+static bool extend(size_t bytes)
+{
+    size_t more = hak_most(MORE_BYTES, hak_align_up(bytes, HAK_GRANULE_BYTES));
+    unsigned char *start = hak_region.is_reserved ? NULL : hak_os_reserve(more);
+    if (start == NULL)
+        return false;
+    hak_os_refuse_huge_pages(start, more);
+    hak_counter_add(&earlier_bytes, hak_load_relaxed(&committed_bytes));
+    hak_region.meta_start = start;
+    hak_region.meta_bytes = more;
+    used_bytes = 0;
+    hak_store_relaxed(&committed_bytes, 0);
+    return true;
+}
+
 static void *take_locked(size_t bytes)
 {
     size_t end = used_bytes + hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
+    if (end > hak_region.meta_bytes && extend(bytes))
+        end = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
     if (end > hak_load_relaxed(&committed_bytes) && !grow(end))
         return NULL;
     void *record = hak_region.meta_start + used_bytes;
@@ -69,7 +91,7 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record)
 
 size_t hak_meta_bytes(void)
 {
-    return hak_load_relaxed(&committed_bytes);
+    return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&committed_bytes);
 }
 
 void hak_meta_lock(void)

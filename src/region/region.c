@@ -34,7 +34,7 @@ static size_t table_step(void)
 }
 
 /* Each part is followed by memory without access. */
-static struct layout layout_of(size_t window_bytes)
+static struct layout layout_of(size_t window_bytes, size_t meta_bytes)
 {
     size_t guard = hak_os_page_bytes();
     size_t step = table_step();
@@ -45,19 +45,19 @@ static struct layout layout_of(size_t window_bytes)
     at.owners = at.tags + hak_align_up(granules * sizeof(uint32_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
-    at.window = at.meta + hak_align_up(window_bytes / META_SHARE, guard) + guard;
+    at.window = at.meta + hak_align_up(meta_bytes, guard) + guard;
     at.end = at.window + window_bytes + HAK_SUPERSLAB_BYTES;
     return at;
 }
 
-static void adopt_layout(unsigned char *start, size_t window_bytes)
+static void adopt_layout(unsigned char *start, struct layout at, size_t window_bytes,
+                         size_t meta_bytes)
 {
-    struct layout at = layout_of(window_bytes);
     hak_region.tags = (_Atomic uint32_t *)(void *)(start + at.tags);
     hak_region.owners = (_Atomic(void *) *)(void *)(start + at.owners);
     hak_region.superslab_records = start + at.superslabs;
     hak_region.meta_start = start + at.meta;
-    hak_region.meta_bytes = window_bytes / META_SHARE;
+    hak_region.meta_bytes = meta_bytes;
     hak_region.base = hak_align_up((uintptr_t)start + at.window, HAK_SUPERSLAB_BYTES);
     hak_region.window_bytes = window_bytes;
     hak_os_refuse_huge_pages(start, at.window);
@@ -65,13 +65,14 @@ static void adopt_layout(unsigned char *start, size_t window_bytes)
 
 /* Address space is scarce: keep only the tables and the metadata area reserved, and map the window
  * where the trial reservation showed room. */
-static bool start_unreserved(size_t window_bytes)
+static bool start_unreserved(size_t window_bytes, size_t meta_most_bytes)
 {
-    struct layout at = layout_of(window_bytes);
+    size_t meta_bytes = hak_least(window_bytes / META_SHARE, meta_most_bytes);
+    struct layout at = layout_of(window_bytes, meta_bytes);
     unsigned char *start = hak_os_reserve(at.end);
     if (start == NULL)
         return false;
-    adopt_layout(start, window_bytes);
+    adopt_layout(start, at, window_bytes, meta_bytes);
     hak_os_release(start + at.window, at.end - at.window);
     hak_region.is_reserved = false;
     return true;
@@ -82,26 +83,30 @@ bool hak_region_start(void)
     size_t address_limit = hak_os_address_limit_bytes();
     size_t lock_limit = hak_os_lock_limit_bytes();
     size_t window = HAK_WINDOW_BYTES_MAX;
+    size_t meta_most = SIZE_MAX;
     bool is_scarce = false;
     if (address_limit < 4 * window) {
         window = hak_align_up(address_limit / 4 * 3, HAK_SUPERSLAB_BYTES);
         is_scarce = true;
     }
-    if (lock_limit >= LOCK_LIMIT_CHOSEN && lock_limit < SIZE_MAX / 64) {
-        window = hak_least(window, hak_align_up(lock_limit * 32, HAK_SUPERSLAB_BYTES));
+    if (lock_limit >= LOCK_LIMIT_CHOSEN && lock_limit < SIZE_MAX / 2048) {
+        /* Most programs with such a limit never lock: their window stays wide. Its tables take less
+         * than a quarter of the limit, the first piece of metadata an eighth. */
+        window = hak_least(window, hak_align_up(lock_limit * 1024, HAK_SUPERSLAB_BYTES));
+        meta_most = hak_align_up(lock_limit / 8, HAK_GRANULE_BYTES);
         is_scarce = true;
     }
     for (window = hak_clamp(window, HAK_WINDOW_BYTES_MIN, HAK_WINDOW_BYTES_MAX);
          window >= HAK_WINDOW_BYTES_MIN; window = hak_align_down(window / 2, HAK_SUPERSLAB_BYTES)) {
         if (is_scarce) {
-            if (start_unreserved(window))
+            if (start_unreserved(window, meta_most))
                 return true;
             continue;
         }
-        struct layout at = layout_of(window);
+        struct layout at = layout_of(window, window / META_SHARE);
         unsigned char *start = hak_os_reserve(at.end);
         if (start != NULL) {
-            adopt_layout(start, window);
+            adopt_layout(start, at, window, window / META_SHARE);
             hak_os_refuse_huge_pages((void *)hak_region.base, HAK_SMALL_PAGES_BYTES);
             hak_region.is_reserved = true;
             return true;

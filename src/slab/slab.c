@@ -35,6 +35,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->reciprocal = size_class->reciprocal;
     slab->block_bytes = size_class->block_bytes;
     slab->block_count = size_class->block_count;
+    slab->octile_scale = (HAK_OCTILES << 16) / (slab->block_count + 1);
     slab->generation++;
     slab->class_index = (uint8_t)class_index;
     slab->granule_count = size_class->granule_count;
@@ -83,7 +84,7 @@ static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **bl
 uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
 {
     uint32_t taken = 0;
-    for (uint32_t half = 0; half < 2; half++) {
+    for (uint32_t half = 0; half * 64u < slab->word_count; half++) {
         while (slab->summary[half] != 0 && taken < count) {
             uint32_t word_index = half * 64 + hak_bit_lowest(slab->summary[half]);
             taken += take_from_word(slab, word_index, blocks + taken, count - taken);

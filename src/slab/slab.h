@@ -35,7 +35,8 @@ struct slab {
     uint64_t reciprocal;
     uint32_t block_bytes;
     uint32_t block_count;
-    uint32_t generation; /* how often this record was made a slab */
+    uint32_t octile_scale; /* used * octile_scale >> 16 is the octile */
+    uint32_t generation;   /* how often this record was made a slab */
     uint8_t class_index;
     uint8_t granule_count;
     uint8_t word_count;
@@ -90,7 +91,7 @@ HAK_INLINE bool hak_slab_is_full(const struct slab *slab)
 
 HAK_INLINE uint32_t hak_slab_octile(const struct slab *slab)
 {
-    return slab->used * HAK_OCTILES / (slab->block_count + 1);
+    return slab->used * slab->octile_scale >> 16;
 }
 
 /* The remote bitmap follows the free bitmap, on lines of its own. */

@@ -35,7 +35,8 @@ static inline void free_by_stranger(void *block)
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-/* Takes so many blocks of the size that freeing half of them sends home all that was freed before. */
+/* Takes so many blocks of the size that freeing half of them sends home all that was freed
+ * before. */
 static inline void others_take(size_t bytes)
 {
     for (int i = 0; i < OTHERS; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/double_free_owner_and_stranger_test.c - the owner of a block and a stranger both free it. */
+/* tests/attack/double_free_owner_and_stranger_test.c - the owner of a block and a stranger both
+ * free it. */
 #include "attack.h"
 
 static void free_both(void)

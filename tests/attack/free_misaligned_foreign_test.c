@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/free_misaligned_foreign_test.c - a pointer is freed that no allocator can have given. */
+/* tests/attack/free_misaligned_foreign_test.c - a pointer is freed that no allocator can have
+ * given. */
 #include "attack.h"
 
 static _Alignas(16) char variable[64];

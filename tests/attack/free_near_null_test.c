@@ -4,7 +4,8 @@
 
 TEST(a_pointer_near_null_is_reported)
 {
-    CHECK_ABORTS(hak_free((void *)8), "hakmem: invalid free: pointer 0x8, no block, an address near");
+    CHECK_ABORTS(hak_free((void *)8),
+                 "hakmem: invalid free: pointer 0x8, no block, an address near");
     CHECK_ABORTS(hak_free((void *)1), "hakmem: invalid free: pointer 0x1, ");
     CHECK_ABORTS(hak_free((void *)0xfff0), "an address near NULL\n");
     CHECK_ABORTS(hak_realloc((void *)16, 5), "hakmem: invalid realloc: pointer 0x10, ");

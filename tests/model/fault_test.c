@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call. */
+/* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call,
+ * or while the window is used up. */
 #include "account.h"
 #include "operations.h"
 #include "os/os_fault.h"
@@ -17,7 +18,8 @@ static void audit(void)
     reference_check_overlap(&reference);
 }
 
-/* Steps without faults first when `is_warmed_up`, then with every n-th call failing, then without. */
+/* Steps without faults first when `is_warmed_up`, then with every n-th call failing, then
+ * without. */
 static void run(uint32_t every, uint32_t steps, bool is_warmed_up)
 {
     if (HAK_CHECK_LEVEL < 2)
@@ -100,8 +102,29 @@ TEST(when_every_hundredth_memory_call_fails_blocks_stay_intact)
 
 TEST(whichever_memory_call_fails_first_nothing_breaks)
 {
-    for (uint32_t every = 1; every <= 60; every++)
-        CHECK_EXITS(run(every, 400, false), 0);
+    for (uint32_t every = 1; every <= 40; every++)
+        CHECK_EXITS(run(every, 300, false), 0);
+}
+
+TEST(in_a_window_that_is_used_up_requests_are_refused_and_blocks_stay_intact)
+{
+    CHECK(hak_process_start());
+    size_t window_bytes = hak_region.window_bytes;
+    hak_region.window_bytes = 96 * HAK_MIB;
+    reference.random = 9;
+    reference.may_fail = true;
+    for (uint32_t i = 0; i < 20000; i++) {
+        step(&reference, (i / 2000) % 2 == 0 ? 18 : 6);
+        if (i % 500 == 0)
+            audit();
+    }
+    CHECK(reference.refused_count > 0);
+    hak_region.window_bytes = window_bytes;
+    reference.may_fail = false;
+    for (uint32_t i = 0; i < 2000; i++)
+        step(&reference, 14);
+    free_everything(&reference);
+    check_nothing_is_live();
 }
 
 TEST(frees_after_the_kernel_refused_everything_still_come_home)

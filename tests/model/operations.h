@@ -127,8 +127,7 @@ static inline void step_realloc_ends(struct reference *reference)
 /* One operation; `pressure` of 16 is how much taking outweighs giving. */
 static inline void step(struct reference *reference, uint32_t pressure)
 {
-    bool is_full =
-        reference->live_count == LIVE_MOST || reference->live_bytes > LIVE_BYTES_MOST;
+    bool is_full = reference->live_count == LIVE_MOST || reference->live_bytes > LIVE_BYTES_MOST;
     uint64_t choice = draw_below(reference, 32);
     if (is_full || choice >= pressure + 8) {
         step_free(reference);

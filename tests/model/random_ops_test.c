@@ -33,30 +33,30 @@ static void run(uint64_t seed, uint32_t steps)
 
 TEST(random_operations_agree_with_the_reference_seed_1)
 {
-    run(1, 150000);
+    run(1, 80000);
 }
 
 TEST(random_operations_agree_with_the_reference_seed_2)
 {
-    run(2, 150000);
+    run(2, 80000);
 }
 
 TEST(random_operations_agree_with_the_reference_seed_3)
 {
-    run(3, 150000);
+    run(3, 80000);
 }
 
 TEST(random_operations_agree_with_the_reference_after_everything_went_home)
 {
-    run(4, 30000);
-    run(5, 30000);
-    run(6, 30000);
+    run(4, 20000);
+    run(5, 20000);
+    run(6, 20000);
 }
 
 TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often)
 {
     reference.random = 7;
-    for (uint32_t i = 0; i < 40000; i++) {
+    for (uint32_t i = 0; i < 25000; i++) {
         step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
         if (i % 50 == 0)
             hak_maintain_purge_all();
@@ -69,7 +69,7 @@ TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often
 TEST(random_operations_agree_with_the_reference_when_bins_are_flushed_often)
 {
     reference.random = 8;
-    for (uint32_t i = 0; i < 40000; i++) {
+    for (uint32_t i = 0; i < 25000; i++) {
         step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
         if (i % 20 == 0)
             heap_empty(hak_thread_heap());

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/model/reference.h - a dumb reference that knows every live block, and random operations.
  *
- * Owns        the array of live blocks: address, usable bytes, and the seed of what was written there.
- * Invariants  a block's bytes are a function of its seed and their position. Small blocks are written
- *             and checked whole; of big ones both ends and a byte now and then.
+ * Owns        the array of live blocks: address, usable bytes, and the seed of what was written
+ *             there.
+ * Invariants  a block's bytes are a function of its seed and their position. Small blocks are
+ *             written and checked whole; of big ones both ends and a byte now and then.
  * Threads     one.
  * Tests       tests/model/random_ops_test.c, tests/model/fault_test.c
  */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Settings: what is asked for is shown in a form that scripts can read; a mistake costs one line that
-# says what would have been right, and nothing else. If this fails, people run with other settings than
-# they think, or cannot find out with which.
+# Settings: what is asked for is shown in a form that scripts can read; a mistake costs one line
+# that says what would have been right, and nothing else. If this fails, people run with other
+# settings than they think, or cannot find out with which.
 . "$(dirname "$0")/lib.sh"
 needs ls sort cut
 

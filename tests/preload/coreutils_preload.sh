@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The programs that every script calls: true, ls, sort (threads), tar, xz (threads), awk, find, sed. If
-# this fails, a preload in /etc/ld.so.preload makes the machine unusable.
+# The programs that every script calls: true, ls, sort (threads), tar, xz (threads), awk, find, sed.
+# If this fails, a preload in /etc/ld.so.preload makes the machine unusable.
 . "$(dirname "$0")/lib.sh"
 needs ls sort tar xz awk find sed
 
@@ -15,13 +15,15 @@ equal "ls says that nothing is there" "$(cat "$work/missing.status")" 2
 well ls ls -laR /usr/share/doc/libc6 /usr/lib/tmpfiles.d
 well find find /etc -maxdepth 2 -name '*.conf'
 
-awk 'BEGIN { s = 1; for (i = 0; i < 300000; i++) { s = (s * 1103515 + 12345) % 2147483647; print s } }' \
-    >"$work/numbers"
+awk 'BEGIN {
+    for (state = i = 1; i <= 300000; i++)
+        print state = (state * 1103515 + 12345) % 2147483647
+}' >"$work/numbers"
 well sort sort --parallel=4 -S 8M -n "$work/numbers"
 well unique sort -u -S 1M -T "$work" "$work/numbers"
 well sed sed -E 's/([0-9])([0-9]+)/\2\1/g' "$work/numbers"
-well awk awk '{ count[$1 % 10007]++ } END { for (i = 0; i < 10007; i++) n += count[i] * i; print n }' \
-    "$work/numbers"
+well awk awk '{ count[$1 % 10007]++ }
+END { for (i = 0; i < 10007; i++) sum += count[i] * i; print sum }' "$work/numbers"
 
 well xz xz -c -1 -T 4 --block-size=256KiB "$work/numbers"
 cp "$work/xz.out" "$work/numbers.xz"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tests/preload/cpp.cpp - a C++ program: containers, strings, threads with thread_local objects,
-// exceptions, bad_alloc, new_handler, nothrow and aligned new, memory resources. If this fails, no C++
-// program can use hakmem: operator new is malloc to it.
+// exceptions, bad_alloc, new_handler, nothrow and aligned new, memory resources. If this fails, no
+// C++ program can use hakmem: operator new is malloc to it.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -132,6 +132,18 @@ void containers_hold_what_was_put_in()
     CHECK(stream.str().size() == 10 * 2 + 90 * 3 + 900 * 4 + 4000 * 5);
 }
 
+// std::stable_sort takes its buffer by nothrow new and gives it back by delete.
+void a_stable_sort_gets_its_buffer()
+{
+    for (std::size_t count : {10u, 1000u, 200000u}) {
+        std::vector<unsigned> numbers(count);
+        for (std::size_t i = 0; i < count; i++)
+            numbers[i] = static_cast<unsigned>(i * 7919 % 1009);
+        std::stable_sort(numbers.begin(), numbers.end());
+        CHECK(std::is_sorted(numbers.begin(), numbers.end()));
+    }
+}
+
 void exceptions_pass_and_carry_their_text()
 {
     unsigned caught_count = 0;
@@ -236,7 +248,8 @@ void throw_bad_alloc()
     throw std::bad_alloc();
 }
 
-// [new.delete.single]: what a handler throws as bad_alloc is NULL to a nothrow form, which is noexcept.
+// [new.delete.single]: what a handler throws as bad_alloc is NULL to a nothrow form, which is
+// noexcept.
 void a_nothrow_new_returns_null_when_its_handler_throws_bad_alloc()
 {
     std::set_new_handler(throw_bad_alloc);
@@ -340,6 +353,7 @@ int main()
     blocks_may_be_mixed_as_the_standard_allows();
     aligned_new_aligns();
     containers_hold_what_was_put_in();
+    a_stable_sort_gets_its_buffer();
     exceptions_pass_and_carry_their_text();
     bad_alloc_is_thrown();
     the_new_handler_is_called_until_there_is_none();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/dlopen.c - libraries loaded late: those that use hakmem as all do, and one that, by
- * RTLD_DEEPBIND, insists on libc's malloc. Blocks of libc's that come to hakmem are counted and left
- * alone. If this fails, a browser, an NSS module or a database driver loaded so takes the program down.
+ * RTLD_DEEPBIND, insists on libc's malloc. Blocks of libc's that come to hakmem are counted and
+ * left alone. If this fails, a browser, an NSS module or a database driver loaded so takes the
+ * program down.
  *
- * The other direction, a block of hakmem's that such a library frees, goes to libc without passing by
- * hakmem: no malloc that is preloaded can do anything about it, and so nothing is promised or tested. */
+ * The other direction, a block of hakmem's that such a library frees, goes to libc without passing
+ * by hakmem: no malloc that is preloaded can do anything about it, and so nothing is promised or
+ * tested. */
 #include "program.h"
 
 #define FOREIGN_BLOCKS 500
@@ -85,27 +87,20 @@ PART(what_resizes_a_block_of_libc)
     deep_give(resized);
 }
 
-#define TEMPLATE "/tmp/preload-dlopen-XXXXXX"
-
 TEST(blocks_of_libc_are_counted_and_ignored)
 {
-    char path[] = TEMPLATE;
-    CHECK_EQ(run_with_statistics("what_frees_blocks_of_libc", path), 0);
-    long long foreign_count = counter_in(path, "foreign_frees");
-    long long fallback_count = counter_in(path, "fallback");
-    unlink(path);
-    CHECK_EQ(foreign_count, FOREIGN_BLOCKS + 1);
-    CHECK_EQ(fallback_count, 0);
+    int fd;
+    run_with_statistics("what_frees_blocks_of_libc", &fd);
+    CHECK_EQ(counter_in(fd, "foreign_frees"), FOREIGN_BLOCKS + 1);
+    CHECK_EQ(counter_in(fd, "fallback"), 0);
 }
 
 /* Only libc knows how long its block is: such a request is passed to it, and counted. */
 TEST(a_block_of_libc_is_resized_by_libc)
 {
-    char path[] = TEMPLATE;
-    CHECK_EQ(run_with_statistics("what_resizes_a_block_of_libc", path), 0);
-    long long fallback_count = counter_in(path, "fallback");
-    unlink(path);
-    CHECK_EQ(fallback_count, 1);
+    int fd;
+    run_with_statistics("what_resizes_a_block_of_libc", &fd);
+    CHECK_EQ(counter_in(fd, "fallback"), 1);
 }
 
 PART(what_frees_one_block_of_libc)
@@ -129,12 +124,9 @@ TEST(who_asks_for_it_dies_of_the_first_block_of_libc)
 
 TEST(who_asks_for_it_has_blocks_of_libc_freed_by_libc)
 {
-    char path[] = TEMPLATE;
+    int fd;
     setenv("HAKMEM_FOREIGN", "forward", 1);
-    CHECK_EQ(run_with_statistics("what_frees_one_block_of_libc", path), 0);
-    long long foreign_count = counter_in(path, "foreign_frees");
-    long long fallback_count = counter_in(path, "fallback");
-    unlink(path);
-    CHECK_EQ(foreign_count, 1000);
-    CHECK_EQ(fallback_count, 1000);
+    run_with_statistics("what_frees_one_block_of_libc", &fd);
+    CHECK_EQ(counter_in(fd, "foreign_frees"), 1000);
+    CHECK_EQ(counter_in(fd, "fallback"), 1000);
 }

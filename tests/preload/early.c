@@ -54,7 +54,8 @@ __attribute__((constructor(101))) static void construct(void)
     pthread_join(thread, NULL);
 }
 
-/* After main: what is freed here was taken before it. A failure here is an exit status that is wrong. */
+/* After main: what is freed here was taken before it. A failure here is an exit status that is
+ * wrong. */
 __attribute__((destructor)) static void destroy(void)
 {
     char *last = malloc(300);

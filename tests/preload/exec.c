@@ -57,7 +57,7 @@ TEST(a_thread_other_than_the_first_makes_the_process_another)
     }
 }
 
-/* A child of vfork shares the memory, and malloc, of its parent until it becomes another program. */
+/* A child of vfork shares its parent's memory, and malloc, until it becomes another program. */
 TEST(a_child_of_vfork_can_become_another_program)
 {
     time_limit(60);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/fork.c - fork while other threads are inside malloc. If this fails, a threaded server
- * that starts helpers (python, redis, git) hangs now and then in a child that nobody can debug. */
+/* tests/preload/fork.c - fork while other threads are inside malloc. If this fails, a threaded
+ * server that starts helpers (python, redis, git) hangs now and then in a child that nobody can
+ * debug. */
 #include "program.h"
 
 #define BUSY_THREADS 6
@@ -9,7 +10,8 @@
 
 static _Atomic int has_ended;
 
-/* Everything that enters slow paths: all sizes, refills, flushes, large blocks, other threads' blocks. */
+/* Everything that enters slow paths: all sizes, refills, flushes, large blocks, other threads'
+ * blocks. */
 static _Atomic(char *) shared[64];
 
 static void *stay_busy(void *argument)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# gcc on hakmem makes of hakmem's own sources the objects that it makes without. If this fails, builds
-# under hakmem are not to be trusted, and its big short-lived heaps are served wrongly.
+# gcc on hakmem makes of hakmem's own sources the objects that it makes without. If this fails,
+# builds under hakmem are not to be trusted, and its big short-lived heaps are served wrongly.
 . "$(dirname "$0")/lib.sh"
 needs gcc
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# tests/preload/lib.sh - sourced by the scripts here: run a command without and with hakmem, compare,
-# and read the statistics that hakmem left.
+# tests/preload/lib.sh - sourced by the scripts here: run a command without and with hakmem,
+# compare, and read the statistics that hakmem left.
 #
 # Every command runs in a folder of its own ($work/plain or $work/preloaded), with a time limit and
 # without input. What it said is in $work/NAME.plain.* and $work/NAME.*; the statistics of all its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/limits.c - little address space: `ulimit -v 262144`, as batch systems and judges set
- * it. Out of memory is NULL and ENOMEM, everything stays as it was, and after frees there is memory
- * again. If this fails, programs that handle a full memory die, or lose what they had. */
+/* tests/preload/limits.c - little address space: `ulimit -v 262144`, as batch systems and judges
+ * set it. Out of memory is NULL and ENOMEM, everything stays as it was, and after frees there is
+ * memory again. If this fails, programs that handle a full memory die, or lose what they had. */
 #include "program.h"
 
 #define LIMIT_BYTES (256ul << 20)
@@ -76,7 +76,7 @@ TEST(a_hundred_threads_live_in_256_MiB_of_address_space)
     check_limited("what_a_hundred_threads_do");
 }
 
-/* Blocks of one size in a list that is made of them, so that counting them needs no other memory. */
+/* Blocks of one size in a list that is made of them, so that counting needs no other memory. */
 struct link {
     struct link *next;
     unsigned number;
@@ -115,7 +115,7 @@ static void check_and_free(struct link *list, size_t bytes, unsigned count)
     CHECK_EQ(count, 0);
 }
 
-/* With nothing left, every entry refuses as its standard says, and what was there is still there. */
+/* With nothing left, every entry refuses as its standard says; what was there is still there. */
 static void check_refusals(void *some, size_t bytes)
 {
     void *result = some;

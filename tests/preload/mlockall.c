@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/mlockall.c - everything locked into memory, as real-time programs and keepers of keys
- * do, by root and by a user whose limit was raised. Locked pages cannot be purged, so calloc must not
- * take purged memory for zero. If this fails, such programs do not start, or read old secrets. */
+/* tests/preload/mlockall.c - everything locked into memory, as real-time programs and keepers of
+ * keys do, by root and by a user whose limit was raised. Locked pages cannot be purged, so calloc
+ * must not take purged memory for zero. If this fails, such programs do not start, or read old
+ * secrets. */
 #include "program.h"
 
 #include <linux/capability.h>
@@ -111,7 +112,8 @@ TEST(root_locks_unlocks_and_locks)
     CHECK_EXITS(become("what_locks_unlocks_and_locks"), 0);
 }
 
-/* A process that starts `part` with a limit of locked memory that binds it; 77 where that cannot be. */
+/* A process that starts `part` with a limit of locked memory that binds it; 77 where that cannot
+ * be. */
 static void raise_limit(void)
 {
     struct rlimit limit = {USERS_LIMIT_BYTES, USERS_LIMIT_BYTES};
@@ -131,7 +133,7 @@ static void become_as_user(const char *part)
     become(part);
 }
 
-/* Containers run their programs as root without the right to lock: the limit binds this root, too. */
+/* In containers root has no right to lock: the limit binds this root, too. */
 static void become_as_contained_root(const char *part)
 {
     raise_limit();

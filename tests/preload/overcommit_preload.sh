@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# hakmem reserves far more address space than it uses, and runs all the same where the kernel promises
-# no more memory than there is: vm.overcommit_memory=2, the rule of many database servers. If this
-# fails, no program starts there.
+# hakmem reserves far more address space than it uses, and runs all the same where the kernel
+# promises no more memory than there is: vm.overcommit_memory=2, the rule of many database servers.
+# If this fails, no program starts there.
 #
-# The setting is the whole machine's. It is changed for about a second, where root may do so and where
-# what is already promised leaves enough room, and is restored by this script and, should the script
-# be killed, by a process that outlives it.
+# The setting is the whole machine's. It is changed for about a second, where root may do so and
+# where what is already promised leaves enough room, and is restored by this script and, should the
+# script be killed, by a process that outlives it.
 . "$(dirname "$0")/lib.sh"
 needs python3 ls sort setsid
 
@@ -56,7 +56,8 @@ plainly much "$python" "$work/much.py"
 "$python" -c pass
 
 undo="echo $old_mode >$mode; echo $old_ratio >$ratio"
-setsid sh -c "for s in \$(seq 30); do sleep 1; [ -d '$work' ] || exit; done; $undo" >/dev/null 2>&1 </dev/null &
+setsid sh -c "for s in \$(seq 30); do sleep 1; [ -d '$work' ] || exit; done; $undo" \
+    >/dev/null 2>&1 </dev/null &
 echo 2 >$mode 2>/dev/null || skip "vm.overcommit_memory cannot be set here"
 equal "the rule is in force" "$(cat $mode)" 2
 preloaded ls ls -l /usr

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# A program that runs with another user's rights does not listen to the environment of its caller. If
-# this fails, anyone may have a setuid program append statistics to a file that is not theirs.
+# A program that runs with another user's rights does not listen to the environment of its caller.
+# If this fails, anyone may have a setuid program append statistics to a file that is not theirs.
 #
-# The loader refuses LD_PRELOAD paths for such a program, so this is one that is linked with hakmem. It
-# is a copy that is owned by user daemon and run by nobody: neither has rights here.
+# The loader refuses LD_PRELOAD paths for such a program, so this is one that is linked with hakmem.
+# It is a copy that is owned by user daemon and run by nobody: neither has rights here.
 . "$(dirname "$0")/lib.sh"
 needs setpriv stat
 [ "$(id -u)" = 0 ] || skip "only root may make a copy that belongs to somebody else"
@@ -38,5 +38,6 @@ case $(findmnt -n -o OPTIONS -T "$work" 2>/dev/null) in
 esac
 as_nobody privileged "$work/privileged" HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 HAKMEM_ABORT_CONF=1 \
     HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/open/privileged"
-check "a privileged one does not: $(head -c 200 "$work/privileged.err")" [ ! -s "$work/privileged.err" ]
+check "a privileged one does not: $(head -c 200 "$work/privileged.err")" \
+    [ ! -s "$work/privileged.err" ]
 check "it wrote no file" [ ! -e "$work/open/privileged" ]

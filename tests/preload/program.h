@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* A part of a sentence, for a process of its own: it runs only when the program is asked for it by
@@ -159,28 +160,30 @@ static inline int status_within(pid_t pid, unsigned limit_ms)
 
 #define CHECK_CHILD_ENDS_WELL(pid, limit_ms) CHECK_EQ(status_within(pid, limit_ms), 0)
 
-/* The value of `name` in the statistics at `path` (the last of several); -1: none. */
-static inline long long counter_in(const char *path, const char *name)
+/* The value of `name` in the statistics left in `fd`; the last of several; -1: none. */
+static inline long long counter_in(int fd, const char *name)
 {
     char line[256];
     long long value = -1;
     size_t length = strlen(name);
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+    FILE *file = fdopen(dup(fd), "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL)
         if (strncmp(line, name, length) == 0 && line[length] == ':')
             value = atoll(line + length + 1);
-    if (file != NULL)
-        fclose(file);
+    fclose(file);
     return value;
 }
 
-/* Runs the part `part` of this program in a process that leaves its statistics in `path`, a
- * template for mkstemp; returns the wait status. */
-static inline int run_with_statistics(const char *part, char *path)
+/* Runs the part `part` of this program in a process that leaves its statistics in a file without a
+ * name, *fd, and ends well. */
+static inline void run_with_statistics(const char *part, int *fd)
 {
-    int fd = mkstemp(path);
-    CHECK(fd >= 0);
-    close(fd);
+    char path[64];
+    *fd = memfd_create("statistics", 0);
+    CHECK(*fd >= 0);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), *fd);
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
@@ -188,7 +191,7 @@ static inline int run_with_statistics(const char *part, char *path)
         setenv("HAKMEM_STATS_FILE", path, 1);
         become(part);
     }
-    return status_within(pid, 60000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
 }
 
 #endif

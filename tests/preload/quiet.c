@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/quiet.c - hakmem prints nothing unless it is asked to, also where things go wrong
- * that are not the program's fault. If this fails, cron mails, and scripts that read stderr break. */
+ * that are not the program's fault. If this fails, cron sends mails, and scripts that read stderr
+ * break. */
 #include "program.h"
 
 static void *allocate_and_end(void *argument)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# redis-server on hakmem serves, saves, and rewrites under load. If this fails, the service that people
-# change their malloc for first does not survive it.
+# redis-server on hakmem serves, saves, and rewrites under load. If this fails, the service that
+# people change their malloc for first does not survive it.
 #
-# Debian's redis-server is linked with libjemalloc.so, under the names of libc: malloc, free, calloc,
-# realloc and malloc_usable_size. A preloaded library comes before it, so hakmem serves redis, and
-# jemalloc is there only for its mallctl and malloc_stats_print, which then speak of an idle heap.
+# Debian's redis-server is linked with libjemalloc.so, under the names of libc: malloc, free,
+# calloc, realloc and malloc_usable_size. A preloaded library comes before it, so hakmem serves
+# redis, and jemalloc is there only for its mallctl and malloc_stats_print, which then speak of an
+# idle heap.
 . "$(dirname "$0")/lib.sh"
 needs redis-server redis-cli redis-benchmark
 
@@ -51,9 +52,11 @@ background() {
 }
 
 start
-# Keys, values of every size, lists, sets, hashes, sorted sets; the clients run on the system's malloc.
+# Keys, values of every size, lists, sets, hashes, sorted sets; the clients run on the system's
+# malloc.
 redis-benchmark -s "$work/socket" -q -n 5000 -c 20 -P 8 -r 5000 \
-    -t set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,zpopmin,mset >"$work/benchmark.out" 2>&1
+    -t set,get,incr,lpush,rpush,lpop,rpop,sadd,hset,spop,zadd,zpopmin,mset \
+    >"$work/benchmark.out" 2>&1
 redis-benchmark -s "$work/socket" -q -n 1000 -c 10 -r 500 -d 20000 -t set,get \
     >>"$work/benchmark.out" 2>&1
 check "the load ran to its end" grep -q 'MSET.*requests per second' "$work/benchmark.out"

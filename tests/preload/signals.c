@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/signals.c - signals that arrive inside malloc. A handler that returns disturbs nothing.
- * One that leaves by siglongjmp is undefined by POSIX, yet old interpreters and test drivers do it: the
- * thread may lose a block, the others must not hang. If this fails, a timer stops a whole server. */
+/* tests/preload/signals.c - signals that arrive inside malloc. A handler that returns disturbs
+ * nothing. One that leaves by siglongjmp is undefined by POSIX, yet old interpreters and test
+ * drivers do it: the thread may lose a block, the others must not hang. If this fails, a timer
+ * stops a whole server. */
 #include "program.h"
 
 #include <semaphore.h>

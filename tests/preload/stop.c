@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/stop.c - threads that are stopped wherever they happen to be, also inside malloc: by a
- * handler that sleeps, as garbage collectors and profilers stop threads, or the whole process by
- * SIGSTOP. If this fails, others wait for a thread that waits for them. */
+/* tests/preload/stop.c - threads that are stopped wherever they happen to be, also inside malloc:
+ * by a handler that sleeps, as garbage collectors and profilers stop threads, or the whole process
+ * by SIGSTOP. If this fails, others wait for a thread that waits for them. */
 #include "program.h"
 
 #include <semaphore.h>

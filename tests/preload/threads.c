@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/threads.c - threads end, with destructors that still allocate, and others go on with
- * their blocks. If this fails, servers that start a thread per request crash or grow without end. */
+/* tests/preload/threads.c - threads end, with destructors that still allocate, and others go on
+ * with their blocks. If this fails, servers that start a thread per request crash or grow without
+ * end. */
 #include "program.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Programs on hakmem run under valgrind, whose small address space refuses large reservations. If this
-# fails, users of hakmem lose their debugger for everything that is not memory.
+# Programs on hakmem run under valgrind, whose small address space refuses large reservations. If
+# this fails, users of hakmem lose their debugger for everything that is not memory.
 . "$(dirname "$0")/lib.sh"
 needs valgrind ls sort
 

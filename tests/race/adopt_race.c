@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/adopt_race.c - heaps are parked, adopted and robbed of slabs by many threads; each heap
- * has one owner at a time. */
+/* tests/race/adopt_race.c - heaps are parked, adopted and robbed of slabs by many threads; each
+ * heap has one owner at a time. */
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "racers.h"

@@ -7,6 +7,7 @@
 #define OWNER_ROUNDS 1000000u
 #define CLAIM_ROUNDS 400u
 #define PATIENT_MS 60000u
+#define MOMENTS 30000u
 
 static struct gate gates[2];
 static uint64_t inside[2]; /* plain: only exclusion makes this right */
@@ -56,6 +57,56 @@ static void claim(struct racer *racer)
     }
 }
 
+static _Atomic uint32_t round_begun;
+static _Atomic uint32_t round_ended;
+static _Atomic uint32_t occupant;
+
+/* Says who is inside, and sees that nobody else says so for a while. */
+static void occupy(uint32_t who)
+{
+    hak_store_relaxed(&occupant, who);
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(hak_load_relaxed(&occupant), who);
+}
+
+static void own_at_the_same_moment(struct racer *racer)
+{
+    (void)racer;
+    for (uint32_t round = 1; round <= MOMENTS; round++) {
+        for (uint32_t i = 1; hak_load_acquire(&round_begun) < round; i++)
+            if (i % 256 == 0)
+                sched_yield();
+        hak_gate_enter(&gates[0]);
+        occupy(1);
+        hak_gate_leave(&gates[0]);
+        hak_store_release(&round_ended, round);
+    }
+}
+
+static void claim_at_the_same_moment(struct racer *racer)
+{
+    for (uint32_t round = 1; round <= MOMENTS; round++) {
+        hak_store_release(&round_begun, round);
+        for (volatile uint64_t delay = draw(racer) % 64; delay > 0; delay--) {
+        }
+        CHECK(hak_gate_mark(&gates[0]));
+        hak_gate_barrier();
+        CHECK(hak_gate_await(&gates[0], PATIENT_MS));
+        occupy(2);
+        hak_gate_release(&gates[0]);
+        for (uint32_t i = 1; hak_load_acquire(&round_ended) < round; i++)
+            if (i % 256 == 0)
+                sched_yield();
+    }
+}
+
+static void run_moments(void)
+{
+    void (*const bodies[])(struct racer *) = {own_at_the_same_moment, claim_at_the_same_moment};
+    race(2, bodies);
+    CHECK_EQ(hak_load_relaxed(&round_ended), MOMENTS);
+}
+
 static void run(void)
 {
     void (*const bodies[])(struct racer *) = {own, own, claim, claim};
@@ -81,4 +132,20 @@ TEST(a_gate_with_fences_on_both_sides_excludes)
     hak_os_start();
     hak_gate_is_asymmetric = false;
     run();
+}
+
+TEST(the_kernels_barrier_excludes_at_the_very_same_moment)
+{
+    hak_os_start();
+    hak_gate_start();
+    if (!hak_gate_is_asymmetric)
+        SKIP("no membarrier here, or ThreadSanitizer");
+    run_moments();
+}
+
+TEST(fences_exclude_at_the_very_same_moment)
+{
+    hak_os_start();
+    hak_gate_is_asymmetric = false;
+    run_moments();
 }

@@ -4,7 +4,7 @@
 #include "racers.h"
 
 #define RACERS 4u
-#define ROUNDS 100000u
+#define ROUNDS 30000u
 
 static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT);
 static struct hak_lock leaf = HAK_LOCK_START_WITH(HAK_LOCK_META);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/racers.h - threads that start together and stumble at random points.
  *
- * Owns        the starting line, each racer's random numbers, and stumble(), which gives the processor
- *             away now and then so that rare interleavings come up on few processors, too.
+ * Owns        the starting line, each racer's random numbers, and stumble(), which gives the
+ *             processor away now and then so that rare interleavings come up on few processors,
+ *             too.
  * Invariants  a race ends when every racer has returned.
  * Threads     as named.
  * Tests       tests/race/

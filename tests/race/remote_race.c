@@ -53,8 +53,6 @@ static bool is_over(void)
     return atomic_load(&is_closed) && atomic_load(&freed_count) == atomic_load(&handed_count);
 }
 
-/* --- one slab, one owner ------------------------------------------------------------------------- */
-
 static struct slab_owner owner = {.heap_id = 77};
 static struct slab *slab;
 static uint32_t collected_count;
@@ -70,6 +68,8 @@ static void collect(struct racer *racer)
         stumble(racer);
         collected_count += hak_remote_collect(chain, &is_done);
         CHECK(hak_slab_is_sound(chain));
+        /* The count covers every bit that can be seen. */
+        CHECK((int32_t)hak_load_relaxed(&chain->remote_count) >= 0);
         stumble(racer);
         if (!is_done)
             hak_pending_push(chain);
@@ -133,8 +133,6 @@ TEST(every_block_that_publishers_free_comes_home_once)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-/* --- slabs that change their owner --------------------------------------------------------------- */
-
 static struct heap *heaps[2];
 static _Atomic uint32_t owners_done_count;
 static pthread_mutex_t heaps_lock = PTHREAD_MUTEX_INITIALIZER; /* stands for the registry's */
@@ -146,9 +144,8 @@ static void own_and_move(struct racer *racer)
     for (uint32_t handed = 0; handed < BLOCKS; handed++) {
         pthread_mutex_lock(&heaps_lock);
         if (draw(racer) % 4 == 0) {
-            struct slab *moved = mine->spare[CLASS_INDEX] == NULL
-                                     ? hak_heap_surrender(other, CLASS_INDEX)
-                                     : NULL;
+            struct slab *moved =
+                mine->spare[CLASS_INDEX] == NULL ? hak_heap_surrender(other, CLASS_INDEX) : NULL;
             if (moved != NULL)
                 hak_heap_receive(mine, moved);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/aid/deep.c - a library that dlopen.c loads: it hands out what its malloc returns. */
+/* tests/preload/aid/deep.c - a library for dlopen.c: it hands out what its malloc returns. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,8 @@ TEST(aligned_blocks_of_no_bytes_are_blocks)
     }
 }
 
-/* C17 DR 460: an alignment that is not supported is refused; glibc 2.38: EINVAL unless a power of 2. */
+/* C17 DR 460: an alignment that is not supported is refused; glibc 2.38: EINVAL unless a power of
+ * 2. */
 TEST(aligned_alloc_refuses_what_is_no_power_of_two)
 {
     static const size_t wrong[] = {0, 3, 24, 48, SIZE_MAX};

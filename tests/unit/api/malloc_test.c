@@ -132,8 +132,10 @@ TEST(calloc_reads_as_zero_on_used_memory)
 /* C23 7.24.3.2: the product must not wrap. */
 TEST(calloc_whose_product_overflows_is_refused)
 {
-    static const size_t pairs[][2] = {{SIZE_MAX, 2}, {(size_t)1 << 33, (size_t)1 << 31},
-                                      {SIZE_MAX / 2 + 2, 2}, {3, SIZE_MAX / 3 + 1}};
+    static const size_t pairs[][2] = {{SIZE_MAX, 2},
+                                      {(size_t)1 << 33, (size_t)1 << 31},
+                                      {SIZE_MAX / 2 + 2, 2},
+                                      {3, SIZE_MAX / 3 + 1}};
     for (int i = 0; i < 4; i++) {
         errno = 0;
         CHECK_EQ(hak_calloc(pairs[i][0], pairs[i][1]), NULL);

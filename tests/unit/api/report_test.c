@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/api/report_test.c - the snapshot agrees with what was done, and is printed if asked. */
+/* tests/unit/api/report_test.c - the snapshot agrees with what was done, and is printed if
+ * asked. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"

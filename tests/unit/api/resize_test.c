@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/api/resize_test.c - realloc, reallocarray and malloc_usable_size, with their sources. */
+/* tests/unit/api/resize_test.c - realloc, reallocarray and malloc_usable_size, with their
+ * sources. */
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
@@ -50,7 +51,7 @@ TEST(realloc_to_0_frees_and_returns_null)
 /* C23 7.24.3.7: the contents are unchanged up to the lesser of the sizes. */
 TEST(realloc_keeps_the_contents_from_any_size_to_any_other)
 {
-    static const size_t sizes[] = {1,     8,     9,      100,    1024,    4096,   5000,
+    static const size_t sizes[] = {1,     8,     9,      100,    1024,   4096,    5000,
                                    40000, 70000, 131072, 131073, 200000, 1000000, 5000000};
     enum { COUNT = sizeof sizes / sizeof *sizes };
     for (int from = 0; from < COUNT; from++)

@@ -103,6 +103,19 @@ TEST(entries_that_collide_push_each_other_out_and_lose_nothing)
     CHECK_EQ(combine.held_bytes, 0);
 }
 
+TEST(words_of_one_slab_that_share_an_entry_are_kept_apart)
+{
+    struct slab *slab = slab_of(8);
+    if (slab->word_count <= HAK_COMBINE_ENTRIES)
+        SKIP("no two words of a slab share an entry");
+    hak_combine_add(&combine, slab, blocks[3], &stats);
+    hak_combine_add(&combine, slab, blocks[HAK_COMBINE_ENTRIES * 64 + 5], &stats);
+    CHECK_EQ(remote_count(slab), 1);
+    hak_combine_publish_all(&combine, &stats);
+    CHECK_EQ(hak_slab_remote_words(slab)[0], 1u << 3);
+    CHECK_EQ(hak_slab_remote_words(slab)[HAK_COMBINE_ENTRIES], 1u << 5);
+}
+
 TEST(large_blocks_are_published_at_once)
 {
     struct slab *slab = slab_of(4096);

@@ -159,12 +159,29 @@ TEST(an_empty_slab_of_large_blocks_is_not_kept)
 {
     struct heap *heap = enter();
     uint32_t class_index = hak_class_of(2 * HAK_SPARE_BLOCK_BYTES_MAX);
-    void *block = take(heap, class_index);
-    give(heap, class_index, block);
+    void *block = hak_heap_refill(heap, class_index);
     hak_heap_flush_all(heap);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_heap_give(heap, hak_slab_at(block), block);
     CHECK_EQ(heap->spare[class_index], NULL);
     CHECK_EQ(hak_slab_record_count(), 0);
     CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_NONE);
+}
+
+TEST(a_block_can_go_home_past_the_bin)
+{
+    struct heap *heap = enter();
+    void *block = take(heap, CLASS), *other = take(heap, CLASS);
+    struct slab *slab = hak_slab_at(block);
+    hak_heap_flush_all(heap);
+    CHECK_EQ(slab->used, 2);
+    hak_heap_give(heap, slab, block);
+    CHECK_EQ(slab->used, 1);
+    CHECK_EQ(slab->place, SLAB_PARTIAL);
+    CHECK_ABORTS(hak_heap_give(heap, slab, block), "double free");
+    hak_heap_give(heap, slab, other);
+    CHECK_EQ(slab->place, SLAB_SPARE);
+    CHECK(hak_heap_is_sound(heap));
 }
 
 TEST(the_fullest_slab_serves_first)
@@ -201,6 +218,24 @@ TEST(a_zero_block_comes_from_memory_that_was_never_used)
     CHECK(zero != block);
     for (int i = 0; i < 64; i++)
         CHECK_EQ(zero[i], 0);
+}
+
+TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)
+{
+    struct heap *heap = enter();
+    uint32_t larger = hak_class_of(112), limit = CLASS + 16;
+    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 16), NULL);
+    void *block = take(heap, larger);
+    give(heap, larger, block);
+    CHECK_EQ(hak_heap_take_larger(heap, CLASS, larger, 16), NULL); /* it is below the limit */
+    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 32), NULL);  /* 112 is no multiple of 32 */
+    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 16), block);
+    hak_heap_flush_all(heap);
+    void *other = hak_heap_take_larger(heap, CLASS, limit, 16);
+    CHECK(other != NULL && other != block);
+    CHECK_EQ(hak_slab_at(other)->class_index, larger);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    CHECK(hak_heap_is_sound(heap));
 }
 
 TEST(remote_frees_come_home_at_the_next_refill)

@@ -107,14 +107,42 @@ TEST(remote_frees_that_wait_for_a_parked_heap_are_collected_on_the_way)
     void *first = hak_heap_refill(dead, CLASS);
     struct slab *slab = hak_slab_at(first);
     void *last = first;
-    while (slab->used < count)
-        last = hak_heap_refill(dead, CLASS), dead->cache.bins[CLASS].top =
-                                                 dead->magazines[CLASS].slots;
+    while (slab->used < count) {
+        last = hak_heap_refill(dead, CLASS);
+        dead->cache.bins[CLASS].top = dead->magazines[CLASS].slots; /* what it filled is live */
+    }
     park(dead); /* its only slab is full: on no list */
     CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
     hak_combine_bypass(slab, last);
     CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), slab);
     CHECK_EQ(slab->used, count - 1);
+}
+
+TEST(what_waits_for_parked_heaps_can_be_drained)
+{
+    struct heap *dead = adopt();
+    void *block = hak_heap_refill(dead, hak_class_of(8192));
+    park(dead);
+    hak_combine_bypass(hak_slab_at(block), block);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_registry_lock();
+    hak_registry_drain_parked(); /* does nothing while the registry is busy */
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_registry_unlock();
+    hak_registry_drain_parked();
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&dead->state), HEAP_PARKED);
+}
+
+TEST(a_handler_adopts_unless_the_registry_is_busy)
+{
+    struct heap *first = adopt();
+    park(first);
+    hak_registry_lock();
+    CHECK_EQ(hak_heap_adopt_in_handler(), NULL);
+    hak_registry_unlock();
+    CHECK_EQ(hak_heap_adopt_in_handler(), first);
+    CHECK_EQ(hak_load_relaxed(&first->state), HEAP_ACTIVE);
 }
 
 TEST(in_the_child_of_a_fork_claimed_heaps_are_parked_and_others_frozen)

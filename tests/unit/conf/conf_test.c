@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/conf/conf_test.c - options: kinds, units, ranges, sources and what is said about them. */
+/* tests/unit/conf/conf_test.c - options: kinds, units, ranges, sources and what is said about
+ * them. */
 #include "check.h"
 #include "conf/conf.h"
 
@@ -96,8 +97,18 @@ TEST(a_text_may_have_255_characters)
 
 TEST(a_value_that_is_no_number_changes_nothing)
 {
-    static const char *const wrong[] = {"", "x", "K", "-5", "1 ", " 1", "1KB", "1.5M", "0x10", "1e3",
-                                        "99999999999999999999", "9223372036854775807K"};
+    static const char *const wrong[] = {"",
+                                        "x",
+                                        "K",
+                                        "-5",
+                                        "1 ",
+                                        " 1",
+                                        "1KB",
+                                        "1.5M",
+                                        "0x10",
+                                        "1e3",
+                                        "99999999999999999999",
+                                        "9223372036854775807K"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         CHECK(!set("retain", wrong[i]));
         CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
@@ -112,7 +123,9 @@ TEST(a_value_that_is_no_number_changes_nothing)
 TEST(a_value_out_of_range_changes_nothing)
 {
     CHECK(!set("thread_cache", "63K"));
+    CHECK(!set("thread_cache", "65535"));
     CHECK(!set("thread_cache", "257M"));
+    CHECK(!set("thread_cache", "268435457"));
     CHECK_EQ(hak_conf_number(thread_cache), 2 * HAK_MIB);
     CHECK(set("thread_cache", "64K"));
     CHECK(set("thread_cache", "256M"));

@@ -10,8 +10,7 @@ static bool is_within(uint64_t value, uint64_t least, uint64_t most)
     return value >= least && value <= most;
 }
 
-TEST(every_row_starts_with_its_initial_value_within_its_clamps)
-{
+TEST(every_row_starts_with_its_initial_value_within_its_clamps){
 #define X(name, initial, least, most, meaning)                                                     \
     CHECK_EQ(hak_policy_read(name), (uint64_t)(initial));                                          \
     CHECK(is_within(hak_policy_read(name), (uint64_t)(least), (uint64_t)(most)));

@@ -54,6 +54,19 @@ TEST(a_record_comes_back_from_its_pool_with_its_contents)
     CHECK_EQ(pool.taken_count, 2);
 }
 
+TEST(a_pool_leaves_no_trace_of_its_links)
+{
+    start();
+    struct meta_pool pool = {0};
+    uint64_t *one = hak_meta_pool_take(&pool, 64), *two = hak_meta_pool_take(&pool, 64);
+    hak_meta_pool_give(&pool, one);
+    hak_meta_pool_give(&pool, two);
+    CHECK_EQ(hak_meta_pool_take(&pool, 64), two);
+    CHECK_EQ(*two, 0);
+    CHECK_EQ(hak_meta_pool_take(&pool, 64), one);
+    CHECK_EQ(*one, 0);
+}
+
 TEST(a_pool_never_gives_the_record_of_another)
 {
     start();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/region/region_test.c - the window grows, in a whole reservation and in a shared one. */
+/* tests/unit/region/region_test.c - the window grows, in a whole reservation and in a shared
+ * one. */
 #include "base/bits.h"
 #include "check.h"
 #include "os/os.h"
@@ -31,8 +32,8 @@ static void check_range(struct granule_range range, size_t count)
     CHECK_EQ(hak_tag_read(range.first), HAK_TAG_NONE);
     CHECK_EQ(hak_tag_read(range.first + range.count - 1), HAK_TAG_NONE);
     CHECK_EQ(hak_owner_read(range.first + range.count - 1), NULL);
-    hak_region.superslab_records[range.first / HAK_SUPERSLAB_GRANULES *
-                                 HAK_SUPERSLAB_RECORD_BYTES] = 1;
+    hak_region
+        .superslab_records[range.first / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES] = 1;
 }
 
 TEST(the_window_starts_at_a_superslab_with_nothing_committed)
@@ -55,8 +56,7 @@ TEST(growth_is_whole_superslabs_one_behind_the_other)
         check_range(range, wished);
         CHECK_EQ(range.first, next);
         next = range.first + range.count;
-        CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes),
-                 (size_t)next << HAK_GRANULE_SHIFT);
+        CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes), (size_t)next << HAK_GRANULE_SHIFT);
     }
     CHECK(hak_region_holds((void *)hak_region.base));
     CHECK(!hak_region_holds((char *)hak_region.base - 1));
@@ -131,6 +131,17 @@ TEST(under_a_limit_of_address_space_the_window_is_small_and_not_reserved)
     CHECK(foreign != MAP_FAILED);
 }
 
+TEST(a_window_is_tight_when_more_than_half_of_it_is_committed)
+{
+    limit_address_space(HAK_GIB);
+    start();
+    CHECK(!hak_region_is_tight());
+    CHECK(hak_region_grow((hak_region.window_bytes >> HAK_GRANULE_SHIFT) / 4).count > 0);
+    CHECK(!hak_region_is_tight());
+    CHECK(hak_region_grow((hak_region.window_bytes >> HAK_GRANULE_SHIFT) * 3 / 8).count > 0);
+    CHECK(hak_region_is_tight());
+}
+
 TEST(what_others_have_mapped_in_the_window_is_a_hole)
 {
     limit_address_space(2 * HAK_GIB);
@@ -138,9 +149,9 @@ TEST(what_others_have_mapped_in_the_window_is_a_hole)
     struct granule_range before = hak_region_grow(HAK_SUPERSLAB_GRANULES);
     uint32_t hole = before.first + before.count;
     void *place = hak_granule_address(hole);
-    CHECK_EQ(mmap(place, HAK_GRANULE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                  0),
-             place);
+    CHECK_EQ(
+        mmap(place, HAK_GRANULE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+        place);
     struct granule_range behind = hak_region_grow(HAK_SUPERSLAB_GRANULES);
     check_range(behind, HAK_SUPERSLAB_GRANULES);
     CHECK_EQ(behind.first, hole + HAK_SUPERSLAB_GRANULES);

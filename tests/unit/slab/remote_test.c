@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/slab/remote_test.c - publish, pending stacks and collect, step by step in one thread. */
+/* tests/unit/slab/remote_test.c - publish, pending stacks and collect, step by step in one
+ * thread. */
 #include "cache/lifecycle.h"
 #include "cache/supply.h"
 #include "check.h"

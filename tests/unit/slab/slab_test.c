@@ -138,7 +138,8 @@ TEST(the_inside_of_a_block_cannot_be_given)
     struct slab *slab = slab_of(48);
     hak_slab_take(slab, blocks, 2);
     CHECK_ABORTS(hak_slab_give(slab, (char *)blocks[0] + 16), "not the start of a block");
-    CHECK_ABORTS(hak_slab_index_of(slab, (char *)blocks[0] + 1, "said"), "hakmem: said: pointer 0x");
+    CHECK_ABORTS(hak_slab_index_of(slab, (char *)blocks[0] + 1, "said"),
+                 "hakmem: said: pointer 0x");
 }
 
 TEST(the_tail_behind_the_last_block_belongs_to_no_block)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/span/span_heap_test.c - runs of granules are split, joined, extended, cut and purged. */
+/* tests/unit/span/span_heap_test.c - runs of granules are split, joined, extended, cut and
+ * purged. */
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"
@@ -256,6 +257,24 @@ TEST(warm_and_clean_neighbours_are_joined_when_nothing_else_helps)
     CHECK_EQ(joined->first, place);
     CHECK(is_zero);
     CHECK_EQ(hak_span_take(1, 1, &is_zero), NULL);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(resident_memory_in_front_of_untouched_memory_is_used_first)
+{
+    struct span *warm = take(2);
+    uint32_t place = warm->first;
+    hak_span_give(warm);
+    bool is_zero = true;
+    struct span *joined = hak_span_take(3, 1, &is_zero);
+    CHECK_EQ(joined->first, place);
+    CHECK_EQ(joined->count, 3);
+    CHECK(!is_zero);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK_EQ(hak_span_clean_bytes(), committed_bytes() - granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+    hak_span_give(joined);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(3));
     CHECK(hak_span_heap_is_sound());
 }
 

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# A C++ program that is linked with another malloc (jemalloc, tcmalloc) runs on hakmem alone when
+# hakmem is preloaded: no form of operator new is left to the other library, whose blocks hakmem
+# could not free. If this fails, such programs leak every buffer of std::stable_sort.
+. "$(dirname "$0")/lib.sh"
+needs ldconfig
+
+tested=
+for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
+    path=$(ldconfig -p | sed -n "s/^.*$library .*=> //p" | head -n 1)
+    [ -n "$path" ] || continue
+    tested=$library
+    # The other library comes behind hakmem, as a dependency of the program would.
+    preloaded "$library" env LD_PRELOAD="$PRELOAD_LIB:$path" "$OUT/tests/cpp_preload"
+    equal "$library: ends well, $(cat "$work/$library.out")" "$(cat "$work/$library.status")" 0
+    check "$library: says nothing on stderr" [ ! -s "$work/$library.err" ]
+    served "$library"
+done
+[ -n "$tested" ] || skip "no other malloc is installed"
