@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "cache/registry.h"
+#include "cache/supply.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -31,6 +32,7 @@ void hak_maintain_tick(void)
     uint64_t before = now - decay;
     if (hak_depot_has_warm(before))
         hak_depot_purge(before, TICK_SUPERSLABS);
+    hak_supply_trim();
     size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
     if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
         hak_span_purge(before, keep, TICK_SPANS);
@@ -39,5 +41,7 @@ void hak_maintain_tick(void)
 size_t hak_maintain_purge_all(void)
 {
     hak_registry_drain_parked();
-    return hak_depot_purge(UINT64_MAX, UINT32_MAX) + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
+    hak_supply_trim();
+    return bytes + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
 }

@@ -48,8 +48,8 @@ void *hak_new_aligned(size_t bytes, size_t alignment)
 }
 
 /* [new.delete.single]: what a handler throws is NULL here. C cannot catch it; the C++ library's own
- * form can, and comes back to the throwing form above. No other library is asked: one that is linked
- * beside us would answer with blocks of its own. */
+ * form can, and comes back to the throwing form above. No other library is asked: one that is
+ * linked beside us would answer with blocks of its own. */
 static HAK_NOINLINE void *nothrow_slow(size_t bytes, size_t alignment, const void *nothrow)
 {
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)

@@ -49,8 +49,8 @@ void hak_heap_start(struct heap *heap, uint32_t id);
  * memory. The gate is held. */
 void *hak_heap_refill(struct heap *heap, uint32_t class_index);
 
-/* One block of this or a larger class, aligned to `alignment`, from what the heap has already; NULL:
- * nothing of the sort. For times when no new slab can or should be had. The gate is held. */
+/* One block of this or a larger class, aligned to `alignment`, from what the heap has already;
+ * NULL: nothing of the sort. For times when no new slab can or should be had. The gate is held. */
 void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t class_limit,
                            size_t alignment);
 

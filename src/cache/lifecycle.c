@@ -46,8 +46,7 @@ static struct heap *own_heap(void)
 static void retire_heap(struct heap *heap)
 {
     if (hak_gate_is_nested(&heap->gate)) {
-        /* The thread left a slow path by longjmp: what that path was changing may be half done. */
-        hak_store_relaxed(&heap->state, HEAP_FROZEN);
+        hak_heap_freeze(heap); /* the thread left a slow path by longjmp */
         return;
     }
     hak_gate_enter(&heap->gate);
@@ -143,6 +142,8 @@ static void start_locked(void)
         hak_store_release(&process_state, PROCESS_FAILED);
         return;
     }
+    /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
+    has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
     /* release: partner is the acquire in hak_process_start */
     hak_store_release(&process_state, PROCESS_STARTED);
 }
@@ -150,7 +151,6 @@ static void start_locked(void)
 /* Handlers may allocate when they are registered, so they come when the allocator works. */
 static void register_handlers(void)
 {
-    has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 

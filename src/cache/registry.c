@@ -89,6 +89,20 @@ void hak_heap_park(struct heap *heap)
     hak_lock_give(&registry_lock);
 }
 
+static void freeze_locked(struct heap *heap)
+{
+    hak_store_relaxed(&heap->state, HEAP_FROZEN);
+    hak_counter_add(&active_count, -1u);
+    hak_stat_global_add(heaps_frozen, 1);
+}
+
+void hak_heap_freeze(struct heap *heap)
+{
+    hak_lock_take(&registry_lock);
+    freeze_locked(heap);
+    hak_lock_give(&registry_lock);
+}
+
 struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index)
 {
     if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
@@ -136,9 +150,7 @@ void hak_registry_restart_in_child(const struct heap *own)
             hak_store_relaxed(&heap->gate.claimed, 0);
             park_locked(heap);
         } else {
-            hak_store_relaxed(&heap->state, HEAP_FROZEN);
-            hak_counter_add(&active_count, -1u);
-            hak_stat_global_add(heaps_frozen, 1);
+            freeze_locked(heap);
         }
     }
 }

@@ -27,6 +27,10 @@ void hak_registry_drain_parked(void);
 /* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
 void hak_heap_park(struct heap *heap);
 
+/* Gives a heap up for good whose thread left a slow path by a jump: what that path was changing may
+ * be half done. Frees into it are accepted, nothing is taken from it. */
+void hak_heap_freeze(struct heap *heap);
+
 /* Stage 2: a slab of the class with free blocks, moved from a parked heap to `heap`; NULL: none. */
 struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index);
 

@@ -11,13 +11,22 @@
 
 /* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps
  * it. */
-static void return_superslab(struct granule_range range)
+static bool return_superslab(struct granule_range range)
 {
     struct span *span = hak_span_attach(range);
     if (span != NULL)
         hak_span_give(span);
     else
         hak_depot_add(range.first, false);
+    return span != NULL;
+}
+
+void hak_supply_trim(void)
+{
+    struct granule_range spare;
+    do
+        spare = hak_depot_take_spare();
+    while (spare.count != 0 && return_superslab(spare));
 }
 
 static bool add_superslab(void)

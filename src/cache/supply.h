@@ -18,6 +18,9 @@
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats);
 
+/* Gives superslabs that are wholly free, but for one, back to the spans. */
+void hak_supply_trim(void);
+
 /* Gives an unused slab's granules back. */
 void hak_supply_retire(struct slab *slab);
 

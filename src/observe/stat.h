@@ -53,7 +53,7 @@ struct stat_block {
     X(fallback, "requests passed to another allocator")                                            \
     X(threads_started, "threads that were given a heap")                                           \
     X(heaps_created, "heaps made; the others were adopted")                                        \
-    X(heaps_frozen, "heaps that a fork found busy and the child never allocates from")             \
+    X(heaps_frozen, "heaps given up: busy at a fork, or left by a jump")                           \
     X(exit_operations, "allocations by threads past their end")                                    \
     X(out_of_memory, "requests refused with ENOMEM")
 

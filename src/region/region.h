@@ -47,8 +47,8 @@ bool hak_region_start(void);
  * read as zero. Returns a range of count 0 when the window or the kernel has no more. */
 struct granule_range hak_region_grow(size_t granule_count);
 
-/* True when more than half of the window is committed, which only happens where it is small: address
- * space must then be shared more closely than speed would have it. */
+/* True when more than half of the window is committed, which only happens where it is small:
+ * address space must then be shared more closely than speed would have it. */
 HAK_INLINE bool hak_region_is_tight(void)
 {
     return hak_load_relaxed(&hak_region.committed_bytes) > hak_region.window_bytes / 2;

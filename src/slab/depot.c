@@ -183,6 +183,16 @@ void hak_depot_add(uint32_t first_granule, bool is_zero)
     hak_lock_give(&depot.lock);
 }
 
+/* Takes a wholly free superslab out of the depot. */
+static struct granule_range remove_superslab(struct superslab *superslab)
+{
+    unlink_superslab(superslab);
+    superslab->free = 0;
+    note_warm(superslab, false);
+    hak_counter_add(&depot.superslab_count, -1u);
+    return (struct granule_range){first_granule_of(superslab), HAK_SUPERSLAB_GRANULES};
+}
+
 struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count)
 {
     struct granule_range spare = {0, 0};
@@ -196,14 +206,20 @@ struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint
     bool has_empty = !hak_list_is_empty(&depot.by_free[HAK_SUPERSLAB_GRANULES]);
     link_superslab(superslab);
     note_warm(superslab, true);
-    if (superslab->free == ALL_GRANULES && has_empty) {
-        unlink_superslab(superslab);
-        if (hak_list_is_linked(&superslab->warm_link))
-            hak_list_remove(&superslab->warm_link);
-        hak_counter_add(&depot.superslab_count, -1u);
-        spare.first = first_granule_of(superslab);
-        spare.count = HAK_SUPERSLAB_GRANULES;
-    }
+    if (superslab->free == ALL_GRANULES && has_empty)
+        spare = remove_superslab(superslab);
+    hak_lock_give(&depot.lock);
+    return spare;
+}
+
+struct granule_range hak_depot_take_spare(void)
+{
+    struct granule_range spare = {0, 0};
+    hak_lock_take(&depot.lock);
+    start_once();
+    struct list_link *empty = &depot.by_free[HAK_SUPERSLAB_GRANULES];
+    if (!hak_list_is_empty(empty) && empty->next->next != empty)
+        spare = remove_superslab(hak_list_element(empty->next, struct superslab, link));
     hak_lock_give(&depot.lock);
     return spare;
 }

@@ -45,6 +45,10 @@ struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint
  * Returns the bytes that were purged. */
 size_t hak_depot_purge(uint64_t before_ms, uint32_t budget);
 
+/* Takes a wholly free superslab out while another one remains: a purge may leave two, for what it
+ * works on does not count as free meanwhile. Range of count 0: none. */
+struct granule_range hak_depot_take_spare(void);
+
 /* Superslabs held, and free granules in them that are warm. */
 uint32_t hak_depot_superslab_count(void);
 uint32_t hak_depot_warm_count(void);

@@ -10,13 +10,13 @@
  *             pending stack, and its link is never written while it is on one. Blocks on their way
  *             count as used: such a slab is neither retired nor given another class.
  * Argument    What would break it: (1) bits before count: a collector subtracts more than was
- *             added, the count wraps. Here the count covers every bit that can be seen. (2) a publisher
- *             reads the owner, the slab moves to another heap, the push goes to the old one: the
- *             old heap's record is never freed, and who takes the slab there sees that it is not
- *             his and forwards it. (3) ABA on the stack: there is no pop of one, only take-all.
- *             Only collectors lower the count; a publisher that took its own duplicates back could
- *             let it reach 0 while the slab is on a stack (the model shows how), so a duplicate is
- *             fatal instead.
+ *             added, the count wraps. Here the count covers every bit that can be seen. (2) a
+ *             publisher reads the owner, the slab moves to another heap, the push goes to the old
+ *             one: the old heap's record is never freed, and who takes the slab there sees that it
+ *             is not his and forwards it. (3) ABA on the stack: there is no pop of one, only
+ *             take-all. Only collectors lower the count; a publisher that took its own duplicates
+ *             back could let it reach 0 while the slab is on a stack (the model shows how), so a
+ *             duplicate is fatal instead.
  * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
  *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml

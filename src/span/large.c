@@ -72,6 +72,8 @@ static struct span *span_of(const void *block, const char *what)
     if (HAK_UNLIKELY(hak_tag_read(granule) != HAK_TAG_SPAN))
         hak_misuse(what, block, 0, "no block is live there");
     struct span *span = hak_owner_read(granule);
+    if (HAK_UNLIKELY(span == NULL)) /* another free of it is under way */
+        hak_misuse("double free", block, 0, "already free");
     if (HAK_UNLIKELY(span->user != block))
         hak_misuse(what, block, span->user_bytes, "not the start of the block");
     return span;
