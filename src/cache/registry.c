@@ -67,8 +67,10 @@ void hak_registry_drain_parked(void)
 {
     if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
         return;
-    for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next)
+    for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next) {
         hak_heap_collect(heap);
+        hak_heap_retire_spares(heap);
+    }
     hak_lock_give(&registry_lock);
 }
 

@@ -20,8 +20,9 @@ struct heap *hak_heap_adopt(void);
  * too, when the lock is not to be had. */
 struct heap *hak_heap_adopt_in_handler(void);
 
-/* Collects what came home to parked heaps, so that slabs freed after their thread's end empty, and
- * slabs that moved on meanwhile are passed on. Does nothing while the registry is busy. */
+/* Collects what came home to parked heaps and gives their empty slabs back, so that memory freed
+ * after a thread's end serves others, and slabs that moved on meanwhile are passed on. Does nothing
+ * while the registry is busy. */
 void hak_registry_drain_parked(void);
 
 /* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
