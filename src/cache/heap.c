@@ -15,6 +15,9 @@
 #define MISSES_TO_START_LARGE 8
 #define LARGE_BLOCK_BYTES 4096u
 #define LARGE_SLOTS_SORTED 32u
+/* Remote frees are collected by each refill that finds no partial slab, and else by one slow
+ * operation in so many: what has gathered meanwhile costs one hand-over a slab. */
+#define SLOW_OPERATIONS_PER_COLLECT 4u
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 
@@ -266,7 +269,8 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index)
     struct magazine *magazine = &heap->magazines[class_index];
     struct bin *bin = &heap->cache.bins[class_index];
     hak_stat_add(&heap->stats, refills, 1);
-    hak_heap_collect(heap);
+    if (heap->partial_mask[class_index] == 0 || heap->slow_count % SLOW_OPERATIONS_PER_COLLECT == 0)
+        hak_heap_collect(heap);
     hak_combine_publish_all(&heap->combine, &heap->stats);
     note_miss(heap, class_index);
     if (magazine->slots == NULL) {
