@@ -1,27 +1,103 @@
 # SPDX-License-Identifier: MIT
 """The workloads: arguments, last line, checked contents."""
+import pathlib
 import re
 import subprocess
 
 import pytest
 
+# Tiny arguments for each source in bench/workloads.
 RUNS = {
     "bench_random_mixed": "20000 300 7",
     "larson": "1 8 1024 100 3 12345 3",
     "bench_mid_large_mt": "3 2000 20 8192 32768 42",
+    "producer_consumer": "2 0 10 500 5000 16 42",
+    "migration": "3 4 300 500 16 1024 42",
+    "cross_thread": "4 2000 100 16 42",
+    "transactions": "2 300 50 10 42",
+    "false_sharing": "1 16 64 20 100",
+    "burst": "0 500 6 16 512 42",
 }
+# What else a workload tells: names of its notes.
+NOTES = {
+    "producer_consumer": "cpu_per_block live_at_high rss_at_high rss_at_low",
+    "burst": "malloc free_first_to_last free_last_to_first free_at_random",
+}
+# The least block that the corrupting library may touch, where that is not 16 bytes.
+CORRUPT_LEAST = {}
+# These only write to their blocks, so that they run where blocks share memory.
+WRITE_ONLY = ("bench_random_mixed", "larson", "bench_mid_large_mt", "burst", "transactions")
 
 
-def call(root, name, arguments, **variables):
-    return subprocess.run([root / f"out/release/{name}_system", *arguments.split()],
+@pytest.fixture(scope="module")
+def root():
+    """The repository itself: both programs of each workload come from its release build."""
+    return pathlib.Path(__file__).resolve().parents[2]
+
+
+def call(root, name, arguments, allocator="system", **variables):
+    return subprocess.run([root / f"out/release/{name}_{allocator}", *arguments.split()],
                           capture_output=True, text=True, env=variables)
 
 
+@pytest.fixture(scope="module")
+def corrupt(tmp_path_factory):
+    """A library that damages blocks now and then."""
+    library = tmp_path_factory.mktemp("corrupt") / "corrupt.so"
+    source = pathlib.Path(__file__).with_name("corrupt.c")
+    subprocess.run(["gcc", "-O1", "-fno-builtin", "-shared", "-fPIC", "-o", library, source,
+                    "-pthread"], check=True)
+    return library
+
+
+def test_every_workload_is_run_here(root):
+    sources = {path.stem for path in (root / "bench/workloads").glob("*.c")}
+    assert sources == set(RUNS)
+
+
+@pytest.mark.parametrize("allocator", ["system", "hakmem"])
 @pytest.mark.parametrize("name", RUNS)
-def test_last_line_is_the_throughput(root, name):
-    done = call(root, name, RUNS[name])
+def test_last_line_is_the_throughput(root, name, allocator):
+    done = call(root, name, RUNS[name], allocator)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"throughput: \d+\.\d\d M ops/s", done.stdout.splitlines()[-1])
+    assert done.stderr == ""
+    *notes, operations, time, throughput = done.stdout.splitlines()
+    assert re.fullmatch(r"operations: [1-9]\d*", operations)
+    assert re.fullmatch(r"time: \d+\.\d{6} s", time)
+    assert re.fullmatch(r"throughput: \d+\.\d\d M ops/s", throughput)
+    told = [re.fullmatch(r"(\w+): -?\d+(?:\.\d+)? \S+", note) for note in notes]
+    assert [note[1] for note in told] == NOTES.get(name, "").split()
+
+
+@pytest.mark.parametrize("name", sorted(set(RUNS) - {"larson"}))
+def test_a_damaged_block_is_noticed(root, name, corrupt):
+    done = call(root, name, RUNS[name], LD_PRELOAD=str(corrupt),
+                CORRUPT_LEAST=str(CORRUPT_LEAST.get(name, 16)))
+    assert done.returncode == 1, done.stdout
+    assert re.fullmatch(rf"{name}_system: .* instead of .*\n", done.stderr)
+    assert "throughput" not in done.stdout
+    assert call(root, name, RUNS[name], LD_PRELOAD=str(corrupt),
+                CORRUPT_EVERY="1000000000").returncode == 0
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_word_is_no_number_and_twenty_arguments_are_too_many(root, name):
+    done = call(root, name, "many")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "is 'many', expected a number from" in done.stderr
+    done = call(root, name, "1 " * 20)
+    assert done.returncode == 2
+    assert "arguments, got 20" in done.stderr.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_help_names_the_arguments(root, name):
+    done = call(root, name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    names = re.findall(r"^  ([A-Z_]+) ", done.stdout, re.M)
+    source = (root / f"bench/workloads/{name}.c").read_text()
+    synopsis = re.search(rf"^ \*   {name} (.*)$", source, re.M)[1]
+    assert re.findall(r"\w+", synopsis) == names
 
 
 @pytest.mark.parametrize("arguments", ["1000", "1000 16", "1000 16 42"])
@@ -49,6 +125,8 @@ def test_operations_of_all_threads_are_counted(root):
     ("bench_random_mixed", "1 1 1 1", "at most 3 arguments"),
     ("larson", "1 100 100", "MIN 100 is not below MAX 100"),
     ("bench_mid_large_mt", "0", "THREADS is '0'"),
+    ("producer_consumer", "1 64 10 10", "LOW 10 is not below HIGH 10"),
+    ("false_sharing", "2", "MODE is '2'"),
 ])
 def test_a_wrong_argument_is_named(root, name, arguments, complaint):
     done = call(root, name, arguments)
@@ -67,7 +145,7 @@ def test_blocks_that_share_memory_are_noticed(root, name):
     assert "instead of" in done.stderr
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", WRITE_ONLY)
 def test_programs_run_on_the_noop_allocator(root, name):
     noop = str(root / "out/release/libnoop.so")
     done = call(root, name, RUNS[name], LD_PRELOAD=noop, BENCH_VERIFY="off")
