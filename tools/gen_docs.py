@@ -14,7 +14,7 @@ CONFIG_TEXT = """# Options
 
 Each option is an environment variable, `HAKMEM_` and its name in capitals, or part of
 `HAKMEM_CONF="name:value,name:value"`; the variable of its own wins. Sizes take K, M, G, T; times
-take ms or s, and -1 means never. A name or value that is wrong is reported once on standard error
+take ms or s, and -1 or `never`. A name or value that is wrong is reported once on standard error
 with what is accepted, and changes nothing. Programs with raised privileges ignore the
 environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
 `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal.

@@ -76,7 +76,7 @@ static bool parse_bytes(const char *value, size_t bytes, int64_t *number)
 
 static bool parse_ms(const char *value, size_t bytes, int64_t *number)
 {
-    if (is_word(value, bytes, "-1")) {
+    if (is_word(value, bytes, "-1") || is_word(value, bytes, "never")) {
         *number = HAK_CONF_NEVER_MS;
         return true;
     }
@@ -122,6 +122,26 @@ static bool parse(const struct row *row, const char *value, size_t bytes, int64_
     return false;
 }
 
+/* A number in the largest unit that divides it: 64K, 125ms, 3s, never. */
+static void add_number(struct text *text, enum kind kind, int64_t number)
+{
+    static const char *const sizes[] = {"", "K", "M", "G", "T"};
+    if (kind == MS && number == HAK_CONF_NEVER_MS) {
+        hak_text_add(text, "never");
+        return;
+    }
+    uint64_t value = (uint64_t)number;
+    int unit = 0;
+    for (; kind == BYTES && unit < 4 && value != 0 && value % 1024 == 0; unit++)
+        value /= 1024;
+    bool is_seconds = kind == MS && value != 0 && value % 1000 == 0;
+    hak_text_add_number(text, is_seconds ? value / 1000 : value, 10);
+    if (kind == BYTES)
+        hak_text_add(text, sizes[unit]);
+    else
+        hak_text_add(text, is_seconds ? "s" : "ms");
+}
+
 static void add_range(struct text *text, const struct row *row)
 {
     if (row->kind == CHOICE) {
@@ -129,30 +149,61 @@ static void add_range(struct text *text, const struct row *row)
     } else if (row->kind == TEXT) {
         hak_text_add(text, "less than 256 characters");
     } else {
-        hak_text_add_number(text, (uint64_t)row->least, 10);
+        add_number(text, row->kind, row->least);
         hak_text_add(text, " to ");
-        hak_text_add_number(text, (uint64_t)row->most, 10);
-        hak_text_add(text, row->kind == BYTES ? " bytes (suffixes K, M, G, T)"
-                                              : " ms (suffixes ms, s; -1: never)");
+        add_number(text, row->kind, row->most);
+        hak_text_add(text, row->kind == BYTES ? " (units K, M, G, T)" : " (units ms, s)");
     }
 }
 
-static void report(const char *what, const char *name, size_t name_bytes, const struct row *row)
+/* HAKMEM_<NAME>, however the name was written. */
+static void add_variable(struct text *text, const char *name, size_t name_bytes)
+{
+    hak_text_add(text, "HAKMEM_");
+    for (size_t i = 0; i < hak_least(name_bytes, 64); i++) {
+        char upper = name[i] >= 'a' && name[i] <= 'z' ? (char)(name[i] - 'a' + 'A') : name[i];
+        hak_text_add_bytes(text, &upper, 1);
+    }
+}
+
+/* A wrong value is repeated in part: it may be long, and need not be text. */
+static void add_quoted(struct text *text, const char *value, size_t value_bytes)
+{
+    hak_text_add(text, "'");
+    for (size_t i = 0; i < hak_least(value_bytes, 40); i++)
+        hak_text_add_bytes(text, value[i] >= ' ' && value[i] <= '~' ? &value[i] : "?", 1);
+    hak_text_add(text, value_bytes > 40 ? "...'" : "'");
+}
+
+static void say(struct text *text)
+{
+    text->start[text->used++] = '\n';
+    hak_os_write(2, text->start, text->used);
+    if (abort_when_wrong)
+        abort();
+}
+
+static void report_value(const struct row *row, const char *value, size_t value_bytes)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
     hak_text_add(&text, "hakmem: ");
+    add_variable(&text, row->name, strlen(row->name));
+    hak_text_add(&text, ": bad value ");
+    add_quoted(&text, value, value_bytes);
+    hak_text_add(&text, ", accepted: ");
+    add_range(&text, row);
+    say(&text);
+}
+
+static void report_name(const char *name, size_t name_bytes, const char *what)
+{
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&text, "hakmem: ");
+    add_variable(&text, name, name_bytes);
     hak_text_add(&text, what);
-    hak_text_add(&text, " ");
-    hak_text_add_bytes(&text, name, hak_least(name_bytes, 64));
-    if (row != NULL) {
-        hak_text_add(&text, ", accepted: ");
-        add_range(&text, row);
-    }
-    line[text.used++] = '\n';
-    hak_os_write(2, line, text.used);
-    if (abort_when_wrong)
-        abort();
+    say(&text);
 }
 
 static void add_value(struct text *text, int option)
@@ -211,7 +262,7 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
         int64_t number;
         if (!parse(&rows[i], value, value_bytes, &number) || number < rows[i].least ||
             number > rows[i].most) {
-            report("bad value of option", name, name_bytes, &rows[i]);
+            report_value(&rows[i], value, value_bytes);
             return false;
         }
         hak_conf.number[i] = number;
@@ -222,7 +273,7 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
         }
         return true;
     }
-    report("unknown option", name, name_bytes, NULL);
+    report_name(name, name_bytes, ": there is no such option");
     return false;
 }
 
@@ -235,7 +286,7 @@ void hak_conf_set_packed(const char *packed)
             hak_conf_set(packed, (size_t)(colon - packed), colon + 1,
                          bytes - (size_t)(colon - packed) - 1, CONF_PACKED);
         else if (bytes > 0)
-            report("option without a value:", packed, bytes, NULL);
+            report_name(packed, bytes, ": no value is given in HAKMEM_CONF");
         packed += bytes + (packed[bytes] == ',');
     }
 }

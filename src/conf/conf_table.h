@@ -3,8 +3,8 @@
  *
  * Owns        HAK_CONF_TABLE: X(name, kind, default, least, most, choices, meaning). The struct,
  *             the parser, the range errors, the listing and docs/CONFIG.md are made from it.
- * Invariants  kinds: BYTES (K, M, G, T suffixes), MS (ms, s suffixes; -1: never), CHOICE (the value
- *             is the position among `choices`, words separated by '|'), TEXT.
+ * Invariants  kinds: BYTES (K, M, G, T suffixes), MS (ms, s suffixes; -1 or never), CHOICE (the
+ *             value is the position among `choices`, words separated by '|'), TEXT.
  * Tests       tests/unit/conf/conf_test.c
  */
 #ifndef HAK_CONF_CONF_TABLE_H

@@ -45,6 +45,9 @@ TEST(times_are_milliseconds_unless_a_unit_says_otherwise)
     CHECK_EQ(hak_conf_number(decay), 0);
     CHECK(set("decay", "-1"));
     CHECK_EQ(hak_conf_number(decay), HAK_CONF_NEVER_MS);
+    CHECK(set("decay", "5"));
+    CHECK(set("decay", "never"));
+    CHECK_EQ(hak_conf_number(decay), HAK_CONF_NEVER_MS);
 }
 
 TEST(a_choice_is_one_of_its_words)
@@ -133,19 +136,28 @@ TEST(a_value_out_of_range_changes_nothing)
 
 TEST(a_bad_value_is_reported_in_one_line_with_the_accepted_range)
 {
-    CHECK_SAYS(set("thread_cache", "1"),
-               "hakmem: bad value of option thread_cache, accepted: 65536 to 268435456 bytes"
-               " (suffixes K, M, G, T)\n");
+    CHECK_SAYS(set("thread_cache", "1"), "hakmem: HAKMEM_THREAD_CACHE: bad value '1',"
+                                         " accepted: 64K to 256M (units K, M, G, T)\n");
+    CHECK_SAYS(set("retain", "4X"), "accepted: 0 to 1T (units K, M, G, T)\n");
     CHECK_SAYS(set("foreign", "maybe"),
-               "hakmem: bad value of option foreign, accepted: ignore|forward|abort\n");
-    CHECK_SAYS(set("decay", "soon"), "hakmem: bad value of option decay, accepted: 0 to ");
-    CHECK_SAYS(set("decay", "soon"), " ms (suffixes ms, s; -1: never)\n");
+               "hakmem: HAKMEM_FOREIGN: bad value 'maybe', accepted: ignore|forward|abort\n");
+    CHECK_SAYS(set("decay", "soon"), "hakmem: HAKMEM_DECAY: bad value 'soon',"
+                                     " accepted: 0ms to never (units ms, s)\n");
+}
+
+TEST(a_bad_value_is_quoted_in_part_and_as_plain_text)
+{
+    CHECK_SAYS(set("decay", "a\nb\x80"), "bad value 'a?b?', accepted");
+    CHECK_SAYS(set("decay", ""), "bad value '', accepted");
+    CHECK_SAYS(set("decay", "0123456789012345678901234567890123456789x"),
+               "bad value '0123456789012345678901234567890123456789...', accepted");
 }
 
 TEST(an_unknown_name_is_reported)
 {
-    CHECK_SAYS(set("no_such_option", "1"), "hakmem: unknown option no_such_option\n");
-    CHECK_SAYS(set("", "1"), "hakmem: unknown option \n");
+    CHECK_SAYS(set("no_such_option", "1"),
+               "hakmem: HAKMEM_NO_SUCH_OPTION: there is no such option\n");
+    CHECK_SAYS(set("", "1"), "hakmem: HAKMEM_: there is no such option\n");
     CHECK(!set("deca", "1"));
     CHECK(!set("decay_", "1"));
     CHECK_SAYS_NOTHING(set("decay", "1"));
@@ -156,7 +168,7 @@ TEST(a_very_long_name_or_value_is_reported_in_a_short_line)
     char name[3000];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
-    CHECK_SAYS(set(name, name), "hakmem: unknown option nnnn");
+    CHECK_SAYS(set(name, name), "hakmem: HAKMEM_NNNN");
     CHECK_SAYS(set("stats_file", name), "accepted: less than 256 characters\n");
 }
 
@@ -186,8 +198,9 @@ TEST(a_wrong_piece_of_the_packed_form_does_not_hide_the_others)
     CHECK_EQ(hak_conf_number(decay), 125);
     CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
     CHECK_EQ(hak_conf_number(thread_cache), HAK_MIB);
-    CHECK_SAYS(hak_conf_set_packed("decay,retain:1"), "hakmem: option without a value: decay\n");
-    CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: unknown option \n");
+    CHECK_SAYS(hak_conf_set_packed("decay,retain:1"),
+               "hakmem: HAKMEM_DECAY: no value is given in HAKMEM_CONF\n");
+    CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: HAKMEM_: there is no such option\n");
 }
 
 static void start_with(const char *packed, const char *decay)
@@ -209,7 +222,7 @@ TEST(a_variable_wins_over_the_packed_form)
 
 TEST(a_wrong_variable_leaves_what_the_packed_form_said)
 {
-    CHECK_SAYS(start_with("decay:7", "x"), "hakmem: bad value of option DECAY");
+    CHECK_SAYS(start_with("decay:7", "x"), "hakmem: HAKMEM_DECAY: bad value");
     start_with("decay:7", "x");
     CHECK_EQ(hak_conf_number(decay), 7);
 }
@@ -228,8 +241,8 @@ TEST(the_options_can_be_shown_with_their_sources)
 TEST(a_wrong_setting_aborts_if_that_is_asked_for)
 {
     setenv("HAKMEM_ABORT_CONF", "1", 1);
-    CHECK_ABORTS(start_with("", "x"), "hakmem: bad value of option DECAY");
-    CHECK_ABORTS(start_with("what:5", "1"), "hakmem: unknown option what");
+    CHECK_ABORTS(start_with("", "x"), "hakmem: HAKMEM_DECAY: bad value");
+    CHECK_ABORTS(start_with("what:5", "1"), "hakmem: HAKMEM_WHAT: there is no");
     CHECK_EXITS(start_with("", "5"), 0);
 }
 
