@@ -43,6 +43,21 @@ void *hak_new(size_t bytes);
 void *hak_new_nothrow(size_t bytes, const void *nothrow);
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void *hak_new_aligned(size_t bytes, size_t alignment);
+/* The same with the bytes that may be used, at least those asked for (P0901). */
+struct sized_block {
+    void *block;
+    size_t bytes;
+};
+struct sized_block hak_new_sized(size_t bytes);
+struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment);
+
+/* surface.c: what other systems' C libraries have. */
+void *hak_reallocf(void *block, size_t bytes);
+size_t hak_malloc_good_size(size_t bytes);
+
+/* control.c: the glibc manual. */
+int hak_malloc_trim(size_t keep_bytes);
+int hak_mallopt(int parameter, int value);
 
 /* foreign.c: pointers that are not hakmem's. */
 void hak_foreign_free(void *block);
@@ -52,6 +67,9 @@ void *hak_foreign_realloc(void *block, size_t bytes);
 void hak_maintain_tick(void);
 /* Gives the kernel everything that is free, now; returns the bytes. */
 size_t hak_maintain_purge_all(void);
+/* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied and what
+ * other threads have lying about is collected. */
+size_t hak_maintain_trim(size_t keep_bytes);
 
 /* report.c: the numbers of this moment, from all layers. */
 struct snapshot;

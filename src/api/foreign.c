@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "api/api.h"
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/limits.h"
 #include "conf/conf.h"
@@ -7,12 +9,33 @@
 #include "observe/stat.h"
 #include "os/os.h"
 
+#include <dlfcn.h>
+#include <errno.h>
+
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
  * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
 
-/* libc's own, where there is one beside us: absent in static programs. */
-extern void __libc_free(void *block) __attribute__((weak));
-extern void *__libc_realloc(void *block, size_t bytes) __attribute__((weak));
+/* libc's own, which come behind ours in the order of search: absent in static programs. Looked up
+ * before main, since a thread that frees may hold what the loader's lock waits for. */
+struct original {
+    void (*free)(void *block);
+    void *(*realloc)(void *block, size_t bytes);
+};
+static struct original original;
+
+__attribute__((constructor)) static void find_original(void)
+{
+    if (hak_word_peek(&original.realloc) != NULL)
+        return;
+    int saved = errno;
+    void *(*resize)(void *, size_t);
+    void (*give)(void *);
+    *(void **)&give = dlsym(RTLD_NEXT, "__libc_free");
+    *(void **)&resize = dlsym(RTLD_NEXT, "__libc_realloc");
+    hak_word_publish(&original.free, give);
+    hak_word_publish(&original.realloc, resize);
+    errno = saved;
+}
 
 #define USER_ADDRESS_BITS 56 /* the largest user address space of the supported machines */
 #define STACK_ABOVE_BYTES (64 * HAK_KIB)
@@ -37,10 +60,14 @@ void hak_foreign_free(void *block)
     hak_stat_global_add(foreign_frees, 1);
     if (hak_conf_number(foreign) == FOREIGN_ABORT)
         hak_misuse("foreign free", block, 0, "not from hakmem (option foreign=abort)");
-    if (hak_conf_number(foreign) == FOREIGN_FORWARD && __libc_free != NULL) {
-        hak_stat_global_add(fallback, 1);
-        __libc_free(block);
-    }
+    if (hak_conf_number(foreign) != FOREIGN_FORWARD)
+        return;
+    find_original();
+    void (*give)(void *) = hak_word_peek(&original.free);
+    if (give == NULL)
+        return;
+    hak_stat_global_add(fallback, 1);
+    give(block);
 }
 
 /* The old size is unknown to us, so only the allocator the block came from can move it. */
@@ -48,8 +75,10 @@ void *hak_foreign_realloc(void *block, size_t bytes)
 {
     reject(block, "invalid realloc");
     hak_stat_global_add(foreign_frees, 1);
-    if (hak_conf_number(foreign) == FOREIGN_ABORT || __libc_realloc == NULL)
+    find_original();
+    void *(*resize)(void *, size_t) = hak_word_peek(&original.realloc);
+    if (hak_conf_number(foreign) == FOREIGN_ABORT || resize == NULL)
         hak_misuse("foreign realloc", block, 0, "not from hakmem");
     hak_stat_global_add(fallback, 1);
-    return __libc_realloc(block, bytes);
+    return resize(block, bytes);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
+#include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "os/os.h"
@@ -44,4 +45,27 @@ size_t hak_maintain_purge_all(void)
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
     return bytes + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+}
+
+static void tidy(struct heap *heap, enum heap_access access, void *context)
+{
+    (void)context;
+    if (access != HEAP_OPEN || hak_load_relaxed(&heap->state) == HEAP_FROZEN)
+        return;
+    hak_heap_collect(heap);
+    hak_heap_retire_spares(heap);
+}
+
+size_t hak_maintain_trim(size_t keep_bytes)
+{
+    struct heap *own = hak_own_heap();
+    if (own != NULL && !hak_gate_is_nested(&own->gate)) {
+        hak_gate_enter(&own->gate);
+        hak_heap_flush_all(own);
+        hak_gate_leave(&own->gate);
+    }
+    hak_registry_visit(tidy, NULL);
+    size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
+    hak_supply_trim();
+    return bytes + hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
 }

@@ -37,6 +37,12 @@ HAK_HOT void hak_free(void *block)
 HAK_LIBC_ALIAS(malloc, hak_malloc)
 HAK_LIBC_ALIAS(free, hak_free)
 HAK_LIBC_ALIAS(cfree, hak_free)
+HAK_LIBC_ALIAS(__libc_malloc, hak_malloc)
+HAK_LIBC_ALIAS(__libc_free, hak_free)
+/* C23: a size or alignment other than the requested one is undefined. Here it is not looked at,
+ * which costs nothing. */
+HAK_LIBC_ALIAS(free_sized, hak_free)
+HAK_LIBC_ALIAS(free_aligned_sized, hak_free)
 
 /* operator delete and delete[], plain, sized, aligned and nothrow: the further arguments say
  * nothing that the tag does not (Itanium C++ ABI names). */

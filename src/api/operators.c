@@ -91,3 +91,35 @@ HAK_LIBC_ALIAS(_Znwm, hak_new)
 HAK_LIBC_ALIAS(_Znam, hak_new)
 HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
 HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_aligned)
+
+/* LLVM and google/tcmalloc: a compiler may pass a hint how often the block will be used. All blocks
+ * of a size are alike here. */
+HAK_LIBC_ALIAS(_Znwm12__hot_cold_t, hak_new)
+HAK_LIBC_ALIAS(_Znam12__hot_cold_t, hak_new)
+HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_t12__hot_cold_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t12__hot_cold_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
+
+/* The same sources, after P0901: the block, and the bytes that the caller may use. */
+static struct sized_block sized(void *block)
+{
+    return (struct sized_block){block, hak_malloc_usable_size(block)};
+}
+
+struct sized_block hak_new_sized(size_t bytes)
+{
+    return sized(hak_new(bytes));
+}
+
+struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment)
+{
+    return sized(hak_new_aligned(bytes, alignment));
+}
+
+HAK_WEAK_ALIAS(__size_returning_new, hak_new_sized)
+HAK_WEAK_ALIAS(__size_returning_new_hot_cold, hak_new_sized)
+HAK_WEAK_ALIAS(__size_returning_new_aligned, hak_new_aligned_sized)
+HAK_WEAK_ALIAS(__size_returning_new_aligned_hot_cold, hak_new_aligned_sized)

@@ -37,6 +37,11 @@
                                           memory_order_relaxed)
 #define hak_fence_full() atomic_thread_fence(memory_order_seq_cst)
 
+/* A word that its owner alone writes, and others read without a lock: the owner's own loads stay
+ * plain, only its stores and the others' loads are atomic. */
+#define hak_word_publish(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELAXED)
+#define hak_word_peek(pointer) __atomic_load_n((pointer), __ATOMIC_RELAXED)
+
 /* A counter that one thread writes and others read: no read-modify-write. */
 #define hak_counter_add(pointer, value)                                                            \
     hak_store_relaxed((pointer), hak_load_relaxed(pointer) + (value))

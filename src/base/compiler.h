@@ -68,8 +68,13 @@
 #define HAK_LIBC_ALIAS(name, target)                                                               \
     extern __typeof__(target) name                                                                 \
         __attribute__((alias(#target), used, visibility("default") HAK_LIKE(target)));
+/* The same for a name that is not libc's: a program that has its own keeps it. */
+#define HAK_WEAK_ALIAS(name, target)                                                               \
+    extern __typeof__(target) name                                                                 \
+        __attribute__((weak, alias(#target), used, visibility("default") HAK_LIKE(target)));
 #else
 #define HAK_LIBC_ALIAS(name, target)
+#define HAK_WEAK_ALIAS(name, target)
 #endif
 
 #endif

@@ -86,6 +86,13 @@ void hak_heap_receive(struct heap *heap, struct slab *slab);
 /* True when lists, masks and slabs agree. Gate held. */
 bool hak_heap_is_sound(struct heap *heap);
 
+/* The calling thread's heap; NULL: it has none, yet or any more. */
+HAK_INLINE struct heap *hak_own_heap(void)
+{
+    struct thread_cache *cache = hak_thread;
+    return cache->is_heap ? (struct heap *)(void *)cache : NULL;
+}
+
 /* The slab of a block in the window, which must be live; NULL when no slab is there. */
 HAK_INLINE struct slab *hak_slab_at(const void *block)
 {

@@ -37,12 +37,6 @@ static _Atomic uint32_t process_state;
 static pthread_key_t exit_key;
 static bool has_exit_key;
 
-static struct heap *own_heap(void)
-{
-    struct thread_cache *cache = hak_thread;
-    return cache->is_heap ? (struct heap *)(void *)cache : NULL;
-}
-
 static void retire_heap(struct heap *heap)
 {
     if (hak_gate_is_nested(&heap->gate)) {
@@ -58,7 +52,7 @@ static void on_thread_exit(void *value)
 {
     if (++destructor_rounds < DESTRUCTOR_ROUNDS && pthread_setspecific(exit_key, value) == 0)
         return;
-    struct heap *heap = own_heap();
+    struct heap *heap = hak_own_heap();
     hak_thread = &hak_thread_exited;
     if (heap != NULL)
         retire_heap(heap);
@@ -68,7 +62,7 @@ struct heap *hak_heap_borrow(void)
 {
     if (!hak_process_start())
         return NULL;
-    if (own_heap() != NULL)
+    if (hak_own_heap() != NULL)
         return hak_heap_adopt_in_handler();
     hak_stat_global_add(exit_operations, 1);
     return hak_heap_adopt();
@@ -81,7 +75,7 @@ void hak_heap_return(struct heap *heap)
 
 static void before_fork(void)
 {
-    const struct heap *own = own_heap();
+    const struct heap *own = hak_own_heap();
     hak_registry_lock();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
@@ -110,7 +104,7 @@ static void after_fork_in_parent(void)
 
 static void after_fork_in_child(void)
 {
-    struct heap *own = own_heap();
+    struct heap *own = hak_own_heap();
     hak_os_start();
     hak_meta_lock_reset();
     hak_lock_reset(&hak_region.lock);
@@ -172,10 +166,10 @@ bool hak_process_start(void)
 
 struct heap *hak_thread_heap(void)
 {
-    struct heap *heap = own_heap();
+    struct heap *heap = hak_own_heap();
     if (heap != NULL || hak_thread == &hak_thread_exited || !hak_process_start())
         return heap;
-    heap = own_heap(); /* the start may have allocated, and so started this thread */
+    heap = hak_own_heap(); /* the start may have allocated, and so started this thread */
     if (heap != NULL)
         return heap;
     heap = hak_heap_adopt();

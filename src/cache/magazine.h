@@ -9,7 +9,10 @@
  *             and a tag that matches none: every call takes the slow way, before any write.
  *             Pop lowers top after reading the slot, push writes the slot before raising top: a
  *             fork or a death between two stores leaks a block, it never doubles one.
- * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread.
+ * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread. Who
+ *             holds a claim on the gate may count: it reads `top` while the owner pops and pushes
+ *             (relaxed, without order: a count may be late by what happens meanwhile), and all else
+ *             stands still, since arrays change inside the gate only.
  * Tests       tests/unit/cache/magazine_test.c, tests/golden/
  */
 #ifndef HAK_CACHE_MAGAZINE_H
@@ -52,7 +55,7 @@ HAK_INLINE void *hak_bin_pop(struct bin *bin)
     void **top = bin->top;
     void *block = *top;
     if (HAK_LIKELY(block != NULL))
-        bin->top = top - 1;
+        hak_word_publish(&bin->top, top - 1);
     return block;
 }
 
@@ -67,7 +70,7 @@ HAK_INLINE void hak_bin_push(struct bin *bin, void *block)
     void **top = bin->top + 1;
     *top = block;
     hak_compiler_fence();
-    bin->top = top;
+    hak_word_publish(&bin->top, top);
 }
 
 /* What stands behind a bin. */
@@ -90,6 +93,15 @@ void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sent
 /* Takes the `count` oldest blocks out of the magazine into `blocks`; it holds as many. */
 void hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
                               uint32_t count);
+
+/* The same, read by a stranger with a claim on the gate; never more than the capacity. */
+HAK_INLINE uint32_t hak_magazine_peek(const struct magazine *magazine, const struct bin *bin)
+{
+    if (magazine->slots == NULL)
+        return 0;
+    size_t bytes = (uintptr_t)hak_word_peek(&bin->top) - (uintptr_t)magazine->slots;
+    return bytes / sizeof(void *) <= magazine->capacity ? (uint32_t)(bytes / sizeof(void *)) : 0;
+}
 
 /* Blocks the bin holds. */
 HAK_INLINE uint32_t hak_magazine_count(const struct magazine *magazine, const struct bin *bin)

@@ -2,10 +2,14 @@
 #include "cache/registry.h"
 
 #include "os/lock.h"
+#include "os/os.h"
 #include "region/meta.h"
 
 /* Stage 2 looks into this many parked heaps before it gives up. */
 #define PARKED_LOOKED_INTO 8
+
+/* A visit waits so long for the registry, and for the first owner that does not leave its gate. */
+#define VISIT_PATIENCE_MS 10
 
 static struct hak_lock registry_lock = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
 static _Atomic(struct heap *) heaps;
@@ -130,6 +134,69 @@ struct heap *hak_registry_first(void)
 uint32_t hak_registry_active_count(void)
 {
     return hak_load_relaxed(&active_count);
+}
+
+static bool lock_patiently(void)
+{
+    uint64_t deadline = hak_os_clock_ms() + VISIT_PATIENCE_MS;
+    while (!hak_lock_try(&registry_lock)) {
+        if (hak_os_clock_ms() > deadline)
+            return false;
+        hak_os_yield();
+    }
+    return true;
+}
+
+/* Whether the registry's lock alone keeps others out of the heap. */
+static bool is_at_rest(const struct heap *heap)
+{
+    return hak_load_relaxed(&heap->state) != HEAP_ACTIVE;
+}
+
+/* The caller's own heap: nobody else has a claim on it, since claims are made under the lock. */
+static void visit_own(struct heap *own, heap_visitor *visit, void *context)
+{
+    if (hak_gate_is_nested(&own->gate)) {
+        visit(own, HEAP_CLOSED, context);
+        return;
+    }
+    hak_gate_enter(&own->gate);
+    visit(own, HEAP_OPEN, context);
+    hak_gate_leave(&own->gate);
+}
+
+static void visit_locked(heap_visitor *visit, void *context)
+{
+    struct heap *own = hak_own_heap();
+    uint32_t patience_ms = VISIT_PATIENCE_MS;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (heap != own && !is_at_rest(heap))
+            hak_gate_mark(&heap->gate);
+    hak_gate_barrier();
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+        if (heap == own) {
+            visit_own(heap, visit, context);
+        } else if (is_at_rest(heap)) {
+            visit(heap, HEAP_OPEN, context);
+        } else if (hak_gate_await(&heap->gate, patience_ms)) {
+            visit(heap, HEAP_OPEN, context);
+            hak_gate_release(&heap->gate);
+        } else {
+            visit(heap, HEAP_CLOSED, context);
+            patience_ms = 0;
+        }
+    }
+}
+
+void hak_registry_visit(heap_visitor *visit, void *context)
+{
+    if (lock_patiently()) {
+        visit_locked(visit, context);
+        hak_lock_give(&registry_lock);
+        return;
+    }
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        visit(heap, HEAP_CLOSED, context);
 }
 
 void hak_registry_lock(void)

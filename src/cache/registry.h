@@ -38,6 +38,17 @@ struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index
 /* First of all heaps; the others follow through `next`. */
 struct heap *hak_registry_first(void);
 
+/* What a visitor may do: everything that the owner may inside its gate, but for the magazines and
+ * the combining table, which it may only read (bins by hak_word_peek: the owner pops and pushes
+ * meanwhile); or only read what is atomic, for the owner did not leave its gate in time. */
+enum heap_access { HEAP_OPEN, HEAP_CLOSED };
+typedef void heap_visitor(struct heap *heap, enum heap_access access, void *context);
+
+/* Calls `visit` for every heap, the caller's own too, each with its gate held or claimed where that
+ * is possible within a few milliseconds. Allocates nothing; does not wait for a registry that a
+ * signal handler may have interrupted. */
+void hak_registry_visit(heap_visitor *visit, void *context);
+
 /* Heaps that belong to a thread now. */
 uint32_t hak_registry_active_count(void);
 

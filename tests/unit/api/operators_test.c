@@ -34,3 +34,21 @@ TEST(new_without_memory_and_without_cxx_aborts_with_a_message)
     CHECK_ABORTS(hak_new(SIZE_MAX), "hakmem: operator new is out of memory");
     CHECK_ABORTS(hak_new_aligned(SIZE_MAX, 64), "hakmem: operator new is out of memory");
 }
+
+/* LLVM and google/tcmalloc, __size_returning_new: at least the bytes that were asked for, all of
+ * which may be used. */
+TEST(a_size_returning_new_says_what_may_be_used)
+{
+    for (size_t bytes = 0; bytes < HAK_MIB; bytes = bytes * 3 + 1) {
+        struct sized_block plain = hak_new_sized(bytes);
+        CHECK(plain.block != NULL && plain.bytes >= bytes);
+        CHECK_EQ(plain.bytes, hak_malloc_usable_size(plain.block));
+        memset(plain.block, 1, plain.bytes);
+        struct sized_block wide = hak_new_aligned_sized(bytes, 512);
+        CHECK(wide.block != NULL && wide.bytes >= bytes);
+        CHECK_EQ((uintptr_t)wide.block % 512, 0);
+        memset(wide.block, 1, wide.bytes);
+        hak_free(plain.block);
+        hak_free(wide.block);
+    }
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/bits.h"
+#include "slab/size_class.h"
+
+/* FreeBSD, realloc(3): as realloc, but a block that cannot be resized is freed. With 0 bytes it is
+ * freed already. */
+void *hak_reallocf(void *block, size_t bytes)
+{
+    void *moved = hak_realloc(block, bytes);
+    if (moved == NULL && bytes != 0)
+        hak_free(block);
+    return moved;
+}
+
+/* macOS, malloc_good_size(3): the size that a request of `bytes` may as well be. */
+size_t hak_malloc_good_size(size_t bytes)
+{
+    if (bytes <= HAK_CLASS_BYTES_MAX)
+        return hak_size_classes[hak_class_of(bytes)].block_bytes;
+    if (bytes > HAK_REQUEST_BYTES_MAX)
+        return bytes;
+    return hak_align_up(bytes, HAK_GRANULE_BYTES);
+}
+
+HAK_WEAK_ALIAS(reallocf, hak_reallocf)
+HAK_WEAK_ALIAS(malloc_good_size, hak_malloc_good_size)

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/surface.c - every allocation function that C programs may call is hakmem's and does
+ * what its standard or manual says. If this fails, some programs get numbers of another allocator's
+ * empty heap, or blocks that free does not know. Also linked statically, by
+ * surface_static_preload.sh. */
+#include "program.h"
+
+#include <malloc.h>
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+extern void __libc_free(void *);
+extern void *__libc_memalign(size_t, size_t);
+extern void *__libc_valloc(size_t);
+extern void *__libc_pvalloc(size_t);
+extern int __posix_memalign(void **, size_t, size_t);
+extern int __libc_mallopt(int, int);
+extern void free_sized(void *, size_t);
+extern void free_aligned_sized(void *, size_t, size_t);
+extern void cfree(void *);
+extern size_t malloc_good_size(size_t);
+extern void *reallocf(void *, size_t);
+
+#define UNTOUCHED 77
+
+/* The compiler knows what the standard says of these sizes. */
+static size_t hidden_bytes(size_t bytes)
+{
+    return (size_t)hidden((void *)bytes);
+}
+
+static const size_t sizes[] = {0,    1,     8,     9,      16,     100,     1000,
+                               4096, 30000, 65536, 100000, 200000, 1 << 20, 5 << 20};
+#define SIZES (sizeof sizes / sizeof *sizes)
+
+static void check_owner(const char *name, void *function)
+{
+#ifdef LINKED_STATICALLY
+    CHECK(name != NULL && function != NULL);
+#else
+    Dl_info library;
+    CHECK(dladdr(function, &library) != 0);
+    if (strstr(library.dli_fname, "libc.so") != NULL)
+        CHECK_FAILED("%s is libc's", name);
+    CHECK(strstr(library.dli_fname, "libc.so") == NULL);
+#endif
+}
+#define CHECK_OWNER(name) check_owner(#name, (void *)name)
+
+TEST(every_function_is_hakmems)
+{
+    CHECK_OWNER(malloc);
+    CHECK_OWNER(calloc);
+    CHECK_OWNER(realloc);
+    CHECK_OWNER(reallocarray);
+    CHECK_OWNER(free);
+    CHECK_OWNER(free_sized);
+    CHECK_OWNER(free_aligned_sized);
+    CHECK_OWNER(cfree);
+    CHECK_OWNER(aligned_alloc);
+    CHECK_OWNER(posix_memalign);
+    CHECK_OWNER(memalign);
+    CHECK_OWNER(valloc);
+    CHECK_OWNER(pvalloc);
+    CHECK_OWNER(malloc_usable_size);
+    CHECK_OWNER(malloc_good_size);
+    CHECK_OWNER(reallocf);
+    CHECK_OWNER(malloc_trim);
+    CHECK_OWNER(mallopt);
+    CHECK_OWNER(__libc_malloc);
+    CHECK_OWNER(__libc_calloc);
+    CHECK_OWNER(__libc_realloc);
+    CHECK_OWNER(__libc_free);
+    CHECK_OWNER(__libc_memalign);
+    CHECK_OWNER(__libc_valloc);
+    CHECK_OWNER(__libc_pvalloc);
+    CHECK_OWNER(__posix_memalign);
+    CHECK_OWNER(__libc_mallopt);
+}
+
+/* POSIX, malloc: a pointer that may be passed to free, here unique as glibc's. */
+TEST(malloc_of_0_bytes_is_unique_and_not_null)
+{
+    char *first = malloc(hidden_bytes(0)), *second = malloc(hidden_bytes(0));
+    CHECK(first != NULL && second != NULL && first != second);
+    CHECK(malloc_usable_size(first) > 0);
+    free(first);
+    free(second);
+    first = calloc(hidden_bytes(0), 8);
+    second = calloc(8, hidden_bytes(0));
+    CHECK(first != NULL && second != NULL && first != second);
+    free(first);
+    free(second);
+    first = aligned_alloc(64, hidden_bytes(0));
+    CHECK(first != NULL && (uintptr_t)first % 64 == 0);
+    free(first);
+    CHECK_EQ(posix_memalign((void **)&first, 64, hidden_bytes(0)), 0);
+    CHECK(first != NULL);
+    free(first);
+}
+
+/* C17 7.22.3.5 leaves it open; glibc manual: realloc(NULL, n) is malloc(n), realloc(p, 0) frees and
+ * returns NULL. */
+TEST(realloc_of_null_allocates_and_to_0_bytes_frees)
+{
+    for (unsigned i = 0; i < SIZES; i++) {
+        void *block = realloc(NULL, hidden_bytes(sizes[i]));
+        CHECK(block != NULL);
+        CHECK(malloc_usable_size(block) >= sizes[i]);
+        CHECK(realloc(block, hidden_bytes(0)) == NULL);
+    }
+    CHECK(reallocarray(malloc(50), 3, hidden_bytes(0)) == NULL);
+    void *block = reallocarray(NULL, hidden_bytes(0), 3);
+    CHECK(block != NULL);
+    free(block);
+}
+
+/* C17 7.22.3.5: the contents up to the lesser size are unchanged. */
+TEST(realloc_keeps_the_contents_and_when_it_fails_the_block)
+{
+    for (unsigned i = 1; i < SIZES; i++)
+        for (unsigned j = 1; j < SIZES; j++) {
+            char *block = malloc(sizes[i]);
+            fill(block, sizes[i], i);
+            block = realloc(block, sizes[j]);
+            CHECK(block != NULL);
+            CHECK(is_filled(block, sizes[i] < sizes[j] ? sizes[i] : sizes[j], i));
+            errno = 0;
+            CHECK(realloc(block, hidden_bytes(SIZE_MAX / 2 + 1)) == NULL && errno == ENOMEM);
+            CHECK(is_filled(block, sizes[i] < sizes[j] ? sizes[i] : sizes[j], i));
+            free(block);
+        }
+}
+
+/* glibc manual, "Malloc Tunable..."; ISO C 6.5.6: no object is larger than PTRDIFF_MAX. */
+TEST(requests_above_ptrdiff_max_fail_with_enomem)
+{
+    static const size_t above[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4096, SIZE_MAX - 15,
+                                   SIZE_MAX};
+    for (unsigned i = 0; i < 4; i++) {
+        size_t bytes = hidden_bytes(above[i]);
+        void *result = NULL;
+        errno = 0;
+        CHECK(malloc(bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(calloc(1, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(calloc(bytes, 1) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(realloc(NULL, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(reallocarray(NULL, 1, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(aligned_alloc(16, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(aligned_alloc(4096, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(memalign(64, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(valloc(bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(pvalloc(bytes) == NULL && errno == ENOMEM);
+        CHECK_EQ(posix_memalign(&result, 64, bytes), ENOMEM);
+        CHECK(result == NULL);
+    }
+}
+
+/* C17 7.22.3.2 with glibc manual; reallocarray(3): overflow is ENOMEM and the block stays. */
+TEST(products_that_overflow_fail_with_enomem)
+{
+    static const size_t factors[][2] = {{SIZE_MAX, 2},
+                                        {2, SIZE_MAX},
+                                        {(size_t)1 << 32, (size_t)1 << 32},
+                                        {SIZE_MAX / 16 + 1, 16},
+                                        {SIZE_MAX, SIZE_MAX}};
+    char *block = malloc(100);
+    fill(block, 100, 3);
+    for (unsigned i = 0; i < 5; i++) {
+        size_t count = hidden_bytes(factors[i][0]), bytes = hidden_bytes(factors[i][1]);
+        errno = 0;
+        CHECK(calloc(count, bytes) == NULL && errno == ENOMEM);
+        errno = 0;
+        CHECK(reallocarray(block, count, bytes) == NULL && errno == ENOMEM);
+        CHECK(is_filled(block, 100, 3));
+    }
+    free(block);
+}
+
+/* C17 7.22.3.2: all bits zero, also of memory that was used before. */
+TEST(calloc_is_zero)
+{
+    for (unsigned round = 0; round < 3; round++)
+        for (unsigned i = 0; i < SIZES; i++) {
+            char *block = calloc(sizes[i] / 4 + 1, 4);
+            CHECK(is_zero(block, sizes[i]));
+            fill(block, sizes[i], round);
+            free(block);
+        }
+}
+
+/* POSIX, posix_memalign: EINVAL unless a power of two multiple of sizeof(void *). */
+TEST(posix_memalign_refuses_other_alignments)
+{
+    static const size_t wrong[] = {0, 1, 2, 3, 4, 7, 12, 24, 48, 100, 4097, SIZE_MAX};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        void *result = (void *)wrong;
+        errno = UNTOUCHED;
+        CHECK_EQ(posix_memalign(&result, hidden_bytes(wrong[i]), 100), EINVAL);
+        CHECK_EQ(__posix_memalign(&result, hidden_bytes(wrong[i]), 100), EINVAL);
+        CHECK(result == (void *)wrong);
+        CHECK_EQ(errno, UNTOUCHED);
+    }
+}
+
+/* C23 7.24.3.1: an unsupported alignment fails; glibc sets EINVAL and does not mind the size. */
+TEST(aligned_alloc_refuses_alignments_that_are_no_power_of_two)
+{
+    static const size_t wrong[] = {0, 3, 5, 12, 24, 100, 4095, SIZE_MAX};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        errno = 0;
+        CHECK(aligned_alloc(hidden_bytes(wrong[i]), 100) == NULL);
+        CHECK_EQ(errno, EINVAL);
+    }
+    void *block = aligned_alloc(4096, hidden_bytes(100));
+    CHECK(block != NULL && (uintptr_t)block % 4096 == 0);
+    free(block);
+}
+
+/* glibc, memalign: other alignments are rounded up. */
+TEST(memalign_rounds_alignments_up)
+{
+    static const size_t odd[][2] = {{0, 1}, {3, 4}, {24, 32}, {100, 128}, {5000, 8192}};
+    for (unsigned i = 0; i < 5; i++) {
+        void *block = memalign(hidden_bytes(odd[i][0]), 100);
+        CHECK(block != NULL && (uintptr_t)block % odd[i][1] == 0);
+        free(block);
+    }
+    errno = 0;
+    CHECK(memalign(hidden_bytes(SIZE_MAX / 2 + 2), 100) == NULL && errno == EINVAL);
+}
+
+TEST(alignments_hold_for_every_function_and_size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t alignment = sizeof(void *); alignment <= 1 << 21; alignment *= 2)
+        for (unsigned i = 0; i < SIZES; i++) {
+            void *blocks[4] = {aligned_alloc(alignment, sizes[i]), memalign(alignment, sizes[i]),
+                               __libc_memalign(alignment, sizes[i]), NULL};
+            CHECK_EQ(posix_memalign(&blocks[3], alignment, sizes[i]), 0);
+            for (unsigned j = 0; j < 4; j++) {
+                CHECK(blocks[j] != NULL && (uintptr_t)blocks[j] % alignment == 0);
+                fill(blocks[j], sizes[i], j);
+            }
+            for (unsigned j = 0; j < 4; j++)
+                CHECK(is_filled(blocks[j], sizes[i], j));
+            free_aligned_sized(blocks[0], alignment, sizes[i]);
+            free(blocks[1]);
+            __libc_free(blocks[2]);
+            cfree(blocks[3]);
+        }
+    /* valloc(3), pvalloc(3): pages, and for pvalloc whole ones. */
+    for (unsigned i = 0; i < SIZES; i++) {
+        void *plain = valloc(sizes[i]), *whole = pvalloc(sizes[i]);
+        CHECK((uintptr_t)plain % page == 0 && (uintptr_t)whole % page == 0);
+        CHECK(malloc_usable_size(whole) >= (sizes[i] + page - 1) / page * page);
+        free(plain);
+        free(whole);
+        plain = __libc_valloc(sizes[i]);
+        whole = __libc_pvalloc(sizes[i]);
+        CHECK((uintptr_t)plain % page == 0 && (uintptr_t)whole % page == 0);
+        free(plain);
+        free(whole);
+    }
+}
+
+/* C23 7.24.3.4 and 7.24.3.5: NULL does nothing; a wrong size is undefined, here it is not looked
+ * at. */
+TEST(sized_frees_free_whatever_size_they_are_told)
+{
+    free_sized(NULL, 100);
+    free_aligned_sized(NULL, 64, 100);
+    for (unsigned round = 0; round < 1000; round++) {
+        void *block = malloc(1 << 20), *wide = aligned_alloc(256, 1 << 20);
+        fill(block, 1 << 20, round);
+        CHECK(wide != NULL);
+        errno = UNTOUCHED;
+        free_sized(block, round % 2 ? 1 << 20 : 3);
+        free_aligned_sized(wide, 256, round % 2 ? 1 << 20 : 3);
+        CHECK_EQ(errno, UNTOUCHED);
+    }
+}
+
+/* The names under which glibc's own functions are known take and give the same blocks. */
+TEST(libc_names_and_plain_names_may_be_mixed)
+{
+    for (unsigned i = 0; i < SIZES; i++) {
+        void *blocks[4] = {__libc_malloc(sizes[i]), __libc_calloc(1, sizes[i]), malloc(sizes[i]),
+                           NULL};
+        CHECK_EQ(__posix_memalign(&blocks[3], 64, sizes[i]), 0);
+        CHECK(is_zero(blocks[1], sizes[i]));
+        for (unsigned j = 0; j < 4; j++)
+            CHECK(malloc_usable_size(blocks[j]) >= sizes[i] && malloc_usable_size(blocks[j]) > 0);
+        blocks[2] = __libc_realloc(blocks[2], sizes[i] * 2 + 1);
+        free(blocks[0]);
+        __libc_free(blocks[1]);
+        free(blocks[2]);
+        __libc_free(blocks[3]);
+    }
+    __libc_free(NULL);
+    CHECK_EQ(__libc_mallopt(M_MMAP_MAX, 5), 1);
+}
+
+/* malloc_usable_size(3): 0 for NULL; all of it may be used. */
+TEST(all_usable_bytes_are_usable)
+{
+    CHECK_EQ(malloc_usable_size(NULL), 0);
+    for (unsigned i = 0; i < SIZES; i++) {
+        char *block = malloc(sizes[i]), *next = malloc(sizes[i]);
+        size_t bytes = malloc_usable_size(block);
+        CHECK(bytes >= sizes[i] && bytes > 0);
+        fill(block, bytes, 1);
+        fill(next, malloc_usable_size(next), 2);
+        CHECK(is_filled(block, bytes, 1));
+        free(block);
+        free(next);
+        CHECK(malloc_good_size(sizes[i]) >= sizes[i]);
+    }
+}
+
+/* FreeBSD, realloc(3). */
+TEST(reallocf_resizes_or_frees)
+{
+    char *block = reallocf(NULL, 100);
+    fill(block, 100, 1);
+    block = reallocf(block, 100000);
+    CHECK(is_filled(block, 100, 1));
+    errno = 0;
+    CHECK(reallocf(block, hidden_bytes(SIZE_MAX)) == NULL && errno == ENOMEM);
+}
+
+/* mallopt(3), malloc_trim(3). */
+TEST(controls_answer)
+{
+    CHECK_EQ(mallopt(M_ARENA_MAX, 1), 1);
+    CHECK_EQ(mallopt(12345, 1), 0);
+    char *block = malloc(20 << 20);
+    fill(block, 20 << 20, 1);
+    CHECK_EQ(mallopt(M_TRIM_THRESHOLD, -1), 1);
+    free(block);
+    CHECK_EQ(malloc_trim(0), 1);
+}
+
+#ifndef LINKED_STATICALLY
+/* Blocks that libc's own malloc made, in a process that forwards them: as after RTLD_DEEPBIND. */
+PART(frees_and_resizes_blocks_of_libc)
+{
+    void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    CHECK(libc != NULL);
+    void *(*take)(size_t) = (void *(*)(size_t))dlsym(libc, "malloc");
+    struct mallinfo2 (*info)(void) = (struct mallinfo2(*)(void))dlsym(libc, "mallinfo2");
+    CHECK(take != NULL && take != malloc && info != NULL);
+    size_t before = info().uordblks;
+    char *block = take(50000);
+    fill(block, 50000, 5);
+    CHECK(info().uordblks >= before + 50000);
+    block = realloc(block, 90000);
+    CHECK(is_filled(block, 50000, 5));
+    CHECK(info().uordblks >= before + 90000);
+    errno = UNTOUCHED;
+    free(block);
+    CHECK_EQ(errno, UNTOUCHED);
+    CHECK(info().uordblks < before + 50000);
+}
+
+TEST(blocks_of_libc_reach_libc_and_not_our_own_name_for_its_free)
+{
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        setenv("HAKMEM_FOREIGN", "forward", 1);
+        become("frees_and_resizes_blocks_of_libc");
+    }
+    CHECK_CHILD_ENDS_WELL(pid, 20000);
+}
+#endif
