@@ -9,6 +9,7 @@
 #include "slab/depot.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "span/span_move.h"
 
 void hak_snapshot_take(struct snapshot *snapshot)
 {
@@ -21,11 +22,15 @@ void hak_snapshot_take(struct snapshot *snapshot)
                           .large_live_bytes = hak_large_live_bytes(),
                           .span_warm_bytes = hak_span_warm_bytes(),
                           .span_clean_bytes = hak_span_clean_bytes(),
+                          .span_lost_bytes = hak_span_lost_bytes(),
                           .active_heaps = hak_registry_active_count(),
                           .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
                           .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
                           .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
                           .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
+                          .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
+                          .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
+                          .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
                           HAK_STAT_GLOBAL_TABLE(X)
 #undef X

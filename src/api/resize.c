@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "base/bits.h"
 #include "base/check.h"
 #include "cache/heap.h"
+#include "cache/lifecycle.h"
 #include "harden/checks.h"
 #include "span/large.h"
 
@@ -47,9 +49,27 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
     void *moved = hak_malloc(bytes);
     if (moved == NULL)
         return NULL;
-    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
+    memcpy(moved, block, copied_bytes);
     hak_free(block);
+    struct heap *heap = hak_thread_heap();
+    if (HAK_LIKELY(heap != NULL))
+        hak_stat_add(&heap->stats, realloc_copied_bytes, copied_bytes);
     return moved;
+}
+
+/* Another size for a live block of ours; NULL: refused, and the block is as it was. */
+static void *resize(void *block, size_t old_bytes, size_t bytes)
+{
+    bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
+    /* A block that stays more than half used stays where it is; a large one gives its end back. */
+    size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
+    if (bytes <= old_bytes && bytes >= old_bytes - spare_bytes)
+        return block;
+    if (is_large && hak_large_resize(block, bytes))
+        return block;
+    void *moved = is_large ? hak_large_move(block, bytes) : NULL;
+    return moved != NULL ? moved : move(block, old_bytes, bytes);
 }
 
 void *hak_realloc(void *block, size_t bytes)
@@ -67,13 +87,7 @@ void *hak_realloc(void *block, size_t bytes)
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
         return hak_foreign_realloc(block, bytes);
-    /* A block that stays more than half used stays where it is. */
-    if (bytes <= old_bytes && bytes >= old_bytes / 2)
-        return block;
-    if (old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX &&
-        hak_large_resize(block, bytes))
-        return block;
-    void *moved = move(block, old_bytes, bytes);
+    void *moved = resize(block, old_bytes, bytes);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;
 }

@@ -21,11 +21,15 @@
     X(large_live_bytes, "in live large blocks")                                                    \
     X(span_warm_bytes, "in free spans, resident")                                                  \
     X(span_clean_bytes, "in free spans, without memory behind them")                               \
+    X(span_lost_bytes, "address space given up because the kernel would not say whose it is")      \
     X(active_heaps, "heaps that belong to a thread")                                               \
     X(map_calls, "mmap and munmap calls made")                                                     \
     X(protect_calls, "mprotect calls made")                                                        \
     X(advise_calls, "madvise calls made")                                                          \
-    X(purged_bytes, "given back to the kernel so far")
+    X(purged_bytes, "given back to the kernel so far")                                             \
+    X(move_calls, "mremap calls made")                                                             \
+    X(moved_bytes, "moved by them instead of being copied")                                        \
+    X(moved_pieces, "runs of pages that stand where they were moved, each a mapping of its own")
 
 struct snapshot {
 #define X(name, meaning) uint64_t name;

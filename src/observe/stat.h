@@ -30,6 +30,7 @@
     X(remote_publishes, "atomic publications that carried them home")                              \
     X(spans_taken, "large blocks allocated")                                                       \
     X(spans_given, "large blocks freed")                                                           \
+    X(realloc_copied_bytes, "copied by realloc to another place")                                  \
     X(magazines_grown, "bins that were given more slots")                                          \
     X(magazines_shrunk, "bins that were quiet and lost slots")
 

@@ -3,8 +3,8 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise membarrier futex sched_yield write openat read
- *             close clock_gettime getrlimit geteuid.
+ *             Calls: mmap munmap mprotect madvise mremap membarrier futex sched_yield write openat
+ *             read close clock_gettime getrlimit geteuid.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c; every memory call can be made to fail through os/os_fault.h
  */
@@ -20,6 +20,8 @@ struct os_counters {
     _Atomic uint64_t protect_count;
     _Atomic uint64_t advise_count;
     _Atomic uint64_t purged_bytes;
+    _Atomic uint64_t move_count;
+    _Atomic uint64_t moved_bytes;
 };
 extern struct os_counters hak_os_counters;
 
@@ -46,6 +48,24 @@ bool hak_os_commit_unreserved(void *start, size_t bytes);
 /* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now
  * reads as zero (false on locked memory, where the contents stay). */
 bool hak_os_purge(void *start, size_t bytes);
+
+/* What became of an attempt to move pages. */
+enum os_move {
+    OS_MOVED,        /* `to` holds the memory, `from` is mapped and reads as zero */
+    OS_MOVE_REFUSED, /* `from` is as it was; `to` is usable, its contents undefined */
+    OS_MOVE_LOST,    /* `from` is as it was; `to` may be somebody else's now: never touch it */
+};
+
+/* Moves the memory of [from, from + bytes) to `to`, both usable private memory of ours that do not
+ * overlap; neither is unmapped for a moment (mremap(2), MREMAP_DONTUNMAP). Refused where all memory
+ * of the process is locked. */
+enum os_move hak_os_move(void *from, void *to, size_t bytes);
+
+/* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
+bool hak_os_renew(void *start, size_t bytes);
+
+/* Mappings that the kernel lets a process have (vm.max_map_count). */
+size_t hak_os_mappings_most(void);
 
 /* Asks that [start, start + bytes) be never backed by huge pages; a hint. */
 void hak_os_refuse_huge_pages(void *start, size_t bytes);

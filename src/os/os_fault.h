@@ -17,6 +17,7 @@ struct os_fault {
     _Atomic uint32_t every;
     _Atomic uint32_t calls;
     _Atomic uint32_t injected;
+    _Atomic uint32_t loses_targets; /* moves that fail lose their target, too */
 };
 extern struct os_fault hak_os_fault;
 

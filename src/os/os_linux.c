@@ -22,9 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+#define USABLE (PROT_READ | PROT_WRITE)
+#define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
+#define MOVE (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
 
 struct os_counters hak_os_counters;
 struct os_fault hak_os_fault;
@@ -55,7 +62,7 @@ void *hak_os_reserve(size_t bytes)
     if (hak_os_fault_is_due())
         return NULL;
     int saved = errno;
-    void *start = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *start = mmap(NULL, bytes, PROT_NONE, FRESH, -1, 0);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
     return start == MAP_FAILED ? NULL : start;
@@ -74,7 +81,7 @@ bool hak_os_commit(void *start, size_t bytes)
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
-    int result = mprotect(start, bytes, PROT_READ | PROT_WRITE);
+    int result = mprotect(start, bytes, USABLE);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.protect_count, 1);
     return result == 0;
@@ -85,8 +92,7 @@ bool hak_os_commit_unreserved(void *start, size_t bytes)
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
-    void *got = mmap(start, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED_NOREPLACE, -1, 0);
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
     /* A kernel before 4.17 takes the address as a hint only. */
     if (got != MAP_FAILED && got != start)
@@ -106,6 +112,83 @@ bool hak_os_purge(void *start, size_t bytes)
     if (result == 0)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
     return result == 0;
+}
+
+enum move_support { MOVE_UNTRIED, MOVE_WORKS, MOVE_MISSING };
+static _Atomic uint32_t move_support;
+
+/* Moves a page of its own, once: a kernel that knows the call but not the flag, or an emulator,
+ * must not be found out at the cost of a block. */
+static bool move_works(void)
+{
+    uint32_t support = hak_load_relaxed(&move_support);
+    if (HAK_LIKELY(support != MOVE_UNTRIED))
+        return support == MOVE_WORKS;
+    support = MOVE_MISSING;
+    char *pages = mmap(NULL, 2 * page_bytes, USABLE, FRESH, -1, 0);
+    if (pages != MAP_FAILED) {
+        *pages = 1;
+        if (mremap(pages, page_bytes, page_bytes, MOVE, pages + page_bytes) == pages + page_bytes &&
+            pages[0] == 0 && pages[page_bytes] == 1)
+            support = MOVE_WORKS;
+        munmap(pages, 2 * page_bytes);
+    }
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 2);
+    hak_store_relaxed(&move_support, support);
+    return support == MOVE_WORKS;
+}
+
+static enum os_move move(void *from, void *to, size_t bytes)
+{
+    /* The target holds nothing; that it refuses this advice betrays that all memory is locked.
+     * Older kernels would then unlock everything that is one mapping with the source. */
+    if (!move_works() || madvise(to, page_bytes, MADV_DONTNEED) != 0)
+        return OS_MOVE_REFUSED;
+    hak_fetch_add_relaxed(&hak_os_counters.move_count, 1);
+    if (mremap(from, bytes, bytes, MOVE, to) == to) {
+        hak_fetch_add_relaxed(&hak_os_counters.moved_bytes, bytes);
+        return OS_MOVED;
+    }
+    /* The kernel may have unmapped the target before it failed. If the target is free it is ours
+     * again; if not, it was never unmapped or somebody was faster, and nobody can tell which. */
+    return hak_os_commit_unreserved(to, bytes) ? OS_MOVE_REFUSED : OS_MOVE_LOST;
+}
+
+enum os_move hak_os_move(void *from, void *to, size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return hak_load_relaxed(&hak_os_fault.loses_targets) ? OS_MOVE_LOST : OS_MOVE_REFUSED;
+    int saved = errno;
+    enum os_move result = move(from, to, bytes);
+    errno = saved;
+    return result;
+}
+
+bool hak_os_renew(void *start, size_t bytes)
+{
+    if (hak_os_fault_is_due())
+        return false;
+    int saved = errno;
+    void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED, -1, 0);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    return got == start;
+}
+
+size_t hak_os_mappings_most(void)
+{
+    static _Atomic size_t known;
+    size_t most = hak_load_relaxed(&known);
+    if (most != 0)
+        return most;
+    char digits[32];
+    long length = hak_os_read_file("/proc/sys/vm/max_map_count", digits, sizeof digits);
+    for (long i = 0; i < length && digits[i] >= '0' && digits[i] <= '9'; i++)
+        most = most * 10 + (size_t)(digits[i] - '0');
+    if (most == 0)
+        most = 65530; /* what every kernel starts with */
+    hak_store_relaxed(&known, most);
+    return most;
 }
 
 void hak_os_refuse_huge_pages(void *start, size_t bytes)

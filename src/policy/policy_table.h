@@ -25,7 +25,9 @@
     X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
-      "most free span memory that is kept warm however old, within a quarter of the live spans")
+      "most free span memory that is kept warm however old, within a quarter of the live spans")   \
+    X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
+      "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
 
 struct policy_table {
 #define X(name, initial, least, most, meaning) _Atomic uint64_t name;

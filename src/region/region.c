@@ -186,3 +186,15 @@ struct granule_range hak_region_grow(size_t granule_count)
     hak_lock_give(&hak_region.lock);
     return range;
 }
+
+bool hak_region_renew(struct granule_range range)
+{
+    char *start = hak_granule_address(range.first);
+    size_t bytes = (size_t)range.count << HAK_GRANULE_SHIFT;
+    size_t offset = (size_t)range.first << HAK_GRANULE_SHIFT;
+    if (!hak_os_renew(start, bytes))
+        return false;
+    if (offset < HAK_SMALL_PAGES_BYTES)
+        hak_os_refuse_huge_pages(start, hak_least(bytes, HAK_SMALL_PAGES_BYTES - offset));
+    return true;
+}

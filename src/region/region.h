@@ -47,6 +47,10 @@ bool hak_region_start(void);
  * read as zero. Returns a range of count 0 when the window or the kernel has no more. */
 struct granule_range hak_region_grow(size_t granule_count);
 
+/* Maps granules anew: they read as zero and are one mapping with their neighbours again. False when
+ * the kernel refused; nobody may touch them then, for others may be mapped there. */
+bool hak_region_renew(struct granule_range range);
+
 /* True when more than half of the window is committed, which only happens where it is small:
  * address space must then be shared more closely than speed would have it. */
 HAK_INLINE bool hak_region_is_tight(void)

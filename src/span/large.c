@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "region/tag_map.h"
 #include "span/span_heap.h"
+#include "span/span_move.h"
 
 #include <string.h>
 
@@ -18,12 +19,17 @@
 #define COLOURS 64u
 #define COLOUR_STEP 23u /* odd: all 64 lines of a page come in turn, neighbours far apart */
 
+/* From here on realloc moves pages instead of copying them. */
+#define MOVE_BYTES_LEAST HAK_MIB
+/* A page table of the machines we know describes 2 MiB. */
+#define PAGE_TABLE_GRANULES 32u
+
 static _Atomic uint32_t next_colour;
 static _Atomic size_t live_bytes;
 
-static size_t span_bytes(const struct span *span)
+static uint32_t granules_for(size_t bytes)
 {
-    return (size_t)span->count << HAK_GRANULE_SHIFT;
+    return (uint32_t)((bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT);
 }
 
 /* Bytes to leave before the block, so that large blocks do not all fall into the same cache
@@ -36,12 +42,30 @@ static size_t colour_bytes(size_t room_bytes, size_t alignment)
     return (size_t)colour * HAK_CACHE_LINE_BYTES;
 }
 
-static void clear(struct span *span, size_t bytes)
+static void clear(struct span *span, size_t before, size_t bytes)
 {
     void *start = hak_granule_address(span->first);
-    if (bytes >= PURGE_RATHER_THAN_CLEAR_BYTES && hak_os_purge(start, span_bytes(span)))
+    if (bytes >= PURGE_RATHER_THAN_CLEAR_BYTES && hak_os_purge(start, hak_span_bytes(span)))
         return;
-    memset(span->user, 0, bytes);
+    memset((char *)start + before, 0, bytes);
+}
+
+/* The span holds the block from now on. */
+static void publish(struct span *span, size_t before)
+{
+    span->user = (char *)hak_granule_address(span->first) + before;
+    span->user_bytes = hak_span_bytes(span) - before;
+    hak_owner_write(span->first, 1, span);
+    hak_tag_write(span->first, 1, HAK_TAG_SPAN);
+}
+
+static void withdraw(struct span *span)
+{
+    uint32_t expected = HAK_TAG_SPAN;
+    /* acquire: orders this free after a competing one; who loses has freed twice */
+    if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
+        hak_misuse("double free", span->user, span->user_bytes, "already free");
+    hak_owner_write(span->first, 1, NULL);
 }
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
@@ -54,14 +78,11 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
     struct span *span = hak_span_take((uint32_t)count, (uint32_t)alignment_count, &is_zero);
     if (span == NULL)
         return NULL;
-    size_t before = colour_bytes(span_bytes(span) - bytes, alignment);
-    span->user = (char *)hak_granule_address(span->first) + before;
-    span->user_bytes = span_bytes(span) - before;
-    hak_fetch_add_relaxed(&live_bytes, span_bytes(span));
+    size_t before = colour_bytes(hak_span_bytes(span) - bytes, alignment);
+    hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span));
     if (content == LARGE_ZERO && !is_zero)
-        clear(span, bytes);
-    hak_owner_write(span->first, 1, span);
-    hak_tag_write(span->first, 1, HAK_TAG_SPAN);
+        clear(span, before, bytes);
+    publish(span, before);
     return span->user;
 }
 
@@ -82,12 +103,8 @@ static struct span *span_of(const void *block, const char *what)
 void hak_large_give(void *block)
 {
     struct span *span = span_of(block, "invalid free");
-    uint32_t expected = HAK_TAG_SPAN;
-    /* acquire: orders this free after a competing one; who loses has freed twice */
-    if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
-        hak_misuse("double free", block, span->user_bytes, "already free");
-    hak_owner_write(span->first, 1, NULL);
-    hak_fetch_add_relaxed(&live_bytes, -span_bytes(span));
+    withdraw(span);
+    hak_fetch_add_relaxed(&live_bytes, -hak_span_bytes(span));
     hak_span_give(span);
 }
 
@@ -99,18 +116,58 @@ size_t hak_large_usable_bytes(const void *block, const char *what)
 bool hak_large_resize(void *block, size_t bytes)
 {
     struct span *span = span_of(block, "invalid realloc");
-    size_t old_bytes = span_bytes(span);
+    size_t old_bytes = hak_span_bytes(span);
     size_t before = old_bytes - span->user_bytes;
     if (bytes > hak_region.window_bytes)
         return false;
-    uint32_t count = (uint32_t)((before + bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT);
+    uint32_t count = granules_for(before + bytes);
     if (count > span->count && !hak_span_extend(span, count))
         return false;
     if (count < span->count)
         hak_span_cut(span, count);
-    span->user_bytes = span_bytes(span) - before;
-    hak_fetch_add_relaxed(&live_bytes, span_bytes(span) - old_bytes);
+    span->user_bytes = hak_span_bytes(span) - before;
+    hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span) - old_bytes);
     return true;
+}
+
+/* Where the block can go with as much room behind it again: congruent to where it is as far as page
+ * tables go, when it is long enough that whole tables move. */
+static struct span *take_target(const struct span *span, uint32_t count)
+{
+    struct span_fit fit = {count, 1, 0};
+    if (span->count >= 2 * PAGE_TABLE_GRANULES) {
+        size_t base = hak_region.base >> HAK_GRANULE_SHIFT;
+        fit.alignment = PAGE_TABLE_GRANULES;
+        fit.phase = (uint32_t)((base + span->first) % PAGE_TABLE_GRANULES);
+    }
+    return hak_span_take_roomy(fit);
+}
+
+void *hak_large_move(void *block, size_t bytes)
+{
+    struct span *from = span_of(block, "invalid realloc");
+    size_t old_bytes = hak_span_bytes(from);
+    size_t before = old_bytes - from->user_bytes;
+    if (old_bytes < MOVE_BYTES_LEAST || bytes < from->user_bytes ||
+        bytes > hak_region.window_bytes / 2 - before)
+        return NULL;
+    struct span *to = take_target(from, granules_for(before + bytes));
+    if (to == NULL)
+        return NULL;
+    withdraw(from);
+    enum span_move result = hak_span_move(from, to);
+    if (result == SPAN_MOVED) {
+        hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(to) - old_bytes);
+        publish(to, before);
+        hak_span_give_clean(from);
+        return to->user;
+    }
+    publish(from, before);
+    if (result == SPAN_STAYED)
+        hak_span_give_clean(to);
+    else
+        hak_span_lose(to);
+    return NULL;
 }
 
 size_t hak_large_live_bytes(void)

@@ -29,6 +29,10 @@ size_t hak_large_usable_bytes(const void *block, const char *what);
  * grow. */
 bool hak_large_resize(void *block, size_t bytes);
 
+/* Makes the block longer by moving its pages to another place; NULL: it stays, and only a copy can
+ * help. */
+void *hak_large_move(void *block, size_t bytes);
+
 /* Bytes of the spans of all live large blocks. */
 size_t hak_large_live_bytes(void);
 

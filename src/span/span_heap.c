@@ -6,27 +6,18 @@
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
-
-/* One bin per count up to 64 granules, then eight a doubling. */
-#define EXACT_COUNT 64u
-#define BIN_COUNT (EXACT_COUNT + 20u * 8u)
-#define BIN_WORDS ((BIN_COUNT + 63u) / 64u)
-/* How many spans of a bin of mixed counts are looked at before the next bin serves. */
-#define TRIES_PER_BIN 32
-
-struct bins {
-    struct list_link lists[BIN_COUNT];
-    uint64_t in_use[BIN_WORDS];
-};
+#include "span/span_bins.h"
+#include "span/span_move.h"
 
 struct span_heap {
     struct hak_lock lock;
-    struct bins warm;
-    struct bins clean;
+    struct span_bins warm;
+    struct span_bins clean;
     struct list_link ages;
     _Atomic size_t warm_bytes;
     _Atomic size_t clean_bytes;
     _Atomic uint64_t oldest_ms;
+    _Atomic size_t lost_bytes;
     bool is_started;
 };
 static struct span_heap heap = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_SPAN),
@@ -37,24 +28,13 @@ static void start_once(void)
 {
     if (heap.is_started)
         return;
-    for (uint32_t i = 0; i < BIN_COUNT; i++) {
-        hak_list_start(&heap.warm.lists[i]);
-        hak_list_start(&heap.clean.lists[i]);
-    }
+    hak_span_bins_start(&heap.warm);
+    hak_span_bins_start(&heap.clean);
     hak_list_start(&heap.ages);
     heap.is_started = true;
 }
 
-/* The bin in which a span of `count` granules is kept. */
-static uint32_t bin_of(uint32_t count)
-{
-    if (count <= EXACT_COUNT)
-        return count - 1;
-    uint32_t doubling = hak_bit_highest(count);
-    return EXACT_COUNT + (doubling - 6) * 8 + ((count >> (doubling - 3)) & 7u);
-}
-
-static struct bins *bins_of(const struct span *span)
+static struct span_bins *bins_of(const struct span *span)
 {
     return span->state == SPAN_WARM ? &heap.warm : &heap.clean;
 }
@@ -78,11 +58,8 @@ static void write_edges(const struct span *span, void *record)
  * ages, what is left of an old one to their start. */
 static void link_free(struct span *span, bool is_young)
 {
-    struct bins *bins = bins_of(span);
-    uint32_t bin = bin_of(span->count);
-    size_t bytes = (size_t)span->count << HAK_GRANULE_SHIFT;
-    hak_list_insert_first(&bins->lists[bin], &span->bin_link);
-    bins->in_use[bin / 64] |= 1ull << (bin % 64);
+    size_t bytes = hak_span_bytes(span);
+    hak_span_bins_insert(bins_of(span), span);
     write_edges(span, (char *)span + 1);
     if (span->state == SPAN_WARM) {
         if (is_young)
@@ -98,12 +75,8 @@ static void link_free(struct span *span, bool is_young)
 
 static void unlink_free(struct span *span)
 {
-    struct bins *bins = bins_of(span);
-    uint32_t bin = bin_of(span->count);
-    size_t bytes = (size_t)span->count << HAK_GRANULE_SHIFT;
-    hak_list_remove(&span->bin_link);
-    if (hak_list_is_empty(&bins->lists[bin]))
-        bins->in_use[bin / 64] &= ~(1ull << (bin % 64));
+    size_t bytes = hak_span_bytes(span);
+    hak_span_bins_remove(bins_of(span), span);
     write_edges(span, NULL);
     if (span->state == SPAN_WARM) {
         hak_list_remove(&span->age_link);
@@ -142,47 +115,6 @@ static void insert_free(struct span *span, bool is_young)
     link_free(span, is_young);
 }
 
-/* Where in `span` a run of `count` with the alignment starts; UINT32_MAX when it does not fit. */
-static uint32_t place_in(const struct span *span, uint32_t count, uint32_t alignment)
-{
-    size_t base = hak_region.base >> HAK_GRANULE_SHIFT; /* it is the address that must be aligned */
-    size_t first = hak_align_up(base + span->first, alignment) - base;
-    return first + count <= (size_t)span->first + span->count ? (uint32_t)first : UINT32_MAX;
-}
-
-/* The best of the first few spans of one bin. */
-static struct span *best_of_bin(struct list_link *list, uint32_t count, uint32_t alignment)
-{
-    struct span *best = NULL;
-    int tries = TRIES_PER_BIN;
-    for (struct list_link *i = list->next; i != list && tries-- > 0; i = i->next) {
-        struct span *span = hak_list_element(i, struct span, bin_link);
-        if (place_in(span, count, alignment) == UINT32_MAX)
-            continue;
-        if (best == NULL || span->count < best->count ||
-            (span->count == best->count && span->first < best->first))
-            best = span;
-    }
-    return best;
-}
-
-static struct span *find_in(struct bins *bins, uint32_t count, uint32_t alignment)
-{
-    uint32_t bin = bin_of(count);
-    for (uint32_t word = bin / 64; word < BIN_WORDS; word++) {
-        uint64_t in_use = bins->in_use[word];
-        if (word == bin / 64)
-            in_use &= ~hak_bit_low_mask(bin % 64);
-        for (; in_use != 0; in_use &= in_use - 1) {
-            struct list_link *list = &bins->lists[word * 64 + hak_bit_lowest(in_use)];
-            struct span *span = best_of_bin(list, count, alignment);
-            if (span != NULL)
-                return span;
-        }
-    }
-    return NULL;
-}
-
 /* A record for the granules [first, first + count), in the state and age of `like`. */
 static struct span *record_like(const struct span *like, uint32_t first, uint32_t count)
 {
@@ -193,6 +125,7 @@ static struct span *record_like(const struct span *like, uint32_t first, uint32_
     span->count = count;
     span->state = like->state;
     span->freed_ms = like->freed_ms;
+    span->piece_count = 0;
     return span;
 }
 
@@ -237,25 +170,25 @@ static struct span *take_across(struct span *clean, uint32_t count)
     return warm;
 }
 
-static struct span *take_clean(uint32_t count, uint32_t alignment)
+static struct span *take_clean(struct span_fit fit)
 {
-    struct span *span = find_in(&heap.clean, count, alignment);
+    struct span *span = hak_span_bins_find(&heap.clean, fit);
     if (span == NULL)
         return NULL;
-    struct span *joined = alignment == 1 ? take_across(span, count) : NULL;
+    struct span *joined = fit.alignment == 1 ? take_across(span, fit.count) : NULL;
     if (joined != NULL)
         return joined;
-    return carve(span, place_in(span, count, alignment), count) ? span : NULL;
+    return carve(span, hak_span_place(span, fit), fit.count) ? span : NULL;
 }
 
-static struct span *take_free(uint32_t count, uint32_t alignment, bool *is_zero)
+static struct span *take_free(struct span_fit fit, bool *is_zero)
 {
     hak_lock_take(&heap.lock);
     start_once();
-    struct span *span = find_in(&heap.warm, count, alignment);
+    struct span *span = hak_span_bins_find(&heap.warm, fit);
     if (span == NULL)
-        span = take_clean(count, alignment);
-    else if (!carve(span, place_in(span, count, alignment), count))
+        span = take_clean(fit);
+    else if (!carve(span, hak_span_place(span, fit), fit.count))
         span = NULL;
     if (span != NULL) {
         *is_zero = span->state == SPAN_CLEAN;
@@ -281,6 +214,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->count = range.count;
     span->state = SPAN_CLEAN;
     span->freed_ms = 0;
+    span->piece_count = 0;
     hak_lock_take(&heap.lock);
     insert_free(span, true);
     hak_lock_give(&heap.lock);
@@ -289,8 +223,9 @@ static bool grow(uint32_t count, uint32_t alignment)
 
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 {
+    struct span_fit fit = {count, alignment, 0};
     for (int round = 0; round < 3; round++) {
-        struct span *span = take_free(count, alignment, is_zero);
+        struct span *span = take_free(fit, is_zero);
         if (span != NULL)
             return span;
         if (grow(count, alignment))
@@ -299,32 +234,101 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
         if (hak_span_purge(UINT64_MAX, 0, UINT32_MAX) == 0)
             break;
     }
-    return take_free(count, alignment, is_zero);
+    return take_free(fit, is_zero);
 }
 
-void hak_span_give(struct span *span)
+/* Takes the fit out of clean memory that leaves as much again free behind it. */
+static struct span *take_with_room(struct span_fit fit)
 {
-    hak_assert(span->state == SPAN_USED);
+    struct span_fit roomy = {2 * fit.count, fit.alignment, fit.phase};
+    hak_lock_take(&heap.lock);
+    start_once();
+    struct span *span = hak_span_bins_find(&heap.clean, roomy);
+    if (span != NULL && !carve(span, hak_span_place(span, fit), fit.count))
+        span = NULL;
+    if (span != NULL)
+        span->state = SPAN_USED;
+    hak_lock_give(&heap.lock);
+    return span;
+}
+
+struct span *hak_span_take_roomy(struct span_fit fit)
+{
+    struct span *span = take_with_room(fit);
+    if (span == NULL && grow(2 * fit.count + fit.alignment - 1, 1))
+        span = take_with_room(fit);
+    return span;
+}
+
+static void give_as(struct span *span, enum span_state state)
+{
     uint64_t now_ms = hak_os_clock_ms();
     hak_lock_take(&heap.lock);
     span->user = NULL;
-    span->state = SPAN_WARM;
+    span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     insert_free(span, true);
     hak_lock_give(&heap.lock);
 }
 
-bool hak_span_extend(struct span *span, uint32_t count)
+void hak_span_give(struct span *span)
 {
-    bool is_done = false;
-    hak_lock_take(&heap.lock);
+    hak_assert(span->state == SPAN_USED);
+    if (HAK_LIKELY(span->piece_count == 0))
+        give_as(span, SPAN_WARM);
+    else
+        hak_span_give_clean(span);
+}
+
+void hak_span_give_clean(struct span *span)
+{
+    hak_assert(span->state == SPAN_USED);
+    if (span->piece_count == 0 || hak_span_pieces_renew(span))
+        give_as(span, SPAN_CLEAN);
+    else
+        hak_span_lose(span);
+}
+
+void hak_span_lose(struct span *span)
+{
+    hak_span_pieces_forget(span);
+    hak_fetch_add_relaxed(&heap.lost_bytes, hak_span_bytes(span));
+    hak_tag_write(span->first, span->count, HAK_TAG_HOLE);
+    hak_meta_pool_give(&span_pool, span);
+}
+
+/* Extends the span by what is free behind it. When that is too little but the window ends there,
+ * *missing says how many granules the window would have to grow by; else it is 0. */
+static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
+{
     uint32_t more = count - span->count;
-    struct span *behind = free_span_at((size_t)span->first + span->count);
-    if (behind != NULL && behind->count >= more && carve(behind, behind->first, more)) {
+    uint32_t end = span->first + span->count;
+    struct span *behind = free_span_at(end);
+    *missing = 0;
+    if (behind != NULL && behind->count >= more) {
+        if (!carve(behind, behind->first, more))
+            return false;
         span->count += behind->count;
         hak_meta_pool_give(&span_pool, behind);
-        is_done = true;
+        return true;
     }
+    uint32_t room = behind == NULL || behind->state == SPAN_WARM ? 0 : behind->count;
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+    if ((size_t)end + room == committed)
+        *missing = more - room;
+    return false;
+}
+
+bool hak_span_extend(struct span *span, uint32_t count)
+{
+    uint32_t missing;
+    hak_lock_take(&heap.lock);
+    bool is_done = extend_locked(span, count, &missing);
+    hak_lock_give(&heap.lock);
+    if (is_done || missing == 0 || !grow(missing, 1))
+        return is_done;
+    hak_lock_take(&heap.lock);
+    is_done = extend_locked(span, count, &missing);
     hak_lock_give(&heap.lock);
     return is_done;
 }
@@ -334,6 +338,7 @@ void hak_span_cut(struct span *span, uint32_t count)
     struct span *tail = record_like(span, span->first + count, span->count - count);
     if (tail == NULL)
         return;
+    hak_span_pieces_cut(span, count, tail);
     span->count = count;
     hak_span_give(tail);
 }
@@ -352,6 +357,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->first = range.first;
         span->count = range.count;
         span->state = SPAN_USED;
+        span->piece_count = 0;
     }
     return span;
 }
@@ -405,23 +411,28 @@ size_t hak_span_clean_bytes(void)
     return hak_load_relaxed(&heap.clean_bytes);
 }
 
+size_t hak_span_lost_bytes(void)
+{
+    return hak_load_relaxed(&heap.lost_bytes);
+}
+
 uint64_t hak_span_oldest_ms(void)
 {
     return hak_load_relaxed(&heap.oldest_ms);
 }
 
 /* Checks one set of bins; returns the bytes in it, or SIZE_MAX when something is wrong. */
-static size_t audit_bins(const struct bins *bins, enum span_state state)
+static size_t audit_bins(const struct span_bins *bins, enum span_state state)
 {
     size_t bytes = 0;
-    for (uint32_t bin = 0; bin < BIN_COUNT; bin++) {
+    for (uint32_t bin = 0; bin < HAK_SPAN_BIN_COUNT; bin++) {
         const struct list_link *list = &bins->lists[bin];
         if (hak_list_is_empty(list) == ((bins->in_use[bin / 64] >> (bin % 64)) & 1))
             return SIZE_MAX;
         for (const struct list_link *i = list->next; i != list; i = i->next) {
             const struct span *span = hak_list_element(i, struct span, bin_link);
             const struct span *behind = free_span_at((size_t)span->first + span->count);
-            if (span->state != (uint32_t)state || bin_of(span->count) != bin ||
+            if (span->state != (uint32_t)state || hak_span_bin_of(span->count) != bin ||
                 free_span_at(span->first) != span ||
                 free_span_at(span->first + span->count - 1) != span ||
                 (behind != NULL && behind->state == span->state))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        struct span and the bins of free spans, one set for warm spans (their memory may hold
+ * Owns        the bins of free spans, one set for warm spans (their memory may hold
  *             data and be resident) and one for clean ones (fresh or purged: they read as zero).
  * Invariants  free spans of one state never touch (they coalesce). The first and the last granule
  *             of a free span point to its record in the owner map, with bit 0 set; no other granule
@@ -13,31 +13,26 @@
 #ifndef HAK_SPAN_SPAN_HEAP_H
 #define HAK_SPAN_SPAN_HEAP_H
 
-#include "base/list.h"
-#include "region/region.h"
-
-enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN };
-
-struct span {
-    void *user;                /* the block in it, when used for one */
-    struct list_link bin_link; /* on a bin, when free */
-    struct list_link age_link; /* among all warm spans, oldest first */
-    uint64_t freed_ms;
-    size_t user_bytes; /* bytes from `user` to the end of the span */
-    uint32_t first;
-    uint32_t count;
-    uint32_t state; /* enum span_state */
-};
+#include "span/span.h"
 
 /* A used span of `count` granules whose first is a multiple of `alignment` (granules, a power of
  * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 
-/* Gives a used span back; its memory may hold data. */
-void hak_span_give(struct span *span);
+/* A used span of clean memory, with as much again behind it left free, so that a block that grows
+ * has room; NULL when neither the free spans nor the window have that much. */
+struct span *hak_span_take_roomy(struct span_fit fit);
 
-/* Grows a used span in place into free neighbours behind it; false when they do not suffice. The
- * new part may hold data. */
+/* Gives a used span back; its memory may hold data, or, in the second form, reads as zero where it
+ * was not moved here. */
+void hak_span_give(struct span *span);
+void hak_span_give_clean(struct span *span);
+
+/* Gives a used span up for good: some of its addresses may be somebody else's now. */
+void hak_span_lose(struct span *span);
+
+/* Grows a used span in place into what is free behind it, or the window where it ends; false when
+ * that does not suffice. The new part may hold data. */
 bool hak_span_extend(struct span *span, uint32_t count);
 
 /* Gives the granules of a used span from `count` on back. */
@@ -55,6 +50,9 @@ size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
 /* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);
+
+/* Bytes of address space given up by hak_span_lose. */
+size_t hak_span_lost_bytes(void);
 
 /* When the oldest warm span was freed; UINT64_MAX when there is none. */
 uint64_t hak_span_oldest_ms(void);

@@ -6,6 +6,7 @@
 #include "region/region.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "span/span_move.h"
 
 #define RACERS 4u
 #define ROUNDS 6000u
@@ -60,7 +61,11 @@ static void exchange_large_blocks(struct racer *racer)
             continue;
         inspect(large);
         size_t bytes = BYTES_LEAST + draw(racer) % (30 * HAK_GRANULE_BYTES);
-        if (draw(racer) % 2 == 0 && hak_large_resize(large, bytes))
+        uint64_t choice = draw(racer) % 4;
+        struct large *moved = choice == 0 ? hak_large_move(large, bytes) : NULL;
+        if (moved != NULL)
+            inspect(large = moved);
+        if (moved != NULL || (choice == 1 && hak_large_resize(large, bytes)))
             sign(large, bytes, draw(racer));
         inspect(large);
         hak_large_give(large);
@@ -94,4 +99,5 @@ TEST(large_blocks_of_many_threads_stay_apart_and_come_home)
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
     CHECK(hak_span_heap_is_sound());
     CHECK_EQ(hak_span_clean_bytes(), hak_load_relaxed(&hak_region.committed_bytes));
+    CHECK_EQ(hak_span_piece_count(), 0);
 }

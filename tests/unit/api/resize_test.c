@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "observe/snapshot.h"
 #include "slab/size_class.h"
 #include "span/large.h"
 
@@ -99,6 +100,59 @@ TEST(a_large_block_shrinks_and_grows_in_place_where_there_is_room)
     CHECK(hak_malloc_usable_size(block) < 2 * HAK_MIB);
     CHECK_EQ(hak_realloc(block, 3 * HAK_MIB), block);
     check_filled(block, HAK_MIB, 4 * HAK_MIB);
+}
+
+static uint64_t copied_bytes(void)
+{
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    return snapshot.sums[HAK_STAT_realloc_copied_bytes];
+}
+
+TEST(a_block_that_doubles_to_1_gib_is_hardly_copied)
+{
+    unsigned char *block = hak_malloc(16);
+    for (size_t bytes = 32; bytes <= HAK_GIB; bytes *= 2) {
+        block[bytes / 2 - 1] = (unsigned char)(bytes >> 10);
+        block = hak_realloc(block, bytes);
+        CHECK(block != NULL);
+        CHECK_EQ(block[bytes / 2 - 1], (unsigned char)(bytes >> 10));
+        CHECK(hak_malloc(200000) != NULL); /* something stands behind it */
+    }
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    if (snapshot.move_calls == 0)
+        SKIP("the kernel does not move pages");
+    CHECK(copied_bytes() > 0);
+    CHECK(copied_bytes() < 2 * HAK_MIB);
+    hak_free(block);
+}
+
+TEST(a_block_that_grows_in_small_steps_is_hardly_copied)
+{
+    unsigned char *blocks[2] = {NULL, NULL};
+    for (size_t bytes = 16384; bytes <= 32 * HAK_MIB; bytes += 16384)
+        for (int i = 0; i < 2; i++) {
+            blocks[i] = hak_realloc(blocks[i], bytes);
+            CHECK(blocks[i] != NULL);
+            blocks[i][bytes - 1] = (unsigned char)(bytes >> 14);
+            CHECK(bytes < 32768 ||
+                  blocks[i][bytes / 32768 * 16384 - 1] == (unsigned char)(bytes >> 15));
+        }
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    if (snapshot.move_calls == 0)
+        SKIP("the kernel does not move pages");
+    CHECK(copied_bytes() < 16 * HAK_MIB);
+}
+
+TEST(a_large_block_gives_back_what_it_shrinks_by)
+{
+    unsigned char *block = filled(8 * HAK_MIB);
+    size_t live = hak_large_live_bytes();
+    CHECK_EQ(hak_realloc(block, 6 * HAK_MIB), block);
+    CHECK_EQ(live - hak_large_live_bytes(), 2 * HAK_MIB);
+    check_filled(block, 6 * HAK_MIB, 8 * HAK_MIB);
 }
 
 /* POSIX realloc(): ENOMEM, and the block is unchanged. */

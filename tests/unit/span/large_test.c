@@ -122,9 +122,23 @@ TEST(a_block_grows_where_it_stands_if_what_follows_is_free)
     CHECK_EQ(hak_large_live_bytes(), 0);
 }
 
+TEST(a_block_at_the_end_of_the_window_grows_with_it)
+{
+    unsigned char *block = take(BYTES);
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    CHECK(hak_large_resize(block, 2 * committed));
+    CHECK(hak_load_relaxed(&hak_region.committed_bytes) >= 2 * committed);
+    block[2 * committed - 1] = 1;
+    CHECK(hak_span_heap_is_sound());
+    hak_large_give(block);
+    CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes(),
+             hak_load_relaxed(&hak_region.committed_bytes));
+}
+
 TEST(a_block_does_not_grow_beyond_the_window)
 {
     unsigned char *block = take(BYTES);
+    take(BYTES);
     CHECK(!hak_large_resize(block, hak_region.window_bytes));
     CHECK(!hak_large_resize(block, SIZE_MAX / 2));
     CHECK(hak_large_usable_bytes(block, "test") >= BYTES);

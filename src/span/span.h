@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* span/span.h - the record of a run of granules.
+ *
+ * Owns        struct span and struct span_fit.
+ * Invariants  pieces: the first piece_ends[piece_count - 1] granules of a used span are mappings
+ *             that were moved there from elsewhere; the kernel cannot join them with their
+ *             neighbours. A free span has none.
+ * Threads     a used span belongs to who took it, a free one to who holds the SPAN lock.
+ * Tests       tests/unit/span/
+ */
+#ifndef HAK_SPAN_SPAN_H
+#define HAK_SPAN_SPAN_H
+
+#include "base/list.h"
+#include "region/region.h"
+
+enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN };
+
+/* More pieces than a block can gather that doubles from 1 MiB to 1 GiB and never finds room. */
+#define HAK_SPAN_PIECES_MOST 12u
+
+struct span {
+    void *user;                /* the block in it, when used for one */
+    struct list_link bin_link; /* on a bin, when free */
+    struct list_link age_link; /* among all warm spans, oldest first */
+    uint64_t freed_ms;
+    size_t user_bytes; /* bytes from `user` to the end of the span */
+    uint32_t first;
+    uint32_t count;
+    uint32_t state; /* enum span_state */
+    uint32_t piece_count;
+    uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */
+};
+
+/* What is asked for: `count` granules, the address of the first one `phase` granules (below
+ * `alignment`) beyond a multiple of `alignment` granules, a power of two. */
+struct span_fit {
+    uint32_t count;
+    uint32_t alignment;
+    uint32_t phase;
+};
+
+HAK_INLINE size_t hak_span_bytes(const struct span *span)
+{
+    return (size_t)span->count << HAK_GRANULE_SHIFT;
+}
+
+#endif

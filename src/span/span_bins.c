@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "span/span_bins.h"
+
+#include "base/bits.h"
+
+/* How many spans of a bin of mixed counts are looked at before the next bin serves. */
+#define TRIES_PER_BIN 32
+
+void hak_span_bins_start(struct span_bins *bins)
+{
+    for (uint32_t i = 0; i < HAK_SPAN_BIN_COUNT; i++)
+        hak_list_start(&bins->lists[i]);
+}
+
+uint32_t hak_span_bin_of(uint32_t count)
+{
+    if (count <= HAK_SPAN_BIN_EXACT)
+        return count - 1;
+    uint32_t doubling = hak_bit_highest(count);
+    return HAK_SPAN_BIN_EXACT + (doubling - 6) * 8 + ((count >> (doubling - 3)) & 7u);
+}
+
+void hak_span_bins_insert(struct span_bins *bins, struct span *span)
+{
+    uint32_t bin = hak_span_bin_of(span->count);
+    hak_list_insert_first(&bins->lists[bin], &span->bin_link);
+    bins->in_use[bin / 64] |= 1ull << (bin % 64);
+}
+
+void hak_span_bins_remove(struct span_bins *bins, struct span *span)
+{
+    uint32_t bin = hak_span_bin_of(span->count);
+    hak_list_remove(&span->bin_link);
+    if (hak_list_is_empty(&bins->lists[bin]))
+        bins->in_use[bin / 64] &= ~(1ull << (bin % 64));
+}
+
+uint32_t hak_span_place(const struct span *span, struct span_fit fit)
+{
+    size_t base = hak_region.base >> HAK_GRANULE_SHIFT; /* it is the address that must be aligned */
+    size_t least = base + span->first;
+    size_t first = hak_align_up(least - fit.phase, fit.alignment) + fit.phase - base;
+    return first + fit.count <= (size_t)span->first + span->count ? (uint32_t)first : UINT32_MAX;
+}
+
+/* The best of the first few spans of one bin. */
+static struct span *best_of_bin(struct list_link *list, struct span_fit fit)
+{
+    struct span *best = NULL;
+    int tries = TRIES_PER_BIN;
+    for (struct list_link *i = list->next; i != list && tries-- > 0; i = i->next) {
+        struct span *span = hak_list_element(i, struct span, bin_link);
+        if (hak_span_place(span, fit) == UINT32_MAX)
+            continue;
+        if (best == NULL || span->count < best->count ||
+            (span->count == best->count && span->first < best->first))
+            best = span;
+    }
+    return best;
+}
+
+struct span *hak_span_bins_find(struct span_bins *bins, struct span_fit fit)
+{
+    uint32_t bin = hak_span_bin_of(fit.count);
+    for (uint32_t word = bin / 64; word < HAK_SPAN_BIN_WORDS; word++) {
+        uint64_t in_use = bins->in_use[word];
+        if (word == bin / 64)
+            in_use &= ~hak_bit_low_mask(bin % 64);
+        for (; in_use != 0; in_use &= in_use - 1) {
+            struct list_link *list = &bins->lists[word * 64 + hak_bit_lowest(in_use)];
+            struct span *span = best_of_bin(list, fit);
+            if (span != NULL)
+                return span;
+        }
+    }
+    return NULL;
+}

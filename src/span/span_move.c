@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "span/span_move.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+
+#include <string.h>
+
+/* A piece splits the mapping it is moved into and is one itself; this share of what the kernel
+ * allows is left to the program, its threads and libraries. */
+#define MAPPINGS_PER_PIECE 8u
+
+static _Atomic uint32_t piece_total;
+
+static void count_pieces(uint32_t difference)
+{
+    hak_fetch_add_relaxed(&piece_total, difference);
+}
+
+uint32_t hak_span_piece_count(void)
+{
+    return hak_load_relaxed(&piece_total);
+}
+
+void hak_span_pieces_forget(struct span *span)
+{
+    count_pieces(-span->piece_count);
+    span->piece_count = 0;
+}
+
+static uint32_t moved_end(const struct span *span)
+{
+    return span->piece_count == 0 ? 0 : span->piece_ends[span->piece_count - 1];
+}
+
+/* Counts the pieces that `to` will have; false when they are too many for it or the process. */
+static bool admit(const struct span *from, struct span *to)
+{
+    uint32_t count = from->piece_count + (moved_end(from) < from->count ? 1 : 0);
+    if (count > HAK_SPAN_PIECES_MOST)
+        return false;
+    uint64_t most =
+        hak_least(hak_os_mappings_most() / MAPPINGS_PER_PIECE, hak_policy_read(moved_pieces_most));
+    /* Counted before it is compared: threads that move together cannot pass the bound together. */
+    if (hak_fetch_add_relaxed(&piece_total, count) + count > most) {
+        count_pieces(-count);
+        return false;
+    }
+    memcpy(to->piece_ends, from->piece_ends, sizeof to->piece_ends);
+    to->piece_count = count;
+    to->piece_ends[count - 1] = from->count;
+    return true;
+}
+
+static unsigned char *piece_start(const struct span *span, const struct span *divided,
+                                  uint32_t piece)
+{
+    uint32_t begin = piece == 0 ? 0 : divided->piece_ends[piece - 1];
+    return hak_granule_address(span->first + begin);
+}
+
+static size_t piece_bytes(const struct span *divided, uint32_t piece)
+{
+    uint32_t begin = piece == 0 ? 0 : divided->piece_ends[piece - 1];
+    return (size_t)(divided->piece_ends[piece] - begin) << HAK_GRANULE_SHIFT;
+}
+
+enum span_move hak_span_move(struct span *from, struct span *to)
+{
+    if (!admit(from, to))
+        return SPAN_STAYED;
+    enum os_move result = OS_MOVED;
+    uint32_t piece = 0;
+    for (; piece < to->piece_count && result == OS_MOVED; piece++)
+        result = hak_os_move(piece_start(from, to, piece), piece_start(to, to, piece),
+                             piece_bytes(to, piece));
+    if (result == OS_MOVED)
+        return SPAN_MOVED;
+    /* Back with what was moved already: `from` is still mapped, so copying cannot fail. */
+    for (uint32_t i = 0; i + 1 < piece; i++)
+        memcpy(piece_start(from, to, i), piece_start(to, to, i), piece_bytes(to, i));
+    if (result == OS_MOVE_REFUSED)
+        return SPAN_STAYED;
+    for (uint32_t i = 0; i + 1 < piece; i++)
+        hak_os_purge(piece_start(to, to, i), piece_bytes(to, i));
+    return SPAN_DAMAGED;
+}
+
+bool hak_span_pieces_renew(struct span *span)
+{
+    bool is_renewed = hak_region_renew((struct granule_range){span->first, span->count});
+    hak_span_pieces_forget(span);
+    return is_renewed;
+}
+
+void hak_span_pieces_cut(struct span *span, uint32_t count, struct span *tail)
+{
+    uint32_t end = moved_end(span);
+    uint32_t before = span->piece_count;
+    uint32_t kept = 0;
+    while (kept < before && span->piece_ends[kept] < count)
+        kept++;
+    if (kept < before)
+        span->piece_ends[kept++] = count;
+    span->piece_count = kept;
+    tail->piece_count = end > count ? 1 : 0;
+    tail->piece_ends[0] = end - count;
+    count_pieces(kept + tail->piece_count - before);
+}

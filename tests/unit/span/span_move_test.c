@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/span/span_move_test.c - pages move instead of being copied, and nothing is lost when
+ * the kernel does not play. */
+#define _GNU_SOURCE /* mlock2 */
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "policy/policy_table.h"
+#include "region/tag_map.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+#include "span/span_move.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#define MIB HAK_MIB
+
+static unsigned char *filled(size_t bytes)
+{
+    CHECK(hak_process_start());
+    unsigned char *block = hak_large_take(bytes, 16, LARGE_ANY);
+    CHECK(block != NULL);
+    for (size_t i = 0; i < bytes; i += 1000)
+        block[i] = (unsigned char)(i / 1000 * 7 + 1);
+    return block;
+}
+
+static void check_filled(const unsigned char *block, size_t bytes)
+{
+    CHECK(block != NULL);
+    for (size_t i = 0; i < bytes; i += 1000)
+        if (block[i] != (unsigned char)(i / 1000 * 7 + 1))
+            CHECK_EQ(block[i], (unsigned char)(i / 1000 * 7 + 1));
+}
+
+static void need_moves(void)
+{
+    unsigned char *block = filled(2 * MIB);
+    unsigned char *moved = hak_large_move(block, 3 * MIB);
+    if (moved == NULL)
+        SKIP("the kernel has no mremap that keeps the source mapped");
+    hak_large_give(moved);
+}
+
+/* Lines of /proc/self/maps that lie in the window, without allocating. */
+static unsigned window_mappings(void)
+{
+    static char line[256];
+    unsigned count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    while (fgets(line, sizeof line, maps)) {
+        uintptr_t start = (uintptr_t)strtoul(line, NULL, 16);
+        count += start - hak_region.base < hak_region.window_bytes;
+    }
+    fclose(maps);
+    return count;
+}
+
+static void check_everything_is_clean(void)
+{
+    CHECK_EQ(hak_span_piece_count(), 0);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_span_clean_bytes(), hak_load_relaxed(&hak_region.committed_bytes));
+}
+
+TEST(a_block_moves_with_its_contents_and_leaves_zero_memory)
+{
+    need_moves();
+    unsigned char *block = filled(5 * MIB);
+    size_t line = (uintptr_t)block % 4096;
+    unsigned char *moved = hak_large_move(block, 9 * MIB);
+    CHECK(moved != block);
+    check_filled(moved, 5 * MIB);
+    CHECK_EQ((uintptr_t)moved % 4096, line);
+    CHECK(hak_large_usable_bytes(moved, "test") >= 9 * MIB);
+    memset(moved + 5 * MIB, 3, 4 * MIB);
+    CHECK_EQ(hak_span_piece_count(), 1);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    for (size_t i = 0; i < 5 * MIB; i += 500)
+        if (block[i] != 0)
+            CHECK_EQ(block[i], 0);
+    CHECK_ABORTS(hak_large_give(block), "invalid free");
+    hak_large_give(moved);
+    check_everything_is_clean();
+}
+
+TEST(whole_page_tables_move_where_the_block_is_long_enough)
+{
+    need_moves();
+    unsigned char *block = filled(5 * MIB);
+    unsigned char *moved = hak_large_move(block, 9 * MIB);
+    CHECK(moved != NULL);
+    CHECK_EQ((uintptr_t)(moved - block) % (2 * MIB), 0);
+}
+
+TEST(a_block_that_moves_again_takes_its_pieces_along)
+{
+    need_moves();
+    unsigned before = window_mappings();
+    unsigned char *block = filled(2 * MIB);
+    size_t bytes = 2 * MIB;
+    for (unsigned i = 1; i <= 4; i++) {
+        block = hak_large_move(block, 2 * bytes);
+        check_filled(block, bytes);
+        bytes *= 2;
+        for (size_t j = 0; j < bytes; j += 1000)
+            block[j] = (unsigned char)(j / 1000 * 7 + 1);
+        CHECK_EQ(hak_span_piece_count(), i);
+    }
+    CHECK(window_mappings() > before);
+    hak_large_give(block);
+    CHECK_EQ(window_mappings(), before);
+    check_everything_is_clean();
+}
+
+TEST(what_is_cut_off_a_moved_block_can_be_used_again)
+{
+    need_moves();
+    for (size_t kept = 1; kept < 8; kept += 2) {
+        unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
+        block = hak_large_move(block, 8 * MIB);
+        CHECK(block != NULL);
+        CHECK_EQ(hak_span_piece_count(), 2);
+        memset(block + 2 * MIB, 9, 6 * MIB);
+        CHECK(hak_large_resize(block, kept * MIB));
+        CHECK(hak_span_heap_is_sound());
+        check_filled(block, kept < 2 ? MIB : 2 * MIB);
+        unsigned char *zero = hak_large_take(3 * MIB, 16, LARGE_ZERO);
+        for (size_t i = 0; i < 3 * MIB; i += 100)
+            if (zero[i] != 0)
+                CHECK_EQ(zero[i], 0);
+        hak_large_give(zero);
+        CHECK(hak_large_resize(block, (kept + 1) * MIB));
+        check_filled(block, kept < 2 ? MIB : 2 * MIB);
+        hak_large_give(block);
+        check_everything_is_clean();
+    }
+}
+
+TEST(short_blocks_and_shrinking_ones_do_not_move)
+{
+    CHECK_EQ(hak_large_move(filled(MIB / 2), 2 * MIB), NULL);
+    CHECK_EQ(hak_large_move(filled(4 * MIB), 2 * MIB), NULL);
+    CHECK_EQ(hak_large_move(filled(4 * MIB), SIZE_MAX / 2), NULL);
+    CHECK_EQ(hak_span_piece_count(), 0);
+}
+
+TEST(moves_end_before_the_mappings_do)
+{
+    need_moves();
+    hak_store_relaxed(&hak_policy.moved_pieces_most, 2);
+    unsigned char *blocks[3] = {filled(2 * MIB), filled(2 * MIB), filled(2 * MIB)};
+    unsigned char *first = hak_large_move(blocks[0], 4 * MIB);
+    unsigned char *second = hak_large_move(blocks[1], 4 * MIB);
+    CHECK(first != NULL && second != NULL);
+    CHECK_EQ(hak_large_move(blocks[2], 4 * MIB), NULL);
+    check_filled(blocks[2], 2 * MIB);
+    CHECK_EQ(hak_span_piece_count(), 2);
+    hak_large_give(first);
+    unsigned char *third = hak_large_move(blocks[2], 4 * MIB);
+    check_filled(third, 2 * MIB);
+    hak_large_give(second);
+    hak_large_give(third);
+    check_everything_is_clean();
+    CHECK(hak_os_mappings_most() > 1000);
+}
+
+TEST(a_refused_move_leaves_the_block_and_the_target)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    need_moves();
+    unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
+    for (size_t i = 0; i < 4 * MIB; i += 1000)
+        block[i] = (unsigned char)(i / 1000 * 7 + 1);
+    hak_large_give(hak_large_take(64 * MIB, 16, LARGE_ANY)); /* room, without further calls */
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    for (uint32_t n = 1; n <= 2; n++) { /* the first piece, or the second after the first moved */
+        hak_os_fault_every(n);
+        CHECK_EQ(hak_large_move(block, 8 * MIB), NULL);
+        hak_os_fault_every(0);
+        check_filled(block, 4 * MIB);
+        CHECK_EQ(hak_span_piece_count(), 1);
+        CHECK(hak_span_heap_is_sound());
+    }
+    hak_large_give(block);
+    CHECK_EQ(hak_span_piece_count(), 0);
+}
+
+TEST(a_target_that_somebody_else_took_is_never_touched_again)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    need_moves();
+    unsigned char *block = filled(2 * MIB);
+    hak_large_give(hak_large_take(64 * MIB, 16, LARGE_ANY));
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    size_t clean = hak_span_clean_bytes();
+    hak_store_relaxed(&hak_os_fault.loses_targets, 1);
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_large_move(block, 8 * MIB), NULL);
+    hak_os_fault_every(0);
+    check_filled(block, 2 * MIB);
+    CHECK(hak_span_lost_bytes() >= 8 * MIB);
+    CHECK_EQ(hak_span_clean_bytes(), clean - hak_span_lost_bytes());
+    CHECK_EQ(hak_span_piece_count(), 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(locked_memory_stays_locked_and_is_copied)
+{
+    need_moves();
+    unsigned char *block = filled(2 * MIB);
+    hak_large_give(filled(40 * MIB));
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    if (mlock2((void *)hak_region.base, committed, MLOCK_ONFAULT) != 0)
+        SKIP("too little memory may be locked");
+    CHECK_EQ(hak_large_move(block, 4 * MIB), NULL);
+    check_filled(block, 2 * MIB);
+    CHECK(hak_span_heap_is_sound());
+}
