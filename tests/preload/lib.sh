@@ -29,6 +29,10 @@ finish() {
     status=$?
     trap - EXIT
     at_end
+    if [ -n "${server:-}" ]; then
+        kill -TERM "$server" 2>/dev/null || :
+        wait "$server" || :
+    fi
     cd /
     rm -rf "$work"
     if [ "$status" = 0 ] && [ "$check_count" = 0 ]; then
@@ -92,6 +96,67 @@ preloaded() {
     echo "$status" >"$work/$name.status"
 }
 
+# server NAME LIBRARY COMMAND...: starts a server, with LIBRARY preloaded unless it is empty. Its
+# process is $server_process. It ends with this script, or after the time limit.
+server() {
+    name=$1
+    library=$2
+    shift 2
+    timeout -k 5 "$limit_s" env LD_PRELOAD="$library" HAKMEM_STATS=text \
+        HAKMEM_STATS_FILE="$work/$name.stats" "$@" \
+        >"$work/$name.out" 2>"$work/$name.err" </dev/null &
+    server=$!
+    server_name=$name
+    becomes "$name starts" has_started
+    server_process=$(cat "/proc/$server/task/$server/children")
+    server_process=${server_process% }
+}
+# Behind `timeout` and `env`.
+has_started() {
+    started=$(cat "/proc/$server/task/$server/children") || return 1
+    [ -n "$started" ] && [ "$(cat "/proc/${started% }/comm")" != env ] &&
+        [ "$(cat "/proc/${started% }/comm")" != timeout ]
+}
+
+# becomes SENTENCE COMMAND...: the sentence comes true within half a minute.
+becomes() {
+    sentence=$1
+    shift
+    tries=0
+    until "$@" >"$work/becomes" 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || fail "$sentence ($*): $(tail -n 5 "$work/becomes")"
+        sleep 0.1
+    done
+}
+
+# processes PROCESS: it and all that it started.
+processes() {
+    echo "$1"
+    for child in $(cat /proc/"$1"/task/*/children); do
+        processes "$child"
+    done
+}
+
+# mapped: hakmem is mapped in the server and in all processes that it started.
+mapped() {
+    for process in $(processes "$server_process"); do
+        check "$server_name: hakmem is mapped in $(cat "/proc/$process/comm")" \
+            grep -q libhakmem "/proc/$process/maps"
+    done
+}
+
+# ends [SIGNAL]: the server ends well, when it got the signal.
+ends() {
+    [ $# = 0 ] || kill -"$1" "$server_process"
+    status=0
+    wait "$server" || status=$?
+    server=
+    equal "$server_name ends well: $(tail -n 5 "$work/$server_name.err")" "$status" 0
+    check "$server_name: hakmem says nothing" \
+        [ "$(cat "$work/$server_name.out" "$work/$server_name.err" | grep -ci hakmem)" = 0 ]
+}
+
 # counter NAME COUNTER: its sum over the processes of a command.
 counter() {
     awk -v name="$2:" '$1 == name { sum += $2 } END { printf "%.0f\n", sum }' "$work/$1.stats"
@@ -105,6 +170,12 @@ served() {
     equal "$1: no request went to another allocator" "$(counter "$1" fallback)" 0
     equal "$1: every pointer was hakmem's" "$(counter "$1" foreign_frees)" 0
 }
+
+# reports NAME: how many processes left statistics.
+reports() { grep -c '^threads_started:' "$work/$1.stats"; }
+
+# full: the long tests are wanted.
+full() { [ -n "${HAK_FULL:-}" ]; }
 
 # quiet NAME: nothing was added to what the command says on stderr.
 quiet() {
