@@ -70,7 +70,8 @@ preloaded cargo cargo build --offline --manifest-path "$work/crate/Cargo.toml" \
     --target-dir "$work/target"
 built cargo
 check "cargo, the compiler and the linker left statistics" [ "$(reports cargo)" -ge 4 ]
-if nm -D --defined-only "$(rustc --print sysroot)/bin/rustc" 2>/dev/null | grep -q ' T malloc$'; then
+rustc=$(rustc --print sysroot)/bin/rustc
+if nm -D --defined-only "$rustc" 2>/dev/null | grep -q ' T malloc$'; then
     echo "this rustc brings an allocator of its own"
 else
     check "the compiler's requests came to hakmem" [ "$(counter cargo refills)" -gt 1000 ]

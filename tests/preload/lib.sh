@@ -133,16 +133,19 @@ becomes() {
 # processes PROCESS: it and all that it started.
 processes() {
     echo "$1"
-    for child in $(cat /proc/"$1"/task/*/children); do
+    for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do
         processes "$child"
     done
 }
 
 # mapped: hakmem is mapped in the server and in all processes that it started.
 mapped() {
+    check "$server_name: hakmem is mapped" grep -q libhakmem "/proc/$server_process/maps"
     for process in $(processes "$server_process"); do
-        check "$server_name: hakmem is mapped in $(cat "/proc/$process/comm")" \
-            grep -q libhakmem "/proc/$process/maps"
+        # One that has just ended maps nothing.
+        cat "/proc/$process/maps" >"$work/maps" 2>/dev/null || :
+        [ ! -s "$work/maps" ] || check "$server_name: hakmem is mapped in all processes" \
+            grep -q libhakmem "$work/maps"
     done
 }
 
