@@ -50,11 +50,16 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void bench_fail(co
     static int failed;
     if (!__atomic_exchange_n(&failed, 1, __ATOMIC_RELAXED)) {
         char line[512];
+        int length = snprintf(line, sizeof(line), "%.100s: ", program_invocation_short_name);
         va_list arguments;
         va_start(arguments, format);
-        vsnprintf(line, sizeof(line), format, arguments);
+        vsnprintf(line + length, sizeof(line) - (size_t)length - 1, format, arguments);
         va_end(arguments);
-        dprintf(STDERR_FILENO, "%s: %s\n", program_invocation_short_name, line);
+        strcat(line, "\n");
+        /* Not through stdio: its buffer is a block, too. */
+        if (write(STDERR_FILENO, line, strlen(line)) < 0) {
+            _exit(1);
+        }
         _exit(1);
     }
     for (;;) {
@@ -303,7 +308,8 @@ static inline void bench_report(uint64_t operation_count, uint64_t elapsed_ns)
     fputs(bench_notes, stdout);
     printf("operations: %" PRIu64 "\n", operation_count);
     printf("time: %.6f s\n", elapsed_s);
-    printf("throughput: %.2f M ops/s\n", (double)operation_count / elapsed_s * 1e-6);
+    double throughput = (double)operation_count / elapsed_s * 1e-6;
+    printf("throughput: %.*f M ops/s\n", throughput < 0.1 ? 6 : 2, throughput);
     if (fflush(stdout) != 0) {
         bench_fail("cannot write the result: %s", strerror(errno));
     }
