@@ -64,12 +64,22 @@ void hak_foreign_free(void *block);
 void *hak_foreign_realloc(void *block, size_t bytes);
 
 /* maintain.c: what is done now and then from slow paths. */
+/* Looks after a heap of the calling thread: quiet bins, sparse slabs. */
+struct heap;
+void hak_maintain_heap(struct heap *heap);
 void hak_maintain_tick(void);
+/* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
+ * sweep is left half way. */
+size_t hak_maintain_visit(bool *is_done);
 /* Gives the kernel everything that is free, now; returns the bytes. */
 size_t hak_maintain_purge_all(void);
 /* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied and what
  * other threads have lying about is collected. */
 size_t hak_maintain_trim(size_t keep_bytes);
+
+/* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
+ * wakes it. Outside every gate and lock. */
+void hak_keeper_wake(void);
 
 /* report.c: the numbers of this moment, from all layers. */
 struct snapshot;

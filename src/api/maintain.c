@@ -3,7 +3,9 @@
 #include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
+#include "cache/stranger.h"
 #include "cache/supply.h"
+#include "cache/sweep.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -17,7 +19,48 @@
 /* At most this share of the live large blocks is kept warm for their successors. */
 #define RETAIN_SHARE 4
 
+/* One visit to a heap looks closely at so many slabs at most, and comes so often. */
+#define SWEEP_SLABS 16
+#define SWEEP_GAP_MS 4
+/* hakmem's own thread leaves a heap alone that its owner swept so recently, and stays for so many
+ * visits' worth. */
+#define OWNER_GAP_MS 50
+#define STRANGER_SWEEPS 4
+
 static _Atomic uint64_t last_tick_ms;
+
+/* Sweeps a heap that the caller is in. */
+static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
+{
+    hak_store_relaxed(&heap->sweep_visit_ms, now);
+    return hak_heap_sweep(heap, now, decay, SWEEP_SLABS);
+}
+
+void hak_maintain_heap(struct heap *heap)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t decay = hak_policy_read(decay_ms);
+    hak_gate_enter(&heap->gate);
+    hak_heap_shrink_quiet(heap, now);
+    if (decay <= now && now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
+        sweep(heap, now, decay);
+    hak_gate_leave(&heap->gate);
+}
+
+/* Gives back what has been free for longer than `decay`. */
+static size_t purge_aged(uint64_t now, uint64_t decay)
+{
+    size_t bytes = 0;
+    uint64_t before = now - decay;
+    hak_registry_drain_parked();
+    if (hak_depot_has_warm(before))
+        bytes += hak_depot_purge(before, TICK_SUPERSLABS);
+    hak_supply_trim();
+    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
+    if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
+        bytes += hak_span_purge(before, keep, TICK_SPANS);
+    return bytes;
+}
 
 void hak_maintain_tick(void)
 {
@@ -26,17 +69,37 @@ void hak_maintain_tick(void)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
         return;
-    hak_registry_drain_parked();
     uint64_t decay = hak_policy_read(decay_ms);
+    if (decay <= now)
+        purge_aged(now, decay);
+    hak_keeper_wake();
+}
+
+/* Sweeps heaps whose threads have not done so lately. */
+static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
+{
+    size_t bytes = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
+            !hak_stranger_enter(heap))
+            continue;
+        for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
+            bytes += sweep(heap, now, decay);
+        *is_done = *is_done && hak_heap_is_swept(heap);
+        hak_store_relaxed(&heap->sweep_visit_ms, now - OWNER_GAP_MS);
+        hak_stranger_leave(heap);
+    }
+    return bytes;
+}
+
+size_t hak_maintain_visit(bool *is_done)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t decay = hak_policy_read(decay_ms);
+    *is_done = true;
     if (decay > now)
-        return;
-    uint64_t before = now - decay;
-    if (hak_depot_has_warm(before))
-        hak_depot_purge(before, TICK_SUPERSLABS);
-    hak_supply_trim();
-    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
-    if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
-        hak_span_purge(before, keep, TICK_SPANS);
+        return 0;
+    return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
 size_t hak_maintain_purge_all(void)

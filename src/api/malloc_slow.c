@@ -42,9 +42,7 @@ static void service_end(struct service service)
         return;
     }
     if (HAK_UNLIKELY(++heap->slow_count % SLOW_OPERATIONS_PER_TICK == 0)) {
-        hak_gate_enter(&heap->gate);
-        hak_heap_shrink_quiet(heap, hak_os_clock_ms());
-        hak_gate_leave(&heap->gate);
+        hak_maintain_heap(heap);
         hak_maintain_tick();
     }
 }

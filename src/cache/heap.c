@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
+#include "cache/sweep.h"
 #include "harden/checks.h"
 #include "policy/policy_table.h"
 
@@ -18,6 +19,8 @@
 /* Remote frees are collected by each refill that finds no partial slab, and else by one slow
  * operation in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define SLOW_OPERATIONS_PER_COLLECT 4u
+/* What a bin may hold while its class shrinks. */
+#define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 
@@ -29,6 +32,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->cache.tags = hak_region.tags;
     heap->cache.own_tag = hak_tag_of(id, 0);
     heap->cache.is_heap = 1;
+    heap->sweep_class = HAK_CLASS_COUNT;
     heap->owner.heap_id = id;
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         heap->cache.bins[i].top = &heap->sentinel;
@@ -42,6 +46,7 @@ static void unlist(struct heap *heap, struct slab *slab)
     if (slab->place == SLAB_PARTIAL) {
         struct list_link *list = &heap->partial[class_index][slab->octile];
         hak_list_remove(&slab->link);
+        heap->partial_count[class_index]--;
         if (hak_list_is_empty(list))
             heap->partial_mask[class_index] &= (uint8_t)~(1u << slab->octile);
     } else if (slab->place == SLAB_SPARE) {
@@ -57,6 +62,7 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
     if (!(heap->partial_mask[class_index] & (1u << octile)))
         hak_list_start(list); /* lists start with their first slab: most never have one */
     hak_list_insert_first(list, &slab->link);
+    heap->partial_count[class_index]++;
     heap->partial_mask[class_index] |= (uint8_t)(1u << octile);
     slab->octile = (uint8_t)octile;
     slab->place = SLAB_PARTIAL;
@@ -320,10 +326,39 @@ void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
     return block;
 }
 
+/* Lets a bin hold `capacity` blocks, no more than now and no less than it has. */
+static void shrink(struct heap *heap, uint32_t class_index, uint32_t capacity)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    uint32_t lost = magazine->capacity - capacity;
+    if (lost == 0 || !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
+        return;
+    magazine->is_grown = false;
+    magazine->miss_count = 0;
+    heap->capacity_bytes -= (size_t)lost * hak_size_classes[class_index].block_bytes;
+    hak_stat_add(&heap->stats, magazines_shrunk, 1);
+}
+
+/* The class shrinks, block by block all over its slabs: what its bin holds would pin pages that
+ * could go back. It all goes home, and the bin starts small again; only misses let it grow. */
+static void drain(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    struct bin *bin = &heap->cache.bins[class_index];
+    flush_oldest(heap, class_index, hak_magazine_count(magazine, bin));
+    shrink(heap, class_index, (uint32_t)hak_least(magazine->capacity, DRAINED_SLOTS));
+    hak_stat_add(&heap->stats, magazines_drained, 1);
+}
+
 void hak_heap_flush(struct heap *heap, uint32_t class_index)
 {
     struct magazine *magazine = &heap->magazines[class_index];
     hak_stat_add(&heap->stats, flushes, 1);
+    if (hak_size_classes[class_index].block_bytes < LARGE_BLOCK_BYTES && magazine->slots != NULL &&
+        hak_heap_class_is_sparse(heap, class_index)) {
+        drain(heap, class_index);
+        return;
+    }
     if (note_miss(heap, class_index))
         return;
     uint32_t held = hak_magazine_count(magazine, &heap->cache.bins[class_index]);
@@ -365,17 +400,14 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms)
         uint32_t capacity = magazine->capacity / 2u;
         bool is_quiet = !magazine->was_missed;
         magazine->was_missed = false;
+        if (hak_heap_class_is_sparse(heap, i))
+            flush_oldest(heap, i, hak_magazine_count(magazine, bin));
         if (!is_quiet || capacity < HAK_MAGAZINE_SLOTS_LEAST - 1)
             continue;
         uint32_t held = hak_magazine_count(magazine, bin);
         if (held > capacity)
             flush_oldest(heap, i, held - capacity);
-        uint32_t lost = magazine->capacity - capacity;
-        if (!hak_magazine_resize(magazine, bin, capacity))
-            continue;
-        magazine->is_grown = false;
-        heap->capacity_bytes -= (size_t)lost * hak_size_classes[i].block_bytes;
-        hak_stat_add(&heap->stats, magazines_shrunk, 1);
+        shrink(heap, i, capacity);
     }
 }
 
@@ -420,16 +452,20 @@ void hak_heap_receive(struct heap *heap, struct slab *slab)
     settle(heap, slab);
 }
 
+void hak_heap_retire_spare(struct heap *heap, uint32_t class_index)
+{
+    struct slab *slab = heap->spare[class_index];
+    if (slab == NULL || hak_load_relaxed(&slab->remote_count) != 0)
+        return;
+    unlist(heap, slab);
+    hak_stat_add(&heap->stats, retired_slabs, 1);
+    hak_supply_retire(slab);
+}
+
 void hak_heap_retire_spares(struct heap *heap)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
-        struct slab *slab = heap->spare[i];
-        if (slab == NULL || hak_load_relaxed(&slab->remote_count) != 0)
-            continue;
-        unlist(heap, slab);
-        hak_stat_add(&heap->stats, retired_slabs, 1);
-        hak_supply_retire(slab);
-    }
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        hak_heap_retire_spare(heap, i);
 }
 
 static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t octile)

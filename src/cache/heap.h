@@ -28,8 +28,12 @@ struct heap {
     uint32_t slow_count;     /* slow operations, for the tick */
     size_t capacity_bytes;   /* what all magazines may hold */
     uint64_t quiet_check_ms; /* when bins were last looked through for quiet ones */
+    uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
+    _Atomic uint64_t sweep_visit_ms; /* when it last went on */
+    uint32_t sweep_class;            /* where it stands; HAK_CLASS_COUNT: it is over */
     struct magazine magazines[HAK_CLASS_COUNT];
-    uint8_t partial_mask[HAK_CLASS_COUNT]; /* bit o: partial[class][o] is not empty */
+    uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty */
+    uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists */
     struct slab *spare[HAK_CLASS_COUNT];
     struct list_link partial[HAK_CLASS_COUNT][HAK_OCTILES];
     struct combine combine;
@@ -70,10 +74,12 @@ void hak_heap_flush_all(struct heap *heap);
 /* Collects remote frees that have arrived. Gate held. */
 void hak_heap_collect(struct heap *heap);
 
-/* Gives the spare empty slabs back to the depot. Gate held. */
+/* Gives the spare empty slab of a class, or those of all classes, back to the depot. Gate held. */
+void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
 void hak_heap_retire_spares(struct heap *heap);
 
-/* Looks through the bins, at most once in a while, and shrinks those that are quiet. Gate held. */
+/* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
+ * whose blocks pin pages of sparse slabs. Gate held. */
 void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms);
 
 /* Takes a slab of the class with free blocks out of a parked heap that the caller holds; NULL: it

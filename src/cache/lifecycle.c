@@ -2,6 +2,7 @@
 #include "cache/lifecycle.h"
 
 #include "cache/registry.h"
+#include "cache/stranger.h"
 #include "conf/conf.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -76,6 +77,7 @@ void hak_heap_return(struct heap *heap)
 static void before_fork(void)
 {
     const struct heap *own = hak_own_heap();
+    hak_stranger_lock();
     hak_registry_lock();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
@@ -100,6 +102,7 @@ static void after_fork_in_parent(void)
         if (hak_load_relaxed(&heap->gate.claimed) != 0)
             hak_gate_release(&heap->gate);
     hak_registry_unlock();
+    hak_stranger_unlock();
 }
 
 static void after_fork_in_child(void)
@@ -110,6 +113,7 @@ static void after_fork_in_child(void)
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();
     hak_depot_lock_reset();
+    hak_stranger_lock_reset();
     if (own != NULL && hak_gate_is_nested(&own->gate)) {
         /* fork came from a signal handler inside our own slow path: never finish it here. */
         own = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/registry.h"
 
+#include "cache/stranger.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "region/meta.h"
@@ -72,6 +73,8 @@ void hak_registry_drain_parked(void)
     if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
         return;
     for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next) {
+        if (!hak_stranger_is_away(heap))
+            continue;
         hak_heap_collect(heap);
         hak_heap_retire_spares(heap);
     }
@@ -116,7 +119,8 @@ struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index
     struct slab *slab = NULL;
     struct heap *from = parked;
     for (int i = 0; i < PARKED_LOOKED_INTO && from != NULL && slab == NULL; i++) {
-        slab = hak_heap_surrender(from, class_index);
+        if (hak_stranger_is_away(from))
+            slab = hak_heap_surrender(from, class_index);
         from = from->parked_next;
     }
     if (slab != NULL)

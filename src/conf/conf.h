@@ -37,6 +37,7 @@ extern struct conf hak_conf;
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
+enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_stats { STATS_OFF, STATS_TEXT };
 
 /* Reads the environment; reports what is wrong with it. */

@@ -24,6 +24,8 @@
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
       "free memory kept however old it is, within a quarter of what is live")                      \
     X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
-      "most bytes of free blocks that one thread keeps at hand")
+      "most bytes of free blocks that one thread keeps at hand")                                   \
+    X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
+      "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")
 
 #endif

@@ -26,13 +26,16 @@
     X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
     X(retired_slabs, "empty slabs given back to the depot")                                        \
+    X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
+    X(swept_bytes, "given back to the kernel from such slabs")                                     \
     X(remote_blocks, "blocks of other heaps that this thread freed")                               \
     X(remote_publishes, "atomic publications that carried them home")                              \
     X(spans_taken, "large blocks allocated")                                                       \
     X(spans_given, "large blocks freed")                                                           \
     X(realloc_copied_bytes, "copied by realloc to another place")                                  \
     X(magazines_grown, "bins that were given more slots")                                          \
-    X(magazines_shrunk, "bins that were quiet and lost slots")
+    X(magazines_shrunk, "bins that were quiet and lost slots")                                     \
+    X(magazines_drained, "bins emptied because all slabs of their class were sparse")
 
 enum hak_stat {
 #define X(name, meaning) HAK_STAT_##name,

@@ -17,6 +17,7 @@
 /* name, what it protects; rank = position. */
 #define HAK_LOCK_TABLE(X)                                                                          \
     X(START, "the one start of the process")                                                       \
+    X(STRANGER, "claims of heaps whose threads run: one stranger at a time")                       \
     X(REGISTRY, "list of heaps and of parked heaps")                                               \
     X(DEPOT, "superslab occupancy")                                                                \
     X(SPAN, "free spans and their bins")                                                           \

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "harden/checks.h"
+#include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 
@@ -20,6 +21,14 @@ static uint32_t shape_of(uint32_t word_count)
 static size_t record_bytes(uint32_t shape)
 {
     return sizeof(struct slab) + 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES;
+}
+
+/* At most 64 leaves cover a slab, none smaller than a page. */
+static uint8_t leaf_shift_of(uint32_t granule_count)
+{
+    size_t least = ((size_t)granule_count << HAK_GRANULE_SHIFT) / 64;
+    size_t page = hak_os_page_bytes();
+    return (uint8_t)hak_bit_highest(hak_most(page, least * 2 - 1));
 }
 
 struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool is_zero,
@@ -40,13 +49,17 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->class_index = (uint8_t)class_index;
     slab->granule_count = size_class->granule_count;
     slab->word_count = size_class->word_count;
+    slab->leaf_shift = leaf_shift_of(size_class->granule_count);
     slab->summary[0] = 0;
     slab->summary[1] = 0;
     slab->used = 0;
     slab->bump = 0;
     slab->zero_from = is_zero ? 0 : slab->block_count;
+    slab->purged = 0;
+    slab->swept_used = SLAB_UNSWEPT;
     slab->octile = 0;
     slab->place = SLAB_NOWHERE;
+    slab->is_hot = true;
     memset((void *)slab->words, 0, 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES);
     hak_store_relaxed(&slab->owner, owner);
     hak_owner_write(first_granule, slab->granule_count, slab);
@@ -81,6 +94,13 @@ static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **bl
     return taken;
 }
 
+/* What is handed out will be touched. */
+static HAK_NOINLINE void forget_purged(struct slab *slab, void **blocks, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        slab->purged &= ~hak_slab_leaves_of(slab, (uintptr_t)blocks[i] - slab->start);
+}
+
 uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
 {
     uint32_t taken = 0;
@@ -97,6 +117,9 @@ uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
     slab->bump += fresh;
     taken += fresh;
     slab->used += taken;
+    slab->is_hot = true;
+    if (HAK_UNLIKELY(slab->purged != 0))
+        forget_purged(slab, blocks, taken);
     return taken;
 }
 
@@ -104,8 +127,11 @@ void *hak_slab_take_zero(struct slab *slab)
 {
     if (slab->bump >= slab->block_count || slab->bump < slab->zero_from)
         return NULL;
+    void *block = block_at(slab, slab->bump++);
     slab->used++;
-    return block_at(slab, slab->bump++);
+    slab->is_hot = true;
+    forget_purged(slab, &block, 1);
+    return block;
 }
 
 uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what)

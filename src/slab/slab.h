@@ -26,6 +26,8 @@ struct slab_owner {
     uint32_t heap_id;
 };
 
+#define SLAB_UNSWEPT 0xffffu
+
 enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE };
 
 /*  line 0      geometry            line 1   owner's state         line 2   strangers' state
@@ -40,14 +42,18 @@ struct slab {
     uint8_t class_index;
     uint8_t granule_count;
     uint8_t word_count;
+    uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
     uint64_t summary[2];
+    uint64_t purged; /* leaves without memory behind them: slab/pages.h */
     uint32_t used;
     uint32_t bump;
     uint32_t zero_from;
-    uint8_t octile; /* list it is on: used blocks in eighths */
-    uint8_t place;  /* enum slab_place */
+    uint16_t swept_used; /* `used` when dead leaves were last looked for, or SLAB_UNSWEPT */
+    uint8_t octile;      /* list it is on: used blocks in eighths */
+    uint8_t place;       /* enum slab_place */
+    bool is_hot;         /* blocks were taken since the last sweep */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
     _Atomic(struct slab_owner *) owner;
@@ -92,6 +98,14 @@ HAK_INLINE bool hak_slab_is_full(const struct slab *slab)
 HAK_INLINE uint32_t hak_slab_octile(const struct slab *slab)
 {
     return slab->used * slab->octile_scale >> 16;
+}
+
+/* The leaves that the block at `start_bytes` into the slab overlaps. */
+HAK_INLINE uint64_t hak_slab_leaves_of(const struct slab *slab, size_t start_bytes)
+{
+    uint32_t first = (uint32_t)(start_bytes >> slab->leaf_shift);
+    uint32_t last = (uint32_t)((start_bytes + slab->block_bytes - 1) >> slab->leaf_shift);
+    return hak_bit_low_mask(last - first + 1) << first;
 }
 
 /* The remote bitmap follows the free bitmap, on lines of its own. */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "base/bits.h"
+#include "cache/registry.h"
+#include "conf/conf.h"
+#include "os/os.h"
+#include "os/thread.h"
+
+#include <pthread.h>
+
+/* The thread is worth its while from this size of the heap on (docs/adr/0006). */
+#define START_BYTES (64 * HAK_MIB)
+/* Between two visits while there is work, and while there may be some. */
+#define BUSY_MS 20
+#define CALM_MS 100
+/* After so many visits that found nothing the thread sleeps until a slow path wakes it. */
+#define CALM_VISITS 8
+
+enum keeper_state { KEEPER_NONE, KEEPER_RUNS, KEEPER_REFUSED };
+
+static _Atomic uint32_t keeper_state;
+static _Atomic uint32_t is_asleep;
+static _Atomic size_t start_bytes = START_BYTES;
+static bool has_fork_handler; /* belongs to who moves keeper_state from NONE */
+
+/* Slow operations of all threads so far: changes as long as the program is at work. */
+static uint64_t activity(void)
+{
+    uint64_t sum = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        sum += hak_load_relaxed(&heap->stats.counters[HAK_STAT_refills]) +
+               hak_load_relaxed(&heap->stats.counters[HAK_STAT_flushes]) +
+               hak_load_relaxed(&heap->stats.counters[HAK_STAT_remote_publishes]) +
+               hak_load_relaxed(&heap->stats.counters[HAK_STAT_spans_given]);
+    return sum;
+}
+
+/* Who works after the second look finds the thread asleep and wakes it. */
+static void sleep_until_woken(uint64_t last_activity)
+{
+    hak_store_relaxed(&is_asleep, 1);
+    hak_fence_full();
+    if (activity() != last_activity)
+        hak_store_relaxed(&is_asleep, 0);
+    while (hak_load_relaxed(&is_asleep) != 0)
+        hak_os_futex_wait(&is_asleep, 1, 0);
+}
+
+static _Noreturn void keep_for_ever(void)
+{
+    uint64_t last = 0;
+    uint32_t calm_visits = 0;
+    _Atomic uint32_t nobody = 0;
+    for (;;) {
+        bool is_done;
+        size_t bytes = hak_maintain_visit(&is_done);
+        uint64_t now = activity();
+        bool is_calm = bytes == 0 && is_done;
+        calm_visits = is_calm && now == last ? calm_visits + 1 : 0;
+        last = now;
+        if (calm_visits >= CALM_VISITS)
+            sleep_until_woken(now);
+        hak_os_futex_wait(&nobody, 0, is_calm ? CALM_MS : BUSY_MS);
+    }
+}
+
+static void *keep(void *unused)
+{
+    hak_os_thread_name("hakmem");
+    keep_for_ever();
+    return unused;
+}
+
+static void forget(void)
+{
+    /* What the parent had is no reason for a child, which may be about to exec. */
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    hak_store_relaxed(&start_bytes, committed + START_BYTES);
+    hak_store_relaxed(&keeper_state, KEEPER_NONE);
+    hak_store_relaxed(&is_asleep, 0);
+}
+
+static void start(void)
+{
+    uint32_t expected = KEEPER_NONE;
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF ||
+        hak_load_relaxed(&hak_region.committed_bytes) < hak_load_relaxed(&start_bytes))
+        return;
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (!hak_cas_acquire(&keeper_state, &expected, KEEPER_RUNS))
+        return;
+    if (!has_fork_handler)
+        has_fork_handler = pthread_atfork(NULL, NULL, forget) == 0;
+    if (!has_fork_handler || !hak_os_thread_start(keep))
+        hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
+}
+
+void hak_keeper_wake(void)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&keeper_state) == KEEPER_NONE))
+        start();
+    if (hak_load_relaxed(&is_asleep) != 0) {
+        hak_store_relaxed(&is_asleep, 0);
+        hak_os_futex_wake(&is_asleep, 1);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/stranger.h"
+
+#include "os/lock.h"
+
+/* An owner inside its gate for longer is stopped, or waits for memory itself. */
+#define PATIENCE_MS 4
+
+static struct hak_lock stranger_lock = HAK_LOCK_START_WITH(HAK_LOCK_STRANGER);
+
+bool hak_stranger_enter(struct heap *heap)
+{
+    hak_lock_take(&stranger_lock);
+    if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE && hak_gate_mark(&heap->gate)) {
+        hak_gate_barrier();
+        if (hak_gate_await(&heap->gate, PATIENCE_MS)) {
+            /* relaxed: the barrier orders it, see the argument */
+            if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
+                return true;
+            hak_gate_release(&heap->gate);
+        }
+    }
+    hak_lock_give(&stranger_lock);
+    return false;
+}
+
+void hak_stranger_leave(struct heap *heap)
+{
+    hak_gate_release(&heap->gate);
+    hak_lock_give(&stranger_lock);
+}
+
+bool hak_stranger_is_away(const struct heap *heap)
+{
+    hak_fence_full(); /* partner: the barrier in hak_stranger_enter */
+    return hak_load_acquire(&heap->gate.claimed) == 0;
+}
+
+void hak_stranger_lock(void)
+{
+    hak_lock_take(&stranger_lock);
+}
+
+void hak_stranger_unlock(void)
+{
+    hak_lock_give(&stranger_lock);
+}
+
+void hak_stranger_lock_reset(void)
+{
+    hak_lock_reset(&stranger_lock);
+}

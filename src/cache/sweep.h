@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* cache/sweep.h - giving back what a heap keeps without need: dead pages of sparse slabs, empty
+ * slabs, and cached blocks that pin pages.
+ *
+ * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
+ *             class, a few slabs at a time, and starts once in a decay time.
+ * Invariants  pages leave only slabs from which no block was taken between two looks. Programs
+ *             whose slabs are dense or busy pay a walk over short lists.
+ * Threads     the owner inside its gate, or who claimed it.
+ * Tests       tests/unit/cache/sweep_test.c, tests/model/
+ */
+#ifndef HAK_CACHE_SWEEP_H
+#define HAK_CACHE_SWEEP_H
+
+#include "cache/heap.h"
+
+/* Goes on with the pass, or begins one when `decay_ms` have gone by since the last one began; looks
+ * closely at no more than `slabs_most` slabs. Returns the bytes that went back to the kernel. */
+size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uint32_t slabs_most);
+
+/* True when the pass that began last is over. */
+bool hak_heap_is_swept(const struct heap *heap);
+
+/* True when every partial slab of the class is sparse and there are many: then cached blocks pin
+ * pages that would go back without them. */
+bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/thread.h"
+
+#include "base/limits.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+/* Enough for us; libc refuses it where the program's thread-local variables do not fit. */
+#define STACK_BYTES (64 * HAK_KIB)
+
+static int create(void *(*run)(void *), size_t stack_bytes)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int error = pthread_attr_init(&attributes);
+    if (error != 0)
+        return error;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    if (stack_bytes != 0)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
+    error = pthread_create(&thread, &attributes, run, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
+}
+
+bool hak_os_thread_start(void *(*run)(void *))
+{
+    sigset_t all, before;
+    int saved = errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
+    int error = create(run, STACK_BYTES);
+    if (error == EINVAL)
+        error = create(run, 0);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return error == 0;
+}
+
+void hak_os_thread_name(const char *name)
+{
+    int saved = errno;
+    prctl(PR_SET_NAME, name);
+    errno = saved;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/pages.h"
+
+#include "base/bits.h"
+#include "os/os.h"
+
+static uint64_t all_leaves(const struct slab *slab)
+{
+    size_t bytes = (size_t)slab->granule_count << HAK_GRANULE_SHIFT;
+    return hak_bit_low_mask((uint32_t)(bytes >> slab->leaf_shift));
+}
+
+/* Leaves that blocks in use overlap. Whoever has one block on a leaf spares us the others. */
+static uint64_t live_leaves(const struct slab *slab)
+{
+    uint64_t live = 0;
+    uint32_t index = 0;
+    while (index < slab->bump) {
+        uint64_t free = hak_load_relaxed(&slab->words[index / 64]);
+        uint64_t used = ~free & ~hak_bit_low_mask(index % 64);
+        if (used == 0) {
+            index = (index / 64 + 1) * 64;
+            continue;
+        }
+        index = index / 64 * 64 + hak_bit_lowest(used);
+        if (index >= slab->bump)
+            break;
+        size_t start = (size_t)index * slab->block_bytes;
+        live |= hak_slab_leaves_of(slab, start);
+        size_t next = ((start + slab->block_bytes - 1) >> slab->leaf_shift) + 1;
+        /* The first block that ends behind the last leaf that is now known to be live. */
+        size_t next_index = (next << slab->leaf_shift) / slab->block_bytes;
+        index = (uint32_t)hak_most(next_index, index + 1);
+    }
+    return live;
+}
+
+uint64_t hak_slab_dead_leaves(const struct slab *slab)
+{
+    uint64_t leaves = all_leaves(slab) & ~live_leaves(slab) & ~slab->purged;
+    if (slab->zero_from > slab->bump)
+        return leaves;
+    /* Nobody has touched what lies behind the bump index. */
+    size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
+    size_t touched = hak_align_up(touched_bytes, (size_t)1 << slab->leaf_shift);
+    return leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift));
+}
+
+size_t hak_slab_purge_dead(struct slab *slab)
+{
+    uint64_t dead = hak_slab_dead_leaves(slab);
+    size_t bytes = 0;
+    while (dead != 0) {
+        uint32_t at = hak_bit_lowest(dead);
+        uint64_t above = ~(dead >> at);
+        uint32_t count = above == 0 ? 64 - at : hak_bit_lowest(above);
+        uint64_t run = hak_bit_low_mask(count) << at;
+        size_t run_bytes = (size_t)count << slab->leaf_shift;
+        if (hak_os_purge((void *)(slab->start + ((size_t)at << slab->leaf_shift)), run_bytes)) {
+            slab->purged |= run;
+            bytes += run_bytes;
+        }
+        dead &= ~run;
+    }
+    return bytes;
+}
+
+size_t hak_slab_purged_bytes(const struct slab *slab)
+{
+    return (size_t)hak_bit_count(slab->purged) << slab->leaf_shift;
+}

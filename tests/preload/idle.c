@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/idle.c - a program that has freed most of its memory and sleeps gets smaller, by
+ * itself. If this fails, a service that was busy once keeps its peak for ever. */
+#include "program.h"
+
+#include <dirent.h>
+#include <sys/wait.h>
+
+#define BLOCKS 700000
+#define KEEP_ONE_IN 100
+#define PATIENCE_MS 60000
+
+static char *blocks[BLOCKS];
+
+static size_t resident_bytes(void)
+{
+    char text[64] = "";
+    int fd = open("/proc/self/statm", O_RDONLY);
+    CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    unsigned long pages = 0;
+    CHECK(sscanf(text, "%*s %lu", &pages) == 1);
+    return pages * 4096;
+}
+
+static size_t bytes_of(unsigned i)
+{
+    return 16 + i * 37u % 240;
+}
+
+static void fill_all(void)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        if (blocks[i] != NULL)
+            continue;
+        blocks[i] = malloc(bytes_of(i));
+        CHECK(blocks[i] != NULL);
+        fill(blocks[i], bytes_of(i), i);
+    }
+}
+
+/* Frees all but a few, so that hardly a slab becomes empty. */
+static void free_most(void)
+{
+    unsigned state = 3;
+    for (unsigned i = 0; i < BLOCKS; i++)
+        if (next_random(&state) % KEEP_ONE_IN != 0) {
+            free(blocks[i]);
+            blocks[i] = NULL;
+        }
+}
+
+static void check_kept(void)
+{
+    for (unsigned i = 0; i < BLOCKS; i++)
+        CHECK(blocks[i] == NULL || is_filled(blocks[i], bytes_of(i), i));
+}
+
+/* Waits, asleep, until the process has at most `bytes`. */
+static int shrinks_to(size_t bytes)
+{
+    for (uint64_t start = now_ms(); now_ms() - start < PATIENCE_MS; sleep_ms(20))
+        if (resident_bytes() <= bytes)
+            return 1;
+    return 0;
+}
+
+/* Threads of this process whose name is "hakmem". */
+static int own_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[300], name[16] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        int fd = open(path, O_RDONLY);
+        if (fd < 0)
+            continue;
+        count += read(fd, name, sizeof name - 1) > 0 && strncmp(name, "hakmem\n", 7) == 0;
+        close(fd);
+    }
+    closedir(tasks);
+    return count;
+}
+
+TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)
+{
+    time_limit(200);
+    check_is_served();
+    CHECK_EQ(own_threads(), 0);
+    size_t base = resident_bytes();
+    fill_all();
+    size_t full = resident_bytes();
+    free_most();
+    /* One block in a hundred keeps one page in four. */
+    CHECK(shrinks_to(base + (full - base) / 2));
+    check_kept();
+    CHECK_EQ(own_threads(), 1);
+    fill_all();
+    check_kept();
+    free_most();
+    CHECK(shrinks_to(base + (full - base) / 2));
+    check_kept();
+}
+
+TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
+{
+    time_limit(200);
+    fill_all();
+    free_most();
+    for (uint64_t start = now_ms(); own_threads() == 0 && now_ms() - start < PATIENCE_MS;)
+        free(malloc(now_ms() % 100000));
+    for (unsigned round = 0; round < 6; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            check_kept();
+            int threads = own_threads();
+            fill_all();
+            check_kept();
+            _exit(threads == 0 ? 0 : 1);
+        }
+        int status = 0;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK_EQ(status, 0);
+        sleep_ms(17);
+    }
+}
+
+PART(stays_alone)
+{
+    fill_all();
+    free_most();
+    fill_all();
+    free_most();
+    CHECK_EQ(own_threads(), 0);
+}
+
+TEST(no_thread_is_started_when_the_user_forbids_it)
+{
+    time_limit(100);
+    program_path();
+    setenv("HAKMEM_MAINTENANCE", "off", 1);
+    become("stays_alone");
+}

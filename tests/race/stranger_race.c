@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/stranger_race.c - visitors purge the heaps of running threads, which come, work and
+ * go; no block loses a byte. */
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "cache/stranger.h"
+#include "cache/sweep.h"
+#include "policy/policy_table.h"
+#include "racers.h"
+
+#define WORKERS 3u
+#define LIVES 30u
+#define SLOTS 600u
+#define STEPS 1500u
+
+struct note {
+    unsigned char *block;
+    size_t bytes;
+};
+
+static _Atomic uint32_t workers_left;
+static _Atomic uint64_t visits;
+static _Atomic uint64_t entered;
+
+static void fill(struct note note)
+{
+    for (size_t i = 0; i < note.bytes; i++)
+        note.block[i] = (unsigned char)(note.bytes + i);
+}
+
+static void release(struct note *note)
+{
+    for (size_t i = 0; i < note->bytes; i++)
+        CHECK_EQ(note->block[i], (unsigned char)(note->bytes + i));
+    hak_free(note->block);
+    *note = (struct note){NULL, 0};
+}
+
+static void *live(void *argument)
+{
+    struct racer *racer = argument;
+    static _Thread_local struct note notes[SLOTS];
+    for (uint32_t i = 0; i < STEPS; i++) {
+        /* Tides, so that slabs become sparse and empty. */
+        bool is_flood = i / 500 % 2 == 0;
+        struct note *note = &notes[draw(racer) % SLOTS];
+        if (note->block != NULL)
+            release(note);
+        if (is_flood || draw(racer) % 8 == 0) {
+            note->bytes = 1 + draw(racer) % (draw(racer) % 8 == 0 ? 20000 : 700);
+            note->block = hak_malloc(note->bytes);
+            CHECK(note->block != NULL);
+            fill(*note);
+        }
+    }
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (notes[i].block != NULL)
+            release(&notes[i]);
+    return NULL;
+}
+
+static void work(struct racer *racer)
+{
+    for (uint32_t i = 0; i < LIVES; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, live, racer), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    atomic_fetch_sub(&workers_left, 1);
+}
+
+static void visit(struct racer *racer)
+{
+    while (atomic_load(&workers_left) > 0) {
+        bool is_done;
+        hak_maintain_visit(&is_done);
+        for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+            if (!hak_stranger_enter(heap))
+                continue;
+            hak_heap_sweep(heap, atomic_fetch_add(&visits, 1), 0, 1 + (uint32_t)draw(racer) % 8);
+            stumble(racer);
+            hak_stranger_leave(heap);
+            atomic_fetch_add(&entered, 1);
+        }
+        stumble(racer);
+    }
+}
+
+TEST(visitors_and_owners_do_not_meet)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, 0);
+    atomic_store(&workers_left, WORKERS);
+    void (*const bodies[])(struct racer *) = {work, work, work, visit, visit};
+    race(5, bodies);
+    CHECK(atomic_load(&entered) > 0);
+}
