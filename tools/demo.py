@@ -129,9 +129,10 @@ def measure(program, advance):
     for number in range(REPEATS):
         for allocator, kept in runs.items():
             advance(f"{program.title}, {allocator}, run {number + 1} of {REPEATS}")
-            stdout, _, cost = launcher.run(ROOT, program.words, preload(allocator))
-            throughput = plan.read_output(stdout)["throughput"] if program.is_benchmark else None
-            kept.append((cost, throughput))
+            done = launcher.run(ROOT, program.words, preload(allocator))
+            throughput = (plan.read_output(done.stdout)["throughput"] if program.is_benchmark
+                          else None)
+            kept.append((done.cost, throughput))
     lines = []
     for allocator, kept in runs.items():
         advance(f"{program.title}, {allocator}, counting")

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/launch/launch.c - runs a program and writes down what it cost.
+/* bench/launch/launch.c - runs a program, watches its memory, and writes down what it cost.
  *
- *   launch RESULT_FILE [NAME=VALUE ...] PROGRAM [ARGUMENT ...]
+ *   launch RESULT_FILE LIBRARY [NAME=VALUE ...] PROGRAM [ARGUMENT ...]
  *
  * The variables are set for the program only, so nothing is preloaded into this one. It exists
  * because Linux counts the peak memory of a process from its fork on: a program started by a large
  * interpreter would be charged for the interpreter. RESULT_FILE receives one JSON object; times are
  * in seconds, memory in KiB. `signal` is 0 if the program ended by itself.
+ *
+ * While the program runs, the resident memory of the largest process of its tree is sampled:
+ * `average_rss_kib` is weighted by time, `rss` holds pairs of milliseconds and KiB. `served` is 1
+ * once LIBRARY (the end of its path) was seen mapped in one of them, 0 if the program itself was
+ * seen without it after its start, and -1 if it ended before anything was seen.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,6 +26,30 @@
 #include <unistd.h>
 
 #define EXIT_CANNOT_RUN 127
+#define FIRST_INTERVAL_S 0.005
+#define SAMPLES 200
+#define MOST_PROCESSES 64
+#define SCANS 100
+
+enum served { UNSEEN = -1, ABSENT, MAPPED };
+
+struct sample {
+    double at_s;
+    long rss_kib;
+};
+
+/* What is known of the running program. When the samples are full every second one is dropped and
+ * the interval doubles, so that a long run costs no more than a short one. */
+static struct {
+    struct sample samples[SAMPLES];
+    int sample_count;
+    double interval_s;
+    double last_s;
+    double kib_seconds;
+    double watched_s;
+    enum served served;
+    int scan_count;
+} seen = {.interval_s = FIRST_INTERVAL_S, .served = UNSEEN};
 
 static double seconds_now(void)
 {
@@ -34,10 +63,157 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
 }
 
+/* Opens a file of /proc/PID; NULL if the process is gone. */
+static FILE *process_file_open(pid_t process, const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)process, name);
+    return fopen(path, "re");
+}
+
+/* The program's processes, itself first. */
+static int tree_list(pid_t program, pid_t *processes)
+{
+    int count = 1;
+    processes[0] = program;
+    for (int i = 0; i < count; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "task/%d/children", (int)processes[i]);
+        FILE *file = process_file_open(processes[i], name);
+        int child;
+        while (file && count < MOST_PROCESSES && fscanf(file, "%d", &child) == 1) {
+            processes[count++] = child;
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    return count;
+}
+
+static long rss_read_kib(pid_t process)
+{
+    FILE *file = process_file_open(process, "statm");
+    long pages = 0;
+    if (file) {
+        if (fscanf(file, "%*d %ld", &pages) != 1) {
+            pages = 0;
+        }
+        fclose(file);
+    }
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* False between fork and exec, when the process still has the mappings of this program. */
+static int is_started(pid_t process)
+{
+    char path[64];
+    char own[1024];
+    char other[1024];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)process);
+    ssize_t own_bytes = readlink("/proc/self/exe", own, sizeof(own));
+    ssize_t other_bytes = readlink(path, other, sizeof(other));
+    return other_bytes > 0 &&
+           (other_bytes != own_bytes || memcmp(own, other, (size_t)own_bytes) != 0);
+}
+
+static int ends_with(const char *line, const char *end)
+{
+    size_t line_bytes = strcspn(line, "\n");
+    size_t end_bytes = strlen(end);
+    return line_bytes >= end_bytes && memcmp(line + line_bytes - end_bytes, end, end_bytes) == 0;
+}
+
+/* The loader maps what is preloaded before libc: libc alone says that the library is absent. */
+static enum served mappings_scan(pid_t process, const char *library)
+{
+    FILE *file = is_started(process) ? process_file_open(process, "maps") : NULL;
+    enum served served = UNSEEN;
+    char line[4096];
+    while (file && served != MAPPED && fgets(line, sizeof(line), file)) {
+        if (ends_with(line, library)) {
+            served = MAPPED;
+        } else if (ends_with(line, "/libc.so.6")) {
+            served = ABSENT;
+        }
+    }
+    if (file) {
+        fclose(file);
+    }
+    return served;
+}
+
+static void library_look_for(const pid_t *processes, int count, const char *library)
+{
+    for (int i = 0; i < count && seen.served != MAPPED; i++) {
+        enum served served = mappings_scan(processes[i], library);
+        if (served == MAPPED || (served == ABSENT && i == 0)) {
+            seen.served = served;
+        }
+    }
+    seen.scan_count++;
+}
+
+static void sample_keep(double at_s, long rss_kib)
+{
+    if (seen.sample_count == SAMPLES) {
+        for (int i = 0; i < SAMPLES / 2; i++) {
+            seen.samples[i] = seen.samples[2 * i + 1];
+        }
+        seen.sample_count = SAMPLES / 2;
+        seen.interval_s *= 2;
+    }
+    seen.samples[seen.sample_count++] = (struct sample){at_s, rss_kib};
+    seen.kib_seconds += (double)rss_kib * (at_s - seen.last_s);
+    seen.watched_s += at_s - seen.last_s;
+    seen.last_s = at_s;
+}
+
+static void program_look_at(pid_t program, double at_s, const char *library)
+{
+    pid_t processes[MOST_PROCESSES];
+    int count = tree_list(program, processes);
+    long most_kib = 0;
+    for (int i = 0; i < count; i++) {
+        long rss_kib = rss_read_kib(processes[i]);
+        most_kib = rss_kib > most_kib ? rss_kib : most_kib;
+    }
+    if (most_kib > 0 && is_started(program)) {
+        sample_keep(at_s, most_kib);
+    }
+    if (seen.served != MAPPED && seen.scan_count < SCANS) {
+        library_look_for(processes, count, library);
+    }
+}
+
+/* Waits for the program's end and looks at it meanwhile; its status and cost, or -1. */
+static int program_watch(pid_t program, const char *library, int *status, struct rusage *usage)
+{
+    double start_s = seconds_now();
+    sigset_t child_ended;
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    double interval_s = FIRST_INTERVAL_S / 4;
+    for (;;) {
+        struct timespec pause = {(time_t)interval_s,
+                                 (long)((interval_s - (double)(time_t)interval_s) * 1e9)};
+        sigtimedwait(&child_ended, NULL, &pause);
+        pid_t ended = wait4(program, status, WNOHANG, usage);
+        if (ended != 0) {
+            return ended == program ? 0 : -1;
+        }
+        program_look_at(program, seconds_now() - start_s, library);
+        interval_s = seen.interval_s;
+    }
+}
+
 /* In the child: sets the variables, becomes the program, which dies with its launcher. */
 static __attribute__((noreturn)) void program_become(char **words)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     while (*words && strchr(*words, '=')) {
         putenv(*words++);
     }
@@ -54,13 +230,22 @@ static int result_write(const char *path, int status, const struct rusage *usage
     if (!file) {
         return -1;
     }
+    double average_kib = seen.watched_s > 0 ? seen.kib_seconds / seen.watched_s
+                                            : (double)usage->ru_maxrss;
     fprintf(file, "{\"wall_s\": %.6f, \"user_s\": %.6f, \"system_s\": %.6f, ", wall_s,
             seconds_of(usage->ru_utime), seconds_of(usage->ru_stime));
-    fprintf(file, "\"peak_rss_kib\": %ld, \"minor_faults\": %ld, \"major_faults\": %ld, ",
-            usage->ru_maxrss, usage->ru_minflt, usage->ru_majflt);
+    fprintf(file, "\"peak_rss_kib\": %ld, \"average_rss_kib\": %.0f, ", usage->ru_maxrss,
+            average_kib);
+    fprintf(file, "\"minor_faults\": %ld, \"major_faults\": %ld, ", usage->ru_minflt,
+            usage->ru_majflt);
     fprintf(file, "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, ", usage->ru_nvcsw,
             usage->ru_nivcsw);
-    fprintf(file, "\"exit_status\": %d, \"signal\": %d}\n",
+    fprintf(file, "\"served\": %d, \"rss\": [", (int)seen.served);
+    for (int i = 0; i < seen.sample_count; i++) {
+        fprintf(file, "%s[%.0f, %ld]", i ? ", " : "", seen.samples[i].at_s * 1e3,
+                seen.samples[i].rss_kib);
+    }
+    fprintf(file, "], \"exit_status\": %d, \"signal\": %d}\n",
             WIFEXITED(status) ? WEXITSTATUS(status) : 0,
             WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     return fclose(file);
@@ -68,18 +253,23 @@ static int result_write(const char *path, int status, const struct rusage *usage
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: launch RESULT_FILE [NAME=VALUE ...] PROGRAM [ARGUMENT ...]\n");
+    if (argc < 4) {
+        fprintf(stderr,
+                "usage: launch RESULT_FILE LIBRARY [NAME=VALUE ...] PROGRAM [ARGUMENT ...]\n");
         return 2;
     }
+    sigset_t child_ended;
+    sigemptyset(&child_ended);
+    sigaddset(&child_ended, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child_ended, NULL);
     double start_s = seconds_now();
     pid_t child = fork();
     if (child == 0) {
-        program_become(argv + 2);
+        program_become(argv + 3);
     }
     int status;
     struct rusage usage;
-    if (child < 0 || wait4(child, &status, 0, &usage) != child) {
+    if (child < 0 || program_watch(child, argv[2], &status, &usage) != 0) {
         fprintf(stderr, "launch: %s\n", strerror(errno));
         return 1;
     }

@@ -2,7 +2,8 @@
 """hakbench: compares allocators on the same programs, and says how sure it is.
 
     plan         which programs run, with which arguments
-    peers        which allocators, where they come from, their versions
+    peers        which allocators, their libraries and versions
+    recipes      how the foreign ones are fetched and built
     launcher     one run of one program: its output and what it cost
     verify       the proof that the named allocator served the program
     counters     hakmem's own statistics

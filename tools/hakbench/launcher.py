@@ -3,7 +3,9 @@
 
 Imports the standard library only, so that the demonstration can use it too.
 """
+import contextlib
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -12,10 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TIMEOUT_S = 600
+SKIPPED = 77
 
 
 class RunError(Exception):
     """The program could not run, failed, or took too long."""
+
+
+class Skipped(Exception):
+    """The program is not there, and why."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +32,22 @@ class Cost:
     user_s: float
     system_s: float
     peak_rss_kib: int
+    average_rss_kib: int
     minor_faults: int
     major_faults: int
     voluntary_switches: int
     involuntary_switches: int
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that ended well. `served`: whether the library was seen mapped (None: too short to
+    tell); `rss`: pairs of milliseconds and KiB."""
+    stdout: str
+    stderr: str
+    cost: Cost
+    served: bool | None
+    rss: list
 
 
 def prepare(root):
@@ -52,30 +71,57 @@ def clean_environment():
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
 
 
-def run(root, words, environment, timeout_s=TIMEOUT_S):
-    """Runs the words (paths relative to root) with the clean environment and the given variables.
+def run(root, words, environment, library="/libc.so.6", timeout_s=TIMEOUT_S):
+    """Runs the words (paths relative to root) with the clean environment and the given variables,
+    and looks for the library (the end of its path) among the mappings.
 
-    Returns (stdout, stderr, Cost); raises RunError unless the program ends with status 0.
+    Returns Done; raises RunError unless the program ends with status 0.
     """
     launch = prepare(root)
     with tempfile.NamedTemporaryFile(prefix="hakbench-") as result:
-        command = [str(launch), result.name, *(f"{k}={v}" for k, v in environment.items()), *words]
-        try:
-            done = subprocess.run(command, cwd=root, env=clean_environment(), text=True,
-                                  errors="replace", capture_output=True, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            raise RunError(f"still running after {timeout_s} s") from None
+        command = [str(launch), result.name, str(library),
+                   *(f"{name}={value}" for name, value in environment.items()), *words]
+        stdout, stderr = _finish(command, root, timeout_s)
         written = Path(result.name).read_text(encoding="utf-8")
     if not written:
-        raise RunError(f"the launcher failed: {done.stderr.strip()}")
+        raise RunError(f"the launcher failed: {stderr.strip()}")
     values = json.loads(written)
     exit_status, signal_number = values.pop("exit_status"), values.pop("signal")
     if signal_number:
         name = signal.Signals(signal_number).name
-        raise RunError(_with_last_line(f"died of {name}", done.stderr))
+        raise RunError(_with_last_line(f"died of {name}", stderr))
+    if exit_status == SKIPPED:
+        raise Skipped((stderr.strip() or stdout.strip() or "no reason given").splitlines()[-1])
     if exit_status:
-        raise RunError(_with_last_line(f"ended with status {exit_status}", done.stderr))
-    return done.stdout, done.stderr, Cost(**values)
+        raise RunError(_with_last_line(f"ended with status {exit_status}", stderr))
+    served = {1: True, 0: False, -1: None}[values.pop("served")]
+    return Done(stdout, stderr, served=served, rss=values.pop("rss"), cost=Cost(**values))
+
+
+def _finish(command, root, timeout_s):
+    """Runs a command in a session of its own, all of which ends with it, also when interrupted."""
+    process = subprocess.Popen(command, cwd=root, env=clean_environment(), text=True,
+                               errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        return process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        raise RunError(f"still running after {timeout_s} s") from None
+    finally:
+        _end(process)
+
+
+def _end(process):
+    """Ends what is left of a command's session; a script may clean up first."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=5)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
 
 
 def _with_last_line(message, stderr):

@@ -1,91 +1,150 @@
 # SPDX-License-Identifier: MIT
-"""Which programs are run, with which arguments."""
+"""Which programs are run, with which arguments, and what their output says.
+
+Imports the standard library only, so that the demonstration can use it too.
+"""
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("cases.txt")
+PROGRAM_ESTIMATE_S = 4.0
+ESTIMATE_S, QUICK_ESTIMATE_S = 0.8, 0.2
 
 
 @dataclass(frozen=True)
 class Case:
     """One command line that is measured.
 
-    estimate_s    about how long a run takes, in seconds, for the time left that is shown
-    quick         the arguments of `--quick`
-    check         arguments that make a very short run, to see who serves the program
-    minus_noop    also state the allocator's own time: the run minus the same on the no-op allocator
+    workload  the program whose allocator is proved once; for a script its own name
+    quick     arguments of `--quick`, None if it is no case of that
+    tiny      arguments of a very short run
+    threads   its place on the curve, None if it is on none
+    script    of bench/programs: gets the library in BENCH_PRELOAD
     """
     name: str
-    title: str
+    group: str
+    threads: int | None
     workload: str
     arguments: str
-    quick: str
-    check: str
-    estimate_s: float
-    quick_estimate_s: float
-    minus_noop: bool = False
+    quick: str | None
+    tiny: str
+    title: str
+    script: str = ""
+
+    @property
+    def curve(self):
+        return self.name.rpartition("_")[0] if self.threads else None
 
     def words(self, quick=False):
         """The command, its program relative to the root of the repository."""
-        return self._command(self.quick if quick else self.arguments)
+        arguments = self.arguments if self.quick is None or not quick else self.quick
+        return self._command(arguments)
 
-    def check_words(self):
-        return self._command(self.check)
+    def tiny_words(self):
+        return self._command(self.tiny)
 
     def estimate(self, quick=False):
-        return self.quick_estimate_s if quick else self.estimate_s
+        """About how long a run takes, in seconds, for the time left that is shown at first."""
+        if self.script:
+            return PROGRAM_ESTIMATE_S
+        return QUICK_ESTIMATE_S if quick else ESTIMATE_S
 
     def _command(self, arguments):
-        return [f"out/release/{self.workload}_system", *arguments.split()]
+        program = self.script or f"out/release/{self.workload}_system"
+        return [program, *arguments.split()]
 
 
-def _random_mixed(slots):
-    return Case(f"random_mixed_{slots}", f"random mixed, {slots} slots", "bench_random_mixed",
-                f"30000000 {slots} 42", f"5000000 {slots} 42", "100 16 42", 0.5, 0.1)
+def read_table(path=TABLE):
+    """The cases of the table, whether their programs exist or not."""
+    cases = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) != 8:
+            raise ValueError(f"{path.name}:{number}: {len(cells)} columns, expected 8")
+        name, group, threads, program, arguments, quick, tiny, title = cells
+        cases.append(Case(name, group, None if threads == "-" else int(threads), program,
+                          arguments, None if quick == "-" else quick, tiny, title))
+    return cases
 
 
-def _larson(threads):
-    return Case(f"larson_{threads}", f"larson, {threads} thread{'s' if threads > 1 else ''}",
-                "larson", f"5 8 1024 10000 100 12345 {threads}",
-                f"1 8 1024 10000 100 12345 {threads}", "1 8 64 10 1 1 1", 5.1, 1.1)
+def _unlisted(root, cases):
+    """Programs of bench/workloads that the table forgot, with their defaults."""
+    known = {case.workload for case in cases} | {"replay"}
+    for source in sorted((root / "bench/workloads").glob("*.c")):
+        if source.stem not in known:
+            yield Case(source.stem, "others", None, source.stem, "", None, "",
+                       source.stem.replace("_", " "))
 
 
-def _mid_large(threads, estimate_s):
-    return Case(f"mid_large_{threads}", f"mid-large, {threads} threads", "bench_mid_large_mt",
-                f"{threads} 1000000 512 8192 32768 42", f"{threads} 150000 512 8192 32768 42",
-                "1 10 4 8192 32768 42", estimate_s, estimate_s / 5, minus_noop=True)
+def _traces(root):
+    for trace in sorted((root / "bench/traces").glob("*")):
+        if trace.is_file() and not trace.suffix == ".md":
+            words = f"{trace.relative_to(root)}"
+            stem = trace.name.split(".")[0]
+            yield Case(f"replay_{stem}", "replayed programs", None, "replay", words, None, words,
+                       f"replay of {stem.replace('_', ' ')}")
 
 
-CORE = (
-    _random_mixed(256),
-    _random_mixed(8192),
-    *(_larson(threads) for threads in (1, 2, 4, 8)),
-    _mid_large(2, 0.4),
-    _mid_large(8, 1.5),
-)
+def _programs(root):
+    for script in sorted((root / "bench/programs").glob("*.sh")):
+        if packages(script) is not None:
+            yield Case(script.stem, "real programs", None, script.stem, "", None, "",
+                       script.stem.replace("_", " "), str(script.relative_to(root)))
 
-THROUGHPUT = re.compile(r"throughput: ([0-9]+\.[0-9]+) M ops/s")
+
+def packages(script):
+    """The Debian packages that a script of bench/programs needs; None if it is no such script."""
+    found = re.search(r"^# packages:(.*)$", script.read_text(encoding="utf-8"), re.M)
+    return found[1].split() if found else None
+
+
+def discover(root):
+    """All cases whose programs have sources in bench/."""
+    table = [case for case in read_table()
+             if (root / f"bench/workloads/{case.workload}.c").exists()]
+    replay = list(_traces(root)) if (root / "bench/workloads/replay.c").exists() else []
+    return [*table, *_unlisted(root, table), *replay, *_programs(root)]
+
+
+def select(root, only=None, quick=False):
+    """The cases whose name or group contains one of the words, `A,B`; --quick has fewer."""
+    cases = discover(root)
+    if only:
+        words = only.split(",")
+        return [case for case in cases if any(word in case.name or word in case.group
+                                              for word in words)]
+    return [case for case in cases if not quick or case.quick]
+
+
+THROUGHPUT = re.compile(r"throughput: ([0-9]+(?:\.[0-9]+)?) M ops/s")
 OPERATIONS = re.compile(r"^operations: ([0-9]+)$", re.M)
 TIME = re.compile(r"^time: ([0-9.]+) s$", re.M)
-
-
-def select(only=None):
-    """The cases whose names contain the word."""
-    return [case for case in CORE if not only or only in case.name]
+NOTE = re.compile(r"^([a-z][\w .-]*): (-?[0-9]+(?:\.[0-9]+)?)(?: (\S.*))?$", re.M)
 
 
 def read_output(stdout):
-    """{operations, time_s, throughput} of a benchmark's output; throughput in M ops/s.
+    """{operations, time_s, throughput, notes} of a benchmark's output; throughput in M ops/s,
+    notes {name: [number, unit]}. A program that counts no operations says its throughput only.
 
     Raises ValueError unless the last line is the throughput and agrees with the lines before it.
     """
     lines = stdout.strip().splitlines()
     last = THROUGHPUT.fullmatch(lines[-1]) if lines else None
-    operations, time = OPERATIONS.search(stdout), TIME.search(stdout)
-    if not (last and operations and time and float(time[1]) > 0):
+    if not last or float(last[1]) <= 0:
         raise ValueError("the output does not end with a throughput line")
-    result = {"operations": int(operations[1]), "time_s": float(time[1]),
-              "throughput": float(last[1])}
-    exact = result["operations"] / result["time_s"] * 1e-6
-    if not math.isclose(exact, result["throughput"], rel_tol=0.01, abs_tol=0.01):
-        raise ValueError(f"throughput {result['throughput']} M ops/s, computed {exact:.2f}")
+    operations, time = OPERATIONS.search(stdout), TIME.search(stdout)
+    result = {"throughput": float(last[1]), "notes": {
+        name: [float(number), unit] for name, number, unit in NOTE.findall(stdout)
+        if name not in ("operations", "time", "throughput")}}
+    if operations and time and float(time[1]) > 0:
+        exact = int(operations[1]) / float(time[1]) * 1e-6
+        if not math.isclose(exact, result["throughput"], rel_tol=0.01, abs_tol=0.01):
+            raise ValueError(f"throughput {result['throughput']} M ops/s, computed {exact:.2f}")
+        result |= {"operations": int(operations[1]), "time_s": float(time[1]),
+                   "throughput": exact}
     return result

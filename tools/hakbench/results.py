@@ -1,120 +1,212 @@
 # SPDX-License-Identifier: MIT
-"""What a session measured, computed from its JSON lines: one Row an allocator and case."""
+"""What a session's runs say: a Result a case, a Row an allocator and case, an Overall a session."""
 import json
 from dataclasses import dataclass
 
 from . import stats
-from .run import AGAIN
+from .run import AGAIN, _sound
 
 NOOP = "noop"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One allocator on one case. Medians; times per operation in ns, memory in MiB.
+    """One allocator on one case; medians, times in ns per operation, memory in MiB.
 
-    ratio       the reference's time over this allocator's: below 1 the reference is faster
-    verdict     of stats.verdict, None if the noise was not measured
-    own_*       the same for the allocator's own time, without the program's (None if not known)
+    ratio        the reference's time over this allocator's: below 1 the reference is faster
+    verdict      of stats.verdict, None if the noise was not measured
+    own_time     the time without the program's own (on the no-op allocator), None if not known
+    cold         the first run's time over the median of the others
+    calls        {memory system call: count} of the tiny run, None if not counted
+    instructions of one operation, None if not counted
+    rss          [(ms, MiB)] of the first round
     """
     allocator: str
     version: str
+    time: stats.Summary
     throughput: stats.Summary
-    time_ns: float
     ratio: stats.Ratio
     verdict: int | None
-    own_time_ns: float | None
-    own_ratio: stats.Ratio | None
-    peak_rss_mib: float
+    own_time: float | None
+    cold: float | None
+    cpu_ns: float | None
+    wall_s: float
+    user_s: float
+    system_s: float
+    peak_mib: float
+    average_mib: float
     minor_faults: float
-    switches: float
-    system_percent: float
+    major_faults: float
+    voluntary_switches: float
+    involuntary_switches: float
+    notes: dict
+    calls: dict | None
+    instructions: float | None
+    rss: list
 
 
 @dataclass(frozen=True)
 class Result:
-    """A case: its rows, fastest first; floor is what two arms of one allocator differ by."""
+    """A case: its rows, fastest first; floor is what two arms of one allocator differ by in time,
+    memory_floor in peak memory."""
     name: str
     title: str
+    group: str
+    threads: int | None
+    curve: str | None
     command: str
     reference: str
     floor: float | None
+    memory_floor: float | None
     rows: list
+
+    def row(self, allocator):
+        return next((row for row in self.rows if row.allocator == allocator), None)
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Geometric means over the cases that all have: time and peak memory over the reference's."""
+    allocator: str
+    version: str
+    time: float
+    memory: float
+    first: int
+    slower: int
+    same: int
+    faster: int
 
 
 class Measured:
     """The records of a session."""
 
     def __init__(self, path):
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        self.header = next(record for record in records if record["record"] == "session")
-        self.errors = [record for record in records if record["record"] == "error"]
-        self.proofs = [record for record in records if record["record"] == "proof"]
-        self.runs = [record for record in records if record["record"] == "run"]
+        records = list(_sound(path.read_text(encoding="utf-8").splitlines()))
+
+        def kept(kind):
+            return [record for record in records if record["record"] == kind]
+        self.header = kept("session")[0]
+        self.errors, self.proofs, self.skips = kept("error"), kept("proof"), kept("skip")
+        self.runs, self.uncounted = kept("run"), kept("uncounted")
         self.versions = {peer["name"]: peer["version"] for peer in self.header["allocators"]}
+        self.reference = self.header["allocators"][0]["name"]
+        self._failed = {(error["case"], error["allocator"]) for error in self.errors}
+        self._first = {(run["case"], run["arm"]): run for run in kept("warmup")}
+        self._calls = {(r["case"], r["allocator"]): r["calls"] for r in kept("syscalls")}
+        self._instructions = {(r["case"], r["allocator"]): r["instructions"] / r["operations"]
+                              for r in kept("instructions") if r["operations"]}
+
+    def arms(self, name):
+        """{arm: {round: run}} of a case; what failed anywhere is left out."""
+        arms = {}
+        for run in self.runs:
+            if run["case"] == name and (name, run["arm"].removesuffix(AGAIN)) not in self._failed:
+                arms.setdefault(run["arm"], {})[run["round"]] = run
+        return arms
 
     def results(self, reference=None):
         """A Result of each case that was measured; the reference is the first allocator."""
-        reference = reference or self.header["allocators"][0]["name"]
-        found = [self._result(case, reference) for case in self.header["cases"]]
+        found = [self._result(case, reference or self.reference) for case in self.header["cases"]]
         return [result for result in found if result]
 
     def _result(self, case, reference):
-        arms = {}
-        for run in self.runs:
-            if run["case"] == case["name"]:
-                arms.setdefault(run["arm"], {})[run["round"]] = run
+        arms = self.arms(case["name"])
         if reference not in arms:
             return None
-        floor = next((stats.floor(*_paired(arms[label.removesuffix(AGAIN)], again))
-                      for label, again in arms.items() if label.endswith(AGAIN)
-                      and label.removesuffix(AGAIN) in arms), None)
-        noop_ns = stats.summarize(_times(arms[NOOP])).median if NOOP in arms else None
-        if not case["minus_noop"]:
-            noop_ns = None
-        rows = [self._row(name, arms[reference], arms[name], floor, noop_ns)
-                for name in self.versions if name in arms]
-        rows.sort(key=lambda row: row.time_ns)
-        return Result(case["name"], case["title"], case["command"], reference, floor, rows)
+        floor = memory_floor = None
+        for label, again in arms.items():
+            first = arms.get(label.removesuffix(AGAIN))
+            if label.endswith(AGAIN) and first:
+                floor = stats.floor(*_paired(first, again, time_ns))
+                memory_floor = stats.floor(*_paired(first, again, _peak_mib))
+        noop = arms.get(NOOP)
+        noop_ns = stats.summarize([time_ns(run) for run in noop.values()]).median if noop else None
+        rows = [self._row(case["name"], name, arms, reference, floor, noop_ns)
+                for name in self.versions if name in arms and name != NOOP]
+        rows.sort(key=lambda row: row.time.median)
+        return Result(case["name"], case["title"], case.get("group", ""), case.get("threads"),
+                      case.get("curve"), case["command"], reference, floor, memory_floor, rows)
 
-    def _row(self, name, reference, arm, floor, noop_ns):
-        runs = list(arm.values())
-        ratio = stats.paired_ratio(*_paired(reference, arm))
-        own_time_ns = own_ratio = None
-        if noop_ns is not None:
-            own_time_ns = stats.summarize(_times(arm)).median - noop_ns
-            own_ratio = stats.paired_ratio(*_paired(reference, arm, noop_ns))
+    def _row(self, case, name, arms, reference, floor, noop_ns):
+        runs = list(arms[name].values())
+        ratio = stats.paired_ratio(*_paired(arms[reference], arms[name], time_ns))
 
         def median(key):
             return stats.summarize([run[key] for run in runs]).median
-        busy_s = sum(run["user_s"] + run["system_s"] for run in runs)
+        time = stats.summarize([time_ns(run) for run in runs])
+        first = self._first.get((case, name))
+        counted = all("operations" in run for run in runs)
         return Row(
-            allocator=name, version=self.versions[name],
-            throughput=stats.summarize([_throughput(run) for run in runs]),
-            time_ns=stats.summarize(_times(arm)).median, ratio=ratio,
+            allocator=name, version=self.versions[name], time=time,
+            throughput=stats.summarize([run["throughput"] for run in runs]), ratio=ratio,
             verdict=stats.verdict(ratio, floor) if floor is not None else None,
-            own_time_ns=own_time_ns, own_ratio=own_ratio,
-            peak_rss_mib=median("peak_rss_kib") / 1024, minor_faults=median("minor_faults"),
-            switches=median("voluntary_switches") + median("involuntary_switches"),
-            system_percent=100 * sum(run["system_s"] for run in runs) / busy_s if busy_s else 0.0)
+            own_time=time.median - noop_ns if noop_ns is not None else None,
+            cold=time_ns(first) / time.median if first else None,
+            cpu_ns=stats.summarize([(run["user_s"] + run["system_s"]) / run["operations"] * 1e9
+                                    for run in runs]).median if counted else None,
+            wall_s=median("wall_s"), user_s=median("user_s"), system_s=median("system_s"),
+            peak_mib=median("peak_rss_kib") / 1024,
+            average_mib=median("average_rss_kib") / 1024,
+            minor_faults=median("minor_faults"), major_faults=median("major_faults"),
+            voluntary_switches=median("voluntary_switches"),
+            involuntary_switches=median("involuntary_switches"), notes=_notes(runs),
+            calls=self._calls.get((case, name)),
+            instructions=self._instructions.get((case, name)),
+            rss=[(at_ms, kib / 1024) for run in runs for at_ms, kib in run.get("rss", [])])
+
+    def overall(self, results=None):
+        """An Overall of each allocator that every case has, best time first, and those cases."""
+        results = self.results() if results is None else results
+        names = [name for name in self.versions if name != NOOP]
+        # An allocator that fails somewhere is left out rather than all its cases.
+        names = [name for name in names if all(result.row(name) for result in results)]
+        found = [self._overall(name, results) for name in names] if results else []
+        return sorted(found, key=lambda overall: overall.time), results
+
+    def _overall(self, name, results):
+        rows = [result.row(name) for result in results]
+        bases = [result.row(result.reference) for result in results]
+        verdicts = [row.verdict for row in rows]
+        return Overall(
+            name, self.versions[name],
+            stats.geometric_mean([1 / row.ratio.median for row in rows]),
+            stats.geometric_mean([row.peak_mib / base.peak_mib
+                                  for row, base in zip(rows, bases)]),
+            sum(result.rows[0].allocator == name for result in results),
+            verdicts.count(-1), verdicts.count(0), verdicts.count(1))
 
 
-def _time_ns(run):
+def time_ns(run):
     """Of one operation."""
-    return run["time_s"] / run["operations"] * 1e9
+    if "operations" in run:
+        return run["time_s"] / run["operations"] * 1e9
+    return 1e3 / run["throughput"]
 
 
-def _throughput(run):
-    """In M ops/s, more exactly than it is printed."""
-    return run["operations"] / run["time_s"] * 1e-6
+def _peak_mib(run):
+    return run["peak_rss_kib"] / 1024
 
 
-def _times(arm):
-    return [_time_ns(run) for run in arm.values()]
+def _notes(runs):
+    """{name: (median, unit)} of what a program said beside its throughput, in its order."""
+    notes = {}
+    for run in runs:
+        for name, (number, unit) in run.get("notes", {}).items():
+            notes.setdefault(name, ([], unit))[0].append(number)
+    return {name: (stats.summarize(numbers).median, unit)
+            for name, (numbers, unit) in notes.items()}
 
 
-def _paired(first, second, minus_ns=0.0):
-    """The times of two arms in the rounds that both have."""
+def _paired(first, second, value):
+    """The values of two arms in the rounds that both have."""
     rounds = sorted(first.keys() & second.keys())
-    return ([_time_ns(first[number]) - minus_ns for number in rounds],
-            [_time_ns(second[number]) - minus_ns for number in rounds])
+    return [value(first[number]) for number in rounds], [value(second[number])
+                                                         for number in rounds]
+
+
+def load(path):
+    """The Measured of a file, which need not be the one that was written here."""
+    try:
+        return Measured(path)
+    except (OSError, IndexError, KeyError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path.name} holds no session: {error}") from None

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""The runs of a session: interleaved A B C A B C, one JSON line each, written as they are made."""
+"""The runs of a session: interleaved A B C A B C, one JSON line each, written as they are made.
+
+A session that was cut is opened again and goes on: rounds that are whole are not repeated.
+"""
 import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 
-from . import environment, launcher, plan, verify
-from .peers import Peer
+from . import counts, environment, launcher, plan, verify
+from .peers import Peer, digest
 
 AGAIN = " (again)"
+WARM_UP = -1
+
+
+class SessionError(Exception):
+    """A session cannot be found, or cannot go on."""
 
 
 @dataclass(frozen=True)
@@ -17,46 +25,104 @@ class Arm:
     peer: Peer
 
 
-def arms_for(case, peers, noop):
-    """The arms of a case in the order of a round."""
-    arms = [Arm(peer.name, peer) for peer in peers]
-    arms.append(Arm(peers[0].name + AGAIN, peers[0]))
-    if case.minus_noop and noop:
-        arms.append(Arm(noop.name, noop))
-    return arms
+def arms_for(peers):
+    """The arms of a round in their order."""
+    return [*(Arm(peer.name, peer) for peer in peers), Arm(peers[0].name + AGAIN, peers[0])]
+
+
+def sessions(root):
+    """The folders of all sessions, oldest first."""
+    return sorted(path.parent for path in (root / "out/bench").glob("*/runs.jsonl"))
+
+
+def find(root, name=None):
+    """The folder of the named session, or of the last one."""
+    found = [path for path in sessions(root) if name in (None, path.name)]
+    if not found:
+        raise SessionError(f"no session {name or ''} in out/bench (./hak bench makes one)")
+    return found[-1]
 
 
 class Session:
     """A folder out/bench/DATE/ whose runs.jsonl holds everything that was measured."""
 
-    def __init__(self, root, quick, repeats):
-        self.root, self.quick, self.repeats = root, quick, repeats
-        self.folder = root / "out/bench" / datetime.now(timezone.utc).strftime("%Y-%m-%d_%H-%M-%S")
-        self.folder.mkdir(parents=True)
-        self.path = self.folder / "runs.jsonl"
+    def __init__(self, root, folder, quick, repeats):
+        self.root, self.folder, self.quick, self.repeats = root, folder, quick, repeats
+        self.path = folder / "runs.jsonl"
         self.failures = 0
         self._proofs = {}
+        self._done = {}
+        self._failed = set()
+        self._counted = set()
+
+    @classmethod
+    def create(cls, root, quick, repeats):
+        stamp = datetime.now(timezone.utc).strftime("%Y-%m-%d_%H-%M-%S")
+        folder = root / "out/bench" / stamp
+        number = 1
+        while folder.exists():
+            number += 1
+            folder = root / "out/bench" / f"{stamp}_{number}"
+        folder.mkdir(parents=True)
+        return cls(root, folder, quick, repeats)
+
+    @classmethod
+    def resume(cls, root, folder):
+        """(session, its header) of a session that was cut."""
+        path = folder / "runs.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        records = list(_sound(lines))
+        header = next((record for record in records if record["record"] == "session"), None)
+        if header is None:
+            raise SessionError(f"{folder.name} has no beginning")
+        if len(records) < len(lines):
+            path.write_text("".join(json.dumps(record) + "\n" for record in records),
+                            encoding="utf-8")
+        session = cls(root, folder, header["quick"], header["repeats"])
+        for record in records:
+            session._remember(record)
+        session.write("resumed", environment=environment.describe(root))
+        return session, header
+
+    def _remember(self, record):
+        kind = record["record"]
+        if kind in ("run", "warmup"):
+            number = record["round"] if kind == "run" else WARM_UP
+            self._done.setdefault((record["case"], number), set()).add(record["arm"])
+        elif kind == "error":
+            self._failed.add((record["case"], record["allocator"]))
+            self.failures += 1
+        elif kind == "proof":
+            self._proofs[record["workload"], record["allocator"]] = None
+        elif kind in ("syscalls", "instructions"):
+            self._counted.add((kind, record["case"], record["allocator"]))
 
     def write(self, record, **values):
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"record": record} | values) + "\n")
 
     def fail(self, case, peer, error):
-        self.failures += 1
-        self.write("error", case=case.name, allocator=peer.name, message=str(error))
+        """Writes down that there is no number, and why; the arm is not tried again."""
+        if (case.name, peer.name) not in self._failed:
+            self._failed.add((case.name, peer.name))
+            self.failures += 1
+            self.write("error", case=case.name, allocator=peer.name, message=str(error))
 
     def begin(self, cases, peers):
         """Writes down what is compared, and where."""
         self.write("session", environment=environment.describe(self.root), quick=self.quick,
                    repeats=self.repeats, allocators=[self._describe(peer) for peer in peers],
-                   cases=[{"name": case.name, "title": case.title,
-                           "command": " ".join(case.words(self.quick)),
-                           "minus_noop": case.minus_noop} for case in cases])
+                   cases=[{"name": case.name, "title": case.title, "group": case.group,
+                           "threads": case.threads, "curve": case.curve,
+                           "command": " ".join(case.words(self.quick))} for case in cases])
 
     def _describe(self, peer):
-        library = str(peer.library.relative_to(self.root)) if peer.library else ""
+        library = peer.library
+        inside = library and library.is_relative_to(self.root)
         return {"name": peer.name, "title": peer.title, "version": peer.version,
-                "library": library, "environment": peer.environment}
+                "origin": peer.origin, "digest": digest(library), "environment": peer.environment,
+                "library": str(library.relative_to(self.root)) if inside
+                else library.name if library else ""}
 
     def prove(self, case, peer):
         """True if the peer serves the case's program; otherwise the error is written down."""
@@ -65,34 +131,90 @@ class Session:
             try:
                 proof = verify.check(self.root, case, peer)
             except (verify.WrongAllocator, launcher.RunError) as error:
-                self.fail(case, peer, error)
-                self._proofs[key] = False
+                self._proofs[key] = str(error)
             else:
                 self.write("proof", workload=case.workload, allocator=peer.name, proof=proof)
-                self._proofs[key] = True
-        return self._proofs[key]
+                self._proofs[key] = None
+        if self._proofs[key]:
+            self.fail(case, peer, self._proofs[key])
+        return self._proofs[key] is None
 
     def measure(self, case, arms, advance):
         """Warms up, then runs all arms in turn; advance(seconds) is called after each run."""
-        arms = [arm for arm in arms if self.prove(case, arm.peer)]
-        for number in range(-1, self.repeats):
-            for arm in arms:
-                self._run(case, arm, number)
-                advance(case.estimate(self.quick))
+        budget = len(arms) * (self.repeats + 1)
+        try:
+            arms = [arm for arm in arms if self.prove(case, arm.peer)]
+            for number in range(WARM_UP, self.repeats):
+                if not self._is_whole(case, arms, number):
+                    for arm in self._alive(case, arms):
+                        self._run(case, arm, number)
+                        advance(case.estimate(self.quick))
+                        budget -= 1
+        except launcher.Skipped as reason:
+            self.write("skip", case=case.name, reason=str(reason))
+        advance(max(budget, 0) * case.estimate(self.quick))
+
+    def _alive(self, case, arms):
+        for arm in arms:
+            if (case.name, arm.peer.name) not in self._failed:
+                yield arm
+
+    def _is_whole(self, case, arms, number):
+        done = self._done.get((case.name, number), set())
+        return all(arm.label in done for arm in self._alive(case, arms))
 
     def _run(self, case, arm, number):
-        """One run; number -1 is the warm-up."""
+        """One run; the first round is the warm-up, whose figures are those of a cold start."""
         try:
-            stdout, _, cost = launcher.run(self.root, case.words(self.quick), arm.peer.variables())
-            result = plan.read_output(stdout)
-        except (launcher.RunError, ValueError) as error:
+            done = launcher.run(self.root, case.words(self.quick),
+                                verify.environment(case, arm.peer) | self._length(case),
+                                verify.mapped_end(arm.peer))
+            verify.check_run(arm.peer, done)
+            result = plan.read_output(done.stdout)
+        except (launcher.RunError, verify.WrongAllocator, ValueError) as error:
             self.fail(case, arm.peer, error)
             return
+        curve = {"rss": done.rss} if number == 0 else {}
         self.write("run" if number >= 0 else "warmup", case=case.name, arm=arm.label,
-                   round=max(number, 0), **result, **asdict(cost))
+                   round=max(number, 0), served=done.served, **result, **asdict(done.cost), **curve)
+
+    def _length(self, case):
+        return {"BENCH_QUICK": "1"} if case.script and self.quick else {}
+
+    def count(self, case, peers, kind):
+        """Counts system calls or instructions of a case's tiny run, once for each allocator."""
+        for peer in peers:
+            failed = (case.name, peer.name) in self._failed
+            if failed or (kind, case.name, peer.name) in self._counted:
+                continue
+            try:
+                counted = counts.COUNTERS[kind](self.root, case, peer)
+            except counts.CannotCount as error:
+                self.write("uncounted", kind=kind, case=case.name, allocator=peer.name,
+                           message=str(error))
+            else:
+                self.write(kind, case=case.name, allocator=peer.name, **counted)
 
 
-def estimate_s(cases, peers, noop, quick, repeats):
+def _sound(lines):
+    """The records; a line that was cut short is left out."""
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue
+
+
+def check_unchanged(header, peers):
+    """Raises SessionError if an allocator is not the one that the session began with."""
+    now = {peer.name: digest(peer.library) for peer in peers}
+    for known in header["allocators"]:
+        if known["name"] not in now:
+            raise SessionError(f"{known['name']} is not there any more")
+        if known["digest"] != now[known["name"]]:
+            raise SessionError(f"{known['name']} is another build than the session began with")
+
+
+def estimate_s(cases, peers, quick, repeats):
     """About how long the runs of all cases take, in seconds."""
-    return sum(len(arms_for(case, peers, noop)) * (repeats + 1) * case.estimate(quick)
-               for case in cases)
+    return sum((len(peers) + 1) * (repeats + 1) * case.estimate(quick) for case in cases)

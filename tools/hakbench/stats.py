@@ -52,8 +52,7 @@ def median_interval(sample):
     values = np.asarray(sample, dtype=float)
     if len(values) < 2:
         return float(values[0]), float(values[0])
-    picks = np.random.default_rng(1).integers(0, len(values), (RESAMPLES, len(values)))
-    medians = np.median(values[picks], axis=1)
+    medians = _medians(np.random.default_rng(1), values)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(medians, [tail, 1 - tail])
     return float(low), float(high)
@@ -75,6 +74,21 @@ def paired_ratio(numerator, denominator):
     ratios = np.asarray(numerator, dtype=float) / np.asarray(denominator, dtype=float)
     low, high = median_interval(ratios)
     return Ratio(float(np.median(ratios)), low, high)
+
+
+def unpaired_ratio(numerator, denominator):
+    """The ratio of two medians whose samples were measured apart, such as in two sessions."""
+    above, below = np.asarray(numerator, dtype=float), np.asarray(denominator, dtype=float)
+    generator = np.random.default_rng(1)
+    ratios = _medians(generator, above) / _medians(generator, below)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(ratios, [tail, 1 - tail])
+    return Ratio(float(np.median(above) / np.median(below)), float(low), float(high))
+
+
+def _medians(generator, values):
+    picks = generator.integers(0, len(values), (RESAMPLES, len(values)))
+    return np.median(values[picks], axis=1)
 
 
 def floor(first, second):

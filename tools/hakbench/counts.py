@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What is counted rather than timed, in runs of its own: memory system calls and instructions."""
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import launcher, plan, verify
+
+CALLS = ("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "process_madvise")
+# Columns of strace -c: share, seconds, microseconds a call, calls, errors if any, name.
+CALL = re.compile(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", re.M)
+COLLECTED = re.compile(r"Collected : (\d+)")
+
+
+class CannotCount(Exception):
+    """The tool is missing, or the program does not run under it."""
+
+
+def _tool(name):
+    path = shutil.which(name)
+    if not path:
+        raise CannotCount(f"{name} is not installed")
+    return path
+
+
+def _call(root, words, variables):
+    try:
+        done = subprocess.run(words, cwd=root, env=launcher.clean_environment() | variables,
+                              capture_output=True, text=True, errors="replace",
+                              timeout=launcher.TIMEOUT_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise CannotCount(f"still running after {launcher.TIMEOUT_S} s") from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [""]
+        raise CannotCount(f"status {done.returncode}: {lines[-1]}")
+    return done
+
+
+def count_calls(root, case, peer):
+    """{calls: {name: count}, operations} of the tiny run and its children."""
+    with tempfile.NamedTemporaryFile(prefix="hakbench-") as file:
+        setting = [part for name, value in verify.environment(case, peer).items()
+                   for part in ("-E", f"{name}={value}")]
+        done = _call(root, [_tool("strace"), "-f", "-c", "-o", file.name, "-e",
+                            f"trace={','.join(CALLS)}",
+                            *setting, *case.tiny_words()], {})
+        found = {name: int(count)
+                 for count, name in CALL.findall(Path(file.name).read_text(encoding="utf-8"))
+                 if name != "total"}
+    return {"calls": found, "operations": plan.read_output(done.stdout).get("operations")}
+
+
+def count_instructions(root, case, peer):
+    """{instructions, operations} of the tiny run by callgrind, start of the program included."""
+    if case.script:
+        raise CannotCount("real programs are not run under callgrind")
+    done = _call(root, [_tool("valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                        *case.tiny_words()], verify.environment(case, peer))
+    collected = COLLECTED.search(done.stderr)
+    if not collected:
+        raise CannotCount("callgrind said nothing")
+    return {"instructions": int(collected[1]),
+            "operations": plan.read_output(done.stdout).get("operations")}
+
+
+COUNTERS = {"syscalls": count_calls, "instructions": count_instructions}

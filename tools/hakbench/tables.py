@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""A session as tables for the terminal, and as the short Markdown tables of README and docs."""
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+
+from . import stats
+
+FASTER_SLOWER = {-1: "faster", 0: "same", 1: "slower", None: "not known"}
+HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises its "
+              "resident memory.")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a case's table; the terminal has no room for those with detail."""
+    heading: str
+    cell: Callable
+    detail: bool = False
+
+
+def columns(result):
+    """The columns of a result's table."""
+    shown = [
+        Column("Allocator", lambda row: row.allocator),
+        Column("Version", lambda row: row.version, True),
+        Column("M ops/s", lambda row: number(row.throughput.median)),
+        Column("mean", lambda row: number(row.throughput.mean), True),
+        Column("SD", lambda row: number(row.throughput.deviation), True),
+        Column("CV", lambda row: f"{row.time.cv:.1%}"),
+        Column("outliers", lambda row: str(len(row.time.outliers)), True),
+        Column("ns/op", lambda row: number(row.time.median), True),
+        Column("95 % of the median", lambda row: f"{number(row.time.low)} to "
+               f"{number(row.time.high)}", True),
+        Column("ratio", lambda row: ratio(row.ratio, row.allocator == result.reference)),
+        Column(f"{result.reference} is", lambda row: verdict(row, result)),
+        Column("first run", lambda row: f"{row.cold:.2f}x" if row.cold else "", True),
+        Column("CPU ns/op", lambda row: number(row.cpu_ns) if row.cpu_ns else ""),
+        Column("wall s", lambda row: f"{row.wall_s:.3f}", True),
+        Column("user s", lambda row: f"{row.user_s:.3f}", True),
+        Column("sys s", lambda row: f"{row.system_s:.3f}", True),
+        Column("peak MiB", lambda row: f"{row.peak_mib:.1f}"),
+        Column("avg MiB", lambda row: f"{row.average_mib:.1f}"),
+        Column("minor faults", lambda row: f"{row.minor_faults:,.0f}"),
+        Column("major", lambda row: f"{row.major_faults:,.0f}", True),
+        Column("switches", lambda row: f"{row.voluntary_switches:,.0f} + "
+               f"{row.involuntary_switches:,.0f}", True),
+    ]
+    if any(row.own_time is not None for row in result.rows):
+        shown.append(Column("own ns/op", lambda row: number(row.own_time)))
+    if any(row.calls is not None for row in result.rows):
+        shown.append(Column("memory calls", lambda row: "" if row.calls is None
+                            else f"{sum(row.calls.values()):,}"))
+    if any(row.instructions is not None for row in result.rows):
+        shown.append(Column("instr/op", lambda row: "" if row.instructions is None
+                            else number(row.instructions)))
+    names = {name: unit for row in result.rows for name, (_, unit) in row.notes.items()}
+    for name, unit in list(names.items())[:8]:
+        shown.append(Column(f"{name.replace('_', ' ')} {unit}".strip(),
+                            lambda row, name=name: number(row.notes[name][0])
+                            if name in row.notes else "", True))
+    return shown
+
+
+def number(value):
+    """Four digits that mean something."""
+    if value == 0 or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def ratio(value, is_reference=False):
+    return "1" if is_reference else f"{value.median:.3f} [{value.low:.3f}, {value.high:.3f}]"
+
+
+def verdict(row, result):
+    return "" if row.allocator == result.reference else FASTER_SLOWER[row.verdict]
+
+
+def floor(result):
+    return f"noise {result.floor:.1%}" if result.floor is not None else "noise not measured"
+
+
+def show(console, measured):
+    """Prints the tables and what went wrong."""
+    results = measured.results()
+    for result in results:
+        cells = [column for column in columns(result) if not column.detail]
+        table = Table(title=f"{result.title}\n{result.command}, {floor(result)}",
+                      title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+        for place, column in enumerate(cells):
+            table.add_column(column.heading, justify="right" if place else "left", no_wrap=True)
+        for row in result.rows:
+            own = row.allocator == result.reference
+            table.add_row(*(column.cell(row) for column in cells), style="bold" if own else None)
+        console.print(table)
+    console.print(f"ratio: {measured.reference}'s time over this one's, paired by round, with its "
+                  "95 % interval; below 1 it is faster. No claim is made inside the noise.",
+                  HUGE_PAGES)
+    if len(results) > 1:
+        _show_overall(console, measured, results)
+    for skip in measured.skips:
+        console.print(f"[yellow]skipped[/] {skip['case']}: {skip['reason']}", highlight=False)
+    for error in measured.errors:
+        console.print(f"[red]error[/] {error['case']}, {error['allocator']}: {error['message']}",
+                      highlight=False)
+
+
+def _show_overall(console, measured, results):
+    overall, cases = measured.overall(results)
+    table = Table(title=f"geometric means over {len(cases)} cases, {measured.reference} = 1",
+                  title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for heading in ("Allocator", "time", "peak memory", "time x memory", "first in",
+                    f"{measured.reference} faster / same / slower"):
+        table.add_column(heading, justify="left" if heading == "Allocator" else "right")
+    for one in overall:
+        table.add_row(one.allocator, f"{one.time:.3f}", f"{one.memory:.3f}",
+                      f"{one.time * one.memory:.3f}", str(one.first),
+                      f"{one.slower} / {one.same} / {one.faster}"
+                      if one.allocator != measured.reference else "",
+                      style="bold" if one.allocator == measured.reference else None)
+    console.print(table)
+    console.print("over: " + ", ".join(result.name for result in cases), highlight=False)
+
+
+def readme(measured, picture):
+    """The Markdown between the README's marks: a table over all cases, and what to know of it."""
+    overall, cases = measured.overall()
+    machine = measured.header["environment"]
+    lines = [f"![hakmem beside other allocators]({picture})", "",
+             "| Allocator | Version | Time | Peak memory | First in |",
+             "|---|---|---:|---:|---:|"]
+    for one in overall:
+        cells = [one.allocator, one.version, f"{one.time:.2f}", f"{one.memory:.2f}",
+                 f"{one.first} of {len(cases)}"]
+        if one.allocator == measured.reference:
+            cells = [f"**{cell}**" for cell in cells]
+        lines.append(f"| {' | '.join(cells)} |")
+    left_out = [name for name in measured.versions
+                if name not in {one.allocator for one in overall} and name != "noop"]
+    lines += ["", f"Geometric means over {len(cases)} cases, {measured.reference} = 1, smaller is "
+              f"better. {machine.get('cpu')}, {machine.get('processors')} processors, kernel "
+              f"{machine.get('kernel')}, {measured.header['repeats']} interleaved runs of each. "
+              f"{HUGE_PAGES}"]
+    if left_out:
+        lines.append(f"Left out, because a run of theirs was an error: {', '.join(left_out)}.")
+    behind = not_first(measured)
+    if behind:
+        lines += ["", f"Where {measured.reference} is not first:", ""]
+        lines += [f"* {sentence}" for sentence in behind]
+    return "\n".join(lines) + "\n"
+
+
+def not_first(measured, results=None):
+    """Sentences: where another allocator is surely faster than the reference."""
+    sentences = []
+    for result in results or measured.results():
+        faster = [row for row in result.rows if row.verdict == 1]
+        if faster:
+            best = max(faster, key=lambda row: row.ratio.median)
+            own = result.row(result.reference)
+            others = f" and {len(faster) - 1} more" if len(faster) > 1 else ""
+            sentences.append(
+                f"{result.title}: {best.allocator}{others} faster, by up to "
+                f"{100 * (1 - 1 / best.ratio.median):.0f} % of the time; memory "
+                f"{own.peak_mib:.1f} MiB against {best.peak_mib:.1f} MiB")
+    return sentences
+
+
+def compare(console, measured, first, second):
+    """Prints how the first does against the second, measured in one session; True if it is slower
+    nowhere."""
+    lines, slower = [], 0
+    for result in measured.results(reference=first):
+        row = result.row(second)
+        if row:
+            slower += row.verdict == 1
+            lines.append((result.title, row.ratio, result.floor, row.verdict,
+                          result.row(first).peak_mib / row.peak_mib))
+    return _show_comparison(console, lines, first, second, slower)
+
+
+def compare_sessions(console, first, second, allocator):
+    """Prints how an allocator does in the first session against the second; True if it is slower
+    nowhere. The sessions were measured apart, so nothing is paired."""
+    older = {result.command: result for result in second.results()}
+    lines, slower = [], 0
+    for result in first.results():
+        other = older.get(result.command)
+        rows = result.row(allocator), other.row(allocator) if other else None
+        if not all(rows):
+            continue
+        floors = [one.floor for one in (result, other)]
+        width = max(floors) if None not in floors else None
+        value = stats.unpaired_ratio(_times(first, result, allocator),
+                                     _times(second, other, allocator))
+        said = stats.verdict(value, width) if width is not None else None
+        slower += said == 1
+        lines.append((result.title, value, width, said, rows[0].peak_mib / rows[1].peak_mib))
+    return _show_comparison(console, lines, "the first session", "the second", slower)
+
+
+def _times(measured, result, allocator):
+    from .results import time_ns
+    return [time_ns(run) for run in measured.arms(result.name)[allocator].values()]
+
+
+def _show_comparison(console, lines, first, second, slower):
+    if not lines:
+        console.print(f"[red]no case was measured under both {first} and {second}[/]")
+        return False
+    table = Table(box=box.SIMPLE)
+    for heading in ("Case", f"{first} / {second}, time", "Noise", f"{first} is", "Peak memory"):
+        table.add_column(heading, justify="left" if heading == "Case" else "right", no_wrap=True)
+    for title, value, width, said, memory in lines:
+        table.add_row(title, ratio(value), f"{width:.1%}" if width is not None else "",
+                      FASTER_SLOWER[said], f"{memory:.2f}x")
+    table.add_row(f"geometric mean of {len(lines)}",
+                  f"{stats.geometric_mean([line[1].median for line in lines]):.3f}", "", "",
+                  f"{stats.geometric_mean([line[4] for line in lines]):.2f}x", style="bold")
+    console.print(table)
+    return slower == 0
