@@ -230,8 +230,8 @@ static int result_write(const char *path, int status, const struct rusage *usage
     if (!file) {
         return -1;
     }
-    double average_kib = seen.watched_s > 0 ? seen.kib_seconds / seen.watched_s
-                                            : (double)usage->ru_maxrss;
+    double average_kib =
+        seen.watched_s > 0 ? seen.kib_seconds / seen.watched_s : (double)usage->ru_maxrss;
     fprintf(file, "{\"wall_s\": %.6f, \"user_s\": %.6f, \"system_s\": %.6f, ", wall_s,
             seconds_of(usage->ru_utime), seconds_of(usage->ru_stime));
     fprintf(file, "\"peak_rss_kib\": %ld, \"average_rss_kib\": %.0f, ", usage->ru_maxrss,

@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Plan, verification, launcher, results: a wrong library is an error, never a number."""
-import json
-import subprocess
+import shutil
 
 import pytest
 
-from hakbench import counters, launcher, plan, verify
-from hakbench.peers import Peer, PeerError, resolve
-from hakbench.report import markdown, publish
-from hakbench.results import Measured
-from hakbench.run import Session, arms_for
+from hakbench import counters, counts, launcher, plan, recipes, verify
+from hakbench.peers import Peer, PeerError, fetch, resolve
+from session import CASE, empty_library
 
-CASE = plan.select("random_mixed_256")[0]
 OUTPUT = "operations: 2000000\ntime: 0.020000 s\nthroughput: 100.00 M ops/s\n"
-
-
-def empty_library(folder, name="libempty.so"):
-    library = folder / name
-    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "/dev/null", "-o", library], check=True)
-    return library
 
 
 def test_output_is_read_from_the_last_line():
@@ -26,7 +16,7 @@ def test_output_is_read_from_the_last_line():
 
 
 @pytest.mark.parametrize("output", ["", OUTPUT + "goodbye\n", OUTPUT.replace("100.00", "200.00"),
-                                    "throughput: 100.00 M ops/s\n"])
+                                    "throughput: 0.00 M ops/s\n"])
 def test_output_without_a_sound_last_line_is_refused(output):
     with pytest.raises(ValueError):
         plan.read_output(output)
@@ -60,13 +50,13 @@ def test_system_with_something_preloaded_is_an_error(root):
 
 def test_peak_memory_is_the_program_s_own(root):
     ballast = bytearray(200 << 20)
-    _, _, cost = launcher.run(root, CASE.check_words(), {})
+    cost = launcher.run(root, CASE.tiny_words(), {}).cost
     assert cost.peak_rss_kib < 8 << 10 < len(ballast)
 
 
 def test_a_failing_program_is_an_error(root):
     with pytest.raises(launcher.RunError, match="status 2: .*CYCLES"):
-        launcher.run(root, [*CASE.check_words()[:1], "x"], {})
+        launcher.run(root, [*CASE.tiny_words()[:1], "x"], {})
 
 
 def test_a_program_that_takes_too_long_is_an_error(root):
@@ -84,63 +74,53 @@ def test_own_statistics_are_the_lines_with_numbers():
     assert counted == {"fallback": 0, "foreign_frees": 12}
 
 
-@pytest.fixture(scope="module")
-def measured_session(root):
-    """A short real session of the system allocator, and one that serves nothing."""
-    peers = [resolve(root, "system"), Peer("empty", "empty", "0", None,
-                                           {"LD_PRELOAD": str(empty_library(root / "out"))}),
-             Peer("wrong", "wrong", "0", empty_library(root / "out", "libwrong.so"))]
-    session = Session(root, quick=True, repeats=2)
-    session.begin([CASE], peers)
-    session.measure(CASE, arms_for(CASE, peers, None), lambda seconds: None)
-    return session
-
-
-def test_a_session_keeps_each_run_and_each_error(measured_session):
-    records = [json.loads(line) for line in measured_session.path.read_text().splitlines()]
-    arms = [record["arm"] for record in records if record["record"] == "run"]
-    assert arms == ["system", "empty", "system (again)"] * 2
-    assert [record["allocator"] for record in records if record["record"] == "error"] == ["wrong"]
-    assert measured_session.failures == 1
-
-
-def test_results_name_the_noise_and_leave_out_what_was_not_proved(measured_session):
-    result, = Measured(measured_session.path).results()
-    assert {row.allocator for row in result.rows} == {"system", "empty"}
-    assert result.floor is not None
-
-
-def test_a_report_names_no_path_of_the_machine(measured_session, root):
-    document = publish(measured_session.path, measured_session.folder, "report").read_text()
-    assert str(root) not in document
-    assert "**not measured**" in document
-    assert (measured_session.folder / "report.svg").stat().st_size > 1000
-
-
-def test_own_time_leaves_out_what_the_program_takes(tmp_path):
-    case = plan.select("mid_large_2")[0]
-    run = {"record": "run", "case": case.name, "operations": 1000000, "throughput": 1.0,
-           "wall_s": 1, "user_s": 1, "system_s": 0, "peak_rss_kib": 2048, "minor_faults": 1,
-           "major_faults": 0, "voluntary_switches": 0, "involuntary_switches": 0}
-    header = {"record": "session", "environment": {}, "quick": True, "repeats": 2,
-              "allocators": [{"name": "a", "version": "1"}, {"name": "b", "version": "2"}],
-              "cases": [{"name": case.name, "title": case.title, "command": "x",
-                         "minus_noop": True}]}
-    times = {"a": 0.15, "b": 0.20, "noop": 0.10, "a (again)": 0.15}
-    lines = [header] + [run | {"arm": arm, "round": number, "time_s": time}
-                        for number in range(2) for arm, time in times.items()]
-    path = tmp_path / "runs.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    measured = Measured(path)
-    row = {row.allocator: row for row in measured.results()[0].rows}["b"]
-    assert row.ratio.median == pytest.approx(0.75)
-    assert row.own_ratio.median == pytest.approx(0.5)
-    assert row.own_time_ns == pytest.approx(100)
-    assert "Own time" in markdown(measured, "x.svg")
-
-
 def test_an_allocator_may_come_with_variables(root):
     peer = resolve(root, "system@LD_BIND_NOW=1@A=b=c")
     assert peer.variables() == {"LD_BIND_NOW": "1", "A": "b=c"}
     with pytest.raises(PeerError, match="expected NAME@"):
         resolve(root, "system@fast")
+
+
+def test_a_library_of_its_own_is_named_by_its_file(root):
+    peer = resolve(root, "out/release/libnoop.so")
+    assert (peer.title, peer.library.name) == ("libnoop.so", "libnoop.so")
+    with pytest.raises(PeerError, match="no such library"):
+        resolve(root, "out/release/libnothing.so")
+
+
+def test_an_allocator_that_cannot_be_had_says_why(root, monkeypatch):
+    def fail(folder, recipe, say):
+        raise recipes.RecipeError("the registry is closed")
+    monkeypatch.setitem(recipes.RECIPES, "mimalloc",
+                        recipes.Recipe("m", "PyPI", "m==1", "libm.so", fail))
+    with pytest.raises(PeerError, match="m==1 of PyPI: the registry is closed"):
+        fetch(root, "mimalloc")
+    assert not (root / "out/peers/mimalloc").exists()
+
+
+def test_each_row_of_the_table_is_a_command_of_its_own():
+    cases = plan.read_table()
+    assert len({case.name for case in cases}) == len(cases)
+    commands = [" ".join(case.words()) for case in cases]
+    assert len(set(commands)) == len(commands)
+
+
+def test_the_table_knows_only_programs_that_exist(root):
+    known = {case.name for case in plan.discover(root)}
+    assert {case.name for case in plan.read_table()} <= known
+
+
+def test_notes_are_kept_with_their_units():
+    result = plan.read_output("live: 12.5 MiB\nmalloc p99: 80 ns\nrounds: 3\n" + OUTPUT)
+    assert result["notes"] == {"live": [12.5, "MiB"], "malloc p99": [80, "ns"], "rounds": [3, ""]}
+
+
+def test_a_program_without_operations_says_its_throughput():
+    assert plan.read_output("done\nthroughput: 0.0712 M ops/s\n")["throughput"] == 0.0712
+
+
+def test_memory_calls_are_counted(root):
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    counted = counts.count_calls(root, CASE, resolve(root, "system"))
+    assert counted["calls"]["mmap"] > 1 and counted["operations"] == 1000

@@ -51,3 +51,20 @@ def test_an_interval_around_one_is_no_claim():
 def test_one_value_has_no_spread():
     summary = stats.summarize([5.0])
     assert (summary.cv, summary.low, summary.high) == (0, 5, 5)
+
+
+def test_the_ratio_of_samples_measured_apart_agrees_with_scipy():
+    other = np.random.default_rng(9).normal(80, 4, 30)
+    ratio = stats.unpaired_ratio(SAMPLE, other)
+    expected = scipy_stats.bootstrap(
+        (SAMPLE, other), lambda a, b, axis: np.median(a, axis=axis) / np.median(b, axis=axis),
+        method="percentile", n_resamples=20000, random_state=3, vectorized=True)
+    assert ratio.median == pytest.approx(np.median(SAMPLE) / np.median(other))
+    assert (ratio.low, ratio.high) == pytest.approx(tuple(expected.confidence_interval), rel=0.01)
+
+
+def test_spread_and_geometric_mean_agree_with_scipy():
+    summary = stats.summarize(SAMPLE)
+    assert summary.deviation == pytest.approx(scipy_stats.tstd(SAMPLE))
+    assert summary.mad == pytest.approx(scipy_stats.median_abs_deviation(SAMPLE))
+    assert stats.geometric_mean(SAMPLE) == pytest.approx(scipy_stats.gmean(SAMPLE))

@@ -98,8 +98,10 @@ class Session:
             self._counted.add((kind, record["case"], record["allocator"]))
 
     def write(self, record, **values):
+        """Adds a record, in which nothing says where the repository lies."""
+        line = json.dumps({"record": record} | values).replace(f"{self.root}/", "")
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"record": record} | values) + "\n")
+            file.write(line + "\n")
 
     def fail(self, case, peer, error):
         """Writes down that there is no number, and why; the arm is not tried again."""

@@ -97,7 +97,8 @@ def _frame(width, height, body, label, style=""):
 
 def _text(x, y, text, anchor="start", classes="", extra=""):
     named = f' class="{classes}"' if classes else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}{extra}>{escape(text)}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}{extra}>{escape(text)}'
+            '</text>')
 
 
 def _line(x1, y1, x2, y2, classes):

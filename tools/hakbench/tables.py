@@ -9,8 +9,8 @@ from rich.table import Table
 from . import stats
 
 FASTER_SLOWER = {-1: "faster", 0: "same", 1: "slower", None: "not known"}
-HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises its "
-              "resident memory.")
+HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises "
+              "its resident memory.")
 
 
 @dataclass(frozen=True)

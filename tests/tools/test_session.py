@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""Sessions: what they keep, how they go on after a cut, what comparisons and reports say."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hakbench import launcher, page, run, tables, verify
+from hakbench.peers import Peer, resolve
+from hakbench.results import Measured, load
+from session import CASE, empty_library, made_up
+
+
+class Quiet:
+    """A console that keeps what is printed."""
+
+    def __init__(self):
+        self.printed = []
+
+    def print(self, *words, **_):
+        self.printed += words
+
+
+def records(session):
+    return [json.loads(line) for line in session.path.read_text().splitlines()]
+
+
+def arms(session, kind="run"):
+    return [record["arm"] for record in records(session) if record["record"] == kind]
+
+
+def ignore(seconds):
+    pass
+
+
+@pytest.fixture(scope="module")
+def measured_session(root):
+    """A short real session of the system allocator, and one that serves nothing."""
+    peers = [resolve(root, "system"), Peer("empty", "empty", "0", None,
+                                           {"LD_PRELOAD": str(empty_library(root / "out"))}),
+             Peer("wrong", "wrong", "0", empty_library(root / "out", "libwrong.so"))]
+    session = run.Session.create(root, quick=True, repeats=2)
+    session.begin([CASE], peers)
+    session.measure(CASE, run.arms_for(peers), ignore)
+    return session
+
+
+def test_a_session_keeps_each_run_and_each_error(measured_session):
+    assert arms(measured_session) == ["system", "empty", "system (again)"] * 2
+    assert arms(measured_session, "warmup") == ["system", "empty", "system (again)"]
+    errors = [record for record in records(measured_session) if record["record"] == "error"]
+    assert [error["allocator"] for error in errors] == ["wrong"]
+    assert measured_session.failures == 1
+
+
+def test_results_name_the_noise_and_leave_out_what_was_not_proved(measured_session):
+    result, = Measured(measured_session.path).results()
+    assert {row.allocator for row in result.rows} == {"system", "empty"}
+    assert result.floor is not None
+    assert all(row.cold for row in result.rows)
+
+
+def test_a_report_names_no_path_of_the_machine(measured_session, root):
+    measured = Measured(measured_session.path)
+    page.publish(measured, measured_session.path, measured_session.folder, "report")
+    for suffix in ("html", "md", "svg", "jsonl"):
+        assert str(root) not in (measured_session.folder / f"report.{suffix}").read_text()
+    assert "**not measured**" in (measured_session.folder / "report.md").read_text()
+
+
+def test_a_run_without_the_library_mapped_is_an_error(root):
+    words = CASE.words()[:1] + ["5000000", "256", "42"]
+    done = launcher.run(root, words, {}, "/libelsewhere.so")
+    assert done.served is False
+    peer = Peer("elsewhere", "", "0", root / "libelsewhere.so")
+    with pytest.raises(verify.WrongAllocator, match="libelsewhere.so is not mapped"):
+        verify.check_run(peer, done)
+
+
+def test_a_run_with_the_library_mapped_is_seen(root):
+    noop = resolve(root, "noop")
+    done = launcher.run(root, CASE.words()[:1] + ["5000000", "256", "42"], noop.variables(),
+                        verify.mapped_end(noop))
+    assert done.served is True
+    assert done.rss and done.cost.average_rss_kib <= done.cost.peak_rss_kib
+
+
+def test_a_cut_session_goes_on_without_repeating_whole_rounds(root):
+    peers = [resolve(root, "system")]
+    session = run.Session.create(root, quick=True, repeats=3)
+    session.begin([CASE], peers)
+    session.measure(CASE, run.arms_for(peers), ignore)
+    lines = session.path.read_text().splitlines(keepends=True)
+    # Cut within the last round, in the middle of a line.
+    session.path.write_text("".join(lines[:-2]) + lines[-2][:40])
+    again, header = run.Session.resume(root, session.folder)
+    again.measure(CASE, run.arms_for(peers), ignore)
+    assert header["repeats"] == 3
+    assert arms(again) == ["system", "system (again)"] * 3
+    assert len(Measured(again.path).arms(CASE.name)["system"]) == 3
+
+
+def test_another_build_does_not_go_on(root):
+    with pytest.raises(run.SessionError, match="another build"):
+        run.check_unchanged({"allocators": [{"name": "noop", "digest": "0"}]},
+                            [resolve(root, "noop")])
+
+
+def test_a_program_that_is_absent_is_skipped_by_its_reason(root, tmp_path):
+    script = tmp_path / "absent.sh"
+    script.write_text("#!/bin/sh\n# packages: nothing\necho 'no such server' >&2\nexit 77\n")
+    script.chmod(0o755)
+    case = run.plan.Case("absent", "real programs", None, "absent", "", None, "", "absent",
+                         str(script))
+    session = run.Session.create(root, quick=True, repeats=1)
+    session.measure(case, run.arms_for([resolve(root, "system")]), ignore)
+    assert [record["reason"] for record in records(session)] == ["no such server"]
+    assert session.failures == 0
+
+
+def test_a_script_gets_the_library_and_its_program_is_proved(root, tmp_path):
+    script = tmp_path / "real.sh"
+    script.write_text("#!/bin/sh\n# packages:\nset -e\n"
+                      f"LD_PRELOAD=$BENCH_PRELOAD {root}/out/release/bench_random_mixed_system "
+                      "2000000 256 42\n")
+    script.chmod(0o755)
+    case = run.plan.Case("real", "real programs", None, "real", "", None, "", "real", str(script))
+    noop = resolve(root, "noop")
+    assert "libnoop.so" in verify.check(root, case, noop)
+    assert "libc" in verify.check(root, case, resolve(root, "system"))
+    script.write_text(script.read_text().replace("LD_PRELOAD=$BENCH_PRELOAD ", ""))
+    with pytest.raises(verify.WrongAllocator, match="no malloc is bound to libnoop.so"):
+        verify.check(root, case, noop)
+
+
+def start_bench(root, *words):
+    """hakbench as a process, whose root is the test's."""
+    code = ("import sys; from pathlib import Path; import hakbench.__main__ as tool; "
+            f"tool.ROOT = Path({str(root)!r}); sys.exit(tool.main())")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", code, *words], env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def wait_for_runs(root, known, count):
+    """The session that was begun after the known ones, once it has some runs."""
+    for _ in range(600):
+        begun = [folder for folder in run.sessions(root) if folder not in known]
+        if begun and (begun[0] / "runs.jsonl").read_text().count('"run"') >= count:
+            return begun[0]
+        time.sleep(0.05)
+    raise AssertionError("no run within 30 s")
+
+
+@pytest.fixture
+def small_table(monkeypatch, root, tmp_path):
+    """A root whose only programs are those that the fixture built."""
+    folder = tmp_path / "root"
+    (folder / "bench/workloads").mkdir(parents=True)
+    (folder / "bench/launch").symlink_to((root / "bench/launch").resolve())
+    (folder / "out").mkdir()
+    (folder / "out/release").symlink_to(root / "out/release")
+    for name in ("bench_random_mixed",):
+        (folder / f"bench/workloads/{name}.c").symlink_to(root / f"bench/workloads/{name}.c")
+    return folder
+
+
+def test_an_interrupt_keeps_what_is_done_and_resume_finishes(small_table):
+    words = ("--quick", "--only", "random_mixed_256", "--allocators", "system", "--repeats")
+    process = start_bench(small_table, *words, "30")
+    folder = wait_for_runs(small_table, [], 6)
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == 130, output
+    assert "--resume goes on" in output
+    rounds = len(load(folder / "runs.jsonl").arms("random_mixed_256")["system"])
+    assert 3 <= rounds < 30
+    process = start_bench(small_table, "--resume")
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    measured = load(folder / "runs.jsonl")
+    assert sorted(measured.arms("random_mixed_256")["system"]) == list(range(30))
+    assert (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize("slow, status", [(1.0, 0), (1.5, 1), (0.5, 0)])
+def test_comparing_sessions_ends_with_1_only_if_the_first_is_slower(small_table, slow, status):
+    first = made_up(small_table / "a.jsonl", {"hakmem": 0.1 * slow})
+    second = made_up(small_table / "b.jsonl", {"hakmem": 0.1})
+    process = start_bench(small_table, "compare", str(first), str(second))
+    output = process.communicate(timeout=60)[0]
+    assert process.returncode == status, output
+    assert "geometric mean of 2" in output
+
+
+def test_sessions_without_a_common_case_cannot_be_compared(tmp_path):
+    first = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.1}, cases=("work_1",)))
+    second = load(made_up(tmp_path / "b.jsonl", {"hakmem": 0.1}, cases=("work_2",)))
+    assert not tables.compare_sessions(Quiet(), first, second, "hakmem")
+
+
+def test_comparing_allocators_looks_at_each_case(tmp_path):
+    measured = load(made_up(tmp_path / "a.jsonl", {"one": 0.1, "two": 0.2}))
+    assert tables.compare(Quiet(), measured, "one", "two")
+    assert not tables.compare(Quiet(), measured, "two", "one")
+
+
+def test_geometric_means_are_over_the_cases_that_all_have(tmp_path):
+    measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.1, "two": 0.2}))
+    overall, cases = measured.overall()
+    assert [one.allocator for one in overall] == ["hakmem", "two"]
+    assert overall[1].time == pytest.approx(2, rel=0.03)
+    assert overall[1].memory == pytest.approx(2, rel=0.03)
+    assert len(cases) == 2
+
+
+def test_one_error_takes_the_allocator_out_of_the_case_and_the_means(tmp_path):
+    path = made_up(tmp_path / "a.jsonl", {"hakmem": 0.1, "two": 0.2})
+    with path.open("a") as file:
+        file.write(json.dumps({"record": "error", "case": "work_1", "allocator": "two",
+                               "message": "died of SIGSEGV"}) + "\n")
+    measured = load(path)
+    assert [one.allocator for one in measured.overall()[0]] == ["hakmem"]
+    assert measured.results()[0].row("two") is None
+    assert measured.results()[1].row("two")
+    assert "died of SIGSEGV" in page.html(measured)
+
+
+def test_a_page_shows_every_part_and_needs_nothing_else(tmp_path):
+    notes = {f"malloc_p{p}": [p * 1.5, "ns"] for p in (50, 90, 99)}
+    times = {"hakmem": 0.3, "tcmalloc": 0.2, "<odd>": 0.9}
+    path = made_up(tmp_path / "a.jsonl", times, notes=notes)
+    text = page.html(load(path))
+    for heading in ("Overall", "Where hakmem is not first", "Threads", "Latency",
+                    "Memory over time", "How it was measured", "Who served the runs"):
+        assert f"<h2>{heading}</h2>" in text
+    assert "title of work_1: tcmalloc faster" in text
+    assert "mimalloc asks for huge pages by default" in text
+    assert "<odd>" not in text and "&lt;odd&gt;" in text
+    links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(|@import', text)
+    assert not links
+
+
+def test_the_table_goes_between_the_marks_of_a_readme(tmp_path):
+    measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.1, "two": 0.2}))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{page.MARKS[0]}\nold\n{page.MARKS[1]}\nafter\n")
+    page.write_readme(readme, measured, "x.svg")
+    text = readme.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert "| **hakmem** |" in text
+    readme.write_text("nothing")
+    with pytest.raises(ValueError, match="has no line"):
+        page.write_readme(readme, measured, "x.svg")
+
+
+def test_the_no_op_allocator_is_taken_off(tmp_path):
+    measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.3, "noop": 0.1}, spread=0))
+    row, = measured.results()[0].rows
+    assert row.own_time == pytest.approx(200)
