@@ -38,34 +38,60 @@ if(NOT HAKMEM_SOURCES)
   return()
 endif()
 
+# C cannot catch. As an object to link, not a source: what takes it in is still linked as C.
+add_library(hakmem_catch OBJECT src/api/catch.cpp)
+target_compile_definitions(hakmem_catch PRIVATE HAK_INTERPOSE=0)
+target_link_libraries(hakmem_catch PRIVATE hakmem_code)
+target_compile_options(hakmem_catch PRIVATE -fno-rtti)
+
 add_library(hakmem_test STATIC EXCLUDE_FROM_ALL ${HAKMEM_SOURCES})
-target_compile_definitions(hakmem_test PUBLIC HAK_INTERPOSE=0)
-target_link_libraries(hakmem_test PRIVATE hakmem_code PUBLIC -pthread)
+target_compile_definitions(hakmem_test PUBLIC HAK_INTERPOSE=0 PRIVATE HAK_SHARED=0)
+target_link_libraries(hakmem_test PRIVATE hakmem_code
+  PUBLIC -pthread $<TARGET_OBJECTS:hakmem_catch>)
 
 if(NOT HAKMEM_SHIP)
   return()
 endif()
 
-add_library(hakmem_objects OBJECT ${HAKMEM_SOURCES})
+# How libc is asked for the end of threads differs between what is loaded and what is linked.
+set(HAKMEM_LINKAGE src/os/thread_exit.c)
+set(HAKMEM_COMMON ${HAKMEM_SOURCES})
+list(REMOVE_ITEM HAKMEM_COMMON ${PROJECT_SOURCE_DIR}/${HAKMEM_LINKAGE})
+
+add_library(hakmem_objects OBJECT ${HAKMEM_COMMON})
 target_compile_definitions(hakmem_objects PRIVATE HAK_INTERPOSE=1)
 target_link_libraries(hakmem_objects PRIVATE hakmem_code)
+foreach(linkage shared linked)
+  add_library(hakmem_objects_${linkage} OBJECT ${HAKMEM_LINKAGE})
+  target_compile_definitions(hakmem_objects_${linkage} PRIVATE
+    HAK_INTERPOSE=1 HAK_SHARED=$<STREQUAL:${linkage},shared>)
+  target_link_libraries(hakmem_objects_${linkage} PRIVATE hakmem_code)
+endforeach()
 
 set(HAKMEM_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
-add_library(hakmem_shared SHARED $<TARGET_OBJECTS:hakmem_objects>)
+add_library(hakmem_shared SHARED $<TARGET_OBJECTS:hakmem_objects>
+  $<TARGET_OBJECTS:hakmem_objects_shared>)
 set_target_properties(hakmem_shared PROPERTIES
-  OUTPUT_NAME hakmem LINKER_LANGUAGE C LINK_DEPENDS ${HAKMEM_EXPORTS})
+  OUTPUT_NAME hakmem VERSION ${PROJECT_VERSION} SOVERSION 0
+  LINKER_LANGUAGE C LINK_DEPENDS ${HAKMEM_EXPORTS})
 target_link_options(hakmem_shared PRIVATE
   -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
-target_link_libraries(hakmem_shared PRIVATE -pthread)
-
-add_library(hakmem_static STATIC $<TARGET_OBJECTS:hakmem_objects>)
-set_target_properties(hakmem_static PROPERTIES OUTPUT_NAME hakmem LINKER_LANGUAGE C)
+target_link_libraries(hakmem_shared PRIVATE -pthread $<TARGET_OBJECTS:hakmem_catch>)
 
 # One object to link first, so that no archive's search order decides whose malloc a program gets.
 set(HAKMEM_OBJECT ${CMAKE_BINARY_DIR}/hakmem.o)
+set(HAKMEM_PARTS $<TARGET_OBJECTS:hakmem_objects> $<TARGET_OBJECTS:hakmem_objects_linked>
+  $<TARGET_OBJECTS:hakmem_catch>)
 add_custom_command(OUTPUT ${HAKMEM_OBJECT}
-  COMMAND ${CMAKE_LINKER} -r -o ${HAKMEM_OBJECT} $<TARGET_OBJECTS:hakmem_objects>
+  COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${HAKMEM_OBJECT} ${HAKMEM_PARTS}
   COMMAND ${CMAKE_OBJCOPY} --localize-hidden ${HAKMEM_OBJECT}
-  DEPENDS hakmem_objects $<TARGET_OBJECTS:hakmem_objects>
+  DEPENDS hakmem_objects hakmem_objects_linked hakmem_catch ${HAKMEM_PARTS}
   COMMAND_EXPAND_LISTS VERBATIM)
 add_custom_target(hakmem_object ALL DEPENDS ${HAKMEM_OBJECT})
+
+# The archive has this object as its one member: who takes malloc takes the rest, too, and no search
+# of libc.a in a static link finds a name of the family missing and brings libc's in beside it.
+set_source_files_properties(${HAKMEM_OBJECT} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+add_library(hakmem_static STATIC ${HAKMEM_OBJECT})
+add_dependencies(hakmem_static hakmem_object)
+set_target_properties(hakmem_static PROPERTIES OUTPUT_NAME hakmem LINKER_LANGUAGE C)

@@ -59,6 +59,9 @@ size_t hak_malloc_good_size(size_t bytes);
 int hak_malloc_trim(size_t keep_bytes);
 int hak_mallopt(int parameter, int value);
 
+/* catch.cpp: take(bytes, alignment), or NULL when it throws. */
+void *hak_catch(void *(*take)(size_t, size_t), size_t bytes, size_t alignment);
+
 /* foreign.c: pointers that are not hakmem's. */
 void hak_foreign_free(void *block);
 void *hak_foreign_realloc(void *block, size_t bytes);

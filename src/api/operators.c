@@ -3,16 +3,33 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-#include <dlfcn.h>
-
 /* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). This file is
  * compiled with exceptions so that bad_alloc passes through it. */
 
 typedef void (*new_handler)(void);
 
-/* std::get_new_handler and std::__throw_bad_alloc, present when the program has libstdc++. */
+/* std::get_new_handler, present when the program has libstdc++. */
 extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
-extern void _ZSt17__throw_bad_allocv(void) __attribute__((weak, noreturn));
+
+/* What `throw std::bad_alloc()` is made of (Itanium C++ ABI). A static program has all of it when
+ * it catches this type by name; one that only catches everything needs -Wl,-u,_ZTISt9bad_alloc. */
+extern void *__cxa_allocate_exception(size_t bytes) __attribute__((weak));
+extern _Noreturn void __cxa_throw(void *thrown, const void *type, void (*destroy)(void *))
+    __attribute__((weak));
+extern const void *const _ZTVSt9bad_alloc[] __attribute__((weak));
+extern const char _ZTISt9bad_alloc[] __attribute__((weak));
+extern void _ZNSt9bad_allocD1Ev(void *thrown) __attribute__((weak));
+
+/* The pointer to the virtual functions lies behind their offset and their type. */
+#define FIRST_VIRTUAL 2
+
+static _Noreturn void throw_bad_alloc(void)
+{
+    hak_require(__cxa_throw != NULL && _ZTISt9bad_alloc != NULL, "operator new is out of memory");
+    const void *const **thrown = __cxa_allocate_exception(sizeof *thrown);
+    *thrown = &_ZTVSt9bad_alloc[FIRST_VIRTUAL];
+    __cxa_throw(thrown, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev);
+}
 
 static void *take(size_t bytes, size_t alignment)
 {
@@ -31,8 +48,7 @@ static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment)
         if (block != NULL)
             return block;
     }
-    hak_require(_ZSt17__throw_bad_allocv != NULL, "operator new is out of memory");
-    _ZSt17__throw_bad_allocv();
+    throw_bad_alloc();
 }
 
 void *hak_new(size_t bytes)
@@ -47,40 +63,27 @@ void *hak_new_aligned(size_t bytes, size_t alignment)
     return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment);
 }
 
-/* [new.delete.single]: what a handler throws is NULL here. C cannot catch it; the C++ library's own
- * form can, and comes back to the throwing form above. No other library is asked: one that is
- * linked beside us would answer with blocks of its own. */
-static HAK_NOINLINE void *nothrow_slow(size_t bytes, size_t alignment, const void *nothrow)
+/* [new.delete.single]: what a handler throws is NULL here; no other library's form is asked, which
+ * would answer with blocks of its own. */
+static HAK_NOINLINE void *nothrow_slow(size_t bytes, size_t alignment)
 {
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
         return NULL;
-    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    if (library == NULL)
-        return NULL;
-    void *block = NULL;
-    if (alignment == 0) {
-        void *(*form)(size_t, const void *);
-        *(void **)&form = dlsym(library, "_ZnwmRKSt9nothrow_t");
-        block = form != NULL ? form(bytes, nothrow) : NULL;
-    } else {
-        void *(*form)(size_t, size_t, const void *);
-        *(void **)&form = dlsym(library, "_ZnwmSt11align_val_tRKSt9nothrow_t");
-        block = form != NULL ? form(bytes, alignment, nothrow) : NULL;
-    }
-    dlclose(library);
-    return block;
+    return hak_catch(new_slow, bytes, alignment);
 }
 
 void *hak_new_nothrow(size_t bytes, const void *nothrow)
 {
+    (void)nothrow;
     void *block = hak_malloc(bytes);
-    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, 0, nothrow);
+    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, 0);
 }
 
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
 {
+    (void)nothrow;
     void *block = hak_aligned_slow(alignment, bytes);
-    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, alignment, nothrow);
+    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, alignment);
 }
 
 HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)

@@ -6,6 +6,7 @@
 #include "conf/conf.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/thread_exit.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
 #include "slab/depot.h"
@@ -35,7 +36,6 @@ HAK_TLS struct thread_cache *hak_thread = &hak_thread_unstarted;
 static HAK_TLS uint32_t destructor_rounds;
 static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
-static pthread_key_t exit_key;
 static bool has_exit_key;
 
 static void retire_heap(struct heap *heap)
@@ -51,7 +51,7 @@ static void retire_heap(struct heap *heap)
 
 static void on_thread_exit(void *value)
 {
-    if (++destructor_rounds < DESTRUCTOR_ROUNDS && pthread_setspecific(exit_key, value) == 0)
+    if (++destructor_rounds < DESTRUCTOR_ROUNDS && hak_thread_exit_set(value))
         return;
     struct heap *heap = hak_own_heap();
     hak_thread = &hak_thread_exited;
@@ -141,7 +141,7 @@ static void start_locked(void)
         return;
     }
     /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
-    has_exit_key = pthread_key_create(&exit_key, on_thread_exit) == 0;
+    has_exit_key = hak_thread_exit_start(on_thread_exit);
     /* release: partner is the acquire in hak_process_start */
     hak_store_release(&process_state, PROCESS_STARTED);
 }
@@ -176,12 +176,16 @@ struct heap *hak_thread_heap(void)
     heap = hak_own_heap(); /* the start may have allocated, and so started this thread */
     if (heap != NULL)
         return heap;
+    if (HAK_UNLIKELY(!has_exit_key && !hak_thread_is_first())) {
+        /* Nobody would park its heap: such a thread borrows one for each slow operation. */
+        hak_thread = &hak_thread_exited;
+        return NULL;
+    }
     heap = hak_heap_adopt();
     if (heap == NULL)
         return NULL;
     hak_stat_global_add(threads_started, 1);
     hak_thread = &heap->cache;
-    if (has_exit_key)
-        pthread_setspecific(exit_key, heap);
+    hak_thread_exit_set(heap);
     return heap;
 }
