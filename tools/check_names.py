@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map."""
+"""What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map; what
+libhakmem.so exports is exactly the reviewed list; what it asks of libc is in glibc 2.31, and it
+needs nothing else."""
 import fnmatch
 import re
 
 from checklib import BUILD, finish, run, text
+
+EXPORTS = "tests/install/exports.txt"
+OLDEST_GLIBC = (2, 31)
 
 
 def exported():
@@ -20,6 +25,29 @@ def defined(*command):
     return sorted({line.split()[2] for line in output.splitlines() if len(line.split()) == 3})
 
 
+def changes(outside):
+    """Differences to the reviewed list of exports."""
+    reviewed = {line for line in text(EXPORTS).splitlines() if line and not line.startswith("#")}
+    yield from (f"libhakmem.so exports {name}, which {EXPORTS} does not list"
+                for name in outside if name not in reviewed)
+    yield from (f"libhakmem.so does not export {name}, which {EXPORTS} lists"
+                for name in sorted(reviewed.difference(outside)))
+
+
+def too_new():
+    """Symbol versions above the oldest glibc, and needed libraries other than libc."""
+    _, output = run("readelf", "--wide", "--dynamic", "--version-info", BUILD / "libhakmem.so")
+    for library in re.findall(r"\(NEEDED\).*\[(.*)\]", output):
+        if library != "libc.so.6":
+            yield f"libhakmem.so needs {library}"
+    versions = sorted(set(re.findall(r"Name: (\w+?)_([\d.]+)", output)))
+    if not versions:
+        yield "libhakmem.so names no version of libc: nothing was checked"
+    for name, version in versions:
+        if name != "GLIBC" or tuple(map(int, version.split("."))) > OLDEST_GLIBC:
+            yield f"libhakmem.so asks for {name}_{version}; the oldest glibc is 2.31"
+
+
 def main():
     surface = exported()
     inside = defined("--extern-only", BUILD / "libhakmem.a")
@@ -28,6 +56,7 @@ def main():
     problems = [f"libhakmem.a: {name}" for name in inside
                 if not any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)]
     problems += [f"libhakmem.so exports {name}" for name in outside if name.startswith("hak_")]
+    problems += [*changes(outside), *too_new()]
     finish("names", f"{len(inside)} linked, {len(outside)} exported", problems)
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/CONFIG.md, docs/STATS.md and docs/POLICY.md from the tables in the headers.
+"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md and the options in docs/man/hakmem.3 from the
+tables in the headers.
 
 gen_docs.py          writes them
 gen_docs.py --check  exits 1 and names each one that is not what it would write
@@ -7,6 +8,7 @@ gen_docs.py --check  exits 1 and names each one that is not what it would write
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
@@ -32,6 +34,8 @@ The numbers that decide. Mechanisms read them; each stays within its clamps, so 
 makes hakmem slow or fat, never wrong.
 
 """
+MANUAL_OPENS = '.\\" The options are generated from their table.\n'
+MANUAL_ENDS = '.\\" End of the options.\n'
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")
 
 
@@ -70,9 +74,8 @@ def table(head, body):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def config():
-    """docs/CONFIG.md"""
-    body = []
+def options():
+    """Of each option: its name, default, what is accepted, and its meaning."""
     for name, kind, default, least, most, choices, meaning in rows("conf/conf_table.h",
                                                                    "HAK_CONF_TABLE"):
         if kind == "CHOICE":
@@ -84,8 +87,26 @@ def config():
             unit = "bytes" if kind == "BYTES" else "ms"
             accepted = f"{number(least, unit)} to {number(most, unit)}"
             default = number(default, unit)
-        body.append([f"`{name}`", default, accepted, words(meaning)])
+        yield name, default, accepted, words(meaning)
+
+
+def config():
+    """docs/CONFIG.md"""
+    body = [[f"`{name}`", *others] for name, *others in options()]
     return CONFIG_TEXT + table(["option", "default", "accepted", "meaning"], body)
+
+
+def manual():
+    """docs/man/hakmem.3, with the options between its two remarks replaced"""
+    lines = [".Bl -tag -width Ds"]
+    for name, default, accepted, meaning in options():
+        lines.append(f".It Ev HAKMEM_{name.upper()}")
+        sentence = f"{meaning}; {accepted}" + (f", {default} if not set" if default else "")
+        lines += textwrap.wrap(sentence.replace("\\|", "|").replace("-", "\\-") + ".", 78)
+    text = (ROOT / "docs/man/hakmem.3").read_text()
+    before, _, rest = text.partition(MANUAL_OPENS)
+    _, _, after = rest.partition(MANUAL_ENDS)
+    return before + MANUAL_OPENS + "\n".join([*lines, ".El"]) + "\n" + MANUAL_ENDS + after
 
 
 def stats():
@@ -114,7 +135,8 @@ def policy():
 def main():
     """Writes or checks."""
     stale = []
-    for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy)):
+    for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy),
+                       ("man/hakmem.3", manual)):
         path = ROOT / "docs" / name
         text = make()
         if "--check" in sys.argv:

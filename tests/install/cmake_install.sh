@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: MIT
+# A CMake project finds hakmem by find_package and takes it in by each of its targets, also after
+# the installed folder was moved.
+. "$(dirname "$0")/lib.sh"
+needs "$CMAKE" ninja
+installed
+mv "$prefix" "$work/moved"
+quietly "$CMAKE" -S "$consumer" -B "$work/build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" \
+    -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_BUILD_TYPE=Release
+quietly "$CMAKE" --build "$work/build"
+for kind in object static shared; do
+    for language in c cpp; do
+        serves "${language}_$kind" "$work/build/${language}_$kind"
+    done
+done
+check "a shared one needs the library" sh -c "readelf -d '$work/build/c_shared' | grep -q libhakmem"
+check "a static one does not" sh -c "! readelf -d '$work/build/c_static' | grep -q libhakmem"

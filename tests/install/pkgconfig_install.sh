@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+# pkg-config tells a compiler how to take in hakmem, shared and static, also after the installed
+# folder was moved.
+. "$(dirname "$0")/lib.sh"
+needs pkg-config "$CC" "$CXX"
+installed
+mv "$prefix" "$work/moved folder"
+# A folder without a blank in its name for flags that a shell splits.
+ln -s "moved folder" "$work/moved"
+export PKG_CONFIG_PATH="$work/moved/lib/pkgconfig"
+
+equal "the version" "$(pkg-config --modversion hakmem)" \
+    "$(sed -n 's/^project(hakmem VERSION \([0-9.]*\).*/\1/p' "$tests/../../CMakeLists.txt")"
+for language in c cpp; do
+    case $language in
+    c) compiler=$CC ;;
+    cpp) compiler=$CXX ;;
+    esac
+    source=$consumer/use.$language
+    silently "$compiler" $(pkg-config --cflags hakmem) "$source" -o "$work/${language}_shared" \
+        $(pkg-config --libs hakmem) -Wl,-rpath,"$work/moved/lib" -pthread
+    silently "$compiler" -static $(pkg-config --static --cflags hakmem) "$source" \
+        -o "$work/${language}_static" $(pkg-config --static --libs hakmem)
+    silently "$compiler" "$(pkg-config --variable=object hakmem)" "$source" \
+        -o "$work/${language}_object" -pthread
+    for kind in shared static object; do
+        serves "${language}_$kind" "$work/${language}_$kind"
+    done
+done
+# A linker that keeps only libraries with a visible use keeps this one.
+printf 'int main(void) { return 0; }\n' >"$work/nothing.c"
+silently "$CC" -Wl,--as-needed "$work/nothing.c" $(pkg-config --libs hakmem) -o "$work/nothing"
+check "the library is needed" sh -c "readelf -d '$work/nothing' | grep -q libhakmem.so.0"
