@@ -53,10 +53,11 @@ if(NOT HAKMEM_SHIP)
   return()
 endif()
 
-# How libc is asked for the end of threads differs between what is loaded and what is linked.
-set(HAKMEM_LINKAGE src/os/thread_exit.c)
+# What is loaded asks libc otherwise than what is linked (src/os/linkage.h).
+set(HAKMEM_LINKAGE src/os/next_symbol.c src/os/thread.c src/os/thread_exit.c)
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
-list(REMOVE_ITEM HAKMEM_COMMON ${PROJECT_SOURCE_DIR}/${HAKMEM_LINKAGE})
+list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
+list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})
 
 add_library(hakmem_objects OBJECT ${HAKMEM_COMMON})
 target_compile_definitions(hakmem_objects PRIVATE HAK_INTERPOSE=1)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map; what
 libhakmem.so exports is exactly the reviewed list; what it asks of libc is in glibc 2.31, and it
-needs nothing else."""
+needs nothing else. With --update the list becomes what is exported: review the difference."""
 import fnmatch
 import re
+import sys
 
-from checklib import BUILD, finish, run, text
+from checklib import BUILD, ROOT, finish, run, text
 
 EXPORTS = "tests/install/exports.txt"
+REVIEWED = "# What libhakmem.so exports: one name a line, compared by tools/check_names.py."
 OLDEST_GLIBC = (2, 31)
 
 
@@ -56,6 +58,8 @@ def main():
     problems = [f"libhakmem.a: {name}" for name in inside
                 if not any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)]
     problems += [f"libhakmem.so exports {name}" for name in outside if name.startswith("hak_")]
+    if "--update" in sys.argv:
+        (ROOT / EXPORTS).write_text("".join(f"{line}\n" for line in [REVIEWED, *outside]))
     problems += [*changes(outside), *too_new()]
     finish("names", f"{len(inside)} linked, {len(outside)} exported", problems)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md and the options in docs/man/hakmem.3 from the
-tables in the headers.
+"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md and the options in docs/man/hakmem.3
+from the tables in the headers.
 
 gen_docs.py          writes them
 gen_docs.py --check  exits 1 and names each one that is not what it would write

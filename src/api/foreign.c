@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#define _GNU_SOURCE
 #include "api/api.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -7,10 +6,7 @@
 #include "conf/conf.h"
 #include "harden/checks.h"
 #include "observe/stat.h"
-#include "os/os.h"
-
-#include <dlfcn.h>
-#include <errno.h>
+#include "os/next_symbol.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
  * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
@@ -27,14 +23,12 @@ __attribute__((constructor)) static void find_original(void)
 {
     if (hak_word_peek(&original.realloc) != NULL)
         return;
-    int saved = errno;
     void *(*resize)(void *, size_t);
     void (*give)(void *);
-    *(void **)&give = dlsym(RTLD_NEXT, "__libc_free");
-    *(void **)&resize = dlsym(RTLD_NEXT, "__libc_realloc");
+    *(void **)&give = hak_next_symbol("__libc_free");
+    *(void **)&resize = hak_next_symbol("__libc_realloc");
     hak_word_publish(&original.free, give);
     hak_word_publish(&original.realloc, resize);
-    errno = saved;
 }
 
 #define USER_ADDRESS_BITS 56 /* the largest user address space of the supported machines */

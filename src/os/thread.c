@@ -2,11 +2,16 @@
 #include "os/thread.h"
 
 #include "base/limits.h"
+#include "os/linkage.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
+
+HAK_ASK_LIBC(pthread_create)
+HAK_ASK_LIBC(pthread_attr_setstacksize)
+HAK_ASK_LIBC(pthread_sigmask)
 
 /* Enough for us; libc refuses it where the program's thread-local variables do not fit. */
 #define STACK_BYTES (64 * HAK_KIB)
@@ -30,6 +35,9 @@ bool hak_os_thread_start(void *(*run)(void *))
 {
     sigset_t all, before;
     int saved = errno;
+    if (!HAK_IS_THERE(pthread_create) || !HAK_IS_THERE(pthread_attr_setstacksize) ||
+        !HAK_IS_THERE(pthread_sigmask))
+        return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
     int error = create(run, STACK_BYTES);

@@ -6,16 +6,16 @@ quietly "${CMAKE%cmake}cpack" -G DEB --config "$OUT/CPackConfig.cmake" -B "$work
 package=$(echo "$work"/package/hakmem_*.deb)
 equal "its name" "$(dpkg-deb -f "$package" Package)" hakmem
 equal "what it needs" "$(dpkg-deb -f "$package" Depends)" "libc6 (>= 2.31)"
-dpkg-deb -x "$package" "$work/root"
+dpkg-deb -x "$package" "$work/unpacked"
 dpkg-deb -e "$package" "$work/control"
 check "the loader's cache is told" grep -q ldconfig "$work/control/triggers"
-usr=$work/root/usr
+usr=$work/unpacked/usr
 for file in lib/libhakmem.so lib/libhakmem.so.0 lib/libhakmem.a lib/hakmem.o \
     lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmem-config.cmake share/man/man3/hakmem.3 \
     share/doc/hakmem/copyright include; do
     check "the package holds $file" [ -e "$usr/$file" ]
 done
-equal "nothing is outside of /usr" "$(ls "$work/root")" usr
+equal "nothing is outside of /usr" "$(ls "$work/unpacked")" usr
 check "the name of the library" \
     sh -c "readelf -d '$usr/lib/libhakmem.so' | grep -q 'SONAME.*\[libhakmem.so.0\]'"
 

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* os/next_symbol.h - what a name would mean if hakmem did not define it.
+ *
+ * Owns        nothing.
+ * Invariants  errno is kept. The loader may take its lock and allocate: never call this with a lock
+ *             of ours held.
+ * Threads     any.
+ * Tests       tests/preload/dlopen.c, tests/install/linked_install.sh
+ */
+#ifndef HAK_OS_NEXT_SYMBOL_H
+#define HAK_OS_NEXT_SYMBOL_H
+
+/* The next definition of `name` behind hakmem's in the loader's order; NULL when there is none, and
+ * in static programs. */
+void *hak_next_symbol(const char *name);
+
+#endif
