@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map; what
-libhakmem.so exports is exactly the reviewed list; what it asks of libc is in glibc 2.31, and it
-needs nothing else. With --update the list becomes what is exported: review the difference."""
+libhakmem.so exports is exactly the reviewed list and what our own header declares; what it asks of
+libc is in glibc 2.31, and it needs nothing else. With --update the list becomes what is exported:
+review the difference."""
 import fnmatch
 import re
 import sys
 
-from checklib import BUILD, ROOT, finish, run, text
+from checklib import BUILD, ROOT, code, finish, run, text, without_comments
 
 EXPORTS = "tests/install/exports.txt"
 REVIEWED = "# What libhakmem.so exports: one name a line, compared by tools/check_names.py."
@@ -27,11 +28,17 @@ def defined(*command):
     return sorted({line.split()[2] for line in output.splitlines() if len(line.split()) == 3})
 
 
+def declared():
+    """Functions of the public headers."""
+    return {name for path in code("include") if path.suffix == ".h"
+            for name in re.findall(r"\b(hakmem_\w+)\(", without_comments(text(path)))}
+
+
 def changes(outside):
-    """Differences to the reviewed list of exports."""
+    """Differences to the reviewed list of exports and the headers."""
     reviewed = {line for line in text(EXPORTS).splitlines() if line and not line.startswith("#")}
-    yield from (f"libhakmem.so exports {name}, which {EXPORTS} does not list"
-                for name in outside if name not in reviewed)
+    yield from (f"libhakmem.so exports {name}, which neither {EXPORTS} nor a public header names"
+                for name in outside if name not in reviewed | declared())
     yield from (f"libhakmem.so does not export {name}, which {EXPORTS} lists"
                 for name in sorted(reviewed.difference(outside)))
 
@@ -59,7 +66,8 @@ def main():
                 if not any(fnmatch.fnmatchcase(name, pattern) for pattern in allowed)]
     problems += [f"libhakmem.so exports {name}" for name in outside if name.startswith("hak_")]
     if "--update" in sys.argv:
-        (ROOT / EXPORTS).write_text("".join(f"{line}\n" for line in [REVIEWED, *outside]))
+        (ROOT / EXPORTS).write_text("".join(f"{line}\n" for line in [REVIEWED, *outside]
+                                           if line not in declared()))
     problems += [*changes(outside), *too_new()]
     finish("names", f"{len(inside)} linked, {len(outside)} exported", problems)
 
