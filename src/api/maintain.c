@@ -75,19 +75,32 @@ void hak_maintain_tick(void)
     hak_keeper_wake();
 }
 
-/* Sweeps heaps whose threads have not done so lately. */
+/* A heap that the caller is in: some visits' worth, and the owner's next one when it comes. */
+static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
+        bytes += sweep(heap, now, decay);
+    *is_done = *is_done && hak_heap_is_swept(heap);
+    hak_store_relaxed(&heap->sweep_visit_ms, now - OWNER_GAP_MS);
+    return bytes;
+}
+
+/* Sweeps heaps whose threads have not done so lately, or that have none. */
 static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
-            !hak_stranger_enter(heap))
+        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS)
             continue;
-        for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
-            bytes += sweep(heap, now, decay);
-        *is_done = *is_done && hak_heap_is_swept(heap);
-        hak_store_relaxed(&heap->sweep_visit_ms, now - OWNER_GAP_MS);
-        hak_stranger_leave(heap);
+        if (hak_stranger_enter(heap)) {
+            bytes += sweep_for_owner(heap, now, decay, is_done);
+            hak_stranger_leave(heap);
+        } else if (hak_heap_adopt_parked(heap)) {
+            hak_gate_enter(&heap->gate);
+            bytes += sweep_for_owner(heap, now, decay, is_done);
+            hak_heap_park(heap);
+        }
     }
     return bytes;
 }

@@ -34,6 +34,13 @@ static struct heap *create_locked(void)
     return heap;
 }
 
+static void activate_locked(struct heap *heap)
+{
+    hak_store_relaxed(&heap->state, HEAP_ACTIVE);
+    hak_counter_add(&active_count, 1);
+    hak_store_relaxed(&heap->gate.held, 0);
+}
+
 static struct heap *adopt_locked(void)
 {
     struct heap *heap = parked;
@@ -43,11 +50,8 @@ static struct heap *adopt_locked(void)
     } else {
         heap = create_locked();
     }
-    if (heap != NULL) {
-        hak_store_relaxed(&heap->state, HEAP_ACTIVE);
-        hak_counter_add(&active_count, 1);
-        hak_store_relaxed(&heap->gate.held, 0);
-    }
+    if (heap != NULL)
+        activate_locked(heap);
     return heap;
 }
 
@@ -57,6 +61,30 @@ struct heap *hak_heap_adopt(void)
     struct heap *heap = adopt_locked();
     hak_lock_give(&registry_lock);
     return heap;
+}
+
+/* Takes `heap` off the list of parked ones; false: it is not there. */
+static bool unlist_locked(struct heap *heap)
+{
+    struct heap **link = &parked;
+    while (*link != NULL && *link != heap)
+        link = &(*link)->parked_next;
+    if (*link == NULL)
+        return false;
+    *link = heap->parked_next;
+    hak_counter_add(&parked_count, -1u);
+    return true;
+}
+
+bool hak_heap_adopt_parked(struct heap *heap)
+{
+    if (hak_load_relaxed(&heap->state) != HEAP_PARKED || !hak_lock_try(&registry_lock))
+        return false;
+    bool is_ours = hak_stranger_is_away(heap) && unlist_locked(heap);
+    if (is_ours)
+        activate_locked(heap);
+    hak_lock_give(&registry_lock);
+    return is_ours;
 }
 
 struct heap *hak_heap_adopt_in_handler(void)
@@ -140,10 +168,21 @@ uint32_t hak_registry_active_count(void)
     return hak_load_relaxed(&active_count);
 }
 
+static bool try_both(void)
+{
+    if (!hak_stranger_try_lock())
+        return false;
+    if (hak_lock_try(&registry_lock))
+        return true;
+    hak_stranger_unlock();
+    return false;
+}
+
+/* No other stranger and no change of owners while a visit lasts. */
 static bool lock_patiently(void)
 {
     uint64_t deadline = hak_os_clock_ms() + VISIT_PATIENCE_MS;
-    while (!hak_lock_try(&registry_lock)) {
+    while (!try_both()) {
         if (hak_os_clock_ms() > deadline)
             return false;
         hak_os_yield();
@@ -197,6 +236,7 @@ void hak_registry_visit(heap_visitor *visit, void *context)
     if (lock_patiently()) {
         visit_locked(visit, context);
         hak_lock_give(&registry_lock);
+        hak_stranger_unlock();
         return;
     }
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)

@@ -36,6 +36,11 @@ bool hak_stranger_is_away(const struct heap *heap)
     return hak_load_acquire(&heap->gate.claimed) == 0;
 }
 
+bool hak_stranger_try_lock(void)
+{
+    return hak_lock_try(&stranger_lock);
+}
+
 void hak_stranger_lock(void)
 {
     hak_lock_take(&stranger_lock);

@@ -29,7 +29,8 @@ void hak_stranger_leave(struct heap *heap);
  * was parked. */
 bool hak_stranger_is_away(const struct heap *heap);
 
-/* Around fork. */
+/* Around fork, and around visits of all heaps at once. */
+bool hak_stranger_try_lock(void);
 void hak_stranger_lock(void);
 void hak_stranger_unlock(void);
 void hak_stranger_lock_reset(void);

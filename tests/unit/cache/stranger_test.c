@@ -60,3 +60,41 @@ TEST(a_parked_heap_with_a_visitor_is_left_alone_by_everybody_else)
     CHECK(slab != NULL && slab == hak_slab_at(block));
     hak_gate_leave(&own->gate);
 }
+
+static void count(struct heap *heap, enum heap_access access, void *context)
+{
+    (void)heap;
+    if (access == HEAP_OPEN)
+        ++*(int *)context;
+}
+
+TEST(a_visit_of_all_heaps_keeps_single_visitors_out)
+{
+    struct heap *heap = hak_thread_heap();
+    int opened = 0;
+    CHECK(hak_stranger_enter(heap));
+    hak_registry_visit(count, &opened);
+    CHECK_EQ(opened, 0);
+    hak_stranger_leave(heap);
+    hak_registry_visit(count, &opened);
+    CHECK_EQ(opened, 1);
+}
+
+TEST(a_parked_heap_is_adopted_by_name_and_parked_again)
+{
+    CHECK(hak_process_start());
+    struct heap *first = hak_heap_adopt();
+    struct heap *second = hak_heap_adopt();
+    CHECK(!hak_heap_adopt_parked(first));
+    hak_gate_enter(&first->gate);
+    hak_heap_park(first);
+    hak_gate_enter(&second->gate);
+    hak_heap_park(second);
+    CHECK(hak_heap_adopt_parked(first));
+    CHECK(!hak_heap_adopt_parked(first));
+    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK(hak_heap_adopt() == second);
+    hak_gate_enter(&first->gate);
+    hak_heap_park(first);
+    CHECK(hak_heap_adopt() == first);
+}
