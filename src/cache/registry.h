@@ -20,8 +20,8 @@ struct heap *hak_heap_adopt(void);
  * too, when the lock is not to be had. */
 struct heap *hak_heap_adopt_in_handler(void);
 
-/* This very heap, for as long as it takes to look after it; false: it is not parked, or the registry
- * is busy. */
+/* This very heap, for as long as it takes to look after it; false: it is not parked, or the
+ * registry is busy. */
 bool hak_heap_adopt_parked(struct heap *heap);
 
 /* Collects what came home to parked heaps and gives their empty slabs back, so that memory freed
