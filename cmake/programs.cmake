@@ -34,10 +34,15 @@ foreach(source ${workloads})
   target_link_libraries(${name}_system PRIVATE -pthread m)
   hakmem_program(${name}_hakmem ${source})
   foreach(program ${name}_system ${name}_hakmem)
-    target_include_directories(${program} PRIVATE bench/workloads include)
+    target_include_directories(${program} PRIVATE bench/workloads bench/trace include)
     target_compile_options(${program} PRIVATE ${HAKMEM_BENCH_FLAGS})
   endforeach()
 endforeach()
+
+# Records a program's calls for the workload `replay`.
+add_library(trace_record SHARED bench/trace/record.c)
+target_compile_options(trace_record PRIVATE
+  ${HAKMEM_BENCH_FLAGS} -fvisibility=hidden -ftls-model=initial-exec)
 
 file(GLOB noop CONFIGURE_DEPENDS bench/noop/*.c)
 if(noop)

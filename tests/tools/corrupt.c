@@ -73,3 +73,19 @@ void free(void *block)
     forget(block);
     __libc_free(block);
 }
+
+static void lock(void)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+/* A child must not wait for a thread that it does not have. */
+__attribute__((constructor)) static void corrupt_start(void)
+{
+    pthread_atfork(lock, unlock, unlock);
+}
