@@ -32,5 +32,8 @@ check "unpacked is what was packed" cmp "$work/unxz.out" "$work/numbers"
 
 well tar tar -cf archive.tar --mtime=2001-01-01 --sort=name -C "$tests" .
 check "the archives are equal" cmp "$work/plain/archive.tar" "$work/preloaded/archive.tar"
+well pipe sh -c "tar -c -C '$tests' --mtime=2001-01-01 --sort=name . | gzip -9n | xz -T 2 | xz -d |
+    gzip -d | sort --parallel=2 -S 2M | tac | sha256sum"
+check "all of the pipe came to hakmem" [ "$(reports pipe)" -ge 8 ]
 well untar tar -xvf archive.tar
 check "what was unpacked is what was packed" cmp "$work/preloaded/lib.sh" "$tests/lib.sh"

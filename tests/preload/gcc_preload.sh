@@ -20,4 +20,35 @@ done
 if command -v g++ >/dev/null; then
     well cpp g++ -std=c++17 -O1 -c "$tests/cpp.cpp" -o cpp.o
     check "cpp.o is the same" cmp "$work/plain/cpp.o" "$work/preloaded/cpp.o"
+    cat >"$work/templates.cpp" <<'END'
+#include <iostream>
+#include <map>
+#include <regex>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+template <int N, class... T> struct Build : Build<N - 1, T..., std::integral_constant<int, N>> {};
+template <class... T> struct Build<0, T...> {
+    using type = std::tuple<T...>;
+};
+template <std::size_t... I> auto table(std::index_sequence<I...>)
+{
+    return std::map<int, std::string>{{int(I), std::string(I % 40, 'x')}...};
+}
+
+int main()
+{
+    std::variant<int, std::string, std::map<int, int>> choice = "three";
+    std::visit([](auto &value) { std::cout << sizeof value << '\n'; }, choice);
+    std::cout << std::regex_replace("abcbd", std::regex("a(b|c)*"), "$1") << '\n'
+              << std::tuple_size<Build<300>::type>::value << '\n'
+              << table(std::make_index_sequence<300>()).size() << '\n';
+}
+END
+    well templates g++ -std=c++17 -O2 "$work/templates.cpp" -o templates
+    check "the programs are the same" cmp "$work/plain/templates" "$work/preloaded/templates"
+    well program "$work/preloaded/templates"
+    equal "the program's tuple is built" "$(sed -n 3p "$work/program.out")" 300
 fi

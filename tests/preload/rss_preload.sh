@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Small programs stay small: the peak RSS of ls and of python3 exceeds the one without hakmem by at
-# most 1 MiB, with huge pages as the machine has them and, where root may set it, with huge pages
+# Small programs stay small: the peak RSS of ls, of python3 and of an idle redis-server exceeds the
+# one without hakmem by at most 1 MiB, with huge pages as the machine has them and, where root may set it, with huge pages
 # everywhere. If this fails, a preload of hakmem in all processes costs a machine gigabytes.
 . "$(dirname "$0")/lib.sh"
 needs python3 ls setsid
@@ -25,10 +25,33 @@ stays_small() {
     check "$* takes at most 1 MiB more" [ "$with_kb" -le $((without_kb + 1024)) ]
 }
 
+# The same of an idle redis-server. Debian's is linked with jemalloc: to see it on the system's
+# malloc, libc is preloaded.
+idle() {
+    server idle "$1" redis-server --port 0 --unixsocket "$work/redis" --dir "$work" --save '' >&2
+    until [ "$(redis-cli -s "$work/redis" PING 2>&1)" = PONG ]; do sleep 0.1; done
+    sleep 0.5
+    awk '$1 == "VmHWM:" { print $2 }' "/proc/$server_process/status"
+    redis-cli -s "$work/redis" SHUTDOWN NOSAVE >/dev/null 2>&1
+    wait "$server"
+}
+least_idle() {
+    for run in 1 2 3 4 5; do idle "$1" || echo failed; done | sort -n | head -n 1
+}
+redis_stays_small() {
+    command -v redis-server >/dev/null && command -v redis-cli >/dev/null || return 0
+    without_kb=$(least_idle libc.so.6)
+    with_kb=$(least_idle "$PRELOAD_LIB")
+    echo "redis-server: $without_kb KiB, with hakmem $with_kb KiB, huge pages $(cat $huge)"
+    check "there is a peak without hakmem" [ "$without_kb" -gt 1000 ]
+    check "redis-server takes at most 1 MiB more" [ "$with_kb" -le $((without_kb + 1024)) ]
+}
+
 huge=/sys/kernel/mm/transparent_hugepage/enabled
 [ -r $huge ] || huge=/dev/null
 stays_small "$ls" -l /
 stays_small "$python" -c pass
+redis_stays_small
 
 old=$(sed 's/.*\[\(.*\)\].*/\1/' $huge)
 [ -n "$old" ] && [ "$old" != always ] && [ -w $huge ] || exit 0
