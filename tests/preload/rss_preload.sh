@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Small programs stay small: the peak RSS of ls, of python3 and of an idle redis-server exceeds the
-# one without hakmem by at most 1 MiB, with huge pages as the machine has them and, where root may set it, with huge pages
-# everywhere. If this fails, a preload of hakmem in all processes costs a machine gigabytes.
+# one without hakmem by at most 1 MiB, with huge pages as the machine has them and, for the first
+# two and where root may set it, with huge pages everywhere. If this fails, a preload of hakmem in
+# all processes costs a machine gigabytes.
 . "$(dirname "$0")/lib.sh"
 needs python3 ls setsid
 
