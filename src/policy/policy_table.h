@@ -26,6 +26,9 @@
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
       "most free span memory that is kept warm however old, within a quarter of the live spans")   \
+    X(big_cache_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                   \
+      "live and warm span memory may together pass the most that was ever live by this")           \
+    X(big_cache_percent, 12, 0, 1000, "or by this share of it, if that is more")                   \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
       "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
 

@@ -4,7 +4,9 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "harden/checks.h"
+#include "observe/stat.h"
 #include "os/os.h"
+#include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
@@ -26,6 +28,7 @@
 
 static _Atomic uint32_t next_colour;
 static _Atomic size_t live_bytes;
+static _Atomic size_t peak_bytes; /* the most that was ever live */
 
 static uint32_t granules_for(size_t bytes)
 {
@@ -68,6 +71,23 @@ static void withdraw(struct span *span)
     hak_owner_write(span->first, 1, NULL);
 }
 
+/* Counts live bytes. What is live and what is warm together may pass the most that was ever live by
+ * little only: so much the program has needed anyway, and within it nothing is given up early. */
+static void count_live(size_t more_bytes)
+{
+    size_t live = hak_fetch_add_relaxed(&live_bytes, more_bytes) + more_bytes;
+    size_t peak = hak_load_relaxed(&peak_bytes);
+    if (live > peak)
+        hak_store_relaxed(&peak_bytes, peak = live); /* a race loses a little of the peak, once */
+    size_t slack =
+        hak_most(peak / 100 * hak_policy_read(big_cache_percent), hak_policy_read(big_cache_bytes));
+    size_t warm = hak_span_warm_bytes();
+    if (HAK_LIKELY(live + warm <= peak + slack))
+        return;
+    size_t most = peak + slack - hak_least(live, peak);
+    hak_stat_global_add(spans_evicted_bytes, hak_span_purge(UINT64_MAX, most, UINT32_MAX));
+}
+
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 {
     size_t count = (hak_most(bytes, 1) + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT;
@@ -79,7 +99,7 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
     if (span == NULL)
         return NULL;
     size_t before = colour_bytes(hak_span_bytes(span) - bytes, alignment);
-    hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span));
+    count_live(hak_span_bytes(span));
     if (content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
     publish(span, before);
@@ -126,7 +146,10 @@ bool hak_large_resize(void *block, size_t bytes)
     if (count < span->count)
         hak_span_cut(span, count);
     span->user_bytes = hak_span_bytes(span) - before;
-    hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span) - old_bytes);
+    if (hak_span_bytes(span) > old_bytes)
+        count_live(hak_span_bytes(span) - old_bytes);
+    else
+        hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span) - old_bytes);
     return true;
 }
 
@@ -157,7 +180,7 @@ void *hak_large_move(void *block, size_t bytes)
     withdraw(from);
     enum span_move result = hak_span_move(from, to);
     if (result == SPAN_MOVED) {
-        hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(to) - old_bytes);
+        count_live(hak_span_bytes(to) - old_bytes);
         publish(to, before);
         hak_span_give_clean(from);
         return to->user;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        the bins of free spans, one set for warm spans (their memory may hold
- *             data and be resident) and one for clean ones (fresh or purged: they read as zero).
- * Invariants  free spans of one state never touch (they coalesce). The first and the last granule
- *             of a free span point to its record in the owner map, with bit 0 set; no other granule
- *             does. A span becomes clean only if the kernel said that its memory is gone.
+ * Owns        the SPAN lock and, through span/span_free.h, the free spans: warm ones (their memory
+ *             may hold data and be resident) and clean ones (fresh or purged: they read as zero).
+ * Invariants  a span becomes clean only if the kernel said that its memory is gone.
  * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out,
  *             and growth of the window happens before the lock is taken again.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/

@@ -2,6 +2,9 @@
 /* tests/unit/span/large_test.c - one span, one block; misuse is named. */
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "observe/stat.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"
@@ -144,6 +147,38 @@ TEST(a_block_does_not_grow_beyond_the_window)
     CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
     CHECK_EQ(hak_large_take(hak_region.window_bytes + 1, 16, LARGE_ANY), NULL);
     CHECK_EQ(hak_large_take(BYTES, hak_region.window_bytes * 2, LARGE_ANY), NULL);
+}
+
+TEST(warm_memory_beyond_what_was_ever_needed_leaves_at_once)
+{
+    hak_store_relaxed(&hak_policy.big_cache_bytes, 4 * HAK_MIB);
+    hak_store_relaxed(&hak_policy.big_cache_percent, 0);
+    size_t bytes = 8 * HAK_MIB, peak = 0;
+    unsigned char *block = take(bytes);
+    for (int i = 0; i < 6; i++) {
+        unsigned char *next = take(bytes + bytes / 2);
+        peak = hak_large_live_bytes();
+        CHECK(hak_large_live_bytes() + hak_span_warm_bytes() <= peak + 4 * HAK_MIB);
+        hak_large_give(block);
+        block = next;
+        bytes += bytes / 2;
+    }
+    CHECK(hak_load_relaxed(&hak_stat_globals.spans_evicted_bytes) > 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(what_was_needed_before_stays_warm)
+{
+    unsigned char *blocks[10];
+    for (int i = 0; i < 10; i++)
+        blocks[i] = take(10 * HAK_MIB);
+    for (int round = 0; round < 100; round++)
+        for (int i = round % 3; i < 10; i += 2) {
+            hak_large_give(blocks[i]);
+            blocks[i] = take((size_t)(1 + (round + i) % 10) * HAK_MIB);
+        }
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.spans_evicted_bytes), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.purged_bytes), 0);
 }
 
 TEST(a_block_given_twice_is_misuse)

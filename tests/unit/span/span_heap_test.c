@@ -255,7 +255,7 @@ TEST(warm_and_clean_neighbours_are_joined_when_nothing_else_helps)
     struct span *joined = hak_span_take(8, 1, &is_zero);
     CHECK(joined != NULL);
     CHECK_EQ(joined->first, place);
-    CHECK(is_zero);
+    CHECK(!is_zero);
     CHECK_EQ(hak_span_take(1, 1, &is_zero), NULL);
     CHECK(hak_span_heap_is_sound());
 }
@@ -275,6 +275,43 @@ TEST(resident_memory_in_front_of_untouched_memory_is_used_first)
     CHECK(hak_span_heap_is_sound());
     hak_span_give(joined);
     CHECK_EQ(hak_span_warm_bytes(), granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(warm_memory_in_pieces_is_used_together_with_what_lies_between)
+{
+    struct span *parts[5], *wall;
+    for (int i = 0; i < 5; i++)
+        parts[i] = take(3);
+    wall = take(1);
+    uint32_t place = parts[0]->first;
+    for (int i = 1; i < 5; i += 2)
+        hak_span_give(parts[i]);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, UINT32_MAX), granules_bytes(6));
+    for (int i = 0; i < 5; i += 2)
+        hak_span_give(parts[i]);
+    CHECK(hak_span_heap_is_sound());
+    bool is_zero = true;
+    struct span *joined = hak_span_take(8, 1, &is_zero);
+    CHECK(!is_zero);
+    CHECK(joined->first >= place && joined->first + 8 <= place + 15);
+    CHECK(hak_span_warm_bytes() <= granules_bytes(6));
+    CHECK(hak_span_heap_is_sound());
+    struct span *rest = hak_span_take(7, 1, &is_zero);
+    CHECK(rest->first > wall->first || rest->first >= place);
+    hak_span_give(joined);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_purge_takes_no_more_than_it_must_from_a_long_span)
+{
+    struct span *span = take(10 * HAK_SUPERSLAB_GRANULES);
+    take(1);
+    hak_span_give(span);
+    size_t keep = granules_bytes(6 * HAK_SUPERSLAB_GRANULES);
+    CHECK(hak_span_purge(UINT64_MAX, keep, 9) >= 4 * HAK_SUPERSLAB_BYTES);
+    CHECK(hak_span_warm_bytes() <= keep);
+    CHECK(hak_span_warm_bytes() > keep - HAK_SUPERSLAB_BYTES);
     CHECK(hak_span_heap_is_sound());
 }
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* span/span_free.h - the free spans: by length, by age, and by where they lie.
+ *
+ * Owns        struct span_free and the pool of records.
+ * Invariants  free spans of one state never touch (they coalesce). The first and the last granule
+ *             of a free span point to its record in the owner map, with bit 0 set; no other granule
+ *             does.
+ * Threads     under the SPAN lock; the sums are read without it.
+ * Tests       tests/unit/span/span_heap_test.c, tests/model/
+ */
+#ifndef HAK_SPAN_SPAN_FREE_H
+#define HAK_SPAN_SPAN_FREE_H
+
+#include "region/meta.h"
+#include "span/span_bins.h"
+
+struct span_free {
+    struct span_bins warm;
+    struct span_bins clean;
+    struct list_link ages; /* of the warm ones, oldest first */
+    _Atomic size_t warm_bytes;
+    _Atomic size_t clean_bytes;
+    _Atomic uint64_t oldest_ms;
+    bool is_started;
+};
+extern struct span_free hak_span_free;
+extern struct meta_pool hak_span_pool;
+
+void hak_span_free_start(void);
+
+/* Makes `span` free, joined with its free neighbours of the same state; a young one goes to the end
+ * of the ages. */
+void hak_span_free_insert(struct span *span, bool is_young);
+
+/* Takes a free span off all lists. */
+void hak_span_free_remove(struct span *span);
+
+/* The free span that has an edge at `granule`; NULL: none. */
+struct span *hak_span_free_at(size_t granule);
+
+/* A record for the granules [first, first + count), in the state and age of `like`; NULL: no
+ * memory. */
+struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count);
+
+/* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
+ * and nothing has changed, when no record can be had for what is left. */
+bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
+
+/* Takes neighbouring free spans of both states as one, so that resident memory too small on its own
+ * is used before untouched memory. NULL: there are none, or no memory for a record. */
+struct span *hak_span_free_take_mixed(uint32_t count);
+
+/* True when the bins, the ages and the owner map agree. */
+bool hak_span_free_is_sound(void);
+
+#endif
