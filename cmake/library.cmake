@@ -9,6 +9,7 @@ set_source_files_properties(src/api/operators.c PROPERTIES COMPILE_OPTIONS -fexc
 add_library(hakmem_flags INTERFACE)
 target_include_directories(hakmem_flags INTERFACE src include)
 target_compile_definitions(hakmem_flags INTERFACE
+  HAK_PROJECT_VERSION="${PROJECT_VERSION}"
   HAK_CHECK_LEVEL=${HAKMEM_CHECK_LEVEL}
   HAK_TINY=${HAKMEM_TINY}
   HAK_SMALL_WINDOW=${HAKMEM_SMALL_WINDOW})

@@ -25,6 +25,9 @@ void hak_free_slow(void *block);
 void *hak_aligned_slow(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
 
+/* Sends home all that the calling thread keeps at hand; nothing for a thread without a heap. */
+void hak_thread_flush(void);
+
 /* resize.c: ISO C, POSIX and the glibc manual. */
 void *hak_calloc(size_t count, size_t bytes);
 void *hak_realloc(void *block, size_t bytes);
@@ -83,6 +86,10 @@ size_t hak_maintain_trim(size_t keep_bytes);
 /* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
  * wakes it. Outside every gate and lock. */
 void hak_keeper_wake(void);
+
+/* hakmem_heap.c: a block from the private heap that `block` belongs to, for realloc; from the
+ * thread's heap if it belongs to none. */
+void *hak_malloc_beside(const void *block, size_t bytes);
 
 /* report.c: the numbers of this moment, from all layers. */
 struct snapshot;

@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
+#include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "cache/supply.h"
@@ -53,6 +54,7 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     size_t bytes = 0;
     uint64_t before = now - decay;
     hak_registry_drain_parked();
+    hak_private_drain_some();
     if (hak_depot_has_warm(before))
         bytes += hak_depot_purge(before, TICK_SUPERSLABS);
     hak_supply_trim();
@@ -118,6 +120,7 @@ size_t hak_maintain_visit(bool *is_done)
 size_t hak_maintain_purge_all(void)
 {
     hak_registry_drain_parked();
+    hak_private_drain_all();
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
     return bytes + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
@@ -141,6 +144,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
         hak_gate_leave(&own->gate);
     }
     hak_registry_visit(tidy, NULL);
+    hak_private_drain_all();
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
     return bytes + hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);

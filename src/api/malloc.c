@@ -44,6 +44,9 @@ HAK_LIBC_ALIAS(__libc_free, hak_free)
 HAK_LIBC_ALIAS(free_sized, hak_free)
 HAK_LIBC_ALIAS(free_aligned_sized, hak_free)
 
+HAK_PUBLIC_ALIAS(hakmem_malloc, hak_malloc)
+HAK_PUBLIC_ALIAS(hakmem_free, hak_free)
+
 /* operator delete and delete[], plain, sized, aligned and nothrow: the further arguments say
  * nothing that the tag does not (Itanium C++ ABI names). */
 HAK_LIBC_ALIAS(_ZdlPv, hak_free)

@@ -120,6 +120,18 @@ static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum con
     return block;
 }
 
+void hak_thread_flush(void)
+{
+    if (!hak_thread->is_heap)
+        return;
+    struct service service = service_begin();
+    if (service.heap != NULL) {
+        hak_heap_flush_all(service.heap);
+        hak_heap_retire_spares(service.heap);
+    }
+    service_end(service);
+}
+
 static void *refuse(void)
 {
     errno = ENOMEM;

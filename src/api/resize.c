@@ -46,7 +46,7 @@ void *hak_calloc(size_t count, size_t bytes)
 
 static void *move(void *block, size_t old_bytes, size_t bytes)
 {
-    void *moved = hak_malloc(bytes);
+    void *moved = hak_malloc_beside(block, bytes);
     if (moved == NULL)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;

@@ -58,16 +58,18 @@
 #define HAK_MEMBARRIER_ALLOWED 1
 #endif
 
-/* Gives `target`, defined in the same file, the libc name `name` as well. */
+/* Gives `target`, defined in the same file, the name `name` as well: a public one in every build,
+ * or libc's in those that take malloc's place. */
 #if defined(__clang__)
 #define HAK_LIKE(target)
 #else
 #define HAK_LIKE(target) , copy(target)
 #endif
-#if HAK_INTERPOSE
-#define HAK_LIBC_ALIAS(name, target)                                                               \
+#define HAK_PUBLIC_ALIAS(name, target)                                                             \
     extern __typeof__(target) name                                                                 \
         __attribute__((alias(#target), used, visibility("default") HAK_LIKE(target)));
+#if HAK_INTERPOSE
+#define HAK_LIBC_ALIAS(name, target) HAK_PUBLIC_ALIAS(name, target)
 /* The same for a name that is not libc's: a program that has its own keeps it. */
 #define HAK_WEAK_ALIAS(name, target)                                                               \
     extern __typeof__(target) name                                                                 \

@@ -39,7 +39,7 @@ void hak_combine_add(struct combine *combine, struct slab *slab, const void *blo
     uint32_t word_index = index / 64;
     uint64_t bit = 1ull << (index % 64);
     hak_stat_add(stats, remote_blocks, 1);
-    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX) {
+    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX || slab->is_private) {
         hak_stat_add(stats, remote_publishes, 1);
         hak_remote_publish(slab, word_index, bit);
         return;

@@ -5,7 +5,7 @@
  *             allocated together come back together, so one atomic returns up to 64 blocks.
  * Invariants  what it holds is bounded by HAK_COMBINE_BYTES of blocks; an entry is cleared before
  *             it is published, so a death between the two leaks and never doubles. Its blocks count
- *             as used.
+ *             as used. Blocks of private heaps never wait here: such a heap may be destroyed.
  * Threads     the owner alone; never touched by strangers.
  * Tests       tests/unit/cache/combine_test.c, tests/race/remote_race.c
  */

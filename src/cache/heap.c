@@ -34,6 +34,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->cache.is_heap = 1;
     heap->sweep_class = HAK_CLASS_COUNT;
     heap->owner.heap_id = id;
+    hak_list_start(&heap->full);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         heap->cache.bins[i].top = &heap->sentinel;
         heap->cache.bins[i].limit = &heap->sentinel;
@@ -51,6 +52,8 @@ static void unlist(struct heap *heap, struct slab *slab)
             heap->partial_mask[class_index] &= (uint8_t)~(1u << slab->octile);
     } else if (slab->place == SLAB_SPARE) {
         heap->spare[class_index] = NULL;
+    } else if (slab->place == SLAB_FULL) {
+        hak_list_remove(&slab->link);
     }
     slab->place = SLAB_NOWHERE;
 }
@@ -74,6 +77,10 @@ static void settle(struct heap *heap, struct slab *slab)
     hak_audit(hak_slab_is_sound(slab));
     if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
         unlist(heap, slab);
+        if (slab->is_private) { /* who destroys the heap must find it */
+            hak_list_insert_first(&heap->full, &slab->link);
+            slab->place = SLAB_FULL;
+        }
         return;
     }
     if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0)) {
@@ -115,7 +122,8 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index)
         hak_stat_add(&heap->stats, spare_slabs, 1);
         return slab;
     }
-    slab = hak_registry_take_abandoned(heap, class_index);
+    if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
+        slab = hak_registry_take_abandoned(heap, class_index);
     if (slab != NULL) {
         hak_stat_add(&heap->stats, abandoned_slabs, 1);
         return slab;
@@ -323,6 +331,14 @@ void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
     if (block == NULL)
         hak_slab_take(slab, &block, 1);
     settle(heap, slab);
+    return block;
+}
+
+void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
+{
+    void *block = NULL;
+    hak_heap_collect(heap);
+    take_blocks(heap, class_index, &block, 1);
     return block;
 }
 

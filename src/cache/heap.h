@@ -4,9 +4,9 @@
  * Owns        struct heap: partial slabs by class and fullness, one spare empty slab per class, the
  *             magazines behind the bins, the combining table, the pending stack.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
- *             full slab is on none; each class keeps at most one empty slab (spare). Records of
- *             heaps are never freed: a heap without a thread is parked and waits to be adopted,
- *             whole.
+ *             full slab is on none, or in a private heap on `full`; each class keeps at most
+ *             one empty slab (spare). Records of heaps are never freed: a heap without a thread is
+ *             parked and waits to be adopted, whole.
  * Threads     the owner, inside the gate; line by line what strangers touch is marked.
  * Tests       tests/unit/cache/heap_test.c, tests/model/, tests/race/
  */
@@ -19,7 +19,7 @@
 #include "observe/stat.h"
 #include "slab/remote.h"
 
-enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN };
+enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN, HEAP_PRIVATE };
 
 struct heap {
     struct thread_cache cache; /* first: the thread's pointer points here */
@@ -36,6 +36,7 @@ struct heap {
     uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists */
     struct slab *spare[HAK_CLASS_COUNT];
     struct list_link partial[HAK_CLASS_COUNT][HAK_OCTILES];
+    struct list_link full; /* full slabs, when the heap is private */
     struct combine combine;
     struct stat_block stats; /* strangers read */
 
@@ -61,6 +62,10 @@ void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t cla
 /* One block of the class past the bin, untouched memory if the slab in turn has any: *is_zero tells
  * whether it reads as zero. NULL: out of memory. The gate is held. */
 void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
+
+/* One block of the class past the bin, memory that was used before if there is any. NULL: out of
+ * memory. The gate, or the lock of a private heap, is held. */
+void *hak_heap_take_used(struct heap *heap, uint32_t class_index);
 
 /* Makes room in a full bin: more slots, or half of its blocks go home, oldest first. Gate held. */
 void hak_heap_flush(struct heap *heap, uint32_t class_index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/lifecycle.h"
 
+#include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "conf/conf.h"
@@ -86,6 +87,7 @@ static void before_fork(void)
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
             hak_gate_await(&heap->gate, FORK_PATIENCE_MS);
+    hak_private_lock_all();
     hak_depot_lock();
     hak_span_lock();
     hak_lock_take(&hak_region.lock);
@@ -98,6 +100,7 @@ static void after_fork_in_parent(void)
     hak_lock_give(&hak_region.lock);
     hak_span_unlock();
     hak_depot_unlock();
+    hak_private_unlock_all();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (hak_load_relaxed(&heap->gate.claimed) != 0)
             hak_gate_release(&heap->gate);
@@ -113,6 +116,7 @@ static void after_fork_in_child(void)
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();
     hak_depot_lock_reset();
+    hak_private_restart_in_child();
     hak_stranger_lock_reset();
     if (own != NULL && hak_gate_is_nested(&own->gate)) {
         /* fork came from a signal handler inside our own slow path: never finish it here. */

@@ -19,6 +19,14 @@ static _Atomic uint32_t parked_count;
 static _Atomic uint32_t active_count;
 static uint32_t last_id;
 
+static void add_locked(struct heap *heap)
+{
+    hak_heap_start(heap, ++last_id);
+    heap->next = hak_load_relaxed(&heaps);
+    /* release: partner is the acquire in hak_registry_first */
+    hak_store_release(&heaps, heap);
+}
+
 static struct heap *create_locked(void)
 {
     if (last_id == HAK_HEAP_ID_MOST)
@@ -26,10 +34,7 @@ static struct heap *create_locked(void)
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
         return NULL;
-    hak_heap_start(heap, ++last_id);
-    heap->next = hak_load_relaxed(&heaps);
-    /* release: partner is the acquire in hak_registry_first */
-    hak_store_release(&heaps, heap);
+    add_locked(heap);
     hak_stat_global_add(heaps_created, 1);
     return heap;
 }
@@ -39,6 +44,16 @@ static void activate_locked(struct heap *heap)
     hak_store_relaxed(&heap->state, HEAP_ACTIVE);
     hak_counter_add(&active_count, 1);
     hak_store_relaxed(&heap->gate.held, 0);
+}
+
+bool hak_registry_add(struct heap *heap)
+{
+    hak_lock_take(&registry_lock);
+    bool has_id = last_id != HAK_HEAP_ID_MOST;
+    if (has_id)
+        add_locked(heap);
+    hak_lock_give(&registry_lock);
+    return has_id;
 }
 
 static struct heap *adopt_locked(void)
@@ -193,7 +208,13 @@ static bool lock_patiently(void)
 /* Whether the registry's lock alone keeps others out of the heap. */
 static bool is_at_rest(const struct heap *heap)
 {
-    return hak_load_relaxed(&heap->state) != HEAP_ACTIVE;
+    uint32_t state = hak_load_relaxed(&heap->state);
+    return state == HEAP_PARKED || state == HEAP_FROZEN;
+}
+
+static bool has_owner(const struct heap *heap)
+{
+    return hak_load_relaxed(&heap->state) == HEAP_ACTIVE;
 }
 
 /* The caller's own heap: nobody else has a claim on it, since claims are made under the lock. */
@@ -213,7 +234,7 @@ static void visit_locked(heap_visitor *visit, void *context)
     struct heap *own = hak_own_heap();
     uint32_t patience_ms = VISIT_PATIENCE_MS;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (heap != own && !is_at_rest(heap))
+        if (heap != own && has_owner(heap))
             hak_gate_mark(&heap->gate);
     hak_gate_barrier();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
@@ -221,6 +242,8 @@ static void visit_locked(heap_visitor *visit, void *context)
             visit_own(heap, visit, context);
         } else if (is_at_rest(heap)) {
             visit(heap, HEAP_OPEN, context);
+        } else if (!has_owner(heap)) {
+            visit(heap, HEAP_CLOSED, context);
         } else if (hak_gate_await(&heap->gate, patience_ms)) {
             visit(heap, HEAP_OPEN, context);
             hak_gate_release(&heap->gate);

@@ -29,6 +29,10 @@ bool hak_heap_adopt_parked(struct heap *heap);
  * while the registry is busy. */
 void hak_registry_drain_parked(void);
 
+/* Starts a private heap's record, which is zeroed but for its state, and adds it to all heaps;
+ * false: there are no ids left. */
+bool hak_registry_add(struct heap *heap);
+
 /* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
 void hak_heap_park(struct heap *heap);
 

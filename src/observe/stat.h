@@ -58,6 +58,7 @@ struct stat_block {
     X(threads_started, "threads that were given a heap")                                           \
     X(heaps_created, "heaps made; the others were adopted")                                        \
     X(heaps_frozen, "heaps given up: busy at a fork, or left by a jump")                           \
+    X(private_heaps, "heaps made by hakmem_heap_new")                                              \
     X(exit_operations, "allocations by threads past their end")                                    \
     X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
     X(out_of_memory, "requests refused with ENOMEM")

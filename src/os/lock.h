@@ -19,6 +19,8 @@
     X(START, "the one start of the process")                                                       \
     X(STRANGER, "claims of heaps whose threads run: one stranger at a time")                       \
     X(REGISTRY, "list of heaps and of parked heaps")                                               \
+    X(PRIVATE_SET, "list of private heaps and of parked ones")                                     \
+    X(PRIVATE, "one private heap: its slabs and its handle's generation")                          \
     X(DEPOT, "superslab occupancy")                                                                \
     X(SPAN, "free spans and their bins")                                                           \
     X(REGION, "growth of the committed window")                                                    \
@@ -68,6 +70,21 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
 {
     if (HAK_CHECK_LEVEL >= 1)
         hak_lock_note_given(lock);
+    /* release: partner is the acquire in hak_lock_take */
+    if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) == 2))
+        hak_lock_give_slow(lock);
+}
+
+/* Without the bookkeeping of ranks: for fork, which takes all locks of one rank. */
+HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
+{
+    uint32_t expected = 0;
+    /* acquire: partner is the release in hak_lock_give and hak_lock_give_among */
+    return hak_cas_acquire(&lock->state, &expected, 1);
+}
+
+HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
+{
     /* release: partner is the acquire in hak_lock_take */
     if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) == 2))
         hak_lock_give_slow(lock);

@@ -50,6 +50,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->granule_count = size_class->granule_count;
     slab->word_count = size_class->word_count;
     slab->leaf_shift = leaf_shift_of(size_class->granule_count);
+    slab->is_private = owner->is_private;
     slab->summary[0] = 0;
     slab->summary[1] = 0;
     slab->used = 0;

@@ -24,11 +24,13 @@ struct slab;
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
     uint32_t heap_id;
+    bool is_private; /* a private heap's: its slabs never move, and frees into them never wait */
 };
 
 #define SLAB_UNSWEPT 0xffffu
 
-enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE };
+/* SLAB_FULL: on the list of full slabs, which only private heaps keep. */
+enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL };
 
 /*  line 0      geometry            line 1   owner's state         line 2   strangers' state
  *  then        free bitmap, padded to lines, then remote bitmap, padded to lines             */
@@ -43,6 +45,7 @@ struct slab {
     uint8_t granule_count;
     uint8_t word_count;
     uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
+    bool is_private; /* as its owner says */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
     uint64_t summary[2];

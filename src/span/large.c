@@ -124,6 +124,8 @@ void hak_large_give(void *block)
 {
     struct span *span = span_of(block, "invalid free");
     withdraw(span);
+    if (HAK_UNLIKELY(span->group != NULL))
+        hak_large_leave(span);
     hak_fetch_add_relaxed(&live_bytes, -hak_span_bytes(span));
     hak_span_give(span);
 }
@@ -131,6 +133,20 @@ void hak_large_give(void *block)
 size_t hak_large_usable_bytes(const void *block, const char *what)
 {
     return span_of(block, what)->user_bytes;
+}
+
+struct list_link *hak_large_group_of(const void *block, const char *what)
+{
+    return span_of(block, what)->group;
+}
+
+void hak_large_join(void *block, struct list_link *group)
+{
+    struct span *span = span_of(block, "invalid heap block");
+    hak_span_lock();
+    span->group = group;
+    hak_list_insert_first(group, &span->bin_link);
+    hak_span_unlock();
 }
 
 bool hak_large_resize(void *block, size_t bytes)
@@ -182,6 +198,8 @@ void *hak_large_move(void *block, size_t bytes)
     if (result == SPAN_MOVED) {
         count_live(hak_span_bytes(to) - old_bytes);
         publish(to, before);
+        if (from->group != NULL)
+            hak_large_succeed(from, to);
         hak_span_give_clean(from);
         return to->user;
     }

@@ -33,6 +33,34 @@ bool hak_large_resize(void *block, size_t bytes);
  * help. */
 void *hak_large_move(void *block, size_t bytes);
 
+/* True when a live large block starts at `block`, whose granule has the SPAN tag. */
+bool hak_large_is_block(const void *block);
+
+/* Groups, so that a private heap can free all its large blocks at once. A group is a list head,
+ * given to hak_large_group_start first; the SPAN lock guards it. */
+struct list_link;
+void hak_large_group_start(struct list_link *group);
+
+/* Puts a live block that nobody else knows yet into the group; freeing it takes it out. */
+void hak_large_join(void *block, struct list_link *group);
+
+/* The group of a live block, NULL: none; misuse is reported as `what`. */
+struct list_link *hak_large_group_of(const void *block, const char *what);
+
+/* Frees all blocks of the group. A free of one that is under way at the same time is misuse,
+ * reported. */
+void hak_large_give_group(struct list_link *group);
+
+/* The number of blocks in the group and the bytes of their spans. */
+size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count);
+
+/* Takes a block that is being freed out of its group. */
+struct span;
+void hak_large_leave(struct span *span);
+
+/* A block moved from one span to another, which takes its place in the group. */
+void hak_large_succeed(struct span *from, struct span *to);
+
 /* Bytes of the spans of all live large blocks. */
 size_t hak_large_live_bytes(void);
 

@@ -21,9 +21,10 @@ enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN };
 
 struct span {
     void *user;                /* the block in it, when used for one */
-    struct list_link bin_link; /* on a bin, when free */
+    struct list_link bin_link; /* on a bin, when free; on its group, when used and in one */
     struct list_link age_link; /* among all warm spans, oldest first */
     uint64_t freed_ms;
+    struct list_link *group; /* of a private heap's large block; else NULL (span/large.h) */
     size_t user_bytes; /* bytes from `user` to the end of the span */
     uint32_t first;
     uint32_t count;

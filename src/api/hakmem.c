@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "hakmem/hakmem.h"
+
+#include "api/api.h"
+#include "base/bits.h"
+#include "cache/lifecycle.h"
+#include "observe/snapshot.h"
+#include "span/large.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The public names of malloc's family; hakmem_malloc and hakmem_free are aliases in malloc.c. */
+
+int hakmem_version(void)
+{
+    return HAKMEM_VERSION;
+}
+
+void *hakmem_calloc(size_t count, size_t bytes)
+{
+    return hak_calloc(count, bytes);
+}
+
+void *hakmem_realloc(void *block, size_t bytes)
+{
+    return hak_realloc(block, bytes);
+}
+
+void *hakmem_reallocarray(void *block, size_t count, size_t bytes)
+{
+    return hak_reallocarray(block, count, bytes);
+}
+
+void hakmem_free_sized(void *block, size_t bytes)
+{
+    (void)bytes; /* the tag says more */
+    hak_free(block);
+}
+
+void *hakmem_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return hak_aligned_alloc(alignment, bytes);
+}
+
+int hakmem_posix_memalign(void **result, size_t alignment, size_t bytes)
+{
+    return hak_posix_memalign(result, alignment, bytes);
+}
+
+size_t hakmem_usable_size(const void *block)
+{
+    return hak_malloc_usable_size((void *)(uintptr_t)block);
+}
+
+size_t hakmem_good_size(size_t bytes)
+{
+    return bytes > HAK_REQUEST_BYTES_MAX - HAK_GRANULE_BYTES ? 0 : hak_malloc_good_size(bytes);
+}
+
+int hakmem_is_owned(const void *block)
+{
+    if (block == NULL || !hak_region_holds(block))
+        return 0;
+    uint32_t granule = hak_granule_of(block);
+    uint32_t tag = hak_tag_read(granule);
+    if (hak_tag_heap(tag) == 0)
+        return tag == HAK_TAG_SPAN && hak_large_is_block(block);
+    const struct slab *slab = hak_owner_read(granule);
+    if (slab == NULL) /* it was given back meanwhile */
+        return 0;
+    size_t offset = (uintptr_t)block - slab->start;
+    uint32_t index = hak_block_index(slab->reciprocal, offset);
+    return index < slab->block_count && (size_t)index * slab->block_bytes == offset;
+}
+
+size_t hakmem_trim(size_t pad_bytes)
+{
+    return hak_process_start() ? hak_maintain_trim(pad_bytes) : 0;
+}
+
+void hakmem_thread_idle(void)
+{
+    hak_thread_flush();
+}
+
+int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
+{
+    if (stats_bytes == 0)
+        return EINVAL;
+    hak_process_start();
+    struct snapshot now;
+    hak_snapshot_take(&now);
+    struct hakmem_stats all = {
+        .window_committed_bytes = now.window_committed_bytes,
+        .metadata_bytes = now.metadata_bytes,
+        .large_live_bytes = now.large_live_bytes,
+        .slab_free_resident_bytes = now.slab_warm_bytes,
+        .span_free_resident_bytes = now.span_warm_bytes,
+        .span_free_clean_bytes = now.span_clean_bytes,
+        .returned_bytes = now.purged_bytes,
+        .superslab_count = now.superslabs,
+        .slab_count = now.slabs,
+        .thread_heap_count = now.active_heaps,
+        .private_heap_count = now.private_heaps,
+        .foreign_free_count = now.foreign_frees,
+        .out_of_memory_count = now.out_of_memory,
+        .kernel_call_count = now.map_calls + now.protect_calls + now.advise_calls,
+    };
+    memset(stats, 0, stats_bytes);
+    memcpy(stats, &all, hak_least(stats_bytes, sizeof all));
+    return 0;
+}

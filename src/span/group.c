@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/list.h"
+#include "region/tag_map.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+/* Groups of large blocks: a used span is on no bin, so its link there serves. */
+
+void hak_large_group_start(struct list_link *group)
+{
+    hak_list_start(group);
+}
+
+void hak_large_leave(struct span *span)
+{
+    hak_span_lock();
+    hak_list_remove(&span->bin_link);
+    span->group = NULL;
+    hak_span_unlock();
+}
+
+void hak_large_succeed(struct span *from, struct span *to)
+{
+    hak_span_lock();
+    to->group = from->group;
+    hak_list_insert_first(to->group, &to->bin_link);
+    hak_list_remove(&from->bin_link);
+    from->group = NULL;
+    hak_span_unlock();
+}
+
+/* Any block of the group; NULL: it has none. */
+static void *first_block(const struct list_link *group)
+{
+    hak_span_lock();
+    void *block = NULL;
+    if (!hak_list_is_empty(group))
+        block = hak_list_element(group->next, struct span, bin_link)->user;
+    hak_span_unlock();
+    return block;
+}
+
+void hak_large_give_group(struct list_link *group)
+{
+    void *block;
+    while ((block = first_block(group)) != NULL)
+        hak_large_give(block);
+}
+
+size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
+{
+    size_t bytes = 0;
+    *block_count = 0;
+    hak_span_lock();
+    for (const struct list_link *i = group->next; i != group; i = i->next) {
+        bytes += (size_t)hak_list_element(i, struct span, bin_link)->count << HAK_GRANULE_SHIFT;
+        (*block_count)++;
+    }
+    hak_span_unlock();
+    return bytes;
+}
+
+bool hak_large_is_block(const void *block)
+{
+    const struct span *span = hak_owner_read(hak_granule_of(block));
+    return span != NULL && span->user == block;
+}

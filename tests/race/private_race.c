@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/private_race.c - threads allocate from and free into each other's heaps while heaps of
+ * others are made and destroyed. */
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/private_heap.h"
+#include "hakmem/hakmem.h"
+#include "racers.h"
+#include "span/large.h"
+
+#define RACERS 4u
+#define SHARED_HEAPS 2u
+#define SLOTS 64u
+#define STEPS 6000u
+#define ROUNDS 400u
+
+static hakmem_heap *shared[SHARED_HEAPS];
+static _Atomic(uint64_t *) slots[SHARED_HEAPS][SLOTS];
+
+static size_t draw_bytes(struct racer *racer)
+{
+    return draw(racer) % 50 == 0 ? 140000 + draw(racer) % 300000 : 8 + draw(racer) % 1500;
+}
+
+/* Frees by the heap, by free, or by realloc. */
+static void give(struct racer *racer, hakmem_heap *heap, uint64_t *block)
+{
+    if (block == NULL)
+        return;
+    CHECK_EQ(*block, (uintptr_t)block);
+    if (draw(racer) % 8 == 0) {
+        uint64_t *moved = hak_realloc(block, draw_bytes(racer));
+        CHECK(moved != NULL);
+        CHECK_EQ(*moved, (uintptr_t)block);
+        CHECK_EQ(hakmem_heap_of(moved), heap);
+        block = moved;
+    }
+    if (draw(racer) % 2 == 0)
+        hak_free(block);
+    else
+        hakmem_heap_free(heap, block);
+}
+
+static void use_shared(struct racer *racer)
+{
+    for (uint32_t i = 0; i < STEPS; i++) {
+        uint32_t index = (uint32_t)(draw(racer) % SHARED_HEAPS);
+        uint64_t *block = hakmem_heap_malloc(shared[index], draw_bytes(racer));
+        CHECK(block != NULL);
+        *block = (uintptr_t)block;
+        stumble(racer);
+        give(racer, shared[index], atomic_exchange(&slots[index][draw(racer) % SLOTS], block));
+        if (draw(racer) % 256 == 0)
+            hakmem_heap_trim(shared[index]);
+    }
+}
+
+/* Makes a heap, fills it, frees some of it in another way, destroys it: again and again. */
+static void come_and_go(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        hakmem_heap *heap = hakmem_heap_new();
+        CHECK(heap != NULL);
+        for (uint64_t count = draw(racer) % 100; count > 0; count--) {
+            uint64_t *block = hakmem_heap_malloc(heap, draw_bytes(racer));
+            CHECK(block != NULL);
+            *block = (uintptr_t)block;
+            if (draw(racer) % 3 == 0)
+                give(racer, heap, block);
+            stumble(racer);
+        }
+        if (draw(racer) % 16 == 0)
+            hak_private_drain_all();
+        hakmem_heap_destroy(heap);
+    }
+}
+
+TEST(heaps_are_shared_made_and_destroyed_by_many_threads_and_lose_no_block)
+{
+    void (*const bodies[RACERS])(struct racer *) = {use_shared, come_and_go, use_shared,
+                                                    come_and_go};
+    for (uint32_t i = 0; i < SHARED_HEAPS; i++)
+        CHECK((shared[i] = hakmem_heap_new()) != NULL);
+    race(RACERS, bodies);
+    for (uint32_t i = 0; i < SHARED_HEAPS; i++) {
+        struct private_heap *heap = hak_private_enter(shared[i], "test");
+        hak_heap_collect(&heap->heap);
+        CHECK(hak_private_is_sound(heap));
+        hak_private_leave(heap);
+        hakmem_heap_destroy(shared[i]);
+    }
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+static hakmem_heap *heap_to_end;
+static uint64_t *blocks_to_free[256];
+static pthread_barrier_t round_line;
+
+/* Frees what the other has allocated, and meets it before it destroys the heap. */
+static void free_all(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&round_line);
+        for (uint32_t at = racer->index; at < 256; at += 2)
+            hak_free(blocks_to_free[at]);
+        pthread_barrier_wait(&round_line);
+    }
+}
+
+static void fill_and_destroy(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        CHECK((heap_to_end = hakmem_heap_new()) != NULL);
+        for (uint32_t at = 0; at < 256; at++)
+            CHECK((blocks_to_free[at] = hakmem_heap_malloc(heap_to_end, draw_bytes(racer))));
+        pthread_barrier_wait(&round_line);
+        CHECK(hakmem_heap_malloc(heap_to_end, draw_bytes(racer)) != NULL);
+        pthread_barrier_wait(&round_line);
+        hakmem_heap_destroy(heap_to_end);
+        CHECK_EQ(hak_slab_record_count(), 0);
+        CHECK_EQ(hak_large_live_bytes(), 0);
+    }
+}
+
+TEST(frees_by_others_that_came_before_leave_nothing_behind_a_destroyed_heap)
+{
+    void (*const bodies[])(struct racer *) = {free_all, free_all, fill_and_destroy};
+    CHECK_EQ(pthread_barrier_init(&round_line, NULL, 3), 0);
+    race(3, bodies);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/hakmem_test.c - malloc's family by public names, statistics, trim, ownership. */
+#include "hakmem/hakmem.h"
+
+#include "api/api.h"
+#include "base/limits.h"
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "slab/size_class.h"
+#include "span/span_heap.h"
+
+#include <errno.h>
+
+TEST(the_version_of_the_library_is_that_of_the_header_and_of_the_build)
+{
+    CHECK_EQ(hakmem_version(), HAKMEM_VERSION);
+    int major, minor, patch;
+    CHECK_EQ(sscanf(HAKMEM_VERSION_TEXT, "%d.%d.%d", &major, &minor, &patch), 3);
+    CHECK_EQ(major * 10000 + minor * 100 + patch, HAKMEM_VERSION);
+    CHECK_STR(HAKMEM_VERSION_TEXT, HAK_PROJECT_VERSION);
+}
+
+TEST(the_public_names_do_what_the_names_without_hakmem_do)
+{
+    unsigned char *block = hakmem_calloc(3, 100);
+    CHECK(block != NULL && block[0] == 0 && block[299] == 0);
+    CHECK(hakmem_usable_size(block) >= 300);
+    block[0] = 7;
+    CHECK((block = hakmem_realloc(block, 5000)) != NULL);
+    CHECK((block = hakmem_reallocarray(block, 3, 70000)) != NULL);
+    CHECK_EQ(block[0], 7);
+    hakmem_free_sized(block, 210000);
+    void *aligned = hakmem_aligned_alloc(4096, 10);
+    CHECK(aligned != NULL && (uintptr_t)aligned % 4096 == 0);
+    hakmem_free(aligned);
+    CHECK_EQ(hakmem_posix_memalign(&aligned, 64, 10), 0);
+    CHECK_EQ((uintptr_t)aligned % 64, 0);
+    hakmem_free(aligned);
+    CHECK_EQ(hakmem_posix_memalign(&aligned, 3, 10), EINVAL);
+    hakmem_free(NULL);
+    CHECK_EQ(hakmem_usable_size(NULL), 0);
+}
+
+TEST(a_good_size_costs_nothing_more)
+{
+    for (size_t bytes = 0; bytes < 400000; bytes += bytes / 50 + 1) {
+        size_t good = hakmem_good_size(bytes);
+        CHECK(good >= bytes);
+        CHECK_EQ(hakmem_good_size(good), good);
+        void *block = hakmem_malloc(good);
+        CHECK_EQ(hakmem_usable_size(block), good);
+        hakmem_free(block);
+    }
+    CHECK_EQ(hakmem_good_size(SIZE_MAX), 0);
+    CHECK_EQ(hakmem_good_size(PTRDIFF_MAX), 0);
+}
+
+TEST(owned_are_starts_of_blocks_and_nothing_else)
+{
+    char *small = hakmem_malloc(100), *large = hakmem_malloc(300000);
+    static char foreign[64];
+    CHECK_EQ(hakmem_is_owned(small), 1);
+    CHECK_EQ(hakmem_is_owned(large), 1);
+    CHECK_EQ(hakmem_is_owned(small + 1), 0);
+    CHECK_EQ(hakmem_is_owned(large + 1), 0);
+    CHECK_EQ(hakmem_is_owned(large + 100000), 0);
+    CHECK_EQ(hakmem_is_owned(foreign), 0);
+    CHECK_EQ(hakmem_is_owned(NULL), 0);
+    CHECK_EQ(hakmem_is_owned((void *)0x123456789abcdef0), 0);
+    hakmem_free(large);
+    CHECK_EQ(hakmem_is_owned(large), 0);
+}
+
+TEST(a_trim_gives_back_what_is_free_but_for_the_pad)
+{
+    void *block = hakmem_malloc(8 * HAK_MIB);
+    memset(block, 1, 8 * HAK_MIB);
+    hakmem_free(block);
+    CHECK_EQ(hakmem_trim(16 * HAK_MIB), 0);
+    CHECK(hak_span_warm_bytes() >= 8 * HAK_MIB);
+    CHECK(hakmem_trim(0) >= 8 * HAK_MIB);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    CHECK_EQ(hakmem_trim(0), 0);
+}
+
+TEST(an_idle_thread_keeps_nothing_at_hand)
+{
+    static void *blocks[1000];
+    hakmem_thread_idle(); /* before the first allocation, too */
+    for (int i = 0; i < 1000; i++)
+        CHECK((blocks[i] = hakmem_malloc(64)) != NULL);
+    for (int i = 0; i < 1000; i++)
+        hakmem_free(blocks[i]);
+    CHECK(hak_slab_record_count() > 0);
+    hakmem_thread_idle();
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK(hakmem_malloc(64) != NULL);
+}
+
+TEST(statistics_are_filled_as_far_as_the_caller_knows_them)
+{
+    struct hakmem_stats stats, part;
+    memset(&part, 0xff, sizeof part);
+    void *block = hakmem_malloc(300000);
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    CHECK(stats.large_live_bytes >= 300000);
+    CHECK(stats.window_committed_bytes >= stats.large_live_bytes);
+    CHECK(stats.metadata_bytes > 0 && stats.kernel_call_count > 0);
+    CHECK_EQ(stats.thread_heap_count, 1);
+    CHECK_EQ(hakmem_stats_get(&part, sizeof part.window_committed_bytes), 0);
+    CHECK_EQ(part.window_committed_bytes, stats.window_committed_bytes);
+    CHECK_EQ(part.metadata_bytes, UINT64_MAX);
+    struct {
+        struct hakmem_stats known;
+        uint64_t later;
+    } more = {.later = 5};
+    CHECK_EQ(hakmem_stats_get(&more.known, sizeof more), 0);
+    CHECK_EQ(more.later, 0);
+    CHECK_EQ(hakmem_stats_get(&part, 0), EINVAL);
+    hakmem_free(block);
+}
