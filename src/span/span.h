@@ -25,7 +25,7 @@ struct span {
     struct list_link age_link; /* among all warm spans, oldest first */
     uint64_t freed_ms;
     struct list_link *group; /* of a private heap's large block; else NULL (span/large.h) */
-    size_t user_bytes; /* bytes from `user` to the end of the span */
+    size_t user_bytes;       /* bytes from `user` to the end of the span */
     uint32_t first;
     uint32_t count;
     uint32_t state; /* enum span_state */

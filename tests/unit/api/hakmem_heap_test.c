@@ -177,3 +177,20 @@ TEST(what_is_no_block_belongs_to_no_heap)
     CHECK_EQ(hakmem_heap_of(foreign), NULL);
     CHECK_EQ(hakmem_heap_of(NULL), NULL);
 }
+
+TEST(a_large_block_that_moved_is_still_the_heaps)
+{
+    hakmem_heap *heap = new_heap();
+    char *block = hakmem_heap_malloc(heap, 2 * HAK_MIB);
+    block[0] = block[2 * HAK_MIB - 1] = 42;
+    for (size_t bytes = 3 * HAK_MIB; bytes <= 96 * HAK_MIB; bytes *= 2) {
+        void *wall = hakmem_heap_malloc(heap, 200000);
+        CHECK(wall != NULL && (block = hakmem_heap_realloc(heap, block, bytes)) != NULL);
+        CHECK_EQ(hakmem_heap_of(block), heap);
+    }
+    CHECK(block[0] == 42 && block[2 * HAK_MIB - 1] == 42);
+    CHECK_EQ(stats_of(heap).live_block_count, 7);
+    hakmem_heap_destroy(heap);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    CHECK(hak_span_heap_is_sound());
+}
