@@ -171,6 +171,20 @@ HAKMEM_API size_t hakmem_trim(size_t pad_bytes);
  * other threads can have it. */
 HAKMEM_API void hakmem_thread_idle(void);
 
+/* Writes the value of the option `name` (docs/CONFIG.md), ended by 0, to `value`: numbers in bytes
+ * or milliseconds, -1 for never. EINVAL: there is no such option. ERANGE: value_bytes do not
+ * suffice; 256 always do. */
+HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_get(const char *name, char *value,
+                                                                size_t value_bytes);
+
+/* Sets an option while the program runs, in the words of the environment ("64M", "2s"): foreign,
+ * decay, retain, thread_cache. It holds for what happens from then on: magazines that are larger
+ * than a lower thread_cache shrink when they are quiet. EINVAL: there is no such option, or the
+ * value is wrong or out of range. EBUSY: the option is read when the process starts, so it is too
+ * late. */
+HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_set(const char *name,
+                                                                const char *value);
+
 /* Statistics of the process. New fields are added at the end only. Values are of slightly different
  * moments while other threads run. */
 struct hakmem_stats {

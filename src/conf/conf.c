@@ -209,17 +209,18 @@ static void report_name(const char *name, size_t name_bytes, const char *what)
 static void add_value(struct text *text, int option)
 {
     const struct row *row = &rows[option];
+    int64_t number = __atomic_load_n(&hak_conf.number[option], __ATOMIC_RELAXED);
     if (row->kind == TEXT) {
         hak_text_add(text, hak_conf.text[option]);
     } else if (row->kind == CHOICE) {
         const char *word = row->choices;
-        for (int64_t i = 0; i < hak_conf.number[option]; i++)
+        for (int64_t i = 0; i < number; i++)
             word += strcspn(word, "|") + 1;
         hak_text_add_bytes(text, word, strcspn(word, "|"));
-    } else if (row->kind == MS && hak_conf.number[option] == HAK_CONF_NEVER_MS) {
+    } else if (row->kind == MS && number == HAK_CONF_NEVER_MS) {
         hak_text_add(text, "-1");
     } else {
-        hak_text_add_number(text, (uint64_t)hak_conf.number[option], 10);
+        hak_text_add_number(text, (uint64_t)number, 10);
     }
 }
 
@@ -250,6 +251,37 @@ static bool is_name(const char *text, size_t bytes, const char *name)
         if (lower != name[i])
             return false;
     }
+    return true;
+}
+
+enum conf_option hak_conf_find(const char *name)
+{
+    int option = 0;
+    while (option < CONF_COUNT && !is_name(name, strlen(name), rows[option].name))
+        option++;
+    return (enum conf_option)option;
+}
+
+bool hak_conf_change(enum conf_option option, const char *value)
+{
+    const struct row *row = &rows[option];
+    int64_t number;
+    if (row->kind == TEXT || !parse(row, value, strlen(value), &number) || number < row->least ||
+        number > row->most)
+        return false;
+    __atomic_store_n(&hak_conf.number[option], number, __ATOMIC_RELAXED);
+    return true;
+}
+
+bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
+{
+    if (value_bytes == 0)
+        return false;
+    struct text text = {.start = value, .bytes = value_bytes};
+    add_value(&text, (int)option);
+    if (text.used == value_bytes)
+        return false;
+    value[text.used] = '\0';
     return true;
 }
 

@@ -33,7 +33,8 @@ struct conf {
 };
 extern struct conf hak_conf;
 
-#define hak_conf_number(name) (hak_conf.number[CONF_##name])
+/* Relaxed: a value may change while the program runs, and orders nothing. */
+#define hak_conf_number(name) __atomic_load_n(&hak_conf.number[CONF_##name], __ATOMIC_RELAXED)
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
@@ -49,6 +50,16 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
 
 /* Sets options from "name:value,name:value". */
 void hak_conf_set_packed(const char *packed);
+
+/* The option of that name; CONF_COUNT: there is none. */
+enum conf_option hak_conf_find(const char *name);
+
+/* Sets an option that is a number while the program runs; false: the value is wrong. Silent. */
+bool hak_conf_change(enum conf_option option, const char *value);
+
+/* Writes the value of an option as the listing has it, ended by 0, to `value` of `value_bytes`
+ * bytes; false: it does not fit. */
+bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes);
 
 /* Prints `hakmem: name=value (source)` for each option to `fd`. */
 void hak_conf_show(int fd);

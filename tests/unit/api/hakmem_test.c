@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "policy/policy_table.h"
 #include "slab/size_class.h"
 #include "span/span_heap.h"
 
@@ -118,4 +119,37 @@ TEST(statistics_are_filled_as_far_as_the_caller_knows_them)
     CHECK_EQ(more.later, 0);
     CHECK_EQ(hakmem_stats_get(&part, 0), EINVAL);
     hakmem_free(block);
+}
+
+TEST(options_that_may_change_while_the_program_runs_do)
+{
+    char value[256];
+    CHECK_EQ(hakmem_option_set("decay", "2s"), 0);
+    CHECK_EQ(hak_policy_read(decay_ms), 2000);
+    CHECK_EQ(hakmem_option_get("decay", value, sizeof value), 0);
+    CHECK_STR(value, "2000");
+    CHECK_EQ(hakmem_option_set("decay", "-1"), 0);
+    CHECK_EQ(hakmem_option_get("decay", value, sizeof value), 0);
+    CHECK_STR(value, "-1");
+    CHECK_EQ(hakmem_option_set("retain", "64M"), 0);
+    CHECK_EQ(hak_policy_read(retain_bytes), 64 * HAK_MIB);
+    CHECK_EQ(hakmem_option_set("thread_cache", "64K"), 0);
+    CHECK_EQ(hak_policy_read(thread_cache_bytes), 64 * HAK_KIB);
+    CHECK_EQ(hakmem_option_set("foreign", "abort"), 0);
+    CHECK_EQ(hakmem_option_get("foreign", value, sizeof value), 0);
+    CHECK_STR(value, "abort");
+}
+
+TEST(options_that_cannot_change_or_do_not_exist_are_refused_and_nothing_is_said)
+{
+    char value[256];
+    CHECK_EQ(hakmem_option_set("stats", "text"), EBUSY);
+    CHECK_EQ(hakmem_option_set("no_such_option", "1"), EINVAL);
+    CHECK_EQ(hakmem_option_set("decay", "soon"), EINVAL);
+    CHECK_EQ(hakmem_option_set("thread_cache", "1"), EINVAL);
+    CHECK_EQ(hakmem_option_get("no_such_option", value, sizeof value), EINVAL);
+    CHECK_EQ(hakmem_option_get("foreign", value, 3), ERANGE);
+    CHECK_EQ(hakmem_option_get("foreign", value, 0), ERANGE);
+    CHECK_EQ(hakmem_option_get("thread_cache", value, sizeof value), 0);
+    CHECK_STR(value, "2097152");
 }
