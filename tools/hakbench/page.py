@@ -9,6 +9,7 @@ from . import results, svg, tables
 
 MARKS = "<!-- hakbench: begin -->", "<!-- hakbench: end -->"
 PERCENTILE = re.compile(r"^(?:(.*?)[ _.-]*)?(p[0-9]+(?:[._][0-9]+)?|max)$")
+MEMORY_GROUP, MOST_MEMORY = "memory use", 6
 STYLE = Path(__file__).with_name("page.css")
 SCRIPT = Path(__file__).with_name("page.js")
 METHOD = """\
@@ -275,9 +276,17 @@ def _percentiles(row):
     found = {}
     for name, (value, unit) in row.notes.items():
         match = PERCENTILE.match(name)
-        if match and value > 0:
-            found.setdefault((match[1] or "", unit), []).append((match[2].replace("_", "."), value))
+        # What the clock itself takes is a note of the latency workload.
+        if match and value > 0 and match[1] != "clock":
+            found.setdefault((match[1] or "", unit), []).append((_percent(match[2]), value))
     return found
+
+
+def _percent(name):
+    """p999 is 99.9 %."""
+    digits = name[1:].replace("_", ".")
+    return name if name == "max" or "." in digits or len(digits) < 3 else (
+        f"p{digits[:2]}.{digits[2:]}")
 
 
 def _latency(measured, found):
@@ -303,10 +312,11 @@ def _latency(measured, found):
 
 def _memory(measured, found):
     figures = []
-    for result in found:
+    chosen = [result for result in found if result.group == MEMORY_GROUP] or found[:MOST_MEMORY]
+    for result in chosen:
         series = {row.allocator: row.rss for row in result.rows if len(row.rss) >= 10}
         own = result.row(measured.reference)
-        if not series or max(row.peak_mib for row in result.rows) < 16:
+        if not series or max(row.peak_mib for row in result.rows) < 4:
             continue
         figures.append(_figure(
             svg.lines(series, f"memory over time, {result.title}", "milliseconds", "MiB",

@@ -155,7 +155,9 @@ def readme(measured, picture):
 
 def not_first(measured, results=None):
     """Sentences: where another allocator is surely faster than the reference."""
-    sentences = []
+    own = measured.reference
+    sentences = [f"{error['case']}: {own} has no number: {error['message']}"
+                 for error in measured.errors if error["allocator"] == own]
     for result in results or measured.results():
         faster = [row for row in result.rows if row.verdict == 1]
         if faster:
