@@ -13,6 +13,8 @@
 
 #include "base/compiler.h"
 
+#include <stdio.h>
+
 /* malloc.c: the hot path. */
 void *hak_malloc(size_t bytes);
 void hak_free(void *block);
@@ -61,6 +63,10 @@ size_t hak_malloc_good_size(size_t bytes);
 /* control.c: the glibc manual. */
 int hak_malloc_trim(size_t keep_bytes);
 int hak_mallopt(int parameter, int value);
+
+/* surface_info.c: the glibc manual. */
+void hak_malloc_stats(void);
+int hak_malloc_info(int options, FILE *stream);
 
 /* catch.cpp: take(bytes, alignment), or NULL when it throws. */
 void *hak_catch(void *(*take)(size_t, size_t), size_t bytes, size_t alignment);

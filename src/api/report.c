@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
@@ -11,30 +12,83 @@
 #include "span/span_heap.h"
 #include "span/span_move.h"
 
+hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");
+
+static uint64_t not_below_0(uint64_t whole, uint64_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+/* Small blocks, from the heaps' own counts. Threads that run meanwhile may take a block between two
+ * looks, so a difference may come out below 0. */
+static void add_classes(struct snapshot *snapshot, const struct census *census)
+{
+    uint64_t used_bytes = 0;
+    snapshot->class_count = HAK_CLASS_COUNT;
+    snapshot->closed_heaps = census->closed_heaps;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_census *from = &census->classes[i];
+        struct snapshot_class *to = &snapshot->classes[i];
+        uint64_t bytes = hak_size_classes[i].block_bytes;
+        to->block_bytes = bytes;
+        to->slabs = from->slabs;
+        to->cached_blocks = from->cached + from->withheld + from->homeward;
+        to->live_blocks = not_below_0(from->used, to->cached_blocks);
+        to->free_blocks = not_below_0(from->slabs * hak_size_classes[i].block_count, from->used);
+        snapshot->small_live_blocks += to->live_blocks;
+        snapshot->small_live_bytes += to->live_blocks * bytes;
+        snapshot->cached_bytes += from->cached * bytes;
+        snapshot->withheld_bytes += from->withheld * bytes;
+        snapshot->homeward_bytes += from->homeward * bytes;
+        used_bytes += from->used * bytes;
+    }
+    uint64_t granules = snapshot->superslabs * HAK_SUPERSLAB_GRANULES;
+    granules = not_below_0(granules, hak_depot_free_count());
+    snapshot->slab_free_bytes = not_below_0(granules << HAK_GRANULE_SHIFT, used_bytes);
+}
+
+/* Tag map, owner map and superslab records of so much of the window. */
+static uint64_t table_bytes(uint64_t window_bytes)
+{
+    uint64_t granules = window_bytes >> HAK_GRANULE_SHIFT;
+    return granules * (sizeof(uint32_t) + sizeof(void *)) +
+           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
+}
+
 void hak_snapshot_take(struct snapshot *snapshot)
 {
-    *snapshot =
-        (struct snapshot){.window_committed_bytes = hak_load_relaxed(&hak_region.committed_bytes),
-                          .metadata_bytes = hak_meta_bytes(),
-                          .superslabs = hak_depot_superslab_count(),
-                          .slabs = hak_slab_record_count(),
-                          .slab_warm_bytes = (uint64_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT,
-                          .large_live_bytes = hak_large_live_bytes(),
-                          .span_warm_bytes = hak_span_warm_bytes(),
-                          .span_clean_bytes = hak_span_clean_bytes(),
-                          .span_lost_bytes = hak_span_lost_bytes(),
-                          .active_heaps = hak_registry_active_count(),
-                          .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
-                          .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
-                          .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
-                          .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
-                          .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
-                          .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
-                          .moved_pieces = hak_span_piece_count(),
+    struct census census;
+    hak_census_take(&census);
+    uint64_t warm_granules = hak_depot_warm_count();
+    uint64_t clean_granules = not_below_0(hak_depot_free_count(), warm_granules);
+    uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    *snapshot = (struct snapshot){.window_committed_bytes = committed,
+                                  .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
+                                  .metadata_bytes = hak_meta_bytes(),
+                                  .table_bytes = table_bytes(committed),
+                                  .superslabs = hak_depot_superslab_count(),
+                                  .slabs = hak_slab_record_count(),
+                                  .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
+                                  .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
+                                  .large_live_bytes = hak_large_live_bytes(),
+                                  .large_live_blocks = hak_large_live_count(),
+                                  .span_warm_bytes = hak_span_warm_bytes(),
+                                  .span_clean_bytes = hak_span_clean_bytes(),
+                                  .span_lost_bytes = hak_span_lost_bytes(),
+                                  .active_heaps = hak_registry_active_count(),
+                                  .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
+                                  .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
+                                  .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
+                                  .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
+                                  .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
+                                  .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
+                                  .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
-                          HAK_STAT_GLOBAL_TABLE(X)
+                                  HAK_STAT_GLOBAL_TABLE(X)
 #undef X
-        };
+    };
+    add_classes(snapshot, &census);
+    snapshot->live_bytes = snapshot->small_live_bytes + snapshot->large_live_bytes;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         for (int i = 0; i < HAK_STAT_COUNT; i++)
             snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);

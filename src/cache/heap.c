@@ -145,6 +145,7 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
         taken = hak_slab_take(slab, blocks, count);
         settle(heap, slab);
     }
+    hak_use_note(heap->owner.use, class_index, taken);
     return taken;
 }
 
@@ -152,6 +153,7 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
 static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
 {
     struct slab *slab = NULL;
+    int64_t given = 0;
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     for (uint32_t i = 0; i < count; i++) {
         if (slab == NULL || (uintptr_t)blocks[i] - slab->start >= slab_bytes) {
@@ -168,7 +170,9 @@ static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, 
             continue;
         }
         hak_slab_give(slab, blocks[i]);
+        given++;
     }
+    hak_use_note(heap->owner.use, class_index, -given);
     if (slab != NULL)
         settle(heap, slab);
 }
@@ -330,6 +334,7 @@ void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
     *is_zero = block != NULL;
     if (block == NULL)
         hak_slab_take(slab, &block, 1);
+    hak_use_note(heap->owner.use, class_index, 1);
     settle(heap, slab);
     return block;
 }
@@ -387,6 +392,7 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
 {
     hak_slab_give(slab, block);
+    hak_use_note(heap->owner.use, slab->class_index, -1);
     settle(heap, slab);
 }
 
@@ -440,6 +446,7 @@ void hak_heap_collect(struct heap *heap)
             uint32_t count = hak_remote_collect(slab, &is_done);
             hak_stat_add(&heap->stats, pending_slabs, 1);
             hak_stat_add(&heap->stats, pending_blocks, count);
+            hak_use_note(heap->owner.use, slab->class_index, -(int64_t)count);
             if (!is_done)
                 hak_pending_push(slab);
             settle(heap, slab);
@@ -454,8 +461,10 @@ struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index)
     struct slab *slab = densest(parked, class_index);
     if (slab == NULL)
         slab = parked->spare[class_index];
-    if (slab != NULL)
+    if (slab != NULL) {
         unlist(parked, slab);
+        hak_use_note_slab(parked->owner.use, class_index, -1, slab->used);
+    }
     return slab;
 }
 
@@ -465,6 +474,7 @@ void hak_heap_receive(struct heap *heap, struct slab *slab)
     hak_store_release(&slab->owner, &heap->owner);
     hak_tag_write(hak_granule_of((void *)slab->start), slab->granule_count,
                   hak_tag_of(heap->id, slab->class_index));
+    hak_use_note_slab(heap->owner.use, slab->class_index, 1, slab->used);
     settle(heap, slab);
 }
 

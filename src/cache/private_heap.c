@@ -36,13 +36,11 @@ static struct private_heap *new_record(void)
         return NULL;
     hak_store_relaxed(&heap->heap.state, HEAP_PRIVATE);
     heap->heap.owner.is_private = true;
-    if (!hak_registry_add(&heap->heap))
-        return NULL;
     heap->magic = MAGIC;
     heap->generation = 1;
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE);
     hak_large_group_start(&heap->large_blocks);
-    return heap;
+    return hak_registry_add(&heap->heap) ? heap : NULL; /* from here on a census may look in */
 }
 
 static struct private_heap *take_parked(void)
@@ -100,6 +98,17 @@ struct private_heap *hak_private_enter(void *handle, const char *what)
     return NULL;
 }
 
+struct private_heap *hak_private_look_into(struct heap *record)
+{
+    struct private_heap *heap = hak_list_element(record, struct private_heap, heap);
+    if (!hak_lock_try(&heap->lock))
+        return NULL;
+    if (heap->state != PRIVATE_FROZEN)
+        return heap;
+    hak_lock_give(&heap->lock);
+    return NULL;
+}
+
 void hak_private_leave(struct private_heap *heap)
 {
     hak_lock_give(&heap->lock);
@@ -117,6 +126,7 @@ static uint32_t retire_list(struct heap *heap, struct list_link *list)
             continue; /* a free is under way: see the argument in the header */
         hak_list_remove(&slab->link);
         slab->place = SLAB_NOWHERE;
+        hak_use_note(heap->owner.use, slab->class_index, -(int64_t)slab->used);
         slab->used = 0;
         hak_stat_add(&heap->stats, retired_slabs, 1);
         hak_supply_retire(slab);

@@ -58,6 +58,10 @@ void *hak_private_create(void);
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
 
+/* Enters the private heap with this record, live or parked, without waiting; NULL: somebody is
+ * inside, or it is frozen. */
+struct private_heap *hak_private_look_into(struct heap *record);
+
 /* Destroys the heap that the caller entered, with all blocks in it, and leaves it. */
 void hak_private_destroy(struct private_heap *heap);
 

@@ -9,7 +9,9 @@
 /* Stage 2 looks into this many parked heaps before it gives up. */
 #define PARKED_LOOKED_INTO 8
 
-/* A visit waits so long for the registry, and for the first owner that does not leave its gate. */
+/* A visit to all heaps waits so long for other strangers and for the registry, and so long for the
+ * first owner that does not leave its gate. */
+#define LOCK_PATIENCE_MS 100
 #define VISIT_PATIENCE_MS 10
 
 static struct hak_lock registry_lock = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
@@ -196,7 +198,7 @@ static bool try_both(void)
 /* No other stranger and no change of owners while a visit lasts. */
 static bool lock_patiently(void)
 {
-    uint64_t deadline = hak_os_clock_ms() + VISIT_PATIENCE_MS;
+    uint64_t deadline = hak_os_clock_ms() + LOCK_PATIENCE_MS;
     while (!try_both()) {
         if (hak_os_clock_ms() > deadline)
             return false;
@@ -217,7 +219,7 @@ static bool has_owner(const struct heap *heap)
     return hak_load_relaxed(&heap->state) == HEAP_ACTIVE;
 }
 
-/* The caller's own heap: nobody else has a claim on it, since claims are made under the lock. */
+/* The caller's own heap: nobody else has a claim on it, since claims are made under the locks. */
 static void visit_own(struct heap *own, heap_visitor *visit, void *context)
 {
     if (hak_gate_is_nested(&own->gate)) {

@@ -64,6 +64,7 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
         return NULL;
     }
     hak_tag_write(granules.first, count, hak_tag_of(owner->heap_id, class_index));
+    hak_use_note_slab(owner->use, class_index, 1, 0);
     if (is_fresh)
         hak_stat_add(stats, fresh_slabs, 1);
     else if (granules.is_warm)
@@ -82,6 +83,7 @@ void hak_supply_retire(struct slab *slab)
     uint32_t dirty_count =
         (uint32_t)(hak_align_up(touched_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT);
     hak_tag_write(first, count, HAK_TAG_NONE);
+    hak_use_note_slab(hak_load_relaxed(&slab->owner)->use, slab->class_index, -1, 0);
     hak_slab_destroy(slab);
     give_granules(first, count, dirty_count);
 }

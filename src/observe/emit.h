@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* observe/emit.h - a snapshot as text.
+/* observe/emit.h - a snapshot as text and as XML.
  *
- * Owns        the form: one `name: value` a line, names as in the tables, all of them always.
+ * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all.
+ *             XML: glibc's malloc_info elements for those who read them, then <hakmem> with a
+ *             <counter> for each of the same names and a <class> for each size class in use.
  * Invariants  nothing is allocated.
  * Threads     any.
  * Tests       tests/unit/observe/emit_test.c
@@ -16,5 +18,9 @@
 #define HAK_EMIT_TEXT_BYTES 4096
 
 void hak_emit_text(const struct snapshot *snapshot, struct text *text);
+
+/* The XML piece by piece, each at most a few hundred characters. */
+typedef void emit_writer(void *target, const char *piece, size_t bytes);
+void hak_emit_xml(const struct snapshot *snapshot, emit_writer *write, void *target);
 
 #endif

@@ -13,15 +13,27 @@
 
 /* name, meaning */
 #define HAK_SNAPSHOT_TABLE(X)                                                                      \
-    X(window_committed_bytes, "address space made usable so far")                                  \
-    X(metadata_bytes, "committed for hakmem's own records")                                        \
-    X(superslabs, "superslabs that hold slabs")                                                    \
-    X(slabs, "slabs in use")                                                                       \
+    X(live_bytes, "in blocks that the program has: small_live_bytes and large_live_bytes")         \
+    X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
+    X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
+    X(cached_bytes, "free blocks at hand in the threads' bins")                                    \
+    X(withheld_bytes, "freed by other threads, gathered in their combining tables")                \
+    X(homeward_bytes, "freed by other threads, sent home, not collected yet")                      \
+    X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
     X(slab_warm_bytes, "free in superslabs, resident")                                             \
-    X(large_live_bytes, "in live large blocks")                                                    \
+    X(slab_clean_bytes, "free in superslabs, without memory behind them")                          \
     X(span_warm_bytes, "in free spans, resident")                                                  \
     X(span_clean_bytes, "in free spans, without memory behind them")                               \
     X(span_lost_bytes, "address space given up because the kernel would not say whose it is")      \
+    X(hole_bytes, "in the window, but mapped by others")                                           \
+    X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
+    X(metadata_bytes, "committed for hakmem's own records")                                        \
+    X(table_bytes, "committed for the maps of the window")                                         \
+    X(small_live_blocks, "live blocks of size classes")                                            \
+    X(large_live_blocks, "live large blocks")                                                      \
+    X(superslabs, "superslabs that hold slabs")                                                    \
+    X(slabs, "slabs in use")                                                                       \
+    X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
     X(active_heaps, "heaps that belong to a thread")                                               \
     X(map_calls, "mmap and munmap calls made")                                                     \
     X(protect_calls, "mprotect calls made")                                                        \
@@ -31,12 +43,24 @@
     X(moved_bytes, "moved by them instead of being copied")                                        \
     X(moved_pieces, "runs of pages that stand where they were moved, each a mapping of its own")
 
+/* One size class. */
+struct snapshot_class {
+    uint64_t block_bytes;
+    uint64_t slabs;
+    uint64_t live_blocks;
+    uint64_t cached_blocks; /* in bins, in combining tables and on the way home */
+    uint64_t free_blocks;   /* in slabs */
+};
+#define HAK_SNAPSHOT_CLASSES 80
+
 struct snapshot {
 #define X(name, meaning) uint64_t name;
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
 #undef X
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
+    uint32_t class_count;
+    struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
 };
 
 #endif

@@ -178,6 +178,7 @@ struct granule_range hak_region_grow(size_t granule_count)
         range.count = (uint32_t)(wished >> HAK_GRANULE_SHIFT);
         size_t hole = committed >> HAK_GRANULE_SHIFT;
         hak_tag_write(hole, range.first - hole, HAK_TAG_HOLE);
+        hak_counter_add(&hak_region.hole_bytes, (range.first - hole) << HAK_GRANULE_SHIFT);
         if (offset < HAK_SMALL_PAGES_BYTES && !hak_region.is_reserved)
             hak_os_refuse_huge_pages((void *)(hak_region.base + offset), wished);
         /* release: partner is the acquire in hak_region_holds */

@@ -30,6 +30,7 @@ struct region {
     size_t meta_bytes;
     bool is_reserved; /* false: the window is mapped bit by bit where nothing else is */
     _Atomic size_t committed_bytes;
+    _Atomic size_t hole_bytes; /* of these, mapped by others */
     struct hak_lock lock;
 };
 extern struct region hak_region;

@@ -18,6 +18,7 @@ struct depot {
     uint64_t lists_in_use; /* bit n: by_free[n] is not empty */
     _Atomic uint32_t superslab_count;
     _Atomic uint32_t warm_count;
+    _Atomic uint32_t free_count;
     _Atomic uint64_t warm_oldest_ms;
     bool is_started;
 };
@@ -60,6 +61,7 @@ static void unlink_superslab(struct superslab *superslab)
     if (hak_list_is_empty(&depot.by_free[free_count]))
         depot.lists_in_use &= ~(1ull << free_count);
     hak_counter_add(&depot.warm_count, -hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&depot.free_count, -free_count);
 }
 
 static void link_superslab(struct superslab *superslab)
@@ -68,6 +70,7 @@ static void link_superslab(struct superslab *superslab)
     hak_list_insert_first(&depot.by_free[free_count], &superslab->link);
     depot.lists_in_use |= 1ull << free_count;
     hak_counter_add(&depot.warm_count, hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&depot.free_count, free_count);
 }
 
 /* Keeps the warm list true after `superslab` changed; `is_news` when a granule became free. */
@@ -293,6 +296,11 @@ bool hak_depot_has_warm(uint64_t before_ms)
 uint32_t hak_depot_superslab_count(void)
 {
     return hak_load_relaxed(&depot.superslab_count);
+}
+
+uint32_t hak_depot_free_count(void)
+{
+    return hak_load_relaxed(&depot.free_count);
 }
 
 uint32_t hak_depot_warm_count(void)

@@ -49,8 +49,9 @@ size_t hak_depot_purge(uint64_t before_ms, uint32_t budget);
  * works on does not count as free meanwhile. Range of count 0: none. */
 struct granule_range hak_depot_take_spare(void);
 
-/* Superslabs held, and free granules in them that are warm. */
+/* Superslabs held, free granules in them, and those of the free ones that are warm. */
 uint32_t hak_depot_superslab_count(void);
+uint32_t hak_depot_free_count(void);
 uint32_t hak_depot_warm_count(void);
 
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */

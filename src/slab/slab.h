@@ -16,6 +16,7 @@
 
 #include "base/atomic.h"
 #include "base/list.h"
+#include "slab/class_use.h"
 #include "slab/size_class.h"
 
 struct slab;
@@ -25,6 +26,7 @@ struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
     uint32_t heap_id;
     bool is_private; /* a private heap's: its slabs never move, and frees into them never wait */
+    HAK_CACHE_ALIGNED struct class_use use[HAK_CLASS_COUNT];
 };
 
 #define SLAB_UNSWEPT 0xffffu

@@ -29,6 +29,7 @@
 static _Atomic uint32_t next_colour;
 static _Atomic size_t live_bytes;
 static _Atomic size_t peak_bytes; /* the most that was ever live */
+static _Atomic size_t live_count;
 
 static uint32_t granules_for(size_t bytes)
 {
@@ -100,6 +101,7 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
         return NULL;
     size_t before = colour_bytes(hak_span_bytes(span) - bytes, alignment);
     count_live(hak_span_bytes(span));
+    hak_fetch_add_relaxed(&live_count, 1);
     if (content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
     publish(span, before);
@@ -127,6 +129,7 @@ void hak_large_give(void *block)
     if (HAK_UNLIKELY(span->group != NULL))
         hak_large_leave(span);
     hak_fetch_add_relaxed(&live_bytes, -hak_span_bytes(span));
+    hak_fetch_add_relaxed(&live_count, -1ul);
     hak_span_give(span);
 }
 
@@ -214,4 +217,9 @@ void *hak_large_move(void *block, size_t bytes)
 size_t hak_large_live_bytes(void)
 {
     return hak_load_relaxed(&live_bytes);
+}
+
+size_t hak_large_live_count(void)
+{
+    return hak_load_relaxed(&live_count);
 }

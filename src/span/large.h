@@ -61,7 +61,8 @@ void hak_large_leave(struct span *span);
 /* A block moved from one span to another, which takes its place in the group. */
 void hak_large_succeed(struct span *from, struct span *to);
 
-/* Bytes of the spans of all live large blocks. */
+/* Bytes of the spans of all live large blocks, and how many these are. */
 size_t hak_large_live_bytes(void);
+size_t hak_large_live_count(void);
 
 #endif

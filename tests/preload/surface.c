@@ -7,6 +7,8 @@
 
 #include <malloc.h>
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
+
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
@@ -16,6 +18,7 @@ extern void *__libc_valloc(size_t);
 extern void *__libc_pvalloc(size_t);
 extern int __posix_memalign(void **, size_t, size_t);
 extern int __libc_mallopt(int, int);
+extern struct mallinfo __libc_mallinfo(void);
 extern void free_sized(void *, size_t);
 extern void free_aligned_sized(void *, size_t, size_t);
 extern void cfree(void *);
@@ -68,6 +71,11 @@ TEST(every_function_is_hakmems)
     CHECK_OWNER(reallocf);
     CHECK_OWNER(malloc_trim);
     CHECK_OWNER(mallopt);
+    CHECK_OWNER(mallinfo);
+    CHECK_OWNER(mallinfo2);
+    CHECK_OWNER(malloc_info);
+    CHECK_OWNER(malloc_stats);
+    CHECK_OWNER(__libc_mallinfo);
     CHECK_OWNER(__libc_malloc);
     CHECK_OWNER(__libc_calloc);
     CHECK_OWNER(__libc_realloc);

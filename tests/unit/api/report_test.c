@@ -2,11 +2,13 @@
 /* tests/unit/api/report_test.c - the snapshot agrees with what was done, and is printed if
  * asked. */
 #include "api/api.h"
+#include "base/bits.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf.h"
 #include "observe/snapshot.h"
+#include "slab/size_class.h"
 
 static struct snapshot taken(void)
 {
@@ -34,6 +36,12 @@ TEST(a_snapshot_counts_slabs_spans_and_heaps)
     CHECK_EQ(snapshot.sums[HAK_STAT_spans_given], 1);
 }
 
+static uint64_t in_slabs(const struct snapshot *of)
+{
+    return of->small_live_bytes + of->cached_bytes + of->withheld_bytes + of->homeward_bytes +
+           of->slab_free_bytes;
+}
+
 TEST(the_committed_window_is_the_sum_of_its_parts)
 {
     for (size_t bytes = 10; bytes < 16 * HAK_MIB; bytes = bytes * 3 / 2) {
@@ -41,10 +49,64 @@ TEST(the_committed_window_is_the_sum_of_its_parts)
         if (bytes % 2 == 0)
             hak_free(block);
         struct snapshot snapshot = taken();
+        uint64_t superslab_bytes =
+            in_slabs(&snapshot) + snapshot.slab_warm_bytes + snapshot.slab_clean_bytes;
+        CHECK_EQ(superslab_bytes, snapshot.superslabs * HAK_SUPERSLAB_BYTES);
         CHECK_EQ(snapshot.window_committed_bytes,
-                 snapshot.superslabs * HAK_SUPERSLAB_BYTES + snapshot.large_live_bytes +
-                     snapshot.span_warm_bytes + snapshot.span_clean_bytes);
+                 superslab_bytes + snapshot.large_live_bytes + snapshot.span_warm_bytes +
+                     snapshot.span_clean_bytes + snapshot.span_lost_bytes + snapshot.hole_bytes);
     }
+}
+
+/* slab_free_bytes is what remains; here it is counted. */
+TEST(what_is_free_in_slabs_is_free_blocks_and_tails)
+{
+    static void *blocks[5000];
+    for (size_t i = 0; i < 5000; i++)
+        blocks[i] = hak_malloc(i * 11 % 9000);
+    for (size_t i = 0; i < 5000; i += 3)
+        hak_free(blocks[i]);
+    struct snapshot snapshot = taken();
+    uint64_t free_bytes = 0, slabs = 0;
+    for (uint32_t i = 0; i < snapshot.class_count; i++) {
+        const struct size_class *size_class = &hak_size_classes[i];
+        size_t slab_bytes = (size_t)size_class->granule_count << HAK_GRANULE_SHIFT;
+        size_t tail_bytes = slab_bytes - (size_t)size_class->block_count * size_class->block_bytes;
+        const struct snapshot_class *of = &snapshot.classes[i];
+        free_bytes += of->free_blocks * of->block_bytes + of->slabs * tail_bytes;
+        slabs += of->slabs;
+    }
+    CHECK_EQ(snapshot.slab_free_bytes, free_bytes);
+    CHECK_EQ(snapshot.slabs, slabs);
+}
+
+TEST(live_bytes_are_what_the_program_has)
+{
+    static void *blocks[3000];
+    uint64_t small_bytes = 0, large_bytes = 0, large_count = 0;
+    for (size_t i = 0; i < 3000; i++) {
+        size_t bytes = i % 100 ? i * 13 % 20000 : 150000 + i * 100;
+        blocks[i] = hak_malloc(bytes);
+    }
+    for (size_t i = 0; i < 3000; i++) {
+        if (i % 3 == 0) {
+            hak_free(blocks[i]);
+            continue;
+        }
+        size_t usable = hak_malloc_usable_size(blocks[i]);
+        if (usable <= HAK_CLASS_BYTES_MAX) {
+            small_bytes += usable;
+        } else {
+            large_bytes += hak_align_up(usable, HAK_GRANULE_BYTES);
+            large_count++;
+        }
+    }
+    struct snapshot snapshot = taken();
+    CHECK_EQ(snapshot.small_live_bytes, small_bytes);
+    CHECK_EQ(snapshot.large_live_bytes, large_bytes);
+    CHECK_EQ(snapshot.large_live_blocks, large_count);
+    CHECK_EQ(snapshot.live_bytes, small_bytes + large_bytes);
+    CHECK(snapshot.cached_bytes > 0 || HAK_TINY);
 }
 
 TEST(statistics_are_printed_at_the_end_if_asked)

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/census.h"
+
+#include "cache/private_heap.h"
+#include "cache/registry.h"
+
+#include <string.h>
+
+static void count_bins(struct census *census, const struct heap *heap)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        census->classes[i].cached += hak_magazine_peek(&heap->magazines[i], &heap->cache.bins[i]);
+}
+
+static void count_combined(struct census *census, const struct combine *combine)
+{
+    if (combine->held_bytes == 0)
+        return;
+    for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
+        const struct combine_entry *entry = &combine->entries[i];
+        if (entry->slab != NULL)
+            census->classes[entry->slab->class_index].withheld += hak_bit_count(entry->mask);
+    }
+}
+
+static void count_pending(struct census *census, struct slab_owner *owner)
+{
+    /* acquire: partner is the release in hak_pending_push; behind the first slab every link was
+     * written before it */
+    struct slab *slab = hak_load_acquire(&owner->pending);
+    for (; slab != NULL; slab = hak_pending_next(slab))
+        census->classes[slab->class_index].homeward += hak_load_relaxed(&slab->remote_count);
+}
+
+static void count_heap(struct heap *heap, enum heap_access access, void *context)
+{
+    struct census *census = context;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_use *use = &heap->owner.use[i];
+        census->classes[i].slabs += hak_load_relaxed(&use->slabs);
+        census->classes[i].used += hak_load_relaxed(&use->used_blocks);
+    }
+    struct private_heap *private_heap = NULL;
+    if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)
+        private_heap = hak_private_look_into(heap);
+    if (access == HEAP_CLOSED && private_heap == NULL) {
+        census->closed_heaps++;
+        return;
+    }
+    count_bins(census, heap);
+    count_combined(census, &heap->combine);
+    count_pending(census, &heap->owner);
+    if (private_heap != NULL)
+        hak_private_leave(private_heap);
+}
+
+void hak_census_take(struct census *census)
+{
+    memset(census, 0, sizeof *census);
+    hak_registry_visit(count_heap, census);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* cache/census.h - where the blocks of every class are, at this moment.
+ *
+ * Owns        struct census: for each class, over all heaps, its slabs, its used blocks, and which
+ *             of the used ones are not the program's.
+ * Invariants  exact when the other threads stand still, running or asleep, outside hakmem. A heap
+ *             that cannot be entered within a few milliseconds, or a private one that somebody is
+ *             in, is counted from outside: what it has cached then counts as the program's.
+ * Threads     any. Heaps are entered one after the other (cache/registry.h); bins are read while
+ *             their owners pop and push (cache/magazine.h), all else while it stands still: nobody
+ *             takes from a pending stack but who is inside, and pushes leave its links alone.
+ * Tests       tests/unit/cache/census_test.c, tests/race/api_race.c
+ */
+#ifndef HAK_CACHE_CENSUS_H
+#define HAK_CACHE_CENSUS_H
+
+#include "slab/size_class.h"
+
+struct class_census {
+    uint64_t slabs;
+    uint64_t used;     /* blocks that are not free in a slab; of these are */
+    uint64_t cached;   /* in bins */
+    uint64_t withheld; /* freed by other threads, in their combining tables */
+    uint64_t homeward; /* sent home, and not collected yet */
+};
+
+struct census {
+    struct class_census classes[HAK_CLASS_COUNT];
+    uint64_t closed_heaps; /* counted from outside */
+};
+
+void hak_census_take(struct census *census);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/numbers.c - mallinfo, mallinfo2, malloc_info, malloc_stats and malloc_trim tell the
+ * truth about a scripted program. If this fails, whoever watches memory by them is misled: other
+ * replacements let these fall through to libc's empty heap. */
+#include "program.h"
+
+#include <limits.h>
+#include <malloc.h>
+
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
+
+#define GRANULE_BYTES 65536u
+#define SMALL_MOST 131072u
+
+/* What the program has, counted by the program. */
+struct own {
+    size_t small_bytes;
+    size_t large_bytes;
+    size_t large_count;
+};
+
+static void count(struct own *own, void *block)
+{
+    size_t bytes = malloc_usable_size(block);
+    if (bytes <= SMALL_MOST) {
+        __atomic_fetch_add(&own->small_bytes, bytes, __ATOMIC_RELAXED);
+    } else {
+        __atomic_fetch_add(&own->large_bytes,
+                           (bytes + GRANULE_BYTES - 1) / GRANULE_BYTES * GRANULE_BYTES,
+                           __ATOMIC_RELAXED);
+        __atomic_fetch_add(&own->large_count, 1, __ATOMIC_RELAXED);
+    }
+}
+
+static void check_grown_by(struct mallinfo2 before, struct mallinfo2 after, const struct own *own)
+{
+    CHECK_EQ(after.uordblks - before.uordblks, own->small_bytes);
+    CHECK_EQ(after.hblkhd - before.hblkhd, own->large_bytes);
+    CHECK_EQ(after.hblks - before.hblks, own->large_count);
+    CHECK_EQ(after.arena, after.uordblks + after.fordblks);
+    CHECK(after.fsmblks <= after.fordblks && after.keepcost <= after.fordblks);
+    CHECK_EQ(after.usmblks, 0);
+}
+
+#define COUNT 5000
+static void *blocks[COUNT];
+
+/* mallinfo2(3). */
+TEST(mallinfo2_agrees_with_a_count_of_ones_own)
+{
+    check_is_served();
+    unsigned state = 1;
+    struct own own = {0};
+    struct mallinfo2 before = mallinfo2();
+    for (unsigned i = 0; i < COUNT; i++)
+        blocks[i] = malloc(random_bytes(&state));
+    for (unsigned i = 0; i < COUNT; i += 2)
+        free(blocks[i]);
+    for (unsigned i = 1; i < COUNT; i += 2)
+        count(&own, blocks[i]);
+    check_grown_by(before, mallinfo2(), &own);
+    for (unsigned i = 1; i < COUNT; i += 2)
+        free(blocks[i]);
+    check_grown_by(before, mallinfo2(), &(struct own){0});
+}
+
+#define THREADS 8
+static pthread_barrier_t step;
+static struct own of_all;
+static void *of_thread[THREADS][COUNT];
+
+/* Allocates, and frees half of what the next thread allocated; then sleeps. */
+static void *be_quiet(void *argument)
+{
+    unsigned self = (unsigned)(uintptr_t)argument;
+    unsigned state = self + 1;
+    for (unsigned i = 0; i < COUNT; i++)
+        of_thread[self][i] = malloc(random_bytes(&state) % 3000);
+    pthread_barrier_wait(&step);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        free(of_thread[(self + 1) % THREADS][i]);
+    for (unsigned i = 1; i < COUNT; i += 2)
+        count(&of_all, of_thread[self][i]);
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    return NULL;
+}
+
+TEST(mallinfo2_agrees_while_other_threads_sleep_on_what_they_cached)
+{
+    pthread_t threads[THREADS];
+    pthread_barrier_init(&step, NULL, THREADS + 1);
+    struct mallinfo2 start = mallinfo2();
+    for (uintptr_t i = 0; i < THREADS; i++)
+        threads[i] = start_thread(be_quiet, (void *)i);
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    struct mallinfo2 full = mallinfo2();
+    /* libc allocates a little for each thread. */
+    CHECK(full.uordblks - start.uordblks >= of_all.small_bytes);
+    CHECK(full.uordblks - start.uordblks < of_all.small_bytes + THREADS * 2000);
+    CHECK(full.fsmblks > 0 && full.smblks > 0);
+    struct own none = {0};
+    check_grown_by(full, mallinfo2(), &none);
+    pthread_barrier_wait(&step);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+TEST(mallinfo_is_mallinfo2_in_ints)
+{
+    void *block = malloc(3 << 20);
+    struct mallinfo2 wide = mallinfo2();
+    struct mallinfo narrow = mallinfo();
+    CHECK_EQ((size_t)narrow.uordblks, wide.uordblks);
+    CHECK_EQ((size_t)narrow.hblkhd, wide.hblkhd);
+    CHECK_EQ((size_t)narrow.fordblks, wide.fordblks);
+    free(block);
+    void *huge = malloc((size_t)3 << 30);
+    if (huge == NULL)
+        SKIP("no 3 GiB of address space");
+    CHECK_EQ(mallinfo().hblkhd, INT_MAX);
+    free(huge);
+}
+
+/* malloc_info(3): EINVAL unless the options are 0. The numbers are mallinfo2's. */
+TEST(malloc_info_writes_the_same_numbers)
+{
+    static char text[1 << 17];
+    char line[100];
+    FILE *stream = fmemopen(text, sizeof text, "w");
+    CHECK(stream != NULL);
+    CHECK_EQ(malloc_info(1, stream), EINVAL);
+    char *buffer = malloc(BUFSIZ);
+    setvbuf(stream, buffer, _IOFBF, BUFSIZ);
+    struct mallinfo2 info = mallinfo2();
+    CHECK_EQ(malloc_info(0, stream), 0);
+    fclose(stream);
+    CHECK(strncmp(text, "<malloc version=\"1\">", 20) == 0);
+    snprintf(line, sizeof line, "<total type=\"mmap\" count=\"%zu\" size=\"%zu\"/>", info.hblks,
+             info.hblkhd);
+    CHECK(strstr(text, line) != NULL);
+    snprintf(line, sizeof line, "name=\"small_live_bytes\" value=\"%zu\"", info.uordblks);
+    CHECK(strstr(text, line) != NULL);
+    snprintf(line, sizeof line, "<total type=\"fast\" count=\"%zu\" size=\"%zu\"/>", info.smblks,
+             info.fsmblks);
+    CHECK(strstr(text, line) != NULL);
+    free(buffer);
+}
+
+/* malloc_stats(3): on standard error. */
+TEST(malloc_stats_writes_them_on_standard_error)
+{
+    CHECK_IN_CHILD(malloc_stats(), WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == 0,
+                   "exit status 0", "live_bytes: ");
+}
+
+static size_t resident_bytes(void)
+{
+    char text[100] = "";
+    int fd = open("/proc/self/statm", O_RDONLY);
+    CHECK(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    return strtoul(strchr(text, ' '), NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* malloc_trim(3). */
+TEST(malloc_trim_gives_memory_back_and_mallinfo2_knows)
+{
+    static void *many[100000];
+    CHECK_EQ(mallopt(M_TRIM_THRESHOLD, -1), 1);
+    free(malloc(1));
+    size_t before = resident_bytes();
+    for (unsigned i = 0; i < 100000; i++) {
+        many[i] = malloc(500);
+        fill(many[i], 500, i);
+    }
+    for (unsigned i = 0; i < 100000; i++)
+        free(many[i]);
+    CHECK(resident_bytes() > before + (30 << 20));
+    CHECK(mallinfo2().keepcost > 30 << 20);
+    CHECK_EQ(malloc_trim(0), 1);
+    CHECK(resident_bytes() < before + (4 << 20));
+    CHECK_EQ(mallinfo2().keepcost, 0);
+    CHECK_EQ(malloc_trim(0), 0);
+}

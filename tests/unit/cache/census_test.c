@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/cache/census_test.c - the census agrees with what the program counts itself, and with
+ * a walk over all slabs. */
+#include "api/api.h"
+#include "cache/census.h"
+#include "cache/registry.h"
+#include "check.h"
+
+#include <pthread.h>
+
+#define COUNT 6000
+#define SLEEPERS 6
+
+static struct census census;
+
+/* Used blocks and slabs of a class, by the slabs' own records. */
+static uint64_t walk(uint32_t class_index, uint64_t *slabs)
+{
+    uint64_t used = 0;
+    size_t limit = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+    *slabs = 0;
+    for (size_t granule = 0; granule < limit; granule++) {
+        if (hak_tag_heap(hak_tag_read(granule)) == 0)
+            continue;
+        const struct slab *slab = hak_owner_read(granule);
+        if (slab->class_index != class_index ||
+            slab->start != hak_region.base + (granule << HAK_GRANULE_SHIFT))
+            continue;
+        used += slab->used;
+        ++*slabs;
+    }
+    return used;
+}
+
+static void check_walk(void)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint64_t slabs, used = walk(i, &slabs);
+        CHECK_EQ(census.classes[i].used, used);
+        CHECK_EQ(census.classes[i].slabs, slabs);
+    }
+}
+
+struct own_count {
+    int64_t live[HAK_CLASS_COUNT];
+    int64_t large;
+};
+static struct own_count own;
+
+static void *taken(size_t bytes)
+{
+    void *block = hak_malloc(bytes);
+    CHECK(block != NULL);
+    struct slab *slab = hak_slab_at(block);
+    __atomic_fetch_add(slab == NULL ? &own.large : &own.live[slab->class_index], 1,
+                       __ATOMIC_RELAXED);
+    return block;
+}
+
+static void given(void *block)
+{
+    struct slab *slab = hak_slab_at(block);
+    __atomic_fetch_sub(slab == NULL ? &own.large : &own.live[slab->class_index], 1,
+                       __ATOMIC_RELAXED);
+    hak_free(block);
+}
+
+static void check_live(void)
+{
+    hak_census_take(&census);
+    CHECK_EQ(census.closed_heaps, 0);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_census *class = &census.classes[i];
+        CHECK_EQ(class->used - class->cached - class->withheld - class->homeward, own.live[i]);
+    }
+    check_walk();
+}
+
+static uint64_t sum_of(size_t offset)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        sum += *(uint64_t *)(void *)((char *)&census.classes[i] + offset);
+    return sum;
+}
+#define SUM(member) sum_of(offsetof(struct class_census, member))
+
+static uint32_t seed = 7;
+static size_t some_bytes(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    uint32_t dice = (seed >> 8) % 100;
+    return (seed >> 12) % (dice < 90 ? 600 : dice < 98 ? 30000 : 200000);
+}
+
+TEST(one_thread_is_counted_to_the_block)
+{
+    static void *blocks[COUNT];
+    hak_census_take(&census);
+    CHECK_EQ(SUM(used), 0);
+    for (int round = 0; round < 20 * COUNT; round++) {
+        void **slot = &blocks[(uint32_t)round * 7919u % COUNT];
+        if (*slot == NULL) {
+            *slot = taken(some_bytes());
+        } else {
+            given(*slot);
+            *slot = NULL;
+        }
+        if (round % 5000 == 0)
+            check_live();
+    }
+    check_live();
+    CHECK(SUM(cached) > 0);
+    for (int i = 0; i < COUNT; i++)
+        if (blocks[i] != NULL)
+            given(blocks[i]);
+    check_live();
+    CHECK_EQ(SUM(used), SUM(cached));
+}
+
+TEST(zeroed_and_aligned_blocks_are_counted_too)
+{
+    void *blocks[200];
+    for (int i = 0; i < 200; i++) {
+        blocks[i] = i % 2 ? hak_calloc(1, 1500 + (size_t)i * 300) : hak_aligned_alloc(256, 700);
+        own.live[hak_slab_at(blocks[i])->class_index]++;
+    }
+    check_live();
+    for (int i = 0; i < 200; i++)
+        given(blocks[i]);
+    check_live();
+}
+
+/* Blocks wander through all the places: bins, combining tables, pending stacks. */
+static pthread_barrier_t step;
+static void *shared[SLEEPERS][COUNT];
+enum { STEPS = 5 };
+
+static void *sleeper(void *argument)
+{
+    uint32_t self = (uint32_t)(uintptr_t)argument;
+    uint32_t state = self * 77u + 1u;
+    for (int i = 0; i < COUNT; i++) {
+        state = state * 1664525u + 1013904223u;
+        shared[self][i] = taken((state >> 10) % (i % 50 ? 900 : 150000));
+    }
+    for (int k = 0; k < STEPS; k++) {
+        pthread_barrier_wait(&step);
+        pthread_barrier_wait(&step); /* the census was taken */
+        uint32_t from = (self + 1u + (uint32_t)k) % SLEEPERS;
+        for (int i = k; i < COUNT; i += STEPS)
+            given(shared[from][i]);
+    }
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    return NULL;
+}
+
+TEST(several_quiet_threads_are_counted_to_the_block)
+{
+    pthread_t threads[SLEEPERS];
+    uint64_t withheld = 0, homeward = 0;
+    pthread_barrier_init(&step, NULL, SLEEPERS + 1);
+    for (uintptr_t i = 0; i < SLEEPERS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, sleeper, (void *)i), 0);
+    for (int k = 0; k <= STEPS; k++) {
+        pthread_barrier_wait(&step);
+        check_live();
+        withheld += SUM(withheld);
+        homeward += SUM(homeward);
+        pthread_barrier_wait(&step);
+    }
+    CHECK((withheld > 0 || HAK_TINY) && homeward > 0);
+    for (int i = 0; i < SLEEPERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    check_live(); /* now the heaps are parked */
+    CHECK_EQ(SUM(used), SUM(homeward));
+}
+
+static void *allocate_and_end(void *argument)
+{
+    for (int i = 0; i < COUNT; i++)
+        shared[0][i] = taken((size_t)i % 900);
+    for (int i = 0; i < COUNT; i += 2)
+        given(shared[0][i]);
+    return argument;
+}
+
+TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
+{
+    pthread_t thread;
+    given(taken(1)); /* this thread has a heap: the other's is taken apart, not adopted */
+    CHECK_EQ(pthread_create(&thread, NULL, allocate_and_end, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    check_live();
+    for (int i = 0; i < COUNT; i++)
+        shared[1][i] = taken((size_t)i % 900);
+    check_live();
+    struct stat_block *stats = &hak_own_heap()->stats;
+    CHECK(hak_load_relaxed(&stats->counters[HAK_STAT_abandoned_slabs]) > 0);
+    for (int i = 0; i < COUNT; i++)
+        given(shared[1][i]);
+    for (int i = 1; i < COUNT; i += 2)
+        given(shared[0][i]);
+    check_live();
+}
+
+TEST(a_heap_whose_owner_is_inside_is_counted_from_outside)
+{
+    void *block = taken(100);
+    struct heap *heap = hak_own_heap();
+    hak_gate_enter(&heap->gate);
+    hak_census_take(&census);
+    CHECK_EQ(census.closed_heaps, 1);
+    check_walk();
+    hak_gate_leave(&heap->gate);
+    hak_census_take(&census);
+    CHECK_EQ(census.closed_heaps, 0);
+    given(block);
+}
+
+static void *hold_the_registry(void *argument)
+{
+    hak_registry_lock();
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    hak_registry_unlock();
+    return argument;
+}
+
+TEST(a_census_waits_only_a_moment_for_a_registry_that_is_held)
+{
+    pthread_t thread;
+    given(taken(100));
+    pthread_barrier_init(&step, NULL, 2);
+    CHECK_EQ(pthread_create(&thread, NULL, hold_the_registry, NULL), 0);
+    pthread_barrier_wait(&step);
+    hak_census_take(&census);
+    pthread_barrier_wait(&step);
+    pthread_join(thread, NULL);
+    CHECK_EQ(census.closed_heaps, 1);
+    CHECK_EQ(SUM(cached), 0);
+    check_walk();
+}
