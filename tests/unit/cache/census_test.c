@@ -3,10 +3,13 @@
  * a walk over all slabs. */
 #include "api/api.h"
 #include "cache/census.h"
+#include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "check.h"
+#include "hakmem/hakmem.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #define COUNT 6000
 #define SLEEPERS 6
@@ -202,6 +205,69 @@ TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
         given(shared[1][i]);
     for (int i = 1; i < COUNT; i += 2)
         given(shared[0][i]);
+    check_live();
+}
+
+static void counted(void *block)
+{
+    CHECK(block != NULL);
+    struct slab *slab = hak_slab_at(block);
+    if (slab != NULL)
+        own.live[slab->class_index]++;
+}
+
+static int64_t live_before[HAK_CLASS_COUNT];
+
+TEST(the_blocks_of_private_heaps_are_counted_however_they_end)
+{
+    static void *blocks[COUNT];
+    check_live();
+    memcpy(live_before, own.live, sizeof own.live);
+    hakmem_heap *heap = hakmem_heap_new();
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = i % 3 ? hakmem_heap_malloc(heap, some_bytes())
+                          : hakmem_heap_calloc(heap, 1, some_bytes());
+        counted(blocks[i]);
+    }
+    check_live();
+    for (int i = 0; i < COUNT; i += 4)
+        given(blocks[i]); /* as a stranger: on their way home */
+    check_live();
+    CHECK(SUM(homeward) > 0);
+    for (int i = 1; i < COUNT; i += 4) {
+        struct slab *slab = hak_slab_at(blocks[i]);
+        if (slab != NULL)
+            own.live[slab->class_index]--;
+        hakmem_heap_free(heap, blocks[i]);
+    }
+    check_live();
+    hakmem_heap_destroy(heap);
+    memcpy(own.live, live_before, sizeof own.live);
+    check_live();
+}
+
+static void *stay_in_the_heap(void *heap)
+{
+    struct private_heap *entered = hak_private_enter(heap, "test");
+    pthread_barrier_wait(&step);
+    pthread_barrier_wait(&step);
+    hak_private_leave(entered);
+    return NULL;
+}
+
+TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
+{
+    pthread_t thread;
+    hakmem_heap *heap = hakmem_heap_new();
+    counted(hakmem_heap_malloc(heap, 100));
+    pthread_barrier_init(&step, NULL, 2);
+    CHECK_EQ(pthread_create(&thread, NULL, stay_in_the_heap, heap), 0);
+    pthread_barrier_wait(&step);
+    hak_census_take(&census);
+    pthread_barrier_wait(&step);
+    pthread_join(thread, NULL);
+    CHECK_EQ(census.closed_heaps, 1);
+    check_walk();
     check_live();
 }
 
