@@ -55,12 +55,15 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     uint64_t before = now - decay;
     hak_registry_drain_parked();
     hak_private_drain_some();
+    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
+    if (!hak_lock_try(&hak_region.purge_lock))
+        return bytes; /* somebody is at it */
     if (hak_depot_has_warm(before))
         bytes += hak_depot_purge(before, TICK_SUPERSLABS);
     hak_supply_trim();
-    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
     if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
         bytes += hak_span_purge(before, keep, TICK_SPANS);
+    hak_lock_give(&hak_region.purge_lock);
     return bytes;
 }
 
@@ -117,13 +120,22 @@ size_t hak_maintain_visit(bool *is_done)
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
+/* All that is free, after whoever purges already: what they have taken out is back then. */
+static size_t purge_free(size_t keep_bytes)
+{
+    hak_lock_take(&hak_region.purge_lock);
+    size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
+    hak_supply_trim();
+    bytes += hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
+    hak_lock_give(&hak_region.purge_lock);
+    return bytes;
+}
+
 size_t hak_maintain_purge_all(void)
 {
     hak_registry_drain_parked();
     hak_private_drain_all();
-    size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
-    hak_supply_trim();
-    return bytes + hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    return purge_free(0);
 }
 
 static void tidy(struct heap *heap, enum heap_access access, void *context)
@@ -145,7 +157,5 @@ size_t hak_maintain_trim(size_t keep_bytes)
     }
     hak_registry_visit(tidy, NULL);
     hak_private_drain_all();
-    size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
-    hak_supply_trim();
-    return bytes + hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
+    return purge_free(keep_bytes);
 }

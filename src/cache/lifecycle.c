@@ -88,6 +88,7 @@ static void before_fork(void)
         if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
             hak_gate_await(&heap->gate, FORK_PATIENCE_MS);
     hak_private_lock_all();
+    hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
     hak_depot_lock();
     hak_span_lock();
     hak_lock_take(&hak_region.lock);
@@ -100,6 +101,7 @@ static void after_fork_in_parent(void)
     hak_lock_give(&hak_region.lock);
     hak_span_unlock();
     hak_depot_unlock();
+    hak_lock_give(&hak_region.purge_lock);
     hak_private_unlock_all();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (hak_load_relaxed(&heap->gate.claimed) != 0)
@@ -116,6 +118,7 @@ static void after_fork_in_child(void)
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();
     hak_depot_lock_reset();
+    hak_lock_reset(&hak_region.purge_lock);
     hak_private_restart_in_child();
     hak_stranger_lock_reset();
     if (own != NULL && hak_gate_is_nested(&own->gate)) {

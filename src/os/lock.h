@@ -21,6 +21,7 @@
     X(REGISTRY, "list of heaps and of parked heaps")                                               \
     X(PRIVATE_SET, "list of private heaps and of parked ones")                                     \
     X(PRIVATE, "one private heap: its slabs and its handle's generation")                          \
+    X(PURGE, "what is out of the depot and the spans while it goes back to the kernel")            \
     X(DEPOT, "superslab occupancy")                                                                \
     X(SPAN, "free spans and their bins")                                                           \
     X(REGION, "growth of the committed window")                                                    \

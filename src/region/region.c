@@ -15,7 +15,8 @@
 #define META_SHARE 16
 #define HOLES_SKIPPED_MOST 4096
 
-struct region hak_region = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_REGION)};
+struct region hak_region = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_REGION),
+                            .purge_lock = HAK_LOCK_START_WITH(HAK_LOCK_PURGE)};
 
 /* Where each part starts, from the start of the reservation. */
 struct layout {

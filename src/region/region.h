@@ -32,6 +32,7 @@ struct region {
     _Atomic size_t committed_bytes;
     _Atomic size_t hole_bytes; /* of these, mapped by others */
     struct hak_lock lock;
+    struct hak_lock purge_lock; /* who purges what is free; never awaited while memory is left */
 };
 extern struct region hak_region;
 

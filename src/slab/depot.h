@@ -42,7 +42,8 @@ void hak_depot_add(uint32_t first_granule, bool is_zero);
 struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count);
 
 /* Returns to the kernel what has been free and warm since `before_ms`, at most `budget` superslabs.
- * Returns the bytes that were purged. */
+ * Returns the bytes that were purged. Those who may meet others at it hold the region's purge
+ * lock. */
 size_t hak_depot_purge(uint64_t before_ms, uint32_t budget);
 
 /* Takes a wholly free superslab out while another one remains: a purge may leave two, for what it

@@ -86,7 +86,11 @@ static void count_live(size_t more_bytes)
     if (HAK_LIKELY(live + warm <= peak + slack))
         return;
     size_t most = peak + slack - hak_least(live, peak);
-    hak_stat_global_add(spans_evicted_bytes, hak_span_purge(UINT64_MAX, most, UINT32_MAX));
+    if (!hak_lock_try(&hak_region.purge_lock))
+        return; /* somebody gives memory back; the next change looks again */
+    size_t bytes = hak_span_purge(UINT64_MAX, most, UINT32_MAX);
+    hak_lock_give(&hak_region.purge_lock);
+    hak_stat_global_add(spans_evicted_bytes, bytes);
 }
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)

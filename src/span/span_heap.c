@@ -72,8 +72,12 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
             return span;
         if (grow(count, alignment))
             continue;
-        /* Nothing fits and nothing can be added: joining warm with clean spans may make room. */
-        if (hak_span_purge(UINT64_MAX, 0, UINT32_MAX) == 0)
+        /* Nothing fits and nothing can be added: what others are purging comes back, and joining
+         * warm with clean spans may make room. */
+        hak_lock_take(&hak_region.purge_lock);
+        size_t purged_bytes = hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+        hak_lock_give(&hak_region.purge_lock);
+        if (purged_bytes == 0)
             break;
     }
     return take_free(fit, is_zero);

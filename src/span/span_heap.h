@@ -42,7 +42,8 @@ struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
 /* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first,
- * while more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. */
+ * while more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. Those who
+ * may meet others at it hold the region's purge lock. */
 size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
 
 /* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */

@@ -5,8 +5,10 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+
 #include "region/tag_map.h"
 #include "span/span_heap.h"
+#include <pthread.h>
 
 static struct span *take(uint32_t count)
 {
@@ -17,6 +19,8 @@ static struct span *take(uint32_t count)
     CHECK_EQ(span->count, count);
     return span;
 }
+
+static _Atomic bool is_purging;
 
 static size_t granules_bytes(size_t count)
 {
@@ -258,6 +262,35 @@ TEST(warm_and_clean_neighbours_are_joined_when_nothing_else_helps)
     CHECK(!is_zero);
     CHECK_EQ(hak_span_take(1, 1, &is_zero), NULL);
     CHECK(hak_span_heap_is_sound());
+}
+
+/* What a purger has taken out of the bins, as hak_span_purge does. */
+static void *purge_slowly(void *span)
+{
+    hak_lock_take(&hak_region.purge_lock);
+    hak_store_relaxed(&is_purging, true);
+    usleep(50000);
+    hak_span_give_clean(span);
+    hak_lock_give(&hak_region.purge_lock);
+    return NULL;
+}
+
+TEST(memory_that_somebody_purges_is_awaited_before_a_request_is_refused)
+{
+    struct span *span = take(4);
+    uint32_t place = span->first;
+    while (hak_span_clean_bytes() != 0)
+        take(1);
+    hak_region.window_bytes = committed_bytes(); /* it cannot grow any more */
+    pthread_t purger;
+    CHECK_EQ(pthread_create(&purger, NULL, purge_slowly, span), 0);
+    while (!hak_load_relaxed(&is_purging))
+        usleep(100);
+    bool is_zero = false;
+    struct span *taken = hak_span_take(4, 1, &is_zero);
+    CHECK(taken != NULL);
+    CHECK_EQ(taken->first, place);
+    CHECK_EQ(pthread_join(purger, NULL), 0);
 }
 
 TEST(resident_memory_in_front_of_untouched_memory_is_used_first)
