@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* os/os_fault.h - makes memory system calls fail, for tests.
+/* os/os_fault.h - makes memory system calls fail and pages larger than they are, for tests.
  *
- * Owns        the countdown; it works at check level 2 and is compiled away below.
+ * Owns        the countdown and the fake page size; they work at check level 2 and are compiled
+ *             away below.
  * Invariants  with hak_os_fault_every(n) each n-th memory call fails as if the kernel had refused
- *             it.
+ *             it. A page size set before hak_os_start holds for all of hakmem, and memory calls
+ *             that do not begin and end at such a page abort.
  * Threads     the counter is atomic; which thread meets the failing call is open.
  * Tests       tests/unit/os/os_test.c, tests/model/
  */
@@ -17,6 +19,7 @@ struct os_fault {
     _Atomic uint32_t every;
     _Atomic uint32_t calls;
     _Atomic uint32_t injected;
+    _Atomic uint32_t page_bytes;    /* 0: as large as the kernel's */
     _Atomic uint32_t loses_targets; /* moves that fail lose their target, too */
 };
 extern struct os_fault hak_os_fault;

@@ -39,11 +39,18 @@ struct os_fault hak_os_fault;
 static size_t page_bytes = 4096;
 static bool membarrier_works;
 
+static bool pages_are_fake(void)
+{
+    return HAK_CHECK_LEVEL >= 2 && hak_load_relaxed(&hak_os_fault.page_bytes) != 0;
+}
+
 void hak_os_start(void)
 {
     size_t page = getauxval(AT_PAGESZ);
     if (hak_is_power_of_two(page))
         page_bytes = page;
+    if (pages_are_fake())
+        page_bytes = hak_load_relaxed(&hak_os_fault.page_bytes);
     hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
     int saved = errno;
     membarrier_works =
@@ -57,12 +64,25 @@ size_t hak_os_page_bytes(void)
     return page_bytes;
 }
 
+/* The kernel would refuse, or round, what does not begin and end at a page. */
+static void assert_pages(const void *start, size_t bytes)
+{
+    hak_assert((uintptr_t)start % page_bytes == 0 && bytes % page_bytes == 0);
+    (void)start;
+    (void)bytes;
+}
+
 void *hak_os_reserve(size_t bytes)
 {
+    assert_pages(NULL, bytes);
     if (hak_os_fault_is_due())
         return NULL;
     int saved = errno;
-    void *start = mmap(NULL, bytes, PROT_NONE, FRESH, -1, 0);
+    /* The kernel aligns to its own pages only. */
+    size_t slack = pages_are_fake() ? page_bytes : 0;
+    void *start = mmap(NULL, bytes + slack, PROT_NONE, FRESH, -1, 0);
+    if (start != MAP_FAILED && slack != 0)
+        start = (void *)hak_align_up((uintptr_t)start, slack);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
     return start == MAP_FAILED ? NULL : start;
@@ -70,6 +90,7 @@ void *hak_os_reserve(size_t bytes)
 
 void hak_os_release(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     int saved = errno;
     munmap(start, bytes);
     errno = saved;
@@ -78,6 +99,7 @@ void hak_os_release(void *start, size_t bytes)
 
 bool hak_os_commit(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
@@ -89,6 +111,7 @@ bool hak_os_commit(void *start, size_t bytes)
 
 bool hak_os_commit_unreserved(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
@@ -103,6 +126,7 @@ bool hak_os_commit_unreserved(void *start, size_t bytes)
 
 bool hak_os_purge(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
@@ -156,6 +180,8 @@ static enum os_move move(void *from, void *to, size_t bytes)
 
 enum os_move hak_os_move(void *from, void *to, size_t bytes)
 {
+    assert_pages(from, bytes);
+    assert_pages(to, bytes);
     if (hak_os_fault_is_due())
         return hak_load_relaxed(&hak_os_fault.loses_targets) ? OS_MOVE_LOST : OS_MOVE_REFUSED;
     int saved = errno;
@@ -166,6 +192,7 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes)
 
 bool hak_os_renew(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     if (hak_os_fault_is_due())
         return false;
     int saved = errno;
@@ -193,6 +220,7 @@ size_t hak_os_mappings_most(void)
 
 void hak_os_refuse_huge_pages(void *start, size_t bytes)
 {
+    assert_pages(start, bytes);
     int saved = errno;
     madvise(start, bytes, MADV_NOHUGEPAGE);
     errno = saved;

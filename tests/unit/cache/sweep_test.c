@@ -5,6 +5,7 @@
 
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "os/os.h"
 #include "slab/pages.h"
 
 #include <string.h>
@@ -63,7 +64,8 @@ TEST(a_slab_is_purged_by_the_second_pass_that_finds_it_untouched)
     uint32_t count = fill(heap, 8 * 64);
     CHECK_EQ(pass(heap), 0);
     size_t bytes = pass(heap);
-    CHECK(bytes > 0 || HAK_TINY);
+    bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
+    CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
     CHECK_EQ(pass(heap), 0);
     check_kept(count, 8 * 64);
     CHECK(hak_heap_is_sound(heap));

@@ -28,7 +28,8 @@ static unsigned char *commit(void)
 TEST(the_page_size_is_the_systems)
 {
     hak_os_start();
-    CHECK_EQ(hak_os_page_bytes(), sysconf(_SC_PAGESIZE));
+    size_t faked = hak_load_relaxed(&hak_os_fault.page_bytes);
+    CHECK_EQ(hak_os_page_bytes(), faked != 0 ? faked : (size_t)sysconf(_SC_PAGESIZE));
 }
 
 TEST(reserved_memory_cannot_be_touched_and_committed_memory_is_zero)
@@ -114,17 +115,19 @@ TEST(every_nth_memory_call_fails_when_faults_are_on)
 TEST(no_call_changes_errno)
 {
     unsigned char *start = commit();
+    unsigned char *released = commit();
+    hak_os_release(released, BYTES);
     char buffer[16];
     errno = 77;
-    CHECK(!hak_os_commit(start + 1, BYTES));
-    CHECK(!hak_os_purge((void *)1, BYTES));
+    CHECK(!hak_os_commit(released, BYTES));
+    CHECK(!hak_os_purge(released, BYTES));
     CHECK(!hak_os_commit_unreserved(start, BYTES));
-    CHECK_EQ(hak_os_reserve(SIZE_MAX / 2), NULL);
+    CHECK_EQ(hak_os_reserve(SIZE_MAX / 2 + 1), NULL);
     CHECK_EQ(hak_os_read_file("/no/such/file", buffer, sizeof buffer), -1);
     CHECK_EQ(hak_os_open_append("/no/such/file"), -1);
     hak_os_write(-1, "x", 1);
     hak_os_close(-1);
-    hak_os_refuse_huge_pages((void *)1, 1);
+    hak_os_refuse_huge_pages(released, BYTES);
     hak_os_futex_wait((_Atomic uint32_t *)(void *)start, 5, 1);
     hak_os_membarrier();
     hak_os_start();

@@ -92,7 +92,7 @@ TEST(purging_keeps_every_byte_in_use_and_takes_all_others)
         if (i % 700 != 3)
             hak_slab_give(slab, blocks[i]);
     uint64_t dead = hak_slab_dead_leaves(slab);
-    CHECK(dead != 0 || taken < 700);
+    CHECK(dead != 0 || taken < 700 || leaf_bytes(slab) > HAK_GRANULE_BYTES / 2);
     CHECK_EQ(hak_slab_purge_dead(slab), (size_t)hak_bit_count(dead) * leaf_bytes(slab));
     CHECK_EQ(slab->purged, dead);
     CHECK_EQ(hak_slab_purged_bytes(slab), (size_t)hak_bit_count(dead) * leaf_bytes(slab));
