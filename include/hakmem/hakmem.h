@@ -75,6 +75,9 @@ HAKMEM_API void hakmem_free(void *block);
 /* Frees a block of which the caller knows the size asked for (C23 7.24.3.4). */
 HAKMEM_API void hakmem_free_sized(void *block, size_t bytes);
 
+/* The same for a block of hakmem_aligned_alloc (C23 7.24.3.5). */
+HAKMEM_API void hakmem_free_aligned_sized(void *block, size_t alignment, size_t bytes);
+
 /* A block at a multiple of `alignment`, a power of two, else NULL with EINVAL. `bytes` need not be
  * a multiple of it (C17 7.22.3.1 as amended). */
 HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(2), alloc_align(1))) void *hakmem_aligned_alloc(
@@ -185,15 +188,16 @@ HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_get(const char *name
 HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_set(const char *name,
                                                                 const char *value);
 
-/* Statistics of the process. New fields are added at the end only. Values are of slightly different
- * moments while other threads run. */
+/* Statistics of the process: the numbers that HAKMEM_STATS, malloc_stats, malloc_info and mallinfo2
+ * give, too. Those marked + add up to window_committed_bytes. Values are of slightly different
+ * moments while other threads run. New fields are added at the end only. */
 struct hakmem_stats {
     uint64_t window_committed_bytes;   /* address space made usable so far */
     uint64_t metadata_bytes;           /* committed for hakmem's own records */
-    uint64_t large_live_bytes;         /* live blocks above 128 KiB, in whole granules of 64 KiB */
-    uint64_t slab_free_resident_bytes; /* free, between slabs, still resident */
-    uint64_t span_free_resident_bytes; /* free in larger runs, still resident */
-    uint64_t span_free_clean_bytes;    /* free in larger runs, without memory behind them */
+    uint64_t large_live_bytes;         /* + live blocks above 128 KiB, in whole 64 KiB */
+    uint64_t slab_free_resident_bytes; /* + free, between slabs, still resident */
+    uint64_t span_free_resident_bytes; /* + free in larger runs, still resident */
+    uint64_t span_free_clean_bytes;    /* + free in larger runs, without memory behind them */
     uint64_t returned_bytes;           /* given back to the kernel so far, in all */
     uint64_t superslab_count;          /* pieces of 2 MiB divided into slabs */
     uint64_t slab_count;               /* slabs in use */
@@ -202,6 +206,17 @@ struct hakmem_stats {
     uint64_t foreign_free_count;       /* frees of pointers that are not hakmem's */
     uint64_t out_of_memory_count;      /* requests refused with ENOMEM */
     uint64_t kernel_call_count;        /* mmap, munmap, mprotect and madvise calls so far */
+    uint64_t live_bytes;               /* what the program has: small_live and large_live_bytes */
+    uint64_t small_live_bytes;         /* + live blocks up to 128 KiB, by their usable sizes */
+    uint64_t small_live_block_count;
+    uint64_t large_live_block_count;
+    uint64_t cached_bytes;          /* + free blocks that threads keep at hand */
+    uint64_t remote_free_bytes;     /* + freed by other threads than allocate there, on the way */
+    uint64_t block_free_bytes;      /* + free blocks in slabs, and tails that fit none */
+    uint64_t slab_free_clean_bytes; /* + free, between slabs, without memory behind them */
+    uint64_t unusable_bytes;        /* + in the window, but mapped by others or given up */
+    uint64_t table_bytes;           /* committed for the maps of the window */
+    uint64_t busy_heap_count; /* heaps busy at this moment: their cached blocks count as live */
 };
 
 /* Fills the first `stats_bytes` bytes of *stats, zero where this version has no more; 0, or EINVAL:

@@ -38,6 +38,13 @@ void hakmem_free_sized(void *block, size_t bytes)
     hak_free(block);
 }
 
+void hakmem_free_aligned_sized(void *block, size_t alignment, size_t bytes)
+{
+    (void)alignment;
+    (void)bytes;
+    hak_free(block);
+}
+
 void *hakmem_aligned_alloc(size_t alignment, size_t bytes)
 {
     return hak_aligned_alloc(alignment, bytes);
@@ -106,6 +113,17 @@ int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
         .foreign_free_count = now.foreign_frees,
         .out_of_memory_count = now.out_of_memory,
         .kernel_call_count = now.map_calls + now.protect_calls + now.advise_calls,
+        .live_bytes = now.live_bytes,
+        .small_live_bytes = now.small_live_bytes,
+        .small_live_block_count = now.small_live_blocks,
+        .large_live_block_count = now.large_live_blocks,
+        .cached_bytes = now.cached_bytes,
+        .remote_free_bytes = now.withheld_bytes + now.homeward_bytes,
+        .block_free_bytes = now.slab_free_bytes,
+        .slab_free_clean_bytes = now.slab_clean_bytes,
+        .unusable_bytes = now.span_lost_bytes + now.hole_bytes,
+        .table_bytes = now.table_bytes,
+        .busy_heap_count = now.closed_heaps,
     };
     memset(stats, 0, stats_bytes);
     memcpy(stats, &all, hak_least(stats_bytes, sizeof all));

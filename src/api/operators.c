@@ -57,8 +57,12 @@ void *hak_new(size_t bytes)
     return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, 0);
 }
 
+/* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC
+ * throws, or returns NULL, and so do we. */
 void *hak_new_aligned(size_t bytes, size_t alignment)
 {
+    if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
+        throw_bad_alloc();
     void *block = hak_aligned_slow(alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment);
 }
@@ -82,6 +86,8 @@ void *hak_new_nothrow(size_t bytes, const void *nothrow)
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
 {
     (void)nothrow;
+    if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
+        return NULL;
     void *block = hak_aligned_slow(alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, alignment);
 }

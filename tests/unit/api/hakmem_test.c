@@ -6,6 +6,8 @@
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "conf/conf_table.h"
+#include "observe/emit.h"
 #include "policy/policy_table.h"
 #include "slab/size_class.h"
 #include "span/span_heap.h"
@@ -33,7 +35,10 @@ TEST(the_public_names_do_what_the_names_without_hakmem_do)
     hakmem_free_sized(block, 210000);
     void *aligned = hakmem_aligned_alloc(4096, 10);
     CHECK(aligned != NULL && (uintptr_t)aligned % 4096 == 0);
-    hakmem_free(aligned);
+    hakmem_free_aligned_sized(aligned, 4096, 10);
+    struct snapshot now;
+    hak_snapshot_take(&now);
+    CHECK_EQ(now.live_bytes, 0);
     CHECK_EQ(hakmem_posix_memalign(&aligned, 64, 10), 0);
     CHECK_EQ((uintptr_t)aligned % 64, 0);
     hakmem_free(aligned);
@@ -119,6 +124,79 @@ TEST(statistics_are_filled_as_far_as_the_caller_knows_them)
     CHECK_EQ(more.later, 0);
     CHECK_EQ(hakmem_stats_get(&part, 0), EINVAL);
     hakmem_free(block);
+}
+
+static uint64_t number_of(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            return strtoull(line + length + 1, NULL, 10);
+    }
+    CHECK_FAILED("no line %s", name);
+}
+
+TEST(statistics_are_the_numbers_of_the_text)
+{
+    static char lines[HAK_EMIT_TEXT_BYTES];
+    struct text text = {.start = lines, .bytes = sizeof lines - 1};
+    struct snapshot now;
+    struct hakmem_stats stats;
+    for (int i = 0; i < 500; i++)
+        CHECK(hakmem_malloc((size_t)i * 601) != NULL);
+    hakmem_free(hakmem_malloc(1000));
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    hak_snapshot_take(&now);
+    hak_emit_text(&now, &text);
+#define SAME(field, name) CHECK_EQ(stats.field, number_of(lines, name))
+    SAME(window_committed_bytes, "window_committed_bytes");
+    SAME(metadata_bytes, "metadata_bytes");
+    SAME(table_bytes, "table_bytes");
+    SAME(live_bytes, "live_bytes");
+    SAME(small_live_bytes, "small_live_bytes");
+    SAME(large_live_bytes, "large_live_bytes");
+    SAME(small_live_block_count, "small_live_blocks");
+    SAME(large_live_block_count, "large_live_blocks");
+    SAME(cached_bytes, "cached_bytes");
+    SAME(remote_free_bytes, "homeward_bytes");
+    SAME(block_free_bytes, "slab_free_bytes");
+    SAME(slab_free_resident_bytes, "slab_warm_bytes");
+    SAME(slab_free_clean_bytes, "slab_clean_bytes");
+    SAME(span_free_resident_bytes, "span_warm_bytes");
+    SAME(span_free_clean_bytes, "span_clean_bytes");
+    SAME(returned_bytes, "purged_bytes");
+    SAME(superslab_count, "superslabs");
+    SAME(slab_count, "slabs");
+    SAME(thread_heap_count, "active_heaps");
+    SAME(private_heap_count, "private_heaps");
+    SAME(foreign_free_count, "foreign_frees");
+    SAME(out_of_memory_count, "out_of_memory");
+    SAME(busy_heap_count, "closed_heaps");
+    CHECK(stats.live_bytes > 0 && stats.cached_bytes > 0);
+    CHECK_EQ(stats.window_committed_bytes,
+             stats.small_live_bytes + stats.large_live_bytes + stats.cached_bytes +
+                 stats.remote_free_bytes + stats.block_free_bytes + stats.slab_free_resident_bytes +
+                 stats.slab_free_clean_bytes + stats.span_free_resident_bytes +
+                 stats.span_free_clean_bytes + stats.unusable_bytes);
+}
+
+TEST(every_option_either_changes_or_says_that_it_is_too_late)
+{
+#define X(name, kind, start, least, most, choices, meaning) #name,
+    static const char *const names[] = {HAK_CONF_TABLE(X)};
+#undef X
+    unsigned late_count = 0;
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        char value[256], after[256];
+        CHECK_EQ(hakmem_option_get(names[i], value, sizeof value), 0);
+        int result = hakmem_option_set(names[i], "no value of any option");
+        CHECK(result == EINVAL || result == EBUSY);
+        late_count += result == EBUSY;
+        CHECK_EQ(hakmem_option_get(names[i], after, sizeof after), 0);
+        CHECK_STR(after, value);
+    }
+    CHECK(late_count > 0);
 }
 
 TEST(options_that_may_change_while_the_program_runs_do)
