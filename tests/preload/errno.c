@@ -8,6 +8,7 @@
 static const size_t sizes[] = {1, 16, 100, 1000, 5000, 30000, 100000, 1 << 20, 40 << 20};
 #define SIZES (sizeof sizes / sizeof *sizes)
 
+/* POSIX.1-2024, free: "The free() function shall not modify errno"; glibc since 2.33. */
 TEST(free_keeps_errno_for_every_size)
 {
     check_is_served();
@@ -47,6 +48,7 @@ TEST(free_of_other_threads_blocks_keeps_errno)
     }
 }
 
+/* POSIX leaves errno open after success; glibc keeps it, and programs count on it. */
 TEST(what_succeeds_keeps_errno)
 {
     for (unsigned i = 0; i < SIZES; i++) {
@@ -66,6 +68,7 @@ TEST(what_succeeds_keeps_errno)
     }
 }
 
+/* POSIX.1-2024, malloc, calloc, realloc, reallocarray: [ENOMEM]; aligned_alloc: [EINVAL]. */
 TEST(what_fails_says_why)
 {
     size_t absurd = (size_t)hidden((void *)(SIZE_MAX - 100));
@@ -87,6 +90,7 @@ TEST(what_fails_says_why)
     free(block);
 }
 
+/* POSIX.1-2024, posix_memalign, RETURN VALUE and ERRORS; glibc keeps errno and the pointer. */
 TEST(posix_memalign_returns_its_error_and_keeps_errno_and_result)
 {
     void *result = &result;

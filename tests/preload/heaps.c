@@ -33,6 +33,29 @@ TEST(all_functions_are_there_when_hakmem_serves)
     CHECK_EQ(hakmem_usable_size(hakmem_malloc(hakmem_good_size(1000))), hakmem_good_size(1000));
 }
 
+/* GCC manual, Common Function Attributes: alloc_size and alloc_align tell the compiler what a block
+ * is like, so that it sees overflows. */
+TEST(the_compiler_knows_what_the_functions_return)
+{
+#ifdef __OPTIMIZE__
+    char *block = hakmem_malloc(100);
+    CHECK_EQ(__builtin_object_size(block, 0), 100);
+    free(block);
+    block = hakmem_calloc(3, 100);
+    CHECK_EQ(__builtin_object_size(block, 0), 300);
+    block = hakmem_realloc(block, 500);
+    CHECK_EQ(__builtin_object_size(block, 0), 500);
+    free(block);
+    hakmem_heap *heap = new_heap();
+    block = hakmem_heap_aligned_alloc(heap, 64, 200);
+    CHECK_EQ(__builtin_object_size(block, 0), 200);
+    CHECK((uintptr_t)block % 64 == 0);
+    hakmem_heap_destroy(heap);
+#else
+    SKIP("only an optimising compiler asks");
+#endif
+}
+
 static void *use_request_heaps(void *argument)
 {
     unsigned state = (unsigned)(uintptr_t)argument;

@@ -4,6 +4,9 @@
  * replacements let these fall through to libc's empty heap. */
 #include "program.h"
 
+#define HAKMEM_WEAK
+#include <hakmem/hakmem.h>
+
 #include <limits.h>
 #include <malloc.h>
 
@@ -148,11 +151,95 @@ TEST(malloc_info_writes_the_same_numbers)
     free(buffer);
 }
 
-/* malloc_stats(3): on standard error. */
-TEST(malloc_stats_writes_them_on_standard_error)
+static int is_said(const char *name, size_t value)
 {
-    CHECK_IN_CHILD(malloc_stats(), WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == 0,
-                   "exit status 0", "live_bytes: ");
+    char line[100];
+    snprintf(line, sizeof line, "%s: %zu\n", name, value);
+    struct check_child child;
+    if (check_child_starts(&child)) {
+        malloc_stats();
+        _exit(0);
+    }
+    check_child_wait(&child);
+    CHECK(WIFEXITED(child.status) && WEXITSTATUS(child.status) == 0);
+    return strstr(child.message, line) != NULL;
+}
+
+/* malloc_stats(3): on standard error; the numbers are mallinfo2's. */
+TEST(malloc_stats_writes_the_same_numbers_on_standard_error)
+{
+    void *large = malloc(3 << 20), *small = malloc(3000);
+    struct mallinfo2 info = mallinfo2();
+    CHECK(is_said("small_live_bytes", info.uordblks));
+    CHECK(is_said("large_live_bytes", info.hblkhd));
+    CHECK(is_said("live_bytes", info.uordblks + info.hblkhd));
+    free(large);
+    free(small);
+}
+
+/* <hakmem/hakmem.h>. */
+TEST(hakmem_stats_get_gives_the_same_numbers)
+{
+    CHECK(hakmem_stats_get != NULL);
+    unsigned state = 5;
+    for (unsigned i = 0; i < COUNT; i++)
+        blocks[i] = malloc(random_bytes(&state));
+    for (unsigned i = 0; i < COUNT; i += 3)
+        free(blocks[i]);
+    struct hakmem_stats stats;
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    struct mallinfo2 info = mallinfo2();
+    CHECK_EQ(stats.small_live_bytes, info.uordblks);
+    CHECK_EQ(stats.large_live_bytes, info.hblkhd);
+    CHECK_EQ(stats.large_live_block_count, info.hblks);
+    CHECK_EQ(stats.cached_bytes + stats.remote_free_bytes, info.fsmblks);
+    CHECK_EQ(stats.slab_free_resident_bytes + stats.span_free_resident_bytes, info.keepcost);
+    CHECK_EQ(stats.cached_bytes + stats.remote_free_bytes + stats.block_free_bytes + info.keepcost,
+             info.fordblks);
+}
+
+/* What the program has is what it has, whichever heap it came from. */
+TEST(blocks_of_the_programs_own_heaps_are_counted_and_gone_with_them)
+{
+    CHECK(hakmem_heap_new != NULL);
+    unsigned state = 3;
+    struct own own = {0};
+    struct mallinfo2 before = mallinfo2();
+    hakmem_heap *heap = hakmem_heap_new();
+    for (unsigned i = 0; i < COUNT; i++)
+        CHECK((blocks[i] = hakmem_heap_malloc(heap, random_bytes(&state))) != NULL);
+    for (unsigned i = 0; i < COUNT; i++)
+        if (i % 4 == 0)
+            free(blocks[i]);
+        else if (i % 4 == 1)
+            hakmem_heap_free(heap, blocks[i]);
+        else
+            count(&own, blocks[i]);
+    check_grown_by(before, mallinfo2(), &own);
+    struct hakmem_heap_stats stats;
+    CHECK_EQ(hakmem_heap_stats_get(heap, &stats, sizeof stats), 0);
+    CHECK_EQ(stats.live_bytes, own.small_bytes + own.large_bytes);
+    hakmem_heap_destroy(heap);
+    check_grown_by(before, mallinfo2(), &(struct own){0});
+}
+
+/* What is kept warm for the next large request is free, and is trim's to give back. */
+TEST(a_freed_large_block_that_is_kept_counts_as_free)
+{
+    CHECK_EQ(mallopt(M_TRIM_THRESHOLD, -1), 1);
+    char *block = malloc(8 << 20);
+    fill(block, 8 << 20, 1);
+    struct mallinfo2 live = mallinfo2();
+    free(block);
+    struct mallinfo2 kept = mallinfo2();
+    size_t bytes = live.hblkhd - kept.hblkhd;
+    CHECK(bytes >= 8 << 20 && bytes <= (8 << 20) + GRANULE_BYTES);
+    CHECK_EQ(kept.hblks, live.hblks - 1);
+    CHECK_EQ(kept.fordblks, live.fordblks + bytes);
+    CHECK_EQ(kept.keepcost, live.keepcost + bytes);
+    CHECK_EQ(kept.arena, live.arena + bytes);
+    CHECK_EQ(malloc_trim(0), 1);
+    CHECK_EQ(mallinfo2().keepcost, 0);
 }
 
 static size_t resident_bytes(void)

@@ -51,6 +51,7 @@ static void check_owner(const char *name, void *function)
 }
 #define CHECK_OWNER(name) check_owner(#name, (void *)name)
 
+/* ld.so(8): the first library that has a name serves it. */
 TEST(every_function_is_hakmems)
 {
     CHECK_OWNER(malloc);
@@ -248,6 +249,7 @@ TEST(memalign_rounds_alignments_up)
     CHECK(memalign(hidden_bytes(SIZE_MAX / 2 + 2), 100) == NULL && errno == EINVAL);
 }
 
+/* C23 7.24.3.1, POSIX.1-2024 (posix_memalign), glibc manual (Aligned Memory Blocks). */
 TEST(alignments_hold_for_every_function_and_size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

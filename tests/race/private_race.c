@@ -129,3 +129,28 @@ TEST(frees_by_others_that_came_before_leave_nothing_behind_a_destroyed_heap)
     CHECK_EQ(pthread_barrier_init(&round_line, NULL, 3), 0);
     race(3, bodies);
 }
+
+/* Asks for numbers while heaps come and go: there are never more live blocks than there may be. */
+static void count_again_and_again(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct hakmem_stats stats;
+        CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+        CHECK(stats.small_live_block_count < RACERS * (SLOTS * SHARED_HEAPS + 100) * 2);
+        stumble(racer);
+    }
+}
+
+TEST(heaps_can_be_counted_while_they_are_made_used_and_destroyed)
+{
+    void (*const bodies[RACERS])(struct racer *) = {use_shared, come_and_go, count_again_and_again,
+                                                    come_and_go};
+    for (uint32_t i = 0; i < SHARED_HEAPS; i++)
+        CHECK((shared[i] = hakmem_heap_new()) != NULL);
+    race(RACERS, bodies);
+    for (uint32_t i = 0; i < SHARED_HEAPS; i++)
+        hakmem_heap_destroy(shared[i]);
+    struct hakmem_stats stats;
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    CHECK_EQ(stats.live_bytes, 0);
+}
