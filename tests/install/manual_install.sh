@@ -9,6 +9,16 @@ check "no warning: $(mandoc -T lint -W warning "$page" 2>&1 | head -n 5)" \
 MANWIDTH=80 man -M "$prefix/share/man" 3 hakmem >"$work/shown" 2>"$work/warnings" ||
     fail "man failed"
 equal "man says nothing" "$(cat "$work/warnings")" ""
+header=$prefix/include/hakmem/hakmem.h
+functions=$(sed -n 's/^HAKMEM_API.*[ *]\(hakmem_[a-z_]*\)(.*/\1/p' "$header"
+    sed -n 's/^ *\**\(hakmem_[a-z_]*\)(.*/\1/p' "$header")
+check "functions are found in the header" [ "$(printf '%s\n' "$functions" | wc -l)" -ge 28 ]
+for function in $functions; do
+    check "it has the form of $function" grep -q "^\.Fo $function\$" "$page"
+done
+for field in $(sed -n 's/^    uint64_t \([a-z_]*\);.*/\1/p' "$header"); do
+    check "it tells of the number $field" grep -q "^\.It Va $field\$" "$page"
+done
 for word in LD_PRELOAD HAKMEM_DECAY HAKMEM_STATS hakmem.o ENOMEM 'hakmem::object'; do
     check "it tells of $word" grep -q "$word" "$work/shown"
 done
