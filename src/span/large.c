@@ -20,6 +20,9 @@
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 64u
 #define COLOUR_STEP 23u /* odd: all 64 lines of a page come in turn, neighbours far apart */
+/* From here on a block that would leave no room for that gets a granule more: a sixteenth of its
+ * addresses at most, one page of memory (docs/adr/0010-cache-lines-of-large-blocks.md). */
+#define COLOUR_ROOM_FROM_BYTES HAK_MIB
 
 /* From here on realloc moves pages instead of copying them. */
 #define MOVE_BYTES_LEAST HAK_MIB
@@ -36,14 +39,22 @@ static uint32_t granules_for(size_t bytes)
     return (uint32_t)((bytes + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT);
 }
 
+/* Bytes that the block and all its possible starts take. */
+static size_t coloured_bytes(size_t bytes, size_t alignment)
+{
+    bool has_room = bytes >= COLOUR_ROOM_FROM_BYTES && alignment <= COLOUR_ALIGNMENT_MOST;
+    return has_room ? bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES : bytes;
+}
+
 /* Bytes to leave before the block, so that large blocks do not all fall into the same cache
  * sets. */
 static size_t colour_bytes(size_t room_bytes, size_t alignment)
 {
-    if (alignment > COLOUR_ALIGNMENT_MOST || room_bytes < COLOURS * HAK_CACHE_LINE_BYTES)
+    size_t lines = hak_least(room_bytes / HAK_CACHE_LINE_BYTES + 1, COLOURS);
+    if (alignment > COLOUR_ALIGNMENT_MOST || lines == 1)
         return 0;
     uint32_t colour = hak_fetch_add_relaxed(&next_colour, COLOUR_STEP) % COLOURS;
-    return (size_t)colour * HAK_CACHE_LINE_BYTES;
+    return colour % lines * HAK_CACHE_LINE_BYTES;
 }
 
 static void clear(struct span *span, size_t before, size_t bytes)
@@ -95,12 +106,16 @@ static void count_live(size_t more_bytes)
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 {
-    size_t count = (hak_most(bytes, 1) + HAK_GRANULE_BYTES - 1) >> HAK_GRANULE_SHIFT;
-    size_t alignment_count = hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
+    bytes = hak_most(bytes, 1);
+    uint32_t count = granules_for(bytes);
+    uint32_t coloured_count = granules_for(coloured_bytes(bytes, alignment));
+    uint32_t alignment_count = (uint32_t)hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
     if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
         return NULL;
     bool is_zero;
-    struct span *span = hak_span_take((uint32_t)count, (uint32_t)alignment_count, &is_zero);
+    struct span *span = hak_span_take(coloured_count, alignment_count, &is_zero);
+    if (HAK_UNLIKELY(span == NULL) && coloured_count > count)
+        span = hak_span_take(count, alignment_count, &is_zero);
     if (span == NULL)
         return NULL;
     size_t before = colour_bytes(hak_span_bytes(span) - bytes, alignment);

@@ -3,8 +3,8 @@
  *
  * Owns        the SPAN tag and the owner entry of a large block's first granule.
  * Invariants  the block starts in the first page of its span, at a varying cache line where the
- *             tail leaves room and the alignment allows. Whoever changes the tag from SPAN to NONE
- *             frees it.
+ *             alignment allows: from 1 MiB on at any of the page, below that where the tail leaves
+ *             room. Whoever changes the tag from SPAN to NONE frees it.
  * Threads     any thread allocates and frees; the exchange of the tag decides between two frees.
  * Tests       tests/unit/span/large_test.c, tests/model/
  */

@@ -5,7 +5,7 @@
  * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that nobody else's
  *             mapping can land in them. Each moved piece costs the process up to three mappings;
  *             their number stays far below the kernel's limit. Before a span with pieces is free,
- *             its range is mapped anew, which joins it with its neighbours again.
+ *             its range is mapped anew, which joins it with a neighbour again.
  * Threads     the spans are the caller's; the number of pieces is atomic.
  * Tests       tests/unit/span/span_move_test.c
  */

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/aligned_test.c - the aligned family, each rule with its source. */
 #include "api/api.h"
+#include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
+#include "region/region.h"
+#include "span/large.h"
+#include "span/span_heap.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 
 static bool is_aligned(const void *block, size_t alignment)
 {
     return block != NULL && (uintptr_t)block % alignment == 0;
 }
 
-TEST(every_alignment_up_to_16_mib_holds_for_every_size)
+TEST(every_alignment_up_to_1_gib_holds_for_every_size)
 {
-    for (size_t alignment = 1; alignment <= 16 * HAK_MIB; alignment *= 2)
+    for (size_t alignment = 1; alignment <= HAK_GIB; alignment *= 2)
         for (size_t bytes = 0; bytes <= 2 * HAK_MIB; bytes = bytes * 5 + 1) {
             unsigned char *block = hak_aligned_alloc(alignment, bytes);
             CHECK(is_aligned(block, alignment));
@@ -25,6 +31,77 @@ TEST(every_alignment_up_to_16_mib_holds_for_every_size)
             hak_free(block);
             hak_free(other);
         }
+}
+
+/* Bytes of the window that are in memory, as the kernel says. */
+static size_t resident_bytes(void)
+{
+    static unsigned char is_resident[64 * HAK_MIB / 4096];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    for (size_t at = 0; at < committed; at += 64 * HAK_MIB) {
+        size_t bytes = hak_least(64 * HAK_MIB, committed - at);
+        CHECK_EQ(mincore((void *)(hak_region.base + at), bytes, is_resident), 0);
+        for (size_t i = 0; i < bytes / page; i++)
+            count += is_resident[i] & 1;
+    }
+    return count * page;
+}
+
+TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
+{
+    static const size_t sizes[] = {1, 5000, 300000, 3 * HAK_MIB};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    CHECK_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    hak_free(hak_malloc(1000));
+    for (size_t alignment = HAK_MIB; alignment <= HAK_GIB; alignment *= 2)
+        for (int i = 0; i < 4; i++) {
+            hak_maintain_purge_all();
+            size_t before = resident_bytes();
+            unsigned char *block = hak_aligned_alloc(alignment, sizes[i]);
+            CHECK(is_aligned(block, alignment));
+            CHECK(resident_bytes() <= before);
+            memset(block, 1, sizes[i]);
+            CHECK(resident_bytes() <= before + hak_align_up(sizes[i], page));
+            CHECK(hak_large_live_bytes() <= hak_align_up(sizes[i], HAK_GRANULE_BYTES));
+            hak_free(block);
+            hak_maintain_purge_all();
+            CHECK(resident_bytes() <= before);
+        }
+}
+
+TEST(huge_alignments_that_come_and_go_use_the_same_addresses)
+{
+    CHECK(is_aligned(hak_aligned_alloc(HAK_GIB, 100), HAK_GIB));
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    for (size_t i = 0; i < 500; i++) {
+        unsigned char *block = hak_aligned_alloc(HAK_GIB, 3 * HAK_MIB - i * 5000);
+        CHECK(is_aligned(block, HAK_GIB));
+        *block = 1;
+        hak_free(block);
+    }
+    CHECK(hak_load_relaxed(&hak_region.committed_bytes) <= committed + 2 * HAK_GIB);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(the_usable_bytes_of_no_block_reach_into_another)
+{
+    enum { COUNT = 600 };
+    static unsigned char *starts[COUNT];
+    static size_t usable[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t alignment = (size_t)1 << i % 22;
+        starts[i] = hak_aligned_alloc(alignment, i * i * 3 % 400000);
+        CHECK(is_aligned(starts[i], alignment));
+        usable[i] = hak_malloc_usable_size(starts[i]);
+        CHECK(usable[i] >= i * i * 3 % 400000);
+        memset(starts[i], (int)i % 251, usable[i]);
+    }
+    for (size_t i = 0; i < COUNT; i++)
+        for (size_t at = 0; at < usable[i]; at++)
+            if (starts[i][at] != i % 251)
+                CHECK_EQ(starts[i][at], i % 251);
+    CHECK_PASSED();
 }
 
 TEST(aligned_blocks_of_no_bytes_are_blocks)

