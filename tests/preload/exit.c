@@ -47,6 +47,36 @@ static void quick_exit_with_handlers(void)
     quick_exit(22);
 }
 
+#define KEPT 200
+static char *kept[KEPT];
+
+/* The last of the program's own functions that run. */
+__attribute__((destructor(101))) static void look_at_what_was_kept(void)
+{
+    for (unsigned i = 0; i < KEPT && kept[0] != NULL; i++) {
+        if (!is_filled(kept[i], i * 1000 + 1, i))
+            _exit(97);
+        free(kept[i]);
+        free(hidden(malloc(i * 1000 + 1)));
+    }
+}
+
+static void exit_with_blocks(void)
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        kept[i] = malloc(i * 1000 + 1);
+        fill(kept[i], i * 1000 + 1, i);
+    }
+    exit(24);
+}
+
+/* C17 7.22.3: the lifetime of a block ends when it is freed; an allocator that tidies up at exit
+ * takes it from those who run later. */
+TEST(blocks_live_until_the_process_is_gone)
+{
+    CHECK_EXITS(exit_with_blocks(), 24);
+}
+
 TEST(handlers_of_exit_can_allocate)
 {
     check_is_served();

@@ -67,6 +67,67 @@ TEST(mallinfo2_agrees_with_a_count_of_ones_own)
     check_grown_by(before, mallinfo2(), &(struct own){0});
 }
 
+/* A block by each function that there is. */
+static void *taken_by(unsigned function, size_t bytes)
+{
+    void *block = NULL;
+    switch (function % 10) {
+    case 0:
+        return calloc(1, bytes);
+    case 1:
+        return realloc(malloc(10), bytes);
+    case 2:
+        return reallocarray(NULL, bytes, 1);
+    case 3:
+        return aligned_alloc(256, bytes);
+    case 4:
+        return posix_memalign(&block, 4096, bytes) == 0 ? block : NULL;
+    case 5:
+        return memalign(32, bytes);
+    case 6:
+        return valloc(bytes);
+    case 7:
+        return pvalloc(bytes);
+    case 8:
+        return hakmem_malloc(bytes);
+    default:
+        return malloc(bytes);
+    }
+}
+
+/* A long script of requests of all kinds; the count is kept beside it, block by block. */
+TEST(mallinfo2_agrees_at_every_step_of_a_script_with_all_functions)
+{
+    static struct own of_block[COUNT];
+    unsigned state = 11;
+    struct own own = {0};
+    struct mallinfo2 before = mallinfo2();
+    for (unsigned step = 0; step < 40000; step++) {
+        unsigned at = next_random(&state) % COUNT;
+        if (blocks[at] == NULL) {
+            blocks[at] = taken_by(step, random_bytes(&state));
+            CHECK(blocks[at] != NULL);
+        } else if (step % 3 == 0) {
+            blocks[at] = realloc(blocks[at], random_bytes(&state));
+        } else {
+            free(blocks[at]);
+            blocks[at] = NULL;
+        }
+        own.small_bytes -= of_block[at].small_bytes;
+        own.large_bytes -= of_block[at].large_bytes;
+        own.large_count -= of_block[at].large_count;
+        of_block[at] = (struct own){0};
+        if (blocks[at] != NULL)
+            count(&of_block[at], blocks[at]);
+        own.small_bytes += of_block[at].small_bytes;
+        own.large_bytes += of_block[at].large_bytes;
+        own.large_count += of_block[at].large_count;
+        if (step % 500 == 0)
+            check_grown_by(before, mallinfo2(), &own);
+    }
+    check_grown_by(before, mallinfo2(), &own);
+}
+
 #define THREADS 8
 static pthread_barrier_t step;
 static struct own of_all;

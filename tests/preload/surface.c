@@ -6,6 +6,7 @@
 #include "program.h"
 
 #include <malloc.h>
+#include <stddef.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
 
@@ -247,6 +248,21 @@ TEST(memalign_rounds_alignments_up)
     }
     errno = 0;
     CHECK(memalign(hidden_bytes(SIZE_MAX / 2 + 2), 100) == NULL && errno == EINVAL);
+}
+
+/* C23 7.24.3: "suitably aligned so that it may be assigned to a pointer to any type of object with
+ * a fundamental alignment requirement and size less than or equal to the size requested". */
+TEST(plain_blocks_are_aligned_for_all_that_fits_into_them)
+{
+    for (size_t bytes = 0; bytes < 5 << 20; bytes += bytes / 16 + 1) {
+        size_t least = bytes > 8 ? _Alignof(max_align_t) : 8;
+        void *blocks[] = {malloc(bytes), calloc(1, bytes), realloc(malloc(1), bytes + 1),
+                          reallocarray(NULL, 1, bytes), __libc_malloc(bytes)};
+        for (unsigned i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            CHECK(blocks[i] != NULL && (uintptr_t)blocks[i] % least == 0);
+            free(blocks[i]);
+        }
+    }
 }
 
 /* C23 7.24.3.1, POSIX.1-2024 (posix_memalign), glibc manual (Aligned Memory Blocks). */
