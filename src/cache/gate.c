@@ -7,6 +7,9 @@
 
 bool hak_gate_is_asymmetric;
 
+/* The last barrier did not happen. Strangers are one at a time (STRANGER lock): it is theirs. */
+static _Atomic uint32_t barrier_is_missing;
+
 void hak_gate_start(void)
 {
     hak_gate_is_asymmetric = hak_os_has_membarrier();
@@ -38,15 +41,21 @@ bool hak_gate_mark(struct gate *gate)
 
 void hak_gate_barrier(void)
 {
+    bool is_done = true;
     if (hak_gate_is_asymmetric)
-        hak_os_membarrier();
+        is_done = hak_os_membarrier();
     else
         hak_fence_full(); /* partner: the fence in hak_gate_enter */
+    hak_store_relaxed(&barrier_is_missing, !is_done);
 }
 
 bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
 {
     uint64_t deadline = 0;
+    if (HAK_UNLIKELY(hak_load_relaxed(&barrier_is_missing) != 0)) {
+        hak_gate_release(gate); /* an owner may be inside with `held` in his store buffer */
+        return false;
+    }
     for (int i = 0;; i++) {
         /* acquire: partner is the release in hak_gate_leave */
         if (hak_load_acquire(&gate->held) == 0)

@@ -9,10 +9,11 @@
  *             comes between its own store of `claimed` and its load of `held`: a full barrier on
  *             the owner's processor at some point. If that point comes before the owner's load, the
  *             load sees the claim; if after, the store of `held` is out and the stranger sees it.
- *             Where membarrier is missing both sides use a full fence instead. Nobody enters his
- *             own gate while he holds a claim, so two strangers cannot wait for each other. The
- *             stranger waits a bounded time only: a thread that was stopped or jumped out of a slow
- *             path keeps its heap, and nobody hangs.
+ *             Where membarrier is missing both sides use a full fence instead; where it begins to
+ *             be refused later, no stranger enters any more. Nobody enters his own gate while he
+ *             holds a claim, so two strangers cannot wait for each other. The stranger waits a
+ *             bounded time only: a thread that was stopped or jumped out of a slow path keeps its
+ *             heap, and nobody hangs.
  * Threads     held: written by the owner; claimed: by strangers, one at a time.
  * Tests       tests/unit/cache/gate_test.c, tests/race/gate_race.c, docs/model/gate.pml
  */
@@ -60,7 +61,8 @@ HAK_INLINE void hak_gate_leave(struct gate *gate)
  * hak_gate_mark is false when another stranger has the claim. */
 bool hak_gate_mark(struct gate *gate);
 void hak_gate_barrier(void);
-/* True when the gate is open and ours; false after `patience_ms`: the claim is withdrawn. */
+/* True when the gate is open and ours; false after `patience_ms`, or when the kernel refused the
+ * barrier: the claim is withdrawn. */
 bool hak_gate_await(struct gate *gate, uint32_t patience_ms);
 void hak_gate_release(struct gate *gate);
 

@@ -6,7 +6,8 @@
  *             Calls: mmap munmap mprotect madvise mremap membarrier futex sched_yield write openat
  *             read close clock_gettime getrlimit geteuid.
  * Threads     all functions may be called by any thread at any time.
- * Tests       tests/unit/os/os_test.c; every memory call can be made to fail through os/os_fault.h
+ * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
+ *             made to fail through os/os_fault.h
  */
 #ifndef HAK_OS_OS_H
 #define HAK_OS_OS_H
@@ -81,8 +82,9 @@ size_t hak_os_lock_limit_bytes(void);
 /* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
 bool hak_os_has_membarrier(void);
 
-/* Every running thread of the process passes a full memory barrier before this returns. */
-void hak_os_membarrier(void);
+/* Every running thread of the process passes a full memory barrier before this returns true; false:
+ * the kernel refused, as a filter does that the program set up meanwhile. */
+bool hak_os_membarrier(void);
 
 void hak_os_yield(void);
 /* Sleeps while *word == value, at most `timeout_ms` (0: without limit); wakes spuriously. */

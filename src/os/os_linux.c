@@ -141,6 +141,11 @@ bool hak_os_purge(void *start, size_t bytes)
 enum move_support { MOVE_UNTRIED, MOVE_WORKS, MOVE_MISSING };
 static _Atomic uint32_t move_support;
 
+/* Each lost target costs its addresses for good: a kernel that does this again and again is not
+ * asked any more. */
+#define TARGETS_LOST_MOST 8
+static _Atomic uint32_t targets_lost;
+
 /* Moves a page of its own, once: a kernel that knows the call but not the flag, or an emulator,
  * must not be found out at the cost of a block. */
 static bool move_works(void)
@@ -175,7 +180,11 @@ static enum os_move move(void *from, void *to, size_t bytes)
     }
     /* The kernel may have unmapped the target before it failed. If the target is free it is ours
      * again; if not, it was never unmapped or somebody was faster, and nobody can tell which. */
-    return hak_os_commit_unreserved(to, bytes) ? OS_MOVE_REFUSED : OS_MOVE_LOST;
+    if (hak_os_commit_unreserved(to, bytes))
+        return OS_MOVE_REFUSED;
+    if (hak_fetch_add_relaxed(&targets_lost, 1) + 1 >= TARGETS_LOST_MOST)
+        hak_store_relaxed(&move_support, MOVE_MISSING);
+    return OS_MOVE_LOST;
 }
 
 enum os_move hak_os_move(void *from, void *to, size_t bytes)
@@ -258,11 +267,12 @@ bool hak_os_has_membarrier(void)
     return membarrier_works;
 }
 
-void hak_os_membarrier(void)
+bool hak_os_membarrier(void)
 {
     int saved = errno;
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    long result = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     errno = saved;
+    return result == 0;
 }
 
 void hak_os_yield(void)
