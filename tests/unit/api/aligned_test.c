@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/aligned_test.c - the aligned family, each rule with its source. */
 #include "api/api.h"
-#include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
-#include "region/region.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "unit/resident.h"
 
 #include <errno.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 
 static bool is_aligned(const void *block, size_t alignment)
 {
@@ -33,40 +30,25 @@ TEST(every_alignment_up_to_1_gib_holds_for_every_size)
         }
 }
 
-/* Bytes of the window that are in memory, as the kernel says. */
-static size_t resident_bytes(void)
-{
-    static unsigned char is_resident[64 * HAK_MIB / 4096];
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), count = 0;
-    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    for (size_t at = 0; at < committed; at += 64 * HAK_MIB) {
-        size_t bytes = hak_least(64 * HAK_MIB, committed - at);
-        CHECK_EQ(mincore((void *)(hak_region.base + at), bytes, is_resident), 0);
-        for (size_t i = 0; i < bytes / page; i++)
-            count += is_resident[i] & 1;
-    }
-    return count * page;
-}
-
 TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
 {
     static const size_t sizes[] = {1, 5000, 300000, 3 * HAK_MIB};
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    CHECK_EQ(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
+    refuse_huge_pages();
     hak_free(hak_malloc(1000));
     for (size_t alignment = HAK_MIB; alignment <= HAK_GIB; alignment *= 2)
         for (int i = 0; i < 4; i++) {
             hak_maintain_purge_all();
-            size_t before = resident_bytes();
+            size_t before = window_resident_bytes();
             unsigned char *block = hak_aligned_alloc(alignment, sizes[i]);
             CHECK(is_aligned(block, alignment));
-            CHECK(resident_bytes() <= before);
+            CHECK(window_resident_bytes() <= before);
             memset(block, 1, sizes[i]);
-            CHECK(resident_bytes() <= before + hak_align_up(sizes[i], page));
+            CHECK(window_resident_bytes() <= before + hak_align_up(sizes[i], page));
             CHECK(hak_large_live_bytes() <= hak_align_up(sizes[i], HAK_GRANULE_BYTES));
             hak_free(block);
             hak_maintain_purge_all();
-            CHECK(resident_bytes() <= before);
+            CHECK(window_resident_bytes() <= before);
         }
 }
 

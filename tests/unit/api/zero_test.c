@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/zero_test.c - calloc knows which memory is zero: it leaves that alone, and clears
+ * all other. */
+#define _GNU_SOURCE /* mlock2 */
+#include "api/api.h"
+#include "check.h"
+#include "unit/asan.h"
+#include "unit/resident.h"
+
+enum { ROUND_BYTES = 8 * 1024 * 1024, BLOCKS_MOST = ROUND_BYTES / 1024 };
+
+/* From where calloc asks what is zero, through all classes, to large blocks. */
+static const size_t sizes[] = {1024, 1500, 4096, 16384, 40000, 131072, 200000, 1000000, 8388608};
+enum { SIZE_COUNT = sizeof sizes / sizeof *sizes };
+
+static unsigned char *blocks[BLOCKS_MOST];
+
+static size_t count_of(size_t bytes)
+{
+    return ROUND_BYTES / bytes;
+}
+
+static void check_zero(const unsigned char *block, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (block[i] != 0)
+            CHECK_EQ(block[i], 0);
+    CHECK_PASSED();
+}
+
+static void take_all(size_t bytes)
+{
+    for (size_t i = 0; i < count_of(bytes); i++)
+        CHECK((blocks[i] = hak_calloc(1, bytes)) != NULL);
+}
+
+static void poison_all(size_t bytes)
+{
+    for (size_t i = 0; i < count_of(bytes); i++)
+        memset(blocks[i], 0xdb, bytes);
+}
+
+static void free_all(size_t bytes)
+{
+    for (size_t i = 0; i < count_of(bytes); i++)
+        hak_free(blocks[i]);
+}
+
+static void check_all_zero(size_t bytes)
+{
+    for (size_t i = 0; i < count_of(bytes); i++)
+        check_zero(blocks[i], bytes);
+}
+
+TEST(calloc_does_not_touch_fresh_memory)
+{
+    refuse_huge_pages();
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        size_t before = window_resident_bytes();
+        take_all(sizes[i]);
+        CHECK_EQ(window_resident_bytes(), before);
+        check_all_zero(sizes[i]);
+    }
+}
+
+TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
+{
+    refuse_huge_pages();
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        take_all(sizes[i]);
+        poison_all(sizes[i]);
+        size_t poisoned = window_resident_bytes();
+        free_all(sizes[i]);
+        hak_malloc_trim(0);
+        size_t before = window_resident_bytes();
+        CHECK(before + ROUND_BYTES / 2 < poisoned);
+        take_all(sizes[i]);
+        CHECK_EQ(window_resident_bytes(), before);
+        check_all_zero(sizes[i]);
+        poison_all(sizes[i]);
+        free_all(sizes[i]);
+    }
+}
+
+/* Each round meets what the one before left, blocks of all sizes side by side. */
+TEST(calloc_clears_poisoned_memory_of_every_size)
+{
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < SIZE_COUNT; i++) {
+            take_all(sizes[i]);
+            check_all_zero(sizes[i]);
+            poison_all(sizes[i]);
+            free_all(sizes[i]);
+            if (round == 1)
+                hak_thread_flush();
+        }
+}
+
+TEST(calloc_clears_locked_memory_that_the_kernel_does_not_take_back)
+{
+    if (UNDER_ASAN)
+        SKIP("the sanitizer ignores mlock");
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        take_all(sizes[i]);
+        poison_all(sizes[i]);
+        size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+        if (mlock2((void *)hak_region.base, committed, MLOCK_ONFAULT) != 0)
+            SKIP("too little memory may be locked");
+        free_all(sizes[i]);
+        size_t poisoned = window_resident_bytes();
+        hak_malloc_trim(0); /* madvise fails */
+        CHECK_EQ(window_resident_bytes(), poisoned);
+        take_all(sizes[i]);
+        check_all_zero(sizes[i]);
+        poison_all(sizes[i]);
+        free_all(sizes[i]);
+        CHECK_EQ(munlock((void *)hak_region.base, committed), 0);
+    }
+}
