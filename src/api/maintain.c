@@ -149,6 +149,10 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
 
 size_t hak_maintain_trim(size_t keep_bytes)
 {
+    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
+        hak_thread_mend();
+    if (HAK_UNLIKELY(hak_lock_is_inside()))
+        return 0;
     struct heap *own = hak_own_heap();
     if (own != NULL && !hak_gate_is_nested(&own->gate)) {
         hak_gate_enter(&own->gate);

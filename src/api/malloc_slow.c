@@ -15,14 +15,25 @@
 /* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
  * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
 struct service {
-    struct heap *heap; /* NULL: no memory even for a heap */
+    /* NULL: no memory even for a heap, or a handler interrupted who holds a lock. */
+    struct heap *heap;
     bool is_borrowed;
+    bool is_shielded; /* from signals: slow paths of this program are left by jumps */
+    uint64_t signals_before;
 };
 
 static struct service service_begin(void)
 {
-    struct service service = {hak_thread_heap(), false};
-    if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate))) {
+    struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
+    if (HAK_UNLIKELY(service.is_shielded))
+        service.signals_before = hak_os_block_signals();
+    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
+        hak_thread_mend();
+    service.heap = hak_thread_heap();
+    if (HAK_UNLIKELY(service.heap != NULL && hak_gate_is_abandoned(&service.heap->gate)))
+        service.heap = hak_thread_replace_heap(service.heap);
+    if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate) ||
+                     hak_lock_is_inside())) {
         service.heap = hak_heap_borrow();
         service.is_borrowed = true;
     }
@@ -31,13 +42,10 @@ static struct service service_begin(void)
     return service;
 }
 
-static void service_end(struct service service)
+static void heap_leave(struct heap *heap, bool is_borrowed)
 {
-    struct heap *heap = service.heap;
-    if (heap == NULL)
-        return;
     hak_gate_leave(&heap->gate);
-    if (HAK_UNLIKELY(service.is_borrowed)) {
+    if (HAK_UNLIKELY(is_borrowed)) {
         hak_heap_return(heap);
         return;
     }
@@ -45,6 +53,14 @@ static void service_end(struct service service)
         hak_maintain_heap(heap);
         hak_maintain_tick();
     }
+}
+
+static void service_end(const struct service *service)
+{
+    if (service->heap != NULL)
+        heap_leave(service->heap, service->is_borrowed);
+    if (HAK_UNLIKELY(service->is_shielded))
+        hak_os_restore_signals(service->signals_before);
 }
 
 enum content { CONTENT_ANY, CONTENT_ZERO };
@@ -112,7 +128,7 @@ static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum con
         if (HAK_UNLIKELY(block == NULL))
             block = take_at_last(service.heap, class_index, bytes, alignment, content);
     }
-    service_end(service);
+    service_end(&service);
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
         errno = ENOMEM;
@@ -129,7 +145,7 @@ void hak_thread_flush(void)
         hak_heap_flush_all(service.heap);
         hak_heap_retire_spares(service.heap);
     }
-    service_end(service);
+    service_end(&service);
 }
 
 static void *refuse(void)
@@ -183,14 +199,21 @@ static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_bor
         hak_bin_push(bin, block);
 }
 
+/* Without a heap. */
+static void give_alone(void *block, uint32_t tag)
+{
+    if (hak_tag_heap(tag) != 0)
+        hak_combine_bypass(hak_owner_read(hak_granule_of(block)), block);
+    else
+        hak_large_give(block);
+}
+
 static void give(void *block, uint32_t tag)
 {
     struct service service = service_begin();
     if (service.heap == NULL) {
-        if (hak_tag_heap(tag) != 0)
-            hak_combine_bypass(hak_owner_read(hak_granule_of(block)), block);
-        else
-            hak_large_give(block);
+        give_alone(block, tag);
+        service_end(&service);
         return;
     }
     service.heap->cache.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
@@ -200,7 +223,7 @@ static void give(void *block, uint32_t tag)
         hak_stat_add(&service.heap->stats, spans_given, 1);
         hak_large_give(block);
     }
-    service_end(service);
+    service_end(&service);
 }
 
 void hak_free_slow(void *block)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/gate.h"
 
-#include "os/os.h"
+#include "os/lock.h"
+
+#include <limits.h>
 
 #define SPIN_ROUNDS 200
 
 bool hak_gate_is_asymmetric;
+_Atomic uint32_t hak_gates_closed;
+_Atomic bool hak_gate_jumps_matter;
 
 /* The last barrier did not happen. Strangers are one at a time (STRANGER lock): it is theirs. */
 static _Atomic uint32_t barrier_is_missing;
@@ -15,20 +19,29 @@ void hak_gate_start(void)
     hak_gate_is_asymmetric = hak_os_has_membarrier();
 }
 
+/* Sleeps, after a while, as long as the word is set. */
+static void wait_while_set(_Atomic uint32_t *word)
+{
+    for (int i = 0; hak_load_relaxed(word) != 0; i++) {
+        if (i < SPIN_ROUNDS)
+            hak_cpu_relax();
+        else
+            hak_os_futex_wait(word, 1, 1);
+    }
+}
+
 void hak_gate_enter_slow(struct gate *gate)
 {
+    if (hak_lock_held & HAK_LOCK_ALL) /* a handler of our own fork allocates: all is at rest */
+        return;
     for (;;) {
         hak_store_release(&gate->held, 0);
-        for (int i = 0; hak_load_relaxed(&gate->claimed) != 0; i++) {
-            if (i < SPIN_ROUNDS)
-                hak_cpu_relax();
-            else
-                hak_os_futex_wait(&gate->claimed, 1, 1);
-        }
+        wait_while_set(&gate->claimed);
+        wait_while_set(&hak_gates_closed);
         hak_store_relaxed(&gate->held, 1);
         /* Here a fence costs nothing that matters, with or without membarrier. */
         hak_fence_full();
-        if (hak_load_acquire(&gate->claimed) == 0)
+        if (hak_load_acquire(&gate->claimed) == 0 && hak_load_acquire(&hak_gates_closed) == 0)
             return;
     }
 }
@@ -49,13 +62,10 @@ void hak_gate_barrier(void)
     hak_store_relaxed(&barrier_is_missing, !is_done);
 }
 
-bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
+bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms)
 {
-    uint64_t deadline = 0;
-    if (HAK_UNLIKELY(hak_load_relaxed(&barrier_is_missing) != 0)) {
-        hak_gate_release(gate); /* an owner may be inside with `held` in his store buffer */
-        return false;
-    }
+    if (HAK_UNLIKELY(hak_load_relaxed(&barrier_is_missing) != 0))
+        return false; /* an owner may be inside with `held` in his store buffer */
     for (int i = 0;; i++) {
         /* acquire: partner is the release in hak_gate_leave */
         if (hak_load_acquire(&gate->held) == 0)
@@ -64,15 +74,18 @@ bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
             hak_cpu_relax();
             continue;
         }
-        uint64_t now = hak_os_clock_ms();
-        if (deadline == 0)
-            deadline = now + patience_ms;
-        if (now > deadline) {
-            hak_gate_release(gate);
+        if (hak_os_clock_ms() > deadline_ms)
             return false;
-        }
         hak_os_yield();
     }
+}
+
+bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
+{
+    bool is_open = hak_gate_await_owner(gate, hak_os_clock_ms() + patience_ms);
+    if (!is_open)
+        hak_gate_release(gate);
+    return is_open;
 }
 
 void hak_gate_release(struct gate *gate)
@@ -80,4 +93,18 @@ void hak_gate_release(struct gate *gate)
     /* release: partner is the acquire in hak_gate_enter */
     hak_store_release(&gate->claimed, 0);
     hak_os_futex_wake(&gate->claimed, 1);
+}
+
+bool hak_gates_close(void)
+{
+    hak_store_relaxed(&hak_gates_closed, 1);
+    hak_gate_barrier();
+    return hak_load_relaxed(&barrier_is_missing) == 0;
+}
+
+void hak_gates_open(void)
+{
+    /* release: partner is the acquire in hak_gate_enter */
+    hak_store_release(&hak_gates_closed, 0);
+    hak_os_futex_wake(&hak_gates_closed, INT_MAX);
 }

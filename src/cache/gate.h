@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/gate.h - how a stranger enters a heap that belongs to a running thread.
  *
- * Owns        struct gate. Every slow function that changes a heap runs with its gate held.
- * Invariants  never both: the owner inside its gate, and a stranger holding the claim with the gate
- *             seen open. The owner's way in is a store, a compiler barrier and a load.
+ * Owns        struct gate, and the word that closes all gates for a fork. Every slow function that
+ *             changes a heap runs with its gate held.
+ * Invariants  never both: the owner inside its gate, and a stranger holding the claim, or all gates
+ *             closed, with the gate seen open. The owner's way in is a store, a compiler barrier
+ *             and a load of either word.
  * Argument    The bad interleaving is the owner's store of `held` waiting in its store buffer while
  *             it loads claimed == 0, and the stranger reading held == 0. The stranger's membarrier
  *             comes between its own store of `claimed` and its load of `held`: a full barrier on
  *             the owner's processor at some point. If that point comes before the owner's load, the
  *             load sees the claim; if after, the store of `held` is out and the stranger sees it.
  *             Where membarrier is missing both sides use a full fence instead; where it begins to
- *             be refused later, no stranger enters any more. Nobody enters his own gate while he
- *             holds a claim, so two strangers cannot wait for each other. The stranger waits a
- *             bounded time only: a thread that was stopped or jumped out of a slow path keeps its
- *             heap, and nobody hangs.
- * Threads     held: written by the owner; claimed: by strangers, one at a time.
+ *             be refused later, no stranger enters any more, and a fork takes no heap for closed.
+ *             Nobody enters his own gate while he holds a claim, so two strangers cannot wait for
+ *             each other. The stranger waits a bounded time only: a thread that was stopped or
+ *             jumped out of a slow path keeps its heap, and nobody hangs. The owner's wait has no
+ *             bound of its own but the stranger's: a claim, and the time between close and open,
+ *             lie within a section under the stranger's lock with signals blocked, so that neither
+ *             a jump nor a cancellation can end it (a kill ends the owner as well), and what a
+ *             stranger does there is finite.
+ *             Closing writes one word, not one a heap: after a fork each page written is a copy.
+ * Threads     held and frame: written by the owner; claimed: by strangers, one at a time; closed:
+ *             by who holds the registry's lock.
  * Tests       tests/unit/cache/gate_test.c, tests/race/gate_race.c, docs/model/gate.pml
  */
 #ifndef HAK_CACHE_GATE_H
@@ -22,11 +30,24 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/section.h"
 
 struct gate {
     _Atomic uint32_t held;
     _Atomic uint32_t claimed;
+    uintptr_t frame; /* where the owner's stack was when it came in, while it is inside */
 };
+
+/* True while a fork is under way; the forking thread alone passes. */
+extern _Atomic uint32_t hak_gates_closed;
+
+/* True once a slow path was left by a jump or by cancellation: from then on slow paths block
+ * signals, so that this costs the program memory a few times, not again and again. */
+extern _Atomic bool hak_gate_jumps_matter;
+HAK_INLINE void hak_gate_note_jump(void)
+{
+    hak_store_relaxed(&hak_gate_jumps_matter, true);
+}
 
 /* Waits until no stranger holds the claim; returns with the gate held. */
 void hak_gate_enter_slow(struct gate *gate);
@@ -42,18 +63,29 @@ HAK_INLINE bool hak_gate_is_nested(const struct gate *gate)
 
 HAK_INLINE void hak_gate_enter(struct gate *gate)
 {
+    gate->frame = (uintptr_t)__builtin_frame_address(0);
+    hak_compiler_fence();
     hak_store_relaxed(&gate->held, 1);
     if (HAK_UNLIKELY(!hak_gate_is_asymmetric))
         hak_fence_full(); /* partner: the fence in hak_gate_barrier */
     hak_compiler_fence();
-    /* acquire: partner is the release in hak_gate_release */
-    if (HAK_UNLIKELY(hak_load_acquire(&gate->claimed) != 0))
+    /* acquire: partners are the releases in hak_gate_release and hak_gates_open */
+    if (HAK_UNLIKELY((hak_load_acquire(&gate->claimed) | hak_load_acquire(&hak_gates_closed)) != 0))
         hak_gate_enter_slow(gate);
+    /* Again: a handler that entered and left before us has overwritten it. */
+    gate->frame = (uintptr_t)__builtin_frame_address(0);
+}
+
+/* The gate is held, by a slow path of this thread that is gone: the stack it ran on has been left,
+ * by a jump out of a signal handler. False where that cannot be told. */
+HAK_INLINE bool hak_gate_is_abandoned(const struct gate *gate)
+{
+    return hak_gate_is_nested(gate) && hak_frame_is_left(gate->frame);
 }
 
 HAK_INLINE void hak_gate_leave(struct gate *gate)
 {
-    /* release: partner is the acquire of `held` in hak_gate_await */
+    /* release: partner is the acquire of `held` in hak_gate_await_owner */
     hak_store_release(&gate->held, 0);
 }
 
@@ -65,6 +97,13 @@ void hak_gate_barrier(void);
  * barrier: the claim is withdrawn. */
 bool hak_gate_await(struct gate *gate, uint32_t patience_ms);
 void hak_gate_release(struct gate *gate);
+
+/* The same for all gates at once, by the holder of the registry's lock: nobody enters until they
+ * are opened again. False: the kernel refused the barrier, and somebody may have entered. */
+bool hak_gates_close(void);
+void hak_gates_open(void);
+/* True once the owner is outside; false when it still is inside at `deadline_ms`. */
+bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms);
 
 /* Decides for the process how owners and strangers order their steps. */
 void hak_gate_start(void);

@@ -45,6 +45,8 @@ struct heap {
     _Atomic uint32_t state; /* enum heap_state; changes under the registry's lock */
     struct heap *next;      /* all heaps; constant once published */
     struct heap *parked_next;
+    struct heap *outer;  /* what else is lent to this thread, when this one is */
+    uint32_t generation; /* of the process that the owner lives in: forks since the first */
 };
 
 /* Fills an empty record (zeroed) as heap `id`. */
@@ -102,6 +104,12 @@ HAK_INLINE struct heap *hak_own_heap(void)
 {
     struct thread_cache *cache = hak_thread;
     return cache->is_heap ? (struct heap *)(void *)cache : NULL;
+}
+
+/* The heap whose part `owner` is. */
+HAK_INLINE struct heap *hak_heap_of(struct slab_owner *owner)
+{
+    return (struct heap *)(void *)((char *)owner - offsetof(struct heap, owner));
 }
 
 /* The slab of a block in the window, which must be live; NULL when no slab is there. */

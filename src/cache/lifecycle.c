@@ -39,10 +39,44 @@ static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
 static bool has_exit_key;
 
+/* What is lent to this thread, innermost first: more than one heap when handlers interrupt each
+ * other, or when one was left by a jump. */
+static HAK_TLS struct heap *lent;
+
+/* Mends what a lock protects and gives it back, for any lock that nothing of one's own needs. */
+static void mend(struct hak_lock *lock)
+{
+    if (hak_lock_is_left(lock))
+        hak_lock_give(lock);
+}
+
+void hak_thread_mend(void)
+{
+    hak_lock_note_handler();
+    hak_meta_mend();
+    mend(&hak_region.lock); /* what is not committed yet is committed again */
+    hak_span_mend();
+    hak_depot_mend();
+    mend(&hak_region.purge_lock); /* what was being purged is lost */
+    hak_private_mend();
+    hak_registry_mend();
+    hak_stranger_mend();
+    mend(&start_lock);
+}
+
+/* A slow path of this heap was left half done. Each costs what the heap held, so from now on slow
+ * paths are not interrupted any more. */
+static void freeze_heap(struct heap *heap)
+{
+    hak_lock_note_handler();
+    hak_gate_note_jump();
+    hak_heap_freeze(heap);
+}
+
 static void retire_heap(struct heap *heap)
 {
     if (hak_gate_is_nested(&heap->gate)) {
-        hak_heap_freeze(heap); /* the thread left a slow path by longjmp */
+        freeze_heap(heap); /* the thread left a slow path by a jump, or was cancelled there */
         return;
     }
     hak_gate_enter(&heap->gate);
@@ -55,65 +89,74 @@ static void on_thread_exit(void *value)
     if (++destructor_rounds < DESTRUCTOR_ROUNDS && hak_thread_exit_set(value))
         return;
     struct heap *heap = hak_own_heap();
+    if (hak_lock_is_inside()) /* the thread was cancelled there */
+        hak_thread_mend();
     hak_thread = &hak_thread_exited;
     if (heap != NULL)
         retire_heap(heap);
+    for (; lent != NULL; lent = lent->outer)
+        freeze_heap(lent);
 }
 
 struct heap *hak_heap_borrow(void)
 {
-    if (!hak_process_start())
+    if (hak_lock_is_inside() || !hak_process_start())
         return NULL;
-    if (hak_own_heap() != NULL)
-        return hak_heap_adopt_in_handler();
-    hak_stat_global_add(exit_operations, 1);
-    return hak_heap_adopt();
+    for (; lent != NULL && hak_gate_is_abandoned(&lent->gate); lent = lent->outer)
+        freeze_heap(lent);
+    if (hak_own_heap() == NULL)
+        hak_stat_global_add(exit_operations, 1);
+    struct heap *heap = hak_heap_adopt();
+    if (heap == NULL)
+        return NULL;
+    heap->outer = lent;
+    hak_compiler_fence();
+    lent = heap;
+    return heap;
 }
 
 void hak_heap_return(struct heap *heap)
 {
+    for (; lent != heap; lent = lent->outer)
+        freeze_heap(lent);
+    lent = heap->outer;
     retire_heap(heap);
 }
 
 static void before_fork(void)
 {
-    const struct heap *own = hak_own_heap();
+    if (!hak_lock_begin_fork())
+        return;
     hak_stranger_lock();
-    hak_registry_lock();
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
-            hak_gate_mark(&heap->gate);
-    hak_gate_barrier();
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
-            hak_gate_await(&heap->gate, FORK_PATIENCE_MS);
+    hak_registry_stop_heaps(hak_own_heap(), FORK_PATIENCE_MS);
     hak_private_lock_all();
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
     hak_depot_lock();
     hak_span_lock();
     hak_lock_take(&hak_region.lock);
     hak_meta_lock();
+    hak_lock_note_all();
 }
 
 static void after_fork_in_parent(void)
 {
+    if (hak_lock_is_fork_blind()) {
+        hak_lock_end_blind_fork();
+        return;
+    }
+    hak_lock_forget_all();
     hak_meta_unlock();
     hak_lock_give(&hak_region.lock);
     hak_span_unlock();
     hak_depot_unlock();
     hak_lock_give(&hak_region.purge_lock);
     hak_private_unlock_all();
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (hak_load_relaxed(&heap->gate.claimed) != 0)
-            hak_gate_release(&heap->gate);
-    hak_registry_unlock();
+    hak_registry_restart_heaps();
     hak_stranger_unlock();
 }
 
-static void after_fork_in_child(void)
+static void reset_locks(void)
 {
-    struct heap *own = hak_own_heap();
-    hak_os_start();
     hak_meta_lock_reset();
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();
@@ -121,12 +164,21 @@ static void after_fork_in_child(void)
     hak_lock_reset(&hak_region.purge_lock);
     hak_private_restart_in_child();
     hak_stranger_lock_reset();
-    if (own != NULL && hak_gate_is_nested(&own->gate)) {
-        /* fork came from a signal handler inside our own slow path: never finish it here. */
-        own = NULL;
-        hak_thread = &hak_thread_unstarted;
+}
+
+static void after_fork_in_child(void)
+{
+    hak_os_start();
+    if (hak_lock_is_fork_blind()) {
+        reset_locks();
+        hak_registry_open_in_child(hak_own_heap());
+        hak_lock_end_blind_fork();
+        return;
     }
-    hak_registry_restart_in_child(own);
+    hak_lock_forget_all();
+    reset_locks();
+    hak_registry_restart_in_child(hak_own_heap(), lent);
+    hak_lock_end_fork_in_child();
 }
 
 /* Options that are numbers of the policy. */
@@ -162,6 +214,8 @@ static void register_handlers(void)
 bool hak_process_start(void)
 {
     if (hak_load_acquire(&process_state) == PROCESS_UNSTARTED) {
+        if (hak_lock_is_inside()) /* a handler interrupted the start */
+            return false;
         bool is_first = false;
         hak_lock_take(&start_lock);
         if (hak_load_relaxed(&process_state) == PROCESS_UNSTARTED) {
@@ -178,7 +232,8 @@ bool hak_process_start(void)
 struct heap *hak_thread_heap(void)
 {
     struct heap *heap = hak_own_heap();
-    if (heap != NULL || hak_thread == &hak_thread_exited || !hak_process_start())
+    if (heap != NULL || hak_thread == &hak_thread_exited || hak_lock_is_inside() ||
+        !hak_process_start())
         return heap;
     heap = hak_own_heap(); /* the start may have allocated, and so started this thread */
     if (heap != NULL)
@@ -195,4 +250,11 @@ struct heap *hak_thread_heap(void)
     hak_thread = &heap->cache;
     hak_thread_exit_set(heap);
     return heap;
+}
+
+struct heap *hak_thread_replace_heap(struct heap *heap)
+{
+    hak_thread = &hak_thread_unstarted;
+    freeze_heap(heap);
+    return hak_thread_heap();
 }

@@ -4,10 +4,17 @@
  * Owns        the thread pointer's states: unstarted -> a heap -> exited.
  * Invariants  the pointer is set before pthread_setspecific, which may allocate. A thread that ends
  *             keeps its heap until the last round of destructors, then the heap is flushed and
- *             parked. fork: the gates of all other threads are claimed first, then every lock is
- *             taken, in rank order; nobody who holds a gate waits for the registry. A heap whose
- *             gate does not open in time is frozen in the child: frees into it are accepted,
- *             nothing is taken from it.
+ *             parked. fork, all with signals blocked: all gates are closed and the other threads
+ *             awaited, then every lock is taken, in rank order; nobody who holds a gate waits for
+ *             the registry but a handler inside its own thread's slow path. A heap whose owner does
+ *             not leave it in time is frozen in the child: frees into it are accepted, nothing is
+ *             taken from it. The forking thread's own slow path, interrupted by a handler that
+ *             forks, goes on in the child as in the parent: its heap stays its own.
+ *             A slow path that was left by a jump (or cancelled) is noticed by the thread's next
+ *             one, and its heap frozen. It costs at most what the heap held; no other thread waits;
+ *             from then on slow paths block signals, so that it does not come again and again. A
+ *             handler that forks inside a section of its own thread gets a child with no lock taken
+ *             for it: what it interrupted goes on, heaps of absent threads are left alone.
  * Threads     as named.
  * Tests       tests/unit/cache/lifecycle_test.c, tests/preload/threads.c, tests/preload/fork.c
  */
@@ -19,6 +26,14 @@
 /* The calling thread's heap, made ready if this is its first call; NULL: out of memory, or the
  * thread is past its end (hak_thread == &hak_thread_exited). */
 struct heap *hak_thread_heap(void);
+
+/* The thread's gate is abandoned: a slow path of its heap was left by a jump. What comes home to
+ * that heap is accepted, but it serves nobody any more. Returns what hak_thread_heap returns. */
+struct heap *hak_thread_replace_heap(struct heap *heap);
+
+/* Gives back the locks of a section that this thread left by a jump, and mends what they protect,
+ * at the price of what was free there. */
+void hak_thread_mend(void);
 
 /* Lends a thread past its end, or one interrupted inside its own gate, some heap for one operation;
  * NULL: out of memory. The thread's state is as before after hak_heap_return. */

@@ -2,6 +2,7 @@
 #include "cache/private_heap.h"
 
 #include "base/check.h"
+#include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "harden/checks.h"
@@ -18,10 +19,15 @@
 #define FORK_PATIENCE_MS 20
 
 static struct hak_lock set_lock = HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE_SET);
-static struct private_heap *heaps;
+static _Atomic(struct private_heap *) heaps; /* written under set_lock; only ever longer */
 static struct private_heap *parked;
 static struct private_heap *drained_next;
 static _Atomic uint32_t live_count;
+
+static struct private_heap *first(void)
+{
+    return hak_load_acquire(&heaps);
+}
 
 static void *handle_of(const struct private_heap *heap)
 {
@@ -61,8 +67,9 @@ void *hak_private_create(void)
         return NULL;
     hak_lock_take(&set_lock);
     if (is_new) {
-        heap->next = heaps;
-        heaps = heap;
+        heap->next = first();
+        /* release: partner is the acquire in first, for hak_private_mend */
+        hak_store_release(&heaps, heap);
     }
     hak_lock_take(&heap->lock);
     heap->state = PRIVATE_LIVE;
@@ -88,6 +95,8 @@ static struct private_heap *record_of(void *handle, const char *what)
 struct private_heap *hak_private_enter(void *handle, const char *what)
 {
     struct private_heap *heap = record_of(handle, what);
+    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
+        hak_thread_mend();
     hak_lock_take(&heap->lock);
     if (HAK_LIKELY(heap->state == PRIVATE_LIVE && handle == handle_of(heap)))
         return heap;
@@ -203,7 +212,7 @@ void hak_private_drain_some(void)
         return;
     struct private_heap *heap = drained_next;
     for (int i = 0; i < DRAINED_AT_ONCE; i++) {
-        if (heap == NULL && (heap = heaps) == NULL)
+        if (heap == NULL && (heap = first()) == NULL)
             break;
         if (hak_load_relaxed(&heap->heap.owner.pending) != NULL)
             drain(heap);
@@ -217,7 +226,7 @@ void hak_private_drain_all(void)
 {
     if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
         return;
-    for (struct private_heap *heap = heaps; heap != NULL; heap = heap->next)
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
         drain(heap);
     hak_lock_give(&set_lock);
 }
@@ -280,13 +289,13 @@ static bool claim(struct private_heap *heap)
 void hak_private_lock_all(void)
 {
     hak_lock_take(&set_lock);
-    for (struct private_heap *heap = heaps; heap != NULL; heap = heap->next)
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
         heap->is_claimed = claim(heap);
 }
 
 void hak_private_unlock_all(void)
 {
-    for (struct private_heap *heap = heaps; heap != NULL; heap = heap->next)
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
         if (heap->is_claimed)
             hak_lock_give_among(&heap->lock);
     hak_lock_give(&set_lock);
@@ -294,10 +303,28 @@ void hak_private_unlock_all(void)
 
 void hak_private_restart_in_child(void)
 {
-    for (struct private_heap *heap = heaps; heap != NULL; heap = heap->next) {
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
         if (!heap->is_claimed && heap->state == PRIVATE_LIVE)
             heap->state = PRIVATE_FROZEN;
         hak_lock_reset(&heap->lock);
     }
     hak_lock_reset(&set_lock);
+}
+
+void hak_private_mend(void)
+{
+    if (hak_lock_is_noted(HAK_LOCK_PRIVATE)) {
+        for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+            if (!hak_lock_is_own(&heap->lock)) {
+                hak_lock_give_slow(&heap->lock); /* the jump may have come just before this */
+                continue;
+            }
+            if (heap->state == PRIVATE_LIVE)
+                heap->state = PRIVATE_FROZEN;
+            hak_lock_give_among(&heap->lock);
+        }
+        hak_lock_end(HAK_LOCK_PRIVATE);
+    }
+    if (hak_lock_is_left(&set_lock))
+        hak_lock_give(&set_lock); /* each of its steps loses a record at most */
 }

@@ -88,6 +88,9 @@ struct private_use hak_private_use(struct private_heap *heap);
 /* True when lists, masks and slabs agree. The heap is entered. */
 bool hak_private_is_sound(struct private_heap *heap);
 
+/* The calling thread left a section by a jump: the heap it was in is frozen. */
+void hak_private_mend(void);
+
 /* Around fork. */
 void hak_private_lock_all(void);
 void hak_private_unlock_all(void);

@@ -20,6 +20,16 @@ static struct heap *parked;
 static _Atomic uint32_t parked_count;
 static _Atomic uint32_t active_count;
 static uint32_t last_id;
+/* A parked heap that the lock's holder is changing. */
+static struct heap *worked_on;
+/* Forks between the first process and this one. */
+static uint32_t generation;
+/* In a child: from here on the list of all heaps may hold heaps of threads that live in the parent
+ * only. They become parked bit by bit: a child that soon becomes another program never pays. */
+static _Atomic(struct heap *) orphans;
+#define ORPHANS_PER_DRAIN 64
+/* The last time when all gates were to be closed they were. */
+static bool are_gates_closed = true;
 
 static void add_locked(struct heap *heap)
 {
@@ -44,6 +54,8 @@ static struct heap *create_locked(void)
 static void activate_locked(struct heap *heap)
 {
     hak_store_relaxed(&heap->state, HEAP_ACTIVE);
+    heap->generation = generation;
+    heap->outer = NULL;
     hak_counter_add(&active_count, 1);
     hak_store_relaxed(&heap->gate.held, 0);
 }
@@ -58,8 +70,57 @@ bool hak_registry_add(struct heap *heap)
     return has_id;
 }
 
+static void park_locked(struct heap *heap)
+{
+    hak_store_relaxed(&heap->state, HEAP_PARKED);
+    heap->parked_next = parked;
+    parked = heap;
+    hak_counter_add(&parked_count, 1);
+}
+
+static void freeze_locked(struct heap *heap)
+{
+    hak_store_relaxed(&heap->state, HEAP_FROZEN);
+    hak_stat_global_add(heaps_frozen, 1);
+}
+
+/* Its thread lives in the parent only. */
+static bool is_orphan(const struct heap *heap)
+{
+    return hak_load_relaxed(&heap->state) == HEAP_ACTIVE && heap->generation != generation;
+}
+
+/* No slow path of its absent thread was changing an orphan when the process was copied. */
+static bool is_copied_whole(const struct heap *heap)
+{
+    return are_gates_closed && !hak_gate_is_nested(&heap->gate);
+}
+
+/* Looks at up to `limit` further heaps for orphans. */
+static void settle_orphans(uint32_t limit)
+{
+    struct heap *heap = hak_load_relaxed(&orphans);
+    for (; heap != NULL && limit > 0; heap = heap->next, limit--) {
+        if (!is_orphan(heap))
+            continue;
+        if (is_copied_whole(heap))
+            park_locked(heap);
+        else
+            freeze_locked(heap);
+    }
+    hak_store_relaxed(&orphans, heap);
+}
+
+/* Without the lock, a hint. */
+static bool has_parked(void)
+{
+    return hak_load_relaxed(&parked_count) != 0 || hak_load_relaxed(&orphans) != NULL;
+}
+
 static struct heap *adopt_locked(void)
 {
+    while (parked == NULL && hak_load_relaxed(&orphans) != NULL)
+        settle_orphans(1);
     struct heap *heap = parked;
     if (heap != NULL) {
         parked = heap->parked_next;
@@ -104,74 +165,74 @@ bool hak_heap_adopt_parked(struct heap *heap)
     return is_ours;
 }
 
-struct heap *hak_heap_adopt_in_handler(void)
-{
-    if (!hak_lock_try(&registry_lock))
-        return NULL;
-    struct heap *heap = adopt_locked();
-    hak_lock_give(&registry_lock);
-    return heap;
-}
-
 void hak_registry_drain_parked(void)
 {
-    if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
+    if (!has_parked() || !hak_lock_try(&registry_lock))
         return;
+    settle_orphans(ORPHANS_PER_DRAIN);
     for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next) {
         if (!hak_stranger_is_away(heap))
             continue;
+        worked_on = heap;
         hak_heap_collect(heap);
         hak_heap_retire_spares(heap);
     }
+    worked_on = NULL;
     hak_lock_give(&registry_lock);
-}
-
-static void park_locked(struct heap *heap)
-{
-    hak_store_relaxed(&heap->state, HEAP_PARKED);
-    heap->parked_next = parked;
-    parked = heap;
-    hak_counter_add(&parked_count, 1);
-    hak_counter_add(&active_count, -1u);
 }
 
 void hak_heap_park(struct heap *heap)
 {
     hak_gate_leave(&heap->gate);
     hak_lock_take(&registry_lock);
+    hak_counter_add(&active_count, -1u);
     park_locked(heap);
     hak_lock_give(&registry_lock);
-}
-
-static void freeze_locked(struct heap *heap)
-{
-    hak_store_relaxed(&heap->state, HEAP_FROZEN);
-    hak_counter_add(&active_count, -1u);
-    hak_stat_global_add(heaps_frozen, 1);
 }
 
 void hak_heap_freeze(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
+    hak_counter_add(&active_count, -1u);
     freeze_locked(heap);
     hak_lock_give(&registry_lock);
 }
 
 struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index)
 {
-    if (hak_load_relaxed(&parked_count) == 0 || !hak_lock_try(&registry_lock))
+    if (!has_parked() || !hak_lock_try(&registry_lock))
         return NULL;
+    settle_orphans(PARKED_LOOKED_INTO);
     struct slab *slab = NULL;
     struct heap *from = parked;
     for (int i = 0; i < PARKED_LOOKED_INTO && from != NULL && slab == NULL; i++) {
+        worked_on = from;
         if (hak_stranger_is_away(from))
             slab = hak_heap_surrender(from, class_index);
         from = from->parked_next;
     }
     if (slab != NULL)
         hak_heap_receive(heap, slab);
+    worked_on = NULL;
     hak_lock_give(&registry_lock);
     return slab;
+}
+
+void hak_registry_mend(void)
+{
+    if (!hak_lock_is_left(&registry_lock))
+        return;
+    for (struct heap **link = &parked; worked_on != NULL && *link != NULL;
+         link = &(*link)->parked_next) {
+        if (*link != worked_on)
+            continue;
+        *link = worked_on->parked_next;
+        hak_counter_add(&parked_count, -1u);
+        freeze_locked(worked_on);
+        break;
+    }
+    worked_on = NULL;
+    hak_lock_give(&registry_lock);
 }
 
 struct heap *hak_registry_first(void)
@@ -235,6 +296,7 @@ static void visit_locked(heap_visitor *visit, void *context)
 {
     struct heap *own = hak_own_heap();
     uint32_t patience_ms = VISIT_PATIENCE_MS;
+    settle_orphans(UINT32_MAX);
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         if (heap != own && has_owner(heap))
             hak_gate_mark(&heap->gate);
@@ -268,27 +330,77 @@ void hak_registry_visit(heap_visitor *visit, void *context)
         visit(heap, HEAP_CLOSED, context);
 }
 
-void hak_registry_lock(void)
+/* Heaps whose threads did not leave them before the last copy of the process. */
+static uint32_t inside_count;
+
+void hak_registry_stop_heaps(const struct heap *own, uint32_t patience_ms)
 {
     hak_lock_take(&registry_lock);
+    are_gates_closed = hak_gates_close();
+    uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
+    inside_count = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (heap != own && hak_load_relaxed(&heap->state) == HEAP_ACTIVE && !is_orphan(heap))
+            inside_count += !hak_gate_await_owner(&heap->gate, deadline_ms);
 }
 
-void hak_registry_unlock(void)
+void hak_registry_restart_heaps(void)
 {
+    hak_gates_open();
     hak_lock_give(&registry_lock);
 }
 
-void hak_registry_restart_in_child(const struct heap *own)
+/* No slow path of a thread that is not here was changing it. */
+static bool is_whole(const struct heap *heap)
+{
+    uint32_t state = hak_load_relaxed(&heap->state);
+    return state != HEAP_FROZEN && !(is_orphan(heap) && !is_copied_whole(heap));
+}
+
+/* What a thread that stayed behind in the parent had in its hands, the child has not: a slab taken
+ * from a pending stack, or counted and not yet pushed. Counts and stacks are made anew from the
+ * bits, but for slabs of heaps that nobody takes from any more: those may be half made, or half
+ * copied, since pages are copied one after the other while such a thread writes to them. So a slab
+ * counts only if tag, map and record name the same heap, and that heap's thread was outside. */
+static void restore_tokens(void)
+{
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        if (is_whole(heap))
+            hak_pending_take_all(&heap->owner);
+    size_t limit = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+    for (size_t granule = 0; granule < limit; granule++) {
+        uint32_t heap_id = hak_tag_heap(hak_tag_read(granule));
+        struct slab *slab = heap_id == 0 ? NULL : hak_owner_read(granule);
+        struct slab_owner *owner = slab == NULL ? NULL : hak_load_relaxed(&slab->owner);
+        if (owner != NULL && owner->heap_id == heap_id && is_whole(hak_heap_of(owner)) &&
+            hak_granule_of((void *)slab->start) == granule)
+            hak_pending_restore(slab);
+    }
+}
+
+void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
+{
+    hak_gates_open();
+    hak_lock_reset(&registry_lock);
+    generation++;
+    hak_store_relaxed(&orphans, hak_registry_first());
+    hak_store_relaxed(&active_count, own != NULL);
+    if (own != NULL)
+        own->generation = generation;
+    for (; lent != NULL; lent = lent->outer) {
+        lent->generation = generation;
+        hak_counter_add(&active_count, 1);
+    }
+    /* Our own slow path, interrupted by the handler that forked, goes on with what it has in its
+     * hands. */
+    if (inside_count != 0 && !(own != NULL && hak_gate_is_nested(&own->gate)))
+        restore_tokens();
+}
+
+void hak_registry_open_in_child(struct heap *own)
 {
     hak_lock_reset(&registry_lock);
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (heap == own || hak_load_relaxed(&heap->state) != HEAP_ACTIVE)
-            continue;
-        if (hak_load_relaxed(&heap->gate.claimed) != 0) {
-            hak_store_relaxed(&heap->gate.claimed, 0);
-            park_locked(heap);
-        } else {
-            freeze_locked(heap);
-        }
-    }
+    hak_gates_open();
+    if (own != NULL)
+        hak_gate_release(&own->gate); /* from a stranger that is not here */
 }

@@ -4,7 +4,9 @@
  * Owns        the list of all heaps (only ever growing) and the stack of parked ones.
  * Invariants  a parked heap belongs to who holds the registry's lock; adopting it, or taking one
  *             slab out of it, or collecting for it, happens under that lock, so that these exclude
- *             each other. Claims of gates are made under it, too.
+ *             each other. Claims of gates are made under it, too, and gates closed. A heap is an
+ *             orphan if it is active in a generation before this process's; only its gate is looked
+ *             at, until it is parked or frozen.
  * Threads     one lock (REGISTRY); the list of all heaps may be walked without it.
  * Tests       tests/unit/cache/registry_test.c, tests/race/adopt_race.c
  */
@@ -15,10 +17,6 @@
 
 /* A heap for a thread: a parked one if there is one, else a new one; NULL: out of memory. */
 struct heap *hak_heap_adopt(void);
-
-/* The same for a signal handler that may have interrupted whoever holds the registry's lock: NULL,
- * too, when the lock is not to be had. */
-struct heap *hak_heap_adopt_in_handler(void);
 
 /* This very heap, for as long as it takes to look after it; false: it is not parked, or the
  * registry is busy. */
@@ -40,6 +38,9 @@ void hak_heap_park(struct heap *heap);
  * be half done. Frees into it are accepted, nothing is taken from it. */
 void hak_heap_freeze(struct heap *heap);
 
+/* The calling thread left a section by a jump: a parked heap it was changing is frozen. */
+void hak_registry_mend(void);
+
 /* Stage 2: a slab of the class with free blocks, moved from a parked heap to `heap`; NULL: none. */
 struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index);
 
@@ -60,9 +61,20 @@ void hak_registry_visit(heap_visitor *visit, void *context);
 /* Heaps that belong to a thread now. */
 uint32_t hak_registry_active_count(void);
 
-/* Around fork; in the child every heap but `own` is parked, or frozen if its gate did not open. */
-void hak_registry_lock(void);
-void hak_registry_unlock(void);
-void hak_registry_restart_in_child(const struct heap *own);
+/* Before a fork: takes the registry's lock, closes all gates and waits at most `patience_ms`, all
+ * in all, until the other threads have left their heaps; `own` is not waited for. */
+void hak_registry_stop_heaps(const struct heap *own, uint32_t patience_ms);
+
+/* After it, in the parent: all goes on. */
+void hak_registry_restart_heaps(void);
+
+/* In the child, where only `own` (NULL: none) and the chain `lent` have a thread: the other heaps
+ * are orphans, parked when somebody looks for a heap or a slab, or frozen if their gate was not
+ * open. */
+void hak_registry_restart_in_child(struct heap *own, struct heap *lent);
+
+/* In the child of a fork that took no lock: the lock and all gates are open, unless the lock is the
+ * caller's own. The heaps of absent threads stay as they are, for good. */
+void hak_registry_open_in_child(struct heap *own);
 
 #endif

@@ -7,11 +7,14 @@
 #define PATIENCE_MS 4
 
 static struct hak_lock stranger_lock = HAK_LOCK_START_WITH(HAK_LOCK_STRANGER);
+/* The heap that the lock's holder has claimed. */
+static struct heap *visited;
 
 bool hak_stranger_enter(struct heap *heap)
 {
     hak_lock_take(&stranger_lock);
     if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE && hak_gate_mark(&heap->gate)) {
+        visited = heap;
         hak_gate_barrier();
         if (hak_gate_await(&heap->gate, PATIENCE_MS)) {
             /* relaxed: the barrier orders it, see the argument */
@@ -19,6 +22,7 @@ bool hak_stranger_enter(struct heap *heap)
                 return true;
             hak_gate_release(&heap->gate);
         }
+        visited = NULL;
     }
     hak_lock_give(&stranger_lock);
     return false;
@@ -27,6 +31,17 @@ bool hak_stranger_enter(struct heap *heap)
 void hak_stranger_leave(struct heap *heap)
 {
     hak_gate_release(&heap->gate);
+    visited = NULL;
+    hak_lock_give(&stranger_lock);
+}
+
+void hak_stranger_mend(void)
+{
+    if (!hak_lock_is_left(&stranger_lock))
+        return;
+    if (visited != NULL)
+        hak_gate_release(&visited->gate);
+    visited = NULL;
     hak_lock_give(&stranger_lock);
 }
 

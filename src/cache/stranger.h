@@ -29,6 +29,9 @@ void hak_stranger_leave(struct heap *heap);
  * was parked. */
 bool hak_stranger_is_away(const struct heap *heap);
 
+/* The calling thread left a visit by a jump: its claim is released. */
+void hak_stranger_mend(void);
+
 /* Around fork, and around visits of all heaps at once. */
 bool hak_stranger_try_lock(void);
 void hak_stranger_lock(void);

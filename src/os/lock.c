@@ -2,24 +2,67 @@
 #include "os/lock.h"
 
 #include "base/check.h"
-#include "os/os.h"
 
 #define SPIN_ROUNDS 64
 
-/* Bit r is set while this thread holds the lock of rank r. */
-static HAK_TLS uint32_t held_ranks;
+HAK_TLS uint32_t hak_lock_held;
+HAK_TLS uintptr_t hak_lock_frame;
+_Atomic uint32_t hak_lock_sections_left = 1;
+static _Atomic uint32_t sections_per_look = HAK_LOCK_SECTIONS_PER_LOOK;
+_Atomic bool hak_lock_signals_matter;
+/* What this thread had blocked before its outermost section. */
+static HAK_TLS uint64_t signals_before;
+
+void hak_lock_begin_slow(void)
+{
+    if (!hak_load_relaxed(&hak_lock_signals_matter)) {
+        uint32_t count = hak_load_relaxed(&sections_per_look);
+        hak_store_relaxed(&hak_lock_sections_left, count);
+        if (count < HAK_LOCK_SECTIONS_PER_LOOK_MOST)
+            hak_store_relaxed(&sections_per_look, 2 * count);
+        if (!hak_os_handles_signals())
+            return;
+        hak_lock_note_handler();
+    }
+    /* A handler that comes between these lines finds no section, and may even jump. */
+    signals_before = hak_os_block_signals();
+    hak_lock_held = HAK_LOCK_BLOCKED;
+}
+
+void hak_lock_end_slow(void)
+{
+    uint64_t before = signals_before;
+    hak_lock_held = 0;
+    hak_compiler_fence();
+    hak_os_restore_signals(before);
+}
+
+bool hak_lock_is_had(const struct hak_lock *lock)
+{
+    hak_require(hak_lock_held & HAK_LOCK_ALL || !((hak_lock_held >> lock->rank) & 1u),
+                "a signal handler needs what its own thread holds");
+    return (hak_lock_held & HAK_LOCK_ALL) != 0;
+}
 
 void hak_lock_take_slow(struct hak_lock *lock)
 {
+    uint32_t self = hak_lock_self();
     for (int i = 0; i < SPIN_ROUNDS; i++) {
         uint32_t expected = 0;
-        if (hak_load_relaxed(&lock->state) == 0 && hak_cas_acquire(&lock->state, &expected, 1))
+        if (hak_load_relaxed(&lock->state) == 0 && hak_cas_acquire(&lock->state, &expected, self))
             return;
         hak_cpu_relax();
     }
-    /* acquire: partner is the release in hak_lock_give; 2 says that somebody may sleep */
-    while (hak_exchange_acquire(&lock->state, 2) != 0)
-        hak_os_futex_wait(&lock->state, 2, 0);
+    for (;;) {
+        uint32_t state = hak_load_relaxed(&lock->state);
+        /* acquire: partner is the release in hak_lock_give. Others may sleep: who comes from here
+         * wakes one of them, perhaps for nothing. */
+        if (state == 0 && hak_cas_acquire(&lock->state, &state, self | HAK_LOCK_SLEEPS))
+            return;
+        if (state != 0 && (state & HAK_LOCK_SLEEPS ||
+                           hak_cas_acquire(&lock->state, &state, state | HAK_LOCK_SLEEPS)))
+            hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, 0);
+    }
 }
 
 void hak_lock_give_slow(struct hak_lock *lock)
@@ -27,20 +70,77 @@ void hak_lock_give_slow(struct hak_lock *lock)
     hak_os_futex_wake(&lock->state, 1);
 }
 
-void hak_lock_note_taken(const struct hak_lock *lock)
+bool hak_lock_is_left(struct hak_lock *lock)
 {
-    hak_require((held_ranks >> lock->rank) == 0, "lock taken out of rank");
-    held_ranks |= 1u << lock->rank;
+    if (hak_lock_is_own(lock))
+        return true;
+    if ((hak_lock_held >> lock->rank) & 1u) {
+        hak_lock_give_slow(lock); /* the jump may have come just before this */
+        hak_lock_end(lock->rank);
+    }
+    return false;
 }
 
-void hak_lock_note_given(const struct hak_lock *lock)
+static uint32_t ranks_held(void)
 {
-    hak_require((held_ranks >> lock->rank) & 1u, "lock given back that is not held");
-    held_ranks &= ~(1u << lock->rank);
+    return hak_lock_held & ~(HAK_LOCK_ALL | HAK_LOCK_BLOCKED | HAK_LOCK_BLIND);
+}
+
+void hak_lock_check_take(const struct hak_lock *lock)
+{
+    hak_require(hak_lock_held & HAK_LOCK_ALL || (ranks_held() >> lock->rank) == 0,
+                "lock taken out of rank");
+}
+
+void hak_lock_check_give(const struct hak_lock *lock)
+{
+    hak_require((hak_lock_held >> lock->rank) & 1u, "lock given back that is not held");
+}
+
+bool hak_lock_begin_fork(void)
+{
+    if (hak_lock_is_inside()) {
+        hak_lock_note_handler();
+        hak_lock_held |= HAK_LOCK_BLIND;
+        return false;
+    }
+    signals_before = hak_os_block_signals();
+    hak_lock_held |= HAK_LOCK_BLOCKED;
+    return true;
+}
+
+bool hak_lock_is_fork_blind(void)
+{
+    return (hak_lock_held & HAK_LOCK_BLIND) != 0;
+}
+
+void hak_lock_end_blind_fork(void)
+{
+    hak_lock_held &= ~HAK_LOCK_BLIND;
+}
+
+void hak_lock_note_all(void)
+{
+    hak_lock_held |= HAK_LOCK_ALL;
+}
+
+void hak_lock_forget_all(void)
+{
+    hak_lock_held &= ~HAK_LOCK_ALL;
+}
+
+void hak_lock_end_fork_in_child(void)
+{
+    if (hak_lock_held == HAK_LOCK_BLOCKED)
+        hak_lock_end_slow();
 }
 
 void hak_lock_reset(struct hak_lock *lock)
 {
+    if (hak_lock_is_fork_blind() && hak_lock_is_own(lock))
+        return;
     hak_store_relaxed(&lock->state, 0);
-    held_ranks &= ~(1u << lock->rank);
+    if (hak_lock_is_fork_blind())
+        return;
+    hak_lock_held &= ~(1u << lock->rank);
 }

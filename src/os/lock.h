@@ -3,9 +3,11 @@
  *
  * Owns        struct hak_lock and the one table of locks.
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
- *             level 1). States: 0 free, 1 held, 2 held and somebody sleeps (Drepper, "Futexes are
- *             tricky"). No lock is held across a system call that a hot thread needs.
- * Threads     take is acquire, give is release; each is the other's partner.
+ *             level 1). A lock's word is 0, or who holds it, with bit 0 set if somebody sleeps. No
+ *             lock is held across a system call that a hot thread needs.
+ * Threads     take is acquire, give is release; each is the other's partner. hak_lock_held is set
+ *             before the lock is had and cleared after it is given: a handler may see it early or
+ *             late, never miss it.
  * Tests       tests/unit/os/lock_test.c, tests/race/lock_race.c
  */
 #ifndef HAK_OS_LOCK_H
@@ -13,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/section.h"
 
 /* name, what it protects; rank = position. */
 #define HAK_LOCK_TABLE(X)                                                                          \
@@ -35,45 +38,74 @@ enum hak_lock_rank {
 };
 
 struct hak_lock {
-    _Atomic uint32_t state;
+    _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: somebody may sleep */
     uint32_t rank;
 };
 
+#define HAK_LOCK_SLEEPS 1u
 #define HAK_LOCK_START_WITH(rank_) {.state = 0, .rank = (rank_)}
 
 void hak_lock_take_slow(struct hak_lock *lock);
 void hak_lock_give_slow(struct hak_lock *lock);
-/* Rank bookkeeping of checked builds. */
-void hak_lock_note_taken(const struct hak_lock *lock);
-void hak_lock_note_given(const struct hak_lock *lock);
+/* True when the lock is this thread's through HAK_LOCK_ALL; a lock that the thread holds otherwise
+ * would never be had: abort. */
+bool hak_lock_is_had(const struct hak_lock *lock);
+/* Ranks, in checked builds. */
+void hak_lock_check_take(const struct hak_lock *lock);
+void hak_lock_check_give(const struct hak_lock *lock);
+
+/* True when this thread holds the lock; if it does not, it forgets that it was about to. After
+ * hak_lock_is_abandoned, or at the thread's end. */
+bool hak_lock_is_left(struct hak_lock *lock);
+
+/* Who holds a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
+ * least, and within 2^37 bytes (16,384 stacks of the usual size) no two have the same word. */
+HAK_INLINE uint32_t hak_lock_self(void)
+{
+    return (uint32_t)((uintptr_t)&hak_lock_held >> 5) & ~HAK_LOCK_SLEEPS;
+}
+
+HAK_INLINE bool hak_lock_is_own(const struct hak_lock *lock)
+{
+    return (hak_load_relaxed(&lock->state) & ~HAK_LOCK_SLEEPS) == hak_lock_self();
+}
 
 HAK_INLINE bool hak_lock_try(struct hak_lock *lock)
 {
+    if (HAK_UNLIKELY(hak_lock_held & (HAK_LOCK_ALL | 1u << lock->rank)))
+        return (hak_lock_held & HAK_LOCK_ALL) != 0;
+    hak_lock_begin(lock->rank);
     uint32_t expected = 0;
     /* acquire: partner is the release in hak_lock_give */
-    bool taken = hak_cas_acquire(&lock->state, &expected, 1);
-    if (HAK_CHECK_LEVEL >= 1 && taken)
-        hak_lock_note_taken(lock);
-    return taken;
+    bool is_taken = hak_cas_acquire(&lock->state, &expected, hak_lock_self());
+    if (!is_taken)
+        hak_lock_end(lock->rank);
+    return is_taken;
 }
 
 HAK_INLINE void hak_lock_take(struct hak_lock *lock)
 {
+    if (HAK_CHECK_LEVEL >= 1)
+        hak_lock_check_take(lock);
+    if (HAK_UNLIKELY(hak_lock_held & (HAK_LOCK_ALL | 1u << lock->rank)) && hak_lock_is_had(lock))
+        return;
+    hak_lock_begin(lock->rank);
     uint32_t expected = 0;
     /* acquire: partner is the release in hak_lock_give */
-    if (HAK_UNLIKELY(!hak_cas_acquire(&lock->state, &expected, 1)))
+    if (HAK_UNLIKELY(!hak_cas_acquire(&lock->state, &expected, hak_lock_self())))
         hak_lock_take_slow(lock);
-    if (HAK_CHECK_LEVEL >= 1)
-        hak_lock_note_taken(lock);
 }
 
 HAK_INLINE void hak_lock_give(struct hak_lock *lock)
 {
     if (HAK_CHECK_LEVEL >= 1)
-        hak_lock_note_given(lock);
+        hak_lock_check_give(lock);
+    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL))
+        return;
     /* release: partner is the acquire in hak_lock_take */
-    if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) == 2))
+    if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) & HAK_LOCK_SLEEPS))
         hak_lock_give_slow(lock);
+    hak_lock_end(lock->rank);
 }
 
 /* Without the bookkeeping of ranks: for fork, which takes all locks of one rank. */
@@ -81,13 +113,13 @@ HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
 {
     uint32_t expected = 0;
     /* acquire: partner is the release in hak_lock_give and hak_lock_give_among */
-    return hak_cas_acquire(&lock->state, &expected, 1);
+    return hak_cas_acquire(&lock->state, &expected, hak_lock_self());
 }
 
 HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 {
     /* release: partner is the acquire in hak_lock_take */
-    if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) == 2))
+    if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) & HAK_LOCK_SLEEPS))
         hak_lock_give_slow(lock);
 }
 

@@ -4,7 +4,7 @@
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
  *             Calls: mmap munmap mprotect madvise mremap membarrier futex sched_yield write openat
- *             read close clock_gettime getrlimit geteuid.
+ *             read close clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
  *             made to fail through os/os_fault.h
@@ -81,6 +81,17 @@ size_t hak_os_lock_limit_bytes(void);
 
 /* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
 bool hak_os_has_membarrier(void);
+
+/* Blocks every signal for this thread, libc's own for cancellation too, but those that a faulting
+ * instruction raises; returns what was blocked before. */
+uint64_t hak_os_block_signals(void);
+void hak_os_restore_signals(uint64_t blocked);
+
+/* True when the program handles some signal that can come at any time (64 system calls). */
+bool hak_os_handles_signals(void);
+
+/* True on the alternate stack of a signal handler (sigaltstack(2)). */
+bool hak_os_is_on_signal_stack(void);
 
 /* Every running thread of the process passes a full memory barrier before this returns true; false:
  * the kernel refused, as a filter does that the program set up meanwhile. */

@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -273,6 +274,60 @@ bool hak_os_membarrier(void)
     long result = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     errno = saved;
     return result == 0;
+}
+
+/* The kernel's set of signals has 64 bits on the machines supported; libc's wrappers
+ * would leave out its own two, and one of them carries cancellation. */
+#define SIGNAL_COUNT 64
+#define SIGNAL_BIT(number) (1ull << ((number) - 1))
+/* Raised by an instruction, not from outside: blocked, they would kill. */
+#define FAULT_SIGNALS                                                                              \
+    (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL) |          \
+     SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGABRT))
+/* With it libc changes the identity of every thread; its handler neither allocates nor jumps. */
+#define SETXID_SIGNAL 33
+#define QUIET_SIGNALS (FAULT_SIGNALS | SIGNAL_BIT(SETXID_SIGNAL))
+
+uint64_t hak_os_block_signals(void)
+{
+    uint64_t wanted = ~FAULT_SIGNALS;
+    uint64_t before = 0;
+    int saved = errno;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wanted, &before, sizeof before);
+    errno = saved;
+    return before;
+}
+
+void hak_os_restore_signals(uint64_t blocked)
+{
+    int saved = errno;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
+    errno = saved;
+}
+
+bool hak_os_handles_signals(void)
+{
+    int saved = errno;
+    bool is_found = false;
+    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
+        /* The kernel's structure, of which only the first word is of interest. */
+        void (*action[8])(int) = {SIG_DFL};
+        if (QUIET_SIGNALS & SIGNAL_BIT(number))
+            continue;
+        if (syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
+            is_found = action[0] != SIG_DFL && action[0] != SIG_IGN;
+    }
+    errno = saved;
+    return is_found;
+}
+
+bool hak_os_is_on_signal_stack(void)
+{
+    stack_t stack = {0};
+    int saved = errno;
+    bool is_on = sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+    errno = saved;
+    return is_on;
 }
 
 void hak_os_yield(void)

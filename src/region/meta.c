@@ -37,10 +37,14 @@ static bool extend(size_t bytes)
         return false;
     hak_os_refuse_huge_pages(start, more);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&committed_bytes));
+    /* In this order: whoever is stopped in between by a jump leaves an area that is full. */
+    hak_region.meta_bytes = 0;
+    hak_compiler_fence();
     hak_region.meta_start = start;
-    hak_region.meta_bytes = more;
     used_bytes = 0;
     hak_store_relaxed(&committed_bytes, 0);
+    hak_compiler_fence();
+    hak_region.meta_bytes = more;
     return true;
 }
 
@@ -92,6 +96,12 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record)
 size_t hak_meta_bytes(void)
 {
     return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&committed_bytes);
+}
+
+void hak_meta_mend(void)
+{
+    if (hak_lock_is_left(&meta_lock))
+        hak_lock_give(&meta_lock); /* each of its steps loses a record at most */
 }
 
 void hak_meta_lock(void)

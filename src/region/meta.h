@@ -33,6 +33,9 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record);
 /* Bytes of metadata committed so far. */
 size_t hak_meta_bytes(void);
 
+/* The calling thread left a section by a jump. */
+void hak_meta_mend(void);
+
 /* Around fork: nobody holds the lock while the copy is made; the child starts with it free. */
 void hak_meta_lock(void);
 void hak_meta_unlock(void);

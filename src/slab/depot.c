@@ -16,6 +16,7 @@ struct depot {
     struct list_link by_free[HAK_SUPERSLAB_GRANULES + 1];
     struct list_link warm;
     uint64_t lists_in_use; /* bit n: by_free[n] is not empty */
+    uint32_t epoch;        /* how often the lists were given up */
     _Atomic uint32_t superslab_count;
     _Atomic uint32_t warm_count;
     _Atomic uint32_t free_count;
@@ -54,16 +55,6 @@ static void start_once(void)
     depot.is_started = true;
 }
 
-static void unlink_superslab(struct superslab *superslab)
-{
-    uint32_t free_count = hak_bit_count(superslab->free);
-    hak_list_remove(&superslab->link);
-    if (hak_list_is_empty(&depot.by_free[free_count]))
-        depot.lists_in_use &= ~(1ull << free_count);
-    hak_counter_add(&depot.warm_count, -hak_bit_count(warm_mask(superslab)));
-    hak_counter_add(&depot.free_count, -free_count);
-}
-
 static void link_superslab(struct superslab *superslab)
 {
     uint32_t free_count = hak_bit_count(superslab->free);
@@ -71,6 +62,30 @@ static void link_superslab(struct superslab *superslab)
     depot.lists_in_use |= 1ull << free_count;
     hak_counter_add(&depot.warm_count, hak_bit_count(warm_mask(superslab)));
     hak_counter_add(&depot.free_count, free_count);
+}
+
+/* A superslab whose lists were given up is new to the depot, with nothing free. */
+static void renew(struct superslab *superslab)
+{
+    if (HAK_LIKELY(superslab->epoch == depot.epoch))
+        return;
+    superslab->epoch = depot.epoch;
+    superslab->free = 0;
+    superslab->link = (struct list_link){NULL, NULL};
+    superslab->warm_link = (struct list_link){NULL, NULL};
+    link_superslab(superslab);
+    hak_counter_add(&depot.superslab_count, 1);
+}
+
+static void unlink_superslab(struct superslab *superslab)
+{
+    renew(superslab);
+    uint32_t free_count = hak_bit_count(superslab->free);
+    hak_list_remove(&superslab->link);
+    if (hak_list_is_empty(&depot.by_free[free_count]))
+        depot.lists_in_use &= ~(1ull << free_count);
+    hak_counter_add(&depot.warm_count, -hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&depot.free_count, -free_count);
 }
 
 /* Keeps the warm list true after `superslab` changed; `is_news` when a granule became free. */
@@ -176,6 +191,9 @@ void hak_depot_add(uint32_t first_granule, bool is_zero)
     hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
     hak_lock_take(&depot.lock);
     start_once();
+    superslab->epoch = depot.epoch;
+    superslab->link = (struct list_link){NULL, NULL};
+    superslab->warm_link = (struct list_link){NULL, NULL};
     superslab->free = ALL_GRANULES;
     superslab->dirty = is_zero ? 0 : ALL_GRANULES;
     superslab->group_heap[0] = 0;
@@ -306,6 +324,21 @@ uint32_t hak_depot_free_count(void)
 uint32_t hak_depot_warm_count(void)
 {
     return hak_load_relaxed(&depot.warm_count);
+}
+
+void hak_depot_mend(void)
+{
+    if (!hak_lock_is_left(&depot.lock))
+        return;
+    depot.epoch++;
+    depot.is_started = false;
+    depot.lists_in_use = 0;
+    hak_store_relaxed(&depot.superslab_count, 0);
+    hak_store_relaxed(&depot.warm_count, 0);
+    hak_store_relaxed(&depot.free_count, 0);
+    hak_store_relaxed(&depot.warm_oldest_ms, UINT64_MAX);
+    start_once();
+    hak_lock_give(&depot.lock);
 }
 
 void hak_depot_lock(void)

@@ -5,7 +5,8 @@
  * Invariants  a superslab in the depot is on the list of its number of free granules; free granules
  *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read
  *             as zero. One wholly free superslab is kept; the caller gets the next one back.
- * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out.
+ * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
+ *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/depot_test.c
  */
 #ifndef HAK_SLAB_DEPOT_H
@@ -21,6 +22,7 @@ struct superslab {
     uint32_t free;                           /* granules that belong to no slab */
     uint32_t dirty;                          /* granules that may not read as zero */
     uint32_t group_heap[2];                  /* heap that last took granules of this half */
+    uint32_t epoch;                          /* of the depot when it came onto the lists */
 };
 
 struct depot_granules {
@@ -57,6 +59,10 @@ uint32_t hak_depot_warm_count(void);
 
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
 bool hak_depot_has_warm(uint64_t before_ms);
+
+/* The calling thread left a section by a jump: if it holds the lock, the depot starts anew, with
+ * the superslabs from which slabs still come back; what was free in them is lost. */
+void hak_depot_mend(void);
 
 /* Around fork. */
 void hak_depot_lock(void);

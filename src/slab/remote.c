@@ -38,6 +38,17 @@ void hak_pending_push(struct slab *slab)
     } while (!hak_cas_release(&owner->pending, &first, slab));
 }
 
+void hak_pending_restore(struct slab *slab)
+{
+    _Atomic uint64_t *remote = hak_slab_remote_words(slab);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < slab->word_count; i++)
+        count += hak_bit_count(hak_load_relaxed(&remote[i]));
+    hak_store_relaxed(&slab->remote_count, count);
+    if (count != 0)
+        hak_pending_push(slab);
+}
+
 struct slab *hak_pending_take_all(struct slab_owner *owner)
 {
     if (hak_load_relaxed(&owner->pending) == NULL)

@@ -16,7 +16,8 @@
  *             is not his and forwards it. (3) ABA on the stack: there is no pop of one, only
  *             take-all. Only collectors lower the count; a publisher that took its own duplicates
  *             back could let it reach 0 while the slab is on a stack (the model shows how), so a
- *             duplicate is fatal instead.
+ *             duplicate is fatal instead. (4) a fork copies a token in the hand of a thread that
+ *             the child has not: there counts and stacks are made anew from the bits.
  * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
  *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml
@@ -35,6 +36,10 @@ void hak_pending_push(struct slab *slab);
 
 /* Takes all slabs off a pending stack, and their tokens with them: a chain through pending_next. */
 struct slab *hak_pending_take_all(struct slab_owner *owner);
+
+/* In the child of a fork, before any other thread exists, with every pending stack empty: counts
+ * the slab's remote frees anew and stacks it if there are any. */
+void hak_pending_restore(struct slab *slab);
 
 /* The slab after `slab` in a chain that was taken. */
 HAK_INLINE struct slab *hak_pending_next(struct slab *slab)

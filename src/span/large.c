@@ -149,6 +149,13 @@ void hak_large_give(void *block)
         hak_large_leave(span);
     hak_fetch_add_relaxed(&live_bytes, -hak_span_bytes(span));
     hak_fetch_add_relaxed(&live_count, -1ul);
+    if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
+        /* A handler interrupted its own thread in a section like ours: the memory goes to the
+         * kernel, the addresses are lost. */
+        hak_lock_note_handler();
+        hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
+        return;
+    }
     hak_span_give(span);
 }
 
@@ -176,7 +183,7 @@ bool hak_large_resize(void *block, size_t bytes)
     struct span *span = span_of(block, "invalid realloc");
     size_t old_bytes = hak_span_bytes(span);
     size_t before = old_bytes - span->user_bytes;
-    if (bytes > hak_region.window_bytes)
+    if (bytes > hak_region.window_bytes || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return false;
     uint32_t count = granules_for(before + bytes);
     if (count > span->count && !hak_span_extend(span, count))
@@ -210,7 +217,8 @@ void *hak_large_move(void *block, size_t bytes)
     size_t old_bytes = hak_span_bytes(from);
     size_t before = old_bytes - from->user_bytes;
     if (old_bytes < MOVE_BYTES_LEAST || bytes < from->user_bytes ||
-        bytes > hak_region.window_bytes / 2 - before)
+        bytes > hak_region.window_bytes / 2 - before ||
+        HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return NULL;
     struct span *to = take_target(from, granules_for(before + bytes));
     if (to == NULL)

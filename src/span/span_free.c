@@ -5,6 +5,8 @@
 #include "os/os.h"
 #include "region/tag_map.h"
 
+#include <string.h>
+
 /* How many warm spans are looked at for neighbours, and how many of these make one block. */
 #define MIXED_TRIES 16
 #define RUN_SPANS_MOST 8
@@ -46,6 +48,7 @@ static void write_edges(const struct span *span, void *record)
  * ages, what is left of an old one to their start. */
 static void link_free(struct span *span, bool is_young)
 {
+    span->epoch = hak_span_free.epoch;
     size_t bytes = hak_span_bytes(span);
     hak_span_bins_insert(bins_of(span), span);
     write_edges(span, (char *)span + 1);
@@ -80,7 +83,20 @@ struct span *hak_span_free_at(size_t granule)
 {
     size_t granules = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
     uintptr_t record = granule < granules ? (uintptr_t)hak_owner_read(granule) : 0;
-    return record & 1 ? (struct span *)(record - 1) : NULL;
+    struct span *span = record & 1 ? (struct span *)(record - 1) : NULL;
+    return span != NULL && HAK_LIKELY(span->epoch == hak_span_free.epoch) ? span : NULL;
+}
+
+void hak_span_free_renew(void)
+{
+    hak_span_free.epoch++;
+    hak_span_free.is_started = false;
+    memset(hak_span_free.warm.in_use, 0, sizeof hak_span_free.warm.in_use);
+    memset(hak_span_free.clean.in_use, 0, sizeof hak_span_free.clean.in_use);
+    hak_store_relaxed(&hak_span_free.warm_bytes, 0);
+    hak_store_relaxed(&hak_span_free.clean_bytes, 0);
+    hak_store_relaxed(&hak_span_free.oldest_ms, UINT64_MAX);
+    hak_span_free_start();
 }
 
 /* Makes `span` free, joined with its free neighbours of the same state. */

@@ -21,6 +21,7 @@ struct span_free {
     _Atomic size_t warm_bytes;
     _Atomic size_t clean_bytes;
     _Atomic uint64_t oldest_ms;
+    uint32_t epoch; /* how often all that was free was given up */
     bool is_started;
 };
 extern struct span_free hak_span_free;
@@ -49,6 +50,9 @@ bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
 /* Takes neighbouring free spans of both states as one, so that resident memory too small on its own
  * is used before untouched memory. NULL: there are none, or no memory for a record. */
 struct span *hak_span_free_take_mixed(uint32_t count);
+
+/* Gives up all that is free; the heap starts anew. */
+void hak_span_free_renew(void);
 
 /* True when the bins, the ages and the owner map agree. */
 bool hak_span_free_is_sound(void);

@@ -291,6 +291,14 @@ bool hak_span_heap_is_sound(void)
     return is_sound;
 }
 
+void hak_span_mend(void)
+{
+    if (!hak_lock_is_left(&lock))
+        return;
+    hak_span_free_renew();
+    hak_lock_give(&lock);
+}
+
 void hak_span_lock(void)
 {
     hak_lock_take(&lock);

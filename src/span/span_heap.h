@@ -4,8 +4,9 @@
  * Owns        the SPAN lock and, through span/span_free.h, the free spans: warm ones (their memory
  *             may hold data and be resident) and clean ones (fresh or purged: they read as zero).
  * Invariants  a span becomes clean only if the kernel said that its memory is gone.
- * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out,
- *             and growth of the window happens before the lock is taken again.
+ * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out
+ *             (under the lock PURGE, so that a fork waits until it is back), and growth of the
+ *             window happens before the lock is taken again.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/
  */
 #ifndef HAK_SPAN_SPAN_HEAP_H
@@ -58,6 +59,10 @@ uint64_t hak_span_oldest_ms(void);
 
 /* True when the bins, the ages and the owner map agree (takes the lock). */
 bool hak_span_heap_is_sound(void);
+
+/* The calling thread left a section by a jump: if it holds the lock, all that was free is given up,
+ * and the heap starts anew. */
+void hak_span_mend(void);
 
 /* Around fork. */
 void hak_span_lock(void);

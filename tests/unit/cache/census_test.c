@@ -287,10 +287,10 @@ TEST(a_heap_whose_owner_is_inside_is_counted_from_outside)
 
 static void *hold_the_registry(void *argument)
 {
-    hak_registry_lock();
+    hak_registry_stop_heaps(NULL, 0);
     pthread_barrier_wait(&step);
     pthread_barrier_wait(&step);
-    hak_registry_unlock();
+    hak_registry_restart_heaps();
     return argument;
 }
 

@@ -2,6 +2,7 @@
 /* tests/unit/cache/gate_test.c - marks, claims and patience, step by step. */
 #include "cache/gate.h"
 #include "check.h"
+#include "os/lock.h"
 #include "os/os.h"
 
 #include <pthread.h>
@@ -82,4 +83,58 @@ TEST(an_owner_waits_while_a_stranger_is_inside)
     hak_gate_release(&gate);
     CHECK_EQ(pthread_join(owner, NULL), 0);
     CHECK_EQ(owner_steps, 2);
+}
+
+TEST(closed_gates_let_the_owner_wait_until_they_are_opened)
+{
+    start();
+    pthread_t owner;
+    hak_gates_close();
+    CHECK_EQ(pthread_create(&owner, NULL, owner_enters, NULL), 0);
+    usleep(50000);
+    CHECK_EQ(hak_load_acquire(&owner_steps), 1);
+    hak_gates_open();
+    CHECK_EQ(pthread_join(owner, NULL), 0);
+    CHECK_EQ(owner_steps, 2);
+}
+
+TEST(who_forks_passes_the_gates_that_it_closed)
+{
+    start();
+    hak_gates_close();
+    hak_lock_note_all();
+    hak_gate_enter(&gate);
+    CHECK(hak_gate_is_nested(&gate));
+    hak_gate_leave(&gate);
+    hak_lock_forget_all();
+    hak_gates_open();
+}
+
+TEST(an_owner_inside_is_awaited_until_a_deadline_for_all)
+{
+    start();
+    CHECK(hak_gate_await_owner(&gate, 0));
+    hak_gate_enter(&gate);
+    uint64_t before = hak_os_clock_ms();
+    CHECK(!hak_gate_await_owner(&gate, before + 30));
+    CHECK(hak_os_clock_ms() > before + 30);
+    CHECK(!hak_gate_await_owner(&gate, before)); /* at once */
+}
+
+static __attribute__((noinline)) bool is_abandoned_below(void)
+{
+    volatile char frame[256] = {0};
+    (void)frame[0];
+    return hak_gate_is_abandoned(&gate);
+}
+
+TEST(a_gate_is_abandoned_when_the_stack_it_was_entered_on_is_left)
+{
+    start();
+    CHECK(!hak_gate_is_abandoned(&gate));
+    hak_gate_enter(&gate);
+    CHECK(!is_abandoned_below());
+    CHECK(hak_gate_is_abandoned(&gate)); /* a second time from the same frame */
+    hak_gate_leave(&gate);
+    CHECK(!hak_gate_is_abandoned(&gate));
 }

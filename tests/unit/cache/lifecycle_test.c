@@ -2,10 +2,19 @@
 /* tests/unit/cache/lifecycle_test.c - threads and children begin and end. */
 #include "api/api.h"
 #include "cache/lifecycle.h"
+#include "cache/private_heap.h"
 #include "cache/registry.h"
+#include "cache/stranger.h"
 #include "check.h"
+#include "region/meta.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
 
 static struct heap *seen_heap;
 static void *seen_block;
@@ -159,6 +168,13 @@ static void child_allocates(void)
     hak_free(seen_block);
 }
 
+static void check_state_in_child(enum heap_state state)
+{
+    hak_registry_drain_parked();
+    CHECK_EQ(hak_load_relaxed(&seen_heap->state), state);
+    CHECK_EQ(hak_lock_held, 0);
+}
+
 static void *keep_alive(void *argument)
 {
     take_a_block(argument);
@@ -175,9 +191,9 @@ TEST(the_child_of_a_fork_allocates_and_adopts_what_its_threads_left)
     while (__atomic_load_n(&seen_heap, __ATOMIC_ACQUIRE) == NULL)
         usleep(1000);
     CHECK_EXITS(child_allocates(), 0);
-    CHECK_EXITS(CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_PARKED), 0);
+    CHECK_EXITS(check_state_in_child(HEAP_PARKED), 0);
     CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_ACTIVE);
-    CHECK_EQ(hak_load_relaxed(&seen_heap->gate.claimed), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_gates_closed), 0);
     child_allocates();
 }
 
@@ -199,9 +215,319 @@ TEST(a_heap_whose_gate_does_not_open_is_frozen_in_the_child_only)
     CHECK_EQ(pthread_create(&thread, NULL, hold_the_gate, NULL), 0);
     while (__atomic_load_n(&seen_heap, __ATOMIC_ACQUIRE) == NULL)
         usleep(1000);
-    CHECK_EXITS(CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_FROZEN), 0);
+    CHECK_EXITS(check_state_in_child(HEAP_FROZEN), 0);
     CHECK_EXITS(child_allocates(), 0);
     CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_ACTIVE);
+}
+
+/* Deep on the stack, as a handler is. */
+static __attribute__((noinline)) void enter_and_jump(struct heap *heap, jmp_buf where)
+{
+    hak_gate_enter(&heap->gate);
+    longjmp(where, 1);
+}
+
+static __attribute__((noinline)) void descend_and_jump(struct heap *heap, jmp_buf where)
+{
+    volatile char frame[4096] = {0};
+    frame[0] = 1;
+    enter_and_jump(heap, where);
+    CHECK_FAILED("frame %d", frame[0]);
+}
+
+TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
+{
+    jmp_buf where;
+    void *block = hak_malloc(100);
+    struct heap *broken = hak_thread_heap();
+    if (setjmp(where) == 0)
+        descend_and_jump(broken, where);
+    void *other = hak_malloc(5000);
+    CHECK(block != NULL && other != NULL);
+    CHECK_EQ(hak_load_relaxed(&broken->state), HEAP_FROZEN);
+    CHECK(hak_thread_heap() != broken);
+    CHECK_EQ(hak_registry_active_count(), 1);
+    hak_free(block); /* is accepted */
+    hak_free(other);
+}
+
+static struct heap *interrupted_heap;
+static _Atomic int handled;
+
+static __attribute__((noinline)) void lock_and_jump(void (*lock)(void), jmp_buf where)
+{
+    lock();
+    longjmp(where, 1);
+}
+
+static __attribute__((noinline)) void descend_lock_and_jump(void (*lock)(void), jmp_buf where)
+{
+    volatile char frame[4096] = {0};
+    frame[0] = 1;
+    lock_and_jump(lock, where);
+    CHECK_FAILED("frame %d", frame[0]);
+}
+
+static void *take_all_kinds(void *argument)
+{
+    for (size_t bytes = 16; bytes < 64 * HAK_MIB; bytes *= 3) {
+        char *block = hak_malloc(bytes);
+        CHECK(block != NULL);
+        block[bytes - 1] = 1;
+        hak_free(block);
+    }
+    return argument;
+}
+
+static void purge_lock(void)
+{
+    hak_lock_take(&hak_region.purge_lock);
+}
+
+static void region_lock(void)
+{
+    hak_lock_take(&hak_region.lock);
+}
+
+static void all_locks(void)
+{
+    hak_stranger_lock();
+    hak_registry_stop_heaps(hak_own_heap(), 0);
+    hak_gates_open(); /* a fork's are opened with signals blocked */
+    purge_lock();
+    hak_depot_lock();
+    hak_span_lock();
+    region_lock();
+    hak_meta_lock();
+}
+
+/* The other thread would wait for ever. */
+TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
+{
+    static void (*const locks[])(void) = {hak_stranger_lock, purge_lock,  hak_depot_lock,
+                                          hak_span_lock,     region_lock, hak_meta_lock,
+                                          all_locks};
+    jmp_buf where;
+    alarm(60);
+    take_all_kinds(NULL);
+    for (volatile size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+        void *large = hak_malloc(3 * HAK_MIB), *small = hak_malloc(100);
+        if (setjmp(where) == 0)
+            descend_lock_and_jump(locks[i], where);
+        CHECK(hak_lock_is_inside());
+        void *block = hak_malloc(40000);
+        CHECK(block != NULL);
+        CHECK(!hak_lock_is_inside());
+        hak_free(block);
+        hak_free(large); /* among what was given up */
+        hak_free(small);
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, take_all_kinds, NULL), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK(hak_span_heap_is_sound());
+    }
+    CHECK(hak_load_relaxed(&hak_lock_signals_matter));
+}
+
+static void *private_handle;
+
+static void enter_private_heap(void)
+{
+    CHECK(hak_private_enter(private_handle, "test") != NULL);
+}
+
+TEST(a_private_heap_that_was_left_by_a_jump_is_frozen_and_others_are_not)
+{
+    jmp_buf where;
+    CHECK(hak_process_start());
+    void *other = hak_private_create();
+    private_handle = hak_private_create();
+    if (setjmp(where) == 0)
+        descend_lock_and_jump(enter_private_heap, where);
+    struct private_heap *heap = hak_private_enter(other, "test");
+    CHECK(heap != NULL);
+    hak_private_leave(heap);
+    CHECK_EQ(hak_private_enter(private_handle, "test"), NULL);
+    CHECK_EQ(hak_lock_held, 0);
+}
+
+static _Atomic int counted, counted_within;
+
+static void count_within(int number)
+{
+    (void)number;
+    counted++;
+    counted_within += hak_lock_is_inside() || hak_gate_is_nested(&hak_own_heap()->gate);
+}
+
+TEST(once_a_slow_path_was_left_by_a_jump_none_is_interrupted_any_more)
+{
+    jmp_buf where;
+    hak_free(hak_malloc(10));
+    CHECK(!hak_load_relaxed(&hak_gate_jumps_matter));
+    if (setjmp(where) == 0)
+        descend_and_jump(hak_thread_heap(), where);
+    hak_free(hak_malloc(5000));
+    CHECK(hak_load_relaxed(&hak_gate_jumps_matter));
+    struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
+    signal(SIGALRM, count_within);
+    CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
+    uint64_t end_ms = hak_os_clock_ms() + 200;
+    while (hak_os_clock_ms() < end_ms || counted == 0)
+        take_all_kinds(NULL);
+    CHECK_EQ(setitimer(ITIMER_REAL, &never, NULL), 0);
+    CHECK_EQ(counted_within, 0);
+}
+
+static void allocate_in_handler(int number)
+{
+    (void)number;
+    CHECK(hak_gate_is_nested(&interrupted_heap->gate));
+    CHECK_EQ(hak_thread_heap(), interrupted_heap);
+    void *block = hak_malloc(3000);
+    CHECK(block != NULL);
+    CHECK(hak_tag_heap(hak_tag_read(hak_granule_of(block))) != interrupted_heap->id);
+    hak_free(block);
+    handled++;
+}
+
+static void interrupt_slow_path(void)
+{
+    interrupted_heap = hak_thread_heap();
+    hak_gate_enter(&interrupted_heap->gate);
+    raise(SIGUSR1);
+    hak_gate_leave(&interrupted_heap->gate);
+    CHECK_EQ(handled, 1);
+    CHECK_EQ(hak_thread_heap(), interrupted_heap);
+    CHECK_EQ(hak_load_relaxed(&interrupted_heap->state), HEAP_ACTIVE);
+}
+
+TEST(a_handler_in_a_slow_path_is_told_from_a_jump_out_of_it)
+{
+    signal(SIGUSR1, allocate_in_handler);
+    interrupt_slow_path();
+}
+
+TEST(so_is_a_handler_on_a_stack_of_its_own)
+{
+    static char memory[2][65536]; /* below and above any stack, one way or the other */
+    for (int i = 0; i < 2; i++) {
+        struct sigaction action = {.sa_handler = allocate_in_handler, .sa_flags = SA_ONSTACK};
+        stack_t stack = {.ss_sp = memory[i], .ss_size = sizeof memory[i]};
+        CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+        CHECK_EQ(sigaltstack(&stack, NULL), 0);
+        handled = 0;
+        interrupt_slow_path();
+    }
+}
+
+TEST(a_request_within_a_section_of_its_own_thread_is_refused)
+{
+    void *small = hak_malloc(100), *large = hak_malloc(HAK_MIB);
+    CHECK(small != NULL && large != NULL);
+    hak_span_lock();
+    errno = 0;
+    CHECK_EQ(hak_malloc(HAK_MIB), NULL);
+    CHECK_EQ(errno, ENOMEM);
+    hak_free(large); /* its memory goes, its addresses are lost */
+    hak_free(small);
+    hak_span_unlock();
+    CHECK(hak_load_relaxed(&hak_lock_signals_matter));
+    large = hak_malloc(HAK_MIB);
+    CHECK(large != NULL);
+    hak_free(large);
+}
+
+static void fork_in_handler(int number)
+{
+    (void)number;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        CHECK_EQ(hak_thread_heap(), interrupted_heap);
+        child_allocates();
+        return; /* and goes on with the slow path */
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    handled++;
+}
+
+TEST(a_slow_path_goes_on_in_parent_and_child_when_a_handler_forks)
+{
+    seen_block = hak_malloc(70);
+    pid_t parent = getpid();
+    signal(SIGUSR1, fork_in_handler);
+    interrupted_heap = hak_thread_heap();
+    hak_gate_enter(&interrupted_heap->gate);
+    raise(SIGUSR1);
+    void *block = hak_heap_refill(interrupted_heap, 4);
+    hak_gate_leave(&interrupted_heap->gate);
+    CHECK(block != NULL);
+    CHECK_EQ(hak_thread_heap(), interrupted_heap);
+    CHECK_EQ(hak_lock_held, 0);
+    if (getpid() != parent)
+        _exit(0);
+    CHECK_EQ(handled, 1);
+}
+
+/* As above, but under a lock: nothing can be taken, and nothing need be. */
+static void fork_within_section(int number)
+{
+    (void)number;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0)
+        return;
+    int status = -1;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    handled++;
+}
+
+TEST(a_section_goes_on_in_parent_and_child_when_a_handler_forks)
+{
+    pid_t parent = getpid();
+    alarm(30);
+    take_all_kinds(NULL);
+    hak_depot_lock();
+    hak_span_lock();
+    signal(SIGUSR1, fork_within_section); /* too late to be looked up */
+    raise(SIGUSR1);
+    hak_span_unlock();
+    hak_depot_unlock();
+    CHECK_EQ(hak_lock_held, 0);
+    take_all_kinds(NULL);
+    if (getpid() != parent)
+        _exit(0);
+    CHECK_EQ(handled, 1);
+}
+
+static void *fork_block;
+
+static void allocate_around_fork(void)
+{
+    hak_free(fork_block);
+    fork_block = hak_malloc(200000); /* needs locks */
+    CHECK(fork_block != NULL);
+    void *small = hak_malloc(40000);
+    CHECK(small != NULL);
+    hak_free(small);
+}
+
+TEST(handlers_of_fork_that_were_registered_before_ours_can_allocate)
+{
+    CHECK_EQ(pthread_atfork(allocate_around_fork, allocate_around_fork, allocate_around_fork), 0);
+    CHECK(hak_malloc(10) != NULL);
+    sigset_t before, after;
+    sigprocmask(SIG_SETMASK, NULL, &before);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EXITS(child_allocates(), 0);
+        CHECK_EQ(hak_lock_held, 0);
+        sigprocmask(SIG_SETMASK, NULL, &after);
+        CHECK_EQ(memcmp(&before, &after, 8), 0);
+    }
 }
 
 TEST(the_process_starts_once)

@@ -3,6 +3,7 @@
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "check.h"
+#include "os/os.h"
 
 #define CLASS hak_class_of(64)
 
@@ -125,38 +126,96 @@ TEST(what_waits_for_parked_heaps_can_be_drained)
     park(dead);
     hak_combine_bypass(hak_slab_at(block), block);
     CHECK_EQ(hak_slab_record_count(), 1);
-    hak_registry_lock();
+    hak_registry_stop_heaps(NULL, 0);
     hak_registry_drain_parked(); /* does nothing while the registry is busy */
     CHECK_EQ(hak_slab_record_count(), 1);
-    hak_registry_unlock();
+    hak_registry_restart_heaps();
     hak_registry_drain_parked();
     CHECK_EQ(hak_slab_record_count(), 0);
     CHECK_EQ(hak_load_relaxed(&dead->state), HEAP_PARKED);
 }
 
-TEST(a_handler_adopts_unless_the_registry_is_busy)
+TEST(all_heaps_are_stopped_but_those_whose_owner_stays_inside)
 {
-    struct heap *first = adopt();
-    park(first);
-    hak_registry_lock();
-    CHECK_EQ(hak_heap_adopt_in_handler(), NULL);
-    hak_registry_unlock();
-    CHECK_EQ(hak_heap_adopt_in_handler(), first);
-    CHECK_EQ(hak_load_relaxed(&first->state), HEAP_ACTIVE);
+    struct heap *own = adopt(), *idle = adopt(), *busy = adopt();
+    hak_gate_leave(&idle->gate);
+    uint64_t before = hak_os_clock_ms();
+    hak_registry_stop_heaps(own, 30);
+    CHECK(hak_os_clock_ms() - before >= 26); /* the clock's step is up to 4 ms */
+    CHECK_EQ(hak_load_relaxed(&hak_gates_closed), 1);
+    CHECK_EQ(hak_load_relaxed(&busy->gate.held), 1);
+    hak_registry_restart_heaps();
+    CHECK_EQ(hak_load_relaxed(&hak_gates_closed), 0);
+    hak_gate_enter(&idle->gate);
+    CHECK(hak_gate_is_nested(&idle->gate));
 }
 
-TEST(in_the_child_of_a_fork_claimed_heaps_are_parked_and_others_frozen)
+TEST(in_the_child_of_a_fork_open_heaps_are_parked_and_others_frozen_when_one_is_sought)
 {
-    struct heap *own = adopt(), *claimed = adopt(), *busy = adopt();
-    hak_gate_leave(&claimed->gate);
-    CHECK(hak_gate_mark(&claimed->gate));
-    hak_registry_lock();
-    hak_registry_restart_in_child(own);
+    struct heap *own = adopt(), *idle = adopt(), *busy = adopt();
+    hak_gate_leave(&idle->gate);
+    hak_registry_stop_heaps(own, 0);
+    hak_registry_restart_in_child(own, NULL);
+    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_ACTIVE);
+    hak_registry_drain_parked();
     CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
-    CHECK_EQ(hak_load_relaxed(&claimed->state), HEAP_PARKED);
-    CHECK_EQ(hak_load_relaxed(&claimed->gate.claimed), 0);
+    CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_PARKED);
     CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
     CHECK_EQ(hak_registry_active_count(), 1);
-    CHECK_EQ(adopt(), claimed);
+    CHECK_EQ(adopt(), idle);
     CHECK(adopt() != busy);
+}
+
+TEST(a_heap_adopted_in_the_child_is_no_orphan)
+{
+    struct heap *own = adopt(), *parked = adopt(), *orphan = adopt();
+    park(parked);
+    hak_gate_leave(&orphan->gate);
+    hak_registry_stop_heaps(own, 0);
+    hak_registry_restart_in_child(own, NULL);
+    CHECK_EQ(adopt(), parked);
+    hak_gate_leave(&parked->gate);
+    CHECK_EQ(adopt(), orphan);
+    hak_gate_leave(&orphan->gate);
+    hak_registry_drain_parked();
+    CHECK_EQ(hak_load_relaxed(&parked->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&orphan->state), HEAP_ACTIVE);
+    struct heap *fresh = adopt();
+    CHECK(fresh != own && fresh != parked && fresh != orphan);
+}
+
+/* `from` has freed a block of `to`, and stands still before it pushes; or `collector` holds what it
+ * took from its pending stack. */
+TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
+{
+    struct heap *own = adopt(), *busy = adopt();
+    void *block = hak_heap_refill(own, CLASS);
+    struct slab *slab = hak_slab_at(block);
+    uint32_t used = slab->used;
+    hak_combine_bypass(slab, block);
+    CHECK_EQ(hak_pending_take_all(&own->owner), slab); /* into the hands of `busy` */
+    hak_gate_leave(&own->gate);
+    hak_registry_stop_heaps(own, 0);
+    hak_registry_restart_in_child(own, NULL);
+    hak_gate_enter(&own->gate);
+    hak_heap_collect(own);
+    CHECK_EQ(slab->used, used - 1);
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
+    hak_registry_drain_parked();
+    CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
+}
+
+TEST(in_the_child_a_count_without_bits_is_forgotten)
+{
+    struct heap *own = adopt(), *busy = adopt();
+    void *block = hak_heap_refill(own, CLASS);
+    struct slab *slab = hak_slab_at(block);
+    hak_fetch_add_relaxed(&slab->remote_count, 3); /* by `busy`, which is copied before its bits */
+    hak_gate_leave(&own->gate);
+    hak_registry_stop_heaps(own, 0);
+    hak_registry_restart_in_child(own, NULL);
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
+    CHECK_EQ(hak_load_relaxed(&own->owner.pending), NULL);
+    CHECK(hak_gate_is_nested(&busy->gate));
 }

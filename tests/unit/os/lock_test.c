@@ -2,8 +2,10 @@
 /* tests/unit/os/lock_test.c - states of a lock, and ranks that are asserted. */
 #include "check.h"
 #include "os/lock.h"
+#include "os/os.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 static struct hak_lock low = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
 static struct hak_lock same = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
@@ -77,11 +79,100 @@ TEST(who_waits_for_a_lock_sleeps_and_is_woken)
     pthread_t thread;
     hak_lock_take(&low);
     CHECK_EQ(pthread_create(&thread, NULL, take_and_give, NULL), 0);
-    while (hak_load_relaxed(&low.state) != 2)
+    while (!(hak_load_relaxed(&low.state) & HAK_LOCK_SLEEPS))
         usleep(1000);
     CHECK_EQ(hak_load_acquire(&steps), 0);
     hak_lock_give(&low);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(steps, 1);
+    CHECK_EQ(hak_load_relaxed(&low.state), 0);
+}
+
+static uint64_t blocked_signals(void)
+{
+    uint64_t blocked = hak_os_block_signals();
+    hak_os_restore_signals(blocked);
+    return blocked;
+}
+
+#define CANCELLATION_SIGNAL 32
+#define BIT(number) (1ull << ((number) - 1))
+
+TEST(sections_block_signals_once_the_program_handles_one)
+{
+    CHECK(!hak_os_handles_signals());
+    hak_lock_take(&low);
+    CHECK_EQ(blocked_signals(), 0);
+    hak_lock_give(&low);
+    signal(SIGUSR1, exit);
+    for (uint32_t i = 0; i < HAK_LOCK_SECTIONS_PER_LOOK; i++)
+        take(&low, &high), hak_lock_give(&low), hak_lock_give(&high);
+    take(&low, &high);
+    hak_lock_give(&low);
+    CHECK(blocked_signals() & BIT(SIGUSR1));
+    CHECK(blocked_signals() & BIT(CANCELLATION_SIGNAL));
+    CHECK(!(blocked_signals() & BIT(SIGSEGV)));
+    hak_lock_give(&high);
+    CHECK_EQ(blocked_signals(), 0);
+    CHECK_EQ(hak_lock_held, 0);
+}
+
+TEST(what_the_program_had_blocked_stays_blocked)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    hak_lock_note_handler();
+    hak_lock_take(&low);
+    CHECK(!hak_lock_try(&low));
+    CHECK(hak_lock_is_inside());
+    hak_lock_give(&low);
+    CHECK_EQ(blocked_signals(), BIT(SIGUSR2));
+    hak_lock_take(&high);
+    hak_lock_give(&high);
+    CHECK_EQ(blocked_signals(), BIT(SIGUSR2));
+    CHECK(!hak_lock_is_inside());
+}
+
+TEST(signals_that_are_ignored_or_internal_to_libc_do_not_matter)
+{
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGSEGV, exit);
+    CHECK_EQ(setuid(getuid()), 0);
+    CHECK(!hak_os_handles_signals());
+    signal(SIGTERM, exit);
+    CHECK(hak_os_handles_signals());
+}
+
+static void wait_for_oneself(void)
+{
+    hak_lock_take(&low);
+    hak_lock_take(&low);
+}
+
+TEST(a_thread_that_would_wait_for_itself_aborts)
+{
+    CHECK_ABORTS(wait_for_oneself(), HAK_CHECK_LEVEL >= 1
+                                         ? "hakmem: lock taken out of rank"
+                                         : "hakmem: a signal handler needs what its own thread");
+}
+
+TEST(who_forks_holds_every_lock_and_takes_them_again)
+{
+    hak_lock_begin_fork();
+    take(&low, &high);
+    hak_lock_note_all();
+    CHECK(!hak_lock_is_inside());
+    hak_lock_take(&low);
+    CHECK(hak_lock_try(&high));
+    hak_lock_give(&high);
+    hak_lock_give(&low);
+    CHECK_EQ(hak_load_relaxed(&low.state), hak_lock_self());
+    hak_lock_forget_all();
+    hak_lock_give(&high);
+    CHECK(blocked_signals() & BIT(SIGUSR1));
+    hak_lock_give(&low);
+    CHECK_EQ(blocked_signals(), 0);
     CHECK_EQ(hak_load_relaxed(&low.state), 0);
 }

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* os/section.h - what a thread holds of the locks, and how signals are kept from it.
+ *
+ * Owns        a word a thread with a bit per lock, and where its outermost section began.
+ * Invariants  a handler must not wait for the lock that it interrupted, and who leaves a section by
+ *             a jump out of a handler, or is cancelled there, leaves a lock that nobody gives back.
+ *             So the outermost section blocks signals, where a signal can do harm: two system calls
+ *             (0.2 to 0.4 us) are paid only once the program was found to handle signals - looked
+ *             up by the first section, the 16th, the 32nd and so on, at least every 4096th - or a
+ *             handler was met inside. Until then hak_lock_is_inside tells a handler, whose request
+ *             is refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what
+ *             it left. A jump that comes before the first look and whose thread never runs a slow
+ *             path again leaves its lock for good: the one case in which others wait for ever.
+ * Argument    hak_lock_held is set before a lock is had and cleared after it is given, so a handler
+ *             may see it early or late but never misses a lock. The bad case is a handler that
+ *             takes its own thread's live section for one left by a jump, and mends it under the
+ *             feet of who goes on with it. It needs a frame of the section at or below the
+ *             handler's. The frame is written before the bit and again after it: a handler between
+ *             the two writes that ran a section of its own leaves a deeper frame behind, which is
+ *             overwritten before another handler can come, unless that one comes in the same three
+ *             instructions. Handlers run below what they interrupted or on a signal stack, which
+ *             the kernel knows; stacks of other kinds (coroutines switched by a handler) are told
+ *             by their distance only, so a frame farther off than 1 MiB proves nothing.
+ * Threads     each thread its own.
+ * Tests       tests/unit/os/lock_test.c, tests/unit/cache/lifecycle_test.c
+ */
+#ifndef HAK_OS_SECTION_H
+#define HAK_OS_SECTION_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "os/os.h"
+
+/* Bit r: this thread holds, or is about to hold, the lock of rank r. */
+extern HAK_TLS uint32_t hak_lock_held;
+/* Signals are blocked until the last lock is given. */
+#define HAK_LOCK_BLOCKED (1u << 30)
+/* This thread forks in a handler that interrupted it in a section: no lock was taken for it. */
+#define HAK_LOCK_BLIND (1u << 29)
+/* This thread forks and holds every lock, of data at rest: handlers of fork may allocate. */
+#define HAK_LOCK_ALL (1u << 31)
+
+/* Where on the stack this thread's outermost section began, while it lasts. */
+extern HAK_TLS uintptr_t hak_lock_frame;
+/* A jump goes up the stack by less than this. */
+#define HAK_JUMP_BYTES_MOST ((uintptr_t)1 << 20)
+
+/* Sections of the process until somebody looks whether signals matter; a hint, it may lose some. */
+extern _Atomic uint32_t hak_lock_sections_left;
+#define HAK_LOCK_SECTIONS_PER_LOOK 16u /* doubles with each look up to the next */
+#define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u
+/* True once signals are blocked around every section. */
+extern _Atomic bool hak_lock_signals_matter;
+
+void hak_lock_begin_slow(void);
+void hak_lock_end_slow(void);
+
+/* This thread holds a lock of that rank, or is about to. */
+HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
+{
+    return ((hak_lock_held >> rank) & 1u) != 0;
+}
+
+/* Of that rank or a higher one: in a handler, locks from there on are not to be had. Not while this
+ * thread forks and has them all. */
+HAK_INLINE bool hak_lock_is_noted_from(uint32_t rank)
+{
+    return (hak_lock_held & ~(HAK_LOCK_BLOCKED | HAK_LOCK_BLIND)) >> rank != 0 &&
+           !(hak_lock_held & HAK_LOCK_ALL);
+}
+
+/* True in a handler that interrupted its thread while that held a lock. */
+HAK_INLINE bool hak_lock_is_inside(void)
+{
+    return hak_lock_held != 0 && !(hak_lock_held & HAK_LOCK_ALL);
+}
+
+/* The stack at `frame` has been left, by a jump: stacks grow down, and we are above it. */
+HAK_INLINE bool hak_frame_is_left(uintptr_t frame)
+{
+    return (uintptr_t)__builtin_frame_address(0) - frame < HAK_JUMP_BYTES_MOST &&
+           !hak_os_is_on_signal_stack();
+}
+
+/* The section that this thread is in was left by a jump: the stack it ran on is gone. False where
+ * that cannot be told. */
+HAK_INLINE bool hak_lock_is_abandoned(void)
+{
+    return HAK_UNLIKELY(hak_lock_is_inside()) && hak_frame_is_left(hak_lock_frame);
+}
+
+/* From now on every section blocks signals: a handler was seen inside the allocator. */
+HAK_INLINE void hak_lock_note_handler(void)
+{
+    hak_store_relaxed(&hak_lock_signals_matter, true);
+}
+
+HAK_INLINE void hak_lock_begin(uint32_t rank)
+{
+    if (hak_lock_held != 0) {
+        hak_lock_held |= 1u << rank;
+        hak_compiler_fence();
+        return;
+    }
+    uint32_t left = hak_load_relaxed(&hak_lock_sections_left) - 1;
+    hak_store_relaxed(&hak_lock_sections_left, left);
+    /* Also when a race has counted below 0. */
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_lock_signals_matter) ||
+                     left - 1 >= HAK_LOCK_SECTIONS_PER_LOOK_MOST))
+        hak_lock_begin_slow();
+    hak_lock_frame = (uintptr_t)__builtin_frame_address(0);
+    hak_compiler_fence();
+    hak_lock_held |= 1u << rank;
+    hak_compiler_fence();
+    hak_lock_frame = (uintptr_t)__builtin_frame_address(0);
+    hak_compiler_fence();
+}
+
+HAK_INLINE void hak_lock_end(uint32_t rank)
+{
+    hak_compiler_fence();
+    uint32_t held = hak_lock_held & ~(1u << rank);
+    hak_lock_held = held;
+    if (HAK_UNLIKELY(held == HAK_LOCK_BLOCKED))
+        hak_lock_end_slow();
+}
+
+/* The forking thread blocks signals, takes every lock, then says so; afterwards, in parent and
+ * child, it takes that back before it gives or resets the locks. False: a handler forks that
+ * interrupted a section of its own thread, and must take none; until hak_lock_end_blind_fork
+ * resetting a lock leaves it alone if it is one's own. */
+bool hak_lock_begin_fork(void);
+bool hak_lock_is_fork_blind(void);
+void hak_lock_end_blind_fork(void);
+void hak_lock_note_all(void);
+void hak_lock_forget_all(void);
+/* In the child, with every lock reset: signals are as they were. */
+void hak_lock_end_fork_in_child(void);
+
+#endif
