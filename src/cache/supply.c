@@ -2,6 +2,9 @@
 #include "cache/supply.h"
 
 #include "base/check.h"
+#include "conf/conf.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
@@ -13,11 +16,12 @@
  * it. */
 static bool return_superslab(struct granule_range range)
 {
+    hak_depot_end_huge(range.first);
     struct span *span = hak_span_attach(range);
     if (span != NULL)
         hak_span_give(span);
     else
-        hak_depot_add(range.first, false);
+        hak_depot_add(range.first, false, false);
     return span != NULL;
 }
 
@@ -29,13 +33,28 @@ void hak_supply_trim(void)
     while (spare.count != 0 && return_superslab(spare));
 }
 
-static bool add_superslab(void)
+/* Whether a huge page would soon be filled: the process is no small one, and the class grows. */
+static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
+{
+    size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
+    return hak_depot_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
+           hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
+               hak_policy_read(huge_class_bytes);
+}
+
+static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
+                          struct stat_block *stats)
 {
     bool is_zero;
     struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
     if (span == NULL)
         return false;
-    hak_depot_add(hak_span_detach(span).first, is_zero);
+    bool is_huge = is_zero && hak_conf_number(thp) == THP_AUTO && deserves_huge(class_index, owner);
+    if (is_huge) {
+        hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
+        hak_stat_add(stats, huge_superslabs, 1);
+    }
+    hak_depot_add(hak_span_detach(span).first, is_zero, is_huge);
     return true;
 }
 
@@ -53,7 +72,7 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
     bool is_fresh = false;
     struct depot_granules granules = hak_depot_take(count, owner->heap_id);
     for (int i = 0; granules.count == 0; i++) {
-        if (i == TRIES || !add_superslab())
+        if (i == TRIES || !add_superslab(class_index, owner, stats))
             return NULL;
         is_fresh = true;
         granules = hak_depot_take(count, owner->heap_id);

@@ -39,6 +39,7 @@ extern struct conf hak_conf;
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
+enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_stats { STATS_OFF, STATS_TEXT };
 
 /* Reads the environment; reports what is wrong with it. */

@@ -25,6 +25,8 @@
       "free memory kept however old it is, within a quarter of what is live")                      \
     X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "most bytes of free blocks that one thread keeps at hand")                                   \
+    X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
+      "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
       "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")
 

@@ -25,6 +25,7 @@
     X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
     X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
+    X(huge_superslabs, "new superslabs for which huge pages were asked")                           \
     X(retired_slabs, "empty slabs given back to the depot")                                        \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
     X(swept_bytes, "given back to the kernel from such slabs")                                     \

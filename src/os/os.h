@@ -71,6 +71,9 @@ size_t hak_os_mappings_most(void);
 /* Asks that [start, start + bytes) be never backed by huge pages; a hint. */
 void hak_os_refuse_huge_pages(void *start, size_t bytes);
 
+/* Asks that [start, start + bytes) be backed by huge pages from now on; a hint. */
+void hak_os_wish_huge_pages(void *start, size_t bytes);
+
 /* Milliseconds of a monotonic clock of about 4 ms resolution. */
 uint64_t hak_os_clock_ms(void);
 

@@ -228,13 +228,23 @@ size_t hak_os_mappings_most(void)
     return most;
 }
 
-void hak_os_refuse_huge_pages(void *start, size_t bytes)
+static void advise(void *start, size_t bytes, int advice)
 {
     assert_pages(start, bytes);
     int saved = errno;
-    madvise(start, bytes, MADV_NOHUGEPAGE);
+    madvise(start, bytes, advice);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
+}
+
+void hak_os_refuse_huge_pages(void *start, size_t bytes)
+{
+    advise(start, bytes, MADV_NOHUGEPAGE);
+}
+
+void hak_os_wish_huge_pages(void *start, size_t bytes)
+{
+    advise(start, bytes, MADV_HUGEPAGE);
 }
 
 uint64_t hak_os_clock_ms(void)

@@ -29,6 +29,10 @@
     X(big_cache_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                   \
       "live and warm span memory may together pass the most that was ever live by this")           \
     X(big_cache_percent, 12, 0, 1000, "or by this share of it, if that is more")                   \
+    X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
+      "a new superslab may be one huge page once there are so many superslabs")                    \
+    X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
+      "and the heap that asks for it has so much memory in slabs of the class")                    \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
       "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "conf/conf.h"
 #include "os/os.h"
 #include "region/tag_map.h"
 
@@ -79,6 +80,19 @@ static bool start_unreserved(size_t window_bytes, size_t meta_most_bytes)
     return true;
 }
 
+/* Small processes stay small where the kernel hands huge pages to everybody. */
+static void advise_pages(size_t offset, size_t bytes)
+{
+    char *start = (char *)hak_region.base + offset;
+    int64_t thp = hak_conf_number(thp);
+    if (thp == THP_OFF)
+        hak_os_refuse_huge_pages(start, bytes);
+    else if (thp == THP_ON)
+        hak_os_wish_huge_pages(start, bytes);
+    else if (offset < HAK_SMALL_PAGES_BYTES)
+        hak_os_refuse_huge_pages(start, hak_least(bytes, HAK_SMALL_PAGES_BYTES - offset));
+}
+
 bool hak_region_start(void)
 {
     size_t address_limit = hak_os_address_limit_bytes();
@@ -108,7 +122,7 @@ bool hak_region_start(void)
         unsigned char *start = hak_os_reserve(at.end);
         if (start != NULL) {
             adopt_layout(start, at, window, window / META_SHARE);
-            hak_os_refuse_huge_pages((void *)hak_region.base, HAK_SMALL_PAGES_BYTES);
+            advise_pages(0, window);
             hak_region.is_reserved = true;
             return true;
         }
@@ -180,8 +194,8 @@ struct granule_range hak_region_grow(size_t granule_count)
         size_t hole = committed >> HAK_GRANULE_SHIFT;
         hak_tag_write(hole, range.first - hole, HAK_TAG_HOLE);
         hak_counter_add(&hak_region.hole_bytes, (range.first - hole) << HAK_GRANULE_SHIFT);
-        if (offset < HAK_SMALL_PAGES_BYTES && !hak_region.is_reserved)
-            hak_os_refuse_huge_pages((void *)(hak_region.base + offset), wished);
+        if (!hak_region.is_reserved)
+            advise_pages(offset, wished);
         /* release: partner is the acquire in hak_region_holds */
         hak_store_release(&hak_region.committed_bytes, offset + wished);
     }
@@ -196,7 +210,6 @@ bool hak_region_renew(struct granule_range range)
     size_t offset = (size_t)range.first << HAK_GRANULE_SHIFT;
     if (!hak_os_renew(start, bytes))
         return false;
-    if (offset < HAK_SMALL_PAGES_BYTES)
-        hak_os_refuse_huge_pages(start, hak_least(bytes, HAK_SMALL_PAGES_BYTES - offset));
+    advise_pages(offset, bytes);
     return true;
 }

@@ -40,9 +40,10 @@ static uint32_t first_granule_of(const struct superslab *superslab)
     return (uint32_t)index * HAK_SUPERSLAB_GRANULES;
 }
 
+/* Free granules that may be resident: what was used, or all there is of a huge page. */
 static uint32_t warm_mask(const struct superslab *superslab)
 {
-    return superslab->free & superslab->dirty;
+    return superslab->pages == PAGES_HUGE ? superslab->free : superslab->free & superslab->dirty;
 }
 
 static void start_once(void)
@@ -150,6 +151,8 @@ static struct depot_granules take_from(struct superslab *superslab, uint32_t at,
     };
     unlink_superslab(superslab);
     superslab->free &= ~taken;
+    if (superslab->pages == PAGES_ASKED)
+        superslab->pages = PAGES_HUGE;
     superslab->group_heap[at / GROUP_GRANULES] = heap_id;
     link_superslab(superslab);
     note_warm(superslab, false);
@@ -185,7 +188,7 @@ struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id)
     return granules;
 }
 
-void hak_depot_add(uint32_t first_granule, bool is_zero)
+void hak_depot_add(uint32_t first_granule, bool is_zero, bool is_huge)
 {
     struct superslab *superslab = superslab_of(first_granule);
     hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
@@ -196,6 +199,7 @@ void hak_depot_add(uint32_t first_granule, bool is_zero)
     superslab->warm_link = (struct list_link){NULL, NULL};
     superslab->free = ALL_GRANULES;
     superslab->dirty = is_zero ? 0 : ALL_GRANULES;
+    superslab->pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
     superslab->group_heap[0] = 0;
     superslab->group_heap[1] = 0;
     link_superslab(superslab);
@@ -223,7 +227,9 @@ struct granule_range hak_depot_give(uint32_t first_granule, uint32_t count, uint
     hak_assert((superslab->free & (uint32_t)hak_bit_low_mask(count) << at) == 0);
     unlink_superslab(superslab);
     superslab->free |= (uint32_t)hak_bit_low_mask(count) << at;
-    superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty_count) << at;
+    /* What nobody touched is resident, too, where a huge page was. */
+    uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
+    superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
     bool has_empty = !hak_list_is_empty(&depot.by_free[HAK_SUPERSLAB_GRANULES]);
     link_superslab(superslab);
     note_warm(superslab, true);
@@ -243,6 +249,42 @@ struct granule_range hak_depot_take_spare(void)
         spare = remove_superslab(hak_list_element(empty->next, struct superslab, link));
     hak_lock_give(&depot.lock);
     return spare;
+}
+
+static void refuse_huge_pages(const struct superslab *superslab)
+{
+    hak_os_refuse_huge_pages(hak_granule_address(first_granule_of(superslab)), HAK_SUPERSLAB_BYTES);
+}
+
+/* True when the kernel is to be told. */
+static bool break_huge(struct superslab *superslab)
+{
+    if (superslab->pages != PAGES_HUGE)
+        return false;
+    /* All that is free was warm and stays so: the counts hold. */
+    superslab->dirty |= superslab->free;
+    superslab->pages = PAGES_BROKEN;
+    return true;
+}
+
+bool hak_depot_break_huge(uint32_t granule)
+{
+    struct superslab *superslab = superslab_of(granule);
+    hak_lock_take(&depot.lock);
+    bool was_huge = break_huge(superslab);
+    bool is_broken = superslab->pages == PAGES_BROKEN;
+    hak_lock_give(&depot.lock);
+    if (was_huge)
+        refuse_huge_pages(superslab);
+    return is_broken;
+}
+
+void hak_depot_end_huge(uint32_t first_granule)
+{
+    struct superslab *superslab = superslab_of(first_granule);
+    if (superslab->pages == PAGES_ASKED || superslab->pages == PAGES_HUGE)
+        refuse_huge_pages(superslab);
+    superslab->pages = PAGES_SMALL;
 }
 
 /* Purges the runs of `mask`; returns the granules that now read as zero. */
@@ -276,17 +318,22 @@ static size_t purge_oldest(uint64_t before_ms)
     }
     uint32_t mask = warm_mask(superslab);
     unlink_superslab(superslab);
+    bool was_huge = mask != ALL_GRANULES && break_huge(superslab);
     superslab->free &= ~mask;
     link_superslab(superslab);
     note_warm(superslab, false);
     hak_lock_give(&depot.lock);
 
+    if (was_huge)
+        refuse_huge_pages(superslab);
     uint32_t purged = purge_runs(first_granule_of(superslab), mask);
 
     hak_lock_take(&depot.lock);
     unlink_superslab(superslab);
     superslab->free |= mask;
     superslab->dirty &= ~purged;
+    if (superslab->pages == PAGES_HUGE && purged == ALL_GRANULES)
+        superslab->pages = PAGES_ASKED;
     link_superslab(superslab);
     note_warm(superslab, true);
     hak_lock_give(&depot.lock);

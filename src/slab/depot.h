@@ -15,6 +15,10 @@
 #include "base/list.h"
 #include "region/region.h"
 
+/* Whether a superslab is one huge page: the kernel was asked for it, then it was touched; it ended
+ * when a part went back to the kernel. Of an asked or whole one every granule may be resident. */
+enum superslab_pages { PAGES_SMALL, PAGES_ASKED, PAGES_HUGE, PAGES_BROKEN };
+
 struct superslab {
     HAK_CACHE_ALIGNED struct list_link link; /* on the list of its free count */
     struct list_link warm_link;              /* on the list of those with warm free granules */
@@ -23,6 +27,7 @@ struct superslab {
     uint32_t dirty;                          /* granules that may not read as zero */
     uint32_t group_heap[2];                  /* heap that last took granules of this half */
     uint32_t epoch;                          /* of the depot when it came onto the lists */
+    uint32_t pages;                          /* enum superslab_pages */
 };
 
 struct depot_granules {
@@ -36,8 +41,18 @@ struct depot_granules {
  * granules before purged ones. */
 struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id);
 
-/* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero. */
-void hak_depot_add(uint32_t first_granule, bool is_zero);
+/* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
+ * `is_huge` whether huge pages were asked for it. */
+void hak_depot_add(uint32_t first_granule, bool is_zero, bool is_huge);
+
+/* Pages of the superslab with that granule are about to go back to the kernel one by one: it is no
+ * longer huge, lest the kernel fill it again. True when memory that nobody touched may be resident
+ * in it. */
+bool hak_depot_break_huge(uint32_t granule);
+
+/* A superslab that was taken out is no longer to be huge, for it may serve as spans that are
+ * touched here and there. */
+void hak_depot_end_huge(uint32_t first_granule);
 
 /* Gives granules back, of which the first `dirty_count` may not read as zero. Returns a superslab
  * that is free and no longer the depot's (range of count 0: none). */

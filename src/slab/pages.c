@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "slab/depot.h"
 
 static uint64_t all_leaves(const struct slab *slab)
 {
@@ -38,7 +39,7 @@ static uint64_t live_leaves(const struct slab *slab)
 uint64_t hak_slab_dead_leaves(const struct slab *slab)
 {
     uint64_t leaves = all_leaves(slab) & ~live_leaves(slab) & ~slab->purged;
-    if (slab->zero_from > slab->bump)
+    if (slab->zero_from > slab->bump || slab->was_huge)
         return leaves;
     /* Nobody has touched what lies behind the bump index. */
     size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
@@ -50,6 +51,10 @@ size_t hak_slab_purge_dead(struct slab *slab)
 {
     uint64_t dead = hak_slab_dead_leaves(slab);
     size_t bytes = 0;
+    if (dead != 0 && !slab->was_huge && hak_depot_break_huge(hak_granule_of((void *)slab->start))) {
+        slab->was_huge = true;
+        dead = hak_slab_dead_leaves(slab);
+    }
     while (dead != 0) {
         uint32_t at = hak_bit_lowest(dead);
         uint64_t above = ~(dead >> at);

@@ -58,6 +58,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->zero_from = is_zero ? 0 : slab->block_count;
     slab->purged = 0;
     slab->swept_used = SLAB_UNSWEPT;
+    slab->was_huge = false;
     slab->octile = 0;
     slab->place = SLAB_NOWHERE;
     slab->is_hot = true;

@@ -58,6 +58,7 @@ struct slab {
     uint16_t swept_used; /* `used` when dead leaves were last looked for, or SLAB_UNSWEPT */
     uint8_t octile;      /* list it is on: used blocks in eighths */
     uint8_t place;       /* enum slab_place */
+    bool was_huge;       /* what nobody touched may be resident (hak_depot_break_huge) */
     bool is_hot;         /* blocks were taken since the last sweep */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;

@@ -3,7 +3,9 @@
 #include "cache/lifecycle.h"
 #include "cache/supply.h"
 #include "check.h"
+#include "conf/conf.h"
 #include "os/os_fault.h"
+#include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
@@ -49,6 +51,35 @@ TEST(the_stages_are_counted)
     hak_supply_retire(first);
     supply(64);
     CHECK_EQ(counted(HAK_STAT_recycled_slabs), 1);
+}
+
+TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 2);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 4 * HAK_GRANULE_BYTES);
+    while (hak_depot_superslab_count() < 3)
+        supply(64);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
+    while (hak_depot_superslab_count() < 4) {
+        static struct slab_owner another; /* has next to nothing */
+        memset(another.use, 0, sizeof another.use);
+        CHECK(hak_supply_slab(hak_class_of(64), &another, &stats) != NULL);
+    }
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
+}
+
+TEST(huge_pages_are_not_asked_unless_hakmem_is_to_decide)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    for (int thp = THP_OFF; thp <= THP_ON; thp++) {
+        supply(64);
+        uint64_t before = counted(HAK_STAT_huge_superslabs);
+        __atomic_store_n(&hak_conf.number[CONF_thp], thp, __ATOMIC_RELAXED);
+        for (uint32_t count = hak_depot_superslab_count(); hak_depot_superslab_count() == count;)
+            supply(64);
+        CHECK_EQ(counted(HAK_STAT_huge_superslabs) - before, thp == THP_AUTO);
+    }
 }
 
 TEST(only_touched_granules_come_back_dirty)

@@ -15,7 +15,7 @@ static uint32_t superslab_add(void)
     CHECK(hak_process_start());
     struct granule_range range = hak_region_grow(ALL);
     CHECK(range.count >= ALL);
-    hak_depot_add(range.first, true);
+    hak_depot_add(range.first, true, false);
     return range.first;
 }
 
@@ -181,4 +181,75 @@ TEST(heaps_take_from_different_groups_of_tag_words_while_they_can)
     CHECK(mine / 16 != theirs / 16);
     CHECK_EQ(hak_depot_take(1, 1).first / 16, mine / 16);
     CHECK_EQ(hak_depot_take(1, 2).first / 16, theirs / 16);
+}
+
+/* A superslab that the kernel was asked to back by a huge page, with half of it taken. */
+static uint32_t huge_half_taken(void)
+{
+    CHECK(hak_process_start());
+    uint32_t first = hak_region_grow(ALL).first;
+    hak_depot_add(first, true, true);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+    return take(ALL / 2).first;
+}
+
+TEST(all_of_a_huge_superslab_that_was_touched_may_be_resident)
+{
+    huge_half_taken();
+    CHECK_EQ(hak_depot_warm_count(), ALL / 2);
+    struct depot_granules rest = take(ALL / 2);
+    CHECK(rest.is_zero);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+}
+
+TEST(a_purge_of_a_part_ends_a_huge_superslab)
+{
+    uint32_t first = huge_half_taken();
+    CHECK_EQ(hak_depot_purge(UINT64_MAX, UINT32_MAX), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK(hak_depot_break_huge(first));
+    /* A slab that touched one granule only: the others were resident all the same. */
+    hak_depot_give(first, ALL / 2, 1);
+    CHECK_EQ(hak_depot_warm_count(), ALL / 2);
+    CHECK_EQ(hak_depot_purge(UINT64_MAX, UINT32_MAX), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK(take(ALL).is_zero);
+}
+
+TEST(what_is_free_when_a_huge_superslab_ends_stays_warm_and_no_longer_reads_as_zero)
+{
+    uint32_t first = huge_half_taken();
+    CHECK(hak_depot_break_huge(first));
+    CHECK_EQ(hak_depot_warm_count(), ALL / 2);
+    CHECK(!take(ALL / 2).is_zero);
+    superslab_add();
+    CHECK(!hak_depot_break_huge(take(ALL).first));
+}
+
+TEST(a_huge_superslab_that_goes_back_whole_will_be_huge_again)
+{
+    uint32_t first = huge_half_taken();
+    hak_depot_give(first, ALL / 2, 1);
+    CHECK_EQ(hak_depot_warm_count(), ALL);
+    CHECK_EQ(hak_depot_purge(UINT64_MAX, UINT32_MAX), ALL * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK(take(ALL / 2).is_zero);
+    CHECK_EQ(hak_depot_warm_count(), ALL / 2);
+}
+
+TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
+{
+    huge_half_taken();
+    take(ALL / 2);
+    uint32_t second = huge_half_taken();
+    take(ALL / 2);
+    for (uint32_t i = 0; i < ALL; i++)
+        hak_depot_give(second + i, 1, 1);
+    superslab_add();
+    struct granule_range spare = hak_depot_take_spare();
+    CHECK_EQ(spare.count, ALL);
+    hak_depot_end_huge(spare.first);
+    hak_depot_add(spare.first, false, false);
+    take(ALL);
+    take(ALL);
+    CHECK(!hak_depot_break_huge(spare.first));
 }
