@@ -2,6 +2,7 @@
 /* tests/model/random_ops_test.c - random operations against the reference; nothing may fail. */
 #include "account.h"
 #include "operations.h"
+#include "policy/policy_table.h"
 
 static struct reference reference;
 
@@ -53,9 +54,9 @@ TEST(random_operations_agree_with_the_reference_after_everything_went_home)
     run(6, 20000);
 }
 
-TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often)
+static void run_with_purges(uint32_t seed)
 {
-    reference.random = 7;
+    reference.random = seed;
     for (uint32_t i = 0; i < 25000; i++) {
         step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
         if (i % 50 == 0)
@@ -64,6 +65,19 @@ TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often
     audit();
     free_everything(&reference);
     check_nothing_is_live();
+}
+
+TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often)
+{
+    run_with_purges(7);
+}
+
+TEST(random_operations_agree_with_the_reference_on_huge_pages)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    run(9, 40000);
+    run_with_purges(10);
 }
 
 TEST(random_operations_agree_with_the_reference_when_bins_are_flushed_often)
