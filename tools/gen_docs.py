@@ -28,6 +28,13 @@ STATS_TEXT = """# Statistics
 the file that `HAKMEM_STATS_FILE` names. Nothing is counted on the hot path, so there is no number
 of requests here.
 """
+LOCKS_TEXT = """
+## Locks
+
+How often each lock was asked for while somebody else held it, and the nanoseconds that all
+threads waited for it together. A lock that is free costs and counts nothing.
+
+"""
 POLICY_TEXT = """# Policy
 
 The numbers that decide. Mechanisms read them; each stays within its clamps, so that a bad value
@@ -119,7 +126,9 @@ def stats():
     for title, header, name in parts:
         body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
-    return text
+    body = [[f"`waits_{row[0]}`, `waited_ns_{row[0]}`", words(row[1])]
+            for row in rows("os/lock.h", "HAK_LOCK_TABLE")]
+    return text + LOCKS_TEXT + table(["names", "what the lock protects"], body)
 
 
 def policy():

@@ -87,6 +87,10 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   HAK_STAT_GLOBAL_TABLE(X)
 #undef X
     };
+    for (int i = 0; i < HAK_LOCK_COUNT; i++) {
+        snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
+        snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
+    }
     add_classes(snapshot, &census);
     snapshot->live_bytes = snapshot->small_live_bytes + snapshot->large_live_bytes;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)

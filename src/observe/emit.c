@@ -20,6 +20,11 @@ void hak_emit_text(const struct snapshot *snapshot, struct text *text)
 #define X(name, meaning) add_line(text, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
 #undef X
+#define X(name, meaning)                                                                           \
+    add_line(text, "waits_" #name, snapshot->waits[HAK_LOCK_##name]);                              \
+    add_line(text, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##name]);
+    HAK_LOCK_TABLE(X)
+#undef X
 }
 
 struct xml {
@@ -121,6 +126,11 @@ static void xml_own(struct xml *xml, const struct snapshot *snapshot)
 #undef X
 #define X(name, meaning) xml_counter(xml, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
+#undef X
+#define X(name, meaning)                                                                           \
+    xml_counter(xml, "waits_" #name, snapshot->waits[HAK_LOCK_##name]);                            \
+    xml_counter(xml, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##name]);
+    HAK_LOCK_TABLE(X)
 #undef X
     for (uint32_t i = 0; i < snapshot->class_count; i++) {
         const struct snapshot_class *of = &snapshot->classes[i];

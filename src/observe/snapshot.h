@@ -10,6 +10,7 @@
 #define HAK_OBSERVE_SNAPSHOT_H
 
 #include "observe/stat.h"
+#include "os/lock.h"
 
 /* name, meaning */
 #define HAK_SNAPSHOT_TABLE(X)                                                                      \
@@ -59,6 +60,8 @@ struct snapshot {
     HAK_STAT_GLOBAL_TABLE(X)
 #undef X
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
+    uint64_t waits[HAK_LOCK_COUNT];
+    uint64_t waited_ns[HAK_LOCK_COUNT];
     uint32_t class_count;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
 };

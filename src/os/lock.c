@@ -5,6 +5,7 @@
 
 #define SPIN_ROUNDS 64
 
+struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
 HAK_TLS uintptr_t hak_lock_frame;
 _Atomic uint32_t hak_lock_sections_left = 1;
@@ -44,7 +45,7 @@ bool hak_lock_is_had(const struct hak_lock *lock)
     return (hak_lock_held & HAK_LOCK_ALL) != 0;
 }
 
-void hak_lock_take_slow(struct hak_lock *lock)
+static void spin_or_sleep(struct hak_lock *lock)
 {
     uint32_t self = hak_lock_self();
     for (int i = 0; i < SPIN_ROUNDS; i++) {
@@ -63,6 +64,15 @@ void hak_lock_take_slow(struct hak_lock *lock)
                            hak_cas_acquire(&lock->state, &state, state | HAK_LOCK_SLEEPS)))
             hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, 0);
     }
+}
+
+void hak_lock_take_slow(struct hak_lock *lock)
+{
+    struct hak_lock_waits *waits = &hak_lock_waits[lock->rank];
+    uint64_t start_ns = hak_os_clock_ns();
+    spin_or_sleep(lock);
+    hak_fetch_add_relaxed(&waits->count, 1);
+    hak_fetch_add_relaxed(&waits->time_ns, hak_os_clock_ns() - start_ns);
 }
 
 void hak_lock_give_slow(struct hak_lock *lock)

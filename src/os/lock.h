@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* os/lock.h - futex locks with a rank each.
  *
- * Owns        struct hak_lock and the one table of locks.
+ * Owns        struct hak_lock, the one table of locks, and what was waited for each.
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
  *             level 1). A lock's word is 0, or who holds it, with bit 0 set if somebody sleeps. No
  *             lock is held across a system call that a hot thread needs.
@@ -41,6 +41,14 @@ struct hak_lock {
     _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: somebody may sleep */
     uint32_t rank;
 };
+
+/* How often locks of a rank were held by somebody else when they were asked for, and how long that
+ * took. */
+struct hak_lock_waits {
+    _Atomic uint64_t count;
+    _Atomic uint64_t time_ns;
+};
+extern struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 
 #define HAK_LOCK_SLEEPS 1u
 #define HAK_LOCK_START_WITH(rank_) {.state = 0, .rank = (rank_)}

@@ -77,6 +77,9 @@ void hak_os_wish_huge_pages(void *start, size_t bytes);
 /* Milliseconds of a monotonic clock of about 4 ms resolution. */
 uint64_t hak_os_clock_ms(void);
 
+/* Nanoseconds of a monotonic clock, exact and ten times as dear. */
+uint64_t hak_os_clock_ns(void);
+
 /* Soft limit of the process's address space, or of locked memory when it is finite and binds this
  * process; SIZE_MAX when there is none (getrlimit(2)). */
 size_t hak_os_address_limit_bytes(void);

@@ -254,6 +254,13 @@ uint64_t hak_os_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
+uint64_t hak_os_clock_ns(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static size_t limit_bytes(__rlimit_resource_t resource)
 {
     struct rlimit limit;

@@ -82,8 +82,15 @@ TEST(who_waits_for_a_lock_sleeps_and_is_woken)
     while (!(hak_load_relaxed(&low.state) & HAK_LOCK_SLEEPS))
         usleep(1000);
     CHECK_EQ(hak_load_acquire(&steps), 0);
+    const struct hak_lock_waits *waits = &hak_lock_waits[HAK_LOCK_REGISTRY];
+    CHECK_EQ(hak_load_relaxed(&waits->count), 0);
+    uint64_t slept_from_ns = hak_os_clock_ns();
+    usleep(1000);
+    uint64_t slept_ns = hak_os_clock_ns() - slept_from_ns;
     hak_lock_give(&low);
     CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(hak_load_relaxed(&waits->count), 1);
+    CHECK(hak_load_relaxed(&waits->time_ns) >= slept_ns);
     CHECK_EQ(steps, 1);
     CHECK_EQ(hak_load_relaxed(&low.state), 0);
 }
