@@ -241,23 +241,24 @@ static bool note_miss(struct heap *heap, uint32_t class_index)
 /* Sends the `count` oldest blocks of a bin home. */
 static void flush_oldest(struct heap *heap, uint32_t class_index, uint32_t count)
 {
+    struct magazine *magazine = &heap->magazines[class_index];
+    struct bin *bin = &heap->cache.bins[class_index];
     void *blocks[FLUSH_PIECE];
-    while (count > 0) {
-        uint32_t piece = (uint32_t)hak_least(count, FLUSH_PIECE);
-        hak_magazine_take_oldest(&heap->magazines[class_index], &heap->cache.bins[class_index],
-                                 blocks, piece);
-        give_blocks(heap, class_index, blocks, piece);
-        count -= piece;
+    for (uint32_t taken = FLUSH_PIECE; count > 0 && taken == FLUSH_PIECE; count -= taken) {
+        taken = hak_magazine_take_oldest(magazine, bin, blocks,
+                                         (uint32_t)hak_least(count, FLUSH_PIECE));
+        give_blocks(heap, class_index, blocks, taken);
     }
 }
 
 /* Sorts a bin of large blocks so that those of the emptiest slabs leave it first: such slabs then
  * empty, and their memory can serve any class. */
-static void sort_by_slab_use(const struct magazine *magazine, uint32_t count)
+static void sort_by_slab_use(const struct magazine *magazine, struct bin *bin)
 {
+    uint32_t count = hak_magazine_close(magazine, bin);
     uint32_t use[LARGE_SLOTS_SORTED];
     void **blocks = magazine->slots + 1;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < hak_least(count, LARGE_SLOTS_SORTED); i++) {
         void *block = blocks[i];
         const struct slab *slab = hak_slab_at(block);
         uint32_t key = slab == NULL ? 0 : slab->used;
@@ -269,6 +270,7 @@ static void sort_by_slab_use(const struct magazine *magazine, uint32_t count)
         use[at] = key;
         blocks[at] = block;
     }
+    hak_magazine_open(magazine, bin, count);
 }
 
 /* Reverses the order of what was just taken, so that the lowest address is popped first. */
@@ -382,10 +384,11 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
     }
     if (note_miss(heap, class_index))
         return;
-    uint32_t held = hak_magazine_count(magazine, &heap->cache.bins[class_index]);
-    if (held <= LARGE_SLOTS_SORTED &&
+    struct bin *bin = &heap->cache.bins[class_index];
+    uint32_t held = hak_magazine_count(magazine, bin);
+    if (magazine->slots != NULL && held <= LARGE_SLOTS_SORTED &&
         hak_size_classes[class_index].block_bytes >= LARGE_BLOCK_BYTES)
-        sort_by_slab_use(magazine, held);
+        sort_by_slab_use(magazine, bin);
     flush_oldest(heap, class_index, (held + 1) / 2);
 }
 
@@ -402,8 +405,10 @@ void hak_heap_flush_all(struct heap *heap)
         struct magazine *magazine = &heap->magazines[i];
         struct bin *bin = &heap->cache.bins[i];
         flush_oldest(heap, i, hak_magazine_count(magazine, bin));
-        heap->capacity_bytes -= (size_t)magazine->capacity * hak_size_classes[i].block_bytes;
+        uint32_t capacity = magazine->capacity;
         hak_magazine_remove(magazine, bin, &heap->sentinel);
+        heap->capacity_bytes -=
+            (size_t)(capacity - magazine->capacity) * hak_size_classes[i].block_bytes;
         magazine->miss_count = 0;
         magazine->is_grown = false;
     }

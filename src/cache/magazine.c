@@ -14,49 +14,70 @@ static size_t array_bytes(uint32_t order)
     return sizeof(void *) << order;
 }
 
+static void give_array(uint32_t order, void **slots)
+{
+    if (slots != NULL)
+        hak_meta_pool_give(&array_pools[order], slots);
+}
+
+/* Puts the bin on `to`, whose slots may be the old ones; false: it holds more than that may. */
+static bool move(struct magazine *magazine, struct bin *bin, struct magazine to)
+{
+    uint32_t count = magazine->slots == NULL ? 0 : hak_magazine_close(magazine, bin);
+    bool is_right = count <= to.capacity; /* else a handler has freed meanwhile */
+    if (is_right) {
+        to.slots[0] = NULL;
+        if (count != 0 && to.slots != magazine->slots)
+            memcpy(to.slots + 1, magazine->slots + 1, count * sizeof *to.slots);
+        *magazine = to;
+    }
+    hak_magazine_open(magazine, bin, count);
+    return is_right;
+}
+
 bool hak_magazine_resize(struct magazine *magazine, struct bin *bin, uint32_t capacity)
 {
-    uint32_t count = hak_magazine_count(magazine, bin);
     uint32_t order = hak_bit_highest(hak_most(capacity + 1, HAK_MAGAZINE_SLOTS_LEAST) * 2 - 1);
-    hak_assert(capacity >= count && order < ORDER_COUNT);
-    if (magazine->slots == NULL || order != magazine->order) {
-        void **slots = hak_meta_pool_take(&array_pools[order], array_bytes(order));
-        if (slots == NULL)
-            return false;
-        slots[0] = NULL;
-        if (magazine->slots != NULL) {
-            memcpy(slots + 1, magazine->slots + 1, count * sizeof *slots);
-            hak_meta_pool_give(&array_pools[magazine->order], magazine->slots);
-        }
-        magazine->slots = slots;
-        magazine->order = (uint8_t)order;
-        bin->top = slots + count;
-    }
-    magazine->capacity = (uint16_t)capacity;
-    bin->limit = magazine->slots + capacity;
-    return true;
+    hak_assert(capacity >= hak_magazine_count(magazine, bin) && order < ORDER_COUNT);
+    struct magazine old = *magazine, to = *magazine;
+    if (old.slots == NULL || order != old.order)
+        to.slots = hak_meta_pool_take(&array_pools[order], array_bytes(order));
+    if (to.slots == NULL)
+        return false;
+    to.order = (uint8_t)order;
+    to.capacity = (uint16_t)capacity;
+    bool is_right = move(magazine, bin, to);
+    if (to.slots != old.slots)
+        give_array(is_right ? old.order : order, is_right ? old.slots : to.slots);
+    return is_right;
 }
 
 void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sentinel)
 {
     if (magazine->slots == NULL)
         return;
-    hak_assert(hak_magazine_count(magazine, bin) == 0);
+    uint32_t count = hak_magazine_close(magazine, bin);
+    if (HAK_UNLIKELY(count != 0)) {
+        hak_magazine_open(magazine, bin, count);
+        return;
+    }
     bin->top = sentinel;
+    hak_compiler_fence();
     bin->limit = sentinel;
+    hak_compiler_fence();
     hak_meta_pool_give(&array_pools[magazine->order], magazine->slots);
     magazine->slots = NULL;
     magazine->capacity = 0;
 }
 
-void hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
-                              uint32_t count)
+uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
+                                  uint32_t most)
 {
-    uint32_t held = hak_magazine_count(magazine, bin);
-    hak_assert(count <= held);
+    uint32_t held = hak_magazine_close(magazine, bin);
+    uint32_t count = (uint32_t)hak_least(most, held);
     memcpy(blocks, magazine->slots + 1, count * sizeof *blocks);
     memmove(magazine->slots + 1, magazine->slots + 1 + count, (held - count) * sizeof *blocks);
     /* The blocks leave the bin before anybody marks them free. */
-    hak_compiler_fence();
-    bin->top -= count;
+    hak_magazine_open(magazine, bin, held - count);
+    return count;
 }

@@ -8,7 +8,11 @@
  *             without a heap has top == limit == its sentinel in every bin (empty and full at once)
  *             and a tag that matches none: every call takes the slow way, before any write.
  *             Pop lowers top after reading the slot, push writes the slot before raising top: a
- *             fork or a death between two stores leaks a block, it never doubles one.
+ *             fork, a jump or a death between two stores leaks a block, it never doubles one. What
+ *             moves blocks from slot to slot closes the bin meanwhile (empty and full at once): a
+ *             handler that comes in between takes the slow way, and so does a thread that left by
+ *             a jump, until its next slow path finds that out. Without that the same block would
+ *             be in two slots, or the array in use and free.
  * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread. Who
  *             holds a claim on the gate may count: it reads `top` while the owner pops and pushes
  *             (relaxed, without order: a count may be late by what happens meanwhile), and all else
@@ -83,16 +87,36 @@ struct magazine {
     bool is_grown;      /* to all that its class may have */
 };
 
+/* Lets nobody pop or push; returns how many blocks the bin holds. One exchange: a handler pops
+ * before it or not at all. The magazine has slots. */
+HAK_INLINE uint32_t hak_magazine_close(const struct magazine *magazine, struct bin *bin)
+{
+    hak_word_publish(&bin->limit, NULL);
+    hak_compiler_fence();
+    return (uint32_t)(hak_word_exchange(&bin->top, magazine->slots) - magazine->slots);
+}
+
+HAK_INLINE void hak_magazine_open(const struct magazine *magazine, struct bin *bin, uint32_t count)
+{
+    hak_compiler_fence();
+    hak_word_publish(&bin->top, magazine->slots + count);
+    hak_compiler_fence();
+    hak_word_publish(&bin->limit, magazine->slots + magazine->capacity);
+    hak_compiler_fence();
+}
+
 /* Lets the magazine of `bin` hold `capacity` blocks, at least what it holds now; false: out of
  * memory, all is as before. */
 bool hak_magazine_resize(struct magazine *magazine, struct bin *bin, uint32_t capacity);
 
-/* Takes the array of an empty magazine away: the bin stands on `sentinel` again. */
+/* Takes the array of an empty magazine away: the bin stands on `sentinel` again. One that a handler
+ * has filled meanwhile keeps it. */
 void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sentinel);
 
-/* Takes the `count` oldest blocks out of the magazine into `blocks`; it holds as many. */
-void hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
-                              uint32_t count);
+/* Takes the oldest blocks out of the magazine, which has slots, into `blocks`: `most`, if it holds
+ * as many. Returns their number. */
+uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
+                                  uint32_t most);
 
 /* The same, read by a stranger with a claim on the gate; never more than the capacity. */
 HAK_INLINE uint32_t hak_magazine_peek(const struct magazine *magazine, const struct bin *bin)

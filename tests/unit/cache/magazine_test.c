@@ -87,6 +87,30 @@ TEST(the_oldest_blocks_leave_and_the_others_keep_their_order)
     CHECK_EQ(hak_bin_pop(&bin), NULL);
 }
 
+TEST(a_closed_bin_is_empty_and_full_until_it_is_opened)
+{
+    start(10);
+    push(0, 9);
+    CHECK_EQ(hak_magazine_close(&magazine, &bin), 9);
+    CHECK_EQ(hak_bin_pop(&bin), NULL);
+    CHECK(hak_bin_is_full(&bin));
+    CHECK_EQ(hak_magazine_peek(&magazine, &bin), 0);
+    hak_magazine_open(&magazine, &bin, 9);
+    CHECK(!hak_bin_is_full(&bin));
+    CHECK_EQ(hak_bin_pop(&bin), &blocks[8]);
+}
+
+TEST(a_magazine_that_a_handler_filled_meanwhile_is_neither_cut_nor_removed)
+{
+    start(10);
+    push(0, 9);
+    hak_magazine_remove(&magazine, &bin, &sentinel);
+    CHECK_EQ(hak_magazine_count(&magazine, &bin), 9);
+    void *taken[20];
+    CHECK_EQ(hak_magazine_take_oldest(&magazine, &bin, taken, 20), 9);
+    CHECK_EQ(hak_bin_pop(&bin), NULL);
+}
+
 TEST(a_removed_magazine_leaves_the_bin_on_the_sentinel)
 {
     start(3);
