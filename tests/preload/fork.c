@@ -6,7 +6,7 @@
 
 #define BUSY_THREADS 6
 #define CHILD_LIMIT_MS 15000
-#define KEPT_BLOCKS 400
+#define KEPT_BLOCKS 100
 
 static _Atomic int has_ended;
 
@@ -33,7 +33,7 @@ static void *stay_busy(void *argument)
 static void *allocate_in_child(void *argument)
 {
     unsigned state = 5;
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 100; i++) {
         size_t bytes = random_bytes(&state);
         char *block = malloc(bytes);
         if (block == NULL)
@@ -49,8 +49,8 @@ static char *kept[KEPT_BLOCKS];
 static void keep_blocks(void)
 {
     for (unsigned i = 0; i < KEPT_BLOCKS; i++) {
-        kept[i] = malloc(16 + i * 50);
-        fill(kept[i], 16 + i * 50, i);
+        kept[i] = malloc(16 + i * 200);
+        fill(kept[i], 16 + i * 200, i);
     }
 }
 
@@ -58,7 +58,7 @@ static void keep_blocks(void)
 static void live_as_child(void)
 {
     for (unsigned i = 0; i < KEPT_BLOCKS; i++) {
-        if (!is_filled(kept[i], 16 + i * 50, i))
+        if (!is_filled(kept[i], 16 + i * 200, i))
             _exit(4);
         free(kept[i]);
     }
@@ -106,7 +106,7 @@ TEST(children_of_a_busy_process_can_do_everything)
     }
     end_busy_threads();
     for (unsigned i = 0; i < KEPT_BLOCKS; i++)
-        CHECK(is_filled(kept[i], 16 + i * 50, i));
+        CHECK(is_filled(kept[i], 16 + i * 200, i));
 }
 
 TEST(a_child_of_a_busy_process_can_fork_again)
