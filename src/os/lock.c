@@ -8,7 +8,7 @@
 struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
 HAK_TLS uintptr_t hak_lock_frame;
-_Atomic uint32_t hak_lock_sections_left = 1;
+_Atomic uint32_t hak_lock_sections_left = HAK_LOCK_SECTIONS_PER_LOOK;
 static _Atomic uint32_t sections_per_look = HAK_LOCK_SECTIONS_PER_LOOK;
 _Atomic bool hak_lock_signals_matter;
 /* What this thread had blocked before its outermost section. */

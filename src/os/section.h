@@ -6,8 +6,9 @@
  *             a jump out of a handler, or is cancelled there, leaves a lock that nobody gives back.
  *             So the outermost section blocks signals, where a signal can do harm: two system calls
  *             (0.2 to 0.4 us) are paid only once the program was found to handle signals - looked
- *             up by the first section, the 16th, the 32nd and so on, at least every 4096th - or a
- *             handler was met inside. Until then hak_lock_is_inside tells a handler, whose request
+ *             up by the 128th section of the process (small programs end before), another 128
+ *             later, and so on in longer steps, at least every 4096th - or a handler was met
+ *             inside. Until then hak_lock_is_inside tells a handler, whose request
  *             is refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what
  *             it left. A jump that comes before the first look and whose thread never runs a slow
  *             path again leaves its lock for good: the one case in which others wait for ever.
@@ -47,7 +48,7 @@ extern HAK_TLS uintptr_t hak_lock_frame;
 
 /* Sections of the process until somebody looks whether signals matter; a hint, it may lose some. */
 extern _Atomic uint32_t hak_lock_sections_left;
-#define HAK_LOCK_SECTIONS_PER_LOOK 16u /* doubles with each look up to the next */
+#define HAK_LOCK_SECTIONS_PER_LOOK 128u /* doubles with each look up to the next */
 #define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u
 /* True once signals are blocked around every section. */
 extern _Atomic bool hak_lock_signals_matter;

@@ -103,6 +103,62 @@ TEST(a_thread_that_never_allocated_can_do_so_in_its_destructors)
     CHECK_EQ(damaged_count, 0);
 }
 
+/* What C++ registers for a thread_local object; it ends before the keys do. */
+extern int __cxa_thread_atexit_impl(void (*end)(void *), void *object, void *library);
+extern void *__dso_handle;
+
+static _Atomic unsigned ended_count;
+
+/* Frees what it is given, and leaves something for a destructor of a later round. */
+static void end_object(void *value)
+{
+    unsigned state = (unsigned)(uintptr_t)value;
+    if (!is_filled(value, 200, 3))
+        damaged_count++;
+    free(value);
+    for (unsigned i = 0; i < 20; i++)
+        free(hidden(malloc(random_bytes(&state))));
+    ended_count++;
+    if (pthread_getspecific(keys[2]) == NULL && ended_count % 2 == 0)
+        pthread_setspecific(keys[2], hidden(malloc(100)));
+}
+
+static void *new_object(void)
+{
+    void *object = malloc(200);
+    fill(object, 200, 3);
+    return object;
+}
+
+static void register_end(unsigned kind)
+{
+    if (kind == 2)
+        CHECK_EQ(__cxa_thread_atexit_impl(end_object, new_object(), &__dso_handle), 0);
+    else
+        CHECK_EQ(pthread_setspecific(keys[kind], new_object()), 0);
+}
+
+static void *register_in_order(void *argument)
+{
+    static const unsigned char orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                               {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (unsigned i = 0; i < 3; i++)
+        register_end(orders[(uintptr_t)argument % 6][i]);
+    return NULL;
+}
+
+TEST(destructors_of_keys_and_objects_can_allocate_in_every_order)
+{
+    time_limit(60);
+    CHECK_EQ(pthread_key_create(&keys[0], end_object), 0);
+    CHECK_EQ(pthread_key_create(&keys[1], end_object), 0);
+    CHECK_EQ(pthread_key_create(&keys[2], free), 0);
+    for (uintptr_t i = 0; i < 60; i++)
+        pthread_join(start_thread(register_in_order, (void *)i), NULL);
+    CHECK_EQ(ended_count, 180);
+    CHECK_EQ(damaged_count, 0);
+}
+
 #define LEFT_BLOCKS 2000
 
 struct left {
