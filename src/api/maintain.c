@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
+#include "cache/idle.h"
 #include "cache/lifecycle.h"
 #include "cache/private_heap.h"
 #include "cache/registry.h"
@@ -54,6 +55,7 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     size_t bytes = 0;
     uint64_t before = now - decay;
     hak_registry_drain_parked();
+    hak_idle_collect();
     hak_private_drain_some();
     size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
     if (!hak_lock_try(&hak_region.purge_lock))
@@ -84,6 +86,7 @@ void hak_maintain_tick(void)
 static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
+    hak_heap_collect(heap);
     for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
         bytes += sweep(heap, now, decay);
     *is_done = *is_done && hak_heap_is_swept(heap);

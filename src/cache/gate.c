@@ -82,7 +82,8 @@ bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms)
 
 bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
 {
-    bool is_open = hak_gate_await_owner(gate, hak_os_clock_ms() + patience_ms);
+    uint64_t deadline_ms = patience_ms == 0 ? 0 : hak_os_clock_ms() + patience_ms;
+    bool is_open = hak_gate_await_owner(gate, deadline_ms);
     if (!is_open)
         hak_gate_release(gate);
     return is_open;

@@ -2,6 +2,7 @@
 #include "cache/heap.h"
 
 #include "base/check.h"
+#include "cache/idle.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
@@ -128,7 +129,10 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index)
         hak_stat_add(&heap->stats, abandoned_slabs, 1);
         return slab;
     }
-    return hak_supply_slab(class_index, &heap->owner, &heap->stats);
+    slab = hak_supply_started_slab(class_index, &heap->owner, &heap->stats);
+    if (slab == NULL && !heap->owner.is_private)
+        slab = hak_idle_take(heap, class_index);
+    return slab != NULL ? slab : hak_supply_slab(class_index, &heap->owner, &heap->stats);
 }
 
 /* Takes up to `count` blocks: all of them from partial slabs if these have any, else from one other
@@ -165,7 +169,7 @@ static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, 
                            "its slab is gone");
         }
         if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
-            hak_combine_bypass(slab, blocks[i]); /* moved while it was in a dead thread's bin */
+            hak_combine_bypass(slab, blocks[i]); /* it moved meanwhile */
             slab = NULL;
             continue;
         }

@@ -30,6 +30,7 @@ struct heap {
     uint64_t quiet_check_ms; /* when bins were last looked through for quiet ones */
     uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
+    _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
     uint32_t sweep_class;            /* where it stands; HAK_CLASS_COUNT: it is over */
     struct magazine magazines[HAK_CLASS_COUNT];
     uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty */

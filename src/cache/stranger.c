@@ -10,13 +10,13 @@ static struct hak_lock stranger_lock = HAK_LOCK_START_WITH(HAK_LOCK_STRANGER);
 /* The heap that the lock's holder has claimed. */
 static struct heap *visited;
 
-bool hak_stranger_enter(struct heap *heap)
+/* Under the lock, which it gives back unless it enters. A patience of 0 does not wait. */
+static bool enter_locked(struct heap *heap, uint32_t patience_ms)
 {
-    hak_lock_take(&stranger_lock);
     if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE && hak_gate_mark(&heap->gate)) {
         visited = heap;
         hak_gate_barrier();
-        if (hak_gate_await(&heap->gate, PATIENCE_MS)) {
+        if (hak_gate_await(&heap->gate, patience_ms)) {
             /* relaxed: the barrier orders it, see the argument */
             if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
                 return true;
@@ -26,6 +26,18 @@ bool hak_stranger_enter(struct heap *heap)
     }
     hak_lock_give(&stranger_lock);
     return false;
+}
+
+bool hak_stranger_enter(struct heap *heap)
+{
+    hak_lock_take(&stranger_lock);
+    return enter_locked(heap, PATIENCE_MS);
+}
+
+bool hak_stranger_try_enter(struct heap *heap)
+{
+    return !hak_gate_is_nested(&heap->gate) && hak_lock_try(&stranger_lock) &&
+           enter_locked(heap, 0);
 }
 
 void hak_stranger_leave(struct heap *heap)

@@ -13,7 +13,8 @@
  *             barrier reached its processor, all it knew by then, that the heap is parked, is
  *             visible to the visitor behind the barrier, who gives up. If T reads later it sees the
  *             claim.
- * Threads     any thread that holds no gate and no lock.
+ * Threads     any thread that holds no gate and no lock; hak_stranger_try_enter: no lock, and no gate
+ *             but its own.
  * Tests       tests/unit/cache/stranger_test.c, tests/race/stranger_race.c
  */
 #ifndef HAK_CACHE_STRANGER_H
@@ -23,6 +24,8 @@
 
 /* Enters the heap; false: it is busy, or nobody's. Waits a few milliseconds at most. */
 bool hak_stranger_enter(struct heap *heap);
+/* The same without waiting for anybody; the caller may be inside its own gate. */
+bool hak_stranger_try_enter(struct heap *heap);
 void hak_stranger_leave(struct heap *heap);
 
 /* Whether a parked heap, seen under the registry's lock, is free of visitors that came before it

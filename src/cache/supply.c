@@ -65,31 +65,45 @@ static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
         return_superslab(spare);
 }
 
+/* Makes granules a slab, or gives them back; `stage` is counted. */
+static struct slab *make_slab(uint32_t class_index, struct depot_granules granules,
+                              struct slab_owner *owner, struct stat_block *stats,
+                              enum hak_stat stage)
+{
+    struct slab *slab = hak_slab_create(class_index, granules.first, granules.is_zero, owner);
+    if (slab == NULL) {
+        give_granules(granules.first, granules.count, 0);
+        return NULL;
+    }
+    hak_tag_write(granules.first, granules.count, hak_tag_of(owner->heap_id, class_index));
+    hak_use_note_slab(owner->use, class_index, 1, 0);
+    hak_counter_add(&stats->counters[stage], 1);
+    return slab;
+}
+
+struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
+                                     struct stat_block *stats)
+{
+    uint32_t count = hak_size_classes[class_index].granule_count;
+    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    if (granules.count == 0)
+        return NULL;
+    return make_slab(class_index, granules, owner, stats,
+                     granules.is_warm ? HAK_STAT_recycled_slabs : HAK_STAT_purged_slabs);
+}
+
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats)
 {
+    struct slab *slab = hak_supply_started_slab(class_index, owner, stats);
     uint32_t count = hak_size_classes[class_index].granule_count;
-    bool is_fresh = false;
-    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
-    for (int i = 0; granules.count == 0; i++) {
-        if (i == TRIES || !add_superslab(class_index, owner, stats))
+    for (int i = 0; slab == NULL && i < TRIES; i++) {
+        if (!add_superslab(class_index, owner, stats))
             return NULL;
-        is_fresh = true;
-        granules = hak_depot_take(count, owner->heap_id);
+        struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+        if (granules.count != 0)
+            return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
     }
-    struct slab *slab = hak_slab_create(class_index, granules.first, granules.is_zero, owner);
-    if (slab == NULL) {
-        give_granules(granules.first, count, 0);
-        return NULL;
-    }
-    hak_tag_write(granules.first, count, hak_tag_of(owner->heap_id, class_index));
-    hak_use_note_slab(owner->use, class_index, 1, 0);
-    if (is_fresh)
-        hak_stat_add(stats, fresh_slabs, 1);
-    else if (granules.is_warm)
-        hak_stat_add(stats, recycled_slabs, 1);
-    else
-        hak_stat_add(stats, purged_slabs, 1);
     return slab;
 }
 

@@ -18,6 +18,10 @@
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats);
 
+/* Stage 3 alone: NULL when no started superslab has room. */
+struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
+                                     struct stat_block *stats);
+
 /* Gives superslabs that are wholly free, but for one, back to the spans. */
 void hak_supply_trim(void);
 

@@ -22,6 +22,7 @@
     X(pending_blocks, "stage 0: blocks that came home with them")                                  \
     X(spare_slabs, "stage 1: own empty slabs used again")                                          \
     X(abandoned_slabs, "stage 2: slabs taken from heaps without a thread")                         \
+    X(idle_slabs, "stage 2: slabs taken from heaps whose threads sleep")                           \
     X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
     X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \

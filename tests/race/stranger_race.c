@@ -2,6 +2,7 @@
 /* tests/race/stranger_race.c - visitors purge the heaps of running threads, which come, work and
  * go; no block loses a byte. */
 #include "api/api.h"
+#include "cache/idle.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
@@ -75,6 +76,7 @@ static void visit(struct racer *racer)
     while (atomic_load(&workers_left) > 0) {
         bool is_done;
         hak_maintain_visit(&is_done);
+        hak_idle_collect();
         for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
             if (!hak_stranger_enter(heap))
                 continue;
@@ -85,6 +87,56 @@ static void visit(struct racer *racer)
         }
         stumble(racer);
     }
+}
+
+/* Blocks of one size handed over in a few places: who takes one frees it, so that slabs of all
+ * threads have frees on their way home when others look for memory. */
+static _Atomic(void *) places[256];
+static _Atomic uint64_t taken;
+
+static void *exchange(void *argument)
+{
+    struct racer *racer = argument;
+    uint32_t class_index = hak_class_of(1500);
+    for (uint32_t i = 0; i < STEPS; i++) {
+        unsigned char *block = hak_malloc(1500);
+        CHECK(block != NULL);
+        memset(block, (int)racer->index + 1, 1500);
+        unsigned char *old = atomic_exchange(&places[draw(racer) % 256], block);
+        for (size_t at = 0; old != NULL && at < 1500; at++)
+            CHECK_EQ(old[at], old[0]);
+        hak_free(old);
+        if (draw(racer) % 16 != 0)
+            continue;
+        /* As when no started superslab has room. */
+        struct heap *own = hak_own_heap();
+        hak_gate_enter(&own->gate);
+        if (hak_idle_take(own, class_index) != NULL)
+            atomic_fetch_add(&taken, 1);
+        CHECK(hak_heap_is_sound(own));
+        hak_gate_leave(&own->gate);
+    }
+    return NULL;
+}
+
+static void work_with_others(struct racer *racer)
+{
+    for (uint32_t i = 0; i < LIVES; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, exchange, racer), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    atomic_fetch_sub(&workers_left, 1);
+}
+
+TEST(threads_that_take_slabs_from_each_other_lose_no_byte)
+{
+    CHECK(hak_process_start());
+    atomic_store(&workers_left, WORKERS);
+    void (*const bodies[])(struct racer *) = {work_with_others, work_with_others, work_with_others,
+                                              visit};
+    race(4, bodies);
+    CHECK(atomic_load(&taken) > 0);
 }
 
 TEST(visitors_and_owners_do_not_meet)

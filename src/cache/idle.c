@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/idle.h"
+
+#include "cache/registry.h"
+#include "cache/stranger.h"
+
+/* A look considers so many heaps, one visit takes so many slabs. */
+#define HEAPS_LOOKED_AT 8
+#define SLABS_TAKEN 4
+
+/* The heap that was considered last; heaps are never freed. */
+static _Atomic(struct heap *) last_considered;
+
+static uint64_t slow_operations(const struct heap *heap)
+{
+    return hak_load_relaxed(&heap->stats.counters[HAK_STAT_refills]) +
+           hak_load_relaxed(&heap->stats.counters[HAK_STAT_flushes]) + 1;
+}
+
+/* Whether blocks wait for a thread that has not come since the last look. */
+static bool is_idle(struct heap *heap)
+{
+    if (hak_load_relaxed(&heap->state) != HEAP_ACTIVE ||
+        hak_load_relaxed(&heap->owner.pending) == NULL)
+        return false;
+    uint64_t operations = slow_operations(heap);
+    uint64_t before = hak_load_relaxed(&heap->idle_mark);
+    hak_store_relaxed(&heap->idle_mark, operations);
+    return operations == before;
+}
+
+static struct heap *next_considered(void)
+{
+    /* acquire: partner is the release below, by who saw the heap published */
+    struct heap *heap = hak_load_acquire(&last_considered);
+    heap = heap == NULL ? NULL : heap->next;
+    if (heap == NULL)
+        heap = hak_registry_first();
+    hak_store_release(&last_considered, heap);
+    return heap;
+}
+
+/* Enters an idle heap other than `own`; NULL: none was found. */
+static struct heap *enter_one(const struct heap *own)
+{
+    const struct heap *first = NULL;
+    for (int i = 0; i < HEAPS_LOOKED_AT; i++) {
+        struct heap *heap = next_considered();
+        if (heap == first)
+            return NULL; /* once round */
+        if (i == 0)
+            first = heap;
+        if (heap != NULL && heap != own && is_idle(heap) && hak_stranger_try_enter(heap))
+            return heap;
+    }
+    return NULL;
+}
+
+struct slab *hak_idle_take(struct heap *heap, uint32_t class_index)
+{
+    struct heap *from = enter_one(heap);
+    if (from == NULL)
+        return NULL;
+    struct slab *taken = NULL;
+    for (int i = 0; i < SLABS_TAKEN; i++) {
+        struct slab *slab = hak_heap_surrender(from, class_index);
+        if (slab == NULL)
+            break;
+        hak_heap_receive(heap, slab);
+        hak_stat_add(&heap->stats, idle_slabs, 1);
+        taken = slab;
+    }
+    hak_heap_retire_spares(from);
+    hak_stranger_leave(from);
+    return taken;
+}
+
+void hak_idle_collect(void)
+{
+    struct heap *heap = enter_one(hak_own_heap());
+    if (heap == NULL)
+        return;
+    hak_heap_collect(heap);
+    hak_heap_retire_spares(heap);
+    hak_stranger_leave(heap);
+}

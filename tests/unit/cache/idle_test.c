@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/cache/idle_test.c - working threads use what was freed for sleeping ones. */
+#include "cache/idle.h"
+
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "cache/stranger.h"
+#include "check.h"
+#include "policy/policy_table.h"
+
+#include <pthread.h>
+
+#define BLOCKS 5000
+#define BYTES 1000
+
+static void *blocks[BLOCKS];
+static pthread_barrier_t barrier;
+static struct heap *sleeper;
+
+static void *build_and_sleep(void *unused)
+{
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hak_malloc(BYTES)) != NULL);
+    sleeper = hak_own_heap();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+static pthread_t start_sleeper(void)
+{
+    pthread_t thread;
+    CHECK(hak_thread_heap() != NULL);
+    hak_store_relaxed(&hak_policy.decay_ms, UINT64_MAX / 2); /* nobody looks but we */
+    CHECK_EQ(pthread_barrier_init(&barrier, NULL, 2), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, build_and_sleep, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    return thread;
+}
+
+static void end_sleeper(pthread_t thread)
+{
+    pthread_barrier_wait(&barrier);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+static void free_every(int step)
+{
+    for (int i = 0; i < BLOCKS; i += step) {
+        hak_free(blocks[i]);
+        blocks[i] = NULL;
+    }
+    hak_thread_flush();
+}
+
+static struct slab *take(void)
+{
+    struct heap *own = hak_own_heap();
+    hak_gate_enter(&own->gate);
+    struct slab *slab = hak_idle_take(own, hak_class_of(BYTES));
+    hak_gate_leave(&own->gate);
+    return slab;
+}
+
+TEST(slabs_of_a_sleeping_thread_that_others_freed_into_are_taken)
+{
+    pthread_t thread = start_sleeper();
+    CHECK_EQ(take(), NULL); /* nothing was freed */
+    free_every(2);
+    CHECK_EQ(take(), NULL); /* it may be at work: this is the first look */
+    struct slab *slab = take();
+    CHECK(slab != NULL);
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &hak_own_heap()->owner);
+    CHECK(!hak_slab_is_full(slab));
+    CHECK(hak_stranger_is_away(sleeper));
+    void *block = hak_malloc(BYTES);
+    CHECK(block != NULL);
+    end_sleeper(thread);
+}
+
+TEST(a_thread_that_was_at_work_since_the_last_look_is_left_alone)
+{
+    pthread_t thread = start_sleeper();
+    free_every(2);
+    CHECK_EQ(take(), NULL);
+    hak_stat_add(&sleeper->stats, refills, 1);
+    CHECK_EQ(take(), NULL);
+    CHECK(take() != NULL);
+    end_sleeper(thread);
+}
+
+TEST(a_thread_inside_its_gate_is_left_alone)
+{
+    pthread_t thread = start_sleeper();
+    free_every(2);
+    CHECK_EQ(take(), NULL);
+    hak_store_relaxed(&sleeper->gate.held, 1);
+    CHECK_EQ(take(), NULL);
+    hak_store_relaxed(&sleeper->gate.held, 0);
+    CHECK_EQ(hak_stranger_try_lock(), true);
+    CHECK_EQ(take(), NULL);
+    hak_stranger_unlock();
+    CHECK(take() != NULL);
+    end_sleeper(thread);
+}
+
+TEST(the_empty_slabs_of_a_sleeping_thread_go_back_to_the_depot)
+{
+    pthread_t thread = start_sleeper();
+    free_every(1);
+    uint64_t before = hak_load_relaxed(&sleeper->stats.counters[HAK_STAT_retired_slabs]);
+    hak_idle_collect();
+    hak_idle_collect();
+    CHECK_EQ(hak_load_relaxed(&sleeper->owner.pending), NULL);
+    uint64_t retired = hak_load_relaxed(&sleeper->stats.counters[HAK_STAT_retired_slabs]) - before;
+    CHECK(retired >= BLOCKS * BYTES / HAK_SUPERSLAB_BYTES);
+    end_sleeper(thread);
+}
+
+/* The state of a program is built by one thread and replaced by another: it is there once. */
+TEST(what_one_thread_replaces_of_another_ones_blocks_needs_little_more_memory)
+{
+    pthread_t thread = start_sleeper();
+    size_t before = hak_load_relaxed(&hak_region.committed_bytes);
+    for (int round = 0; round < 8; round++)
+        for (int i = round % 4; i < BLOCKS; i += 4) {
+            hak_free(blocks[i]);
+            CHECK((blocks[i] = hak_malloc(BYTES)) != NULL);
+        }
+    size_t more = hak_load_relaxed(&hak_region.committed_bytes) - before;
+    CHECK(more <= BLOCKS * BYTES / 2);
+    end_sleeper(thread);
+}
