@@ -18,8 +18,10 @@
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
-#define COLOURS 64u
-#define COLOUR_STEP 23u /* odd: all 64 lines of a page come in turn, neighbours far apart */
+#define COLOUR_BITS 3u
+#define COLOURS (1u << COLOUR_BITS)
+/* Spreads the bits of a granule's index: 2^32 divided by the golden ratio. */
+#define COLOUR_MULTIPLIER 0x9e3779b1u
 /* From here on a block that would leave no room for that gets a granule more: a sixteenth of its
  * addresses at most, one page of memory (docs/adr/0010-cache-lines-of-large-blocks.md). */
 #define COLOUR_ROOM_FROM_BYTES HAK_MIB
@@ -29,7 +31,6 @@
 /* A page table of the machines we know describes 2 MiB. */
 #define PAGE_TABLE_GRANULES 32u
 
-static _Atomic uint32_t next_colour;
 static _Atomic size_t live_bytes;
 static _Atomic size_t peak_bytes; /* the most that was ever live */
 static _Atomic size_t live_count;
@@ -46,14 +47,14 @@ static size_t coloured_bytes(size_t bytes, size_t alignment)
     return has_room ? bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES : bytes;
 }
 
-/* Bytes to leave before the block, so that large blocks do not all fall into the same cache
- * sets. */
-static size_t colour_bytes(size_t room_bytes, size_t alignment)
+/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets.
+ * The same place has always the same start: its lines may be cached still. */
+static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
 {
     size_t lines = hak_least(room_bytes / HAK_CACHE_LINE_BYTES + 1, COLOURS);
     if (alignment > COLOUR_ALIGNMENT_MOST || lines == 1)
         return 0;
-    uint32_t colour = hak_fetch_add_relaxed(&next_colour, COLOUR_STEP) % COLOURS;
+    uint32_t colour = (first * COLOUR_MULTIPLIER) >> (32 - COLOUR_BITS);
     return colour % lines * HAK_CACHE_LINE_BYTES;
 }
 
@@ -118,7 +119,7 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
         span = hak_span_take(count, alignment_count, &is_zero);
     if (span == NULL)
         return NULL;
-    size_t before = colour_bytes(hak_span_bytes(span) - bytes, alignment);
+    size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, alignment);
     count_live(hak_span_bytes(span));
     hak_fetch_add_relaxed(&live_count, 1);
     if (content == LARGE_ZERO && !is_zero)
