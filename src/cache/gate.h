@@ -93,8 +93,8 @@ HAK_INLINE void hak_gate_leave(struct gate *gate)
  * hak_gate_mark is false when another stranger has the claim. */
 bool hak_gate_mark(struct gate *gate);
 void hak_gate_barrier(void);
-/* True when the gate is open and ours; false after `patience_ms` (0: a moment), or when the kernel refused the
- * barrier: the claim is withdrawn. */
+/* True when the gate is open and ours; false after `patience_ms` (0: a moment), or when the kernel
+ * refused the barrier: the claim is withdrawn. */
 bool hak_gate_await(struct gate *gate, uint32_t patience_ms);
 void hak_gate_release(struct gate *gate);
 

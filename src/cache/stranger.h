@@ -13,8 +13,8 @@
  *             barrier reached its processor, all it knew by then, that the heap is parked, is
  *             visible to the visitor behind the barrier, who gives up. If T reads later it sees the
  *             claim.
- * Threads     any thread that holds no gate and no lock; hak_stranger_try_enter: no lock, and no gate
- *             but its own.
+ * Threads     any thread that holds no gate and no lock; hak_stranger_try_enter: no lock, and no
+ *             gate but its own.
  * Tests       tests/unit/cache/stranger_test.c, tests/race/stranger_race.c
  */
 #ifndef HAK_CACHE_STRANGER_H
