@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "cache/idle.h"
+#include "cache/order.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
@@ -16,7 +17,6 @@
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
 #define LARGE_BLOCK_BYTES 4096u
-#define LARGE_SLOTS_SORTED 32u
 /* Remote frees are collected by each refill that finds no partial slab, and else by one slow
  * operation in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define SLOW_OPERATIONS_PER_COLLECT 4u
@@ -255,39 +255,6 @@ static void flush_oldest(struct heap *heap, uint32_t class_index, uint32_t count
     }
 }
 
-/* Sorts a bin of large blocks so that those of the emptiest slabs leave it first: such slabs then
- * empty, and their memory can serve any class. */
-static void sort_by_slab_use(const struct magazine *magazine, struct bin *bin)
-{
-    uint32_t count = hak_magazine_close(magazine, bin);
-    uint32_t use[LARGE_SLOTS_SORTED];
-    void **blocks = magazine->slots + 1;
-    for (uint32_t i = 0; i < hak_least(count, LARGE_SLOTS_SORTED); i++) {
-        void *block = blocks[i];
-        const struct slab *slab = hak_slab_at(block);
-        uint32_t key = slab == NULL ? 0 : slab->used;
-        uint32_t at = i;
-        for (; at > 0 && use[at - 1] > key; at--) {
-            use[at] = use[at - 1];
-            blocks[at] = blocks[at - 1];
-        }
-        use[at] = key;
-        blocks[at] = block;
-    }
-    hak_magazine_open(magazine, bin, count);
-}
-
-/* Reverses the order of what was just taken, so that the lowest address is popped first. */
-static void reverse(void **blocks, uint32_t count)
-{
-    for (uint32_t i = 0, j = count; i + 1 < j; i++) {
-        j--;
-        void *block = blocks[i];
-        blocks[i] = blocks[j];
-        blocks[j] = block;
-    }
-}
-
 void *hak_heap_refill(struct heap *heap, uint32_t class_index)
 {
     struct magazine *magazine = &heap->magazines[class_index];
@@ -305,7 +272,7 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index)
     uint32_t count = take_blocks(heap, class_index, slots, (magazine->capacity + 1u) / 2);
     if (count == 0)
         return NULL;
-    reverse(slots, count);
+    hak_order_reverse(slots, count);
     /* The blocks are marked used before they appear in the bin. */
     hak_compiler_fence();
     bin->top = slots + count - 2;
@@ -390,9 +357,13 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
         return;
     struct bin *bin = &heap->cache.bins[class_index];
     uint32_t held = hak_magazine_count(magazine, bin);
-    if (magazine->slots != NULL && held <= LARGE_SLOTS_SORTED &&
-        hak_size_classes[class_index].block_bytes >= LARGE_BLOCK_BYTES)
-        sort_by_slab_use(magazine, bin);
+    if (magazine->slots != NULL && held <= HAK_ORDER_BLOCKS_MOST &&
+        hak_size_classes[class_index].block_bytes >= LARGE_BLOCK_BYTES) {
+        held = hak_magazine_close(magazine, bin);
+        hak_order_by_slab_use(magazine->slots + 1,
+                              (uint32_t)hak_least(held, HAK_ORDER_BLOCKS_MOST));
+        hak_magazine_open(magazine, bin, held);
+    }
     flush_oldest(heap, class_index, (held + 1) / 2);
 }
 
