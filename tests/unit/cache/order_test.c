@@ -37,9 +37,10 @@ TEST(a_block_without_a_slab_comes_first)
 {
     void *blocks[2];
     slab_with(1, &blocks[0]);
-    blocks[1] = &owner;
+    void *lost = hak_granule_address(hak_granule_of(blocks[0]) | (HAK_SUPERSLAB_GRANULES - 1));
+    blocks[1] = lost;
     hak_order_by_slab_use(blocks, 2);
-    CHECK_EQ(blocks[0], &owner);
+    CHECK_EQ(blocks[0], lost);
 }
 
 TEST(reversing_turns_any_number_of_blocks_around)
