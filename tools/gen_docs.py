@@ -126,7 +126,7 @@ def stats():
     for title, header, name in parts:
         body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
-    body = [[f"`waits_{row[0]}`, `waited_ns_{row[0]}`", words(row[1])]
+    body = [[f"`waits_{row[1]}`, `waited_ns_{row[1]}`", words(row[2])]
             for row in rows("os/lock.h", "HAK_LOCK_TABLE")]
     return text + LOCKS_TEXT + table(["names", "what the lock protects"], body)
 

@@ -20,9 +20,9 @@ void hak_emit_text(const struct snapshot *snapshot, struct text *text)
 #define X(name, meaning) add_line(text, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
 #undef X
-#define X(name, meaning)                                                                           \
-    add_line(text, "waits_" #name, snapshot->waits[HAK_LOCK_##name]);                              \
-    add_line(text, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##name]);
+#define X(rank, name, meaning)                                                                     \
+    add_line(text, "waits_" #name, snapshot->waits[HAK_LOCK_##rank]);                              \
+    add_line(text, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##rank]);
     HAK_LOCK_TABLE(X)
 #undef X
 }
@@ -127,9 +127,9 @@ static void xml_own(struct xml *xml, const struct snapshot *snapshot)
 #define X(name, meaning) xml_counter(xml, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
 #undef X
-#define X(name, meaning)                                                                           \
-    xml_counter(xml, "waits_" #name, snapshot->waits[HAK_LOCK_##name]);                            \
-    xml_counter(xml, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##name]);
+#define X(rank, name, meaning)                                                                     \
+    xml_counter(xml, "waits_" #name, snapshot->waits[HAK_LOCK_##rank]);                            \
+    xml_counter(xml, "waited_ns_" #name, snapshot->waited_ns[HAK_LOCK_##rank]);
     HAK_LOCK_TABLE(X)
 #undef X
     for (uint32_t i = 0; i < snapshot->class_count; i++) {

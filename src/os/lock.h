@@ -17,21 +17,21 @@
 #include "base/compiler.h"
 #include "os/section.h"
 
-/* name, what it protects; rank = position. */
+/* rank (rising), name in the statistics, what it protects. */
 #define HAK_LOCK_TABLE(X)                                                                          \
-    X(START, "the one start of the process")                                                       \
-    X(STRANGER, "claims of heaps whose threads run: one stranger at a time")                       \
-    X(REGISTRY, "list of heaps and of parked heaps")                                               \
-    X(PRIVATE_SET, "list of private heaps and of parked ones")                                     \
-    X(PRIVATE, "one private heap: its slabs and its handle's generation")                          \
-    X(PURGE, "what is out of the depot and the spans while it goes back to the kernel")            \
-    X(DEPOT, "superslab occupancy")                                                                \
-    X(SPAN, "free spans and their bins")                                                           \
-    X(REGION, "growth of the committed window")                                                    \
-    X(META, "bump pointer and free lists of metadata")
+    X(START, start, "the one start of the process")                                                \
+    X(STRANGER, stranger, "claims of heaps whose threads run: one stranger at a time")             \
+    X(REGISTRY, registry, "list of heaps and of parked heaps")                                     \
+    X(PRIVATE_SET, private_set, "list of private heaps and of parked ones")                        \
+    X(PRIVATE, private, "one private heap: its slabs and its handle's generation")                 \
+    X(PURGE, purge, "what is out of the depot and the spans while it goes back to the kernel")     \
+    X(DEPOT, depot, "superslab occupancy")                                                         \
+    X(SPAN, span, "free spans and their bins")                                                     \
+    X(REGION, region, "growth of the committed window")                                            \
+    X(META, meta, "bump pointer and free lists of metadata")
 
 enum hak_lock_rank {
-#define X(name, meaning) HAK_LOCK_##name,
+#define X(rank, name, meaning) HAK_LOCK_##rank,
     HAK_LOCK_TABLE(X)
 #undef X
         HAK_LOCK_COUNT

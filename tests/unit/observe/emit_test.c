@@ -33,9 +33,9 @@ TEST(every_number_of_a_snapshot_has_a_line_with_its_name)
 #define X(name, meaning) snapshot.sums[HAK_STAT_##name] = value++;
     HAK_STAT_TABLE(X)
 #undef X
-#define X(name, meaning)                                                                           \
-    snapshot.waits[HAK_LOCK_##name] = value++;                                                     \
-    snapshot.waited_ns[HAK_LOCK_##name] = value++;
+#define X(rank, name, meaning)                                                                     \
+    snapshot.waits[HAK_LOCK_##rank] = value++;                                                     \
+    snapshot.waited_ns[HAK_LOCK_##rank] = value++;
     HAK_LOCK_TABLE(X)
 #undef X
     emit(&snapshot, HAK_EMIT_TEXT_BYTES);
@@ -45,7 +45,7 @@ TEST(every_number_of_a_snapshot_has_a_line_with_its_name)
     HAK_STAT_GLOBAL_TABLE(X)
     HAK_STAT_TABLE(X)
 #undef X
-#define X(name, meaning)                                                                           \
+#define X(rank, name, meaning)                                                                     \
     check_line("waits_" #name, expected++);                                                        \
     check_line("waited_ns_" #name, expected++);
     HAK_LOCK_TABLE(X)
