@@ -54,7 +54,7 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     size_t bytes = 0;
     uint64_t before = now - decay;
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(before);
     hak_idle_collect();
     hak_private_drain_some();
     size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
@@ -104,8 +104,10 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
         if (hak_stranger_enter(heap)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);
             hak_stranger_leave(heap);
-        } else if (hak_heap_adopt_parked(heap)) {
+        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay &&
+                   hak_heap_adopt_parked(heap)) {
             hak_gate_enter(&heap->gate);
+            hak_heap_flush_all(heap);
             bytes += sweep_for_owner(heap, now, decay, is_done);
             hak_heap_park(heap);
         }
@@ -136,7 +138,7 @@ static size_t purge_free(size_t keep_bytes)
 
 size_t hak_maintain_purge_all(void)
 {
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     hak_private_drain_all();
     return purge_free(0);
 }
@@ -162,6 +164,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
     }
+    hak_registry_drain_parked(UINT64_MAX);
     hak_registry_visit(tidy, NULL);
     hak_private_drain_all();
     return purge_free(keep_bytes);

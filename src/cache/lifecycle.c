@@ -80,7 +80,12 @@ static void retire_heap(struct heap *heap)
         return;
     }
     hak_gate_enter(&heap->gate);
-    hak_heap_flush_all(heap);
+    if (hak_registry_has_room_for_bins(heap)) {
+        hak_combine_publish_all(&heap->combine, &heap->stats);
+        hak_heap_collect(heap);
+    } else {
+        hak_heap_flush_all(heap);
+    }
     hak_heap_park(heap);
 }
 

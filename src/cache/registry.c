@@ -4,6 +4,7 @@
 #include "cache/stranger.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "policy/policy_table.h"
 #include "region/meta.h"
 
 /* Stage 2 looks into this many parked heaps before it gives up. */
@@ -19,6 +20,8 @@ static _Atomic(struct heap *) heaps;
 static struct heap *parked;
 static _Atomic uint32_t parked_count;
 static _Atomic uint32_t active_count;
+/* What the bins of parked heaps may hold. */
+static _Atomic size_t parked_bytes;
 static uint32_t last_id;
 /* A parked heap that the lock's holder is changing. */
 static struct heap *worked_on;
@@ -51,8 +54,16 @@ static struct heap *create_locked(void)
     return heap;
 }
 
+/* The bins of a parked heap are empty now, or somebody's. */
+static void forget_bins(struct heap *heap)
+{
+    hak_counter_add(&parked_bytes, -heap->parked_bytes);
+    heap->parked_bytes = 0;
+}
+
 static void activate_locked(struct heap *heap)
 {
+    forget_bins(heap);
     hak_store_relaxed(&heap->state, HEAP_ACTIVE);
     heap->generation = generation;
     heap->outer = NULL;
@@ -74,12 +85,16 @@ static void park_locked(struct heap *heap)
 {
     hak_store_relaxed(&heap->state, HEAP_PARKED);
     heap->parked_next = parked;
+    heap->parked_bytes = heap->capacity_bytes;
+    hak_store_relaxed(&heap->parked_ms, hak_os_clock_ms());
     parked = heap;
+    hak_counter_add(&parked_bytes, heap->parked_bytes);
     hak_counter_add(&parked_count, 1);
 }
 
 static void freeze_locked(struct heap *heap)
 {
+    forget_bins(heap);
     hak_store_relaxed(&heap->state, HEAP_FROZEN);
     hak_stat_global_add(heaps_frozen, 1);
 }
@@ -165,7 +180,26 @@ bool hak_heap_adopt_parked(struct heap *heap)
     return is_ours;
 }
 
-void hak_registry_drain_parked(void)
+bool hak_registry_has_room_for_bins(const struct heap *heap)
+{
+    return hak_load_relaxed(&parked_bytes) + heap->capacity_bytes <=
+           hak_policy_read(parked_cache_bytes);
+}
+
+static void drain(struct heap *heap, uint64_t before_ms)
+{
+    if (hak_load_relaxed(&heap->parked_ms) > before_ms && heap->parked_bytes != 0) {
+        hak_heap_collect(heap);
+        return;
+    }
+    if (heap->parked_bytes != 0)
+        hak_heap_flush_all(heap);
+    forget_bins(heap);
+    hak_heap_collect(heap);
+    hak_heap_retire_spares(heap);
+}
+
+void hak_registry_drain_parked(uint64_t before_ms)
 {
     if (!has_parked() || !hak_lock_try(&registry_lock))
         return;
@@ -174,8 +208,7 @@ void hak_registry_drain_parked(void)
         if (!hak_stranger_is_away(heap))
             continue;
         worked_on = heap;
-        hak_heap_collect(heap);
-        hak_heap_retire_spares(heap);
+        drain(heap, before_ms);
     }
     worked_on = NULL;
     hak_lock_give(&registry_lock);

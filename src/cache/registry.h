@@ -23,15 +23,20 @@ struct heap *hak_heap_adopt(void);
 bool hak_heap_adopt_parked(struct heap *heap);
 
 /* Collects what came home to parked heaps and gives their empty slabs back, so that memory freed
- * after a thread's end serves others, and slabs that moved on meanwhile are passed on. Does nothing
- * while the registry is busy. */
-void hak_registry_drain_parked(void);
+ * after a thread's end serves others, and slabs that moved on meanwhile are passed on. Empties the
+ * bins of those that were parked at or before `before_ms`. Does nothing while the registry is
+ * busy. */
+void hak_registry_drain_parked(uint64_t before_ms);
+
+/* Whether the bins of one more heap may stay as they are when it is parked, for the next thread
+ * does what the last one did, often. */
+bool hak_registry_has_room_for_bins(const struct heap *heap);
 
 /* Starts a private heap's record, which is zeroed but for its state, and adds it to all heaps;
  * false: there are no ids left. */
 bool hak_registry_add(struct heap *heap);
 
-/* Leaves a heap whose gate is held, and which is empty of cached blocks, to the next thread. */
+/* Leaves a heap whose gate is held, and whose remote frees are published, to the next thread. */
 void hak_heap_park(struct heap *heap);
 
 /* Gives a heap up for good whose thread left a slow path by a jump: what that path was changing may

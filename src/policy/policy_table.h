@@ -18,6 +18,8 @@
       "what the bins of one thread may hold")                                                      \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "what the bins of all threads may hold, while each may have 64 KiB")                         \
+    X(parked_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                     \
+      "what the bins of all heaps without a thread may hold, until `decay` is over")               \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "what one bin of blocks below 4 KiB may hold")                                               \
     X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \

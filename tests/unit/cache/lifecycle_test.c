@@ -6,6 +6,7 @@
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "check.h"
+#include "policy/policy_table.h"
 #include "region/meta.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
@@ -62,16 +63,45 @@ TEST(a_free_alone_starts_a_thread_too)
     CHECK_EQ(hak_thread->is_heap, 1);
 }
 
-TEST(the_heap_of_a_thread_that_ended_is_parked_and_empty_and_the_next_thread_takes_it)
+TEST(the_heap_of_a_thread_that_ended_is_parked_and_the_next_thread_takes_it)
 {
     run(take_a_block);
     struct heap *first = seen_heap;
     CHECK_EQ(hak_load_relaxed(&first->state), HEAP_PARKED);
-    CHECK_EQ(first->capacity_bytes, 0);
     CHECK_EQ(hak_registry_active_count(), 0);
     run(take_a_block);
     CHECK_EQ(seen_heap, first);
     CHECK_EQ(heap_count(), 1);
+}
+
+TEST(the_next_thread_finds_the_bins_as_the_last_one_left_them)
+{
+    run(take_a_block);
+    size_t capacity_bytes = seen_heap->capacity_bytes;
+    CHECK(capacity_bytes > 0);
+    hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms) - 1); /* too young */
+    CHECK_EQ(seen_heap->capacity_bytes, capacity_bytes);
+    uint64_t refills = hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]);
+    run(take_a_block);
+    CHECK_EQ(hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]), refills);
+}
+
+TEST(the_bins_of_a_parked_heap_are_emptied_when_it_is_old_enough)
+{
+    run(take_a_block);
+    struct slab *slab = hak_slab_at(seen_block);
+    CHECK(slab->used > 1);
+    hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms));
+    CHECK_EQ(seen_heap->capacity_bytes, 0);
+    CHECK_EQ(slab->used, 1);
+}
+
+TEST(bins_of_parked_heaps_are_empty_beyond_their_bound)
+{
+    hak_store_relaxed(&hak_policy.parked_cache_bytes, 0);
+    run(take_a_block);
+    CHECK_EQ(seen_heap->capacity_bytes, 0);
+    CHECK_EQ(hak_slab_at(seen_block)->used, 1);
 }
 
 static pthread_key_t late_key;
@@ -114,7 +144,7 @@ TEST(a_thread_past_its_end_is_lent_a_heap_for_each_call)
     hak_free(seen_block);
 }
 
-TEST(a_borrowed_heap_is_returned_empty)
+TEST(a_borrowed_heap_is_returned)
 {
     struct heap *heap = hak_heap_borrow();
     CHECK(heap != NULL);
@@ -125,6 +155,7 @@ TEST(a_borrowed_heap_is_returned_empty)
     hak_heap_return(heap);
     CHECK(block != NULL);
     CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_PARKED);
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_slab_at(block)->used, 1);
 }
 
@@ -170,7 +201,7 @@ static void child_allocates(void)
 
 static void check_state_in_child(enum heap_state state)
 {
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_load_relaxed(&seen_heap->state), state);
     CHECK_EQ(hak_lock_held, 0);
 }

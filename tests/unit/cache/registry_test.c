@@ -127,10 +127,10 @@ TEST(what_waits_for_parked_heaps_can_be_drained)
     hak_combine_bypass(hak_slab_at(block), block);
     CHECK_EQ(hak_slab_record_count(), 1);
     hak_registry_stop_heaps(NULL, 0);
-    hak_registry_drain_parked(); /* does nothing while the registry is busy */
+    hak_registry_drain_parked(UINT64_MAX); /* does nothing while the registry is busy */
     CHECK_EQ(hak_slab_record_count(), 1);
     hak_registry_restart_heaps();
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_slab_record_count(), 0);
     CHECK_EQ(hak_load_relaxed(&dead->state), HEAP_PARKED);
 }
@@ -158,7 +158,7 @@ TEST(in_the_child_of_a_fork_open_heaps_are_parked_and_others_frozen_when_one_is_
     hak_registry_restart_in_child(own, NULL);
     CHECK_EQ(hak_registry_active_count(), 1);
     CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_ACTIVE);
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
     CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_PARKED);
     CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
@@ -178,7 +178,7 @@ TEST(a_heap_adopted_in_the_child_is_no_orphan)
     hak_gate_leave(&parked->gate);
     CHECK_EQ(adopt(), orphan);
     hak_gate_leave(&orphan->gate);
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_load_relaxed(&parked->state), HEAP_ACTIVE);
     CHECK_EQ(hak_load_relaxed(&orphan->state), HEAP_ACTIVE);
     struct heap *fresh = adopt();
@@ -202,7 +202,7 @@ TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
     hak_heap_collect(own);
     CHECK_EQ(slab->used, used - 1);
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
-    hak_registry_drain_parked();
+    hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
 }
 
