@@ -13,7 +13,7 @@ from . import launcher, page, peers, plan, results, run, tables
 
 ROOT = Path(__file__).absolute().parents[2]
 REPEATS, QUICK_REPEATS = 10, 3
-QUICK_ALLOCATORS = ("hakmem", "system", "mimalloc", "jemalloc", "tcmalloc")
+QUICK_ALLOCATORS = ("hakmem", "system", "mimalloc", "jemalloc", "tcmalloc", "gperftools")
 INTERRUPTED = 130
 USAGE = f"""\
   ./hak bench                        measure all cases under all allocators
