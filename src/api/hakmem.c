@@ -76,9 +76,8 @@ int hakmem_is_owned(const void *block)
     const struct slab *slab = hak_owner_read(granule);
     if (slab == NULL) /* it was given back meanwhile */
         return 0;
-    size_t offset = (uintptr_t)block - slab->start;
-    uint32_t index = hak_block_index(slab->reciprocal, offset);
-    return index < slab->block_count && (size_t)index * slab->block_bytes == offset;
+    uint32_t index;
+    return hak_slab_find_start(slab, block, &index) && index < slab->block_count;
 }
 
 size_t hakmem_trim(size_t pad_bytes)

@@ -24,15 +24,12 @@ static bool find_policy(enum conf_option option, _Atomic uint64_t **policy)
     case CONF_foreign:
         *policy = NULL; /* free reads the option itself */
         return true;
-    case CONF_decay:
-        *policy = &hak_policy.decay_ms;
+#define X(option, row)                                                                             \
+    case CONF_##option:                                                                            \
+        *policy = &hak_policy.row;                                                                 \
         return true;
-    case CONF_retain:
-        *policy = &hak_policy.retain_bytes;
-        return true;
-    case CONF_thread_cache:
-        *policy = &hak_policy.thread_cache_bytes;
-        return true;
+        HAK_POLICY_OPTION_TABLE(X)
+#undef X
     default:
         return false;
     }

@@ -52,14 +52,14 @@ void hak_maintain_heap(struct heap *heap)
 /* Gives back what has been free for longer than `decay`. */
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
-    size_t bytes = 0;
     uint64_t before = now - decay;
     hak_registry_drain_parked(before);
     hak_idle_collect();
     hak_private_drain_some();
     size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
     if (!hak_lock_try(&hak_region.purge_lock))
-        return bytes; /* somebody is at it */
+        return 0; /* somebody is at it */
+    size_t bytes = 0;
     if (hak_depot_has_warm(before))
         bytes += hak_depot_purge(before, TICK_SUPERSLABS);
     hak_supply_trim();
@@ -107,7 +107,6 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
         } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay &&
                    hak_heap_adopt_parked(heap)) {
             hak_gate_enter(&heap->gate);
-            hak_heap_flush_all(heap);
             bytes += sweep_for_owner(heap, now, decay, is_done);
             hak_heap_park(heap);
         }
@@ -125,9 +124,12 @@ size_t hak_maintain_visit(bool *is_done)
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
-/* All that is free, after whoever purges already: what they have taken out is back then. */
+/* All that is free, or becomes free without the bins of threads that run; after whoever purges
+ * already: what they have taken out is back then. */
 static size_t purge_free(size_t keep_bytes)
 {
+    hak_registry_drain_parked(UINT64_MAX);
+    hak_private_drain_all();
     hak_lock_take(&hak_region.purge_lock);
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
@@ -138,8 +140,6 @@ static size_t purge_free(size_t keep_bytes)
 
 size_t hak_maintain_purge_all(void)
 {
-    hak_registry_drain_parked(UINT64_MAX);
-    hak_private_drain_all();
     return purge_free(0);
 }
 
@@ -148,8 +148,7 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
     (void)context;
     if (access != HEAP_OPEN || hak_load_relaxed(&heap->state) == HEAP_FROZEN)
         return;
-    hak_heap_collect(heap);
-    hak_heap_retire_spares(heap);
+    hak_heap_tidy(heap);
 }
 
 size_t hak_maintain_trim(size_t keep_bytes)
@@ -164,8 +163,6 @@ size_t hak_maintain_trim(size_t keep_bytes)
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
     }
-    hak_registry_drain_parked(UINT64_MAX);
     hak_registry_visit(tidy, NULL);
-    hak_private_drain_all();
     return purge_free(keep_bytes);
 }

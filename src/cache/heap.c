@@ -473,3 +473,9 @@ void hak_heap_retire_spares(struct heap *heap)
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         hak_heap_retire_spare(heap, i);
 }
+
+void hak_heap_tidy(struct heap *heap)
+{
+    hak_heap_collect(heap);
+    hak_heap_retire_spares(heap);
+}

@@ -88,6 +88,10 @@ void hak_heap_collect(struct heap *heap);
 void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
 void hak_heap_retire_spares(struct heap *heap);
 
+/* Collects, then gives the empty slabs back: all that can be done for a heap without its bins. Gate
+ * held. */
+void hak_heap_tidy(struct heap *heap);
+
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. Gate held. */
 void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms);

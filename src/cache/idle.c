@@ -80,7 +80,6 @@ void hak_idle_collect(void)
     struct heap *heap = enter_one(hak_own_heap());
     if (heap == NULL)
         return;
-    hak_heap_collect(heap);
-    hak_heap_retire_spares(heap);
+    hak_heap_tidy(heap);
     hak_stranger_leave(heap);
 }

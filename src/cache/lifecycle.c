@@ -134,7 +134,7 @@ static void before_fork(void)
         return;
     hak_stranger_lock();
     hak_registry_stop_heaps(hak_own_heap(), FORK_PATIENCE_MS);
-    hak_private_lock_all();
+    hak_private_lock_all(FORK_PATIENCE_MS);
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
     hak_depot_lock();
     hak_span_lock();
@@ -189,9 +189,9 @@ static void after_fork_in_child(void)
 /* Options that are numbers of the policy. */
 static void apply_conf(void)
 {
-    hak_store_relaxed(&hak_policy.decay_ms, (uint64_t)hak_conf_number(decay));
-    hak_store_relaxed(&hak_policy.retain_bytes, (uint64_t)hak_conf_number(retain));
-    hak_store_relaxed(&hak_policy.thread_cache_bytes, (uint64_t)hak_conf_number(thread_cache));
+#define X(option, row) hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(option));
+    HAK_POLICY_OPTION_TABLE(X)
+#undef X
 }
 
 static void start_locked(void)

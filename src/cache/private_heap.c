@@ -16,7 +16,6 @@
 #define GENERATION_MOST 0xffffu
 /* The tick looks at so many heaps. */
 #define DRAINED_AT_ONCE 64
-#define FORK_PATIENCE_MS 20
 
 static struct hak_lock set_lock = HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE_SET);
 static _Atomic(struct private_heap *) heaps; /* written under set_lock; only ever longer */
@@ -193,8 +192,7 @@ void *hak_private_handle_of(const void *block, const char *what)
 
 void hak_private_trim(struct private_heap *heap)
 {
-    hak_heap_collect(&heap->heap);
-    hak_heap_retire_spares(&heap->heap);
+    hak_heap_tidy(&heap->heap);
 }
 
 static void drain(struct private_heap *heap)
@@ -272,13 +270,13 @@ bool hak_private_is_sound(struct private_heap *heap)
 }
 
 /* Waits for the lock, not for ever. */
-static bool claim(struct private_heap *heap)
+static bool claim(struct private_heap *heap, uint32_t patience_ms)
 {
     uint64_t deadline = 0;
     while (!hak_lock_try_among(&heap->lock)) {
         uint64_t now = hak_os_clock_ms();
         if (deadline == 0)
-            deadline = now + FORK_PATIENCE_MS;
+            deadline = now + patience_ms;
         if (now > deadline)
             return false;
         hak_os_yield();
@@ -286,11 +284,11 @@ static bool claim(struct private_heap *heap)
     return true;
 }
 
-void hak_private_lock_all(void)
+void hak_private_lock_all(uint32_t patience_ms)
 {
     hak_lock_take(&set_lock);
     for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
-        heap->is_claimed = claim(heap);
+        heap->is_claimed = claim(heap, patience_ms);
 }
 
 void hak_private_unlock_all(void)

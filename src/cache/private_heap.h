@@ -92,7 +92,7 @@ bool hak_private_is_sound(struct private_heap *heap);
 void hak_private_mend(void);
 
 /* Around fork. */
-void hak_private_lock_all(void);
+void hak_private_lock_all(uint32_t patience_ms);
 void hak_private_unlock_all(void);
 void hak_private_restart_in_child(void);
 

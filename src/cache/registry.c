@@ -188,15 +188,14 @@ bool hak_registry_has_room_for_bins(const struct heap *heap)
 
 static void drain(struct heap *heap, uint64_t before_ms)
 {
-    if (hak_load_relaxed(&heap->parked_ms) > before_ms && heap->parked_bytes != 0) {
+    if (heap->parked_bytes != 0 && hak_load_relaxed(&heap->parked_ms) > before_ms) {
         hak_heap_collect(heap);
         return;
     }
     if (heap->parked_bytes != 0)
         hak_heap_flush_all(heap);
     forget_bins(heap);
-    hak_heap_collect(heap);
-    hak_heap_retire_spares(heap);
+    hak_heap_tidy(heap);
 }
 
 void hak_registry_drain_parked(uint64_t before_ms)
@@ -255,15 +254,8 @@ void hak_registry_mend(void)
 {
     if (!hak_lock_is_left(&registry_lock))
         return;
-    for (struct heap **link = &parked; worked_on != NULL && *link != NULL;
-         link = &(*link)->parked_next) {
-        if (*link != worked_on)
-            continue;
-        *link = worked_on->parked_next;
-        hak_counter_add(&parked_count, -1u);
+    if (worked_on != NULL && unlist_locked(worked_on))
         freeze_locked(worked_on);
-        break;
-    }
     worked_on = NULL;
     hak_lock_give(&registry_lock);
 }

@@ -40,7 +40,7 @@ void hak_lock_end_slow(void)
 
 bool hak_lock_is_had(const struct hak_lock *lock)
 {
-    hak_require(hak_lock_held & HAK_LOCK_ALL || !((hak_lock_held >> lock->rank) & 1u),
+    hak_require(hak_lock_held & HAK_LOCK_ALL || !hak_lock_is_noted(lock->rank),
                 "a signal handler needs what its own thread holds");
     return (hak_lock_held & HAK_LOCK_ALL) != 0;
 }
@@ -84,7 +84,7 @@ bool hak_lock_is_left(struct hak_lock *lock)
 {
     if (hak_lock_is_own(lock))
         return true;
-    if ((hak_lock_held >> lock->rank) & 1u) {
+    if (hak_lock_is_noted(lock->rank)) {
         hak_lock_give_slow(lock); /* the jump may have come just before this */
         hak_lock_end(lock->rank);
     }
@@ -104,7 +104,7 @@ void hak_lock_check_take(const struct hak_lock *lock)
 
 void hak_lock_check_give(const struct hak_lock *lock)
 {
-    hak_require((hak_lock_held >> lock->rank) & 1u, "lock given back that is not held");
+    hak_require(hak_lock_is_noted(lock->rank), "lock given back that is not held");
 }
 
 bool hak_lock_begin_fork(void)

@@ -38,6 +38,12 @@
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
       "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
 
+/* option, row: numbers that an option sets, at the start and while the program runs. */
+#define HAK_POLICY_OPTION_TABLE(X)                                                                 \
+    X(decay, decay_ms)                                                                             \
+    X(retain, retain_bytes)                                                                        \
+    X(thread_cache, thread_cache_bytes)
+
 struct policy_table {
 #define X(name, initial, least, most, meaning) _Atomic uint64_t name;
     HAK_POLICY_TABLE(X)

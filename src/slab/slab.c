@@ -138,9 +138,8 @@ void *hak_slab_take_zero(struct slab *slab)
 
 uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what)
 {
-    size_t offset = (uintptr_t)block - slab->start;
-    uint32_t index = hak_block_index(slab->reciprocal, offset);
-    if (HAK_UNLIKELY((size_t)index * slab->block_bytes != offset))
+    uint32_t index;
+    if (HAK_UNLIKELY(!hak_slab_find_start(slab, block, &index)))
         hak_misuse(what, block, slab->block_bytes, "not the start of a block");
     if (HAK_UNLIKELY(index >= slab->block_count))
         hak_misuse(what, block, slab->block_bytes, "behind the last block of its slab");

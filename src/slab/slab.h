@@ -87,6 +87,15 @@ void *hak_slab_take_zero(struct slab *slab);
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
+/* Whether a block would start at the address, counted on beyond the slab's end; *index is its
+ * index. */
+HAK_INLINE bool hak_slab_find_start(const struct slab *slab, const void *block, uint32_t *index)
+{
+    size_t offset = (uintptr_t)block - slab->start;
+    *index = hak_block_index(slab->reciprocal, offset);
+    return (size_t)*index * slab->block_bytes == offset;
+}
+
 /* Index of the block that starts at `block`; anything else is misuse, reported as `what`. */
 uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what);
 

@@ -53,7 +53,7 @@ size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
     *block_count = 0;
     hak_span_lock();
     for (const struct list_link *i = group->next; i != group; i = i->next) {
-        bytes += (size_t)hak_list_element(i, struct span, bin_link)->count << HAK_GRANULE_SHIFT;
+        bytes += hak_span_bytes(hak_list_element(i, struct span, bin_link));
         (*block_count)++;
     }
     hak_span_unlock();

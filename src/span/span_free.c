@@ -251,7 +251,7 @@ static size_t audit_bins(const struct span_bins *bins, enum span_state state)
                 hak_span_free_at(span->first + span->count - 1) != span ||
                 (behind != NULL && behind->state == span->state))
                 return SIZE_MAX;
-            bytes += (size_t)span->count << HAK_GRANULE_SHIFT;
+            bytes += hak_span_bytes(span);
         }
     }
     return bytes;

@@ -248,7 +248,7 @@ size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
         struct span *span = take_oldest(before_ms, keep_bytes);
         if (span == NULL)
             break;
-        size_t bytes = (size_t)span->count << HAK_GRANULE_SHIFT;
+        size_t bytes = hak_span_bytes(span);
         bool is_purged = hak_os_purge(hak_granule_address(span->first), bytes);
         hak_lock_take(&lock);
         span->state = is_purged ? SPAN_CLEAN : SPAN_WARM;
