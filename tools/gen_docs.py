@@ -88,10 +88,16 @@ def options():
         if kind == "CHOICE":
             names = words(choices).split("\\|")
             default, accepted = names[int(default)], ", ".join(names)
+        elif kind == "SET":
+            names = words(choices).split("\\|")
+            mask = int(default, 0)
+            default = "none" if mask == 0 else "+".join(
+                name for bit, name in enumerate(names) if mask >> bit & 1)
+            accepted = "none, all, or some of " + "+".join(names)
         elif kind == "TEXT":
             default, accepted = "", "up to 255 characters"
         else:
-            unit = "bytes" if kind == "BYTES" else "ms"
+            unit = {"BYTES": "bytes", "MS": "ms", "COUNT": ""}[kind]
             accepted = f"{number(least, unit)} to {number(most, unit)}"
             default = number(default, unit)
         yield name, default, accepted, words(meaning)

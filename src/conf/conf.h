@@ -13,18 +13,9 @@
 #ifndef HAK_CONF_CONF_H
 #define HAK_CONF_CONF_H
 
-#include "conf/conf_table.h"
-
-#define HAK_CONF_TEXT_BYTES 256
+#include "conf/conf_value.h"
 
 enum conf_source { CONF_BUILT_IN, CONF_PACKED, CONF_VARIABLE };
-
-enum conf_option {
-#define X(name, kind, initial, least, most, choices, meaning) CONF_##name,
-    HAK_CONF_TABLE(X)
-#undef X
-        CONF_COUNT
-};
 
 struct conf {
     int64_t number[CONF_COUNT];

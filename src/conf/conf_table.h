@@ -4,8 +4,10 @@
  * Owns        HAK_CONF_TABLE: X(name, kind, default, least, most, choices, meaning). The struct,
  *             the parser, the range errors, the listing and docs/CONFIG.md are made from it.
  * Invariants  kinds: BYTES (K, M, G, T suffixes), MS (ms, s suffixes; -1 or never), CHOICE (the
- *             value is the position among `choices`, words separated by '|'), TEXT.
- * Tests       tests/unit/conf/conf_test.c
+ *             value is the position among `choices`, words separated by '|'), SET (words of
+ *             `choices` with '+' between them, `all`, `none`; the value has bit i for word i, and
+ *             `most` is all bits), COUNT (a plain number), TEXT.
+ * Tests       tests/unit/conf/conf_value_test.c, tests/unit/conf/conf_test.c
  */
 #ifndef HAK_CONF_CONF_TABLE_H
 #define HAK_CONF_CONF_TABLE_H
@@ -28,6 +30,11 @@
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
       "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
-      "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")
+      "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")              \
+    X(learn, SET, 0, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+      "which decisions may be learned while the program runs; the learning itself follows in a "   \
+      "later version")                                                                             \
+    X(profile, TEXT, 0, 0, 0, "",                                                                  \
+      "file of what was learned, read at the start and written at the end; follows with learn")
 
 #endif

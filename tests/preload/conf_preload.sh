@@ -29,7 +29,7 @@ equal "nothing asked, nothing said" "$(said)" ""
 
 # HAKMEM_SHOW_CONF=1: one line a row of the table, and nothing else.
 asked show HAKMEM_SHOW_CONF=1
-sed -n 's/^ *X(\([a-z_]*\), \(BYTES\|MS\|CHOICE\|TEXT\),.*/\1/p' "$table" | sort >"$work/rows"
+sed -n 's/^ *X(\([a-z_]*\), \([A-Z]*\),.*/\1/p' "$table" | sort >"$work/rows"
 check "the table has rows" [ "$(wc -l <"$work/rows")" -ge 5 ]
 check "each line is hakmem: name=value (source)" \
     [ -z "$(said | grep -vE '^hakmem: [a-z_]+=[^ ]* \((built-in|HAKMEM_CONF|environment)\)$')" ]

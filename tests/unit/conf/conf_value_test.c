@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/conf/conf_value_test.c - what values look like: sets, counts, switches, and what any
+ * bytes at all are taken for. */
+#include "check.h"
+#include "conf/conf_value.h"
+
+static const struct conf_row fruits = {
+    .name = "fruits", .kind = CONF_KIND_SET, .most = 15, .choices = "apple|fig|date|on_vine"};
+static const struct conf_row dozen = {
+    .name = "dozen", .kind = CONF_KIND_COUNT, .least = 2, .most = 12, .choices = ""};
+static const struct conf_row lamp = {
+    .name = "lamp", .kind = CONF_KIND_CHOICE, .most = 2, .choices = "off|dim|on"};
+static const struct conf_row print = {
+    .name = "print", .kind = CONF_KIND_CHOICE, .most = 2, .choices = "off|text|json"};
+
+/* The number that a value is read as; -1: it is refused. */
+static int64_t reads(const struct conf_row *row, const char *value)
+{
+    int64_t number;
+    return hak_conf_parse(row, value, strlen(value), &number) ? number : -1;
+}
+
+static const char *shows(const struct conf_row *row, int64_t number)
+{
+    static char line[256];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_conf_add_value(&text, row, number, "");
+    line[text.used] = '\0';
+    return line;
+}
+
+static const char *accepts(const struct conf_row *row)
+{
+    static char line[256];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_conf_add_range(&text, row);
+    line[text.used] = '\0';
+    return line;
+}
+
+TEST(a_set_has_a_bit_for_each_word)
+{
+    CHECK_EQ(reads(&fruits, "apple"), 1);
+    CHECK_EQ(reads(&fruits, "date+apple"), 5);
+    CHECK_EQ(reads(&fruits, "on_vine+fig+fig"), 10);
+    CHECK_EQ(reads(&fruits, "apple+fig+date+on_vine"), 15);
+}
+
+TEST(a_set_may_be_all_or_none)
+{
+    static const char *const all[] = {"all", "1", "on", "yes"};
+    static const char *const none[] = {"none", "0", "off", "no"};
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(reads(&fruits, all[i]), 15);
+        CHECK_EQ(reads(&fruits, none[i]), 0);
+    }
+}
+
+TEST(a_set_is_refused_whole_for_one_wrong_word)
+{
+    static const char *const wrong[] = {"",        "+",      "apple+",    "+apple",    "apple++fig",
+                                        "appl",    "apples", "apple fig", "apple|fig", "apple+none",
+                                        "all+fig", "APPLE",  "2",         "-1",        "apple,fig"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_EQ(reads(&fruits, wrong[i]), -1);
+}
+
+TEST(a_set_is_shown_as_it_can_be_given)
+{
+    CHECK_STR(shows(&fruits, 0), "none");
+    CHECK_STR(shows(&fruits, 15), "all");
+    for (int64_t mask = 0; mask <= 15; mask++)
+        CHECK_EQ(reads(&fruits, shows(&fruits, mask)), mask);
+    CHECK_STR(accepts(&fruits),
+              "none, all, or words with + between them of apple|fig|date|on_vine");
+}
+
+TEST(a_count_is_a_plain_number)
+{
+    CHECK_EQ(reads(&dozen, "2"), 2);
+    CHECK_EQ(reads(&dozen, "12"), 12);
+    static const char *const wrong[] = {"",   "1",  "13",  "3K",    "-3",
+                                        "3 ", "+3", "0x3", "never", "99999999999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_EQ(reads(&dozen, wrong[i]), -1);
+    CHECK_STR(shows(&dozen, 7), "7");
+    CHECK_STR(accepts(&dozen), "2 to 12");
+}
+
+TEST(yes_is_the_word_on_where_a_choice_has_it)
+{
+    CHECK_EQ(reads(&lamp, "on"), 2);
+    CHECK_EQ(reads(&lamp, "yes"), 2);
+    CHECK_EQ(reads(&lamp, "1"), 2);
+    CHECK_EQ(reads(&lamp, "no"), 0);
+    CHECK_EQ(reads(&print, "1"), 1);
+    CHECK_EQ(reads(&print, "yes"), 1);
+    CHECK_EQ(reads(&print, "0"), 0);
+    CHECK_EQ(reads(&print, ""), -1);
+}
+
+TEST(every_option_shows_its_default_as_it_can_be_given)
+{
+    for (int i = 0; i < CONF_COUNT; i++) {
+        const struct conf_row *row = &hak_conf_rows[i];
+        if (row->kind == CONF_KIND_TEXT)
+            continue;
+        CHECK_EQ(reads(row, shows(row, row->initial)), row->initial);
+        CHECK_EQ(reads(row, shows(row, row->least)), row->least);
+        CHECK_EQ(reads(row, shows(row, row->most)), row->most);
+    }
+}
+
+TEST(the_most_of_a_set_is_all_its_words_and_of_a_choice_its_last)
+{
+    for (int i = 0; i < CONF_COUNT; i++) {
+        const struct conf_row *row = &hak_conf_rows[i];
+        int64_t words = *row->choices == '\0' ? 0 : 1;
+        for (const char *at = row->choices; *at != '\0'; at++)
+            words += *at == '|';
+        if (row->kind == CONF_KIND_SET)
+            CHECK_EQ(row->most, ((int64_t)1 << words) - 1);
+        else if (row->kind == CONF_KIND_CHOICE)
+            CHECK_EQ(row->most, words - 1);
+        else
+            CHECK_EQ(words, 0);
+    }
+}
+
+TEST(a_text_with_a_zero_in_it_is_refused)
+{
+    int64_t number;
+    CHECK(hak_conf_parse(&hak_conf_rows[CONF_stats_file], "abc", 3, &number));
+    CHECK(!hak_conf_parse(&hak_conf_rows[CONF_stats_file], "a\0c", 3, &number));
+}
+
+/* What is accepted is in range, whatever the bytes; nothing is read past their end. */
+TEST(any_bytes_are_refused_or_in_range)
+{
+    static const char letters[] = "0123456789+-kKmMgGtTs|onyesffallne,: \x80\xff";
+    uint64_t state = 88172645463325252u;
+    for (int round = 0; round < 200000; round++) {
+        char value[24];
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        size_t bytes = state % (sizeof value - 1);
+        for (size_t i = 0; i < bytes; i++)
+            value[i] = letters[(state >> (i * 2 + 3)) % sizeof letters];
+        value[bytes] = '7'; /* a digit, for whom reads too far */
+        const struct conf_row *row = &hak_conf_rows[state / 7 % CONF_COUNT];
+        int64_t number;
+        if (hak_conf_parse(row, value, bytes, &number)) {
+            CHECK(number >= row->least);
+            CHECK(number <= row->most);
+        }
+    }
+    CHECK(true);
+}
