@@ -141,7 +141,8 @@ def policy():
     """docs/POLICY.md"""
     body = []
     for name, default, least, most, meaning in rows("policy/policy_table.h", "HAK_POLICY_TABLE"):
-        unit = "bytes" if name.endswith("_bytes") else "ms"
+        unit = name.rsplit("_", 1)[1]
+        unit = unit if unit in ("bytes", "ms") else ""
         body.append([f"`{name}`", number(default, unit), number(least, unit), number(most, unit),
                      words(meaning)])
     return POLICY_TEXT + table(["row", "default", "least", "most", "meaning"], body)

@@ -11,6 +11,7 @@
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
+#include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 
@@ -63,8 +64,9 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     if (hak_depot_has_warm(before))
         bytes += hak_depot_purge(before, TICK_SUPERSLABS);
     hak_supply_trim();
-    if (hak_span_oldest_ms() <= before && hak_span_warm_bytes() > keep)
-        bytes += hak_span_purge(before, keep, TICK_SPANS);
+    uint64_t spans_before = now - hak_least(hak_big_cache_keep_ms(), now);
+    if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)
+        bytes += hak_span_purge(spans_before, keep, TICK_SPANS);
     hak_lock_give(&hak_region.purge_lock);
     return bytes;
 }

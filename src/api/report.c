@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "region/meta.h"
 #include "slab/depot.h"
+#include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
@@ -74,6 +75,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .large_live_blocks = hak_large_live_count(),
                                   .span_warm_bytes = hak_span_warm_bytes(),
                                   .span_clean_bytes = hak_span_clean_bytes(),
+                                  .span_keep_ms = hak_big_cache_keep_ms(),
                                   .span_lost_bytes = hak_span_lost_bytes(),
                                   .active_heaps = hak_registry_active_count(),
                                   .map_calls = hak_load_relaxed(&hak_os_counters.map_count),

@@ -25,6 +25,8 @@
       "how long free memory is kept before the kernel gets it back")                               \
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
       "free memory kept however old it is, within a quarter of what is live")                      \
+    X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
+      "most free memory of large blocks kept for the next ones; it is bounded by need anyway")     \
     X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "most bytes of free blocks that one thread keeps at hand")                                   \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \

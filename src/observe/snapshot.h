@@ -42,6 +42,7 @@
     X(purged_bytes, "given back to the kernel so far")                                             \
     X(move_calls, "mremap calls made")                                                             \
     X(moved_bytes, "moved by them instead of being copied")                                        \
+    X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
     X(moved_pieces, "runs of pages that stand where they were moved, each a mapping of its own")
 
 /* One size class. */

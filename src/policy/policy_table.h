@@ -28,9 +28,15 @@
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
       "most free span memory that is kept warm however old, within a quarter of the live spans")   \
-    X(big_cache_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                   \
+    X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "most free span memory that is warm, however young")   \
+    X(big_cache_slack_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                             \
       "live and warm span memory may together pass the most that was ever live by this")           \
-    X(big_cache_percent, 12, 0, 1000, "or by this share of it, if that is more")                   \
+    X(big_cache_slack_percent, 12, 0, 1000,                                                        \
+      "or by this share of it, if that is more; doubled while that pays")                          \
+    X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
+      "spans of 1 MiB or more must have come back so often before their keep time is learned")     \
+    X(big_fault_ms, 1400, 0, 1000000,                                                              \
+      "keeping memory for so long costs as much as to give it back and to touch it anew")          \
     X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
       "a new superslab may be one huge page once there are so many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
@@ -41,6 +47,7 @@
 /* option, row: numbers that an option sets, at the start and while the program runs. */
 #define HAK_POLICY_OPTION_TABLE(X)                                                                 \
     X(decay, decay_ms)                                                                             \
+    X(big_cache, big_cache_bytes)                                                                  \
     X(retain, retain_bytes)                                                                        \
     X(thread_cache, thread_cache_bytes)
 

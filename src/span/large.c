@@ -8,6 +8,7 @@
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
+#include "span/big_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
 
@@ -92,15 +93,12 @@ static void count_live(size_t more_bytes)
     size_t peak = hak_load_relaxed(&peak_bytes);
     if (live > peak)
         hak_store_relaxed(&peak_bytes, peak = live); /* a race loses a little of the peak, once */
-    size_t slack =
-        hak_most(peak / 100 * hak_policy_read(big_cache_percent), hak_policy_read(big_cache_bytes));
-    size_t warm = hak_span_warm_bytes();
-    if (HAK_LIKELY(live + warm <= peak + slack))
+    size_t most = hak_big_cache_most_bytes(live, peak);
+    if (HAK_LIKELY(hak_span_warm_bytes() <= most))
         return;
-    size_t most = peak + slack - hak_least(live, peak);
     if (!hak_lock_try(&hak_region.purge_lock))
         return; /* somebody gives memory back; the next change looks again */
-    size_t bytes = hak_span_purge(UINT64_MAX, most, UINT32_MAX);
+    size_t bytes = hak_span_evict(most);
     hak_lock_give(&hak_region.purge_lock);
     hak_stat_global_add(spans_evicted_bytes, bytes);
 }

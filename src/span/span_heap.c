@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
+#include "span/big_cache.h"
 #include "span/span_free.h"
 #include "span/span_move.h"
 
@@ -22,16 +23,30 @@ static struct span *take_clean(struct span_fit fit)
                                                                                            : NULL;
 }
 
+/* Tells the big cache what served: `warm_bytes` were warm before. */
+static void note_served(const struct span *span, uint64_t now_ms, size_t warm_bytes)
+{
+    size_t left_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
+    struct big_serve serve = {now_ms, span->freed_ms, warm_bytes, span->count,
+                              (uint32_t)((warm_bytes - left_bytes) >> HAK_GRANULE_SHIFT)};
+    hak_big_cache_served(&serve);
+}
+
 static struct span *take_free(struct span_fit fit, bool *is_zero)
 {
+    bool is_big = fit.count >= HAK_BIG_GRANULES;
+    uint64_t now_ms = is_big ? hak_os_clock_ms() : 0;
     hak_lock_take(&lock);
     hak_span_free_start();
+    size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
     struct span *span = hak_span_bins_find(&hak_span_free.warm, fit);
     if (span == NULL)
         span = take_clean(fit);
     else if (!hak_span_free_carve(span, hak_span_place(span, fit), fit.count))
         span = NULL;
     if (span != NULL) {
+        if (is_big)
+            note_served(span, now_ms, warm_bytes);
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }
@@ -241,7 +256,7 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     return span;
 }
 
-size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
+static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0;
     for (; budget > 0; budget--) {
@@ -250,9 +265,12 @@ size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
             break;
         size_t bytes = hak_span_bytes(span);
         bool is_purged = hak_os_purge(hak_granule_address(span->first), bytes);
+        uint64_t now_ms = hak_os_clock_ms();
         hak_lock_take(&lock);
+        if (is_purged)
+            hak_big_cache_left(span->count, span->freed_ms, now_ms, why);
         span->state = is_purged ? SPAN_CLEAN : SPAN_WARM;
-        span->freed_ms = hak_os_clock_ms();
+        span->freed_ms = now_ms;
         hak_span_free_insert(span, true);
         hak_lock_give(&lock);
         if (!is_purged)
@@ -260,6 +278,17 @@ size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
         total += bytes;
     }
     return total;
+}
+
+size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
+{
+    enum big_leave why = before_ms == UINT64_MAX ? LEAVES_TRIMMED : LEAVES_AGED;
+    return purge(before_ms, keep_bytes, budget, why);
+}
+
+size_t hak_span_evict(size_t keep_bytes)
+{
+    return purge(UINT64_MAX, keep_bytes, UINT32_MAX, LEAVES_EVICTED);
 }
 
 size_t hak_span_warm_bytes(void)

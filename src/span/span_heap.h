@@ -47,6 +47,9 @@ struct span *hak_span_attach(struct granule_range range);
  * may meet others at it hold the region's purge lock. */
 size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
 
+/* The same for all that is too much, however young. */
+size_t hak_span_evict(size_t keep_bytes);
+
 /* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);

@@ -191,8 +191,8 @@ TEST(a_block_does_not_grow_beyond_the_window)
 
 TEST(warm_memory_beyond_what_was_ever_needed_leaves_at_once)
 {
-    hak_store_relaxed(&hak_policy.big_cache_bytes, 4 * HAK_MIB);
-    hak_store_relaxed(&hak_policy.big_cache_percent, 0);
+    hak_store_relaxed(&hak_policy.big_cache_slack_bytes, 4 * HAK_MIB);
+    hak_store_relaxed(&hak_policy.big_cache_slack_percent, 0);
     size_t bytes = 8 * HAK_MIB, peak = 0;
     unsigned char *block = take(bytes);
     for (int i = 0; i < 6; i++) {

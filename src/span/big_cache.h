@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* span/big_cache.h - how much freed memory of large blocks is kept, and for how long.
+ *
+ * Owns        the ghosts: free spans whose memory went back to the kernel lately; and what every
+ *             keep time would have cost so far. Idle times do not depend on what we chose, so one
+ *             log prices all choices (docs/adr/0012-big-cache-that-learns.md).
+ * Invariants  without a log the numbers are those of the policy table; a keep time lies between a
+ *             sixteenth and four times of `decay`, and the slack is at most doubled.
+ * Threads     what writes is under the SPAN lock; the bounds are read without it.
+ * Tests       tests/unit/span/big_cache_test.c
+ */
+#ifndef HAK_SPAN_BIG_CACHE_H
+#define HAK_SPAN_BIG_CACHE_H
+
+#include "base/compiler.h"
+#include "base/limits.h"
+
+/* Spans of at least so many granules are the big cache's: 1 MiB. */
+#define HAK_BIG_GRANULES (HAK_MIB >> HAK_GRANULE_SHIFT)
+
+/* The most memory of free spans that may be warm while so much is live of what was live at most. */
+size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes);
+
+/* How long a free span stays warm. */
+uint64_t hak_big_cache_keep_ms(void);
+
+/* A big span was served, of which so many granules were warm and free since `freed_ms`;
+ * `warm_bytes` were warm before. */
+struct big_serve {
+    uint64_t now_ms;
+    uint64_t freed_ms;
+    size_t warm_bytes;
+    uint32_t count;
+    uint32_t warm_count;
+};
+void hak_big_cache_served(const struct big_serve *serve);
+
+/* Why a free span's memory goes back to the kernel. */
+enum big_leave { LEAVES_AGED, LEAVES_EVICTED, LEAVES_TRIMMED };
+void hak_big_cache_left(uint32_t count, uint64_t freed_ms, uint64_t now_ms, enum big_leave why);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/span/big_cache_test.c - what is kept follows from what came back. */
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "observe/stat.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "span/big_cache.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+
+#define DECAY_MS 125u
+
+static uint64_t now = 1000000; /* of no clock */
+
+/* A span of `count` granules is kept for `kept_ms` and wanted again after `idle_ms` in all. */
+static void come_back(uint32_t count, uint64_t idle_ms)
+{
+    uint64_t freed_ms = now;
+    now += idle_ms;
+    if (idle_ms <= hak_big_cache_keep_ms()) {
+        hak_big_cache_served(&(struct big_serve){now, freed_ms, 0, count, count});
+        return;
+    }
+    hak_big_cache_left(count, freed_ms, freed_ms + hak_big_cache_keep_ms(), LEAVES_AGED);
+    hak_big_cache_served(&(struct big_serve){now, 0, 0, count, 0});
+}
+
+static uint64_t counter(const _Atomic uint64_t *counter)
+{
+    return hak_load_relaxed(counter);
+}
+
+TEST(without_experience_memory_is_kept_for_decay)
+{
+    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS);
+    for (int i = 0; i < 31; i++)
+        come_back(100, 300);
+    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS);
+}
+
+TEST(memory_that_comes_back_a_little_late_is_kept_longer)
+{
+    for (int i = 0; i < 100; i++)
+        come_back(100, 300);
+    CHECK_EQ(hak_big_cache_keep_ms(), 4 * DECAY_MS);
+    uint64_t missed = counter(&hak_stat_globals.spans_missed_bytes);
+    for (int i = 0; i < 100; i++)
+        come_back(100, 300);
+    CHECK_EQ(counter(&hak_stat_globals.spans_missed_bytes), missed);
+}
+
+TEST(memory_that_never_comes_back_is_kept_for_a_short_time)
+{
+    for (int i = 0; i < 200; i++) {
+        hak_big_cache_left(100, now, now + DECAY_MS, LEAVES_AGED);
+        now += 500;
+    }
+    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS / 16);
+}
+
+TEST(what_was_learned_is_unlearned)
+{
+    for (int i = 0; i < 200; i++) {
+        hak_big_cache_left(100, now, now + DECAY_MS, LEAVES_AGED);
+        now += 500;
+    }
+    for (int i = 0; i < 300; i++)
+        come_back(100, 100);
+    CHECK(hak_big_cache_keep_ms() >= 100);
+}
+
+TEST(memory_that_comes_back_at_once_changes_nothing)
+{
+    for (int i = 0; i < 1000; i++)
+        come_back(100, (uint64_t)i % 4);
+    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS);
+}
+
+TEST(what_decay_says_holds_where_it_is_never)
+{
+    hak_store_relaxed(&hak_policy.decay_ms, UINT64_MAX / 2);
+    for (int i = 0; i < 100; i++)
+        come_back(100, 300);
+    CHECK_EQ(hak_big_cache_keep_ms(), UINT64_MAX / 2);
+}
+
+TEST(the_slack_is_doubled_while_evicted_memory_is_wanted_again)
+{
+    size_t peak = 1024 * HAK_MIB, live = 900 * HAK_MIB;
+    size_t most = hak_big_cache_most_bytes(live, peak);
+    size_t slack = most - (peak - live);
+    CHECK(slack > 120 * HAK_MIB && slack < 124 * HAK_MIB);
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_left(200, now, now, LEAVES_EVICTED);
+        hak_big_cache_served(&(struct big_serve){now, 0, 0, 200, 0});
+    }
+    CHECK_EQ(hak_big_cache_most_bytes(live, peak), most + slack);
+    /* It stays doubled while the second half serves. */
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_served(&(struct big_serve){now, now - 10, most + slack, 200, 200});
+    }
+    CHECK_EQ(hak_big_cache_most_bytes(live, peak), most + slack);
+    /* And no longer. */
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_served(&(struct big_serve){now, now - 10, most / 2, 200, 200});
+    }
+    CHECK_EQ(hak_big_cache_most_bytes(live, peak), most);
+}
+
+TEST(evictions_that_nobody_misses_do_not_double_the_slack)
+{
+    size_t most = hak_big_cache_most_bytes(900 * HAK_MIB, 1024 * HAK_MIB);
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_left(100, now, now, LEAVES_EVICTED);
+        hak_big_cache_served(&(struct big_serve){now, 0, 0, 200, 0}); /* too long for those */
+    }
+    CHECK_EQ(hak_big_cache_most_bytes(900 * HAK_MIB, 1024 * HAK_MIB), most);
+    CHECK_EQ(counter(&hak_stat_globals.spans_missed_bytes), 0);
+}
+
+TEST(no_more_is_kept_than_the_user_allows)
+{
+    setenv("HAKMEM_BIG_CACHE", "8M", 1);
+    CHECK(hak_process_start());
+    void *blocks[8];
+    for (int i = 0; i < 8; i++)
+        blocks[i] = hak_large_take(4 * HAK_MIB, 16, LARGE_ANY);
+    for (int i = 0; i < 8; i++) {
+        hak_large_give(blocks[i]);
+        void *next = hak_large_take(HAK_MIB, 16, LARGE_ANY);
+        CHECK(next != NULL);
+        CHECK(hak_span_warm_bytes() <= 8 * HAK_MIB);
+    }
+    CHECK(counter(&hak_stat_globals.spans_evicted) > 0);
+    CHECK(counter(&hak_stat_globals.spans_evicted_bytes) > 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(hits_and_misses_are_counted)
+{
+    CHECK(hak_process_start());
+    void *block = hak_large_take(3 * HAK_MIB, 4096, LARGE_ANY);
+    CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
+    hak_large_give(block);
+    CHECK(hak_large_take(2 * HAK_MIB, 4096, LARGE_ANY) != NULL);
+    CHECK_EQ(counter(&hak_stat_globals.spans_reused), 1);
+    CHECK_EQ(counter(&hak_stat_globals.spans_reused_bytes), 2 * HAK_MIB);
+    CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
+}
