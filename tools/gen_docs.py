@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md and the options in docs/man/hakmem.3
-from the tables in the headers.
+"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md, docs/stats.schema.json and the options in
+docs/man/hakmem.3 from the tables in the headers.
 
 gen_docs.py          writes them
 gen_docs.py --check  exits 1 and names each one that is not what it would write
 """
+import json
 import pathlib
 import re
 import sys
@@ -24,9 +25,24 @@ environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from
 """
 STATS_TEXT = """# Statistics
 
-`HAKMEM_STATS=text` prints one `name: value` a line when the process ends, to standard error or to
-the file that `HAKMEM_STATS_FILE` names. Nothing is counted on the hot path, so there is no number
-of requests here.
+`HAKMEM_STATS=text`, `json`, `xml` or `openmetrics` prints all numbers when the process ends, to
+standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes the
+process's id). `HAKMEM_STATS_INTERVAL=10s` prints also while it runs, `HAKMEM_STATS_SIGNAL=USR2`
+when it gets the signal: as text if `HAKMEM_STATS` is not set. A program prints by
+`hakmem_stats_print`. All forms are made from one snapshot and hold the same numbers. Nothing is
+counted on the hot path, so there is no number of requests here.
+
+| form | is |
+| --- | --- |
+| `text` | `name: value`, one a line; `class_SIZE_...` for each size class in use |
+| `json` | one object in one line (stats.schema.json), so that many can be appended to a file |
+| `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>` and `<class>` |
+| `openmetrics` | `hakmem_NAME` as gauges and counters, with `size` and `lock` as labels |
+
+Interval and signal are looked at by slow paths and by the maintenance thread, which is started for
+them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
+program that handles the signal before hakmem starts still gets it; a handler that it sets later
+takes the signal over. A file that cannot be written costs one line on standard error.
 """
 LOCKS_TEXT = """
 ## Locks
@@ -124,7 +140,10 @@ def manual():
 
 def stats():
     """docs/STATS.md"""
-    parts = [("Memory, at the moment of printing", "observe/snapshot.h", "HAK_SNAPSHOT_TABLE"),
+    parts = [("Memory, at the moment of printing", "observe/snapshot.h",
+              "HAK_SNAPSHOT_LEVEL_TABLE"),
+             ("Memory and system calls, since the start", "observe/snapshot.h",
+              "HAK_SNAPSHOT_TOTAL_TABLE"),
              ("Counters of the process", "observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
              ("Counters of slow paths, summed over all threads", "observe/stat.h",
               "HAK_STAT_TABLE")]
@@ -148,11 +167,46 @@ def policy():
     return POLICY_TEXT + table(["row", "default", "least", "most", "meaning"], body)
 
 
+def schema():
+    """docs/stats.schema.json: JSON Schema of the JSON form"""
+    count = {"type": "integer", "minimum": 0}
+
+    def strict(members, **more):
+        return {"type": "object", "additionalProperties": False, "required": list(members),
+                "properties": members, **more}
+
+    def group(header, table_name, name=0, meaning=1):
+        return strict({row[name]: {**count, "description": words(row[meaning]).replace("\\|", "|")}
+                       for row in rows(header, table_name)})
+
+    lock = strict({"waits": count, "waited_ns": count})
+    size = strict({name: count for name in ("block_bytes", "slabs", "live_blocks",
+                                            "cached_blocks", "free_blocks")})
+    number_of_schema = re.search(r"HAK_EMIT_JSON_SCHEMA (\d+)",
+                                 (ROOT / "src/observe/emit.h").read_text())[1]
+    whole = strict({
+        "schema": {"const": int(number_of_schema)},
+        "version": {"type": "string"},
+        "pid": count,
+        "unix_ms": {**count, "description": "when it was taken, since 1970"},
+        "memory": group("observe/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
+        "totals": group("observe/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
+        "process": group("observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
+        "slow_paths": group("observe/stat.h", "HAK_STAT_TABLE"),
+        "locks": strict({row[1]: {**lock, "description": words(row[2])}
+                         for row in rows("os/lock.h", "HAK_LOCK_TABLE")}),
+        "policy": group("policy/policy_table.h", "HAK_POLICY_TABLE", meaning=4),
+        "classes": {"type": "array", "items": size, "description": "size classes in use"},
+    })
+    return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema",
+                       "title": "hakmem statistics", **whole}, indent=1) + "\n"
+
+
 def main():
     """Writes or checks."""
     stale = []
     for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy),
-                       ("man/hakmem.3", manual)):
+                       ("stats.schema.json", schema), ("man/hakmem.3", manual)):
         path = ROOT / "docs" / name
         text = make()
         if "--check" in sys.argv:

@@ -92,6 +92,8 @@ size_t hak_maintain_trim(size_t keep_bytes);
 /* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
  * wakes it. Outside every gate and lock. */
 void hak_keeper_wake(void);
+/* Wakes it if it sleeps for long; from a signal handler, too. */
+void hak_keeper_stir(void);
 
 /* hakmem_heap.c: a block from the private heap that `block` belongs to, for realloc; from the
  * thread's heap if it belongs to none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/outlet.h"
 #include "base/bits.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
@@ -23,6 +24,11 @@ static _Atomic uint32_t is_asleep;
 static _Atomic size_t start_bytes = START_BYTES;
 static bool has_fork_handler; /* belongs to who moves keeper_state from NONE */
 
+static bool is_large(void)
+{
+    return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
+}
+
 /* Slow operations of all threads so far: changes as long as the program is at work. */
 static uint64_t activity(void)
 {
@@ -42,8 +48,17 @@ static void sleep_until_woken(uint64_t last_activity)
     hak_fence_full();
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
-    while (hak_load_relaxed(&is_asleep) != 0)
-        hak_os_futex_wait(&is_asleep, 1, 0);
+    while (hak_load_relaxed(&is_asleep) != 0) {
+        hak_os_futex_wait(&is_asleep, 1, hak_outlet_patience_ms());
+        hak_outlet_tick();
+    }
+}
+
+/* A thread that was started to print only leaves memory as it is. */
+static size_t visit(bool *is_done)
+{
+    *is_done = true;
+    return is_large() ? hak_maintain_visit(is_done) : 0;
 }
 
 static _Noreturn void keep_for_ever(void)
@@ -53,7 +68,8 @@ static _Noreturn void keep_for_ever(void)
     _Atomic uint32_t nobody = 0;
     for (;;) {
         bool is_done;
-        size_t bytes = hak_maintain_visit(&is_done);
+        size_t bytes = visit(&is_done);
+        hak_outlet_tick();
         uint64_t now = activity();
         bool is_calm = bytes == 0 && is_done;
         calm_visits = is_calm && now == last ? calm_visits + 1 : 0;
@@ -84,7 +100,7 @@ static void start(void)
 {
     uint32_t expected = KEEPER_NONE;
     if (hak_conf_number(maintenance) == MAINTENANCE_OFF ||
-        hak_load_relaxed(&hak_region.committed_bytes) < hak_load_relaxed(&start_bytes))
+        (!is_large() && hak_outlet_patience_ms() == 0))
         return;
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (!hak_cas_acquire(&keeper_state, &expected, KEEPER_RUNS))
@@ -95,12 +111,17 @@ static void start(void)
         hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
 }
 
-void hak_keeper_wake(void)
+void hak_keeper_stir(void)
 {
-    if (HAK_UNLIKELY(hak_load_relaxed(&keeper_state) == KEEPER_NONE))
-        start();
     if (hak_load_relaxed(&is_asleep) != 0) {
         hak_store_relaxed(&is_asleep, 0);
         hak_os_futex_wake(&is_asleep, 1);
     }
+}
+
+void hak_keeper_wake(void)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&keeper_state) == KEEPER_NONE))
+        start();
+    hak_keeper_stir();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/outlet.h"
 #include "base/bits.h"
 #include "cache/idle.h"
 #include "cache/lifecycle.h"
@@ -81,6 +82,7 @@ void hak_maintain_tick(void)
     uint64_t decay = hak_policy_read(decay_ms);
     if (decay <= now)
         purge_aged(now, decay);
+    hak_outlet_tick();
     hak_keeper_wake();
 }
 

@@ -3,9 +3,9 @@
 #include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
-#include "conf/conf.h"
-#include "observe/emit.h"
+#include "observe/snapshot.h"
 #include "os/os.h"
+#include "os/output.h"
 #include "region/meta.h"
 #include "slab/depot.h"
 #include "span/big_cache.h"
@@ -56,6 +56,15 @@ static uint64_t table_bytes(uint64_t window_bytes)
            granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
 }
 
+static void add_policy(struct snapshot *snapshot)
+{
+#define X(name, initial, least, most, meaning) snapshot->policy_##name = hak_policy_read(name);
+    HAK_POLICY_TABLE(X)
+#undef X
+    snapshot->unix_ms = hak_os_unix_ms();
+    snapshot->pid = hak_os_pid();
+}
+
 void hak_snapshot_take(struct snapshot *snapshot)
 {
     struct census census;
@@ -89,6 +98,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   HAK_STAT_GLOBAL_TABLE(X)
 #undef X
     };
+    add_policy(snapshot);
     for (int i = 0; i < HAK_LOCK_COUNT; i++) {
         snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
         snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
@@ -98,32 +108,4 @@ void hak_snapshot_take(struct snapshot *snapshot)
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         for (int i = 0; i < HAK_STAT_COUNT; i++)
             snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);
-}
-
-/* Where to print at the end: many programs close their standard error before. */
-static int report_fd = -1;
-
-__attribute__((constructor)) static void prepare_report(void)
-{
-    hak_process_start();
-    if (hak_conf_number(stats) != STATS_OFF && *hak_conf_text(stats_file) == '\0')
-        report_fd = hak_os_keep_fd(2);
-}
-
-/* At the end of the process, after the program's own destructors; prints only if asked. */
-__attribute__((destructor)) static void report_at_exit(void)
-{
-    if (hak_conf_number(stats) == STATS_OFF)
-        return;
-    struct snapshot snapshot;
-    char lines[HAK_EMIT_TEXT_BYTES];
-    struct text text = {.start = lines, .bytes = sizeof lines};
-    hak_snapshot_take(&snapshot);
-    hak_emit_text(&snapshot, &text);
-    const char *path = hak_conf_text(stats_file);
-    int fd = report_fd >= 0 ? report_fd : hak_os_open_append(path);
-    if (fd < 0)
-        return;
-    hak_os_write(fd, lines, text.used);
-    hak_os_close(fd);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
+#include "hakmem/hakmem.h"
 #include "observe/emit.h"
 #include "observe/glibc_view.h"
-#include "os/os.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -63,12 +63,7 @@ struct info hak_mallinfo(void)
 /* malloc_stats(3): on standard error; here the text form of the statistics. */
 void hak_malloc_stats(void)
 {
-    char lines[HAK_EMIT_TEXT_BYTES];
-    struct text text = {.start = lines, .bytes = sizeof lines};
-    struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
-    hak_emit_text(&snapshot, &text);
-    hak_os_write(2, lines, text.used);
+    hakmem_stats_print(2, "text");
 }
 
 static void write_to_stream(void *stream, const char *piece, size_t bytes)

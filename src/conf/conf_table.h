@@ -17,8 +17,14 @@
 #define HAK_CONF_NEVER_MS (INT64_MAX / 2)
 
 #define HAK_CONF_TABLE(X)                                                                          \
-    X(stats, CHOICE, 0, 0, 1, "off|text", "print statistics when the process ends")                \
-    X(stats_file, TEXT, 0, 0, 0, "", "append them to this file instead of standard error")         \
+    X(stats, CHOICE, 0, 0, 4, "off|text|json|xml|openmetrics",                                     \
+      "print statistics when the process ends, in this form")                                      \
+    X(stats_file, TEXT, 0, 0, 0, "",                                                               \
+      "append them to this file instead of standard error; %p in it is the process's id")          \
+    X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \
+      "print them also each time so much has passed")                                              \
+    X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
+      "print them also when the process gets this signal, such as USR2 or 12")                     \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to libc, die")    \
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \

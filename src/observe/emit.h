@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* observe/emit.h - a snapshot as text and as XML.
+/* observe/emit.h - a snapshot as text, JSON, XML and OpenMetrics.
  *
- * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all.
- *             XML: glibc's malloc_info elements for those who read them, then <hakmem> with a
- *             <counter> for each of the same names and a <class> for each size class in use.
- * Invariants  nothing is allocated.
+ * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all, and
+ *             four lines for each size class in use. JSON: one line, one object; its schema is
+ *             docs/stats.schema.json. XML: glibc's malloc_info elements for those who read them,
+ *             then <hakmem> with a <counter> for each of the same names and a <class> for each size
+ *             class in use. OpenMetrics: hakmem_NAME, the sizes and locks as labels.
+ * Invariants  nothing is allocated; every form holds every number of the tables.
  * Threads     any.
- * Tests       tests/unit/observe/emit_test.c
+ * Tests       tests/unit/observe/emit_test.c, tests/preload/forms_preload.sh
  */
 #ifndef HAK_OBSERVE_EMIT_H
 #define HAK_OBSERVE_EMIT_H
 
-#include "base/text.h"
 #include "observe/snapshot.h"
 
-/* Enough for every line of the text form. */
-#define HAK_EMIT_TEXT_BYTES 4096
+/* Changes when a reader of the JSON form would have to. */
+#define HAK_EMIT_JSON_SCHEMA 1
 
-void hak_emit_text(const struct snapshot *snapshot, struct text *text);
+/* In the order of the option stats. */
+enum emit_form { EMIT_NOTHING, EMIT_TEXT, EMIT_JSON, EMIT_XML, EMIT_OPENMETRICS };
 
-/* The XML piece by piece, each at most a few hundred characters. */
+/* Takes a form piece by piece, each at most a few hundred characters. */
 typedef void emit_writer(void *target, const char *piece, size_t bytes);
+
+void hak_emit(enum emit_form form, const struct snapshot *snapshot, emit_writer *write,
+              void *target);
+
+void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *target);
+void hak_emit_json(const struct snapshot *snapshot, emit_writer *write, void *target);
 void hak_emit_xml(const struct snapshot *snapshot, emit_writer *write, void *target);
+void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, void *target);
+
+/* Whether a size class has anything to tell. */
+HAK_INLINE bool hak_emit_is_in_use(const struct snapshot_class *of)
+{
+    return of->slabs != 0 || of->live_blocks != 0;
+}
 
 #endif

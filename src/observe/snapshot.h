@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* observe/snapshot.h - the numbers of one moment, as plain data.
  *
- * Owns        HAK_SNAPSHOT_TABLE and struct snapshot, which also holds the sums of all counters.
+ * Owns        HAK_SNAPSHOT_TABLE and struct snapshot, which also holds the sums of all counters
+ *             and the policy in force. Levels go up and down, totals only up.
  * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
  * Threads     the caller's own copy.
  * Tests       tests/unit/observe/emit_test.c
@@ -11,9 +12,10 @@
 
 #include "observe/stat.h"
 #include "os/lock.h"
+#include "policy/policy_table.h"
 
 /* name, meaning */
-#define HAK_SNAPSHOT_TABLE(X)                                                                      \
+#define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \
     X(live_bytes, "in blocks that the program has: small_live_bytes and large_live_bytes")         \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
@@ -36,14 +38,19 @@
     X(slabs, "slabs in use")                                                                       \
     X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
     X(active_heaps, "heaps that belong to a thread")                                               \
+    X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
+    X(moved_pieces, "runs of pages that stand where realloc moved them, each a mapping of its "    \
+                    "own")
+
+#define HAK_SNAPSHOT_TOTAL_TABLE(X)                                                                \
     X(map_calls, "mmap and munmap calls made")                                                     \
     X(protect_calls, "mprotect calls made")                                                        \
     X(advise_calls, "madvise calls made")                                                          \
     X(purged_bytes, "given back to the kernel so far")                                             \
     X(move_calls, "mremap calls made")                                                             \
-    X(moved_bytes, "moved by them instead of being copied")                                        \
-    X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
-    X(moved_pieces, "runs of pages that stand where they were moved, each a mapping of its own")
+    X(moved_bytes, "moved by them instead of being copied")
+
+#define HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_LEVEL_TABLE(X) HAK_SNAPSHOT_TOTAL_TABLE(X)
 
 /* One size class. */
 struct snapshot_class {
@@ -63,6 +70,11 @@ struct snapshot {
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
     uint64_t waits[HAK_LOCK_COUNT];
     uint64_t waited_ns[HAK_LOCK_COUNT];
+#define X(name, initial, least, most, meaning) uint64_t policy_##name;
+    HAK_POLICY_TABLE(X)
+#undef X
+    uint64_t unix_ms; /* when it was taken */
+    uint32_t pid;
     uint32_t class_count;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
 };

@@ -96,6 +96,9 @@ void hak_os_restore_signals(uint64_t blocked);
 /* True when the program handles some signal that can come at any time (64 system calls). */
 bool hak_os_handles_signals(void);
 
+/* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
+void hak_os_note_quiet_handler(void (*handler)(void));
+
 /* True on the alternate stack of a signal handler (sigaltstack(2)). */
 bool hak_os_is_on_signal_stack(void);
 

@@ -322,17 +322,26 @@ void hak_os_restore_signals(uint64_t blocked)
     errno = saved;
 }
 
+static _Atomic(void (*)(void)) quiet_handler;
+
+void hak_os_note_quiet_handler(void (*handler)(void))
+{
+    hak_store_relaxed(&quiet_handler, handler);
+}
+
 bool hak_os_handles_signals(void)
 {
     int saved = errno;
     bool is_found = false;
     for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
         /* The kernel's structure, of which only the first word is of interest. */
-        void (*action[8])(int) = {SIG_DFL};
+        void (*action[8])(void) = {NULL};
         if (QUIET_SIGNALS & SIGNAL_BIT(number))
             continue;
         if (syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
-            is_found = action[0] != SIG_DFL && action[0] != SIG_IGN;
+            is_found = action[0] != (void (*)(void))SIG_DFL &&
+                       action[0] != (void (*)(void))SIG_IGN &&
+                       action[0] != hak_load_relaxed(&quiet_handler);
     }
     errno = saved;
     return is_found;

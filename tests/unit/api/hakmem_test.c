@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf_table.h"
@@ -137,9 +138,14 @@ static uint64_t number_of(const char *text, const char *name)
     CHECK_FAILED("no line %s", name);
 }
 
+static void add_to_text(void *text, const char *piece, size_t bytes)
+{
+    hak_text_add_bytes(text, piece, bytes);
+}
+
 TEST(statistics_are_the_numbers_of_the_text)
 {
-    static char lines[HAK_EMIT_TEXT_BYTES];
+    static char lines[65536];
     struct text text = {.start = lines, .bytes = sizeof lines - 1};
     struct snapshot now;
     struct hakmem_stats stats;
@@ -148,7 +154,7 @@ TEST(statistics_are_the_numbers_of_the_text)
     hakmem_free(hakmem_malloc(1000));
     CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
     hak_snapshot_take(&now);
-    hak_emit_text(&now, &text);
+    hak_emit_text(&now, add_to_text, &text);
 #define SAME(field, name) CHECK_EQ(stats.field, number_of(lines, name))
     SAME(window_committed_bytes, "window_committed_bytes");
     SAME(metadata_bytes, "metadata_bytes");

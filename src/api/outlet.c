@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/outlet.h"
+
+#include "api/api.h"
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/text.h"
+#include "cache/lifecycle.h"
+#include "conf/conf.h"
+#include "hakmem/hakmem.h"
+#include "observe/emit.h"
+#include "os/listen.h"
+#include "os/os.h"
+#include "os/output.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Most reports fit; pages that are not written cost nothing. */
+#define BUFFER_BYTES (64 * HAK_KIB)
+/* Who was asked to print waits so long for another one. */
+#define PATIENCE_MS 1000
+/* The maintenance thread looks for a signal at least so often, should its waking be lost. */
+#define SIGNAL_LOOK_MS 1000
+
+#define NEVER_MS UINT64_MAX
+
+static char buffer[BUFFER_BYTES];
+static _Atomic uint32_t busy_pid; /* guards the buffer */
+static _Atomic uint32_t is_asked; /* by the signal */
+static _Atomic uint32_t has_complained;
+static _Atomic uint64_t next_ms = NEVER_MS;
+static bool has_signal;
+/* Where to print when no file is named: many programs close their standard error before. */
+static int report_fd = -1;
+
+struct stream {
+    int fd;
+    int error;
+    struct text text;
+};
+
+static void stream_flush(struct stream *stream)
+{
+    if (stream->error == 0)
+        stream->error = hak_os_output_write(stream->fd, stream->text.start, stream->text.used);
+    stream->text.used = 0;
+}
+
+static void stream_add(void *target, const char *piece, size_t bytes)
+{
+    struct stream *stream = target;
+    if (stream->text.bytes - stream->text.used < bytes)
+        stream_flush(stream);
+    hak_text_add_bytes(&stream->text, piece, bytes);
+}
+
+/* Who printed in the process that this one was forked from is not here. */
+static bool try_busy(void)
+{
+    uint32_t expected = 0;
+    uint32_t self = hak_os_pid();
+    /* acquire: partner is the release in end_busy; the buffer is then the caller's */
+    if (hak_cas_acquire(&busy_pid, &expected, self))
+        return true;
+    return expected != self && hak_cas_acquire(&busy_pid, &expected, self);
+}
+
+static void end_busy(void)
+{
+    /* release: partner is the acquire in try_busy */
+    hak_store_release(&busy_pid, 0);
+}
+
+static bool await_busy(void)
+{
+    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
+    while (!try_busy()) {
+        if (hak_os_clock_ms() > deadline_ms)
+            return false;
+        hak_os_yield();
+    }
+    return true;
+}
+
+static int print_to(int fd, enum emit_form form)
+{
+    struct snapshot snapshot;
+    struct stream stream = {.fd = fd, .text = {.start = buffer, .bytes = sizeof buffer}};
+    hak_snapshot_take(&snapshot);
+    hak_emit(form, &snapshot, stream_add, &stream);
+    stream_flush(&stream);
+    return stream.error;
+}
+
+/* The file's name with the process's id for %p. */
+static void expand(struct text *path, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        if (name[0] == '%' && name[1] == 'p') {
+            hak_text_add_number(path, hak_os_pid(), 10);
+            name++;
+        } else {
+            hak_text_add_bytes(path, name, 1);
+        }
+    }
+    hak_text_add_bytes(path, "", 1);
+}
+
+static void complain(const char *path, int error)
+{
+    char line[HAK_CONF_TEXT_BYTES + 128];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    if (hak_load_relaxed(&has_complained) != 0)
+        return;
+    hak_store_relaxed(&has_complained, 1);
+    hak_text_add(&text, "hakmem: statistics cannot be written to ");
+    hak_text_add(&text, *path != '\0' ? path : "standard error");
+    hak_text_add(&text, ": ");
+    hak_text_add(&text, hak_os_error_name(error));
+    hak_text_add(&text, " (error ");
+    hak_text_add_number(&text, (uint64_t)error, 10);
+    hak_text_add(&text, ")");
+    line[text.used++] = '\n';
+    hak_os_output_write(2, line, text.used);
+}
+
+static enum emit_form form_in_force(void)
+{
+    int64_t form = hak_conf_number(stats);
+    return form == STATS_OFF ? EMIT_TEXT : (enum emit_form)form;
+}
+
+/* To where the options say. The caller is the busy one. */
+static void print(void)
+{
+    char name[HAK_CONF_TEXT_BYTES + 32] = "";
+    struct text path = {.start = name, .bytes = sizeof name - 1};
+    int fd = report_fd;
+    if (*hak_conf_text(stats_file) != '\0') {
+        expand(&path, hak_conf_text(stats_file));
+        fd = hak_os_output_open(name);
+    }
+    int error = fd < 0 ? -fd : print_to(fd, form_in_force());
+    if (fd >= 0 && fd != report_fd)
+        hak_os_close(fd);
+    if (error != 0)
+        complain(name, error);
+}
+
+static uint64_t interval_ms(void)
+{
+    return (uint64_t)hak_conf_number(stats_interval);
+}
+
+static bool has_interval(void)
+{
+    return interval_ms() < HAK_CONF_NEVER_MS;
+}
+
+static void wake(void)
+{
+    hak_store_relaxed(&is_asked, 1);
+    hak_keeper_stir();
+}
+
+void hak_outlet_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    bool is_due = now >= hak_load_relaxed(&next_ms);
+    if (HAK_LIKELY(!is_due && hak_load_relaxed(&is_asked) == 0))
+        return;
+    if (!try_busy())
+        return;
+    is_due = now >= hak_load_relaxed(&next_ms); /* somebody may have been faster */
+    if (hak_load_relaxed(&is_asked) != 0 || is_due) {
+        hak_store_relaxed(&is_asked, 0);
+        if (is_due)
+            hak_store_relaxed(&next_ms, now + interval_ms());
+        print();
+    }
+    end_busy();
+}
+
+uint32_t hak_outlet_patience_ms(void)
+{
+    uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
+    if (has_interval())
+        least = hak_least(least, interval_ms());
+    return least == NEVER_MS ? 0 : (uint32_t)hak_least(least, UINT32_MAX);
+}
+
+static void start_listening(void)
+{
+    const char *name = hak_conf_text(stats_signal);
+    int number = hak_os_signal_find(name);
+    has_signal = number != 0 && hak_os_signal_listen(number, wake);
+    if (has_signal)
+        return;
+    char line[HAK_CONF_TEXT_BYTES + 128];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&text, "hakmem: HAKMEM_STATS_SIGNAL=");
+    hak_text_add(&text, name);
+    hak_text_add(&text, ": not a signal that a program may leave to hakmem: USR1, USR2, HUP, PROF,"
+                        " or a number up to 64");
+    line[text.used++] = '\n';
+    hak_os_output_write(2, line, text.used);
+}
+
+__attribute__((constructor)) static void start_outlet(void)
+{
+    hak_process_start();
+    if (*hak_conf_text(stats_signal) != '\0')
+        start_listening();
+    if (has_interval())
+        hak_store_relaxed(&next_ms, hak_os_clock_ms() + interval_ms());
+    bool is_wanted = hak_conf_number(stats) != STATS_OFF || hak_outlet_patience_ms() != 0;
+    if (is_wanted && *hak_conf_text(stats_file) == '\0')
+        report_fd = hak_os_keep_fd(2);
+    if (hak_outlet_patience_ms() != 0)
+        hak_keeper_wake();
+}
+
+/* At the end of the process, after the program's own destructors; prints only if asked. */
+__attribute__((destructor)) static void print_at_exit(void)
+{
+    if (hak_conf_number(stats) == STATS_OFF || !await_busy())
+        return;
+    print();
+    end_busy();
+}
+
+static enum emit_form find_form(const char *name)
+{
+    static const char *const names[] = {"", "text", "json", "xml", "openmetrics"};
+    for (int i = EMIT_TEXT; i <= EMIT_OPENMETRICS; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum emit_form)i;
+    return EMIT_NOTHING;
+}
+
+int hakmem_stats_print(int fd, const char *form_name)
+{
+    hak_process_start();
+    enum emit_form form = form_name == NULL ? form_in_force() : find_form(form_name);
+    if (form == EMIT_NOTHING)
+        return EINVAL;
+    if (!await_busy())
+        return EBUSY;
+    int error = print_to(fd, form);
+    end_busy();
+    return error;
+}

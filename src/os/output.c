@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/output.h"
+
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int hak_os_output_open(const char *path)
+{
+    int saved = errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    int error = errno;
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, O_APPEND);
+    errno = saved;
+    return fd >= 0 ? fd : -error;
+}
+
+#define BIT(number) (1ull << ((number) - 1))
+#define WRITE_SIGNALS (BIT(SIGPIPE) | BIT(SIGXFSZ))
+
+/* Those of the signals that wait for this thread. */
+static uint64_t pending_signals(void)
+{
+    uint64_t pending = 0;
+    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    return pending & WRITE_SIGNALS;
+}
+
+/* Takes back what the write raised; what waited before goes on waiting. */
+static void swallow_signals(uint64_t before)
+{
+    struct timespec at_once = {0, 0};
+    uint64_t raised = pending_signals() & ~before;
+    while (raised != 0 && syscall(SYS_rt_sigtimedwait, &raised, NULL, &at_once, sizeof raised) > 0)
+        raised = pending_signals() & ~before;
+}
+
+int hak_os_output_write(int fd, const char *bytes, size_t count)
+{
+    int error = 0;
+    int saved = errno;
+    uint64_t blocked = hak_os_block_signals();
+    uint64_t before = pending_signals();
+    while (count > 0) {
+        ssize_t written = write(fd, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            error = written < 0 ? errno : EIO;
+            break;
+        }
+        bytes += written;
+        count -= (size_t)written;
+    }
+    if (error == EPIPE || error == EFBIG)
+        swallow_signals(before);
+    hak_os_restore_signals(blocked);
+    errno = saved;
+    return error;
+}
+
+const char *hak_os_error_name(int error)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {
+        {EACCES, "permission denied"},
+        {EPERM, "not permitted"},
+        {ENOENT, "no such file or directory"},
+        {ENOTDIR, "not a directory"},
+        {EISDIR, "a directory"},
+        {EROFS, "a read-only file system"},
+        {ENOSPC, "no space left"},
+        {EDQUOT, "quota exceeded"},
+        {EFBIG, "file too large"},
+        {EPIPE, "nobody reads it"},
+        {ENXIO, "nobody reads it"},
+        {EMFILE, "too many open files"},
+        {ENFILE, "too many open files"},
+        {ENAMETOOLONG, "name too long"},
+        {ELOOP, "a symbolic link"},
+        {EEXIST, "it exists"},
+        {EBADF, "it is closed"},
+        {EIO, "input/output error"},
+        {EBUSY, "somebody else writes"},
+        {EAGAIN, "it would have to wait"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].number == error)
+            return names[i].name;
+    return "an error";
+}
+
+uint32_t hak_os_pid(void)
+{
+    return (uint32_t)getpid();
+}
+
+uint64_t hak_os_unix_ms(void)
+{
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}

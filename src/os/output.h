@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* os/output.h - files that statistics go to.
+ *
+ * Owns        nothing.
+ * Invariants  no function changes errno or allocates. What a write meets (a full disk, a reader
+ *             that is gone, a limit) is told to the caller and never raises a signal.
+ * Threads     any.
+ * Tests       tests/unit/os/output_test.c, tests/preload/stats_file_preload.sh
+ */
+#ifndef HAK_OS_OUTPUT_H
+#define HAK_OS_OUTPUT_H
+
+#include "base/compiler.h"
+
+/* Opens a file for appending (created 0600), without waiting for the reader of a pipe; returns a
+ * descriptor, or an error number below 0. */
+int hak_os_output_open(const char *path);
+
+/* Writes all; returns 0 or an error number. */
+int hak_os_output_write(int fd, const char *bytes, size_t count);
+
+/* What <errno.h> calls the error, for those that files meet; "an error" for others. */
+const char *hak_os_error_name(int error);
+
+uint32_t hak_os_pid(void);
+
+/* Milliseconds since 1970. */
+uint64_t hak_os_unix_ms(void);
+
+#endif

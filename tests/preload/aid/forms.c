@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/aid/forms.c FOLDER - does a known thing between two sets of statistics, and counts
+ * it itself: FOLDER/{before,after}.{text,json,xml,openmetrics}, and on standard output `SIZE COUNT`
+ * for the live blocks of each usable size that it has more than before. */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MOST 4000
+static void *blocks[MOST];
+static size_t sizes[MOST];
+static int block_count;
+
+static int (*print)(int, const char *);
+
+static void put(const char *folder, const char *when)
+{
+    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
+    for (int i = 0; i < 4; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s.%s", folder, when, forms[i]);
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (fd < 0 || print(fd, forms[i]) != 0)
+            exit(2);
+        close(fd);
+    }
+}
+
+static void take(size_t bytes, int count)
+{
+    for (int i = 0; i < count; i++) {
+        blocks[block_count] = malloc(bytes);
+        sizes[block_count] = malloc_usable_size(blocks[block_count]);
+        block_count++;
+    }
+}
+
+/* Frees every second of what was taken last. */
+static void thin(int count)
+{
+    for (int i = block_count - count; i < block_count; i += 2) {
+        free(blocks[i]);
+        blocks[i] = NULL;
+    }
+}
+
+int main(int argument_count, char **arguments)
+{
+    static char line_buffer[65536];
+    setvbuf(stdout, line_buffer, _IOFBF, sizeof line_buffer); /* stdio allocates nothing */
+    print = (int (*)(int, const char *))dlsym(RTLD_DEFAULT, "hakmem_stats_print");
+    if (argument_count != 2 || print == NULL)
+        return 2;
+    put(arguments[1], "before");
+    take(24, 1000);
+    thin(1000);
+    take(100, 500);
+    take(1000, 300);
+    thin(300);
+    take(5000, 40);
+    take(70000, 9);
+    take((size_t)1 << 20, 3);
+    thin(3);
+    put(arguments[1], "after");
+    for (int i = 0; i < block_count; i++) {
+        int count = 0;
+        if (blocks[i] == NULL)
+            continue;
+        for (int j = i; j < block_count; j++)
+            if (blocks[j] != NULL && sizes[j] == sizes[i]) {
+                count++;
+                blocks[j] = NULL;
+            }
+        printf("%zu %d\n", sizes[i], count);
+    }
+    if (print(1, "pdf") != 22 || print(1000, "text") != 9)
+        return 3;
+    return 0;
+}
