@@ -19,50 +19,25 @@
 #include "bench.h"
 #include "memory.h"
 #include "team.h"
-#include "trace_format.h"
+#include "trace_reader.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#define MOST_THREADS 4096
-#define MOST_ALIGNMENT_SHIFT 24
 #define SPINS 64
 #define PAGE_BYTES 4096
-
-struct call {
-    uint64_t size_bytes;
-    uint32_t made; /* number of the block that it makes, 0 if none */
-    uint32_t ended;
-    uint32_t thread;
-    uint8_t operation;
-    uint8_t alignment_shift;
-};
 
 struct worker {
     struct call *calls;
     uint64_t call_count;
 };
 
-/* A file while it is read. */
-struct reader {
-    const unsigned char *next;
-    const unsigned char *end;
-    uint64_t thread;
-    uint64_t live_bytes;
-    uint64_t most_live_bytes;
-};
-
 static const char *path;
 static uint64_t most_mib = 4096;
-static struct call *calls;
-static uint64_t call_count;
-static uint32_t block_count;
-static uint32_t thread_count;
-static uint64_t *sizes;         /* of each block */
-static bool *ended;             /* while the file is read */
+static struct trace trace;
 static _Atomic(void *) *blocks; /* NULL until the block exists; also after its end */
-static struct worker workers[MOST_THREADS];
+static struct worker workers[TRACE_MOST_THREADS];
 
 __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
 {
@@ -75,102 +50,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     exit(2);
 }
 
-static uint64_t number_read(struct reader *reader)
-{
-    uint64_t number;
-    reader->next = trace_number_read(reader->next, reader->end, &number);
-    if (!reader->next) {
-        refuse("record %" PRIu64 " is incomplete", call_count + 1);
-    }
-    return number;
-}
-
-/* Reads which block a call ends; 0 is none. */
-static uint32_t block_read(struct reader *reader)
-{
-    uint64_t distance = number_read(reader);
-    if (distance > block_count) {
-        refuse("record %" PRIu64 " names a block that was never made", call_count + 1);
-    }
-    if (distance == 0) {
-        return 0;
-    }
-    uint32_t number = block_count - (uint32_t)distance + 1;
-    if (ended[number]) {
-        refuse("record %" PRIu64 " names a block that has ended", call_count + 1);
-    }
-    ended[number] = true;
-    reader->live_bytes -= sizes[number];
-    return number;
-}
-
-static uint32_t block_make(struct reader *reader, uint64_t size_bytes)
-{
-    if (size_bytes > most_mib << 20 || reader->live_bytes + size_bytes > most_mib << 20) {
-        refuse("record %" PRIu64 " asks for more than MOST_MIB, %" PRIu64 " MiB", call_count + 1,
-               most_mib);
-    }
-    reader->live_bytes += size_bytes;
-    if (reader->live_bytes > reader->most_live_bytes) {
-        reader->most_live_bytes = reader->live_bytes;
-    }
-    sizes[++block_count] = size_bytes;
-    return block_count;
-}
-
-static void operands_read(struct reader *reader, struct call *call)
-{
-    switch (call->operation) {
-    case TRACE_REALLOC:
-    case TRACE_FREE:
-        call->ended = block_read(reader);
-        if (call->operation == TRACE_FREE) {
-            if (call->ended == 0) {
-                refuse("record %" PRIu64 " frees nothing", call_count + 1);
-            }
-            return;
-        }
-        break;
-    case TRACE_MALLOC:
-    case TRACE_CALLOC:
-    case TRACE_ALIGNED:
-        break;
-    default:
-        refuse("record %" PRIu64 " has an unknown operation", call_count + 1);
-    }
-    call->size_bytes = number_read(reader);
-    if (call->operation == TRACE_ALIGNED) {
-        uint64_t shift = number_read(reader);
-        if (shift > MOST_ALIGNMENT_SHIFT) {
-            refuse("record %" PRIu64 " has an alignment out of range", call_count + 1);
-        }
-        call->alignment_shift = (uint8_t)shift;
-    }
-    call->made = block_make(reader, call->size_bytes);
-}
-
-static void call_read(struct reader *reader, struct call *call)
-{
-    unsigned char first = *reader->next++;
-    if (first > (TRACE_OPERATION_MASK | TRACE_OTHER_THREAD)) {
-        refuse("record %" PRIu64 " has an unknown operation", call_count + 1);
-    }
-    call->operation = first & TRACE_OPERATION_MASK;
-    if (first & TRACE_OTHER_THREAD) {
-        reader->thread = number_read(reader);
-    }
-    if (reader->thread >= MOST_THREADS) {
-        refuse("record %" PRIu64 " is of thread %" PRIu64 ", at most %d are possible",
-               call_count + 1, reader->thread, MOST_THREADS);
-    }
-    call->thread = (uint32_t)reader->thread;
-    thread_count = call->thread >= thread_count ? call->thread + 1 : thread_count;
-    number_read(reader); /* the time is for readers of another kind */
-    operands_read(reader, call);
-}
-
 /* Maps the file and reads all of it before anything is played. */
-static void trace_read(void)
+static void file_read(void)
 {
     struct stat status;
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -197,42 +78,41 @@ static void trace_read(void)
     }
     size_bytes += TRACE_RECORD_MOST_BYTES;
     size_bytes = size_bytes < file_bytes ? size_bytes : file_bytes;
-    /* A record has three bytes at least. */
-    calls = bench_map(size_bytes / 3 + 1, sizeof(*calls));
-    sizes = bench_map(size_bytes / 3 + 2, sizeof(*sizes));
-    ended = bench_map(size_bytes / 3 + 2, sizeof(*ended));
-    struct reader reader = {bytes + TRACE_MAGIC_BYTES, bytes + size_bytes, 0, 0, 0};
-    while (reader.next < reader.end && *reader.next != TRACE_END) {
-        call_read(&reader, &calls[call_count]);
-        call_count++;
+    size_t most_calls = size_bytes / TRACE_RECORD_LEAST_BYTES + 1;
+    trace.calls = bench_map(most_calls, sizeof(*trace.calls));
+    trace.sizes = bench_map(most_calls + 1, sizeof(*trace.sizes));
+    trace.ended = bench_map(most_calls + 1, sizeof(*trace.ended));
+    trace.most_bytes = most_mib << 20;
+    if (!trace_read(&trace, bytes + TRACE_MAGIC_BYTES, bytes + size_bytes)) {
+        refuse("%s", trace.why);
     }
-    if (call_count == 0) {
+    if (trace.call_count == 0) {
         refuse("holds no call");
     }
     munmap((void *)bytes, file_bytes);
-    bench_note("trace_calls: %" PRIu64 " calls", call_count);
-    bench_note("trace_threads: %u threads", thread_count);
-    bench_note("trace_live: %.2f MiB", (double)reader.most_live_bytes / BENCH_MIB);
+    bench_note("trace_calls: %" PRIu64 " calls", trace.call_count);
+    bench_note("trace_threads: %u threads", trace.thread_count);
+    bench_note("trace_live: %.2f MiB", (double)trace.most_live_bytes / BENCH_MIB);
 }
 
 /* Gives each thread its calls, in their order. */
 static void calls_divide(void)
 {
-    struct call *sorted = bench_map(call_count, sizeof(*sorted));
-    for (uint64_t i = 0; i < call_count; i++) {
-        workers[calls[i].thread].call_count++;
+    struct call *sorted = bench_map(trace.call_count, sizeof(*sorted));
+    for (uint64_t i = 0; i < trace.call_count; i++) {
+        workers[trace.calls[i].thread].call_count++;
     }
     struct call *next = sorted;
-    for (uint32_t thread = 0; thread < thread_count; thread++) {
+    for (uint32_t thread = 0; thread < trace.thread_count; thread++) {
         workers[thread].calls = next;
         next += workers[thread].call_count;
         workers[thread].call_count = 0;
     }
-    for (uint64_t i = 0; i < call_count; i++) {
-        struct worker *worker = &workers[calls[i].thread];
-        worker->calls[worker->call_count++] = calls[i];
+    for (uint64_t i = 0; i < trace.call_count; i++) {
+        struct worker *worker = &workers[trace.calls[i].thread];
+        worker->calls[worker->call_count++] = trace.calls[i];
     }
-    blocks = bench_map((uint64_t)block_count + 1, sizeof(*blocks));
+    blocks = bench_map((uint64_t)trace.block_count + 1, sizeof(*blocks));
 }
 
 /* Waits until a block exists, and checks it. */
@@ -247,8 +127,8 @@ static void *block_await(uint32_t number)
         }
     }
     atomic_store_explicit(&blocks[number], NULL, memory_order_relaxed);
-    if (sizes[number] != 0) {
-        bench_mark_check(block, sizes[number], number);
+    if (trace.sizes[number] != 0) {
+        bench_mark_check(block, trace.sizes[number], number);
     }
     return block;
 }
@@ -268,8 +148,8 @@ static void *block_realloc(const struct call *call)
     void *old = call->ended != 0 ? block_await(call->ended) : NULL;
     unsigned char *block = realloc(old, call->size_bytes ? call->size_bytes : 1);
     uint64_t number = call->ended;
-    if (block && number != 0 && sizes[number] >= 16 && call->size_bytes >= 16 && bench_checks() &&
-        memcmp(block, &number, sizeof(number)) != 0) {
+    if (block && number != 0 && trace.sizes[number] >= 16 && call->size_bytes >= 16 &&
+        bench_checks() && memcmp(block, &number, sizeof(number)) != 0) {
         bench_fail("realloc to %" PRIu64 " bytes begins with %u instead of what it was",
                    call->size_bytes, block[0]);
     }
@@ -352,17 +232,17 @@ int main(int argc, char **argv)
                          "Before REPEATS: TRACE, a file of recorded calls, which are played back.",
                          arguments, 2);
     path = argv[1];
-    trace_read();
+    file_read();
     calls_divide();
     uint64_t elapsed_ns = 0;
     for (uint64_t left = repeat_count; left != 0; left--) {
-        elapsed_ns += bench_team_run(thread_count, worker_work, workers, sizeof(*workers));
-        for (uint32_t number = 1; number <= block_count; number++) {
-            if (!ended[number]) {
+        elapsed_ns += bench_team_run(trace.thread_count, worker_work, workers, sizeof(*workers));
+        for (uint32_t number = 1; number <= trace.block_count; number++) {
+            if (!trace.ended[number]) {
                 free(block_await(number));
             }
         }
     }
-    bench_report(repeat_count * call_count, elapsed_ns);
+    bench_report(repeat_count * trace.call_count, elapsed_ns);
     return 0;
 }
