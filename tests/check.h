@@ -55,9 +55,14 @@ __attribute__((format(printf, 1, 2))) static inline void check_print(const char 
         _exit(1);
 }
 
+/* What a failed check does at last; a fuzzer wants a crash. */
+#ifndef CHECK_END
+#define CHECK_END() _exit(1)
+#endif
+
 #define CHECK_PASSED() ((void)__atomic_fetch_add(&check_count, 1, __ATOMIC_RELAXED))
 #define CHECK_FAILED(format, ...)                                                                  \
-    (check_print("%s:%d: " format "\n", __FILE__, __LINE__, __VA_ARGS__), _exit(1))
+    (check_print("%s:%d: " format "\n", __FILE__, __LINE__, __VA_ARGS__), CHECK_END())
 
 /* Leaves the test as skipped, with a reason. */
 #define SKIP(reason) (check_print("skipped: %s\n", reason), _exit(CHECK_SKIPPED))
@@ -185,6 +190,7 @@ static inline int check_run_each(void)
     return failed_count > 0;
 }
 
+#ifndef CHECK_WITHOUT_MAIN
 int main(int argument_count, char **arguments)
 {
     if (argument_count < 2)
@@ -196,5 +202,6 @@ int main(int argument_count, char **arguments)
     check_print("no test is named %s\n", arguments[1]);
     return 1;
 }
+#endif
 
 #endif
