@@ -46,6 +46,8 @@ void hak_maintain_heap(struct heap *heap)
     uint64_t decay = hak_policy_read(decay_ms);
     hak_gate_enter(&heap->gate);
     hak_heap_shrink_quiet(heap, now);
+    if (decay <= now)
+        hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
     if (decay <= now && now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
         sweep(heap, now, decay);
     hak_gate_leave(&heap->gate);
@@ -58,7 +60,7 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     hak_registry_drain_parked(before);
     hak_idle_collect();
     hak_private_drain_some();
-    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_live_bytes() / RETAIN_SHARE);
+    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_held_bytes() / RETAIN_SHARE);
     if (!hak_lock_try(&hak_region.purge_lock))
         return 0; /* somebody is at it */
     size_t bytes = 0;
@@ -91,6 +93,7 @@ static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, b
 {
     size_t bytes = 0;
     hak_heap_collect(heap);
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
     for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
         bytes += sweep(heap, now, decay);
     *is_done = *is_done && hak_heap_is_swept(heap);

@@ -100,7 +100,8 @@ static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, si
     if (class_index < HAK_CLASS_COUNT)
         return class_take(heap, class_index, alignment, content);
     hak_stat_add(&heap->stats, spans_taken, 1);
-    return hak_large_take(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+    return hak_large_take_cached(&heap->spans, bytes, alignment,
+                                 content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
 }
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
@@ -221,7 +222,8 @@ static void give(void *block, uint32_t tag)
         give_small(service.heap, block, tag, service.is_borrowed);
     } else {
         hak_stat_add(&service.heap->stats, spans_given, 1);
-        hak_large_give(block);
+        hak_large_give_cached(service.is_borrowed ? NULL : &service.heap->spans, block,
+                              hak_heap_span_cache_most());
     }
     service_end(&service);
 }

@@ -69,6 +69,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
 {
     struct census census;
     hak_census_take(&census);
+    struct span_cache_sums cached = hak_span_caches_sum();
     uint64_t warm_granules = hak_depot_warm_count();
     uint64_t clean_granules = not_below_0(hak_depot_free_count(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
@@ -82,6 +83,10 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
                                   .large_live_bytes = hak_large_live_bytes(),
                                   .large_live_blocks = hak_large_live_count(),
+                                  .cached_bytes = cached.bytes,
+                                  .span_cached_bytes = cached.bytes,
+                                  .cached_spans = cached.count,
+                                  .span_cache_hits = cached.hits,
                                   .span_warm_bytes = hak_span_warm_bytes(),
                                   .span_clean_bytes = hak_span_clean_bytes(),
                                   .span_keep_ms = hak_big_cache_keep_ms(),

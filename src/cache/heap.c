@@ -9,6 +9,7 @@
 #include "cache/sweep.h"
 #include "harden/checks.h"
 #include "policy/policy_table.h"
+#include "span/large.h"
 
 /* Blocks leave a bin in pieces of this many. */
 #define FLUSH_PIECE 128u
@@ -374,8 +375,21 @@ void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
     settle(heap, slab);
 }
 
+size_t hak_heap_span_cache_most(void)
+{
+    size_t share = hak_large_peak_bytes() / 100 * hak_policy_read(span_cache_percent) /
+                   (hak_registry_active_count() + 1);
+    return hak_least(share, hak_policy_read(span_cache_bytes));
+}
+
+void hak_heap_drop_spans(struct heap *heap)
+{
+    hak_large_drop_cached(&heap->spans, UINT64_MAX, 0, 0);
+}
+
 void hak_heap_flush_all(struct heap *heap)
 {
+    hak_heap_drop_spans(heap);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         struct magazine *magazine = &heap->magazines[i];
         struct bin *bin = &heap->cache.bins[i];
@@ -478,4 +492,5 @@ void hak_heap_tidy(struct heap *heap)
 {
     hak_heap_collect(heap);
     hak_heap_retire_spares(heap);
+    hak_heap_drop_spans(heap);
 }

@@ -18,6 +18,7 @@
 #include "cache/magazine.h"
 #include "observe/stat.h"
 #include "slab/remote.h"
+#include "span/span_cache.h"
 
 enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN, HEAP_PRIVATE };
 
@@ -39,6 +40,7 @@ struct heap {
     struct list_link partial[HAK_CLASS_COUNT][HAK_OCTILES];
     struct list_link full; /* full slabs, when the heap is private */
     struct combine combine;
+    struct span_cache spans; /* that large blocks left */
     struct stat_block stats; /* strangers read */
 
     HAK_CACHE_ALIGNED struct slab_owner owner; /* strangers push */
@@ -78,7 +80,13 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index);
 /* Gives one block back to its slab, which is the heap's own, past the bin. Gate held. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 
-/* Sends every cached block and every combined remote free home. Gate held. */
+/* What the heap's span cache may hold: a share of the most large blocks that there ever were. */
+size_t hak_heap_span_cache_most(void);
+
+/* Gives back all that is in the heap's span cache. Gate held. */
+void hak_heap_drop_spans(struct heap *heap);
+
+/* Sends every cached block, span and combined remote free home. Gate held. */
 void hak_heap_flush_all(struct heap *heap);
 
 /* Collects remote frees that have arrived. Gate held. */
@@ -88,8 +96,8 @@ void hak_heap_collect(struct heap *heap);
 void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
 void hak_heap_retire_spares(struct heap *heap);
 
-/* Collects, then gives the empty slabs back: all that can be done for a heap without its bins. Gate
- * held. */
+/* Collects, then gives the empty slabs and the cached spans back: all that can be done for a heap
+ * without its bins. Gate held. */
 void hak_heap_tidy(struct heap *heap);
 
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those

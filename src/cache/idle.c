@@ -14,14 +14,16 @@ static _Atomic(struct heap *) last_considered;
 static uint64_t slow_operations(const struct heap *heap)
 {
     return hak_load_relaxed(&heap->stats.counters[HAK_STAT_refills]) +
-           hak_load_relaxed(&heap->stats.counters[HAK_STAT_flushes]) + 1;
+           hak_load_relaxed(&heap->stats.counters[HAK_STAT_flushes]) +
+           hak_load_relaxed(&heap->stats.counters[HAK_STAT_spans_given]) + 1;
 }
 
-/* Whether blocks wait for a thread that has not come since the last look. */
+/* Whether blocks wait, or spans lie ready, for a thread that has not come since the last look. */
 static bool is_idle(struct heap *heap)
 {
     if (hak_load_relaxed(&heap->state) != HEAP_ACTIVE ||
-        hak_load_relaxed(&heap->owner.pending) == NULL)
+        (hak_load_relaxed(&heap->owner.pending) == NULL &&
+         hak_load_relaxed(&heap->spans.count) == 0))
         return false;
     uint64_t operations = slow_operations(heap);
     uint64_t before = hak_load_relaxed(&heap->idle_mark);

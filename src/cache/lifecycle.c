@@ -83,6 +83,7 @@ static void retire_heap(struct heap *heap)
     if (hak_registry_has_room_for_bins(heap)) {
         hak_combine_publish_all(&heap->combine, &heap->stats);
         hak_heap_collect(heap);
+        hak_heap_drop_spans(heap);
     } else {
         hak_heap_flush_all(heap);
     }

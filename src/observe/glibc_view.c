@@ -9,6 +9,7 @@ struct glibc_view hak_glibc_view(const struct snapshot *snapshot)
         .mapped_count = snapshot->large_live_blocks,
         .mapped_bytes = snapshot->large_live_bytes,
         .releasable_bytes = snapshot->slab_warm_bytes + snapshot->span_warm_bytes,
+        .fast_count = snapshot->cached_spans,
     };
     for (uint32_t i = 0; i < snapshot->class_count; i++) {
         view.fast_count += snapshot->classes[i].cached_blocks;

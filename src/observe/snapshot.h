@@ -19,7 +19,10 @@
     X(live_bytes, "in blocks that the program has: small_live_bytes and large_live_bytes")         \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
-    X(cached_bytes, "free blocks at hand in the threads' bins")                                    \
+    X(cached_bytes, "free blocks at hand in the threads' bins, and span_cached_bytes")             \
+    X(span_cached_bytes, "spans at hand in the threads' caches of large blocks")                   \
+    X(cached_spans, "how many these are")                                                          \
+    X(span_cache_hits, "large blocks served from there")                                           \
     X(withheld_bytes, "freed by other threads, gathered in their combining tables")                \
     X(homeward_bytes, "freed by other threads, sent home, not collected yet")                      \
     X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \

@@ -9,6 +9,7 @@
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
+#include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
 
@@ -32,9 +33,10 @@
 /* A page table of the machines we know describes 2 MiB. */
 #define PAGE_TABLE_GRANULES 32u
 
-static _Atomic size_t live_bytes;
-static _Atomic size_t peak_bytes; /* the most that was ever live */
-static _Atomic size_t live_count;
+/* Live blocks and what span caches hold. */
+static _Atomic size_t held_bytes;
+static _Atomic size_t peak_bytes; /* the most that was ever held */
+static _Atomic size_t held_count;
 
 static uint32_t granules_for(size_t bytes)
 {
@@ -85,15 +87,15 @@ static void withdraw(struct span *span)
     hak_owner_write(span->first, 1, NULL);
 }
 
-/* Counts live bytes. What is live and what is warm together may pass the most that was ever live by
+/* Counts held bytes. What is held and what is warm together may pass the most that was ever held by
  * little only: so much the program has needed anyway, and within it nothing is given up early. */
-static void count_live(size_t more_bytes)
+static void count_held(size_t more_bytes)
 {
-    size_t live = hak_fetch_add_relaxed(&live_bytes, more_bytes) + more_bytes;
+    size_t held = hak_fetch_add_relaxed(&held_bytes, more_bytes) + more_bytes;
     size_t peak = hak_load_relaxed(&peak_bytes);
-    if (live > peak)
-        hak_store_relaxed(&peak_bytes, peak = live); /* a race loses a little of the peak, once */
-    size_t most = hak_big_cache_most_bytes(live, peak);
+    if (held > peak)
+        hak_store_relaxed(&peak_bytes, peak = held); /* a race loses a little of the peak, once */
+    size_t most = hak_big_cache_most_bytes(held, peak);
     if (HAK_LIKELY(hak_span_warm_bytes() <= most))
         return;
     if (!hak_lock_try(&hak_region.purge_lock))
@@ -103,27 +105,46 @@ static void count_live(size_t more_bytes)
     hak_stat_global_add(spans_evicted_bytes, bytes);
 }
 
-void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
+/* A span from the span heap, counted: as long as wished, or `count` granules at least. */
+static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t alignment_count,
+                              bool *is_zero)
+{
+    struct span *span = hak_span_take(wished_count, alignment_count, is_zero);
+    if (HAK_UNLIKELY(span == NULL) && wished_count > count)
+        span = hak_span_take(count, alignment_count, is_zero);
+    if (span == NULL)
+        return NULL;
+    count_held(hak_span_bytes(span));
+    hak_fetch_add_relaxed(&held_count, 1);
+    return span;
+}
+
+void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
+                            enum large_content content)
 {
     bytes = hak_most(bytes, 1);
-    uint32_t count = granules_for(bytes);
-    uint32_t coloured_count = granules_for(coloured_bytes(bytes, alignment));
+    uint32_t wished_count = granules_for(coloured_bytes(bytes, alignment));
     uint32_t alignment_count = (uint32_t)hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
     if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
         return NULL;
-    bool is_zero;
-    struct span *span = hak_span_take(coloured_count, alignment_count, &is_zero);
-    if (HAK_UNLIKELY(span == NULL) && coloured_count > count)
-        span = hak_span_take(count, alignment_count, &is_zero);
+    bool is_zero = false;
+    struct span *span = NULL;
+    if (cache != NULL)
+        span = hak_span_cache_take(cache, wished_count, alignment_count);
+    if (span == NULL)
+        span = take_span(granules_for(bytes), wished_count, alignment_count, &is_zero);
     if (span == NULL)
         return NULL;
     size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, alignment);
-    count_live(hak_span_bytes(span));
-    hak_fetch_add_relaxed(&live_count, 1);
     if (content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
     publish(span, before);
     return span->user;
+}
+
+void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
+{
+    return hak_large_take_cached(NULL, bytes, alignment, content);
 }
 
 /* The record of a live large block. */
@@ -140,14 +161,45 @@ static struct span *span_of(const void *block, const char *what)
     return span;
 }
 
-void hak_large_give(void *block)
+static void count_given(size_t bytes, uint32_t count)
+{
+    hak_fetch_add_relaxed(&held_bytes, -bytes);
+    hak_fetch_add_relaxed(&held_count, -(size_t)count);
+}
+
+/* Puts the span into the cache, which may hold so much; false: it is none for a cache. */
+static bool put_into(struct span_cache *cache, struct span *span, size_t most_bytes)
+{
+    if (cache == NULL || span->count > HAK_SPAN_CACHE_GRANULES_MOST || span->piece_count != 0 ||
+        HAK_UNLIKELY(hak_region_is_tight()))
+        return false;
+    size_t bytes = hak_span_bytes(span);
+    if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
+        hak_load_relaxed(&cache->count) == HAK_SPAN_CACHE_SLOTS)
+        hak_large_drop_cached(cache, 0, most_bytes / 2, HAK_SPAN_CACHE_SLOTS / 2);
+    hak_span_cache_put(cache, span);
+    return true;
+}
+
+void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                           uint32_t keep_count)
+{
+    uint32_t count = hak_load_relaxed(&cache->count);
+    if (count == 0)
+        return;
+    size_t bytes = hak_span_cache_drop(cache, before_ms, keep_bytes, keep_count);
+    count_given(bytes, count - hak_load_relaxed(&cache->count));
+}
+
+void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes)
 {
     struct span *span = span_of(block, "invalid free");
     withdraw(span);
     if (HAK_UNLIKELY(span->group != NULL))
         hak_large_leave(span);
-    hak_fetch_add_relaxed(&live_bytes, -hak_span_bytes(span));
-    hak_fetch_add_relaxed(&live_count, -1ul);
+    if (put_into(cache, span, most_bytes))
+        return;
+    count_given(hak_span_bytes(span), 1);
     if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
         /* A handler interrupted its own thread in a section like ours: the memory goes to the
          * kernel, the addresses are lost. */
@@ -156,6 +208,11 @@ void hak_large_give(void *block)
         return;
     }
     hak_span_give(span);
+}
+
+void hak_large_give(void *block)
+{
+    hak_large_give_cached(NULL, block, 0);
 }
 
 size_t hak_large_usable_bytes(const void *block, const char *what)
@@ -191,9 +248,9 @@ bool hak_large_resize(void *block, size_t bytes)
         hak_span_cut(span, count);
     span->user_bytes = hak_span_bytes(span) - before;
     if (hak_span_bytes(span) > old_bytes)
-        count_live(hak_span_bytes(span) - old_bytes);
+        count_held(hak_span_bytes(span) - old_bytes);
     else
-        hak_fetch_add_relaxed(&live_bytes, hak_span_bytes(span) - old_bytes);
+        hak_fetch_add_relaxed(&held_bytes, hak_span_bytes(span) - old_bytes);
     return true;
 }
 
@@ -225,7 +282,7 @@ void *hak_large_move(void *block, size_t bytes)
     withdraw(from);
     enum span_move result = hak_span_move(from, to);
     if (result == SPAN_MOVED) {
-        count_live(hak_span_bytes(to) - old_bytes);
+        count_held(hak_span_bytes(to) - old_bytes);
         publish(to, before);
         if (from->group != NULL)
             hak_large_succeed(from, to);
@@ -240,12 +297,24 @@ void *hak_large_move(void *block, size_t bytes)
     return NULL;
 }
 
+size_t hak_large_held_bytes(void)
+{
+    return hak_load_relaxed(&held_bytes);
+}
+
 size_t hak_large_live_bytes(void)
 {
-    return hak_load_relaxed(&live_bytes);
+    size_t held = hak_large_held_bytes();
+    return held - hak_least(held, hak_span_caches_sum().bytes);
 }
 
 size_t hak_large_live_count(void)
 {
-    return hak_load_relaxed(&live_count);
+    size_t held = hak_load_relaxed(&held_count);
+    return held - hak_least(held, hak_span_caches_sum().count);
+}
+
+size_t hak_large_peak_bytes(void)
+{
+    return hak_load_relaxed(&peak_bytes);
 }

@@ -22,6 +22,17 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 /* Frees a large block; anything that is not the start of one is misuse, reported. */
 void hak_large_give(void *block);
 
+/* The same past the SPAN lock where the heap's cache has a span that fits, or room for it within
+ * `most_bytes`; NULL: no cache. The heap's gate is held. */
+struct span_cache;
+void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
+                            enum large_content content);
+void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes);
+
+/* Frees the spans of a cache as hak_span_cache_drop says. */
+void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                           uint32_t keep_count);
+
 /* Bytes usable from `block` on; misuse as above is reported as `what`. */
 size_t hak_large_usable_bytes(const void *block, const char *what);
 
@@ -61,8 +72,14 @@ void hak_large_leave(struct span *span);
 /* A block moved from one span to another, which takes its place in the group. */
 void hak_large_succeed(struct span *from, struct span *to);
 
-/* Bytes of the spans of all live large blocks, and how many these are. */
+/* Bytes of the spans of all live large blocks, and how many these are; exact while nobody works on
+ * a span cache. */
 size_t hak_large_live_bytes(void);
 size_t hak_large_live_count(void);
+
+/* The same with what span caches hold, at a cost that does not depend on their number; and the most
+ * bytes that this ever was. */
+size_t hak_large_held_bytes(void);
+size_t hak_large_peak_bytes(void);
 
 #endif

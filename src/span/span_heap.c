@@ -132,6 +132,19 @@ static void give_as(struct span *span, enum span_state state)
     hak_lock_give(&lock);
 }
 
+void hak_span_give_many(struct span **spans, uint32_t count)
+{
+    hak_lock_take(&lock);
+    hak_span_free_start();
+    for (uint32_t i = 0; i < count; i++) {
+        hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
+        spans[i]->user = NULL;
+        spans[i]->state = SPAN_WARM;
+        hak_span_free_insert(spans[i], true);
+    }
+    hak_lock_give(&lock);
+}
+
 void hak_span_give(struct span *span)
 {
     hak_assert(span->state == SPAN_USED);

@@ -5,6 +5,7 @@
 #include "racers.h"
 #include "region/region.h"
 #include "span/large.h"
+#include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
 
@@ -20,6 +21,10 @@ struct large {
 };
 
 static _Atomic(struct large *) slots[SLOTS];
+
+/* Every racer has a cache, as if in its heap. */
+#define CACHE_BYTES (3 * HAK_MIB)
+static struct span_cache caches[RACERS];
 
 static void sign(struct large *large, size_t bytes, uint64_t mark)
 {
@@ -42,7 +47,7 @@ static struct large *make(struct racer *racer)
     size_t bytes = BYTES_LEAST + draw(racer) % (20 * HAK_GRANULE_BYTES);
     size_t alignment = (size_t)16 << draw(racer) % 16;
     enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
-    unsigned char *block = hak_large_take(bytes, alignment, content);
+    unsigned char *block = hak_large_take_cached(&caches[racer->index], bytes, alignment, content);
     CHECK(block != NULL);
     CHECK_EQ((uintptr_t)block % alignment, 0);
     for (size_t i = 0; content == LARGE_ZERO && i < bytes; i += 1021)
@@ -68,8 +73,11 @@ static void exchange_large_blocks(struct racer *racer)
         if (moved != NULL || (choice == 1 && hak_large_resize(large, bytes)))
             sign(large, bytes, draw(racer));
         inspect(large);
-        hak_large_give(large);
+        hak_large_give_cached(&caches[racer->index], large, CACHE_BYTES);
+        CHECK(hak_span_cache_is_sound(&caches[racer->index]));
     }
+    CHECK(hak_load_relaxed(&caches[racer->index].hits) > 0);
+    hak_large_drop_cached(&caches[racer->index], UINT64_MAX, 0, 0);
 }
 
 static void purge_and_audit(struct racer *racer)
@@ -78,6 +86,7 @@ static void purge_and_audit(struct racer *racer)
         hak_span_purge(UINT64_MAX, draw(racer) % (8 * HAK_MIB), 1 + draw(racer) % 4);
         CHECK(hak_span_heap_is_sound());
         CHECK(hak_span_oldest_ms() > 0);
+        CHECK(hak_span_caches_sum().bytes <= RACERS * (CACHE_BYTES + 2 * HAK_MIB));
         sched_yield();
     }
 }
@@ -95,7 +104,7 @@ TEST(large_blocks_of_many_threads_stay_apart_and_come_home)
         inspect(large);
         hak_large_give(large);
     }
-    CHECK_EQ(hak_large_live_bytes(), 0);
+    CHECK_EQ(hak_large_held_bytes(), 0);
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
     CHECK(hak_span_heap_is_sound());
     CHECK_EQ(hak_span_clean_bytes(), hak_load_relaxed(&hak_region.committed_bytes));

@@ -32,14 +32,14 @@ TEST(a_snapshot_counts_slabs_spans_and_heaps)
     hak_free(large);
     snapshot = taken();
     CHECK_EQ(snapshot.large_live_bytes, 0);
-    CHECK(snapshot.span_warm_bytes >= HAK_MIB);
+    CHECK(snapshot.span_warm_bytes + snapshot.span_cached_bytes >= HAK_MIB);
     CHECK_EQ(snapshot.sums[HAK_STAT_spans_given], 1);
 }
 
 static uint64_t in_slabs(const struct snapshot *of)
 {
-    return of->small_live_bytes + of->cached_bytes + of->withheld_bytes + of->homeward_bytes +
-           of->slab_free_bytes;
+    return of->small_live_bytes + of->cached_bytes - of->span_cached_bytes + of->withheld_bytes +
+           of->homeward_bytes + of->slab_free_bytes;
 }
 
 TEST(the_committed_window_is_the_sum_of_its_parts)
@@ -53,8 +53,9 @@ TEST(the_committed_window_is_the_sum_of_its_parts)
             in_slabs(&snapshot) + snapshot.slab_warm_bytes + snapshot.slab_clean_bytes;
         CHECK_EQ(superslab_bytes, snapshot.superslabs * HAK_SUPERSLAB_BYTES);
         CHECK_EQ(snapshot.window_committed_bytes,
-                 superslab_bytes + snapshot.large_live_bytes + snapshot.span_warm_bytes +
-                     snapshot.span_clean_bytes + snapshot.span_lost_bytes + snapshot.hole_bytes);
+                 superslab_bytes + snapshot.large_live_bytes + snapshot.span_cached_bytes +
+                     snapshot.span_warm_bytes + snapshot.span_clean_bytes +
+                     snapshot.span_lost_bytes + snapshot.hole_bytes);
     }
 }
 

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "span/span_cache.h"
+
+#include "os/os.h"
+#include "span/span_heap.h"
+
+#include <string.h>
+
+/* A span may be longer than what it is taken for by this share. */
+#define EXCESS_SHARE 4
+
+static _Atomic(struct span_cache *) caches;
+
+static void list(struct span_cache *cache)
+{
+    cache->is_listed = true;
+    struct span_cache *first = hak_load_relaxed(&caches);
+    do
+        cache->next = first;
+    while (!hak_cas_release(&caches, &first, cache)); /* partner: the acquire in the sum */
+}
+
+/* Closes the gap that `removed` spans from slot `first` on left. */
+static void close_gap(struct span_cache *cache, uint32_t first, uint32_t removed, size_t bytes)
+{
+    uint32_t left = hak_load_relaxed(&cache->count) - removed;
+    memmove(&cache->spans[first], &cache->spans[first + removed],
+            (left - first) * sizeof cache->spans[0]);
+    hak_store_relaxed(&cache->count, left);
+    hak_store_relaxed(&cache->bytes, hak_load_relaxed(&cache->bytes) - bytes);
+}
+
+static bool is_aligned(const struct span *span, uint32_t alignment)
+{
+    return (((hak_region.base >> HAK_GRANULE_SHIFT) + span->first) & (alignment - 1)) == 0;
+}
+
+struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint32_t alignment)
+{
+    uint32_t best_count = count + count / EXCESS_SHARE + 1;
+    uint32_t best = HAK_SPAN_CACHE_SLOTS;
+    for (uint32_t i = hak_load_relaxed(&cache->count); i-- > 0;) {
+        uint32_t span_count = cache->spans[i]->count;
+        if (span_count < count || span_count >= best_count ||
+            !is_aligned(cache->spans[i], alignment))
+            continue;
+        best = i;
+        best_count = span_count;
+        if (span_count == count)
+            break;
+    }
+    if (best == HAK_SPAN_CACHE_SLOTS)
+        return NULL;
+    struct span *span = cache->spans[best];
+    hak_counter_add(&cache->hits, 1);
+    close_gap(cache, best, 1, hak_span_bytes(span));
+    return span;
+}
+
+void hak_span_cache_put(struct span_cache *cache, struct span *span)
+{
+    uint32_t count = hak_load_relaxed(&cache->count);
+    if (HAK_UNLIKELY(!cache->is_listed))
+        list(cache);
+    span->freed_ms = hak_os_clock_ms();
+    cache->spans[count] = span;
+    hak_store_relaxed(&cache->count, count + 1);
+    hak_store_relaxed(&cache->bytes, hak_load_relaxed(&cache->bytes) + hak_span_bytes(span));
+}
+
+size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                           uint32_t keep_count)
+{
+    struct span *dropped[HAK_SPAN_CACHE_SLOTS];
+    uint32_t count = hak_load_relaxed(&cache->count);
+    size_t bytes = hak_load_relaxed(&cache->bytes);
+    size_t dropped_bytes = 0;
+    uint32_t i = 0;
+    for (; i < count; i++) {
+        struct span *span = cache->spans[i];
+        if (span->freed_ms > before_ms && bytes - dropped_bytes <= keep_bytes &&
+            count - i <= keep_count)
+            break;
+        dropped[i] = span;
+        dropped_bytes += hak_span_bytes(span);
+    }
+    if (i == 0)
+        return 0;
+    close_gap(cache, 0, i, dropped_bytes);
+    hak_span_give_many(dropped, i);
+    return dropped_bytes;
+}
+
+struct span_cache_sums hak_span_caches_sum(void)
+{
+    struct span_cache_sums sums = {0, 0, 0};
+    /* acquire: partner is the release in list */
+    for (const struct span_cache *i = hak_load_acquire(&caches); i != NULL; i = i->next) {
+        sums.bytes += hak_load_relaxed(&i->bytes);
+        sums.count += hak_load_relaxed(&i->count);
+        sums.hits += hak_load_relaxed(&i->hits);
+    }
+    return sums;
+}
+
+bool hak_span_cache_is_sound(const struct span_cache *cache)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < hak_load_relaxed(&cache->count); i++) {
+        if (cache->spans[i]->state != SPAN_USED)
+            return false;
+        bytes += hak_span_bytes(cache->spans[i]);
+    }
+    return bytes == hak_load_relaxed(&cache->bytes);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* span/span_cache.h - a few spans that large blocks left, at hand for the next ones of their size.
+ *
+ * Owns        struct span_cache, a part of each heap, and the list of those that were ever used.
+ * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
+ *             realloc; the oldest comes first. A cache stays on the list for ever: records of heaps
+ *             are never freed.
+ * Threads     who is inside the heap's gate; the sums are read by anybody.
+ * Tests       tests/unit/span/span_cache_test.c, tests/model/
+ */
+#ifndef HAK_SPAN_SPAN_CACHE_H
+#define HAK_SPAN_SPAN_CACHE_H
+
+#include "span/span.h"
+
+#define HAK_SPAN_CACHE_SLOTS 16u
+/* Longer spans are worth more to others than the way to the SPAN lock costs: 1 MiB, and the granule
+ * that lets such a block start at any cache line (span/large.h). */
+#define HAK_SPAN_CACHE_GRANULES_MOST 17u
+
+struct span_cache {
+    _Atomic uint32_t count;
+    _Atomic size_t bytes;
+    _Atomic size_t hits;
+    struct span *spans[HAK_SPAN_CACHE_SLOTS];
+    struct span_cache *next; /* constant once listed */
+    bool is_listed;
+};
+
+/* The span that fits `count` granules at a multiple of `alignment` granules (a power of two) best,
+ * and of equals the one that came last; NULL: none is long enough and at most a quarter too
+ * long. */
+struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint32_t alignment);
+
+/* Puts a used span of at most HAK_SPAN_CACHE_GRANULES_MOST granules in; there must be room. */
+void hak_span_cache_put(struct span_cache *cache, struct span *span);
+
+/* Gives spans back to the span heap, the oldest first: all that came at or before `before_ms`, and
+ * more until at most `keep_bytes` in `keep_count` spans are left. Returns bytes given back. */
+size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
+                           uint32_t keep_count);
+
+/* What all caches hold; exact while nobody works on one. */
+struct span_cache_sums {
+    size_t bytes;
+    size_t count;
+    size_t hits; /* how often one held what was asked for */
+};
+struct span_cache_sums hak_span_caches_sum(void);
+
+/* True when the sums and the spans agree. */
+bool hak_span_cache_is_sound(const struct span_cache *cache);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/span/span_cache_test.c - large blocks that come back soon are served past the SPAN
+ * lock, within bounds. */
+#include "api/api.h"
+#include "base/bits.h"
+#include "cache/heap.h"
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "policy/policy_table.h"
+#include "span/large.h"
+#include "span/span_cache.h"
+#include "span/span_heap.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static struct span *take(uint32_t count, uint32_t alignment)
+{
+    bool is_zero;
+    CHECK(hak_process_start());
+    struct span *span = hak_span_take(count, alignment, &is_zero);
+    CHECK(span != NULL);
+    return span;
+}
+
+TEST(the_best_fit_is_taken_and_of_equals_the_last)
+{
+    static struct span_cache cache;
+    struct span *spans[] = {take(10, 1), take(9, 1), take(9, 1), take(12, 1)};
+    for (int i = 0; i < 4; i++)
+        hak_span_cache_put(&cache, spans[i]);
+    CHECK(hak_span_cache_is_sound(&cache));
+    CHECK_EQ(hak_span_caches_sum().bytes, 40 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_span_cache_take(&cache, 9, 1), spans[2]);
+    CHECK_EQ(hak_span_cache_take(&cache, 8, 1), spans[1]);
+    CHECK_EQ(hak_span_cache_take(&cache, 8, 1), spans[0]);
+    CHECK_EQ(hak_span_cache_take(&cache, 13, 1), NULL);
+    CHECK_EQ(hak_span_cache_take(&cache, 9, 1), NULL); /* 12 would waste more than a quarter */
+    CHECK_EQ(hak_span_cache_take(&cache, 12, 1), spans[3]);
+    CHECK_EQ(hak_span_caches_sum().count, 0);
+    CHECK_EQ(hak_span_caches_sum().hits, 4);
+    CHECK(hak_span_cache_is_sound(&cache));
+}
+
+TEST(a_span_that_is_not_aligned_as_asked_stays)
+{
+    static struct span_cache cache;
+    struct span *aligned = take(3, 16);
+    struct span *behind = take(3, 1);
+    CHECK_EQ(behind->first, aligned->first + 3);
+    hak_span_cache_put(&cache, aligned);
+    hak_span_cache_put(&cache, behind);
+    CHECK_EQ(hak_span_cache_take(&cache, 3, 16), aligned);
+    CHECK_EQ(hak_span_cache_take(&cache, 3, 16), NULL);
+    CHECK_EQ(hak_span_cache_take(&cache, 3, 1), behind);
+}
+
+TEST(the_oldest_leave_first)
+{
+    static struct span_cache cache;
+    struct span *spans[HAK_SPAN_CACHE_SLOTS];
+    for (uint32_t i = 0; i < HAK_SPAN_CACHE_SLOTS; i++) {
+        spans[i] = take(3, 1);
+        hak_span_cache_put(&cache, spans[i]);
+        spans[i]->freed_ms = 1000 + i;
+    }
+    size_t warm = hak_span_warm_bytes();
+    CHECK_EQ(hak_span_cache_drop(&cache, 1001, SIZE_MAX, UINT32_MAX), 6 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_span_cache_drop(&cache, 0, 9 * HAK_GRANULE_BYTES, UINT32_MAX),
+             (HAK_SPAN_CACHE_SLOTS - 5) * 3 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_span_cache_drop(&cache, 0, SIZE_MAX, 2), 3 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_span_cache_drop(&cache, 0, SIZE_MAX, 2), 0);
+    CHECK_EQ(hak_span_cache_take(&cache, 3, 1), spans[HAK_SPAN_CACHE_SLOTS - 1]);
+    CHECK_EQ(hak_span_cache_take(&cache, 3, 1), spans[HAK_SPAN_CACHE_SLOTS - 2]);
+    CHECK_EQ(hak_span_warm_bytes() - warm, (HAK_SPAN_CACHE_SLOTS - 2) * 3 * HAK_GRANULE_BYTES);
+    CHECK(hak_span_heap_is_sound() && hak_span_cache_is_sound(&cache));
+}
+
+TEST(a_block_that_comes_and_goes_needs_no_lock)
+{
+    void *first = hak_malloc(300000);
+    hak_free(first);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    CHECK_EQ(hak_large_live_count(), 0);
+    size_t held = hak_large_held_bytes();
+    for (int i = 0; i < 100; i++) {
+        void *block = hak_malloc(300000);
+        CHECK_EQ(block, first);
+        CHECK_EQ(hak_large_live_bytes(), held);
+        hak_free(block);
+        CHECK_EQ(hak_large_held_bytes(), held);
+    }
+    CHECK_EQ(hak_span_caches_sum().hits, 100);
+    hak_malloc_trim(0);
+    CHECK_EQ(hak_large_held_bytes(), 0);
+    CHECK_EQ(hak_span_caches_sum().count, 0);
+}
+
+TEST(a_cleared_block_from_the_cache_is_clear)
+{
+    unsigned char *block = hak_malloc(300000);
+    memset(block, 0xa5, 300000);
+    hak_free(block);
+    unsigned char *cleared = hak_calloc(3, 100000);
+    CHECK_EQ(cleared, block);
+    for (size_t i = 0; i < 300000; i++)
+        if (cleared[i] != 0)
+            CHECK_EQ(cleared[i], 0);
+    CHECK_PASSED();
+}
+
+TEST(a_cache_stays_within_its_share)
+{
+    enum { COUNT = 200 };
+    static void *blocks[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        blocks[i] = hak_malloc(200000 + i % 8 * 100000);
+    size_t peak = hak_large_peak_bytes();
+    CHECK_EQ(peak, hak_large_live_bytes());
+    for (size_t i = 0; i < COUNT; i++) {
+        hak_free(blocks[i]);
+        CHECK(hak_span_caches_sum().bytes <=
+              hak_least(peak / 100 * hak_policy_read(span_cache_percent),
+                        hak_policy_read(span_cache_bytes)));
+    }
+    CHECK(hak_span_caches_sum().bytes > 0);
+    CHECK(hak_span_cache_is_sound(&hak_own_heap()->spans));
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+static void *use_a_large_block(void *unused)
+{
+    hak_free(hak_malloc(300000));
+    CHECK_EQ(hak_span_caches_sum().count, 1);
+    return unused;
+}
+
+TEST(a_thread_that_ends_leaves_nothing_in_its_cache)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, use_a_large_block, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(hak_span_caches_sum().count, 0);
+    CHECK_EQ(hak_large_held_bytes(), 0);
+}
+
+TEST(a_block_that_was_freed_into_the_cache_cannot_be_freed_again)
+{
+    void *block = hak_malloc(300000);
+    hak_free(block);
+    CHECK_ABORTS(hak_free(block), "hakmem: invalid free: pointer");
+}
