@@ -15,12 +15,34 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
 CONFIG_TEXT = """# Options
 
-Each option is an environment variable, `HAKMEM_` and its name in capitals, or part of
-`HAKMEM_CONF="name:value,name:value"`; the variable of its own wins. Sizes take K, M, G, T; times
-take ms or s, and -1 or `never`. A name or value that is wrong is reported once on standard error
-with what is accepted, and changes nothing. Programs with raised privileges ignore the
-environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
-`HAKMEM_ABORT_CONF=1` makes a wrong setting fatal.
+Settings are read when the process starts, from here, later ones win:
+
+1. what is built in, and what `mode` and `price` imply (tables below);
+2. `/etc/hakmem.conf`: one `name = value` a line, `#` begins a comment, at most 16 KiB;
+3. the program itself: `const char *hakmem_conf = "name:value,name:value";`
+4. `HAKMEM_CONF="name:value,name:value"` in the environment;
+5. `HAKMEM_<NAME>=value`, the name in capitals.
+
+Sizes take K, M, G, T; times take ms or s, and -1 or `never`. 0, no and off, and 1, yes and on, are
+the same; of a choice that begins with off, they mean that and the word on, or the second one. A
+set is words with + between them, `all` or `none`. A name or value that is wrong is reported once
+on standard error with what is accepted, and changes nothing. Programs with raised privileges
+ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
+`HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` shows all this for a shell.
+
+"""
+MODES_TEXT = """
+## Modes
+
+A mode is a row of option values and nothing else: every mode runs the same machine code. What
+somebody set explicitly stays. Values in bold are not the default.
+
+"""
+PRICES_TEXT = """
+## Prices
+
+What memory costs compared with time. The upper rows are options, which can be set one by one; the
+lower ones are numbers of the policy ([POLICY.md](POLICY.md)) that follow the price alone.
 
 """
 STATS_TEXT = """# Statistics
@@ -119,10 +141,51 @@ def options():
         yield name, default, accepted, words(meaning)
 
 
+def implied(table_name):
+    """Of each word of a choice, in order: the options that it sets, as a dictionary."""
+    return {word: dict(pair.split(":", 1) for pair in words(cell[0] if cell else "").split(",")
+                       if pair)
+            for word, *cell in rows("conf/conf_modes.h", table_name)}
+
+
+def marked(value, default):
+    """The value of a mode, bold if it is not the default; 8M is shown as 8 MiB, 1s as 1 s."""
+    if value is None:
+        return default
+    found = re.fullmatch(r"(\d+)([KMGT]|ms|s)", value)
+    if found:
+        unit = found[2]
+        value = f"{found[1]} {unit + 'iB' if unit in 'KMGT' else unit}"
+    return value if value == default else f"**{value}**"
+
+
+def modes():
+    """The table of modes and that of prices"""
+    by_mode, by_price = implied("HAK_CONF_MODE_TABLE"), implied("HAK_CONF_PRICE_TABLE")
+    body, priced = [], []
+    for name, default, _, _ in options():
+        if name == "mode":
+            continue
+        line = [f"`{name}`"]
+        for sets in by_mode.values():
+            price = by_price[sets.get("price", "even")]
+            line.append(marked(sets.get(name, price.get(name)), default))
+        body.append(line)
+        if any(name in sets for sets in by_price.values()):
+            priced.append([f"`{name}`", *(marked(sets.get(name), default)
+                                          for sets in by_price.values())])
+    for name, *cells in rows("policy/policy_table.h", "HAK_POLICY_PRICE_TABLE"):
+        unit = "bytes" if name.endswith("_bytes") else "ms" if name.endswith("_ms") else ""
+        cells = [number(cell, unit) for cell in cells]
+        priced.append([name, *(marked(cell, cells[1]) for cell in cells)])
+    return (MODES_TEXT + table(["option", *by_mode], body) +
+            PRICES_TEXT + table(["", *by_price], priced))
+
+
 def config():
     """docs/CONFIG.md"""
     body = [[f"`{name}`", *others] for name, *others in options()]
-    return CONFIG_TEXT + table(["option", "default", "accepted", "meaning"], body)
+    return CONFIG_TEXT + table(["option", "default", "accepted", "meaning"], body) + modes()
 
 
 def manual():

@@ -187,9 +187,14 @@ static void after_fork_in_child(void)
     hak_lock_end_fork_in_child();
 }
 
-/* Options that are numbers of the policy. */
+/* Options that are numbers of the policy, after what the price says to the others. */
 static void apply_conf(void)
 {
+    int64_t price = hak_conf_number(price);
+#define X(row, speed, even, compact)                                                               \
+    hak_store_relaxed(&hak_policy.row, ((const uint64_t[]){speed, even, compact})[price]);
+    HAK_POLICY_PRICE_TABLE(X)
+#undef X
 #define X(option, row) hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(option));
     HAK_POLICY_OPTION_TABLE(X)
 #undef X

@@ -18,18 +18,31 @@ struct conf hak_conf = {
 
 static bool abort_when_wrong;
 
-static bool is_word(const char *value, size_t bytes, const char *word)
+static void add_clean(struct text *text, char letter)
 {
-    return strlen(word) == bytes && memcmp(value, word, bytes) == 0;
+    hak_text_add_bytes(text, letter >= ' ' && letter <= '~' ? &letter : "?", 1);
 }
 
-/* HAKMEM_<NAME>, however the name was written. */
-static void add_variable(struct text *text, const char *name, size_t name_bytes)
+/* Where the setting stands and what it is called there: HAKMEM_<NAME> in the environment, a line of
+ * the file, or hakmem_conf. A name need not be text. */
+static void add_place(struct text *text, const struct conf_pair *pair, enum conf_source source)
 {
-    hak_text_add(text, "HAKMEM_");
-    for (size_t i = 0; i < hak_least(name_bytes, 64); i++) {
-        char upper = name[i] >= 'a' && name[i] <= 'z' ? (char)(name[i] - 'a' + 'A') : name[i];
-        hak_text_add_bytes(text, &upper, 1);
+    bool is_file = source == CONF_FILE;
+    bool is_environment = source == CONF_PACKED || source == CONF_VARIABLE;
+    hak_text_add(text, "hakmem: ");
+    if (is_environment) {
+        hak_text_add(text, "HAKMEM_");
+    } else {
+        hak_text_add(text, hak_conf_source_name(source));
+        hak_text_add(text, is_file ? ":" : "");
+        if (is_file)
+            hak_text_add_number(text, pair->line, 10);
+        hak_text_add(text, ": ");
+    }
+    for (size_t i = 0; i < hak_least(pair->name_bytes, 64); i++) {
+        char letter = pair->name[i];
+        bool is_raised = is_environment && letter >= 'a' && letter <= 'z';
+        add_clean(text, is_raised ? (char)(letter - 'a' + 'A') : letter);
     }
 }
 
@@ -38,7 +51,7 @@ static void add_quoted(struct text *text, const char *value, size_t value_bytes)
 {
     hak_text_add(text, "'");
     for (size_t i = 0; i < hak_least(value_bytes, 40); i++)
-        hak_text_add_bytes(text, value[i] >= ' ' && value[i] <= '~' ? &value[i] : "?", 1);
+        add_clean(text, value[i]);
     hak_text_add(text, value_bytes > 40 ? "...'" : "'");
 }
 
@@ -50,27 +63,42 @@ static void say(struct text *text)
         abort();
 }
 
-static void report_value(const struct conf_row *row, const char *value, size_t value_bytes)
+static void report_value(const struct conf_pair *pair, enum conf_source source,
+                         const struct conf_row *row)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
-    hak_text_add(&text, "hakmem: ");
-    add_variable(&text, row->name, strlen(row->name));
+    add_place(&text, pair, source);
     hak_text_add(&text, ": bad value ");
-    add_quoted(&text, value, value_bytes);
+    add_quoted(&text, pair->value, pair->value_bytes);
     hak_text_add(&text, ", accepted: ");
     hak_conf_add_range(&text, row);
     say(&text);
 }
 
-static void report_name(const char *name, size_t name_bytes, const char *what)
+static void report_name(const struct conf_pair *pair, enum conf_source source, const char *what)
+{
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    add_place(&text, pair, source);
+    hak_text_add(&text, what);
+    say(&text);
+}
+
+void hak_conf_report_file(const char *path, const char *what)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
     hak_text_add(&text, "hakmem: ");
-    add_variable(&text, name, name_bytes);
+    hak_text_add(&text, path);
+    hak_text_add(&text, ": ");
     hak_text_add(&text, what);
     say(&text);
+}
+
+void hak_conf_be_strict(bool is_strict)
+{
+    abort_when_wrong = is_strict;
 }
 
 static void add_value(struct text *text, int option)
@@ -79,9 +107,15 @@ static void add_value(struct text *text, int option)
     hak_conf_add_value(text, &hak_conf_rows[option], number, hak_conf.text[option]);
 }
 
+const char *hak_conf_source_name(enum conf_source source)
+{
+    static const char *const names[CONF_SOURCE_COUNT] = {
+        "built-in", "price", "mode", HAK_CONF_PATH, "hakmem_conf", "HAKMEM_CONF", "environment"};
+    return names[source];
+}
+
 void hak_conf_show(int fd)
 {
-    static const char *const sources[] = {"built-in", "HAKMEM_CONF", "environment"};
     for (int i = 0; i < CONF_COUNT; i++) {
         char line[512];
         struct text text = {.start = line, .bytes = sizeof line};
@@ -90,7 +124,7 @@ void hak_conf_show(int fd)
         hak_text_add(&text, "=");
         add_value(&text, i);
         hak_text_add(&text, " (");
-        hak_text_add(&text, sources[hak_conf.source[i]]);
+        hak_text_add(&text, hak_conf_source_name((enum conf_source)hak_conf.source[i]));
         hak_text_add(&text, ")\n");
         hak_os_write(fd, line, text.used);
     }
@@ -123,83 +157,38 @@ bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
     return true;
 }
 
-bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
-                  enum conf_source source)
+bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
 {
-    enum conf_option option = hak_conf_find_bytes(name, name_bytes);
+    if (pair->value == NULL) {
+        report_name(pair, source,
+                    source == CONF_PACKED ? ": no value is given in HAKMEM_CONF"
+                                          : ": no value is given");
+        return false;
+    }
+    enum conf_option option = hak_conf_find_bytes(pair->name, pair->name_bytes);
     if (option == CONF_COUNT) {
-        report_name(name, name_bytes, ": there is no such option");
+        report_name(pair, source, ": there is no such option");
         return false;
     }
     const struct conf_row *row = &hak_conf_rows[option];
     int64_t number;
-    if (!hak_conf_parse(row, value, value_bytes, &number)) {
-        report_value(row, value, value_bytes);
+    if (!hak_conf_parse(row, pair->value, pair->value_bytes, &number)) {
+        report_value(pair, source, row);
         return false;
     }
     hak_conf.number[option] = number;
     hak_conf.source[option] = (uint8_t)source;
     if (row->kind == CONF_KIND_TEXT) {
-        memcpy(hak_conf.text[option], value, value_bytes);
-        hak_conf.text[option][value_bytes] = '\0';
+        memcpy(hak_conf.text[option], pair->value, pair->value_bytes);
+        hak_conf.text[option][pair->value_bytes] = '\0';
     }
     return true;
 }
 
-void hak_conf_set_packed(const char *packed)
+bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
+                  enum conf_source source)
 {
-    while (*packed != '\0') {
-        size_t bytes = strcspn(packed, ",");
-        const char *colon = memchr(packed, ':', bytes);
-        if (colon != NULL)
-            hak_conf_set(packed, (size_t)(colon - packed), colon + 1,
-                         bytes - (size_t)(colon - packed) - 1, CONF_PACKED);
-        else if (bytes > 0)
-            report_name(packed, bytes, ": no value is given in HAKMEM_CONF");
-        packed += bytes + (packed[bytes] == ',');
-    }
-}
-
-static bool is_on(const char *value)
-{
-    return value != NULL && strcmp(value, "1") == 0;
-}
-
-static void set_from_variable(const char *variable)
-{
-    static const char *const not_options[] = {"CONF", "SHOW_CONF", "ABORT_CONF"};
-    const char *name = variable + strlen("HAKMEM_");
-    size_t name_bytes = strcspn(name, "=");
-    for (size_t i = 0; i < sizeof not_options / sizeof *not_options; i++)
-        if (is_word(name, name_bytes, not_options[i]))
-            return;
-    if (name[name_bytes] == '=')
-        hak_conf_set(name, name_bytes, name + name_bytes + 1, strlen(name + name_bytes + 1),
-                     CONF_VARIABLE);
-}
-
-void hak_conf_start(void)
-{
-    char **environment = hak_os_environment();
-    if (environment == NULL || hak_os_is_privileged())
-        return;
-    const char *packed = NULL;
-    const char *show = NULL;
-    for (char **i = environment; *i != NULL; i++) {
-        if (strncmp(*i, "HAKMEM_", 7) != 0)
-            continue;
-        if (strncmp(*i, "HAKMEM_CONF=", 12) == 0)
-            packed = *i + 12;
-        else if (strncmp(*i, "HAKMEM_SHOW_CONF=", 17) == 0)
-            show = *i + 17;
-        else if (strncmp(*i, "HAKMEM_ABORT_CONF=", 18) == 0)
-            abort_when_wrong = is_on(*i + 18);
-    }
-    if (packed != NULL)
-        hak_conf_set_packed(packed);
-    for (char **i = environment; *i != NULL; i++)
-        if (strncmp(*i, "HAKMEM_", 7) == 0)
-            set_from_variable(*i);
-    if (is_on(show))
-        hak_conf_show(2);
+    struct conf_pair pair = {
+        .name = name, .name_bytes = name_bytes, .value = value, .value_bytes = value_bytes};
+    return hak_conf_set_pair(&pair, source);
 }

@@ -1,21 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* conf/conf.h - options as they were given, frozen at start.
  *
- * Owns        struct conf. Sources, later ones win: built-in, HAKMEM_CONF
+ * Owns        struct conf. Sources, later ones win: built-in, what the price and then what the mode
+ *             implies, /etc/hakmem.conf, the program's own variable hakmem_conf, HAKMEM_CONF
  *             ("name:value,name:value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
  *             rows on standard error, HAKMEM_ABORT_CONF=1 aborts at a wrong setting.
  * Invariants  every value is within its range; a wrong name or value is reported in one line with
  *             the accepted range and changes nothing. The environment of a privileged program is
  *             ignored.
  * Threads     written once before any other thread can read it.
- * Tests       tests/unit/conf/conf_test.c, tests/preload/conf_preload.sh
+ * Tests       tests/unit/conf/conf_test.c, tests/unit/conf/conf_start_test.c,
+ *             tests/preload/conf_preload.sh, tests/preload/conf_file_preload.sh
  */
 #ifndef HAK_CONF_CONF_H
 #define HAK_CONF_CONF_H
 
+#include "conf/conf_text.h"
 #include "conf/conf_value.h"
 
-enum conf_source { CONF_BUILT_IN, CONF_PACKED, CONF_VARIABLE };
+/* Settings of the machine; a file larger than this is not read. */
+#define HAK_CONF_PATH "/etc/hakmem.conf"
+#define HAK_CONF_FILE_BYTES 16384
+
+enum conf_source {
+    CONF_BUILT_IN,
+    CONF_PRICE,
+    CONF_MODE,
+    CONF_FILE,
+    CONF_PROGRAM,
+    CONF_PACKED,
+    CONF_VARIABLE,
+    CONF_SOURCE_COUNT
+};
 
 struct conf {
     int64_t number[CONF_COUNT];
@@ -32,16 +48,35 @@ enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_stats { STATS_OFF, STATS_TEXT, STATS_JSON, STATS_XML, STATS_OPENMETRICS };
+enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 
-/* Reads the environment; reports what is wrong with it. */
+/* Reads all sources; reports what is wrong with them. */
 void hak_conf_start(void);
+
+/* The parts of it: the settings of a file, what a source of the packed form says, and what mode and
+ * price imply for options that are still built in. */
+void hak_conf_read_file(const char *path);
+void hak_conf_read_packed(const char *packed, enum conf_source source);
+void hak_conf_imply(void);
 
 /* Sets one option from text that ends at `end`; false: unknown name or bad value, reported. */
 bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
                   enum conf_source source);
 
-/* Sets options from "name:value,name:value". */
+/* The same for a setting as it stands in a text. */
+bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source);
+
+/* Sets options from "name:value,name:value", as HAKMEM_CONF does. */
 void hak_conf_set_packed(const char *packed);
+
+/* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if that was asked for. */
+void hak_conf_report_file(const char *path, const char *what);
+
+/* From now on a wrong setting aborts. */
+void hak_conf_be_strict(bool is_strict);
+
+/* How a source is called in the listing. */
+const char *hak_conf_source_name(enum conf_source source);
 
 /* The option of that name; CONF_COUNT: there is none. */
 enum conf_option hak_conf_find(const char *name);

@@ -17,6 +17,10 @@
 #define HAK_CONF_NEVER_MS (INT64_MAX / 2)
 
 #define HAK_CONF_TABLE(X)                                                                          \
+    X(mode, CHOICE, 2, 0, 5, "minimal|fast|balanced|learning|research|hardened",                   \
+      "a row of values for the options that nobody set")                                           \
+    X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
+      "what memory costs: time is spent to save it, or it is spent to save time")                  \
     X(stats, CHOICE, 0, 0, 4, "off|text|json|xml|openmetrics",                                     \
       "print statistics when the process ends, in this form")                                      \
     X(stats_file, TEXT, 0, 0, 0, "",                                                               \

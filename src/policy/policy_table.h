@@ -55,6 +55,18 @@
     X(retain, retain_bytes)                                                                        \
     X(thread_cache, thread_cache_bytes)
 
+/* row, with price=speed, even, compact: numbers that follow the price of memory, besides the
+ * options that it implies (conf/conf_modes.h). */
+#define HAK_POLICY_PRICE_TABLE(X)                                                                  \
+    X(process_cache_bytes, 128 * HAK_MIB, 32 * HAK_MIB, 8 * HAK_MIB)                               \
+    X(parked_cache_bytes, 4 * HAK_MIB, HAK_MIB, 128 * HAK_KIB)                                     \
+    X(class_cache_bytes, 512 * HAK_KIB, 96 * HAK_KIB, 16 * HAK_KIB)                                \
+    X(large_class_cache_bytes, HAK_MIB, 192 * HAK_KIB, 32 * HAK_KIB)                               \
+    X(quiet_ms, 2000, 500, 100)                                                                    \
+    X(big_cache_slack_bytes, 64 * HAK_MIB, 16 * HAK_MIB, HAK_MIB)                                  \
+    X(big_cache_slack_percent, 25, 12, 2)                                                          \
+    X(big_fault_ms, 14000, 1400, 140)
+
 struct policy_table {
 #define X(name, initial, least, most, meaning) _Atomic uint64_t name;
     HAK_POLICY_TABLE(X)

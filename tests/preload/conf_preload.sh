@@ -31,8 +31,9 @@ equal "nothing asked, nothing said" "$(said)" ""
 asked show HAKMEM_SHOW_CONF=1
 sed -n 's/^ *X(\([a-z_]*\), \([A-Z]*\),.*/\1/p' "$table" | sort >"$work/rows"
 check "the table has rows" [ "$(wc -l <"$work/rows")" -ge 5 ]
+sources='built-in|price|mode|/etc/hakmem.conf|HAKMEM_CONF|environment'
 check "each line is hakmem: name=value (source)" \
-    [ -z "$(said | grep -vE '^hakmem: [a-z_]+=[^ ]* \((built-in|HAKMEM_CONF|environment)\)$')" ]
+    [ -z "$(said | grep -vE "^hakmem: [a-z_]+=[^ ]* \\(($sources)\\)\$")" ]
 said | sed 's/^hakmem: \([a-z_]*\)=.*/\1/' | sort >"$work/shown"
 check "every option is shown once" cmp "$work/rows" "$work/shown"
 check "all of them are built in" [ -z "$(said | grep -v '(built-in)$')" ]

@@ -33,3 +33,50 @@ TEST(options_reach_the_policy_when_the_process_starts)
     CHECK_EQ(hak_policy_read(retain_bytes), 5 * HAK_MIB);
     CHECK_EQ(hak_policy_read(thread_cache_bytes), 128 * HAK_KIB);
 }
+
+TEST(the_price_moves_its_rows_and_those_of_the_options_that_it_implies)
+{
+    setenv("HAKMEM_PRICE", "compact", 1);
+    setenv("HAKMEM_RETAIN", "3M", 1);
+    CHECK(hak_process_start());
+#define X(row, speed, even, compact) CHECK_EQ(hak_policy_read(row), (uint64_t)(compact));
+    HAK_POLICY_PRICE_TABLE(X)
+#undef X
+    CHECK(hak_policy_read(thread_cache_bytes) < 2 * HAK_MIB);
+    CHECK(hak_policy_read(decay_ms) < 125);
+    CHECK_EQ(hak_policy_read(retain_bytes), 3 * HAK_MIB);
+}
+
+TEST(an_even_price_is_what_the_rows_start_with)
+{
+#define X(row, speed, even, compact) CHECK_EQ(hak_policy_read(row), (uint64_t)(even));
+    HAK_POLICY_PRICE_TABLE(X)
+#undef X
+}
+
+/* Clamps hold whatever the price; from speed to compact nothing gets larger. */
+static void check_price(uint64_t speed, uint64_t even, uint64_t compact, uint64_t least,
+                        uint64_t most)
+{
+    CHECK(is_within(compact, least, even));
+    CHECK(is_within(even, compact, speed));
+    CHECK(is_within(speed, even, most));
+}
+
+TEST(every_price_is_within_the_clamps_and_speed_is_never_leaner)
+{
+    enum {
+#define X(name, initial, least, most, meaning) ROW_##name,
+        HAK_POLICY_TABLE(X) ROW_COUNT
+#undef X
+    };
+    static const uint64_t clamps[ROW_COUNT][2] = {
+#define X(name, initial, least, most, meaning) [ROW_##name] = {least, most},
+        HAK_POLICY_TABLE(X)
+#undef X
+    };
+#define X(row, speed, even, compact)                                                               \
+    check_price(speed, even, compact, clamps[ROW_##row][0], clamps[ROW_##row][1]);
+    HAK_POLICY_PRICE_TABLE(X)
+#undef X
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* conf/conf_modes.h - modes and prices: several options set by one word.
+ *
+ * Owns        HAK_CONF_MODE_TABLE and HAK_CONF_PRICE_TABLE: X(word, "name:value,name:value"), in
+ *             the order of the choices of `mode` and of `price`. What a row does not name has its
+ *             default. The tables of docs/CONFIG.md are made from them.
+ * Invariants  a row sets nothing that somebody set explicitly; a mode may set the price, and its
+ *             other values win over those of the price. All modes run the same machine code: a row
+ *             is option values and nothing else.
+ * Threads     constant data.
+ * Tests       tests/unit/conf/conf_start_test.c, tests/preload/modes_preload.sh
+ */
+#ifndef HAK_CONF_CONF_MODES_H
+#define HAK_CONF_CONF_MODES_H
+
+#define HAK_CONF_MODE_TABLE(X)                                                                     \
+    X(minimal, "thp:off,maintenance:off")                                                          \
+    X(fast, "price:speed")                                                                         \
+    X(balanced, "")                                                                                \
+    X(learning, "learn:all")                                                                       \
+    X(research, "learn:all,stats:text")                                                            \
+    X(hardened, "foreign:abort")
+
+/* What the price says to numbers that are no options is in policy/policy_table.h. */
+#define HAK_CONF_PRICE_TABLE(X)                                                                    \
+    X(speed, "thread_cache:8M,decay:1s,retain:256M")                                               \
+    X(even, "")                                                                                    \
+    X(compact, "thread_cache:256K,decay:25ms,retain:1M")
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "conf/conf.h"
+#include "conf/conf_modes.h"
+#include "os/os.h"
+#include "os/os_file.h"
+
+#include <string.h>
+
+/* A file that is full of mistakes, or no settings at all, is not worth more lines than this. */
+#define FILE_MISTAKES_MOST 8
+
+/* The program's own settings, in the packed form; include/hakmem/hakmem.h tells programs of it. */
+extern const char *hakmem_conf __attribute__((weak, visibility("default")));
+
+static const char *const mode_rows[] = {
+#define X(word, settings) settings,
+    HAK_CONF_MODE_TABLE(X)
+#undef X
+};
+static const char *const price_rows[] = {
+#define X(word, settings) settings,
+    HAK_CONF_PRICE_TABLE(X)
+#undef X
+};
+
+static struct conf_text text_of(const char *start, size_t bytes)
+{
+    return (struct conf_text){.at = start, .end = start + bytes};
+}
+
+static void set_all_lines(const char *path, struct conf_text text)
+{
+    struct conf_pair pair;
+    int mistakes = 0;
+    while (hak_conf_next_line(&text, &pair)) {
+        if (hak_conf_set_pair(&pair, CONF_FILE) || ++mistakes < FILE_MISTAKES_MOST)
+            continue;
+        hak_conf_report_file(path, "so many mistakes that the rest is not read");
+        return;
+    }
+}
+
+void hak_conf_read_file(const char *path)
+{
+    /* Threads may start with small stacks, so it is not on one; untouched without a file. */
+    static char buffer[HAK_CONF_FILE_BYTES];
+    size_t bytes;
+    switch (hak_os_file_read(path, buffer, sizeof buffer, &bytes)) {
+    case OS_FILE_READ:
+        if (memchr(buffer, '\0', bytes) != NULL)
+            hak_conf_report_file(path, "is not a text, ignored");
+        else
+            set_all_lines(path, text_of(buffer, bytes));
+        break;
+    case OS_FILE_ABSENT:
+        break;
+    case OS_FILE_REFUSED:
+        hak_conf_report_file(path, "cannot be read, ignored");
+        break;
+    case OS_FILE_IRREGULAR:
+        hak_conf_report_file(path, "is not a regular file, ignored");
+        break;
+    case OS_FILE_LARGE:
+        hak_conf_report_file(path, "is larger than 16 KiB, ignored");
+        break;
+    }
+}
+
+void hak_conf_read_packed(const char *packed, enum conf_source source)
+{
+    struct conf_text text = text_of(packed, strlen(packed));
+    struct conf_pair pair;
+    while (hak_conf_next_packed(&text, &pair))
+        hak_conf_set_pair(&pair, source);
+}
+
+void hak_conf_set_packed(const char *packed)
+{
+    hak_conf_read_packed(packed, CONF_PACKED);
+}
+
+/* Sets what nobody set. */
+static void imply(const char *settings, enum conf_source source)
+{
+    struct conf_text text = text_of(settings, strlen(settings));
+    struct conf_pair pair;
+    while (hak_conf_next_packed(&text, &pair)) {
+        enum conf_option option = hak_conf_find_bytes(pair.name, pair.name_bytes);
+        if (option == CONF_COUNT || hak_conf.source[option] == CONF_BUILT_IN)
+            hak_conf_set_pair(&pair, source);
+    }
+}
+
+void hak_conf_imply(void)
+{
+    imply(mode_rows[hak_conf_number(mode)], CONF_MODE);
+    imply(price_rows[hak_conf_number(price)], CONF_PRICE);
+}
+
+static bool is_on(const char *value)
+{
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+/* The value of a variable; NULL: it is not set. */
+static const char *find_variable(char **environment, const char *name)
+{
+    size_t name_bytes = strlen(name);
+    for (char **i = environment; *i != NULL; i++)
+        if (strncmp(*i, name, name_bytes) == 0 && (*i)[name_bytes] == '=')
+            return *i + name_bytes + 1;
+    return NULL;
+}
+
+static void set_from_variable(const char *variable)
+{
+    static const char *const not_options[] = {"CONF=", "SHOW_CONF=", "ABORT_CONF="};
+    for (size_t i = 0; i < sizeof not_options / sizeof *not_options; i++)
+        if (strncmp(variable, not_options[i], strlen(not_options[i])) == 0)
+            return;
+    size_t name_bytes = strcspn(variable, "=");
+    const char *value = variable + name_bytes + 1;
+    if (variable[name_bytes] == '=')
+        hak_conf_set(variable, name_bytes, value, strlen(value), CONF_VARIABLE);
+}
+
+static void set_from_environment(char **environment)
+{
+    const char *packed = find_variable(environment, "HAKMEM_CONF");
+    if (packed != NULL)
+        hak_conf_read_packed(packed, CONF_PACKED);
+    for (char **i = environment; *i != NULL; i++)
+        if (strncmp(*i, "HAKMEM_", 7) == 0)
+            set_from_variable(*i + 7);
+}
+
+void hak_conf_start(void)
+{
+    char *nothing[] = {NULL};
+    char **environment = hak_os_is_privileged() ? NULL : hak_os_environment();
+    if (environment == NULL)
+        environment = nothing;
+    hak_conf_be_strict(is_on(find_variable(environment, "HAKMEM_ABORT_CONF")));
+    hak_conf_read_file(HAK_CONF_PATH);
+    if (&hakmem_conf != NULL && hakmem_conf != NULL)
+        hak_conf_read_packed(hakmem_conf, CONF_PROGRAM);
+    set_from_environment(environment);
+    hak_conf_imply();
+    if (is_on(find_variable(environment, "HAKMEM_SHOW_CONF")))
+        hak_conf_show(2);
+}

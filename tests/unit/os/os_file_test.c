@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/os_file_test.c - a small file, and all that may stand in its place. */
+#include "check.h"
+#include "os/os_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+static char folder[] = "/tmp/os_file.XXXXXX";
+static char path[64];
+static char buffer[100];
+static size_t used_bytes;
+
+static void leave(void)
+{
+    unlink(path);
+    rmdir(path);
+    rmdir(folder);
+}
+
+static const char *place(void)
+{
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/file", folder);
+    atexit(leave);
+    return path;
+}
+
+static enum os_file reads(const char *name)
+{
+    errno = 77;
+    enum os_file verdict = hak_os_file_read(name, buffer, sizeof buffer, &used_bytes);
+    CHECK_EQ(errno, 77);
+    return verdict;
+}
+
+static void fill(const char *name, size_t bytes)
+{
+    static char letters[200];
+    memset(letters, 'x', sizeof letters);
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    CHECK(fd >= 0 && write(fd, letters, bytes) == (ssize_t)bytes);
+    close(fd);
+}
+
+TEST(a_file_that_fits_is_read_whole)
+{
+    const char *name = place();
+    for (size_t bytes = 0; bytes <= sizeof buffer; bytes += 50) {
+        fill(name, bytes);
+        CHECK_EQ(reads(name), OS_FILE_READ);
+        CHECK_EQ(used_bytes, bytes);
+    }
+    CHECK_EQ(buffer[99], 'x');
+}
+
+TEST(a_file_that_does_not_fit_is_large)
+{
+    const char *name = place();
+    fill(name, sizeof buffer + 1);
+    CHECK_EQ(reads(name), OS_FILE_LARGE);
+    CHECK_EQ(reads("/dev/zero"), OS_FILE_LARGE);
+}
+
+TEST(what_is_not_there_is_absent)
+{
+    CHECK_EQ(reads("/no/such/file"), OS_FILE_ABSENT);
+    CHECK_EQ(reads("/dev/null/file"), OS_FILE_ABSENT);
+    CHECK_EQ(reads(""), OS_FILE_ABSENT);
+}
+
+TEST(a_pipe_is_not_waited_for)
+{
+    const char *name = place();
+    CHECK(mkfifo(name, 0600) == 0);
+    alarm(20);
+    CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
+    int fd = open(name, O_RDWR); /* somebody who writes nothing */
+    CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
+    close(fd);
+}
+
+TEST(a_folder_or_a_socket_is_no_file)
+{
+    const char *name = place();
+    CHECK(mkdir(name, 0700) == 0);
+    CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
+    CHECK(rmdir(name) == 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", name);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK(bind(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
+    close(fd);
+}
+
+TEST(a_circle_of_links_is_refused)
+{
+    const char *name = place();
+    CHECK(symlink(name, name) == 0);
+    CHECK_EQ(reads(name), OS_FILE_REFUSED);
+}
+
+TEST(a_file_of_somebody_else_is_refused)
+{
+    const char *name = place();
+    fill(name, 5);
+    CHECK(chmod(name, 0) == 0);
+    if (geteuid() == 0 && (chmod(folder, 0755) != 0 || setuid(65534) != 0))
+        SKIP("root may read everything here");
+    CHECK_EQ(reads(name), OS_FILE_REFUSED);
+}
+
+TEST(no_descriptor_stays_open)
+{
+    const char *name = place();
+    fill(name, 5);
+    int before = dup(0);
+    close(before);
+    CHECK_EQ(reads(name), OS_FILE_READ);
+    CHECK_EQ(reads("/"), OS_FILE_IRREGULAR);
+    CHECK_EQ(reads("/dev/zero"), OS_FILE_LARGE);
+    int after = dup(0);
+    CHECK_EQ(after, before);
+    close(after);
+}
