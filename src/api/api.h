@@ -89,6 +89,10 @@ size_t hak_maintain_purge_all(void);
  * other threads have lying about is collected. */
 size_t hak_maintain_trim(size_t keep_bytes);
 
+/* Memory is short: all of that at once, sparse slabs of all heaps too, and each thread empties its
+ * bins when it next looks after its heap. Returns the bytes. Outside every gate and lock. */
+size_t hak_maintain_relieve(void);
+
 /* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
  * wakes it. Outside every gate and lock. */
 void hak_keeper_wake(void);

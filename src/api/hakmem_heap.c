@@ -2,7 +2,9 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
+#include "cache/limit.h"
 #include "cache/private_heap.h"
+#include "cache/supply.h"
 #include "hakmem/hakmem.h"
 #include "harden/checks.h"
 #include "span/large.h"
@@ -44,7 +46,7 @@ static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
     if (heap == NULL)
         return NULL;
     leave(heap);
-    void *block = hak_large_take(bytes, alignment, content);
+    void *block = hak_supply_large(NULL, bytes, alignment, content);
     if (block == NULL)
         return NULL;
     heap = hak_private_enter(handle, "invalid heap");
@@ -73,7 +75,10 @@ static void *take(hakmem_heap *handle, size_t bytes, size_t alignment, enum larg
         block = take_once(handle, bytes, alignment, content);
         if (HAK_UNLIKELY(block == NULL)) {
             hak_thread_flush();
-            hak_maintain_purge_all();
+            if (hak_limit_is_set())
+                hak_maintain_relieve();
+            else
+                hak_maintain_purge_all();
             block = take_once(handle, bytes, alignment, content);
         }
     }

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "cache/idle.h"
 #include "cache/lifecycle.h"
+#include "cache/limit.h"
 #include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
@@ -31,7 +32,13 @@
 #define OWNER_GAP_MS 50
 #define STRANGER_SWEEPS 4
 
+/* While the soft limit is passed, all heaps are visited so often. */
+#define RELIEF_MS 250
+
 static _Atomic uint64_t last_tick_ms;
+static _Atomic uint64_t last_relief_ms;
+/* How often memory was short; each thread answers it once, by emptying its bins. */
+static _Atomic uint32_t relief_count;
 
 /* Sweeps a heap that the caller is in. */
 static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
@@ -48,6 +55,12 @@ void hak_maintain_heap(struct heap *heap)
     hak_heap_shrink_quiet(heap, now);
     if (decay <= now)
         hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    uint32_t relief = hak_load_relaxed(&relief_count);
+    if (HAK_UNLIKELY(heap->relief_count != relief)) {
+        heap->relief_count = relief;
+        hak_heap_flush_all(heap);
+        hak_heap_retire_spares(heap);
+    }
     if (decay <= now && now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
         sweep(heap, now, decay);
     hak_gate_leave(&heap->gate);
@@ -72,20 +85,6 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
         bytes += hak_span_purge(spans_before, keep, TICK_SPANS);
     hak_lock_give(&hak_region.purge_lock);
     return bytes;
-}
-
-void hak_maintain_tick(void)
-{
-    uint64_t now = hak_os_clock_ms();
-    uint64_t last = hak_load_relaxed(&last_tick_ms);
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
-        return;
-    uint64_t decay = hak_policy_read(decay_ms);
-    if (decay <= now)
-        purge_aged(now, decay);
-    hak_outlet_tick();
-    hak_keeper_wake();
 }
 
 /* A heap that the caller is in: some visits' worth, and the owner's next one when it comes. */
@@ -119,16 +118,6 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
         }
     }
     return bytes;
-}
-
-size_t hak_maintain_visit(bool *is_done)
-{
-    uint64_t now = hak_os_clock_ms();
-    uint64_t decay = hak_policy_read(decay_ms);
-    *is_done = true;
-    if (decay > now)
-        return 0;
-    return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
 /* All that is free, or becomes free without the bins of threads that run; after whoever purges
@@ -172,4 +161,55 @@ size_t hak_maintain_trim(size_t keep_bytes)
     }
     hak_registry_visit(tidy, NULL);
     return purge_free(keep_bytes);
+}
+
+size_t hak_maintain_relieve(void)
+{
+    bool is_done;
+    size_t bytes = 0;
+    const struct heap *own = hak_own_heap();
+    hak_fetch_add_relaxed(&relief_count, 1);
+    /* A handler that interrupted a slow path leaves the other heaps alone. */
+    if (HAK_LIKELY(!hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate))))
+        bytes = sweep_heaps(hak_os_clock_ms(), 0, &is_done);
+    return bytes + hak_maintain_trim(0);
+}
+
+/* While more is live than the soft limit allows, nothing free is kept, and heaps are visited now
+ * and then. */
+static size_t relieve_at_times(uint64_t now)
+{
+    uint64_t last = hak_load_relaxed(&last_relief_ms);
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (now - last >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
+        return hak_maintain_relieve();
+    return purge_free(0);
+}
+
+void hak_maintain_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t last = hak_load_relaxed(&last_tick_ms);
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
+        return;
+    uint64_t decay = hak_policy_read(decay_ms);
+    if (HAK_UNLIKELY(hak_limit_is_passed()))
+        relieve_at_times(now);
+    else if (decay <= now)
+        purge_aged(now, decay);
+    hak_outlet_tick();
+    hak_keeper_wake();
+}
+
+size_t hak_maintain_visit(bool *is_done)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t decay = hak_policy_read(decay_ms);
+    *is_done = true;
+    if (HAK_UNLIKELY(hak_limit_is_passed()))
+        return relieve_at_times(now);
+    if (decay > now)
+        return 0;
+    return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }

@@ -2,6 +2,8 @@
 #include "api/api.h"
 #include "base/check.h"
 #include "cache/lifecycle.h"
+#include "cache/limit.h"
+#include "cache/supply.h"
 #include "harden/checks.h"
 #include "os/os.h"
 #include "span/large.h"
@@ -100,8 +102,8 @@ static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, si
     if (class_index < HAK_CLASS_COUNT)
         return class_take(heap, class_index, alignment, content);
     hak_stat_add(&heap->stats, spans_taken, 1);
-    return hak_large_take_cached(&heap->spans, bytes, alignment,
-                                 content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+    return hak_supply_large(&heap->spans, bytes, alignment,
+                            content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
 }
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
@@ -119,8 +121,8 @@ static HAK_NOINLINE void *take_at_last(struct heap *heap, uint32_t class_index, 
     return clear(block, class_index, content);
 }
 
-/* The common way of every unusual request. */
-static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
+static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignment,
+                             enum content content)
 {
     struct service service = service_begin();
     void *block = NULL;
@@ -130,6 +132,18 @@ static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum con
             block = take_at_last(service.heap, class_index, bytes, alignment, content);
     }
     service_end(&service);
+    return block;
+}
+
+/* The common way of every unusual request. */
+static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
+{
+    void *block = take_in_service(class_index, bytes, alignment, content);
+    /* At a limit of one's own, what other threads have lying about counts. */
+    if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
+        hak_maintain_relieve();
+        block = take_in_service(class_index, bytes, alignment, content);
+    }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
         errno = ENOMEM;

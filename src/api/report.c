@@ -48,14 +48,6 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
     snapshot->slab_free_bytes = not_below_0(granules << HAK_GRANULE_SHIFT, used_bytes);
 }
 
-/* Tag map, owner map and superslab records of so much of the window. */
-static uint64_t table_bytes(uint64_t window_bytes)
-{
-    uint64_t granules = window_bytes >> HAK_GRANULE_SHIFT;
-    return granules * (sizeof(uint32_t) + sizeof(void *)) +
-           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
-}
-
 static void add_policy(struct snapshot *snapshot)
 {
 #define X(name, initial, least, most, meaning) snapshot->policy_##name = hak_policy_read(name);
@@ -76,7 +68,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     *snapshot = (struct snapshot){.window_committed_bytes = committed,
                                   .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
                                   .metadata_bytes = hak_meta_bytes(),
-                                  .table_bytes = table_bytes(committed),
+                                  .table_bytes = hak_region_table_bytes(),
                                   .superslabs = hak_depot_superslab_count(),
                                   .slabs = hak_slab_record_count(),
                                   .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,

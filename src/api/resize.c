@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "cache/heap.h"
 #include "cache/lifecycle.h"
+#include "cache/limit.h"
 #include "harden/checks.h"
 #include "span/large.h"
 
@@ -66,10 +67,17 @@ static void *resize(void *block, size_t old_bytes, size_t bytes)
     size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
     if (bytes <= old_bytes && bytes >= old_bytes - spare_bytes)
         return block;
-    if (is_large && hak_large_resize(block, bytes))
+    if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
+        is_large = false; /* a new block will be asked for in vain, with all that is tried then */
+    if (is_large && hak_large_resize(block, bytes)) {
+        hak_limit_settle();
         return block;
+    }
     void *moved = is_large ? hak_large_move(block, bytes) : NULL;
-    return moved != NULL ? moved : move(block, old_bytes, bytes);
+    if (moved == NULL)
+        return move(block, old_bytes, bytes);
+    hak_limit_settle();
+    return moved;
 }
 
 void *hak_realloc(void *block, size_t bytes)

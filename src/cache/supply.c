@@ -2,6 +2,7 @@
 #include "cache/supply.h"
 
 #include "base/check.h"
+#include "cache/limit.h"
 #include "conf/conf.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -81,11 +82,22 @@ static struct slab *make_slab(uint32_t class_index, struct depot_granules granul
     return slab;
 }
 
+/* Granules of a started superslab, within the limit. */
+static struct depot_granules take_granules(uint32_t count, const struct slab_owner *owner)
+{
+    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    if (granules.count == 0 || granules.is_warm || hak_limit_settle())
+        return granules;
+    give_granules(granules.first, granules.count, 0);
+    granules.count = 0;
+    return granules;
+}
+
 struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
                                      struct stat_block *stats)
 {
     uint32_t count = hak_size_classes[class_index].granule_count;
-    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    struct depot_granules granules = take_granules(count, owner);
     if (granules.count == 0)
         return NULL;
     return make_slab(class_index, granules, owner, stats,
@@ -98,13 +110,26 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
     struct slab *slab = hak_supply_started_slab(class_index, owner, stats);
     uint32_t count = hak_size_classes[class_index].granule_count;
     for (int i = 0; slab == NULL && i < TRIES; i++) {
-        if (!add_superslab(class_index, owner, stats))
+        if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
+            !add_superslab(class_index, owner, stats))
             return NULL;
-        struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+        struct depot_granules granules = take_granules(count, owner);
         if (granules.count != 0)
             return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
     }
     return slab;
+}
+
+void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
+                       enum large_content content)
+{
+    if (!hak_limit_admits(bytes))
+        return NULL;
+    void *block = hak_large_take_cached(cache, bytes, alignment, content);
+    if (block == NULL || hak_limit_settle())
+        return block;
+    hak_large_give(block);
+    return NULL;
 }
 
 void hak_supply_retire(struct slab *slab)

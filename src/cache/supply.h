@@ -12,6 +12,7 @@
 
 #include "observe/stat.h"
 #include "slab/slab.h"
+#include "span/large.h"
 
 /* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
  * memory. */
@@ -21,6 +22,10 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
 /* Stage 3 alone: NULL when no started superslab has room. */
 struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
                                      struct stat_block *stats);
+
+/* A large block as hak_large_take_cached has it, within the limit. */
+void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
+                       enum large_content content);
 
 /* Gives superslabs that are wholly free, but for one, back to the spans. */
 void hak_supply_trim(void);

@@ -37,6 +37,10 @@
       "free memory kept however old it is, within a quarter of what is live")                      \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
       "most free memory of large blocks kept for the next ones; it is bounded by need anyway")     \
+    X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
+      "most memory that hakmem may hold; beyond it requests are refused (0: no limit)")            \
+    X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
+      "from so much on nothing free is kept (0: as memory.high of the control group)")             \
     X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "most bytes of free blocks that one thread keeps at hand")                                   \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \

@@ -32,6 +32,9 @@
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
       "most free span memory that is kept warm however old, within a quarter of the live spans")   \
+    X(limit_bytes, 0, 0, HAK_TIB, "most memory held, or none; beyond it requests are refused")     \
+    X(soft_limit_bytes, 0, 0, HAK_TIB,                                                             \
+      "memory held from which on nothing free is kept, or as the control group has it")            \
     X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "most free span memory that is warm, however young")   \
     X(big_cache_slack_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                             \
       "live and warm span memory may together pass the most that was ever live by this")           \
@@ -53,6 +56,8 @@
     X(decay, decay_ms)                                                                             \
     X(big_cache, big_cache_bytes)                                                                  \
     X(retain, retain_bytes)                                                                        \
+    X(limit, limit_bytes)                                                                          \
+    X(soft_limit, soft_limit_bytes)                                                                \
     X(thread_cache, thread_cache_bytes)
 
 /* row, with price=speed, even, compact: numbers that follow the price of memory, besides the

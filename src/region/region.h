@@ -65,6 +65,14 @@ HAK_INLINE void *hak_granule_address(size_t granule)
     return (void *)(hak_region.base + (granule << HAK_GRANULE_SHIFT));
 }
 
+/* Bytes of the maps of what is committed: tags, owners, superslab records. */
+HAK_INLINE size_t hak_region_table_bytes(void)
+{
+    size_t granules = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
+    return granules * (sizeof(uint32_t) + sizeof(void *)) +
+           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
+}
+
 /* Index of the granule that holds `address`, which lies in the window. */
 HAK_INLINE uint32_t hak_granule_of(const void *address)
 {

@@ -12,6 +12,7 @@
 
 static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_SPAN);
 static _Atomic size_t lost_bytes;
+static _Atomic size_t known_bytes;
 
 static struct span *take_clean(struct span_fit fit)
 {
@@ -74,6 +75,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->piece_count = 0;
     hak_lock_take(&lock);
     hak_span_free_insert(span, true);
+    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_lock_give(&lock);
     return true;
 }
@@ -314,6 +316,11 @@ size_t hak_span_clean_bytes(void)
     return hak_load_relaxed(&hak_span_free.clean_bytes);
 }
 
+size_t hak_span_known_bytes(void)
+{
+    return hak_load_relaxed(&known_bytes);
+}
+
 size_t hak_span_lost_bytes(void)
 {
     return hak_load_relaxed(&lost_bytes);
@@ -337,6 +344,7 @@ void hak_span_mend(void)
 {
     if (!hak_lock_is_left(&lock))
         return;
+    hak_counter_add(&known_bytes, -hak_span_warm_bytes() - hak_span_clean_bytes());
     hak_span_free_renew();
     hak_lock_give(&lock);
 }

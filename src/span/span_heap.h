@@ -57,6 +57,9 @@ size_t hak_span_evict(size_t keep_bytes);
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);
 
+/* Bytes of the window that the heap was given so far, in whatever state they are. */
+size_t hak_span_known_bytes(void);
+
 /* Bytes of address space given up by hak_span_lose. */
 size_t hak_span_lost_bytes(void);
 

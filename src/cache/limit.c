@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/limit.h"
+
+#include "base/bits.h"
+#include "cache/supply.h"
+#include "region/meta.h"
+#include "region/region.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+_Atomic size_t hak_limit_group_bytes;
+
+static size_t not_below_0(size_t whole, size_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
+static size_t limit(void)
+{
+    size_t bytes = hak_policy_read(limit_bytes);
+    return bytes == 0 ? SIZE_MAX : bytes;
+}
+
+/* The bound from which on free memory goes back. */
+static size_t soft_limit(void)
+{
+    size_t bytes = hak_policy_read(soft_limit_bytes);
+    if (bytes == 0)
+        bytes = hak_load_relaxed(&hak_limit_group_bytes);
+    return hak_least(bytes == 0 ? SIZE_MAX : bytes, limit());
+}
+
+static size_t depot_warm_bytes(void)
+{
+    return (size_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT;
+}
+
+size_t hak_held_bytes(void)
+{
+    /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
+    size_t known = hak_span_known_bytes();
+    size_t depot_free = (size_t)hak_depot_free_count() << HAK_GRANULE_SHIFT;
+    size_t clean = hak_span_clean_bytes() + hak_span_lost_bytes() +
+                   not_below_0(depot_free, depot_warm_bytes());
+    return not_below_0(known, clean) + hak_meta_bytes() + hak_region_table_bytes();
+}
+
+bool hak_limit_admits_slow(size_t more_bytes)
+{
+    size_t warm = hak_span_warm_bytes() + depot_warm_bytes();
+    size_t firm = not_below_0(hak_held_bytes(), warm);
+    return more_bytes <= not_below_0(limit(), firm);
+}
+
+bool hak_limit_is_passed(void)
+{
+    return hak_limit_is_set() && hak_held_bytes() > soft_limit();
+}
+
+/* Gives back at least `excess_bytes` of what is free, if there is so much. */
+static void purge(size_t excess_bytes)
+{
+    size_t warm = hak_span_warm_bytes();
+    size_t bytes = hak_span_purge(UINT64_MAX, not_below_0(warm, excess_bytes), UINT32_MAX);
+    while (bytes < excess_bytes) {
+        size_t more = hak_depot_purge(UINT64_MAX, 1);
+        if (more == 0)
+            break;
+        bytes += more;
+    }
+}
+
+bool hak_limit_settle_slow(void)
+{
+    size_t most = limit();
+    size_t held = hak_held_bytes();
+    size_t soft = soft_limit();
+    if (HAK_LIKELY(held <= soft))
+        return true;
+    if (held > most)
+        hak_lock_take(&hak_region.purge_lock); /* what others purge counts until it is back */
+    else if (!hak_lock_try(&hak_region.purge_lock))
+        return true;
+    held = hak_held_bytes();
+    if (held > soft)
+        purge(held - soft);
+    hak_lock_give(&hak_region.purge_lock);
+    return hak_held_bytes() <= most;
+}
