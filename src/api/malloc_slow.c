@@ -24,7 +24,8 @@ struct service {
     uint64_t signals_before;
 };
 
-static struct service service_begin(void)
+/* When something out of the common has to be seen to. */
+static HAK_NOINLINE struct service service_begin_with_care(void)
 {
     struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
     if (HAK_UNLIKELY(service.is_shielded))
@@ -44,23 +45,46 @@ static struct service service_begin(void)
     return service;
 }
 
-static void heap_leave(struct heap *heap, bool is_borrowed)
+/* The thread's heap when there is nothing to take care of; else NULL. */
+HAK_INLINE struct heap *heap_at_rest(void)
 {
-    hak_gate_leave(&heap->gate);
-    if (HAK_UNLIKELY(is_borrowed)) {
-        hak_heap_return(heap);
-        return;
-    }
-    if (HAK_UNLIKELY(++heap->slow_count % SLOW_OPERATIONS_PER_TICK == 0)) {
-        hak_maintain_heap(heap);
-        hak_maintain_tick();
-    }
+    struct heap *heap = hak_own_heap();
+    bool is_at_rest = heap != NULL && !hak_gate_is_nested(&heap->gate) && hak_lock_held == 0 &&
+                      !hak_load_relaxed(&hak_gate_jumps_matter);
+    return HAK_LIKELY(is_at_rest) ? heap : NULL;
 }
 
-static void service_end(const struct service *service)
+HAK_INLINE struct service service_begin(void)
 {
-    if (service->heap != NULL)
-        heap_leave(service->heap, service->is_borrowed);
+    struct heap *heap = heap_at_rest();
+    if (HAK_UNLIKELY(heap == NULL))
+        return service_begin_with_care();
+    hak_gate_enter(&heap->gate);
+    return (struct service){.heap = heap};
+}
+
+static HAK_NOINLINE void tick(struct heap *heap)
+{
+    hak_maintain_heap(heap);
+    hak_maintain_tick();
+}
+
+HAK_INLINE void leave_own(struct heap *heap)
+{
+    hak_gate_leave(&heap->gate);
+    if (HAK_UNLIKELY(++heap->slow_count % SLOW_OPERATIONS_PER_TICK == 0))
+        tick(heap);
+}
+
+HAK_INLINE void service_end(const struct service *service)
+{
+    struct heap *heap = service->heap;
+    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
+        leave_own(heap);
+    } else if (heap != NULL) {
+        hak_gate_leave(&heap->gate);
+        hak_heap_return(heap);
+    }
     if (HAK_UNLIKELY(service->is_shielded))
         hak_os_restore_signals(service->signals_before);
 }
@@ -242,7 +266,30 @@ static void give(void *block, uint32_t tag)
     service_end(&service);
 }
 
-void hak_free_slow(void *block)
+/* A small block of another heap that joins others on their way home. False: it is something else,
+ * and nothing has changed. */
+HAK_INLINE bool give_to_neighbours(struct heap *heap, void *block)
+{
+    size_t offset = (uintptr_t)block - heap->cache.base;
+    if (HAK_UNLIKELY(offset >= heap->cache.committed_bytes))
+        return false;
+    size_t granule = offset >> HAK_GRANULE_SHIFT;
+    uint32_t owner_id = hak_tag_heap(hak_tag_read(granule));
+    if (owner_id == 0 || owner_id == heap->id)
+        return false;
+    const struct slab *slab = hak_owner_read(granule);
+    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX)
+        return false;
+    hak_gate_enter(&heap->gate);
+    bool is_given = hak_combine_join(&heap->combine, slab, block, &heap->stats);
+    if (HAK_LIKELY(is_given))
+        leave_own(heap);
+    else
+        hak_gate_leave(&heap->gate);
+    return is_given;
+}
+
+static HAK_NOINLINE void free_anything(void *block)
 {
     if (block == NULL)
         return;
@@ -257,4 +304,11 @@ void hak_free_slow(void *block)
         hak_misuse("invalid free", block, 0, "nothing is allocated there");
     else
         give(block, tag);
+}
+
+void hak_free_slow(void *block)
+{
+    struct heap *heap = heap_at_rest();
+    if (HAK_UNLIKELY(heap == NULL || !give_to_neighbours(heap, block)))
+        free_anything(block);
 }

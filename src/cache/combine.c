@@ -5,13 +5,6 @@
 #include "harden/checks.h"
 #include "slab/remote.h"
 
-static struct combine_entry *entry_for(struct combine *combine, const struct slab *slab,
-                                       uint32_t word_index)
-{
-    uintptr_t line = (uintptr_t)slab / HAK_CACHE_LINE_BYTES;
-    return &combine->entries[((line ^ line / 64) + word_index) % HAK_COMBINE_ENTRIES];
-}
-
 static void publish(struct combine *combine, struct combine_entry *entry, struct stat_block *stats)
 {
     struct combine_entry copy = *entry;
@@ -27,7 +20,7 @@ static void publish(struct combine *combine, struct combine_entry *entry, struct
 }
 
 /* All the blocks that word `word_index` stands for. */
-static uint64_t valid_mask(const struct slab *slab, uint32_t word_index)
+static uint64_t whole_mask(const struct slab *slab, uint32_t word_index)
 {
     return hak_bit_low_mask(slab->block_count - word_index * 64);
 }
@@ -44,20 +37,21 @@ void hak_combine_add(struct combine *combine, struct slab *slab, const void *blo
         hak_remote_publish(slab, word_index, bit);
         return;
     }
-    struct combine_entry *entry = entry_for(combine, slab, word_index);
+    struct combine_entry *entry = hak_combine_entry_for(combine, slab, word_index);
     if (entry->slab != NULL && (entry->slab != slab || entry->word_index != word_index))
         publish(combine, entry, stats);
     if (entry->slab == NULL) {
         entry->word_index = word_index;
         entry->generation = slab->generation;
         entry->mask = 0;
+        entry->whole = whole_mask(slab, word_index);
         entry->slab = slab;
     }
     if (HAK_UNLIKELY(entry->mask & bit))
         hak_misuse("double free", block, slab->block_bytes, "already freed by this thread");
     entry->mask |= bit;
     combine->held_bytes += slab->block_bytes;
-    if (entry->mask == valid_mask(slab, word_index))
+    if (entry->mask == entry->whole)
         publish(combine, entry, stats);
     if (combine->held_bytes > HAK_COMBINE_BYTES)
         hak_combine_publish_all(combine, stats);

@@ -49,6 +49,52 @@ TEST(neighbours_travel_in_one_publication)
     CHECK_EQ(counted(HAK_STAT_remote_publishes), 1);
 }
 
+/* What was not joined must have changed nothing. */
+static bool joins(const struct slab *slab, const void *block)
+{
+    uint32_t held_bytes = combine.held_bytes;
+    uint64_t blocks_before = counted(HAK_STAT_remote_blocks);
+    bool is_joined = hak_combine_join(&combine, slab, block, &stats);
+    CHECK_EQ(combine.held_bytes, held_bytes + (is_joined ? slab->block_bytes : 0));
+    CHECK_EQ(counted(HAK_STAT_remote_blocks), blocks_before + is_joined);
+    return is_joined;
+}
+
+TEST(a_block_joins_only_those_of_its_word_that_wait_for_more)
+{
+    if (HAK_TINY)
+        SKIP("its table has no room for a whole word");
+    struct slab *slab = slab_of(16);
+    CHECK(!joins(slab, blocks[0])); /* nobody is there */
+    hak_combine_add(&combine, slab, blocks[0], &stats);
+    CHECK(!joins(slab, blocks[0]));
+    CHECK(!joins(slab, blocks[64]));
+    CHECK(!joins(slab, (char *)blocks[1] + 8));
+    for (uint32_t i = 1; i < 63; i++)
+        CHECK(joins(slab, blocks[i]));
+    CHECK(!joins(slab, blocks[5]));
+    CHECK(!joins(slab, blocks[63])); /* it completes the word */
+    CHECK_EQ(remote_count(slab), 0);
+    hak_combine_add(&combine, slab, blocks[63], &stats);
+    CHECK_EQ(remote_count(slab), 64);
+    CHECK(!joins(slab, blocks[0]));
+    CHECK_EQ(combine.held_bytes, 0);
+}
+
+TEST(a_block_does_not_join_beyond_the_bound)
+{
+    if (HAK_TINY)
+        SKIP("one such block is beyond its bound");
+    struct slab *slab = slab_of(HAK_COMBINE_BLOCK_BYTES_MAX);
+    hak_combine_add(&combine, slab, blocks[0], &stats);
+    for (uint32_t i = 1; combine.held_bytes + slab->block_bytes <= HAK_COMBINE_BYTES &&
+                         i + 1 < hak_least(slab->block_count, 64);
+         i++)
+        CHECK(joins(slab, blocks[i]));
+    combine.held_bytes = HAK_COMBINE_BYTES;
+    CHECK(!joins(slab, blocks[hak_least(slab->block_count, 64) - 2]));
+}
+
 TEST(a_word_that_is_complete_is_published_at_once)
 {
     struct slab *slab = slab_of(8);
