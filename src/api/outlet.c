@@ -11,6 +11,7 @@
 #include "observe/emit.h"
 #include "os/listen.h"
 #include "os/os.h"
+#include "os/os_huge.h"
 #include "os/output.h"
 
 #include <errno.h>
@@ -88,6 +89,8 @@ static int print_to(int fd, enum emit_form form)
     struct snapshot snapshot;
     struct stream stream = {.fd = fd, .text = {.start = buffer, .bytes = sizeof buffer}};
     hak_snapshot_take(&snapshot);
+    snapshot.huge_page_bytes =
+        hak_os_huge_bytes((void *)hak_region.base, snapshot.window_committed_bytes);
     hak_emit(form, &snapshot, stream_add, &stream);
     stream_flush(&stream);
     return stream.error;

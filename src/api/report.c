@@ -81,6 +81,9 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .span_cache_hits = cached.hits,
                                   .span_warm_bytes = hak_span_warm_bytes(),
                                   .span_clean_bytes = hak_span_clean_bytes(),
+                                  .huge_now_superslabs = hak_depot_huge_count(),
+                                  .huge_excess_bytes = (uint64_t)hak_depot_untouched_count()
+                                                       << HAK_GRANULE_SHIFT,
                                   .span_keep_ms = hak_big_cache_keep_ms(),
                                   .span_lost_bytes = hak_span_lost_bytes(),
                                   .active_heaps = hak_registry_active_count(),

@@ -5,6 +5,7 @@
 #include "cache/limit.h"
 #include "conf/conf.h"
 #include "os/os.h"
+#include "os/os_huge.h"
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
@@ -13,11 +14,18 @@
 /* Other threads may be faster to what was added for us; so often we add more. */
 #define TRIES 8
 
+/* Whether superslabs are huge only where we ask for it one by one. */
+static bool huge_pages_are_asked_for(void)
+{
+    return hak_conf_number(thp) == THP_AUTO && hak_os_huge_pages() == HUGE_ON_REQUEST;
+}
+
 /* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps
  * it. */
 static bool return_superslab(struct granule_range range)
 {
-    hak_depot_end_huge(range.first);
+    if (huge_pages_are_asked_for())
+        hak_depot_end_huge(range.first);
     struct span *span = hak_span_attach(range);
     if (span != NULL)
         hak_span_give(span);
@@ -43,6 +51,22 @@ static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
                hak_policy_read(huge_class_bytes);
 }
 
+/* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
+ * the whole window, or unasked. The setting is not read for the first superslabs of a process. */
+static bool may_be_huge(const struct span *span, bool is_wished)
+{
+    bool is_first = (size_t)span->first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
+    switch (hak_conf_number(thp)) {
+    case THP_OFF:
+        return false;
+    case THP_ON:
+        return hak_os_huge_pages() != HUGE_NEVER;
+    default:
+        return (is_wished && hak_os_huge_pages() != HUGE_NEVER) ||
+               (!is_first && hak_os_huge_pages() == HUGE_ALWAYS);
+    }
+}
+
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
@@ -50,10 +74,12 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
     if (span == NULL)
         return false;
-    bool is_huge = is_zero && hak_conf_number(thp) == THP_AUTO && deserves_huge(class_index, owner);
-    if (is_huge) {
-        hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
-        hak_stat_add(stats, huge_superslabs, 1);
+    bool is_wished =
+        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    bool is_huge = may_be_huge(span, is_wished);
+    if (is_huge && is_wished) {
+        is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
+        hak_stat_add(stats, huge_superslabs, is_huge);
     }
     hak_depot_add(hak_span_detach(span).first, is_zero, is_huge);
     return true;

@@ -41,6 +41,9 @@
     X(slabs, "slabs in use")                                                                       \
     X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
     X(active_heaps, "heaps that belong to a thread")                                               \
+    X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
+    X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
+    X(huge_page_bytes, "huge pages in the window, as the kernel says; 0 where nobody asked it")    \
     X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
     X(moved_pieces, "runs of pages that stand where realloc moved them, each a mapping of its "    \
                     "own")

@@ -68,11 +68,10 @@ bool hak_os_renew(void *start, size_t bytes);
 /* Mappings that the kernel lets a process have (vm.max_map_count). */
 size_t hak_os_mappings_most(void);
 
-/* Asks that [start, start + bytes) be never backed by huge pages; a hint. */
-void hak_os_refuse_huge_pages(void *start, size_t bytes);
-
-/* Asks that [start, start + bytes) be backed by huge pages from now on; a hint. */
-void hak_os_wish_huge_pages(void *start, size_t bytes);
+/* Asks that [start, start + bytes) be never backed by huge pages, or that it be from now on; hints.
+ * False: the kernel has no huge pages, or refused. */
+bool hak_os_refuse_huge_pages(void *start, size_t bytes);
+bool hak_os_wish_huge_pages(void *start, size_t bytes);
 
 /* Milliseconds of a monotonic clock of about 4 ms resolution. */
 uint64_t hak_os_clock_ms(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* os/os_fault.h - makes memory system calls fail and pages larger than they are, for tests.
+/* os/os_fault.h - makes memory system calls fail, and the machine other than it is, for tests.
  *
- * Owns        the countdown and the fake page size; they work at check level 2 and are compiled
+ * Owns        the countdown and what is faked; they work at check level 2 and are compiled
  *             away below.
  * Invariants  with hak_os_fault_every(n) each n-th memory call fails as if the kernel had refused
  *             it. A page size set before hak_os_start holds for all of hakmem, and memory calls
@@ -20,6 +20,7 @@ struct os_fault {
     _Atomic uint32_t calls;
     _Atomic uint32_t injected;
     _Atomic uint32_t page_bytes;    /* 0: as large as the kernel's */
+    _Atomic uint32_t huge_pages;    /* 0: the kernel's setting; else an enum os_huge and 1 */
     _Atomic uint32_t loses_targets; /* moves that fail lose their target, too */
 };
 extern struct os_fault hak_os_fault;

@@ -228,23 +228,26 @@ size_t hak_os_mappings_most(void)
     return most;
 }
 
-static void advise(void *start, size_t bytes, int advice)
+static bool advise(void *start, size_t bytes, int advice)
 {
     assert_pages(start, bytes);
+    if (hak_os_fault_is_due())
+        return false;
     int saved = errno;
-    madvise(start, bytes, advice);
+    int result = madvise(start, bytes, advice);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
+    return result == 0;
 }
 
-void hak_os_refuse_huge_pages(void *start, size_t bytes)
+bool hak_os_refuse_huge_pages(void *start, size_t bytes)
 {
-    advise(start, bytes, MADV_NOHUGEPAGE);
+    return advise(start, bytes, MADV_NOHUGEPAGE);
 }
 
-void hak_os_wish_huge_pages(void *start, size_t bytes)
+bool hak_os_wish_huge_pages(void *start, size_t bytes)
 {
-    advise(start, bytes, MADV_HUGEPAGE);
+    return advise(start, bytes, MADV_HUGEPAGE);
 }
 
 uint64_t hak_os_clock_ms(void)

@@ -20,6 +20,8 @@ struct depot {
     _Atomic uint32_t superslab_count;
     _Atomic uint32_t warm_count;
     _Atomic uint32_t free_count;
+    _Atomic uint32_t huge_count;
+    _Atomic uint32_t untouched_count; /* free granules of huge superslabs that nobody touched */
     _Atomic uint64_t warm_oldest_ms;
     bool is_started;
 };
@@ -63,6 +65,10 @@ static void link_superslab(struct superslab *superslab)
     depot.lists_in_use |= 1ull << free_count;
     hak_counter_add(&depot.warm_count, hak_bit_count(warm_mask(superslab)));
     hak_counter_add(&depot.free_count, free_count);
+    if (superslab->pages == PAGES_HUGE) {
+        hak_counter_add(&depot.huge_count, 1);
+        hak_counter_add(&depot.untouched_count, hak_bit_count(superslab->free & ~superslab->dirty));
+    }
 }
 
 /* A superslab whose lists were given up is new to the depot, with nothing free. */
@@ -87,6 +93,11 @@ static void unlink_superslab(struct superslab *superslab)
         depot.lists_in_use &= ~(1ull << free_count);
     hak_counter_add(&depot.warm_count, -hak_bit_count(warm_mask(superslab)));
     hak_counter_add(&depot.free_count, -free_count);
+    if (superslab->pages == PAGES_HUGE) {
+        hak_counter_add(&depot.huge_count, -1u);
+        hak_counter_add(&depot.untouched_count,
+                        -hak_bit_count(superslab->free & ~superslab->dirty));
+    }
 }
 
 /* Keeps the warm list true after `superslab` changed; `is_news` when a granule became free. */
@@ -271,7 +282,12 @@ bool hak_depot_break_huge(uint32_t granule)
 {
     struct superslab *superslab = superslab_of(granule);
     hak_lock_take(&depot.lock);
-    bool was_huge = break_huge(superslab);
+    bool was_huge = superslab->pages == PAGES_HUGE;
+    if (was_huge) {
+        unlink_superslab(superslab);
+        break_huge(superslab);
+        link_superslab(superslab);
+    }
     bool is_broken = superslab->pages == PAGES_BROKEN;
     hak_lock_give(&depot.lock);
     if (was_huge)
@@ -373,6 +389,16 @@ uint32_t hak_depot_warm_count(void)
     return hak_load_relaxed(&depot.warm_count);
 }
 
+uint32_t hak_depot_huge_count(void)
+{
+    return hak_load_relaxed(&depot.huge_count);
+}
+
+uint32_t hak_depot_untouched_count(void)
+{
+    return hak_load_relaxed(&depot.untouched_count);
+}
+
 void hak_depot_mend(void)
 {
     if (!hak_lock_is_left(&depot.lock))
@@ -383,6 +409,8 @@ void hak_depot_mend(void)
     hak_store_relaxed(&depot.superslab_count, 0);
     hak_store_relaxed(&depot.warm_count, 0);
     hak_store_relaxed(&depot.free_count, 0);
+    hak_store_relaxed(&depot.huge_count, 0);
+    hak_store_relaxed(&depot.untouched_count, 0);
     hak_store_relaxed(&depot.warm_oldest_ms, UINT64_MAX);
     start_once();
     hak_lock_give(&depot.lock);

@@ -42,7 +42,7 @@ struct depot_granules {
 struct depot_granules hak_depot_take(uint32_t count, uint32_t heap_id);
 
 /* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
- * `is_huge` whether huge pages were asked for it. */
+ * `is_huge` whether the kernel may back it by a huge page. */
 void hak_depot_add(uint32_t first_granule, bool is_zero, bool is_huge);
 
 /* Pages of the superslab with that granule are about to go back to the kernel one by one: it is no
@@ -71,6 +71,11 @@ struct granule_range hak_depot_take_spare(void);
 uint32_t hak_depot_superslab_count(void);
 uint32_t hak_depot_free_count(void);
 uint32_t hak_depot_warm_count(void);
+
+/* Superslabs that may be one huge page, and granules in them that are resident though nobody ever
+ * touched them. */
+uint32_t hak_depot_huge_count(void);
+uint32_t hak_depot_untouched_count(void);
 
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
 bool hak_depot_has_warm(uint64_t before_ms);

@@ -3,7 +3,9 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "conf/conf.h"
 #include "os/os.h"
+#include "os/os_huge.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
@@ -271,6 +273,32 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     return span;
 }
 
+/* Whether huge pages come unasked, so that the kernel fills what went back to it again if it shares
+ * a huge page with memory in use. */
+static bool is_refilled(void)
+{
+    int64_t thp = hak_conf_number(thp);
+    return thp == THP_ON || (thp == THP_AUTO && hak_os_huge_pages() == HUGE_ALWAYS);
+}
+
+static void refuse_refill(uintptr_t start, uintptr_t end)
+{
+    uintptr_t head = hak_align_down(start, HAK_SUPERSLAB_BYTES);
+    uintptr_t tail = hak_align_down(end, HAK_SUPERSLAB_BYTES);
+    if (head != start)
+        hak_os_refuse_huge_pages((void *)head, HAK_SUPERSLAB_BYTES);
+    if (tail != end && (tail != head || head == start))
+        hak_os_refuse_huge_pages((void *)tail, HAK_SUPERSLAB_BYTES);
+}
+
+static bool purge_span(const struct span *span)
+{
+    uintptr_t start = (uintptr_t)hak_granule_address(span->first);
+    if (is_refilled())
+        refuse_refill(start, start + hak_span_bytes(span));
+    return hak_os_purge((void *)start, hak_span_bytes(span));
+}
+
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0;
@@ -279,7 +307,7 @@ static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum
         if (span == NULL)
             break;
         size_t bytes = hak_span_bytes(span);
-        bool is_purged = hak_os_purge(hak_granule_address(span->first), bytes);
+        bool is_purged = purge_span(span);
         uint64_t now_ms = hak_os_clock_ms();
         hak_lock_take(&lock);
         if (is_purged)

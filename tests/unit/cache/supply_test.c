@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/cache/supply_test.c - slabs get granules, and leave them as they found them. */
+#include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "cache/supply.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "os/os.h"
 #include "os/os_fault.h"
+#include "os/os_huge.h"
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
@@ -68,7 +71,7 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
 }
 
-TEST(huge_pages_are_not_asked_unless_hakmem_is_to_decide)
+TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
     hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
@@ -78,7 +81,7 @@ TEST(huge_pages_are_not_asked_unless_hakmem_is_to_decide)
         __atomic_store_n(&hak_conf.number[CONF_thp], thp, __ATOMIC_RELAXED);
         for (uint32_t count = hak_depot_superslab_count(); hak_depot_superslab_count() == count;)
             supply(64);
-        CHECK_EQ(counted(HAK_STAT_huge_superslabs) - before, thp == THP_AUTO);
+        CHECK_EQ(counted(HAK_STAT_huge_superslabs) - before, thp != THP_OFF);
     }
 }
 
@@ -143,4 +146,62 @@ TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
                      hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES,
                  hak_load_relaxed(&hak_region.committed_bytes));
     }
+}
+
+/* A kernel with another setting, and a process in which every class deserves huge pages. */
+static void pretend(enum os_huge setting)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    CHECK(hak_process_start());
+}
+
+static void fill_superslabs(uint32_t count)
+{
+    while (hak_depot_superslab_count() < count)
+        supply(65536);
+}
+
+TEST(a_kernel_without_huge_pages_is_not_asked)
+{
+    pretend(HUGE_NEVER);
+    uint64_t calls = hak_load_relaxed(&hak_os_counters.advise_count);
+    fill_superslabs(4);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
+    CHECK_EQ(hak_depot_huge_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), calls);
+}
+
+TEST(where_huge_pages_come_unasked_superslabs_may_be_huge_but_for_the_first)
+{
+    pretend(HUGE_ALWAYS);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, HAK_MIB);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count);
+    CHECK_EQ(hak_depot_huge_count(), 0);
+    fill_superslabs(first_count + 3);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
+    CHECK(hak_depot_huge_count() >= 2);
+    /* The part of the last one that no slab has yet is resident with it. */
+    CHECK(hak_depot_untouched_count() > 0);
+    CHECK_EQ(hak_depot_untouched_count(), hak_depot_warm_count());
+}
+
+TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
+{
+    pretend(HUGE_ON_REQUEST);
+    supply(65536);
+    uint32_t before = hak_depot_huge_count();
+    hak_os_fault_every(1);
+    while (hak_span_clean_bytes() >= HAK_SUPERSLAB_BYTES &&
+           hak_supply_slab(hak_class_of(65536), &owner, &stats) != NULL)
+        continue;
+    uint32_t superslabs = hak_depot_superslab_count();
+    hak_os_fault_every(0);
+    CHECK(superslabs > 0);
+    CHECK(hak_depot_huge_count() <= before);
+    supply(65536);
 }

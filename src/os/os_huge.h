@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* os/os_huge.h - what the kernel does about huge pages.
+ *
+ * Owns        the system's setting, read once.
+ * Invariants  as in os/os.h: errno stays, nothing is allocated.
+ * Threads     any; two that ask first at the same time read the same file.
+ * Tests       tests/unit/os/os_huge_test.c
+ */
+#ifndef HAK_OS_OS_HUGE_H
+#define HAK_OS_OS_HUGE_H
+
+#include "base/compiler.h"
+
+enum os_huge { HUGE_NEVER, HUGE_ON_REQUEST, HUGE_ALWAYS };
+
+/* Whether processes get huge pages; reads /sys once. Tests set it through os/os_fault.h. */
+enum os_huge hak_os_huge_pages(void);
+
+/* Bytes of huge pages in the mappings that begin within [start, start + bytes), as
+ * /proc/self/smaps says: the kernel walks all of the process's memory for that. */
+uint64_t hak_os_huge_bytes(const void *start, size_t bytes);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/huge_test.c - what is sparse is not resident, whatever the kernel does with huge
+ * pages. */
+#define _GNU_SOURCE
+#include "api/api.h"
+#include "base/bits.h"
+#include "base/text.h"
+#include "cache/lifecycle.h"
+#include "check.h"
+#include "os/os_fault.h"
+#include "os/os_huge.h"
+#include "policy/policy_table.h"
+#include "unit/asan.h"
+#include "unit/resident.h"
+
+#include <sys/wait.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+#define BYTES (128 * HAK_MIB)
+#define BLOCK_BYTES_LEAST 4096u
+#define KEPT_PERCENT 5u
+#define HUGE_BYTES (2 * HAK_MIB)
+
+static bool has_flag(const char *line, const char *flag)
+{
+    return strstr(line, flag) != NULL;
+}
+
+/* Makes huge pages of all that the kernel's own thread would make some of, sooner or later. */
+static void collapse(bool is_always)
+{
+    static uintptr_t begins[4096], ends[4096];
+    size_t count = 0;
+    uintptr_t begin = 0, end = 0;
+    char line[512];
+    FILE *file = fopen("/proc/self/smaps", "r");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        uintptr_t from, to;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) {
+            begin = from;
+            end = to;
+        }
+        if (strncmp(line, "VmFlags:", 8) != 0)
+            continue;
+        bool is_wanted = is_always ? !has_flag(line, " nh") : has_flag(line, " hg");
+        if (!is_wanted || begin - hak_region.base >= hak_region.window_bytes || count == 4096)
+            continue;
+        begins[count] = hak_align_up(begin, HUGE_BYTES);
+        ends[count++] = hak_align_down(end, HUGE_BYTES);
+    }
+    fclose(file);
+    for (size_t i = 0; i < count; i++)
+        for (uintptr_t at = begins[i]; at < ends[i]; at += HUGE_BYTES) {
+            unsigned char is_resident[HUGE_BYTES / 4096];
+            if (mincore((void *)at, HUGE_BYTES, is_resident) != 0 ||
+                memchr(is_resident, 1, sizeof is_resident) == NULL)
+                continue;
+            madvise((void *)at, HUGE_BYTES, MADV_COLLAPSE);
+        }
+}
+
+/* Bytes resident after 95 % of many blocks were freed at random and all was quiet for a while. */
+static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge setting)
+{
+    static void *blocks[BYTES / BLOCK_BYTES_LEAST];
+    size_t count = BYTES / block_bytes;
+    setenv("HAKMEM_THP", thp, 1);
+    hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, 2);
+    hak_store_relaxed(&hak_policy.retain_bytes, 0);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, setting == HUGE_ALWAYS ? HAK_MIB : 4);
+    uint32_t random = 1;
+    for (size_t i = 0; i < count; i++) {
+        blocks[i] = hak_malloc(block_bytes);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], 1, block_bytes);
+    }
+    for (size_t i = 0; i < count; i++) {
+        random = random * 1664525u + 1013904223u;
+        if ((random >> 8) % 100 >= KEPT_PERCENT)
+            hak_free(blocks[i]);
+    }
+    hak_thread_flush();
+    for (int i = 0; i < 100; i++) {
+        bool is_done;
+        usleep(5000);
+        hak_maintain_heap(hak_thread_heap());
+        hak_maintain_visit(&is_done);
+    }
+    collapse(setting == HUGE_ALWAYS);
+    return window_resident_bytes();
+}
+
+/* In a process of its own. */
+static size_t measured(size_t block_bytes, const char *thp, enum os_huge setting)
+{
+    size_t bytes = 0;
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        bytes = sparse_bytes(block_bytes, thp, setting);
+        _exit(write(ends[1], &bytes, sizeof bytes) == sizeof bytes ? 0 : 1);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(read(ends[0], &bytes, sizeof bytes), sizeof bytes);
+    check_print("thp %s, kernel %d: %zu KiB\n", thp, (int)setting, bytes / 1024);
+    return bytes;
+}
+
+static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge setting)
+{
+    if (HAK_CHECK_LEVEL < 2 || HAK_SUPERSLAB_BYTES != HUGE_BYTES)
+        SKIP("the kernel's setting cannot be faked, or superslabs are no huge pages");
+    if (UNDER_ASAN || sysconf(_SC_PAGESIZE) != 4096)
+        SKIP("other pages are resident here");
+    size_t least = measured(block_bytes, "off", setting);
+    CHECK(least > BYTES / 100 * KEPT_PERCENT / 2);
+    CHECK(measured(block_bytes, thp, setting) <= least + least / 10);
+}
+
+TEST(sparse_memory_is_not_inflated_where_huge_pages_come_unasked)
+{
+    check_not_inflated(4096, "auto", HUGE_ALWAYS);
+}
+
+TEST(sparse_memory_is_not_inflated_where_huge_pages_come_on_request)
+{
+    check_not_inflated(4096, "auto", HUGE_ON_REQUEST);
+}
+
+TEST(sparse_memory_is_not_inflated_where_the_user_wants_huge_pages)
+{
+    check_not_inflated(4096, "on", HUGE_ON_REQUEST);
+}
+
+TEST(gaps_between_large_blocks_are_not_filled_where_huge_pages_come_unasked)
+{
+    check_not_inflated(256 * HAK_KIB, "auto", HUGE_ALWAYS);
+}
+
+TEST(gaps_between_large_blocks_are_not_filled_where_the_user_wants_huge_pages)
+{
+    check_not_inflated(256 * HAK_KIB, "on", HUGE_ON_REQUEST);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/os_huge_test.c - what the kernel says about huge pages. */
+#define _GNU_SOURCE
+#include "base/bits.h"
+#include "base/limits.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "os/os_huge.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#define HUGE_BYTES (2 * HAK_MIB)
+
+static bool is_set(const char *word)
+{
+    char text[64] = "";
+    hak_os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text - 1);
+    return strstr(text, word) != NULL;
+}
+
+TEST(the_setting_is_the_systems_unless_it_is_faked)
+{
+    errno = 77;
+    CHECK_EQ(hak_os_huge_pages() == HUGE_ALWAYS, is_set("[always]"));
+    CHECK_EQ(hak_os_huge_pages() == HUGE_ON_REQUEST, is_set("[madvise]"));
+    CHECK_EQ(errno, 77);
+    if (HAK_CHECK_LEVEL < 2)
+        return;
+    for (uint32_t setting = HUGE_NEVER; setting <= HUGE_ALWAYS; setting++) {
+        hak_store_relaxed(&hak_os_fault.huge_pages, setting + 1);
+        CHECK_EQ((uint32_t)hak_os_huge_pages(), setting);
+    }
+}
+
+TEST(huge_pages_of_a_range_are_counted_and_no_others)
+{
+    hak_os_start();
+    if (is_set("[never]") || hak_os_page_bytes() > 4096 || hak_os_huge_pages() == HUGE_NEVER)
+        SKIP("no huge pages here");
+    char *all = hak_os_reserve(6 * HUGE_BYTES);
+    CHECK(all != NULL);
+    char *start = (char *)hak_align_up((uintptr_t)all, HUGE_BYTES);
+    CHECK(hak_os_commit(start, 4 * HUGE_BYTES));
+    if (!hak_os_wish_huge_pages(start, HUGE_BYTES))
+        SKIP("huge pages are refused");
+    CHECK(hak_os_refuse_huge_pages(start + 2 * HUGE_BYTES, HUGE_BYTES));
+    memset(start, 1, HUGE_BYTES);
+    memset(start + 2 * HUGE_BYTES, 1, HUGE_BYTES);
+    errno = 77;
+    if (hak_os_huge_bytes(start, HUGE_BYTES) == 0)
+        SKIP("the kernel had no huge page left");
+    CHECK_EQ(hak_os_huge_bytes(start, HUGE_BYTES), HUGE_BYTES);
+    CHECK_EQ(hak_os_huge_bytes(start, 4 * HUGE_BYTES), HUGE_BYTES);
+    CHECK_EQ(hak_os_huge_bytes(start + 2 * HUGE_BYTES, HUGE_BYTES), 0);
+    CHECK_EQ(errno, 77);
+}
+
+TEST(advice_that_the_kernel_refuses_is_known_to_be_refused)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    hak_os_start();
+    char *start = hak_os_reserve(HUGE_BYTES);
+    hak_os_fault_every(1);
+    CHECK(!hak_os_wish_huge_pages(start, HUGE_BYTES));
+    CHECK(!hak_os_refuse_huge_pages(start, HUGE_BYTES));
+}
