@@ -17,6 +17,8 @@ static const uint32_t keep_sixteenths[KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
 /* The slack is judged after so long, when it is doubled; then it must have earned half its price,
  * and twice its price before: it does not change to and fro. */
 #define SLACK_JUDGED_MS 1000u
+/* One unlucky span proves nothing. */
+#define SLACK_SPANS 8u
 
 struct ghost {
     uint64_t freed_ms;
@@ -30,6 +32,7 @@ static struct {
     uint32_t episodes;
     uint64_t costs[KEEP_CHOICES]; /* in granules times milliseconds */
     uint64_t earned;              /* granules that the doubled slack saved, or would have saved */
+    uint32_t earned_count;        /* by so many spans */
     uint64_t judged_ms;
 } log_of;
 static _Atomic uint32_t keep_choice = KEEP_STATIC;
@@ -103,13 +106,15 @@ static void judge_slack(uint64_t now_ms)
     uint64_t elapsed_ms = now_ms - log_of.judged_ms;
     uint64_t earned = log_of.earned * hak_policy_read(big_fault_ms);
     bool is_quiet = elapsed_ms > 2 * SLACK_JUDGED_MS; /* what was kept has aged meanwhile */
-    if (!is_doubled && !is_quiet && earned > 2 * extra * SLACK_JUDGED_MS)
+    bool is_proven = log_of.earned_count >= SLACK_SPANS && !is_quiet;
+    if (!is_doubled && is_proven && earned > 2 * extra * SLACK_JUDGED_MS)
         hak_store_relaxed(&is_slack_doubled, true);
     else if (elapsed_ms < SLACK_JUDGED_MS)
         return;
     else if (is_doubled && !is_quiet && earned < extra * elapsed_ms / 2)
         hak_store_relaxed(&is_slack_doubled, false);
     log_of.earned = 0;
+    log_of.earned_count = 0;
     log_of.judged_ms = now_ms;
 }
 
@@ -151,6 +156,7 @@ static void miss(uint32_t count, uint64_t now_ms)
     hak_counter_add(&hak_stat_globals.spans_missed_bytes, (uint64_t)count << HAK_GRANULE_SHIFT);
     if (ghost->is_evicted && !hak_load_relaxed(&is_slack_doubled)) {
         log_of.earned += count;
+        log_of.earned_count++;
         judge_slack(now_ms);
     }
     price(count, now_ms - ghost->freed_ms);
