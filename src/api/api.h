@@ -96,6 +96,8 @@ size_t hak_maintain_relieve(void);
 /* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
  * wakes it. Outside every gate and lock. */
 void hak_keeper_wake(void);
+/* Gives everything free back if tasks waited for memory lately; its own thread's, and tests'. */
+bool hak_keeper_watch(void);
 /* Wakes it if it sleeps for long; from a signal handler, too. */
 void hak_keeper_stir(void);
 

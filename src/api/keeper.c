@@ -2,6 +2,8 @@
 #include "api/api.h"
 #include "api/outlet.h"
 #include "base/bits.h"
+#include "cache/container.h"
+#include "cache/limit.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
 #include "os/os.h"
@@ -16,6 +18,9 @@
 #define CALM_MS 100
 /* After so many visits that found nothing the thread sleeps until a slow path wakes it. */
 #define CALM_VISITS 8
+/* While it sleeps, the pressure on memory is looked at so often if so much is warm. */
+#define WATCH_MS 2000u
+#define WATCH_FROM_BYTES (4 * HAK_MIB)
 
 enum keeper_state { KEEPER_NONE, KEEPER_RUNS, KEEPER_REFUSED };
 
@@ -41,6 +46,25 @@ static uint64_t activity(void)
     return sum;
 }
 
+/* Where memory is short, everything free goes back, whatever is told elsewhere. */
+bool hak_keeper_watch(void)
+{
+    bool is_pressed = hak_container_is_pressed(hak_os_clock_ms());
+    if (is_pressed)
+        hak_maintain_relieve();
+    return is_pressed;
+}
+
+/* How long to sleep while nobody calls; 0: for ever. Nobody need watch the pressure on memory while
+ * nothing could be given back. */
+static uint32_t patience_ms(void)
+{
+    uint32_t patience = hak_outlet_patience_ms();
+    if (!hak_container_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
+        return patience;
+    return patience == 0 ? WATCH_MS : (uint32_t)hak_least(patience, WATCH_MS);
+}
+
 /* Who works after the second look finds the thread asleep and wakes it. */
 static void sleep_until_woken(uint64_t last_activity)
 {
@@ -49,8 +73,9 @@ static void sleep_until_woken(uint64_t last_activity)
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
     while (hak_load_relaxed(&is_asleep) != 0) {
-        hak_os_futex_wait(&is_asleep, 1, hak_outlet_patience_ms());
+        hak_os_futex_wait(&is_asleep, 1, patience_ms());
         hak_outlet_tick();
+        hak_keeper_watch();
     }
 }
 
@@ -70,6 +95,7 @@ static _Noreturn void keep_for_ever(void)
         bool is_done;
         size_t bytes = visit(&is_done);
         hak_outlet_tick();
+        hak_keeper_watch();
         uint64_t now = activity();
         bool is_calm = bytes == 0 && is_done;
         calm_visits = is_calm && now == last ? calm_visits + 1 : 0;

@@ -45,10 +45,14 @@ size_t hak_held_bytes(void)
     return not_below_0(known, clean) + hak_meta_bytes() + hak_region_table_bytes();
 }
 
+size_t hak_limit_warm_bytes(void)
+{
+    return hak_span_warm_bytes() + depot_warm_bytes();
+}
+
 bool hak_limit_admits_slow(size_t more_bytes)
 {
-    size_t warm = hak_span_warm_bytes() + depot_warm_bytes();
-    size_t firm = not_below_0(hak_held_bytes(), warm);
+    size_t firm = not_below_0(hak_held_bytes(), hak_limit_warm_bytes());
     return more_bytes <= not_below_0(limit(), firm);
 }
 

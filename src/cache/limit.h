@@ -44,6 +44,9 @@ HAK_INLINE bool hak_limit_settle(void)
     return HAK_LIKELY(!hak_limit_is_set()) || hak_limit_settle_slow();
 }
 
+/* Of these, what a purge would give back at once. */
+size_t hak_limit_warm_bytes(void);
+
 /* True while more is held than the soft limit or the limit has: nothing free is kept then. */
 bool hak_limit_is_passed(void);
 

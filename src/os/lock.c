@@ -2,8 +2,7 @@
 #include "os/lock.h"
 
 #include "base/check.h"
-
-#define SPIN_ROUNDS 64
+#include "policy/policy_table.h"
 
 struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
@@ -48,7 +47,8 @@ bool hak_lock_is_had(const struct hak_lock *lock)
 static void spin_or_sleep(struct hak_lock *lock)
 {
     uint32_t self = hak_lock_self();
-    for (int i = 0; i < SPIN_ROUNDS; i++) {
+    uint64_t rounds = hak_policy_read(spin_rounds);
+    for (uint64_t i = 0; i < rounds; i++) {
         uint32_t expected = 0;
         if (hak_load_relaxed(&lock->state) == 0 && hak_cas_acquire(&lock->state, &expected, self))
             return;

@@ -44,6 +44,8 @@
       "spans of 1 MiB or more must have come back so often before their keep time is learned")     \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \
       "keeping memory for so long costs as much as to give it back and to touch it anew")          \
+    X(spin_rounds, 64, 0, 100000,                                                                  \
+      "looks at a lock that somebody holds before sleeping; 0 where there is one CPU")             \
     X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
       "a new superslab may be one huge page once there are so many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \

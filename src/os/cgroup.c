@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/cgroup.h"
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "os/os.h"
+#include "os/os_file.h"
+
+#include <string.h>
+
+#define LINE_BYTES 256
+#define MOST_CPUS 65536u
+
+/* Reads a small file whole, ended by 0; false: it cannot be read, or is no small one. */
+static bool read_text(const char *path, char *text, size_t bytes)
+{
+    long count = hak_os_read_file(path, text, bytes - 1);
+    if (count <= 0 || (size_t)count == bytes - 1)
+        return false;
+    text[count] = '\0';
+    return true;
+}
+
+/* A number at the start of *text, which goes on behind it; too large a one is SIZE_MAX. False: none
+ * is there. */
+static bool take_number(const char **text, size_t *number)
+{
+    const char *at = *text;
+    size_t value = 0;
+    if (*at < '0' || *at > '9')
+        return false;
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (size_t)(*at - '0'), &value))
+            value = SIZE_MAX / 16; /* and stays above everything real */
+    *text = at;
+    *number = value;
+    return true;
+}
+
+static bool is_end(char letter)
+{
+    return letter == '\n' || letter == '\0';
+}
+
+/* "max", or bytes. */
+static size_t read_bytes(const char *path)
+{
+    char line[LINE_BYTES];
+    const char *at = line;
+    size_t bytes;
+    if (!read_text(path, line, sizeof line) || !take_number(&at, &bytes) || !is_end(*at) ||
+        bytes >= SIZE_MAX / 16)
+        return SIZE_MAX;
+    return bytes;
+}
+
+/* "max 100000", or microseconds of CPU time in each period of so many. */
+static uint32_t read_cpus(const char *path)
+{
+    char line[LINE_BYTES];
+    const char *at = line;
+    size_t quota_us, period_us;
+    if (!read_text(path, line, sizeof line) || !take_number(&at, &quota_us) || *at++ != ' ' ||
+        !take_number(&at, &period_us) || !is_end(*at) || period_us == 0 || quota_us == 0)
+        return 0;
+    size_t cpus = quota_us / period_us + (quota_us % period_us != 0);
+    return cpus > MOST_CPUS ? 0 : (uint32_t)cpus;
+}
+
+/* Where a group's file is; false: the path is too long. */
+static bool join(char *path, const char *folder, size_t folder_bytes, const char *name)
+{
+    struct text text = {.start = path, .bytes = HAK_CGROUP_PATH_BYTES};
+    hak_text_add_bytes(&text, folder, folder_bytes);
+    hak_text_add(&text, name);
+    if (text.used == HAK_CGROUP_PATH_BYTES)
+        return false;
+    path[text.used] = '\0';
+    return true;
+}
+
+static bool can_be_read(const char *path)
+{
+    char first;
+    return hak_os_read_file(path, &first, 1) == 1;
+}
+
+/* What the group in the folder allows, added to what those below it do. */
+static void add_group(struct cgroup *cgroup, const char *folder, size_t folder_bytes)
+{
+    char path[HAK_CGROUP_PATH_BYTES];
+    if (join(path, folder, folder_bytes, "/memory.high"))
+        cgroup->high_bytes = hak_least(cgroup->high_bytes, read_bytes(path));
+    if (join(path, folder, folder_bytes, "/memory.max"))
+        cgroup->max_bytes = hak_least(cgroup->max_bytes, read_bytes(path));
+    uint32_t cpus = join(path, folder, folder_bytes, "/cpu.max") ? read_cpus(path) : 0;
+    if (cpus != 0 && (cgroup->cpus == 0 || cpus < cgroup->cpus))
+        cgroup->cpus = cpus;
+    if (cgroup->pressure_path[0] == '\0' && join(path, folder, folder_bytes, "/memory.pressure") &&
+        can_be_read(path))
+        memcpy(cgroup->pressure_path, path, sizeof path);
+}
+
+/* The line "0::/path" of /proc/self/cgroup; NULL: there is none, or it was cut. */
+static const char *find_group(char *lines)
+{
+    for (char *line = lines; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        if (end == NULL)
+            return NULL;
+        if (strncmp(line, "0::/", 4) == 0) {
+            *end = '\0';
+            return line + 3;
+        }
+        line = end + 1;
+    }
+    return NULL;
+}
+
+/* All groups from `group` up, below `mount`. */
+static void add_groups(struct cgroup *cgroup, const char *mount, const char *group)
+{
+    char folder[HAK_CGROUP_PATH_BYTES];
+    if (strstr(group, "..") != NULL) /* outside of what this namespace shows */
+        group = "";
+    if (!join(folder, mount, strlen(mount), group))
+        return;
+    size_t least = strlen(mount);
+    size_t bytes = strlen(folder);
+    if (folder[bytes - 1] == '/')
+        bytes--;
+    for (;;) {
+        add_group(cgroup, folder, bytes);
+        if (bytes <= least)
+            return;
+        while (folder[--bytes] != '/')
+            continue;
+    }
+}
+
+static void add_mounts(struct cgroup *cgroup, const char *root, const char *group)
+{
+    static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    char path[HAK_CGROUP_PATH_BYTES];
+    for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++)
+        if (join(path, root, strlen(root), mounts[i]))
+            add_groups(cgroup, path, group);
+}
+
+void hak_cgroup_read(struct cgroup *cgroup, const char *root)
+{
+    char path[HAK_CGROUP_PATH_BYTES], lines[2048];
+    *cgroup = (struct cgroup){.high_bytes = SIZE_MAX, .max_bytes = SIZE_MAX};
+    const char *group = NULL;
+    if (join(path, root, strlen(root), "/proc/self/cgroup") && read_text(path, lines, sizeof lines))
+        group = find_group(lines);
+    if (group != NULL)
+        add_mounts(cgroup, root, group);
+    if (cgroup->pressure_path[0] == '\0' &&
+        join(path, root, strlen(root), "/proc/pressure/memory") && can_be_read(path))
+        memcpy(cgroup->pressure_path, path, sizeof path);
+}
+
+bool hak_cgroup_stall_us(const char *pressure_path, uint64_t *stall_us)
+{
+    char lines[LINE_BYTES];
+    size_t total;
+    if (!read_text(pressure_path, lines, sizeof lines) || strncmp(lines, "some ", 5) != 0)
+        return false;
+    const char *at = strstr(lines, "total=");
+    const char *end = strchr(lines, '\n');
+    if (at == NULL || end == NULL || at > end)
+        return false;
+    at += strlen("total=");
+    if (!take_number(&at, &total) || !is_end(*at))
+        return false;
+    *stall_us = total;
+    return true;
+}
