@@ -51,6 +51,7 @@ struct heap {
     struct heap *parked_next;
     _Atomic uint64_t parked_ms; /* when it was parked last */
     size_t parked_bytes;        /* what its bins may hold while it is parked */
+    bool is_drained;            /* while parked: nothing is left to give back */
     struct heap *outer;         /* what else is lent to this thread, when this one is */
     uint32_t generation;        /* of the process that the owner lives in: forks since the first */
 };

@@ -31,6 +31,8 @@ static uint32_t generation;
  * only. They become parked bit by bit: a child that soon becomes another program never pays. */
 static _Atomic(struct heap *) orphans;
 #define ORPHANS_PER_DRAIN 64
+/* A drain looks after so many heaps before it lets others have the lock. */
+#define DRAINED_AT_ONCE 4
 /* The last time when all gates were to be closed they were. */
 static bool are_gates_closed = true;
 
@@ -85,6 +87,7 @@ static void park_locked(struct heap *heap)
 {
     hak_store_relaxed(&heap->state, HEAP_PARKED);
     heap->parked_next = parked;
+    heap->is_drained = false;
     heap->parked_bytes = heap->capacity_bytes;
     hak_store_relaxed(&heap->parked_ms, hak_os_clock_ms());
     parked = heap;
@@ -188,6 +191,8 @@ bool hak_registry_has_room_for_bins(const struct heap *heap)
 
 static void drain(struct heap *heap, uint64_t before_ms)
 {
+    if (heap->is_drained && hak_load_relaxed(&heap->owner.pending) == NULL)
+        return;
     if (heap->parked_bytes != 0 && hak_load_relaxed(&heap->parked_ms) > before_ms) {
         hak_heap_collect(heap);
         return;
@@ -196,6 +201,28 @@ static void drain(struct heap *heap, uint64_t before_ms)
         hak_heap_flush_all(heap);
     forget_bins(heap);
     hak_heap_tidy(heap);
+    heap->is_drained = true;
+}
+
+/* The next parked heap from `heap` on: without the lock, a hint. */
+static struct heap *find_parked(struct heap *heap)
+{
+    while (heap != NULL && hak_load_relaxed(&heap->state) != HEAP_PARKED)
+        heap = heap->next;
+    return heap;
+}
+
+/* Drains a few parked heaps from `heap` on; returns the next one. */
+static struct heap *drain_some(struct heap *heap, uint64_t before_ms)
+{
+    for (int i = 0; i < DRAINED_AT_ONCE && heap != NULL; i++) {
+        worked_on = heap;
+        if (hak_stranger_is_away(heap))
+            drain(heap, before_ms);
+        heap = find_parked(heap->next);
+    }
+    worked_on = NULL;
+    return heap;
 }
 
 void hak_registry_drain_parked(uint64_t before_ms)
@@ -203,14 +230,13 @@ void hak_registry_drain_parked(uint64_t before_ms)
     if (!has_parked() || !hak_lock_try(&registry_lock))
         return;
     settle_orphans(ORPHANS_PER_DRAIN);
-    for (struct heap *heap = parked; heap != NULL; heap = heap->parked_next) {
-        if (!hak_stranger_is_away(heap))
-            continue;
-        worked_on = heap;
-        drain(heap, before_ms);
-    }
-    worked_on = NULL;
+    struct heap *heap = drain_some(find_parked(hak_registry_first()), before_ms);
     hak_lock_give(&registry_lock);
+    while (heap != NULL) { /* threads that end or start need not wait for all */
+        hak_lock_take(&registry_lock);
+        heap = drain_some(find_parked(heap), before_ms);
+        hak_lock_give(&registry_lock);
+    }
 }
 
 void hak_heap_park(struct heap *heap)
@@ -239,6 +265,7 @@ struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index
     struct heap *from = parked;
     for (int i = 0; i < PARKED_LOOKED_INTO && from != NULL && slab == NULL; i++) {
         worked_on = from;
+        from->is_drained = false;
         if (hak_stranger_is_away(from))
             slab = hak_heap_surrender(from, class_index);
         from = from->parked_next;
