@@ -55,6 +55,12 @@ __attribute__((format(printf, 1, 2))) static inline void check_print(const char 
         _exit(1);
 }
 
+/* True under qemu-user, which does not hold to every limit and refusal of a kernel. */
+static inline int is_emulated(void)
+{
+    return getenv("HAK_EMULATED") != NULL;
+}
+
 /* What a failed check does at last; a fuzzer wants a crash. */
 #ifndef CHECK_END
 #define CHECK_END() _exit(1)

@@ -147,6 +147,13 @@ static _Atomic uint32_t move_support;
 #define TARGETS_LOST_MOST 8
 static _Atomic uint32_t targets_lost;
 
+/* The advice is followed where it is accepted: qemu-user accepts it on moved pages, and forgets. */
+static bool discards(char *page)
+{
+    *page = 1;
+    return madvise(page, page_bytes, MADV_DONTNEED) != 0 || *page == 0;
+}
+
 /* Moves a page of its own, once: a kernel that knows the call but not the flag, or an emulator,
  * must not be found out at the cost of a block. */
 static bool move_works(void)
@@ -159,7 +166,8 @@ static bool move_works(void)
     if (pages != MAP_FAILED) {
         *pages = 1;
         if (mremap(pages, page_bytes, page_bytes, MOVE, pages + page_bytes) == pages + page_bytes &&
-            pages[0] == 0 && pages[page_bytes] == 1)
+            pages[0] == 0 && pages[page_bytes] == 1 && discards(pages) &&
+            discards(pages + page_bytes))
             support = MOVE_WORKS;
         munmap(pages, 2 * page_bytes);
     }
@@ -264,23 +272,29 @@ uint64_t hak_os_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static size_t limit_bytes(__rlimit_resource_t resource)
+/* What could not be asked is no limit. Each resource is named where it is asked for: C libraries
+ * differ in the type of the name. */
+static size_t soft_bytes(const struct rlimit *limit, int saved_errno)
 {
-    struct rlimit limit;
-    int saved = errno;
-    int result = getrlimit(resource, &limit);
-    errno = saved;
-    return result != 0 || limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+    errno = saved_errno;
+    return limit->rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit->rlim_cur;
 }
 
 size_t hak_os_address_limit_bytes(void)
 {
-    return limit_bytes(RLIMIT_AS);
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    int saved = errno;
+    getrlimit(RLIMIT_AS, &limit);
+    return soft_bytes(&limit, saved);
 }
 
 size_t hak_os_lock_limit_bytes(void)
 {
-    return geteuid() == 0 ? SIZE_MAX : limit_bytes(RLIMIT_MEMLOCK);
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    int saved = errno;
+    if (geteuid() != 0)
+        getrlimit(RLIMIT_MEMLOCK, &limit);
+    return soft_bytes(&limit, saved);
 }
 
 bool hak_os_has_membarrier(void)

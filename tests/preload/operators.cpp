@@ -281,8 +281,9 @@ void alignments_that_are_no_power_of_two_are_refused()
         CHECK(handler_calls == 0);
         std::set_new_handler(nullptr);
     }
-    CHECK(hidden(::operator new(100, static_cast<std::align_val_t>(std::size_t{1} << 62),
-                                std::nothrow)) == nullptr);
+    volatile std::size_t huge = std::size_t{1} << 62;
+    CHECK(hidden(::operator new(100, static_cast<std::align_val_t>(huge), std::nothrow)) ==
+          nullptr);
 }
 
 // [expr.new]: the compiler finds the overflow; the array form is asked for what is impossible.

@@ -119,6 +119,8 @@ static void limit_address_space(size_t bytes)
 
 TEST(under_a_limit_of_address_space_the_window_is_small_and_not_reserved)
 {
+    if (is_emulated())
+        SKIP("qemu-user keeps limits of memory from the program");
     limit_address_space(HAK_GIB);
     start();
     CHECK(!hak_region.is_reserved);
@@ -144,6 +146,8 @@ TEST(a_window_is_tight_when_more_than_half_of_it_is_committed)
 
 TEST(what_others_have_mapped_in_the_window_is_a_hole)
 {
+    if (is_emulated())
+        SKIP("qemu-user keeps limits of memory from the program");
     limit_address_space(2 * HAK_GIB);
     start();
     struct granule_range before = hak_region_grow(HAK_SUPERSLAB_GRANULES);
@@ -162,6 +166,8 @@ TEST(what_others_have_mapped_in_the_window_is_a_hole)
 
 TEST(a_process_without_address_space_for_a_window_does_not_start)
 {
+    if (is_emulated())
+        SKIP("qemu-user keeps limits of memory from the program");
     hak_os_start();
     limit_address_space(32 * HAK_MIB);
     CHECK(!hak_region_start());

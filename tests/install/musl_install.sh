@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# Built with musl, hakmem serves programs of musl: preloaded, linked, and in a static one. If this
+# fails, it is an allocator for glibc only.
+. "$(dirname "$0")/lib.sh"
+needs musl-gcc "$CMAKE" ninja
+
+cat >"$work/use.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void *work(void *argument)
+{
+    static __thread char *blocks[100];
+    for (int i = 0; i < 20000; i++) {
+        char **block = &blocks[i * 7 % 100];
+        free(*block);
+        *block = calloc(1, 1 + i % 3000);
+        if (!*block || (*block)[i % 3000] != 0)
+            abort();
+        memset(*block, 1, 1 + i % 3000);
+    }
+    for (int i = 0; i < 20; i++)
+        free(realloc(malloc(300000), 200000 + i * 100000));
+    return argument;
+}
+
+int main(void)
+{
+    pthread_t threads[3];
+    int status = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, work, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    if (fork() == 0)
+        return work(NULL) != NULL;
+    wait(&status);
+    return status;
+}
+END
+root=$(cd "$tests/../.." && pwd)
+quietly "$CMAKE" -S "$root" -B "$work/musl" -G Ninja --toolchain "$root/cmake/musl.cmake" \
+    -DHAKMEM_TESTS=
+quietly "$CMAKE" --build "$work/musl"
+quietly musl-gcc -o "$work/plain_use" "$work/use.c"
+quietly musl-gcc -o "$work/linked_use" "$work/musl/hakmem.o" "$work/use.c"
+quietly musl-gcc -static -o "$work/static_use" "$work/musl/hakmem.o" "$work/use.c"
+serves preloaded env LD_PRELOAD="$work/musl/libhakmem.so" "$work/plain_use"
+serves linked "$work/linked_use"
+serves static "$work/static_use"
