@@ -14,9 +14,14 @@ endif()
 
 file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c)
 if(HAKMEM_CLI)
+  # What reads published numbers, and prints them in the same forms.
+  list(APPEND HAKMEM_CLI src/observe/board.c src/observe/decision.c src/observe/emit.c
+    src/observe/emit_json.c src/observe/emit_openmetrics.c src/observe/emit_xml.c
+    src/observe/glibc_view.c)
   add_executable(hakmem_cli ${HAKMEM_CLI})
   set_target_properties(hakmem_cli PROPERTIES OUTPUT_NAME hakmem)
   target_link_libraries(hakmem_cli PRIVATE hakmem_flags)
+  target_compile_definitions(hakmem_cli PRIVATE HAK_INTERPOSE=0)
 endif()
 
 if(NOT HAKMEM_BENCH)

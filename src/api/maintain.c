@@ -10,6 +10,7 @@
 #include "cache/stranger.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
+#include "observe/decision.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -44,7 +45,10 @@ static _Atomic uint32_t relief_count;
 static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
 {
     hak_store_relaxed(&heap->sweep_visit_ms, now);
-    return hak_heap_sweep(heap, now, decay, SWEEP_SLABS);
+    size_t bytes = hak_heap_sweep(heap, now, decay, SWEEP_SLABS);
+    if (bytes > 0)
+        hak_decide(sweep, bytes);
+    return bytes;
 }
 
 void hak_maintain_heap(struct heap *heap)
@@ -84,6 +88,8 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)
         bytes += hak_span_purge(spans_before, keep, TICK_SPANS);
     hak_lock_give(&hak_region.purge_lock);
+    if (bytes > 0)
+        hak_decide(purge, bytes);
     return bytes;
 }
 
@@ -131,6 +137,7 @@ static size_t purge_free(size_t keep_bytes)
     hak_supply_trim();
     bytes += hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
     hak_lock_give(&hak_region.purge_lock);
+    hak_decide(trim, bytes);
     return bytes;
 }
 

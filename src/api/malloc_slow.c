@@ -5,6 +5,7 @@
 #include "cache/limit.h"
 #include "cache/supply.h"
 #include "harden/checks.h"
+#include "observe/decision.h"
 #include "os/os.h"
 #include "span/large.h"
 
@@ -170,6 +171,7 @@ static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum con
     }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
+        hak_decide(out_of_memory, bytes);
         errno = ENOMEM;
     }
     return block;

@@ -2,6 +2,7 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
+#include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/text.h"
@@ -24,6 +25,10 @@
 /* The maintenance thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
 
+/* What is shown in shared memory is at most so old while the program works, and else. */
+#define SHOW_MS 250
+#define SHOW_CALM_MS 1000
+
 #define NEVER_MS UINT64_MAX
 
 static char buffer[BUFFER_BYTES];
@@ -31,6 +36,7 @@ static _Atomic uint32_t busy_pid; /* guards the buffer */
 static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
+static _Atomic uint64_t next_show_ms = NEVER_MS;
 static bool has_signal;
 /* Where to print when no file is named: many programs close their standard error before. */
 static int report_fd = -1;
@@ -167,21 +173,44 @@ static void wake(void)
     hak_keeper_stir();
 }
 
+static bool is_print_due(uint64_t now)
+{
+    return now >= hak_load_relaxed(&next_ms) || hak_load_relaxed(&is_asked) != 0;
+}
+
+static bool is_show_due(uint64_t now)
+{
+    return now >= hak_load_relaxed(&next_show_ms);
+}
+
+/* The caller is the busy one; somebody may have been faster. */
+static void print_if_due(uint64_t now)
+{
+    if (!is_print_due(now))
+        return;
+    hak_store_relaxed(&is_asked, 0);
+    if (now >= hak_load_relaxed(&next_ms))
+        hak_store_relaxed(&next_ms, now + interval_ms());
+    print();
+}
+
+static void show_if_due(uint64_t now)
+{
+    if (!is_show_due(now))
+        return;
+    hak_store_relaxed(&next_show_ms, now + SHOW_MS);
+    hak_publish();
+}
+
 void hak_outlet_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
-    bool is_due = now >= hak_load_relaxed(&next_ms);
-    if (HAK_LIKELY(!is_due && hak_load_relaxed(&is_asked) == 0))
+    if (HAK_LIKELY(!is_print_due(now) && !is_show_due(now)))
         return;
     if (!try_busy())
         return;
-    is_due = now >= hak_load_relaxed(&next_ms); /* somebody may have been faster */
-    if (hak_load_relaxed(&is_asked) != 0 || is_due) {
-        hak_store_relaxed(&is_asked, 0);
-        if (is_due)
-            hak_store_relaxed(&next_ms, now + interval_ms());
-        print();
-    }
+    print_if_due(now);
+    show_if_due(now);
     end_busy();
 }
 
@@ -190,6 +219,8 @@ uint32_t hak_outlet_patience_ms(void)
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
     if (has_interval())
         least = hak_least(least, interval_ms());
+    if (hak_conf_number(stats_shm) == STATS_SHM_ON)
+        least = hak_least(least, SHOW_CALM_MS);
     return least == NEVER_MS ? 0 : (uint32_t)hak_least(least, UINT32_MAX);
 }
 
@@ -217,19 +248,26 @@ __attribute__((constructor)) static void start_outlet(void)
         start_listening();
     if (has_interval())
         hak_store_relaxed(&next_ms, hak_os_clock_ms() + interval_ms());
+    if (hak_conf_number(stats_shm) == STATS_SHM_ON)
+        hak_store_relaxed(&next_show_ms, 0);
     bool is_wanted = hak_conf_number(stats) != STATS_OFF || hak_outlet_patience_ms() != 0;
     if (is_wanted && *hak_conf_text(stats_file) == '\0')
         report_fd = hak_os_keep_fd(2);
+    hak_outlet_tick();
     if (hak_outlet_patience_ms() != 0)
         hak_keeper_wake();
 }
 
-/* At the end of the process, after the program's own destructors; prints only if asked. */
+/* At the end of the process, after the program's own destructors. */
 __attribute__((destructor)) static void print_at_exit(void)
 {
-    if (hak_conf_number(stats) == STATS_OFF || !await_busy())
+    bool is_shown = hak_conf_number(stats_shm) == STATS_SHM_ON;
+    if ((hak_conf_number(stats) == STATS_OFF && !is_shown) || !await_busy())
         return;
-    print();
+    if (hak_conf_number(stats) != STATS_OFF)
+        print();
+    hak_store_relaxed(&next_show_ms, NEVER_MS);
+    hak_publish_end();
     end_busy();
 }
 

@@ -8,6 +8,7 @@
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "harden/checks.h"
+#include "observe/decision.h"
 #include "policy/policy_table.h"
 #include "span/large.h"
 
@@ -128,6 +129,7 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index)
         slab = hak_registry_take_abandoned(heap, class_index);
     if (slab != NULL) {
         hak_stat_add(&heap->stats, abandoned_slabs, 1);
+        hak_decide(abandoned_slab, slab->block_bytes);
         return slab;
     }
     slab = hak_supply_started_slab(class_index, &heap->owner, &heap->stats);
@@ -343,6 +345,7 @@ static void drain(struct heap *heap, uint32_t class_index)
     flush_oldest(heap, class_index, hak_magazine_count(magazine, bin));
     shrink(heap, class_index, (uint32_t)hak_least(magazine->capacity, DRAINED_SLOTS));
     hak_stat_add(&heap->stats, magazines_drained, 1);
+    hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
 }
 
 void hak_heap_flush(struct heap *heap, uint32_t class_index)

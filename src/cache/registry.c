@@ -2,6 +2,7 @@
 #include "cache/registry.h"
 
 #include "cache/stranger.h"
+#include "observe/decision.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -100,6 +101,7 @@ static void freeze_locked(struct heap *heap)
     forget_bins(heap);
     hak_store_relaxed(&heap->state, HEAP_FROZEN);
     hak_stat_global_add(heaps_frozen, 1);
+    hak_decide(freeze_heap, heap->id);
 }
 
 /* Its thread lives in the parent only. */
@@ -156,6 +158,8 @@ struct heap *hak_heap_adopt(void)
     hak_lock_take(&registry_lock);
     struct heap *heap = adopt_locked();
     hak_lock_give(&registry_lock);
+    if (heap != NULL)
+        hak_decide(adopt_heap, heap->id);
     return heap;
 }
 
@@ -246,6 +250,7 @@ void hak_heap_park(struct heap *heap)
     hak_counter_add(&active_count, -1u);
     park_locked(heap);
     hak_lock_give(&registry_lock);
+    hak_decide(park_heap, heap->id);
 }
 
 void hak_heap_freeze(struct heap *heap)

@@ -5,6 +5,7 @@
 #include "cache/container.h"
 #include "cache/limit.h"
 #include "conf/conf.h"
+#include "observe/decision.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
@@ -82,7 +83,9 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     if (is_huge && is_wished) {
         is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
         hak_stat_add(stats, huge_superslabs, is_huge);
+        hak_decide(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
+    hak_decide(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_depot_add(hak_span_detach(span).first, is_zero, is_huge);
     return true;
 }

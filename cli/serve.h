@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/serve.h - a target's numbers over HTTP, for a collector on this machine.
+ *
+ * Owns        one socket on the loopback address.
+ * Invariants  one request at a time, each with a time limit; what is not a GET is refused.
+ * Threads     one.
+ * Tests       tests/preload/top_preload.py
+ */
+#ifndef HAKMEM_CLI_SERVE_H
+#define HAKMEM_CLI_SERVE_H
+
+/* Serves /metrics until the process ends; then, or when the port cannot be had, returns why. */
+const char *serve(int pid, int port);
+
+#endif

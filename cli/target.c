@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_TRIES 100
+
+static char reason[512];
+
+__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool read_text(int pid, const char *what, char *text, size_t bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, what);
+    FILE *file = fopen(path, "re");
+    size_t got = file == NULL ? 0 : fread(text, 1, bytes - 1, file);
+    if (file != NULL)
+        fclose(file);
+    text[got] = '\0';
+    return got > 0;
+}
+
+struct process {
+    uint64_t start_ticks;
+    uint64_t faults;
+};
+
+/* proc(5): fields of /proc/PID/stat; the name in parentheses may hold anything. */
+static bool read_process(struct target *target, struct process *process)
+{
+    char line[1024];
+    if (!read_text(target->pid, "stat", line, sizeof line))
+        return false;
+    char *open = strchr(line, '('), *close = strrchr(line, ')');
+    if (open == NULL || close == NULL || close[1] != ' ' || close[2] == 'Z' || close[2] == 'X')
+        return false;
+    snprintf(target->name, sizeof target->name, "%.*s", (int)(close - open - 1), open + 1);
+    for (char *i = target->name; *i != '\0'; i++)
+        if (*i < ' ' || *i > '~')
+            *i = '?';
+    uint64_t fields[23] = {0};
+    char *at = close + 3;
+    for (int field = 4; field < 23 && *at != '\0'; field++)
+        fields[field] = strtoull(at, &at, 10);
+    process->faults = fields[10] + fields[12];
+    process->start_ticks = fields[22];
+    return true;
+}
+
+static int open_board(int pid, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    if (errno == ENOENT)
+        refuse("process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1", pid);
+    else
+        refuse("%s cannot be read: %s", path, strerror(errno));
+    return -1;
+}
+
+/* The same steps as hak_board_read, with the kernel copying: what the fences order is this thread's
+ * reads, whoever makes them. */
+static bool read_page(int fd, struct board_page *page)
+{
+    const off_t at = offsetof(struct board, published);
+    for (int tries = 0; tries < READ_TRIES; tries++) {
+        uint64_t before, after;
+        if (pread(fd, &before, sizeof before, at) != sizeof before || before == 0)
+            return false;
+        atomic_thread_fence(memory_order_seq_cst);
+        off_t from = (off_t)(offsetof(struct board, pages) + before % 2 * sizeof *page);
+        if (pread(fd, page, sizeof *page, from) != sizeof *page)
+            return false;
+        atomic_thread_fence(memory_order_seq_cst);
+        if (pread(fd, &after, sizeof after, at) == sizeof after && after == before)
+            return page->snapshot.class_count <= HAK_SNAPSHOT_CLASSES;
+    }
+    return false;
+}
+
+static bool read_board(struct target *target, int fd, const char *path, uint64_t start_ticks)
+{
+    struct {
+        uint64_t magic, layout, pid, start_ticks, window_start, record_start;
+    } head = {0};
+    struct stat about;
+    if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
+        return refuse("%s is not a file", path);
+    if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic != HAK_BOARD_MAGIC)
+        return refuse("%s does not hold the numbers of a hakmem", path);
+    if (head.layout != hak_board_layout())
+        return refuse("%s is of another version of hakmem", path);
+    if (head.pid != (uint64_t)target->pid || head.start_ticks != start_ticks)
+        return refuse("%s is of an earlier process: process %d does not publish its numbers", path,
+                      target->pid);
+    if (about.st_size != sizeof(struct board) || !read_page(fd, &target->page))
+        return refuse("%s is cut short", path);
+    target->window_start = head.window_start;
+    target->record_start = head.record_start;
+    return true;
+}
+
+static void add_resident(struct target *target, uint64_t start, uint64_t bytes)
+{
+    uint64_t window_end = target->window_start + target->page.snapshot.window_committed_bytes;
+    if (start >= target->window_start && start < window_end)
+        target->heap_bytes += bytes;
+    else if (start >= target->record_start && start < target->window_start)
+        target->record_bytes += bytes;
+    else
+        target->other_bytes += bytes;
+}
+
+static void read_resident(struct target *target)
+{
+    char path[64], line[512];
+    uint64_t start = 0, end, kib;
+    target->heap_bytes = target->record_bytes = target->other_bytes = 0;
+    snprintf(path, sizeof path, "/proc/%d/smaps", target->pid);
+    FILE *file = fopen(path, "re");
+    target->has_smaps = false;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2)
+            continue;
+        if (sscanf(line, "Rss: %" SCNu64, &kib) == 1) {
+            add_resident(target, start, kib << 10);
+            target->has_smaps = true;
+        }
+    }
+    if (file != NULL)
+        fclose(file);
+    uint64_t pages = 0;
+    if (!target->has_smaps && read_text(target->pid, "statm", line, sizeof line) &&
+        sscanf(line, "%*u %" SCNu64, &pages) == 1)
+        target->other_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void read_up_time(struct target *target, uint64_t start_ticks)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    uint64_t start_ms = start_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    target->up_ms = now_ms > start_ms ? now_ms - start_ms : 0;
+}
+
+bool target_read(struct target *target, int pid, const char **why)
+{
+    char path[64];
+    struct process process;
+    *why = reason;
+    target->pid = pid;
+    snprintf(path, sizeof path, HAK_BOARD_PATH "%d", pid);
+    if (!read_process(target, &process)) {
+        bool is_left = access(path, F_OK) == 0 && unlink(path) == 0;
+        return refuse("there is no process %d%s", pid, is_left ? ": what it left is removed" : "");
+    }
+    int fd = open_board(pid, path);
+    if (fd < 0)
+        return false;
+    bool is_read = read_board(target, fd, path, process.start_ticks);
+    close(fd);
+    if (!is_read)
+        return false;
+    target->faults = process.faults;
+    read_up_time(target, process.start_ticks);
+    read_resident(target);
+    return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/target.h - a process that publishes its numbers, seen from outside.
+ *
+ * Owns        what is known of the process: its board, and what the kernel says of its memory.
+ * Invariants  nothing is written to the process. The file is read, not mapped: one that is cut
+ *             short, foreign, or of another version is told from a good one before it is used.
+ * Threads     one.
+ * Tests       tests/preload/top_preload.py
+ */
+#ifndef HAKMEM_CLI_TARGET_H
+#define HAKMEM_CLI_TARGET_H
+
+#include "observe/board.h"
+
+struct target {
+    int pid;
+    char name[64];
+    uint64_t window_start, record_start;
+    struct board_page page;
+    /* Resident, by smaps: of the heap, of hakmem's records, of all else. */
+    uint64_t heap_bytes, record_bytes, other_bytes;
+    bool has_smaps; /* else all of it is in other_bytes */
+    uint64_t faults;
+    uint64_t up_ms;
+};
+
+/* Reads it all; false: *why is one line that says what is wrong. */
+bool target_read(struct target *target, int pid, const char **why);
+
+#endif

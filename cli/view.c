@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "view.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LINES_MOST 160
+#define LINE_BYTES 640
+#define WIDE_COLUMNS 132
+#define GAP 3
+
+struct pane {
+    const struct view *view;
+    int columns;
+    int count;
+    char lines[LINES_MOST][LINE_BYTES];
+};
+
+/* Columns that a text takes: escape sequences and second bytes of a character take none. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '\033')
+            text += strcspn(text, "m");
+        else if (((unsigned char)*text & 0xc0) != 0x80)
+            width++;
+        if (*text == '\0')
+            break;
+    }
+    return width;
+}
+
+/* Cuts a text after so many columns. */
+static void cut(char *text, int columns)
+{
+    int width = 0;
+    for (; *text != '\0'; text++) {
+        if (*text == '\033') {
+            text += strcspn(text, "m");
+            if (*text == '\0')
+                return;
+        } else if (((unsigned char)*text & 0xc0) != 0x80 && ++width > columns) {
+            *text = '\0';
+            return;
+        }
+    }
+}
+
+__attribute__((format(printf, 2, 3))) static void add(struct pane *pane, const char *format, ...)
+{
+    if (pane->count == LINES_MOST)
+        return;
+    char *line = pane->lines[pane->count++];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, LINE_BYTES - 8, format, arguments);
+    va_end(arguments);
+    cut(line, pane->columns);
+    if (strchr(line, '\033') != NULL)
+        strcat(line, "\033[0m");
+}
+
+static const char *style(const struct view *view, const char *code)
+{
+    return view->is_plain ? "" : code;
+}
+
+static void add_title(struct pane *pane, const char *title)
+{
+    add(pane, "%s%s%s", style(pane->view, "\033[1;36m"), title, style(pane->view, "\033[0m"));
+}
+
+struct amount {
+    char text[24];
+};
+
+/* 512, 1.5K, 12.3M, 4.0G */
+static struct amount scaled(double value, double step)
+{
+    static const char units[] = " KMGTPE";
+    struct amount amount;
+    int unit = 0;
+    for (; value >= 999.5 && unit < 6; unit++)
+        value /= step;
+    if (unit == 0)
+        snprintf(amount.text, sizeof amount.text, "%.0f", value);
+    else
+        snprintf(amount.text, sizeof amount.text, "%.*f%c", value < 99.95 ? 1 : 0, value,
+                 units[unit]);
+    return amount;
+}
+
+static struct amount bytes_of(uint64_t value)
+{
+    return scaled((double)value, 1024);
+}
+
+static struct amount count_of(double value)
+{
+    return scaled(value, 1000);
+}
+
+struct bar {
+    char text[400];
+};
+
+static struct bar bar_of(const struct view *view, uint64_t part, uint64_t whole, int columns)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    struct bar bar = {""};
+    columns = columns > 100 ? 100 : columns;
+    double filled = whole == 0 ? 0 : (double)part / (double)whole * columns;
+    filled = filled > columns ? columns : filled;
+    int full = (int)filled;
+    for (int i = 0; i < full; i++)
+        strcat(bar.text, view->is_ascii ? "#" : "█");
+    if (!view->is_ascii)
+        strcat(bar.text, eighths[(int)((filled - full) * 8)]);
+    else if (filled - full >= 0.5)
+        strcat(bar.text, "+");
+    return bar;
+}
+
+static void add_part(struct pane *pane, const char *name, const char *colour, uint64_t part,
+                     uint64_t whole)
+{
+    const struct view *view = pane->view;
+    double percent = whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+    struct bar bar = bar_of(view, part, whole, pane->columns - 42);
+    add(pane, "  %-24s %8s %5.1f%% %s%s", name, bytes_of(part).text, percent, style(view, colour),
+        bar.text);
+}
+
+#define GREEN "\033[32m"
+#define YELLOW "\033[33m"
+#define BLUE "\033[34m"
+#define GREY "\033[90m"
+
+static void add_memory(struct pane *pane, const struct target *now)
+{
+    const struct snapshot *of = &now->page.snapshot;
+    uint64_t whole = of->window_committed_bytes;
+    char title[64];
+    snprintf(title, sizeof title, "Where the heap's %s of addresses are", bytes_of(whole).text);
+    add_title(pane, title);
+    add_part(pane, "live, up to 128K", GREEN, of->small_live_bytes, whole);
+    add_part(pane, "live, larger", GREEN, of->large_live_bytes, whole);
+    add_part(pane, "cached by threads", YELLOW, of->cached_bytes, whole);
+    add_part(pane, "freed, on the way home", YELLOW, of->withheld_bytes + of->homeward_bytes,
+             whole);
+    add_part(pane, "free in slabs", YELLOW, of->slab_free_bytes, whole);
+    add_part(pane, "free between slabs, warm", YELLOW, of->slab_warm_bytes, whole);
+    add_part(pane, "free spans, warm", YELLOW, of->span_warm_bytes, whole);
+    add_part(pane, "given back", GREY, of->slab_clean_bytes + of->span_clean_bytes, whole);
+    if (of->span_lost_bytes + of->hole_bytes != 0)
+        add_part(pane, "mapped by others, lost", GREY, of->span_lost_bytes + of->hole_bytes, whole);
+}
+
+struct rate {
+    const char *name;
+    uint64_t now, before;
+    bool is_bytes;
+};
+
+#define RATE_BYTES 128
+
+static void write_rate(char *to, const struct rate *rate, double seconds)
+{
+    double change = rate->now >= rate->before ? (double)(rate->now - rate->before) : 0;
+    struct amount total = rate->is_bytes ? bytes_of(rate->now) : count_of((double)rate->now);
+    struct amount each = {"-"};
+    if (seconds > 0)
+        each = rate->is_bytes ? scaled(change / seconds, 1024) : count_of(change / seconds);
+    snprintf(to, RATE_BYTES, "  %-21s%7s %8s", rate->name, each.text, total.text);
+}
+
+static uint64_t calls(const struct snapshot *of)
+{
+    return of->map_calls + of->protect_calls + of->advise_calls + of->move_calls;
+}
+
+static uint64_t new_slabs(const struct snapshot *of)
+{
+    return of->sums[HAK_STAT_recycled_slabs] + of->sums[HAK_STAT_purged_slabs] +
+           of->sums[HAK_STAT_fresh_slabs];
+}
+
+static uint64_t waits(const struct snapshot *of)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < HAK_LOCK_COUNT; i++)
+        sum += of->waits[i];
+    return sum;
+}
+
+static void add_rates(struct pane *pane, const struct target *now, const struct target *before)
+{
+    const struct snapshot *of = &now->page.snapshot;
+    const struct snapshot *was = before == NULL ? of : &before->page.snapshot;
+    double seconds =
+        before == NULL ? 0 : (double)(now->page.clock_ms - before->page.clock_ms) / 1000;
+    const struct rate rates[] = {
+        {"bins filled", of->sums[HAK_STAT_refills], was->sums[HAK_STAT_refills], false},
+        {"bins flushed", of->sums[HAK_STAT_flushes], was->sums[HAK_STAT_flushes], false},
+        {"slabs made", new_slabs(of), new_slabs(was), false},
+        {"slabs given back", of->sums[HAK_STAT_retired_slabs], was->sums[HAK_STAT_retired_slabs],
+         false},
+        {"large blocks taken", of->sums[HAK_STAT_spans_taken], was->sums[HAK_STAT_spans_taken],
+         false},
+        {"freed by other threads", of->sums[HAK_STAT_remote_blocks],
+         was->sums[HAK_STAT_remote_blocks], false},
+        {"given to the kernel", of->purged_bytes, was->purged_bytes, true},
+        {"memory system calls", calls(of), calls(was), false},
+        {"lock waits", waits(of), waits(was), false},
+        {"page faults", now->faults, before == NULL ? now->faults : before->faults, false},
+    };
+    const size_t count = sizeof rates / sizeof *rates;
+    char title[160], first[RATE_BYTES], second[RATE_BYTES];
+    snprintf(title, sizeof title, "%-22s%8s %8s%-22s%8s %8s", "Slow paths", "a second", "so far",
+             "", "a second", "so far");
+    add_title(pane, title);
+    for (size_t i = 0; i < count / 2; i++) {
+        write_rate(first, &rates[i], seconds);
+        write_rate(second, &rates[i + count / 2], seconds);
+        add(pane, "%s%s", first, second);
+    }
+}
+
+static void add_decision(struct pane *pane, struct decision decision, uint64_t clock_ms)
+{
+    char number[32];
+    enum decision_kind kind = hak_decision_kind(decision);
+    const char *unit = hak_decision_unit(kind);
+    if (strcmp(unit, "bytes") == 0)
+        snprintf(number, sizeof number, "%s", bytes_of(hak_decision_number(decision)).text);
+    else
+        snprintf(number, sizeof number, "%s %" PRIu64, unit, hak_decision_number(decision));
+    double age = clock_ms > decision.when_ms ? (double)(clock_ms - decision.when_ms) / 1000 : 0;
+    add(pane, "  %8.1fs ago  %-18s %10s", age, hak_decision_name(kind), number);
+}
+
+static void add_decisions(struct pane *pane, const struct target *now, int most)
+{
+    const struct decision *decisions = now->page.decisions;
+    add_title(pane, "Last decisions");
+    for (int i = 0; i < most && i < HAK_DECISIONS_KEPT; i++) {
+        enum decision_kind kind = hak_decision_kind(decisions[i]);
+        if (kind != DECISION_NONE && kind < DECISION_COUNT)
+            add_decision(pane, decisions[i], now->page.clock_ms);
+    }
+}
+
+static void add_policy(struct pane *pane, const struct target *now)
+{
+    const struct snapshot *of = &now->page.snapshot;
+    char decay[32] = "never";
+    if (of->policy_decay_ms < UINT64_MAX / 4)
+        snprintf(decay, sizeof decay, "%" PRIu64 "ms", of->policy_decay_ms);
+    add(pane, "  decay %s, retain %s, thread cache %s, all %s", decay,
+        bytes_of(of->policy_retain_bytes).text, bytes_of(of->policy_thread_cache_bytes).text,
+        bytes_of(of->policy_process_cache_bytes).text);
+}
+
+static uint64_t held_bytes(const struct snapshot_class *of)
+{
+    return (of->live_blocks + of->cached_blocks + of->free_blocks) * of->block_bytes;
+}
+
+static uint64_t idle_bytes(const struct snapshot_class *of)
+{
+    return (of->cached_blocks + of->free_blocks) * of->block_bytes;
+}
+
+static enum view_order order_in_force;
+
+static uint64_t key_of(const struct snapshot_class *of)
+{
+    switch (order_in_force) {
+    case ORDER_FREE:
+        return idle_bytes(of);
+    case ORDER_LIVE:
+        return of->live_blocks * of->block_bytes;
+    case ORDER_SIZE:
+        return UINT64_MAX - of->block_bytes;
+    default:
+        return held_bytes(of);
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t left_key = key_of(left), right_key = key_of(right);
+    return (left_key < right_key) - (left_key > right_key);
+}
+
+static void add_sizes(struct pane *pane, const struct target *now, int most)
+{
+    static const char *const orders[] = {"held", "free", "live", "size"};
+    const struct snapshot *of = &now->page.snapshot;
+    struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
+    uint32_t count = 0;
+    uint64_t largest = 1;
+    char title[96];
+    for (uint32_t i = 0; i < of->class_count; i++) {
+        if (of->classes[i].slabs == 0)
+            continue;
+        classes[count++] = of->classes[i];
+        if (held_bytes(&of->classes[i]) > largest)
+            largest = held_bytes(&of->classes[i]);
+    }
+    order_in_force = pane->view->order;
+    qsort(classes, count, sizeof *classes, compare);
+    snprintf(title, sizeof title, "%8s %7s %8s %8s %8s %8s  by %s", "Size", "slabs", "live",
+             "cached", "free", "held", orders[pane->view->order]);
+    add_title(pane, title);
+    for (uint32_t i = 0; i < count && (int)i < most; i++) {
+        const struct snapshot_class *row = &classes[i];
+        struct bar bar = bar_of(pane->view, held_bytes(row), largest, pane->columns - 56);
+        add(pane, "%8s %7s %8s %8s %8s %8s  %s%s", bytes_of(row->block_bytes).text,
+            count_of((double)row->slabs).text, count_of((double)row->live_blocks).text,
+            count_of((double)row->cached_blocks).text, count_of((double)row->free_blocks).text,
+            bytes_of(held_bytes(row)).text, style(pane->view, BLUE), bar.text);
+    }
+    if ((int)count > most && most > 0)
+        pane->count--, add(pane, "%8s %d more sizes", "...", (int)count - most + 1);
+    if (count == 0)
+        add(pane, "  no block of up to 128K yet");
+}
+
+static void add_head(struct pane *pane, const struct target *now)
+{
+    const struct view *view = pane->view;
+    const struct snapshot *of = &now->page.snapshot;
+    uint64_t seconds = now->up_ms / 1000;
+    struct timespec clock;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &clock);
+    uint64_t clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
+    uint64_t age_ms = clock_ms > now->page.clock_ms ? clock_ms - now->page.clock_ms : 0;
+    char stale[64] = "";
+    if (age_ms > 3000)
+        snprintf(stale, sizeof stale, "  %sas of %" PRIu64 "s ago%s", style(view, "\033[1;31m"),
+                 age_ms / 1000, style(view, "\033[0m"));
+    add(pane,
+        "%s%s%s, process %d, up %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ", %" PRIu64
+        " thread heaps, %s live%s",
+        style(view, "\033[1m"), now->name, style(view, "\033[0m"), now->pid, seconds / 3600,
+        seconds / 60 % 60, seconds % 60, of->active_heaps, bytes_of(of->live_bytes).text, stale);
+    if (now->has_smaps)
+        add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
+            style(view, "\033[1m"),
+            bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
+            style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
+            bytes_of(now->record_bytes).text, bytes_of(now->other_bytes).text);
+    else
+        add(pane, "resident %s%s%s", style(view, "\033[1m"), bytes_of(now->other_bytes).text,
+            style(view, "\033[0m"));
+}
+
+static void add_foot(struct pane *pane)
+{
+    const struct view *view = pane->view;
+    if (view->interval_ms == 0)
+        return;
+    if (view->shows_help) {
+        add(pane, "%s", "");
+        add(pane, "  q quit   s another order of sizes   + - slower, faster   h less help");
+        add(pane, "  warm: the kernel's memory is still behind it; given back: only addresses");
+        add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
+        add(pane, "  the heap's parts add up to its address space; resident is the kernel's count");
+        return;
+    }
+    add(pane, "%severy %.2gs   q quit  s sort  +- interval  h help%s", style(view, GREY),
+        view->interval_ms / 1000.0, style(view, "\033[0m"));
+}
+
+static void print_padded(const char *line, int columns, FILE *to)
+{
+    fprintf(to, "%s%*s", line, columns - width_of(line), "");
+}
+
+static void print_line(const struct view *view, FILE *to)
+{
+    fputs(view->interval_ms == 0 ? "\n" : "\033[K\r\n", to);
+}
+
+static void print_pane(const struct pane *pane, FILE *to)
+{
+    for (int i = 0; i < pane->count; i++) {
+        fputs(pane->lines[i], to);
+        print_line(pane->view, to);
+    }
+}
+
+static void print_beside(const struct pane *left, const struct pane *right, FILE *to)
+{
+    for (int i = 0; i < left->count || i < right->count; i++) {
+        print_padded(i < left->count ? left->lines[i] : "", left->columns + GAP, to);
+        fputs(i < right->count ? right->lines[i] : "", to);
+        print_line(left->view, to);
+    }
+}
+
+void view_print(const struct view *view, const struct target *now, const struct target *before,
+                FILE *to)
+{
+    static struct pane head, left, right, foot;
+    bool is_wide = view->columns >= WIDE_COLUMNS;
+    int columns = view->columns > 500 ? 500 : view->columns;
+    int half = is_wide ? (columns - GAP) / 2 : columns;
+    head = (struct pane){.view = view, .columns = columns};
+    foot = (struct pane){.view = view, .columns = columns};
+    left = (struct pane){.view = view, .columns = half};
+    right = (struct pane){.view = view, .columns = half};
+    add_head(&head, now);
+    add_foot(&foot);
+    int rows = view->rows == 0 ? LINES_MOST : view->rows - head.count - foot.count;
+    add_memory(&left, now);
+    add_rates(&left, now, before);
+    if (is_wide) {
+        add_decisions(&left, now, rows - left.count - 2);
+        add_policy(&left, now);
+        add_sizes(&right, now, rows - 1);
+        left.count = left.count > rows ? rows : left.count;
+    } else if (view->rows == 0) {
+        add_decisions(&right, now, 12);
+        add_policy(&right, now);
+        add_sizes(&right, now, LINES_MOST);
+    } else {
+        int room = rows - left.count;
+        add_sizes(&right, now, room > 1 ? room - 1 : 0);
+        right.count = right.count > room ? (room < 0 ? 0 : room) : right.count;
+        left.count = left.count > rows ? rows : left.count;
+    }
+    print_pane(&head, to);
+    if (is_wide) {
+        print_beside(&left, &right, to);
+    } else {
+        print_pane(&left, to);
+        print_pane(&right, to);
+    }
+    print_pane(&foot, to);
+}

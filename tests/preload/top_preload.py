@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`hakmem top`: shows a running process truly, in every way that it has, and says in one line what
+hinders it. If this fails, people look at numbers that are not, or leave a broken terminal."""
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HAKMEM = pathlib.Path(os.environ["OUT"]) / "hakmem"
+PYTHON = os.path.realpath(sys.executable)
+STARTED = []
+
+
+def equal(what, left, right):
+    """Says what differs, and ends."""
+    if left != right:
+        sys.exit(f"FAILED: {what}: {left!r} is not {right!r}")
+
+
+def start(program, **settings):
+    """A Python program on hakmem; its process, once it says so."""
+    settings = {name: value for name, value in settings.items() if value}
+    process = subprocess.Popen([PYTHON, "-c", program], stdout=subprocess.PIPE, text=True,
+                               stdin=subprocess.PIPE,
+                               env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                                    **settings})
+    STARTED.append(process)
+    equal("the program starts", process.stdout.readline(), "ready\n")
+    return process
+
+
+def stop(process):
+    """Lets it end, well."""
+    process.stdin.close()
+    equal("the program ends well", process.wait(30), 0)
+
+
+def top(*arguments, status=0, **settings):
+    """Runs top; what it says."""
+    ran = subprocess.run([HAKMEM, "top", *map(str, arguments)], capture_output=True, text=True,
+                         timeout=60, check=False, stdin=subprocess.DEVNULL,
+                         env={**os.environ, "LC_ALL": "C", **settings})
+    equal(f"the status of top {arguments}: {ran.stderr}", ran.returncode, status)
+    return ran.stdout if status == 0 else ran.stderr
+
+
+def refuses(what, *arguments, pattern):
+    """One line, status 1."""
+    said = top(*arguments, status=1)
+    equal(f"{what}: lines of {said!r}", said.count("\n"), 1)
+    if not re.search(pattern, said):
+        sys.exit(f"FAILED: {what}: {said!r} does not say {pattern!r}")
+
+
+def board(process):
+    """The file that a process publishes."""
+    return pathlib.Path(f"/dev/shm/hakmem.{process.pid}")
+
+
+WAITS = "print('ready', flush=True); sys.stdin.read()"
+HOLDS = f"import sys; blocks = [bytes(3000) for i in range(20000)]; {WAITS}"
+
+
+def check_numbers():
+    """What is shown is what the program holds, also while it sleeps."""
+    process = start(HOLDS, HAKMEM_STATS_SHM="1")
+    equal("only the owner may read", board(process).stat().st_mode & 0o777, 0o600)
+    time.sleep(1.5)
+    whole = json.loads(top(process.pid, "--json"))
+    equal("the process", whole["pid"], process.pid)
+    row = next(row for row in whole["classes"] if row["block_bytes"] == 3072)
+    if not 20000 <= row["live_blocks"] < 20100:
+        sys.exit(f"FAILED: {row}")
+    once = top(process.pid, "--once", COLUMNS="80")
+    for line in once.splitlines():
+        if len(line) > 80:
+            sys.exit(f"FAILED: wider than 80: {line}")
+    for word in ("live, up to 128K", "resident", "3.0K", "Last decisions"):
+        equal(f"it shows {word}", word in once, True)
+    resident = re.search(r"resident (\S+)M", once)[1]
+    smaps = pathlib.Path(f"/proc/{process.pid}/smaps_rollup").read_text()
+    rss = int(re.search(r"Rss: +(\d+)", smaps)[1]) / 1024
+    if abs(float(resident) - rss) > 1 + rss / 50:
+        sys.exit(f"FAILED: resident {resident} and not {rss}")
+    wide = top(process.pid, "--once", COLUMNS="200")
+    equal("beside each other where there is room", "Size" in wide.splitlines()[2], True)
+    check_serve(process)
+    check_terminal(process)
+    stop(process)
+    equal("nothing is left", board(process).exists(), False)
+    refuses("an ended one", process.pid, "--once", pattern="no process")
+
+
+def check_serve(process):
+    """OpenMetrics on this machine only."""
+    server = subprocess.Popen([HAKMEM, "top", str(process.pid), "--serve", "0"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    STARTED.append(server)
+    address = server.stdout.readline().strip()
+    port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/metrics", address)[1])
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        equal("the type", answer.headers["Content-Type"].split(";")[0],
+              "application/openmetrics-text")
+        text = answer.read().decode()
+    equal("it is whole", text.endswith("# EOF\n"), True)
+    try:
+        from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+        equal("it is read", "hakmem_live_bytes" in [family.name for family in parse(text)], True)
+    except ImportError:
+        pass
+    for bad, status in (("other", 404),):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/{bad}", timeout=20)
+            sys.exit("FAILED: another path is served")
+        except urllib.error.HTTPError as error:
+            equal(f"/{bad}", error.code, status)
+    for request in (b"POST / HTTP/1.1\r\n\r\n", b"\0\xff\r\n\r\n", b"G" * 9000):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+            client.sendall(request)
+            equal("a strange request is refused", client.recv(12)[:10], b"HTTP/1.1 4")
+    refuses("a port in use", process.pid, "--serve", port, pattern=f"port {port} cannot be had")
+    server.terminate()
+    server.wait(20)
+
+
+def check_terminal(process):
+    """Keys do what they say; the terminal is as before, after a signal, too."""
+    for end in (b"q", signal.SIGTERM):
+        child, terminal = pty.fork()
+        if child == 0:
+            os.environ.update(LC_ALL="C", TERM="xterm")
+            os.execv(HAKMEM, [str(HAKMEM), "top", str(process.pid)])
+        before = None
+        seen = b""
+        deadline = time.monotonic() + 30
+        keys = [b"s", b"h", b"+", b"-"]
+        while time.monotonic() < deadline:
+            if select.select([terminal], [], [], 0.2)[0]:
+                try:
+                    seen += os.read(terminal, 65536)
+                except OSError:
+                    break
+            elif keys:
+                os.write(terminal, keys.pop())
+            elif end == b"q":
+                os.write(terminal, end)
+            else:
+                os.kill(child, end)
+        status = os.waitpid(child, 0)[1]
+        if end == b"q":
+            equal("quit ends well", os.waitstatus_to_exitcode(status), 0)
+        else:
+            equal("the signal ends it", os.WTERMSIG(status), signal.SIGTERM)
+        equal("sizes are sorted", b"by free" in seen or b"by held" in seen, True)
+        equal("there is help", b"quit" in seen, True)
+        equal("the terminal is given back", seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
+        del before
+        os.close(terminal)
+
+
+def check_bad():
+    """What cannot be shown."""
+    refuses("nobody", 999999999, "--once", pattern="no process 999999999")
+    silent = start(f"import sys; {WAITS}")
+    refuses("one that publishes nothing", silent.pid, "--once", pattern="HAKMEM_STATS_SHM=1")
+    refuses("no terminal", start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1").pid,
+            pattern="no terminal")
+    path = board(silent)
+    shown = start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1")
+    good = board(shown).read_bytes()
+    stat = pathlib.Path(f"/proc/{silent.pid}/stat").read_text().rpartition(")")[2].split()
+    own = silent.pid.to_bytes(8, "little")
+    ticks = int(stat[19]).to_bytes(8, "little")
+    for what, content, pattern in (
+            ("a foreign file", b"anything " * 2000, "does not hold the numbers"),
+            ("an empty file", b"", "does not hold the numbers"),
+            ("a cut header", good[:20], "does not hold the numbers"),
+            ("another version", good[:8] + bytes(8) + good[16:], "another version"),
+            ("an earlier process's", good, "earlier process"),
+            ("an earlier one of the same number",
+             good[:16] + own + bytes(8) + good[32:], "earlier process"),
+            ("a truncated file", good[:16] + own + ticks + good[32:5000], "cut short")):
+        path.write_bytes(content)
+        refuses(what, silent.pid, "--once", pattern=pattern)
+        path.unlink()
+    with tempfile.NamedTemporaryFile() as elsewhere:
+        path.symlink_to(elsewhere.name)
+        refuses("a link", silent.pid, "--once", pattern="cannot be read")
+        path.unlink()
+    os.mkfifo(path)
+    refuses("a pipe", silent.pid, "--once", pattern="not a file")
+    path.unlink()
+    os.kill(shown.pid, signal.SIGKILL)
+    shown.wait()
+    refuses("a killed one", shown.pid, "--once", pattern="no process")
+    equal("what it left is removed", board(shown).exists(), False)
+    for wrong in ([], ["x"], ["1", "2"], ["1", "--serve"], ["1", "--serve", "70000"],
+                  ["1", "--interval", "0"], ["1", "--never"], ["-5"]):
+        top(*wrong, status=2)
+    stop(silent)
+
+
+def check_fork():
+    """A child has a file of its own, and leaves its parent's alone."""
+    program = """
+import os, sys, time
+child = os.fork()
+if child == 0:
+    blocks = []
+    end = time.monotonic() + 20
+    while not os.path.exists(f"/dev/shm/hakmem.{os.getpid()}") and time.monotonic() < end:
+        blocks.append([bytes(i) for i in range(2000)])
+    sys.exit(0 if os.path.exists(f"/dev/shm/hakmem.{os.getpid()}") else 9)
+status = os.waitpid(child, 0)[1]
+assert status == 0, status
+assert not os.path.exists(f"/dev/shm/hakmem.{child}")
+assert os.path.exists(f"/dev/shm/hakmem.{os.getpid()}")
+"""
+    stop(start(program + WAITS, HAKMEM_STATS_SHM="1"))
+
+
+try:
+    check_numbers()
+    check_bad()
+    check_fork()
+    print("well")
+finally:
+    for one in STARTED:
+        if one.poll() is None:
+            one.kill()

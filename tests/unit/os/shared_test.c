@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/shared_test.c - a file for others to read is new, private and no link. */
+#include "os/shared.h"
+
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char path[64], other[64];
+
+static void name_files(void)
+{
+    snprintf(path, sizeof path, "/dev/shm/hakmem-test.%d", (int)getpid());
+    snprintf(other, sizeof other, "/tmp/hakmem-test.%d", (int)getpid());
+}
+
+TEST(the_file_is_zero_and_for_its_owner_only)
+{
+    struct stat about;
+    int error;
+    name_files();
+    umask(0777);
+    errno = 77;
+    char *start = hak_os_shared_create(path, 10000, &error);
+    CHECK(start != NULL);
+    CHECK_EQ(errno, 77);
+    CHECK(stat(path, &about) == 0);
+    CHECK_EQ(about.st_mode & 0777, 0600);
+    CHECK_EQ(about.st_size, 10000);
+    for (int i = 0; i < 10000; i++)
+        CHECK_EQ(start[i], 0);
+    start[9999] = 1;
+    hak_os_shared_remove(path);
+    CHECK(stat(path, &about) != 0);
+    start[0] = 1;
+}
+
+TEST(a_link_of_that_name_is_replaced_and_not_followed)
+{
+    struct stat about;
+    int error;
+    name_files();
+    close(open(other, O_CREAT | O_WRONLY, 0600));
+    CHECK(symlink(other, path) == 0);
+    CHECK(hak_os_shared_create(path, 4096, &error) != NULL);
+    CHECK(lstat(path, &about) == 0 && S_ISREG(about.st_mode));
+    CHECK(stat(other, &about) == 0);
+    CHECK_EQ(about.st_size, 0);
+    hak_os_shared_remove(path);
+    unlink(other);
+}
+
+TEST(what_cannot_be_made_is_told)
+{
+    int error = 0;
+    CHECK(hak_os_shared_create("/dev/shm", 4096, &error) == NULL);
+    CHECK(error != 0);
+    CHECK(hak_os_shared_create("/none/such", 4096, &error) == NULL);
+    CHECK_EQ(error, ENOENT);
+    name_files();
+    CHECK(hak_os_shared_create(path, (size_t)1 << 60, &error) == NULL);
+    CHECK(error == ENOSPC || error == EFBIG);
+    CHECK(access(path, F_OK) != 0);
+}
+
+TEST(the_start_of_a_process_is_what_proc_says)
+{
+    char line[1024] = "";
+    int fd = open("/proc/self/stat", O_RDONLY);
+    CHECK(read(fd, line, sizeof line - 1) > 0);
+    char *at = strrchr(line, ')') + 2;
+    for (int field = 3; field < 22; field++)
+        at = strchr(at, ' ') + 1;
+    CHECK_EQ(hak_os_start_ticks(), strtoull(at, NULL, 10));
+    CHECK(hak_os_start_ticks() > 0);
+}
