@@ -261,7 +261,7 @@ static bool understand(struct wish *wish, char ***arguments)
     return wish->port >= 0 && wish->interval_ms != 0 && wish->pid >= 0;
 }
 
-int top_main(int argument_count, char **arguments)
+int command_top(int argument_count, char **arguments)
 {
     struct wish wish = {.interval_ms = 1000};
     char **next = arguments + 1;

@@ -9,6 +9,6 @@
 #ifndef HAKMEM_CLI_TOP_H
 #define HAKMEM_CLI_TOP_H
 
-int top_main(int argument_count, char **arguments);
+int command_top(int argument_count, char **arguments);
 
 #endif

@@ -12,17 +12,23 @@ if(NOT TARGET hakmem_object)
   return()
 endif()
 
-file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c)
-if(HAKMEM_CLI)
-  # What reads published numbers, and prints them in the same forms.
-  list(APPEND HAKMEM_CLI src/observe/board.c src/observe/decision.c src/observe/emit.c
-    src/observe/emit_json.c src/observe/emit_openmetrics.c src/observe/emit_xml.c
-    src/observe/glibc_view.c)
-  add_executable(hakmem_cli ${HAKMEM_CLI})
-  set_target_properties(hakmem_cli PROPERTIES OUTPUT_NAME hakmem)
-  target_link_libraries(hakmem_cli PRIVATE hakmem_flags)
-  target_compile_definitions(hakmem_cli PRIVATE HAK_INTERPOSE=0)
-endif()
+# The command reads options as the library does; it has its own libc's malloc.
+include(GNUInstallDirs)
+file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c src/conf/*.c)
+list(APPEND HAKMEM_CLI src/os/os_linux.c src/os/os_file.c)
+# What reads published numbers, and prints them in the same forms.
+list(APPEND HAKMEM_CLI src/observe/board.c src/observe/decision.c src/observe/emit.c
+  src/observe/emit_json.c src/observe/emit_openmetrics.c src/observe/emit_xml.c
+  src/observe/glibc_view.c)
+file(RELATIVE_PATH library_folder
+  ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+add_executable(hakmem_cli ${HAKMEM_CLI})
+set_target_properties(hakmem_cli PROPERTIES OUTPUT_NAME hakmem)
+target_compile_definitions(hakmem_cli PRIVATE
+  HAK_INTERPOSE=0 HAK_SHARED=0
+  HAK_LIBRARY_FROM_PROGRAM="${library_folder}/libhakmem.so.${PROJECT_VERSION_MAJOR}")
+target_include_directories(hakmem_cli PRIVATE cli)
+target_link_libraries(hakmem_cli PRIVATE hakmem_flags -pthread)
 
 if(NOT HAKMEM_BENCH)
   return()

@@ -79,8 +79,6 @@ The numbers that decide. Mechanisms read them; each stays within its clamps, so 
 makes hakmem slow or fat, never wrong.
 
 """
-MANUAL_OPENS = '.\\" The options are generated from their table.\n'
-MANUAL_ENDS = '.\\" End of the options.\n'
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")
 
 
@@ -188,17 +186,58 @@ def config():
     return CONFIG_TEXT + table(["option", "default", "accepted", "meaning"], body) + modes()
 
 
-def manual():
-    """docs/man/hakmem.3, with the options between its two remarks replaced"""
+def generated(text, what, singular, lines):
+    """A manual with the lines between its two remarks on `what` replaced"""
+    opens = f'.\\" The {what} are generated from their table.\n'
+    ends = f'.\\" End of the {what}.\n'
+    before, found, rest = text.partition(opens)
+    _, also, after = rest.partition(ends)
+    if not found or not also:
+        sys.exit(f"a manual has no place for each {singular}")
+    return before + opens + "\n".join(lines) + "\n" + ends + after
+
+
+def manual_options(form):
+    """The options as a list of mdoc"""
     lines = [".Bl -tag -width Ds"]
     for name, default, accepted, meaning in options():
-        lines.append(f".It Ev HAKMEM_{name.upper()}")
+        lines.append(form(name))
         sentence = f"{meaning}; {accepted}" + (f", {default} if not set" if default else "")
         lines += textwrap.wrap(sentence.replace("\\|", "|").replace("-", "\\-") + ".", 78)
+    return [*lines, ".El"]
+
+
+def manual():
+    """docs/man/hakmem.3"""
     text = (ROOT / "docs/man/hakmem.3").read_text()
-    before, _, rest = text.partition(MANUAL_OPENS)
-    _, _, after = rest.partition(MANUAL_ENDS)
-    return before + MANUAL_OPENS + "\n".join([*lines, ".El"]) + "\n" + MANUAL_ENDS + after
+    return generated(text, "options", "option",
+                     manual_options(lambda name: f".It Ev HAKMEM_{name.upper()}"))
+
+
+def command_manual():
+    """docs/man/hakmem.1"""
+    text = (ROOT / "docs/man/hakmem.1").read_text()
+    lines = []
+    for name, arguments, _ in rows("../cli/command.h", "COMMAND_TABLE"):
+        lines += [".Nm", f".Cm {name}"]
+        for word in re.sub(r" \\\| ", "] [", words(arguments)).split():
+            bare = word.strip("[].")
+            optional, more = word.startswith("["), word.endswith("...")
+            mark = (f"Fl {bare[1:]}".replace("Fl -", "Fl \\-") if bare.startswith("-")
+                    else f"Ar {bare}".replace("=", " Ns = Ns Ar "))
+            follows = optional and not word.rstrip(".").endswith("]")
+            if lines[-1].startswith(".Op Fl") and lines[-1].endswith(" "):
+                lines[-1] += mark + (" ..." if more else "")
+            else:
+                lines.append("." + ("Op " if optional else "") + mark +
+                             (" " if follows else " ..." if more else ""))
+    text = generated(text, "subcommands", "subcommand", [line.rstrip() for line in lines])
+    text = generated(text, "options", "option", manual_options(lambda name: f".It Cm {name}"))
+    lines = [".Bl -tag -width Ds"]
+    for mode, sets in implied("HAK_CONF_MODE_TABLE").items():
+        values = ", ".join(f"{name} {value}" for name, value in sets.items())
+        lines += [f".It Cm {mode}", *textwrap.wrap(values or "the defaults", 78)]
+    return generated(text, "modes", "mode", [*lines, ".El"])
 
 
 def stats():
@@ -269,7 +308,8 @@ def main():
     """Writes or checks."""
     stale = []
     for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy),
-                       ("stats.schema.json", schema), ("man/hakmem.3", manual)):
+                       ("stats.schema.json", schema), ("man/hakmem.3", manual),
+                       ("man/hakmem.1", command_manual)):
         path = ROOT / "docs" / name
         text = make()
         if "--check" in sys.argv:

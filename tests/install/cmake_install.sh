@@ -15,3 +15,7 @@ for kind in object static shared; do
 done
 check "a shared one needs the library" sh -c "readelf -d '$work/build/c_shared' | grep -q libhakmem"
 check "a static one does not" sh -c "! readelf -d '$work/build/c_static' | grep -q libhakmem"
+silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
+serves run "$work/moved/bin/hakmem" run "$work/use"
+check "the command is a target, too" grep -q 'hakmem::program' \
+    "$work/moved"/lib*/cmake/hakmem/hakmem-targets.cmake

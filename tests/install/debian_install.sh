@@ -12,6 +12,7 @@ check "the loader's cache is told" grep -q ldconfig "$work/control/triggers"
 usr=$work/unpacked/usr
 for file in lib/libhakmem.so lib/libhakmem.so.0 lib/libhakmem.a lib/hakmem.o \
     lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmem-config.cmake share/man/man3/hakmem.3 \
+    share/man/man1/hakmem.1 bin/hakmem \
     share/doc/hakmem/copyright include; do
     check "the package holds $file" [ -e "$usr/$file" ]
 done
@@ -21,6 +22,7 @@ check "the name of the library" \
 
 silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
 serves preloaded env LD_PRELOAD="$usr/lib/libhakmem.so.0" "$work/use"
+serves run "$usr/bin/hakmem" run -- "$work/use"
 export PKG_CONFIG_PATH="$usr/lib/pkgconfig"
 silently "$CC" -static "$consumer/use.c" $(pkg-config --static --libs hakmem) -o "$work/static"
 serves static "$work/static"

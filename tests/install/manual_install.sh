@@ -9,6 +9,15 @@ check "no warning: $(mandoc -T lint -W warning "$page" 2>&1 | head -n 5)" \
 MANWIDTH=80 man -M "$prefix/share/man" 3 hakmem >"$work/shown" 2>"$work/warnings" ||
     fail "man failed"
 equal "man says nothing" "$(cat "$work/warnings")" ""
+command=$prefix/share/man/man1/hakmem.1
+check "no warning: $(mandoc -T lint -W warning "$command" 2>&1 | head -n 5)" \
+    mandoc -T lint -W warning "$command"
+MANWIDTH=80 man -M "$prefix/share/man" 1 hakmem >"$work/command" 2>"$work/warnings" ||
+    fail "man failed"
+equal "man says nothing" "$(cat "$work/warnings")" ""
+for name in $("$prefix/bin/hakmem" --help | sed -n 's/^  hakmem \([a-z]*\) .*/\1/p'); do
+    check "the manual of the command tells of $name" grep -q "^   hakmem $name" "$work/command"
+done
 header=$prefix/include/hakmem/hakmem.h
 functions=$(sed -n 's/^HAKMEM_API.*[ *]\(hakmem_[a-z_]*\)(.*/\1/p' "$header"
     sed -n 's/^ *\**\(hakmem_[a-z_]*\)(.*/\1/p' "$header")

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* cli/command.h - the subcommands of `hakmem`, one row and one file each.
+ *
+ * Owns        COMMAND_TABLE: X(name, arguments, meaning). A row has a function command_NAME in
+ *             cli/NAME.c; the usage text and the table of docs/man/hakmem.1 are made from the rows.
+ * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage; `run` has that of the
+ *             program, 126 or 127 as env(1). What is wrong is said in one line on standard error.
+ * Threads     one.
+ * Tests       tests/cli/
+ */
+#ifndef HAK_CLI_COMMAND_H
+#define HAK_CLI_COMMAND_H
+
+#include "base/compiler.h"
+
+#define COMMAND_TABLE(X)                                                                           \
+    X(run, "[--mode MODE] [-o NAME=VALUE]... PROGRAM [ARGUMENT]...",                               \
+      "run a program with hakmem as its malloc")                                                   \
+    X(options, "[NAME]...", "list the options, their values in force here and what they mean")     \
+    X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, as text or JSON")       \
+    X(top, "PID [--once | --json | --serve PORT] [--interval SECONDS]",                            \
+      "show where the memory of a running process is, again and again")                            \
+    X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back")
+
+enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+/* arguments[0] is the name of the subcommand; argument_count counts it, too. Returns the exit
+ * status. */
+typedef int command_fn(int argument_count, char **arguments);
+
+#define X(name, arguments, meaning) command_fn command_##name;
+COMMAND_TABLE(X)
+#undef X
+
+/* Prints "hakmem: " and one line on standard error; returns `status`. */
+int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same with how the subcommand is used, and EXIT_USAGE. */
+int complain_usage(const char *command);
+
+/* Writes `bytes` with a unit, 12.3 MiB, to `text` of at least 32 bytes; returns it. */
+char *size_text(char *text, uint64_t bytes);
+
+#endif

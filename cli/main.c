@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+#include "hakmem/hakmem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *arguments;
+    const char *meaning;
+    command_fn *run;
+};
+
+static const struct command commands[] = {
+#define X(name, arguments, meaning) {#name, arguments, meaning, command_##name},
+    COMMAND_TABLE(X)
+#undef X
+};
+static const size_t command_count = sizeof commands / sizeof *commands;
+
+int complain(int status, const char *format, ...)
+{
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    for (char *letter = line; *letter != '\0'; letter++)
+        if ((unsigned char)*letter < ' ' || *letter == 0x7f)
+            *letter = '?'; /* names of files and programs may be anything: it stays one line */
+    fflush(stdout);
+    fprintf(stderr, "hakmem: %s\n", line);
+    return status;
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < command_count; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+int complain_usage(const char *command)
+{
+    return complain(EXIT_USAGE, "usage: hakmem %s %s", command, find_command(command)->arguments);
+}
+
+char *size_text(char *text, uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int unit = 0;
+    double value = (double)bytes;
+    for (; value >= 1024 && unit < 6; unit++)
+        value /= 1024;
+    snprintf(text, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return text;
+}
+
+static int print_help(void)
+{
+    puts("hakmem - a drop-in malloc for Linux\n");
+    for (size_t i = 0; i < command_count; i++)
+        printf("  hakmem %s %s\n      %s\n", commands[i].name, commands[i].arguments,
+               commands[i].meaning);
+    puts("  hakmem --version\n  hakmem --help\n\nSee hakmem(1), and hakmem(3) for programs.");
+    return EXIT_DONE;
+}
+
+/* What was printed has arrived, or the exit status says that it has not. */
+static int finish(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return complain(status == EXIT_DONE ? EXIT_FAILED : status, "cannot write the output");
+    return status;
+}
+
+int main(int argument_count, char **arguments)
+{
+    if (argument_count < 2)
+        return complain(EXIT_USAGE, "a subcommand is missing; hakmem --help lists them");
+    const char *name = arguments[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+        return finish(print_help());
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        return finish(printf("hakmem %s\n", HAKMEM_VERSION_TEXT) > 0 ? EXIT_DONE : EXIT_FAILED);
+    const struct command *command = find_command(name);
+    if (command == NULL)
+        return complain(EXIT_USAGE, "there is no subcommand '%.100s'; hakmem --help lists them",
+                        name);
+    return finish(command->run(argument_count - 1, arguments + 1));
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "statistics.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Objects in objects: more than our own form has, and little enough for any stack. */
+#define DEPTH_MOST 16
+
+/* Where a value stands: the keys of the objects around it, outermost first. */
+struct place {
+    char keys[DEPTH_MOST][REPORT_NAME_BYTES];
+    int depth;
+    uint64_t block_bytes; /* of the size class being read */
+    bool is_full;         /* there was no memory */
+};
+
+static bool read_value(struct reader *reader, struct place *place, struct report *report);
+
+static bool fail(struct reader *reader, const char *what)
+{
+    if (reader->wrong == NULL)
+        reader->wrong = what;
+    return false;
+}
+
+static void skip_space(struct reader *reader)
+{
+    while (reader->at < reader->end && isspace((unsigned char)*reader->at))
+        reader->line += *reader->at++ == '\n';
+}
+
+/* Goes past `letter`, and white space before it; false: it is not there. */
+static bool take(struct reader *reader, char letter)
+{
+    skip_space(reader);
+    if (reader->at == reader->end || *reader->at != letter)
+        return false;
+    reader->at++;
+    return true;
+}
+
+/* Reads a string, cut where it is long. */
+static bool read_string(struct reader *reader, char *string)
+{
+    size_t bytes = 0;
+    if (!take(reader, '"'))
+        return fail(reader, "has no string where JSON wants one");
+    for (; reader->at < reader->end && *reader->at != '"'; reader->at++) {
+        bool is_escape = *reader->at == '\\';
+        reader->at += is_escape;
+        if (reader->at == reader->end || *reader->at == '\n')
+            break;
+        if (bytes < REPORT_NAME_BYTES - 1)
+            string[bytes++] = *reader->at;
+    }
+    string[bytes] = '\0';
+    return take(reader, '"') || fail(reader, "has a string without an end");
+}
+
+static bool is_inside(const struct place *place, const char *key)
+{
+    return place->depth >= 2 && strcmp(place->keys[0], key) == 0;
+}
+
+/* A number gets the name that it has in the text form. */
+static void add(struct place *place, struct report *report, uint64_t value)
+{
+    char name[3 * REPORT_NAME_BYTES];
+    const char *key = place->depth > 0 ? place->keys[place->depth - 1] : "";
+    if (is_inside(place, "classes") && strcmp(key, "block_bytes") == 0) {
+        place->block_bytes = value;
+        return;
+    }
+    if (is_inside(place, "classes"))
+        snprintf(name, sizeof name, "class_%llu_%s", (unsigned long long)place->block_bytes, key);
+    else if (is_inside(place, "locks") && place->depth > 2)
+        snprintf(name, sizeof name, "%s_%s", key, place->keys[place->depth - 2]);
+    else if (is_inside(place, "policy"))
+        snprintf(name, sizeof name, "policy_%s", key);
+    else
+        snprintf(name, sizeof name, "%s", key);
+    name[REPORT_NAME_BYTES - 1] = '\0';
+    place->is_full = !report_add(report, name, value) || place->is_full;
+}
+
+/* Fractions and signs are read past: there are none in what hakmem writes. */
+static bool read_number(struct reader *reader, struct place *place, struct report *report)
+{
+    uint64_t value = 0;
+    bool is_whole = true;
+    for (; reader->at < reader->end && strchr("+-.eE0123456789", *reader->at) != NULL &&
+           *reader->at != '\0';
+         reader->at++) {
+        if (!isdigit((unsigned char)*reader->at) || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*reader->at - '0'), &value))
+            is_whole = false;
+    }
+    if (is_whole)
+        add(place, report, value);
+    return true;
+}
+
+static bool read_object(struct reader *reader, struct place *place, struct report *report)
+{
+    if (place->depth == DEPTH_MOST)
+        return fail(reader, "has objects in objects without end");
+    char *key = place->keys[place->depth++];
+    bool is_good = take(reader, '}');
+    while (!is_good) {
+        if (!read_string(reader, key))
+            return false;
+        if (!take(reader, ':'))
+            return fail(reader, "has a name without a value");
+        if (!read_value(reader, place, report))
+            return false;
+        is_good = take(reader, '}');
+        if (!is_good && !take(reader, ','))
+            return fail(reader, "is cut in the middle of an object");
+    }
+    place->depth--;
+    return true;
+}
+
+static bool read_list(struct reader *reader, struct place *place, struct report *report)
+{
+    if (place->depth == DEPTH_MOST)
+        return fail(reader, "has lists in lists without end");
+    place->keys[place->depth++][0] = '\0';
+    bool is_good = take(reader, ']');
+    while (!is_good) {
+        if (!read_value(reader, place, report))
+            return false;
+        is_good = take(reader, ']');
+        if (!is_good && !take(reader, ','))
+            return fail(reader, "is cut in the middle of a list");
+    }
+    place->depth--;
+    return true;
+}
+
+static bool read_value(struct reader *reader, struct place *place, struct report *report)
+{
+    static const char *const words[] = {"true", "false", "null"};
+    char string[REPORT_NAME_BYTES];
+    skip_space(reader);
+    if (take(reader, '{'))
+        return read_object(reader, place, report);
+    if (take(reader, '['))
+        return read_list(reader, place, report);
+    if (reader->at < reader->end && *reader->at == '"')
+        return read_string(reader, string);
+    if (reader->at < reader->end && (*reader->at == '-' || isdigit((unsigned char)*reader->at)))
+        return read_number(reader, place, report);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t bytes = strlen(words[i]);
+        if ((size_t)(reader->end - reader->at) >= bytes &&
+            memcmp(reader->at, words[i], bytes) == 0) {
+            reader->at += bytes;
+            return true;
+        }
+    }
+    return fail(reader, "is not the JSON of statistics");
+}
+
+bool report_read_json(struct reader *reader, struct report *report)
+{
+    struct place place = {.depth = 0};
+    if (!read_value(reader, &place, report))
+        return false;
+    if (place.is_full)
+        return fail(reader, "no memory for it");
+    return report_find(report, "pid", 0) != 0 || fail(reader, "is JSON, but no statistics");
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+# `hakmem doctor`: what it says of the machine is what the kernel says, and of a process who serves
+# it. If this fails, people change the wrong settings.
+. "$(dirname "$0")/lib.sh"
+needs sh sed cat sleep
+
+asked machine 0 doctor
+check "each line is a finding" \
+    [ -z "$(grep -vE '^(ok   |note |fix  ) [A-Z].*[.a-z)]$|^(ok|note|fix) +[a-z].*\.$' \
+        "$work/machine.out")" ]
+shows machine "vm\.max_map_count is $(cat /proc/sys/vm/max_map_count)"
+shows machine "vm\.overcommit_memory is $(cat /proc/sys/vm/overcommit_memory)"
+check "nothing on stderr" [ ! -s "$work/machine.err" ]
+(ulimit -v 4000000 && exec "$hakmem" doctor) >"$work/limited.out" || fail "with a limit"
+shows limited '^note +ulimit -v is 3\.8 GiB: '
+HAKMEM_DECAY=3s MALLOC_ARENA_MAX=2 "$hakmem" doctor >"$work/set.out" || fail "with settings"
+shows set '1 option is set here'
+shows set 'MALLOC_ARENA_MAX is set: hakmem does not read it'
+
+# of NAME: what it says of the process $process, which is stopped then.
+process=
+at_end() { [ -z "$process" ] || kill "$process" 2>/dev/null || :; }
+of() {
+    becomes "$1 runs" grep -q sleep "/proc/$process/comm"
+    asked "$1" 0 doctor "$process"
+    kill "$process"
+    wait "$process" 2>/dev/null || :
+    process=
+}
+"$hakmem" run -o decay=9s sleep 60 &
+process=$!
+of preloaded
+shows preloaded '^process [0-9]+ \(sleep\)$'
+shows preloaded '^ok +hakmem serves malloc: /.*libhakmem\.so.* is mapped\.$'
+shows preloaded 'It was started with HAKMEM_DECAY=9s\.'
+shows preloaded '^note +[0-9.]+ [KM]iB resident, .* 1 thread\.$'
+shows preloaded '^ok +[0-9]+ of [0-9]+ mappings are used\.$'
+sleep 60 &
+process=$!
+of plain
+shows plain "^note +The C library's malloc serves; "
+check "it does not serve there" [ -z "$(grep 'hakmem serves' "$work/plain.out")" ]
+cp "$PRELOAD_LIB" "$work/libhakmem.so.9"
+LD_PRELOAD=$work/libhakmem.so.9 sleep 60 &
+process=$!
+becomes "it runs" grep -q sleep "/proc/$process/comm"
+rm "$work/libhakmem.so.9"
+of replaced
+shows replaced 'That file was replaced since: a restart takes the new one\.'
+LD_PRELOAD=/no/such/libhakmem.so sleep 60 2>/dev/null &
+process=$!
+of missing
+shows missing '^fix +LD_PRELOAD names hakmem, but it is not mapped: '
+"$OUT/thread_sleep_hakmem" >/dev/null 2>&1 &
+process=$!
+becomes "it runs" grep -q thread_sleep "/proc/$process/comm"
+asked linked 0 doctor "$process"
+kill "$process" 2>/dev/null || :
+wait "$process" 2>/dev/null || :
+process=
+shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
+asked itself 0 doctor $$
+
+sh -c 'exit 0' &
+gone=$!
+wait "$gone"
+refused gone 1 "there is no process $gone" doctor "$gone"
+refused word 2 "'abc' is not the number of a process" doctor abc
+refused zero 2 "'0' is not" doctor 0
+refused negative 2 "'-1' is not" doctor -1
+refused long 2 "is not the number of a process" doctor 99999999999999999999
+refused two 2 "usage: hakmem doctor" doctor 1 2
+if [ -r /proc/2/comm ] && [ ! -s /proc/2/maps ] && [ "$(cat /proc/2/comm)" = kthreadd ]; then
+    refused kernel 1 "has no memory of its own" doctor 2
+fi
