@@ -25,8 +25,8 @@ struct service {
     uint64_t signals_before;
 };
 
-/* When something out of the common has to be seen to. */
-static HAK_NOINLINE struct service service_begin_with_care(void)
+/* When something out of the common has to be seen to; `here`: the frame of who begins. */
+static HAK_NOINLINE struct service service_begin_with_care(uintptr_t here)
 {
     struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
     if (HAK_UNLIKELY(service.is_shielded))
@@ -34,7 +34,7 @@ static HAK_NOINLINE struct service service_begin_with_care(void)
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
     service.heap = hak_thread_heap();
-    if (HAK_UNLIKELY(service.heap != NULL && hak_gate_is_abandoned(&service.heap->gate)))
+    if (HAK_UNLIKELY(service.heap != NULL && hak_gate_is_abandoned_at(&service.heap->gate, here)))
         service.heap = hak_thread_replace_heap(service.heap);
     if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate) ||
                      hak_lock_is_inside())) {
@@ -59,7 +59,7 @@ HAK_INLINE struct service service_begin(void)
 {
     struct heap *heap = heap_at_rest();
     if (HAK_UNLIKELY(heap == NULL))
-        return service_begin_with_care();
+        return service_begin_with_care((uintptr_t)__builtin_frame_address(0));
     hak_gate_enter(&heap->gate);
     return (struct service){.heap = heap};
 }

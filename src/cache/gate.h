@@ -77,10 +77,16 @@ HAK_INLINE void hak_gate_enter(struct gate *gate)
 }
 
 /* The gate is held, by a slow path of this thread that is gone: the stack it ran on has been left,
- * by a jump out of a signal handler. False where that cannot be told. */
+ * by a jump out of a signal handler. False where that cannot be told. `here`: the frame of the
+ * function that would enter, so that it knows a jump out of itself. */
+HAK_INLINE bool hak_gate_is_abandoned_at(const struct gate *gate, uintptr_t here)
+{
+    return hak_gate_is_nested(gate) && hak_frame_is_left_at(gate->frame, here);
+}
+
 HAK_INLINE bool hak_gate_is_abandoned(const struct gate *gate)
 {
-    return hak_gate_is_nested(gate) && hak_frame_is_left(gate->frame);
+    return hak_gate_is_abandoned_at(gate, (uintptr_t)__builtin_frame_address(0));
 }
 
 HAK_INLINE void hak_gate_leave(struct gate *gate)

@@ -76,11 +76,16 @@ HAK_INLINE bool hak_lock_is_inside(void)
     return hak_lock_held != 0 && !(hak_lock_held & HAK_LOCK_ALL);
 }
 
-/* The stack at `frame` has been left, by a jump: stacks grow down, and we are above it. */
+/* The stack at `frame` has been left, by a jump: stacks grow down, and `here` is above it, or it is
+ * the same function again. */
+HAK_INLINE bool hak_frame_is_left_at(uintptr_t frame, uintptr_t here)
+{
+    return here - frame < HAK_JUMP_BYTES_MOST && !hak_os_is_on_signal_stack();
+}
+
 HAK_INLINE bool hak_frame_is_left(uintptr_t frame)
 {
-    return (uintptr_t)__builtin_frame_address(0) - frame < HAK_JUMP_BYTES_MOST &&
-           !hak_os_is_on_signal_stack();
+    return hak_frame_is_left_at(frame, (uintptr_t)__builtin_frame_address(0));
 }
 
 /* The section that this thread is in was left by a jump: the stack it ran on is gone. False where
