@@ -5,7 +5,7 @@
  *
  * Sources: C17 7.22.3, C23 7.24.3, POSIX.1-2024 (free, malloc, posix_memalign, reallocarray), glibc
  * manual 3.2.3 (Unconstrained Allocation), and <hakmem/hakmem.h> for what these leave undefined. */
-#include "program.h"
+#include "surface.h"
 
 #define HAKMEM_WEAK
 #include <hakmem/hakmem.h>
@@ -13,29 +13,10 @@
 #include <malloc.h>
 #include <stdbool.h>
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void __libc_free(void *);
-extern void *__libc_memalign(size_t, size_t);
-extern void *__libc_valloc(size_t);
-extern void *__libc_pvalloc(size_t);
-extern int __posix_memalign(void **, size_t, size_t);
-extern void free_sized(void *, size_t);
-extern void free_aligned_sized(void *, size_t, size_t);
-extern void cfree(void *);
-extern void *reallocf(void *, size_t);
-
-#define UNTOUCHED 77
 #define LARGE_BYTES ((size_t)300000)
 #define HIGH_BIT ((size_t)1 << 63)
 
 static hakmem_heap *heap; /* of the sentence that runs */
-
-static size_t hidden_bytes(size_t bytes)
-{
-    return (size_t)hidden((void *)bytes);
-}
 
 static void new_heap(void)
 {

@@ -2,6 +2,8 @@
 // tests/preload/cpp.cpp - a C++ program: containers, strings, threads with thread_local objects,
 // exceptions, bad_alloc, new_handler, nothrow and aligned new, memory resources. If this fails, no
 // C++ program can use hakmem: operator new is malloc to it.
+#include "program.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -27,25 +29,6 @@
 
 namespace
 {
-
-unsigned check_count;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        __atomic_fetch_add(&check_count, 1, __ATOMIC_RELAXED);                                     \
-        if (!(condition)) {                                                                        \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
-            std::fflush(stdout);                                                                   \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
-// The compiler may elide a pair of new and delete unless somebody could see the block.
-template <class T> T *hidden(T *pointer)
-{
-    __asm__ volatile("" : "+r"(pointer) : : "memory");
-    return pointer;
-}
 
 std::size_t hidden_size(std::size_t bytes)
 {
@@ -362,6 +345,5 @@ int main()
     an_exception_travels_between_threads();
     memory_resources_work();
     CHECK(global.table.size() == 500);
-    std::printf("%u checks\n", check_count);
-    return check_count > 0 ? 0 : 1;
+    return check_end();
 }

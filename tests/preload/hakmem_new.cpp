@@ -2,6 +2,8 @@
 // tests/preload/hakmem_new.cpp - containers on hakmem's allocator, resources and heaps, and
 // bad_alloc where there is no memory. If this fails, the C++ header does not work.
 #define HAKMEM_WEAK
+#include "program.hpp"
+
 #include <hakmem/hakmem_new.hpp>
 
 #include <cstdint>
@@ -19,18 +21,6 @@
 
 namespace
 {
-
-unsigned check_count;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        __atomic_fetch_add(&check_count, 1, __ATOMIC_RELAXED);                                     \
-        if (!(condition)) {                                                                        \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
-            std::fflush(stdout);                                                                   \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
 
 template <class T, class... Arguments> bool throws(Arguments... body)
 {
@@ -200,6 +190,5 @@ int main()
     threads_share_an_arena();
     out_of_memory_is_bad_alloc();
     an_exception_that_passes_frees_what_it_should();
-    std::printf("%u checks\n", check_count);
-    return check_count > 0 ? 0 : 1;
+    return check_end();
 }

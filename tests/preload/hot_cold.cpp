@@ -2,6 +2,8 @@
 // tests/preload/hot_cold.cpp - the forms of operator new that LLVM and google/tcmalloc add: with a
 // hint how hot a block will be, and with the size that came out. A program that is compiled for
 // them does not link, or gets them from another allocator, if this fails.
+#include "program.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -36,18 +38,6 @@ __sized_ptr_t __size_returning_new_aligned_hot_cold(std::size_t, std::align_val_
 
 namespace
 {
-
-unsigned check_count;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        check_count++;                                                                             \
-        if (!(condition)) {                                                                        \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
-            std::fflush(stdout);                                                                   \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
 
 std::size_t hidden_size(std::size_t bytes)
 {
@@ -151,6 +141,5 @@ int main()
     hints_change_nothing_but_are_taken();
     a_size_that_comes_out_is_usable_whole();
     out_of_memory_throws_or_is_null();
-    std::printf("%u checks\n", check_count);
-    return check_count > 0 ? 0 : 1;
+    return check_end();
 }

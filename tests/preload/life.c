@@ -244,15 +244,6 @@ TEST(a_thread_can_be_cancelled_at_any_instruction_of_malloc)
     end_thread(busy);
 }
 
-static long resident_kb(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    CHECK(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
-    fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
 #define JUMPS 1600
 #define EARLY_JUMPS 400
 #define LIVE_BLOCKS 500

@@ -4,6 +4,8 @@
 // fails, some C++ program gets a block of another allocator, or dies where it should be told.
 //
 // Source: C++20 [new.delete.single], [new.delete.array], [alloc.errors], [new.handler].
+#include "program.hpp"
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -20,24 +22,6 @@
 
 namespace
 {
-
-unsigned check_count;
-
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        check_count++;                                                                             \
-        if (!(condition)) {                                                                        \
-            std::printf("%s:%d: %s\n", __FILE__, __LINE__, #condition);                            \
-            std::fflush(stdout);                                                                   \
-            _exit(1);                                                                              \
-        }                                                                                          \
-    } while (0)
-
-template <class T> T hidden(T value)
-{
-    __asm__ volatile("" : "+r"(value) : : "memory");
-    return value;
-}
 
 const char *const names[] = {
     "_Znwm",
@@ -353,6 +337,5 @@ int main(int argument_count, char **arguments)
     alignments_that_are_no_power_of_two_are_refused();
     an_array_that_overflows_is_bad_array_new_length();
     a_constructor_that_throws_leaves_no_block();
-    std::printf("%u checks\n", check_count);
-    return check_count > 0 ? 0 : 1;
+    return check_end();
 }

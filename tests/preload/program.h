@@ -160,6 +160,16 @@ static inline int status_within(pid_t pid, unsigned limit_ms)
 
 #define CHECK_CHILD_ENDS_WELL(pid, limit_ms) CHECK_EQ(status_within(pid, limit_ms), 0)
 
+/* Resident memory of this process. */
+static inline long resident_kb(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    CHECK(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
+    fclose(file);
+    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
 /* The value of `name` in the statistics left in `fd`; the last of several; -1: none. */
 static inline long long counter_in(int fd, const char *name)
 {

@@ -3,36 +3,16 @@
  * what its standard or manual says. If this fails, some programs get numbers of another allocator's
  * empty heap, or blocks that free does not know. Also linked statically, by
  * surface_static_preload.sh. */
-#include "program.h"
+#include "surface.h"
 
 #include <malloc.h>
 #include <stddef.h>
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo */
 
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-extern void __libc_free(void *);
-extern void *__libc_memalign(size_t, size_t);
-extern void *__libc_valloc(size_t);
-extern void *__libc_pvalloc(size_t);
-extern int __posix_memalign(void **, size_t, size_t);
 extern int __libc_mallopt(int, int);
 extern struct mallinfo __libc_mallinfo(void);
-extern void free_sized(void *, size_t);
-extern void free_aligned_sized(void *, size_t, size_t);
-extern void cfree(void *);
 extern size_t malloc_good_size(size_t);
-extern void *reallocf(void *, size_t);
-
-#define UNTOUCHED 77
-
-/* The compiler knows what the standard says of these sizes. */
-static size_t hidden_bytes(size_t bytes)
-{
-    return (size_t)hidden((void *)bytes);
-}
 
 static const size_t sizes[] = {0,    1,     8,     9,      16,     100,     1000,
                                4096, 30000, 65536, 100000, 200000, 1 << 20, 5 << 20};

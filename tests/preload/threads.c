@@ -234,15 +234,6 @@ static void *pass_on(void *argument)
     return NULL;
 }
 
-static long resident_kb(void)
-{
-    long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    CHECK(file != NULL && fscanf(file, "%*d %ld", &pages) == 1);
-    fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
 #define CHURN_THREADS 2000
 #define EARLY_THREADS 200
 

@@ -61,14 +61,20 @@ static void *live(void *argument)
     return NULL;
 }
 
-static void work(struct racer *racer)
+/* One thread after the other runs the body. */
+static void live_often(struct racer *racer, void *(*body)(void *))
 {
     for (uint32_t i = 0; i < LIVES; i++) {
         pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, live, racer), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, body, racer), 0);
         CHECK_EQ(pthread_join(thread, NULL), 0);
     }
     atomic_fetch_sub(&workers_left, 1);
+}
+
+static void work(struct racer *racer)
+{
+    live_often(racer, live);
 }
 
 static void visit(struct racer *racer)
@@ -121,12 +127,7 @@ static void *exchange(void *argument)
 
 static void work_with_others(struct racer *racer)
 {
-    for (uint32_t i = 0; i < LIVES; i++) {
-        pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, exchange, racer), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
-    }
-    atomic_fetch_sub(&workers_left, 1);
+    live_often(racer, exchange);
 }
 
 TEST(threads_that_take_slabs_from_each_other_lose_no_byte)
