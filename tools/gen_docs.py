@@ -44,6 +44,10 @@ PRICES_TEXT = """
 What memory costs compared with time. The upper rows are options, which can be set one by one; the
 lower ones are numbers of the policy ([POLICY.md](POLICY.md)) that follow the price alone.
 
+Measured with speed, even and compact: `bench_random_mixed 2000000 200000 42` takes 108.0, 109.8 and
+136.9 million instructions (callgrind; 2,000 live blocks fit any cache and cost the same), and
+`phase_server 800 20000 2 42` is left with 29.6, 11.4 and 8.9 MiB resident when its load goes down.
+
 """
 STATS_TEXT = """# Statistics
 

@@ -198,6 +198,8 @@ static void apply_conf(void)
 #define X(option, row) hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(option));
     HAK_POLICY_OPTION_TABLE(X)
 #undef X
+    if ((hak_conf_number(learn) & LEARN_BIG_CACHE) == 0)
+        hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
 }
 
 static void start_locked(void)

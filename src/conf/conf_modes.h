@@ -14,11 +14,11 @@
 #define HAK_CONF_CONF_MODES_H
 
 #define HAK_CONF_MODE_TABLE(X)                                                                     \
-    X(minimal, "thp:off,maintenance:off")                                                          \
+    X(minimal, "thp:off,maintenance:off,learn:none")                                               \
     X(fast, "price:speed")                                                                         \
     X(balanced, "")                                                                                \
     X(learning, "learn:all")                                                                       \
-    X(research, "learn:all,stats:text")                                                            \
+    X(research, "learn:all,stats:text,stats_shm:on")                                               \
     X(hardened, "foreign:abort")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */

@@ -49,9 +49,9 @@
       "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
       "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")              \
-    X(learn, SET, 0, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
-      "which decisions may be learned while the program runs; the learning itself follows in a "   \
-      "later version")                                                                             \
+    X(learn, SET, 2, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+      "what may be learned while the program runs; big_cache: how long free large memory is kept " \
+      "(the others follow in a later version)")                                                    \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file of what was learned, read at the start and written at the end; follows with learn")
 

@@ -80,3 +80,23 @@ TEST(every_price_is_within_the_clamps_and_speed_is_never_leaner)
     HAK_POLICY_PRICE_TABLE(X)
 #undef X
 }
+
+TEST(how_long_spans_are_kept_is_learned_unless_learning_is_off)
+{
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_policy_read(big_cache_episodes), 32);
+}
+
+TEST(without_learning_no_number_of_episodes_is_enough)
+{
+    setenv("HAKMEM_LEARN", "none", 1);
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_policy_read(big_cache_episodes), HAK_TIB);
+}
+
+TEST(what_is_not_big_cache_leaves_it_unlearned)
+{
+    setenv("HAKMEM_LEARN", "decay+sites", 1);
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_policy_read(big_cache_episodes), HAK_TIB);
+}
