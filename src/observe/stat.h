@@ -65,6 +65,7 @@ struct stat_block {
     X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \
     X(spans_reused_bytes, "so much of them was such memory")                                       \
     X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \
+    X(spans_far, "spans served from warm memory of another memory node")                           \
     X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
     X(spans_evicted, "free spans purged at once, because too much was warm")                       \
     X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \

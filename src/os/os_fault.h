@@ -21,6 +21,8 @@ struct os_fault {
     _Atomic uint32_t injected;
     _Atomic uint32_t page_bytes;    /* 0: as large as the kernel's */
     _Atomic uint32_t huge_pages;    /* 0: the kernel's setting; else an enum os_huge and 1 */
+    _Atomic uint32_t node_count;    /* 0: as many nodes as the machine has */
+    _Atomic uint32_t node;          /* on which every thread runs, where they are faked */
     _Atomic uint32_t loses_targets; /* moves that fail lose their target, too */
 };
 extern struct os_fault hak_os_fault;

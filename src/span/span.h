@@ -30,6 +30,7 @@ struct span {
     uint32_t count;
     uint32_t state; /* enum span_state */
     uint32_t epoch; /* of the heap when it last became free */
+    uint32_t node;  /* on whose memory it lies, unless it is clean */
     uint32_t piece_count;
     uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */
 };

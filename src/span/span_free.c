@@ -18,15 +18,31 @@ void hak_span_free_start(void)
 {
     if (hak_span_free.is_started)
         return;
-    hak_span_bins_start(&hak_span_free.warm);
     hak_span_bins_start(&hak_span_free.clean);
     hak_list_start(&hak_span_free.ages);
     hak_span_free.is_started = true;
 }
 
+/* The bins of most machines' other nodes are never touched. */
+struct span_bins *hak_span_free_warm(uint32_t node)
+{
+    struct span_bins *bins = &hak_span_free.warm[node];
+    if (HAK_UNLIKELY((hak_span_free.started_nodes & 1u << node) == 0)) {
+        hak_span_bins_start(bins);
+        hak_span_free.started_nodes |= 1u << node;
+    }
+    return bins;
+}
+
 static struct span_bins *bins_of(const struct span *span)
 {
-    return span->state == SPAN_WARM ? &hak_span_free.warm : &hak_span_free.clean;
+    return span->state == SPAN_WARM ? hak_span_free_warm(span->node) : &hak_span_free.clean;
+}
+
+/* Whether two free spans can be one. */
+static bool are_alike(const struct span *one, const struct span *other)
+{
+    return one->state == other->state && (one->state == SPAN_CLEAN || one->node == other->node);
 }
 
 static void note_oldest(void)
@@ -91,7 +107,9 @@ void hak_span_free_renew(void)
 {
     hak_span_free.epoch++;
     hak_span_free.is_started = false;
-    memset(hak_span_free.warm.in_use, 0, sizeof hak_span_free.warm.in_use);
+    for (uint32_t node = 0; node < HAK_NODES_MOST; node++)
+        memset(hak_span_free.warm[node].in_use, 0, sizeof hak_span_free.warm[node].in_use);
+    hak_span_free.started_nodes = 0;
     memset(hak_span_free.clean.in_use, 0, sizeof hak_span_free.clean.in_use);
     hak_store_relaxed(&hak_span_free.warm_bytes, 0);
     hak_store_relaxed(&hak_span_free.clean_bytes, 0);
@@ -107,7 +125,7 @@ void hak_span_free_insert(struct span *span, bool is_young)
     struct span *neighbours[2] = {before, behind};
     for (int i = 0; i < 2; i++) {
         struct span *other = neighbours[i];
-        if (other == NULL || other->state != span->state)
+        if (other == NULL || !are_alike(other, span))
             continue;
         hak_span_free_remove(other);
         if (other->count > span->count) /* the larger part says how old the whole is */
@@ -129,6 +147,7 @@ struct span *hak_span_record_like(const struct span *like, uint32_t first, uint3
     span->count = count;
     span->state = like->state;
     span->freed_ms = like->freed_ms;
+    span->node = like->node;
     span->piece_count = 0;
     return span;
 }
@@ -193,7 +212,7 @@ static struct run run_around(struct span *warm, uint32_t count)
 }
 
 /* Makes one span of the run's spans, of which the one at the open end was cut to size. */
-static struct span *run_join(struct run run, uint32_t end, uint32_t count)
+static struct span *run_join(struct run run, uint32_t end, uint32_t count, uint32_t node)
 {
     struct span *joined = run.first;
     for (uint32_t at = joined->first + joined->count; at < end;) {
@@ -204,6 +223,7 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count)
         hak_meta_pool_give(&hak_span_pool, part);
     }
     joined->count = count;
+    joined->node = node;
     joined->state = SPAN_WARM;
     return joined;
 }
@@ -211,13 +231,15 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count)
 /* Takes neighbouring free spans of both states as one, so that resident memory too small on its own
  * is used before untouched memory: of the runs around the warm spans freed last, the one with the
  * most of it. NULL: there is none, or no memory for a record. */
-struct span *hak_span_free_take_mixed(uint32_t count)
+struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
 {
     struct run best = {NULL, NULL, 0, 0, false};
     int tries = MIXED_TRIES;
     for (struct list_link *i = hak_span_free.ages.prev; i != &hak_span_free.ages && tries-- > 0;
          i = i->prev) {
         struct span *warm = hak_list_element(i, struct span, age_link);
+        if (warm->node != node)
+            continue;
         struct run run = run_around(warm, count);
         if (run.count >= count && run.warm_count > best.warm_count)
             best = run;
@@ -232,7 +254,7 @@ struct span *hak_span_free_take_mixed(uint32_t count)
         return NULL;
     if (!best.is_cut_in_front)
         hak_span_free_remove(best.first);
-    return run_join(best, end, count);
+    return run_join(best, end, count, node);
 }
 
 /* Checks one set of bins; returns the bytes in it, or SIZE_MAX when something is wrong. */
@@ -249,7 +271,7 @@ static size_t audit_bins(const struct span_bins *bins, enum span_state state)
             if (span->state != (uint32_t)state || hak_span_bin_of(span->count) != bin ||
                 hak_span_free_at(span->first) != span ||
                 hak_span_free_at(span->first + span->count - 1) != span ||
-                (behind != NULL && behind->state == span->state))
+                (behind != NULL && are_alike(behind, span)))
                 return SIZE_MAX;
             bytes += hak_span_bytes(span);
         }
@@ -259,8 +281,16 @@ static size_t audit_bins(const struct span_bins *bins, enum span_state state)
 
 bool hak_span_free_is_sound(void)
 {
-    return audit_bins(&hak_span_free.warm, SPAN_WARM) ==
-               hak_load_relaxed(&hak_span_free.warm_bytes) &&
+    size_t warm_bytes = 0;
+    for (uint32_t node = 0; node < HAK_NODES_MOST; node++) {
+        if ((hak_span_free.started_nodes & 1u << node) == 0)
+            continue;
+        size_t bytes = audit_bins(&hak_span_free.warm[node], SPAN_WARM);
+        if (bytes == SIZE_MAX)
+            return false;
+        warm_bytes += bytes;
+    }
+    return warm_bytes == hak_load_relaxed(&hak_span_free.warm_bytes) &&
            audit_bins(&hak_span_free.clean, SPAN_CLEAN) ==
                hak_load_relaxed(&hak_span_free.clean_bytes);
 }

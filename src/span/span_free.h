@@ -2,7 +2,7 @@
 /* span/span_free.h - the free spans: by length, by age, and by where they lie.
  *
  * Owns        struct span_free and the pool of records.
- * Invariants  free spans of one state never touch (they coalesce). The first and the last granule
+ * Invariants  clean spans never touch, nor do warm ones of one node (they coalesce). The first and the last granule
  *             of a free span point to its record in the owner map, with bit 0 set; no other granule
  *             does.
  * Threads     under the SPAN lock; the sums are read without it.
@@ -11,17 +11,19 @@
 #ifndef HAK_SPAN_SPAN_FREE_H
 #define HAK_SPAN_SPAN_FREE_H
 
+#include "os/node.h"
 #include "region/meta.h"
 #include "span/span_bins.h"
 
 struct span_free {
-    struct span_bins warm;
+    struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
     struct span_bins clean;
     struct list_link ages; /* of the warm ones, oldest first */
     _Atomic size_t warm_bytes;
     _Atomic size_t clean_bytes;
     _Atomic uint64_t oldest_ms;
-    uint32_t epoch; /* how often all that was free was given up */
+    uint32_t epoch;         /* how often all that was free was given up */
+    uint32_t started_nodes; /* bit n: the bins of node n are in use */
     bool is_started;
 };
 extern struct span_free hak_span_free;
@@ -47,9 +49,13 @@ struct span *hak_span_record_like(const struct span *like, uint32_t first, uint3
  * and nothing has changed, when no record can be had for what is left. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
 
-/* Takes neighbouring free spans of both states as one, so that resident memory too small on its own
- * is used before untouched memory. NULL: there are none, or no memory for a record. */
-struct span *hak_span_free_take_mixed(uint32_t count);
+/* The warm bins of a node, empty or not. */
+struct span_bins *hak_span_free_warm(uint32_t node);
+
+/* Takes neighbouring free spans of both states as one, so that resident memory of the node that is
+ * too small on its own is used before untouched memory. NULL: there are none, or no memory for a
+ * record. */
+struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node);
 
 /* Gives up all that is free; the heap starts anew. */
 void hak_span_free_renew(void);

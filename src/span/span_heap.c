@@ -4,6 +4,8 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
+#include "observe/stat.h"
+#include "os/node.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "region/meta.h"
@@ -16,14 +18,48 @@ static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_SPAN);
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
-static struct span *take_clean(struct span_fit fit)
+/* Processes below this size do not ask for the machine's memory nodes. */
+#define NODES_FROM_BYTES (64 * HAK_MIB)
+
+/* The node whose memory the calling thread would touch first. */
+static uint32_t own_node(void)
 {
-    struct span *span = fit.alignment == 1 ? hak_span_free_take_mixed(fit.count) : NULL;
-    if (span != NULL)
-        return span;
-    span = hak_span_bins_find(&hak_span_free.clean, fit);
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    return HAK_LIKELY(committed < NODES_FROM_BYTES) ? 0 : hak_os_node();
+}
+
+static struct span *take_from(struct span_bins *bins, struct span_fit fit)
+{
+    struct span *span = hak_span_bins_find(bins, fit);
     return span != NULL && hak_span_free_carve(span, hak_span_place(span, fit), fit.count) ? span
                                                                                            : NULL;
+}
+
+/* Warm memory of the node, then memory that becomes the node's by being touched. */
+static struct span *take_near(struct span_fit fit, uint32_t node)
+{
+    struct span *span = take_from(hak_span_free_warm(node), fit);
+    if (span == NULL && fit.alignment == 1)
+        span = hak_span_free_take_mixed(fit.count, node);
+    if (span != NULL)
+        return span;
+    span = take_from(&hak_span_free.clean, fit);
+    if (span != NULL)
+        span->node = node;
+    return span;
+}
+
+/* Warm memory of other nodes: rather than more memory. */
+static struct span *take_far(struct span_fit fit)
+{
+    struct span *span = NULL;
+    if (HAK_LIKELY(hak_span_free.started_nodes <= 1))
+        return NULL;
+    for (uint32_t node = 0; span == NULL && node < HAK_NODES_MOST; node++)
+        span = take_from(hak_span_free_warm(node), fit);
+    if (span != NULL)
+        hak_counter_add(&hak_stat_globals.spans_far, 1);
+    return span;
 }
 
 /* Tells the big cache what served: `warm_bytes` were warm before. */
@@ -39,14 +75,13 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
 {
     bool is_big = fit.count >= HAK_BIG_GRANULES;
     uint64_t now_ms = is_big ? hak_os_clock_ms() : 0;
+    uint32_t node = own_node();
     hak_lock_take(&lock);
     hak_span_free_start();
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    struct span *span = hak_span_bins_find(&hak_span_free.warm, fit);
+    struct span *span = take_near(fit, node);
     if (span == NULL)
-        span = take_clean(fit);
-    else if (!hak_span_free_carve(span, hak_span_place(span, fit), fit.count))
-        span = NULL;
+        span = take_far(fit);
     if (span != NULL) {
         if (is_big)
             note_served(span, now_ms, warm_bytes);
@@ -73,6 +108,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->first = range.first;
     span->count = range.count;
     span->state = SPAN_CLEAN;
+    span->node = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
     hak_lock_take(&lock);
@@ -235,6 +271,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->first = range.first;
         span->count = range.count;
         span->state = SPAN_USED;
+        span->node = own_node();
         span->piece_count = 0;
     }
     return span;

@@ -75,8 +75,10 @@ enum span_move hak_span_move(struct span *from, struct span *to)
     for (; piece < to->piece_count && result == OS_MOVED; piece++)
         result = hak_os_move(piece_start(from, to, piece), piece_start(to, to, piece),
                              piece_bytes(to, piece));
-    if (result == OS_MOVED)
+    if (result == OS_MOVED) {
+        to->node = from->node;
         return SPAN_MOVED;
+    }
     /* Back with what was moved already: `from` is still mapped, so copying cannot fail. */
     for (uint32_t i = 0; i + 1 < piece; i++)
         memcpy(piece_start(from, to, i), piece_start(to, to, i), piece_bytes(to, i));

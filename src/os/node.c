@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/node.h"
+
+#include "os/os.h"
+#include "os/os_fault.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* As "0-1" or "0,2"; a single one is a number alone. */
+#define ONLINE "/sys/devices/system/node/online"
+
+enum nodes { NODES_UNREAD, NODES_ONE, NODES_SEVERAL };
+
+static uint32_t read_nodes(void)
+{
+    char text[64];
+    long length = hak_os_read_file(ONLINE, text, sizeof text - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    return strpbrk(text, "-,") != NULL ? NODES_SEVERAL : NODES_ONE;
+}
+
+static uint32_t faked_count(void)
+{
+    return HAK_CHECK_LEVEL < 2 ? 0 : hak_load_relaxed(&hak_os_fault.node_count);
+}
+
+bool hak_os_has_nodes(void)
+{
+    static _Atomic uint32_t known;
+    if (faked_count() != 0)
+        return faked_count() > 1;
+    uint32_t nodes = hak_load_relaxed(&known);
+    if (HAK_UNLIKELY(nodes == NODES_UNREAD)) {
+        nodes = read_nodes();
+        hak_store_relaxed(&known, nodes);
+    }
+    return nodes == NODES_SEVERAL;
+}
+
+uint32_t hak_os_node(void)
+{
+    unsigned cpu = 0, node = 0;
+    if (!hak_os_has_nodes())
+        return 0;
+    if (faked_count() != 0)
+        return hak_load_relaxed(&hak_os_fault.node) % HAK_NODES_MOST;
+    int saved = errno;
+#ifdef __GLIBC__
+    getcpu(&cpu, &node); /* the vDSO answers */
+#else
+    syscall(SYS_getcpu, &cpu, &node, NULL);
+#endif
+    errno = saved;
+    return node % HAK_NODES_MOST;
+}
