@@ -8,6 +8,8 @@
 #include "conf/conf.h"
 #include "os/os.h"
 #include "os/thread.h"
+#include "policy/policy_table.h"
+#include "span/big_cache.h"
 
 #include <pthread.h>
 
@@ -16,8 +18,11 @@
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
 #define CALM_MS 100
-/* After so many visits that found nothing the thread sleeps until a slow path wakes it. */
+/* After so many visits that found nothing, and as many as what is free now may take to grow old,
+ * the thread sleeps until a slow path wakes it. */
 #define CALM_VISITS 8
+/* Nobody waits for what is kept longer than this. */
+#define AWAITED_MS 600000
 /* While it sleeps, the pressure on memory is looked at so often if so much is warm. */
 #define WATCH_MS 2000u
 #define WATCH_FROM_BYTES (4 * HAK_MIB)
@@ -86,6 +91,12 @@ static size_t visit(bool *is_done)
     return is_large() ? hak_maintain_visit(is_done) : 0;
 }
 
+static uint32_t calm_visits_most(void)
+{
+    uint64_t keep_ms = hak_most(hak_policy_read(decay_ms), hak_big_cache_keep_ms());
+    return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
+}
+
 static _Noreturn void keep_for_ever(void)
 {
     uint64_t last = 0;
@@ -100,7 +111,7 @@ static _Noreturn void keep_for_ever(void)
         bool is_calm = bytes == 0 && is_done;
         calm_visits = is_calm && now == last ? calm_visits + 1 : 0;
         last = now;
-        if (calm_visits >= CALM_VISITS)
+        if (calm_visits >= calm_visits_most())
             sleep_until_woken(now);
         hak_os_futex_wait(&nobody, 0, is_calm ? CALM_MS : BUSY_MS);
     }

@@ -228,10 +228,8 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count, uint3
     return joined;
 }
 
-/* Takes neighbouring free spans of both states as one, so that resident memory too small on its own
- * is used before untouched memory: of the runs around the warm spans freed last, the one with the
- * most of it. NULL: there is none, or no memory for a record. */
-struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
+/* Of the runs around the node's warm spans freed last, the one with the most warm memory. */
+static struct run best_run(uint32_t count, uint32_t node)
 {
     struct run best = {NULL, NULL, 0, 0, false};
     int tries = MIXED_TRIES;
@@ -244,6 +242,12 @@ struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
         if (run.count >= count && run.warm_count > best.warm_count)
             best = run;
     }
+    return best;
+}
+
+struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
+{
+    struct run best = best_run(count, node);
     if (best.first == NULL || best.first == best.last)
         return NULL;
     uint32_t excess = best.count - count;

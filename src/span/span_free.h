@@ -2,9 +2,9 @@
 /* span/span_free.h - the free spans: by length, by age, and by where they lie.
  *
  * Owns        struct span_free and the pool of records.
- * Invariants  clean spans never touch, nor do warm ones of one node (they coalesce). The first and the last granule
- *             of a free span point to its record in the owner map, with bit 0 set; no other granule
- *             does.
+ * Invariants  clean spans never touch, nor do warm ones of one node (they coalesce). The first and
+ *             the last granule of a free span point to its record in the owner map, with bit 0 set;
+ *             no other granule does.
  * Threads     under the SPAN lock; the sums are read without it.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/
  */

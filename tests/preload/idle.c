@@ -127,6 +127,33 @@ TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
     }
 }
 
+PART(keeps_for_seconds)
+{
+    enum { COUNT = 40, BYTES = 4 << 20 };
+    char *large[COUNT];
+    size_t base = resident_bytes();
+    for (int i = 0; i < COUNT; i++) {
+        large[i] = malloc(BYTES);
+        CHECK(large[i] != NULL);
+        memset(large[i], 1, BYTES);
+    }
+    for (int i = 0; i < COUNT; i++)
+        free(large[i]);
+    CHECK(resident_bytes() > base + (size_t)COUNT / 2 * BYTES);
+    CHECK(shrinks_to(base + (size_t)COUNT / 8 * BYTES));
+}
+
+TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
+{
+    time_limit(200);
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("HAKMEM_DECAY", "2s", 1);
+        become("keeps_for_seconds");
+    }
+    CHECK_CHILD_ENDS_WELL(child, 100000);
+}
+
 PART(stays_alone)
 {
     fill_all();

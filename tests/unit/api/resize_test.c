@@ -7,8 +7,10 @@
 #include "observe/snapshot.h"
 #include "slab/size_class.h"
 #include "span/large.h"
+#include "unit/asan.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 static unsigned char *filled(size_t bytes)
 {
@@ -210,4 +212,27 @@ TEST(the_usable_size_of_a_foreign_pointer_is_0)
     static char ours;
     CHECK(hak_malloc(1) != NULL);
     CHECK_EQ(hak_malloc_usable_size(&ours), 0);
+}
+
+TEST(a_block_that_grows_to_256_mib_needs_at_no_time_a_tenth_more)
+{
+    size_t bytes = HAK_MIB, most = 256 * HAK_MIB;
+    struct rusage before, after;
+    if (UNDER_ASAN)
+        SKIP("the sanitizer's own memory counts");
+    unsigned char *block = hak_malloc(bytes);
+    CHECK(block != NULL);
+    memset(block, 1, bytes);
+    getrusage(RUSAGE_SELF, &before);
+    for (; bytes < most; bytes *= 2) {
+        CHECK(hak_malloc(200000) != NULL); /* something stands behind it */
+        block = hak_realloc(block, 2 * bytes);
+        CHECK(block != NULL);
+        memset(block + bytes, 1, bytes);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    CHECK((size_t)(after.ru_maxrss - before.ru_maxrss) <= most / 1024 / 10 * 11);
+    for (size_t i = 0; i < most; i += 1000)
+        if (block[i] != 1)
+            CHECK_EQ(block[i], 1);
 }

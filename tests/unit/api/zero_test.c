@@ -4,8 +4,11 @@
 #define _GNU_SOURCE /* mlock2 */
 #include "api/api.h"
 #include "check.h"
+#include "os/os.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
+
+#include <sys/resource.h>
 
 enum { ROUND_BYTES = 8 * 1024 * 1024, BLOCKS_MOST = ROUND_BYTES / 1024 };
 
@@ -116,4 +119,31 @@ TEST(calloc_clears_locked_memory_that_the_kernel_does_not_take_back)
         free_all(sizes[i]);
         CHECK_EQ(munlock((void *)hak_region.base, committed), 0);
     }
+}
+
+TEST(calloc_of_a_long_block_costs_what_is_touched_and_one_call)
+{
+    enum { ROUNDS = 50, STEP_BYTES = 100 * 4096 };
+    size_t bytes = 64 * HAK_MIB;
+    struct rusage before, after;
+    uint64_t calls = 0;
+    refuse_huge_pages();
+    getrusage(RUSAGE_SELF, &before);
+    for (int round = 0; round <= ROUNDS; round++) {
+        if (round == 1) {
+            getrusage(RUSAGE_SELF, &before);
+            calls = hak_load_relaxed(&hak_os_counters.advise_count);
+        }
+        unsigned char *block = hak_calloc(1, bytes);
+        CHECK(block != NULL);
+        for (size_t i = 0; i < bytes; i += STEP_BYTES) {
+            block[i] = 1; /* reading first would be a fault of its own */
+            CHECK_EQ(block[i + 1], 0);
+        }
+        hak_free(block);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    long touched = ROUNDS * (long)((bytes + STEP_BYTES - 1) / STEP_BYTES);
+    CHECK(UNDER_ASAN || after.ru_minflt - before.ru_minflt <= touched + touched / 10);
+    CHECK(hak_load_relaxed(&hak_os_counters.advise_count) - calls <= ROUNDS);
 }
