@@ -98,7 +98,7 @@ equal "$name: nothing said" "$(said)" ""
 # The statistics: on stderr unless a file is named; every counter of the tables, once.
 asked statistics HAKMEM_STATS=1
 equal "$name: the program runs" "$status" 0
-check "$name: each line is name: value" [ -z "$(said | grep -vE '^[a-z_]+: [0-9]+$')" ]
+check "$name: each line is name: value" [ -z "$(said | grep -vE '^[a-z0-9_]+: [0-9]+$')" ]
 for counter in threads_started refills fallback foreign_frees out_of_memory map_calls; do
     equal "$name: $counter is there once" "$(said | grep -c "^$counter: ")" 1
 done
