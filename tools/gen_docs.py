@@ -78,6 +78,16 @@ How often each lock was asked for while somebody else held it, and the nanosecon
 threads waited for it together. A lock that is free costs and counts nothing.
 
 """
+DECISIONS_TEXT = """
+## Decisions
+
+The last ones are shown by `hakmem top`, and at a crash with `HAKMEM_CRASH_REPORT=1`. Where hakmem
+was built with systemtap-sdt-dev, each of these and each counter of slow paths is a USDT probe of
+its name and number, from which a tracer counts, times and takes stacks while the program runs:
+`bpftrace -e 'usdt:/usr/lib/libhakmem.so:hakmem:refills { @[ustack] = count(); }'`. `readelf -n`
+lists them.
+
+"""
 POLICY_TEXT = """# Policy
 
 The numbers that decide. Mechanisms read them; each stays within its clamps, so that a bad value
@@ -260,7 +270,10 @@ def stats():
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
     body = [[f"`waits_{row[1]}`, `waited_ns_{row[1]}`", words(row[2])]
             for row in rows("os/lock.h", "HAK_LOCK_TABLE")]
-    return text + LOCKS_TEXT + table(["names", "what the lock protects"], body)
+    text += LOCKS_TEXT + table(["names", "what the lock protects"], body)
+    body = [[f"`{row[0]}`", words(row[1]), words(row[2])]
+            for row in rows("observe/decision.h", "HAK_DECISION_TABLE")]
+    return text + DECISIONS_TEXT + table(["name", "number", "meaning"], body)
 
 
 def policy():

@@ -97,6 +97,16 @@ static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
         return_superslab(spare);
 }
 
+static void count_stage(struct stat_block *stats, enum hak_stat stage)
+{
+    if (stage == HAK_STAT_recycled_slabs)
+        hak_stat_add(stats, recycled_slabs, 1);
+    else if (stage == HAK_STAT_purged_slabs)
+        hak_stat_add(stats, purged_slabs, 1);
+    else
+        hak_stat_add(stats, fresh_slabs, 1);
+}
+
 /* Makes granules a slab, or gives them back; `stage` is counted. */
 static struct slab *make_slab(uint32_t class_index, struct depot_granules granules,
                               struct slab_owner *owner, struct stat_block *stats,
@@ -109,7 +119,7 @@ static struct slab *make_slab(uint32_t class_index, struct depot_granules granul
     }
     hak_tag_write(granules.first, granules.count, hak_tag_of(owner->heap_id, class_index));
     hak_use_note_slab(owner->use, class_index, 1, 0);
-    hak_counter_add(&stats->counters[stage], 1);
+    count_stage(stats, stage);
     return slab;
 }
 

@@ -47,6 +47,7 @@ extern struct conf hak_conf;
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
+enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
 enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON };
 enum conf_stats { STATS_OFF, STATS_TEXT, STATS_JSON, STATS_XML, STATS_OPENMETRICS };
 enum conf_learn { LEARN_BIG_CACHE = 2 }; /* bits */

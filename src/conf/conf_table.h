@@ -31,6 +31,8 @@
       "print them also when the process gets this signal, such as USR2 or 12")                     \
     X(stats_shm, CHOICE, 0, 0, 1, "off|on",                                                        \
       "show them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                    \
+    X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
+      "say at a crash what the address is, with counters and the last decisions")                  \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to libc, die")    \
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \

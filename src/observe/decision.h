@@ -13,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 #include "os/os.h"
+#include "os/probe.h"
 
 /* name, what the number is, meaning */
 #define HAK_DECISION_TABLE(X)                                                                      \
@@ -62,7 +63,12 @@ HAK_INLINE void hak_decision_note(enum decision_kind kind, uint64_t number)
                       (uint64_t)kind << HAK_DECISION_KIND_SHIFT | number);
 }
 
-#define hak_decide(kind, number) hak_decision_note(DECISION_##kind, (uint64_t)(number))
+#define hak_decide(kind, number)                                                                   \
+    do {                                                                                           \
+        uint64_t number_ = (uint64_t)(number);                                                     \
+        hak_probe(kind, number_);                                                                  \
+        hak_decision_note(DECISION_##kind, number_);                                               \
+    } while (0)
 
 /* Copies the last decisions to `to`, newest first, DECISION_NONE behind them. */
 void hak_decisions_copy(struct decision to[HAK_DECISIONS_KEPT]);

@@ -13,6 +13,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/probe.h"
 
 /* name, meaning */
 #define HAK_STAT_TABLE(X)                                                                          \
@@ -51,7 +52,11 @@ struct stat_block {
 };
 
 #define hak_stat_add(block, name, value)                                                           \
-    hak_counter_add(&(block)->counters[HAK_STAT_##name], (uint64_t)(value))
+    do {                                                                                           \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        hak_counter_add(&(block)->counters[HAK_STAT_##name], value_);                              \
+    } while (0)
 
 /* name, meaning */
 #define HAK_STAT_GLOBAL_TABLE(X)                                                                   \

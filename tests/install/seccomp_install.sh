@@ -19,7 +19,8 @@ status=0
 equal "the listed calls are enough" "$status" 0
 # Each option that leads to further calls.
 for setting in HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/file" HAKMEM_SHOW_CONF=1 \
-    HAKMEM_STATS_SHM=1 HAKMEM_STATS_SIGNAL=USR2 HAKMEM_BOGUS=1 HAKMEM_DECAY=0; do
+    HAKMEM_STATS_SHM=1 \
+    HAKMEM_CRASH_REPORT=1 HAKMEM_STATS_SIGNAL=USR2 HAKMEM_BOGUS=1 HAKMEM_DECAY=0; do
     env HAKMEM_STATS=text "$setting" "$work/confined" only 2>"$work/said" || fail "with $setting"
 done
 check "statistics were written" [ -s "$work/file" ]

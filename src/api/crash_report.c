@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+#include "cache/lifecycle.h"
+#include "cache/registry.h"
+#include "cache/where.h"
+#include "conf/conf.h"
+#include "observe/decision.h"
+#include "observe/stat.h"
+#include "os/crash.h"
+#include "os/output.h"
+#include "span/large.h"
+
+/* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
+ * without a lock is told, and every line is written by itself. */
+
+#define DECISIONS_TOLD 16
+
+struct line {
+    char characters[256];
+    struct text text;
+};
+
+static void begin(struct line *line, const char *words)
+{
+    line->text = (struct text){.start = line->characters, .bytes = sizeof line->characters - 1};
+    hak_text_add(&line->text, "hakmem: ");
+    hak_text_add(&line->text, words);
+}
+
+static void add(struct line *line, const char *words)
+{
+    hak_text_add(&line->text, words);
+}
+
+static void add_number(struct line *line, uint64_t number, uint32_t base)
+{
+    hak_text_add_number(&line->text, number, base);
+}
+
+static void end(struct line *line)
+{
+    line->characters[line->text.used++] = '\n';
+    hak_os_output_write(2, line->characters, line->text.used);
+}
+
+static void tell_address(struct line *line, const struct crash *crash)
+{
+    struct where where = hak_where(crash->address);
+    add(line, " at address 0x");
+    add_number(line, (uintptr_t)crash->address, 16);
+    add(line, ", ");
+    add(line, hak_where_meaning(where.kind));
+    if (where.block != 0) {
+        add(line, " of ");
+        add_number(line, where.block_bytes, 10);
+        add(line, " bytes, ");
+        add_number(line, (uintptr_t)crash->address - where.block, 10);
+        add(line, " from its start");
+    }
+    if (crash->is_refused)
+        add(line, "; the page is guarded against this");
+}
+
+static void tell_counter(const char *name, uint64_t value)
+{
+    struct line line;
+    if (value == 0)
+        return;
+    begin(&line, "crash: ");
+    add(&line, name);
+    add(&line, ": ");
+    add_number(&line, value, 10);
+    end(&line);
+}
+
+static uint64_t sum_of(enum hak_stat stat)
+{
+    uint64_t sum = 0;
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+        sum += hak_load_relaxed(&heap->stats.counters[stat]);
+    return sum;
+}
+
+static void tell_counters(void)
+{
+    tell_counter("window_committed_bytes", hak_load_relaxed(&hak_region.committed_bytes));
+    tell_counter("active_heaps", hak_registry_active_count());
+#define X(name, meaning) tell_counter(#name, hak_load_relaxed(&hak_stat_globals.name));
+    HAK_STAT_GLOBAL_TABLE(X)
+#undef X
+#define X(name, meaning) tell_counter(#name, sum_of(HAK_STAT_##name));
+    HAK_STAT_TABLE(X)
+#undef X
+}
+
+static void tell_decisions(void)
+{
+    struct decision decisions[HAK_DECISIONS_KEPT];
+    uint64_t now = hak_os_clock_ms();
+    hak_decisions_copy(decisions);
+    for (int i = 0; i < DECISIONS_TOLD; i++) {
+        enum decision_kind kind = hak_decision_kind(decisions[i]);
+        struct line line;
+        if (kind == DECISION_NONE || kind >= DECISION_COUNT)
+            continue;
+        begin(&line, "crash: ");
+        add_number(&line, now > decisions[i].when_ms ? now - decisions[i].when_ms : 0, 10);
+        add(&line, " ms before: ");
+        add(&line, hak_decision_name(kind));
+        add(&line, ", ");
+        add_number(&line, hak_decision_number(decisions[i]), 10);
+        add(&line, " ");
+        add(&line, hak_decision_unit(kind));
+        end(&line);
+    }
+}
+
+static void report(const struct crash *crash)
+{
+    struct line line;
+    begin(&line, "crash: ");
+    add(&line, crash->name);
+    if (crash->is_fault)
+        tell_address(&line, crash);
+    else
+        add(&line, ", sent");
+    end(&line);
+    tell_counters();
+    tell_decisions();
+}
+
+__attribute__((constructor)) static void start_crash_report(void)
+{
+    hak_process_start();
+    if (hak_conf_number(crash_report) == CRASH_REPORT_ON)
+        hak_os_crash_listen(report);
+}
