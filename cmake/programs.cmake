@@ -50,6 +50,10 @@ foreach(source ${workloads})
   endforeach()
 endforeach()
 
+# Times the merging of statistics.
+hakmem_program(stats_merge bench/stats/stats_merge.c)
+target_include_directories(stats_merge PRIVATE include)
+
 # Records a program's calls for the workload `replay`.
 add_library(trace_record SHARED bench/trace/record.c)
 target_compile_options(trace_record PRIVATE

@@ -126,9 +126,11 @@ static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, si
 {
     if (class_index < HAK_CLASS_COUNT)
         return class_take(heap, class_index, alignment, content);
-    hak_stat_add(&heap->stats, spans_taken, 1);
-    return hak_supply_large(&heap->spans, bytes, alignment,
-                            content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+    void *block = hak_supply_large(&heap->spans, bytes, alignment,
+                                   content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+    if (HAK_LIKELY(block != NULL))
+        hak_stat_add(&heap->stats, spans_taken, 1);
+    return block;
 }
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home

@@ -141,7 +141,10 @@ def main():
         before, after = read(folder, "before"), read(folder, "after")
     check_parts(before)
     check_parts(after)
-    counted = dict(map(int, line.split()) for line in ran.stdout.splitlines())
+    lines = [line.split() for line in ran.stdout.splitlines()]
+    for name, count in (line for line in lines if not line[0].isdigit()):
+        equal(name, after[name] - before[name], int(count))
+    counted = {int(size): int(count) for size, count in lines if size.isdigit()}
     for size, count in counted.items():
         if size > 128 << 10:
             equal("large blocks", after["large_live_blocks"] - before["large_live_blocks"], count)

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/aid/forms.c FOLDER - does a known thing between two sets of statistics, and counts
  * it itself: FOLDER/{before,after}.{text,json,xml,openmetrics}, and on standard output `SIZE COUNT`
- * for the live blocks of each usable size that it has more than before. */
+ * for the live blocks of each usable size that it has more than before, and `COUNTER COUNT`. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MOST 4000
@@ -47,6 +51,58 @@ static void thin(int count)
     }
 }
 
+#define THREADS 3
+#define STRANGE_FREES 100
+#define HEAPS 2
+
+/* The compiler does not know where it leads. */
+static void *hidden(void *address)
+{
+    __asm__("" : "+r"(address));
+    return address;
+}
+
+/* Frees what the main thread allocated; its own block, of a size that nobody else has, comes and
+ * goes. */
+static void *free_theirs(void *theirs)
+{
+    void **strange = theirs;
+    free(hidden(malloc(3000)));
+    for (int i = 0; strange != NULL && i < STRANGE_FREES; i++)
+        free(strange[i]);
+    return NULL;
+}
+
+static void run_thread(void **strange)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, free_theirs, strange) != 0 || pthread_join(thread, NULL) != 0)
+        exit(4);
+}
+
+/* Things that have a counter of their own. */
+static void do_countable_things(void)
+{
+    static void *strange[STRANGE_FREES];
+    void *(*new_heap)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "hakmem_heap_new");
+    void (*destroy)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "hakmem_heap_destroy");
+    char *foreign = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < STRANGE_FREES; i++)
+        strange[i] = malloc(200);
+    run_thread(strange);
+    for (int i = 1; i < THREADS; i++)
+        run_thread(NULL);
+    for (int i = 0; i < HEAPS; i++)
+        destroy(new_heap());
+    free(hidden(foreign + 4096));
+    free(hidden(foreign + 8192));
+    if (malloc((size_t)1 << 45) != NULL)
+        exit(5);
+    printf("threads_started %d\nremote_blocks %d\nprivate_heaps %d\nforeign_frees 2\n"
+           "out_of_memory 1\n",
+           THREADS, STRANGE_FREES, HEAPS);
+}
+
 int main(int argument_count, char **arguments)
 {
     static char line_buffer[65536];
@@ -54,6 +110,7 @@ int main(int argument_count, char **arguments)
     print = (int (*)(int, const char *))dlsym(RTLD_DEFAULT, "hakmem_stats_print");
     if (argument_count != 2 || print == NULL)
         return 2;
+    run_thread(NULL); /* what libc keeps for threads is there then */
     put(arguments[1], "before");
     take(24, 1000);
     thin(1000);
@@ -64,6 +121,7 @@ int main(int argument_count, char **arguments)
     take(70000, 9);
     take((size_t)1 << 20, 3);
     thin(3);
+    do_countable_things();
     put(arguments[1], "after");
     for (int i = 0; i < block_count; i++) {
         int count = 0;
