@@ -8,7 +8,7 @@
  *             class in use. OpenMetrics: hakmem_NAME, the sizes and locks as labels.
  * Invariants  nothing is allocated; every form holds every number of the tables.
  * Threads     any.
- * Tests       tests/unit/observe/emit_test.c, tests/preload/forms_preload.sh
+ * Tests       tests/unit/observe/emit_test.c, tests/preload/forms_preload.py
  */
 #ifndef HAK_OBSERVE_EMIT_H
 #define HAK_OBSERVE_EMIT_H
