@@ -140,21 +140,41 @@ static enum emit_form form_in_force(void)
     return form == STATS_OFF ? EMIT_TEXT : (enum emit_form)form;
 }
 
+struct file_name {
+    char name[HAK_CONF_TEXT_BYTES + 32];
+};
+
+static int open_file(struct file_name *file)
+{
+    struct text path = {.start = file->name, .bytes = sizeof file->name - 1};
+    expand(&path, hak_conf_text(stats_file));
+    return hak_os_output_open(file->name);
+}
+
+/* Many programs close their standard error before we print: what can be known at the start is said
+ * then. The reader of a pipe may come later. */
+static void try_file(void)
+{
+    struct file_name file = {""};
+    int fd = open_file(&file);
+    if (fd >= 0)
+        hak_os_close(fd);
+    else if (fd != -ENXIO)
+        complain(file.name, -fd);
+}
+
 /* To where the options say. The caller is the busy one. */
 static void print(void)
 {
-    char name[HAK_CONF_TEXT_BYTES + 32] = "";
-    struct text path = {.start = name, .bytes = sizeof name - 1};
+    struct file_name file = {""};
     int fd = report_fd;
-    if (*hak_conf_text(stats_file) != '\0') {
-        expand(&path, hak_conf_text(stats_file));
-        fd = hak_os_output_open(name);
-    }
+    if (*hak_conf_text(stats_file) != '\0')
+        fd = open_file(&file);
     int error = fd < 0 ? -fd : print_to(fd, form_in_force());
     if (fd >= 0 && fd != report_fd)
         hak_os_close(fd);
     if (error != 0)
-        complain(name, error);
+        complain(file.name, error);
 }
 
 static uint64_t interval_ms(void)
@@ -253,6 +273,8 @@ __attribute__((constructor)) static void start_outlet(void)
     bool is_wanted = hak_conf_number(stats) != STATS_OFF || hak_outlet_patience_ms() != 0;
     if (is_wanted && *hak_conf_text(stats_file) == '\0')
         report_fd = hak_os_keep_fd(2);
+    if (hak_conf_number(stats) != STATS_OFF && *hak_conf_text(stats_file) != '\0')
+        try_file();
     hak_outlet_tick();
     if (hak_outlet_patience_ms() != 0)
         hak_keeper_wake();
