@@ -235,6 +235,32 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
  * write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
+/* Where the memory is that the process has for hakmem: each resident page of hakmem's one large
+ * mapping is given to one part, or divided by the bytes of its blocks. Those marked + add up to
+ * resident_bytes, which is the Rss of that mapping in /proc/self/smaps; before Linux 6.7, without
+ * pages that are shared since a fork. New fields are added at the end only. */
+struct hakmem_residency {
+    uint64_t resident_bytes;    /* of the mapping */
+    uint64_t live_bytes;        /* + blocks that the program has */
+    uint64_t cached_bytes;      /* + free blocks that threads keep at hand */
+    uint64_t withheld_bytes;    /* + freed by threads that they are not of, on the way */
+    uint64_t slab_free_bytes;   /* + free in slabs, on pages without a block in use */
+    uint64_t pinned_bytes;      /* + free in slabs, on pages with a block in use */
+    uint64_t retained_bytes;    /* + free beside slabs and blocks, kept for the next ones */
+    uint64_t huge_excess_bytes; /* + never used since it was clean: what huge pages brought in */
+    uint64_t metadata_bytes;    /* + hakmem's own records and tables */
+    uint64_t untouched_bytes;   /* of live blocks, and not resident */
+    uint64_t mapping_start;     /* addresses of the mapping */
+    uint64_t mapping_end;
+    uint64_t busy_heap_count; /* heaps busy at this moment: their free blocks count as live */
+};
+
+/* Fills the first `residency_bytes` bytes of *residency, zero where this version has no more; 0, or
+ * EINVAL: residency_bytes is 0, or ENOSYS: the kernel does not tell. Looks at every page: some
+ * milliseconds for each GiB. Exact while other threads stand still. */
+HAKMEM_API __attribute__((nonnull(1))) int hakmem_residency_get(struct hakmem_residency *residency,
+                                                                size_t residency_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -98,6 +98,11 @@ size_t hak_meta_bytes(void)
     return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&committed_bytes);
 }
 
+size_t hak_meta_present_bytes(void)
+{
+    return hak_load_relaxed(&earlier_bytes) == 0 ? hak_load_relaxed(&committed_bytes) : 0;
+}
+
 void hak_meta_mend(void)
 {
     if (hak_lock_is_left(&meta_lock))

@@ -33,6 +33,9 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record);
 /* Bytes of metadata committed so far. */
 size_t hak_meta_bytes(void);
 
+/* Of these, in the area that stands with the window's tables. */
+size_t hak_meta_present_bytes(void);
+
 /* The calling thread left a section by a jump. */
 void hak_meta_mend(void);
 

@@ -368,6 +368,14 @@ size_t hak_depot_purge(uint64_t before_ms, uint32_t budget)
     return total;
 }
 
+bool hak_depot_is_untouched(uint32_t granule)
+{
+    const struct superslab *superslab = superslab_of(granule);
+    uint32_t bit = 1u << granule % HAK_SUPERSLAB_GRANULES;
+    return depot.is_started && superslab->epoch == depot.epoch && (superslab->free & bit) != 0 &&
+           (superslab->dirty & bit) == 0;
+}
+
 bool hak_depot_has_warm(uint64_t before_ms)
 {
     uint64_t oldest = hak_load_relaxed(&depot.warm_oldest_ms);

@@ -77,6 +77,10 @@ uint32_t hak_depot_warm_count(void);
 uint32_t hak_depot_huge_count(void);
 uint32_t hak_depot_untouched_count(void);
 
+/* True when the granule is free, belongs to the depot, and nobody has touched it: what is in memory
+ * there, a huge page brought in. The depot is locked (hak_depot_lock). */
+bool hak_depot_is_untouched(uint32_t granule);
+
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
 bool hak_depot_has_warm(uint64_t before_ms);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/model/random_ops_test.c - random operations against the reference; nothing may fail. */
 #include "account.h"
+#include "conf/conf.h"
 #include "operations.h"
 #include "policy/policy_table.h"
+#include "unit/smaps.h"
 
 static struct reference reference;
 
@@ -20,16 +22,20 @@ static void audit(void)
 static void run(uint64_t seed, uint32_t steps)
 {
     check_print("seed %llu\n", (unsigned long long)seed);
+    hak_conf.number[CONF_maintenance] = MAINTENANCE_OFF; /* what is compared stands still */
     reference.random = seed;
     /* Tides: the number of live blocks rises and falls, so that slabs and spans come and go. */
     for (uint32_t i = 0; i < steps; i++) {
         step(&reference, (i / 2000) % 2 == 0 ? 16 : 4);
         if (i % 500 == 0)
             audit();
+        if (i % 1000 == 999)
+            check_residency_adds_up();
     }
     audit();
     free_everything(&reference);
     check_nothing_is_live();
+    CHECK(check_residency_adds_up().live_bytes < 64 * HAK_KIB);
 }
 
 TEST(random_operations_agree_with_the_reference_seed_1)
