@@ -76,7 +76,7 @@ static void assert_pages(const void *start, size_t bytes)
 void *hak_os_reserve(size_t bytes)
 {
     assert_pages(NULL, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_MAP))
         return NULL;
     int saved = errno;
     /* The kernel aligns to its own pages only. */
@@ -101,7 +101,7 @@ void hak_os_release(void *start, size_t bytes)
 bool hak_os_commit(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_PROTECT))
         return false;
     int saved = errno;
     int result = mprotect(start, bytes, USABLE);
@@ -113,7 +113,7 @@ bool hak_os_commit(void *start, size_t bytes)
 bool hak_os_commit_unreserved(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_MAP))
         return false;
     int saved = errno;
     void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED_NOREPLACE, -1, 0);
@@ -128,7 +128,7 @@ bool hak_os_commit_unreserved(void *start, size_t bytes)
 bool hak_os_purge(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_ADVISE))
         return false;
     int saved = errno;
     int result = madvise(start, bytes, MADV_DONTNEED);
@@ -200,7 +200,7 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes)
 {
     assert_pages(from, bytes);
     assert_pages(to, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_MOVE))
         return hak_load_relaxed(&hak_os_fault.loses_targets) ? OS_MOVE_LOST : OS_MOVE_REFUSED;
     int saved = errno;
     enum os_move result = move(from, to, bytes);
@@ -211,7 +211,7 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes)
 bool hak_os_renew(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_MAP))
         return false;
     int saved = errno;
     void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED, -1, 0);
@@ -239,7 +239,7 @@ size_t hak_os_mappings_most(void)
 static bool advise(void *start, size_t bytes, int advice)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due())
+    if (hak_os_fault_is_due(FAULT_ADVISE))
         return false;
     int saved = errno;
     int result = madvise(start, bytes, advice);

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "os/linkage.h"
+#include "os/os_fault.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,8 +36,8 @@ bool hak_os_thread_start(void *(*run)(void *))
 {
     sigset_t all, before;
     int saved = errno;
-    if (!HAK_IS_THERE(pthread_create) || !HAK_IS_THERE(pthread_attr_setstacksize) ||
-        !HAK_IS_THERE(pthread_sigmask))
+    if (hak_os_fault_is_due(FAULT_THREAD) || !HAK_IS_THERE(pthread_create) ||
+        !HAK_IS_THERE(pthread_attr_setstacksize) || !HAK_IS_THERE(pthread_sigmask))
         return false;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */

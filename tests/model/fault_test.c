@@ -4,6 +4,7 @@
 #include "account.h"
 #include "operations.h"
 #include "os/os_fault.h"
+#include "policy/policy_table.h"
 
 static struct reference reference;
 static uint32_t injected_count;
@@ -98,6 +99,65 @@ TEST(when_every_hundredth_memory_call_fails_blocks_stay_intact)
 {
     run(100, 8000, true);
     CHECK(injected_count > 0);
+}
+
+/* One kind of call alone, each n-th of it. */
+static void run_kind(enum os_fault_kind kind)
+{
+    static const uint32_t each[] = {1, 2, 3, 7, 30};
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        hak_store_relaxed(&hak_os_fault.kinds, (uint32_t)kind);
+        CHECK_EXITS(run(each[i], 3000, i % 2 == 0), 0);
+    }
+    CHECK_PASSED();
+}
+
+TEST(when_only_mmap_fails_nothing_is_lost)
+{
+    run_kind(FAULT_MAP);
+}
+
+TEST(when_only_mprotect_fails_nothing_is_lost)
+{
+    run_kind(FAULT_PROTECT);
+}
+
+TEST(when_only_madvise_fails_nothing_is_lost)
+{
+    run_kind(FAULT_ADVISE);
+}
+
+TEST(when_only_mremap_fails_nothing_is_lost)
+{
+    run_kind(FAULT_MOVE);
+}
+
+/* The maintenance thread is not to be had: slow paths do its work. */
+TEST(when_only_clone_fails_nothing_is_lost)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
+    hak_os_fault_every(1);
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    void *blocks[80];
+    for (int i = 0; i < 80; i++) {
+        blocks[i] = hak_malloc(HAK_MIB);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], 1, HAK_MIB);
+    }
+    usleep(30000);
+    hak_maintain_tick();
+    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), 1);
+    for (int i = 0; i < 80; i++)
+        hak_free(blocks[i]);
+    for (int i = 0; i < 200 && hak_span_warm_bytes() > 20 * HAK_MIB; i++) {
+        usleep(30000);
+        hak_maintain_tick();
+    }
+    CHECK(hak_span_warm_bytes() <= 20 * HAK_MIB);
+    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), 1); /* it is not asked for again */
+    check_nothing_is_live();
 }
 
 TEST(whichever_memory_call_fails_first_nothing_breaks)
