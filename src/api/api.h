@@ -93,6 +93,9 @@ size_t hak_maintain_trim(size_t keep_bytes);
  * bins when it next looks after its heap. Returns the bytes. Outside every gate and lock. */
 size_t hak_maintain_relieve(void);
 
+/* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
+void hak_maintain_prewarm(void);
+
 /* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
  * wakes it. Outside every gate and lock. */
 void hak_keeper_wake(void);

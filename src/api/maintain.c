@@ -41,6 +41,32 @@ static _Atomic uint64_t last_relief_ms;
 /* How often memory was short; each thread answers it once, by emptying its bins. */
 static _Atomic uint32_t relief_count;
 
+/* After so long free memory goes back. */
+static uint64_t decay_now_ms(void)
+{
+    return hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX
+                                                            : hak_policy_read(decay_ms);
+}
+
+/* What of the warm spans stays however old it is. */
+static size_t keep_bytes(void)
+{
+    size_t keep = 0;
+    if (hak_policy_read(free_policy) == POLICY_FREE_ADAPTIVE)
+        keep = hak_least(hak_policy_read(retain_bytes), hak_large_held_bytes() / RETAIN_SHARE);
+    size_t prewarmed = hak_policy_read(prewarm_bytes);
+    if (HAK_LIKELY(prewarmed == 0))
+        return keep;
+    size_t live = hak_held_bytes() - hak_least(hak_held_bytes(), hak_limit_warm_bytes());
+    return hak_most(keep, prewarmed - hak_least(live, prewarmed));
+}
+
+/* How much of a tick's work a free policy lets it do. */
+static uint32_t budget(uint32_t bit_by_bit)
+{
+    return hak_policy_read(free_policy) == POLICY_FREE_BATCH ? UINT32_MAX : bit_by_bit;
+}
+
 /* Sweeps a heap that the caller is in. */
 static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
 {
@@ -54,7 +80,7 @@ static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
 void hak_maintain_heap(struct heap *heap)
 {
     uint64_t now = hak_os_clock_ms();
-    uint64_t decay = hak_policy_read(decay_ms);
+    uint64_t decay = decay_now_ms();
     hak_gate_enter(&heap->gate);
     hak_heap_shrink_quiet(heap, now);
     if (decay <= now)
@@ -77,16 +103,16 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     hak_registry_drain_parked(before);
     hak_idle_collect();
     hak_private_drain_some();
-    size_t keep = hak_least(hak_policy_read(retain_bytes), hak_large_held_bytes() / RETAIN_SHARE);
+    size_t keep = keep_bytes();
     if (!hak_lock_try(&hak_region.purge_lock))
         return 0; /* somebody is at it */
     size_t bytes = 0;
     if (hak_depot_has_warm(before))
-        bytes += hak_depot_purge(before, TICK_SUPERSLABS);
+        bytes += hak_depot_purge(before, budget(TICK_SUPERSLABS));
     hak_supply_trim();
     uint64_t spans_before = now - hak_least(hak_big_cache_keep_ms(), now);
     if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)
-        bytes += hak_span_purge(spans_before, keep, TICK_SPANS);
+        bytes += hak_span_purge(spans_before, keep, budget(TICK_SPANS));
     hak_lock_give(&hak_region.purge_lock);
     if (bytes > 0)
         hak_decide(purge, bytes);
@@ -200,7 +226,7 @@ void hak_maintain_tick(void)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
         return;
-    uint64_t decay = hak_policy_read(decay_ms);
+    uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         relieve_at_times(now);
     else if (decay <= now)
@@ -212,11 +238,32 @@ void hak_maintain_tick(void)
 size_t hak_maintain_visit(bool *is_done)
 {
     uint64_t now = hak_os_clock_ms();
-    uint64_t decay = hak_policy_read(decay_ms);
+    uint64_t decay = decay_now_ms();
     *is_done = true;
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         return relieve_at_times(now);
     if (decay > now)
         return 0;
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
+}
+
+void hak_maintain_prewarm(void)
+{
+    size_t bytes = hak_policy_read(prewarm_bytes);
+    if (HAK_LIKELY(bytes == 0))
+        return;
+    char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
+    if (start == NULL)
+        return;
+    for (size_t at = 0; at < bytes; at += hak_os_page_bytes())
+        *(volatile char *)(start + at) = 0;
+    hak_large_give(start);
+}
+
+/* Before main and the program's own constructors: what it costs is paid here, not by the first
+ * requests. */
+__attribute__((constructor)) static void prewarm(void)
+{
+    if (hak_process_start())
+        hak_maintain_prewarm();
 }

@@ -41,6 +41,10 @@
       "free memory kept however old it is, within a quarter of what is live")                      \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
       "most free memory of large blocks kept for the next ones; it is bounded by need anyway")     \
+    X(free_policy, CHOICE, 2, 0, 2, "keep|batch|adaptive",                                         \
+      "free memory stays; goes back all at once when it is old; or bit by bit, and some is kept")  \
+    X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
+      "memory taken and touched at the start, and kept from then on")                              \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "most memory that hakmem may hold; beyond it requests are refused (0: no limit)")            \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \

@@ -3,9 +3,9 @@
  *
  * Owns        the countdown and what is faked; they work at check level 2 and are compiled
  *             away below.
- * Invariants  with hak_os_fault_every(n) each n-th memory call, or start of a thread, fails as if the
- *             kernel had refused it. A page size set before hak_os_start holds for all of hakmem, and memory calls
- *             that do not begin and end at such a page abort.
+ * Invariants  with hak_os_fault_every(n) each n-th memory call, or start of a thread, fails as if
+ *             the kernel had refused it. A page size set before hak_os_start holds for all of
+ *             hakmem, and memory calls that do not begin and end at such a page abort.
  * Threads     the counter is atomic; which thread meets the failing call is open.
  * Tests       tests/unit/os/os_test.c, tests/model/
  */

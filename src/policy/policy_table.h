@@ -32,6 +32,8 @@
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
       "most free span memory that is kept warm however old, within a quarter of the live spans")   \
+    X(free_policy, 2, 0, 2, "what happens to old free memory: 0 stays, 1 goes at once, 2 by need") \
+    X(prewarm_bytes, 0, 0, HAK_TIB, "what is live and warm together is not less than this again")  \
     X(limit_bytes, 0, 0, HAK_TIB, "most memory held, or none; beyond it requests are refused")     \
     X(soft_limit_bytes, 0, 0, HAK_TIB,                                                             \
       "memory held from which on nothing free is kept, or as the control group has it")            \
@@ -58,6 +60,8 @@
     X(decay, decay_ms)                                                                             \
     X(big_cache, big_cache_bytes)                                                                  \
     X(retain, retain_bytes)                                                                        \
+    X(free_policy, free_policy)                                                                    \
+    X(prewarm, prewarm_bytes)                                                                      \
     X(limit, limit_bytes)                                                                          \
     X(soft_limit, soft_limit_bytes)                                                                \
     X(thread_cache, thread_cache_bytes)
@@ -73,6 +77,9 @@
     X(big_cache_slack_bytes, 64 * HAK_MIB, 16 * HAK_MIB, HAK_MIB)                                  \
     X(big_cache_slack_percent, 25, 12, 2)                                                          \
     X(big_fault_ms, 14000, 1400, 140)
+
+/* The values of row free_policy. */
+enum policy_free { POLICY_FREE_KEEP, POLICY_FREE_BATCH, POLICY_FREE_ADAPTIVE };
 
 struct policy_table {
 #define X(name, initial, least, most, meaning) _Atomic uint64_t name;

@@ -53,8 +53,11 @@ size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes)
     hak_store_relaxed(&last_live_bytes, live_bytes);
     if (hak_load_relaxed(&is_slack_doubled))
         slack *= 2;
+    size_t bytes = peak_bytes + slack - hak_least(live_bytes, peak_bytes);
+    if (hak_policy_read(free_policy) == POLICY_FREE_KEEP)
+        bytes = SIZE_MAX;
     return hak_least(hak_policy_read(big_cache_bytes),
-                     peak_bytes + slack - hak_least(live_bytes, peak_bytes));
+                     hak_most(bytes, hak_policy_read(prewarm_bytes)));
 }
 
 static uint64_t keep_ms_of(uint32_t choice)

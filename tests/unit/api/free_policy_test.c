@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/free_policy_test.c - what becomes of old free memory, and memory kept from the
+ * start. */
+#include "api/api.h"
+#include "cache/lifecycle.h"
+#include "cache/limit.h"
+#include "check.h"
+#include "conf/conf.h"
+#include "hakmem/hakmem.h"
+#include "policy/policy_table.h"
+#include "span/span_heap.h"
+#include "unit/resident.h"
+
+#define BYTES (2 * HAK_MIB)
+#define COUNT 40
+
+static void *blocks[COUNT];
+
+/* Blocks that do not join when they are free: every second one is freed. */
+static void free_every_second(void)
+{
+    hak_conf.number[CONF_maintenance] = MAINTENANCE_OFF;
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = hak_malloc(BYTES);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], 1, BYTES);
+    }
+    for (int i = 0; i < COUNT; i += 2)
+        hak_free(blocks[i]);
+}
+
+static void tick_later(void)
+{
+    usleep(40000);
+    hak_maintain_tick();
+}
+
+TEST(kept_memory_stays_until_it_is_asked_for)
+{
+    CHECK_EQ(hakmem_option_set("free_policy", "keep"), 0);
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    free_every_second();
+    size_t warm = hak_span_warm_bytes();
+    CHECK(warm >= COUNT / 2 * BYTES);
+    for (int i = 0; i < 5; i++)
+        tick_later();
+    for (int i = 1; i < COUNT; i += 2)
+        hak_free(blocks[i]); /* nor is it given up because there is much of it */
+    CHECK(hak_span_warm_bytes() >= COUNT * BYTES);
+    bool is_done;
+    CHECK_EQ(hak_maintain_visit(&is_done), 0);
+    CHECK(hak_maintain_purge_all() >= COUNT * BYTES);
+}
+
+TEST(old_memory_goes_back_in_one_batch_and_none_is_kept)
+{
+    CHECK_EQ(hakmem_option_set("free_policy", "batch"), 0);
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    free_every_second();
+    CHECK(hak_span_warm_bytes() > 0);
+    tick_later();
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+TEST(by_need_memory_goes_back_bit_by_bit_and_some_is_kept)
+{
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    free_every_second();
+    size_t warm = hak_span_warm_bytes();
+    tick_later();
+    CHECK(hak_span_warm_bytes() > 0);
+    for (int i = 0; i < 5; i++)
+        tick_later();
+    CHECK(hak_span_warm_bytes() > 0);
+    CHECK(hak_span_warm_bytes() < warm);
+}
+
+TEST(prewarmed_memory_is_there_and_stays)
+{
+    refuse_huge_pages();
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 30 * HAK_MIB);
+    hak_maintain_prewarm();
+    CHECK(window_resident_bytes() >= 30 * HAK_MIB);
+    CHECK(hak_span_warm_bytes() >= 30 * HAK_MIB);
+    for (int i = 0; i < 3; i++)
+        tick_later();
+    CHECK(window_resident_bytes() >= 27 * HAK_MIB); /* within a superslab */
+    size_t before = window_resident_bytes();
+    for (int i = 0; i < 10; i++) {
+        blocks[i] = hak_malloc(BYTES);
+        memset(blocks[i], 1, BYTES);
+    }
+    CHECK(window_resident_bytes() <= before + HAK_MIB); /* it serves */
+    for (int i = 0; i < 10; i++)
+        hak_free(blocks[i]);
+    tick_later();
+    CHECK(window_resident_bytes() >= 27 * HAK_MIB); /* within a superslab */
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 0);
+    for (int i = 0; i < 3; i++)
+        tick_later();
+    CHECK(window_resident_bytes() < 20 * HAK_MIB);
+}
+
+TEST(more_than_there_is_is_not_prewarmed)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.limit_bytes, 20 * HAK_MIB);
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 30 * HAK_MIB);
+    hak_maintain_prewarm();
+    CHECK(hak_held_bytes() <= 20 * HAK_MIB);
+    void *block = hak_malloc(BYTES);
+    CHECK(block != NULL);
+    hak_free(block);
+}
