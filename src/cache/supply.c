@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
+#include "region/mappings.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
@@ -80,6 +81,8 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     bool is_wished =
         is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
     bool is_huge = may_be_huge(span, is_wished);
+    if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
+        is_huge = hak_mappings_admit_advice(span->first);
     if (is_huge && is_wished) {
         is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
         hak_stat_add(stats, huge_superslabs, is_huge);

@@ -52,6 +52,8 @@
       "a new superslab may be one huge page once there are so many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
       "and the heap that asks for it has so much memory in slabs of the class")                    \
+    X(mapping_percent, 50, 0, 90,                                                                  \
+      "share of the mappings that the kernel allows which hakmem may cause the process to have")   \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
       "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
 

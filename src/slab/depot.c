@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/os.h"
+#include "region/mappings.h"
 #include "region/tag_map.h"
 
 #define GROUP_GRANULES 16u
@@ -264,7 +265,9 @@ struct granule_range hak_depot_take_spare(void)
 
 static void refuse_huge_pages(const struct superslab *superslab)
 {
-    hak_os_refuse_huge_pages(hak_granule_address(first_granule_of(superslab)), HAK_SUPERSLAB_BYTES);
+    uint32_t first = first_granule_of(superslab);
+    if (hak_mappings_admit_advice(first))
+        hak_os_refuse_huge_pages(hak_granule_address(first), HAK_SUPERSLAB_BYTES);
 }
 
 /* True when the kernel is to be told. */

@@ -8,6 +8,7 @@
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_huge.h"
+#include "region/mappings.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
@@ -318,14 +319,20 @@ static bool is_refilled(void)
     return thp == THP_ON || (thp == THP_AUTO && hak_os_huge_pages() == HUGE_ALWAYS);
 }
 
+static void refuse_huge_page(uintptr_t start)
+{
+    if (hak_mappings_admit_advice(hak_granule_of((void *)start)))
+        hak_os_refuse_huge_pages((void *)start, HAK_SUPERSLAB_BYTES);
+}
+
 static void refuse_refill(uintptr_t start, uintptr_t end)
 {
     uintptr_t head = hak_align_down(start, HAK_SUPERSLAB_BYTES);
     uintptr_t tail = hak_align_down(end, HAK_SUPERSLAB_BYTES);
     if (head != start)
-        hak_os_refuse_huge_pages((void *)head, HAK_SUPERSLAB_BYTES);
+        refuse_huge_page(head);
     if (tail != end && (tail != head || head == start))
-        hak_os_refuse_huge_pages((void *)tail, HAK_SUPERSLAB_BYTES);
+        refuse_huge_page(tail);
 }
 
 static bool purge_span(const struct span *span)

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
+#include "region/mappings.h"
 
 #include <string.h>
 
@@ -11,11 +12,15 @@
  * allows is left to the program, its threads and libraries. */
 #define MAPPINGS_PER_PIECE 8u
 
+/* Each divides the mapping it comes from and the one it goes to. */
+#define MAPPINGS_OF_PIECE 3u
+
 static _Atomic uint32_t piece_total;
 
 static void count_pieces(uint32_t difference)
 {
     hak_fetch_add_relaxed(&piece_total, difference);
+    hak_mappings_give(-difference * MAPPINGS_OF_PIECE);
 }
 
 uint32_t hak_span_piece_count(void)
@@ -43,6 +48,8 @@ static bool admit(const struct span *from, struct span *to)
     uint64_t most =
         hak_least(hak_os_mappings_most() / MAPPINGS_PER_PIECE, hak_policy_read(moved_pieces_most));
     /* Counted before it is compared: threads that move together cannot pass the bound together. */
+    if (!hak_mappings_take(count * MAPPINGS_OF_PIECE))
+        return false;
     if (hak_fetch_add_relaxed(&piece_total, count) + count > most) {
         count_pieces(-count);
         return false;

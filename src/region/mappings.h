@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* region/mappings.h - how many mappings hakmem makes the process have.
+ *
+ * Owns        the count, from above, of what divides the window: pages that were moved, advice on
+ *             huge pages, guards. A process has vm.max_map_count of them for itself, its threads
+ *             and libraries; hakmem takes `mapping_percent` of these at most.
+ * Invariants  counted before it is compared, so that threads cannot pass the bound together. What
+ *             is advised to a superslab counts two, once and for good: the kernel does not join
+ *             what was advised differently. Where there is no room, one does without: pages are
+ *             copied, huge pages neither asked for nor refused. Purging never divides a mapping.
+ * Threads     any; atomic counts.
+ * Tests       tests/unit/region/mappings_test.c, tests/unit/span/span_move_test.c
+ */
+#ifndef HAK_REGION_MAPPINGS_H
+#define HAK_REGION_MAPPINGS_H
+
+#include "base/compiler.h"
+
+/* Counts `count` further mappings; false, and nothing changed: there is no room for them. */
+bool hak_mappings_take(uint32_t count);
+void hak_mappings_give(uint32_t count);
+
+/* True when advice may be given to the superslab of `granule`: it was before, or there is room. */
+bool hak_mappings_admit_advice(uint32_t granule);
+
+/* Mappings counted now, and those that may be. */
+uint32_t hak_mappings_count(void);
+uint32_t hak_mappings_most(void);
+
+#endif
