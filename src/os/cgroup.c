@@ -61,8 +61,10 @@ static uint32_t read_cpus(const char *path)
     char line[LINE_BYTES];
     const char *at = line;
     size_t quota_us, period_us;
-    if (!read_text(path, line, sizeof line) || !take_number(&at, &quota_us) || *at++ != ' ' ||
-        !take_number(&at, &period_us) || !is_end(*at) || period_us == 0 || quota_us == 0)
+    if (!read_text(path, line, sizeof line) || !take_number(&at, &quota_us) || *at != ' ')
+        return 0;
+    at++;
+    if (!take_number(&at, &period_us) || !is_end(*at) || period_us == 0 || quota_us == 0)
         return 0;
     size_t cpus = quota_us / period_us + (quota_us % period_us != 0);
     return cpus > MOST_CPUS ? 0 : (uint32_t)cpus;
