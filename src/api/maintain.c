@@ -33,6 +33,8 @@
 #define OWNER_GAP_MS 50
 #define STRANGER_SWEEPS 4
 
+/* No page is smaller. */
+#define PAGE_BYTES_LEAST 4096u
 /* While the soft limit is passed, all heaps are visited so often. */
 #define RELIEF_MS 250
 
@@ -255,7 +257,7 @@ void hak_maintain_prewarm(void)
     char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
     if (start == NULL)
         return;
-    for (size_t at = 0; at < bytes; at += hak_os_page_bytes())
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES_LEAST)
         *(volatile char *)(start + at) = 0;
     hak_large_give(start);
 }
