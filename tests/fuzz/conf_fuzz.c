@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/fuzz/conf_fuzz.c - options from any text: HAKMEM_CONF, variables, the API. What is accepted
+/* tests/fuzz/conf_fuzz.c - options from any text: a file, HAKMEM_CONF, variables, the API. What is accepted
  * is in range and reads back as what sets it again; what is not changes nothing. */
 #include "conf/conf.h"
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
+
+#include <sys/mman.h>
 
 #define TEXT_BYTES 600u
 
@@ -83,6 +85,19 @@ static void set_from_environment(struct input *input)
     free(text);
 }
 
+static void set_from_file(struct input *input)
+{
+    char path[64];
+    int file = memfd_create("conf", MFD_CLOEXEC);
+    CHECK(file >= 0);
+    size_t bytes = (size_t)(input->end - input->next);
+    CHECK_EQ(write(file, input->next, bytes), bytes);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    hak_conf_read_file(path);
+    hak_conf_imply();
+    close(file);
+}
+
 static void use_api(struct input *input)
 {
     char *name = input_text(input, input_byte(input) % 20);
@@ -103,7 +118,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
     struct input input = {bytes, bytes + byte_count};
     struct conf initial = hak_conf;
     CHECK(hak_process_start());
-    switch (input_byte(&input) % 4) {
+    switch (input_byte(&input) % 5) {
     case 0: {
         char *text = input_text(&input, TEXT_BYTES);
         hak_conf_set_packed(text);
@@ -116,6 +131,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
         break;
     case 2:
         set_from_environment(&input);
+        break;
+    case 3:
+        set_from_file(&input);
         break;
     default:
         while (!input_is_over(&input))

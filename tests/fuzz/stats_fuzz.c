@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/fuzz/stats_fuzz.c - statistics of any numbers in buffers of any size: the text is lines of
- * `name: number` cut where the buffer ends, the XML is balanced and each piece within its bound. */
+/* tests/fuzz/stats_fuzz.c - statistics of any numbers in each form: text and OpenMetrics are lines
+ * that hold every number, JSON and XML are balanced, and each piece is within its bound. */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
 #include "observe/emit.h"
 
 #include <inttypes.h>
 
-#define XML_BYTES (64 * HAK_KIB)
+#define FORM_BYTES (256 * HAK_KIB)
 
 static struct snapshot snapshot;
-static char whole[HAK_EMIT_TEXT_BYTES];
-static char xml[XML_BYTES];
+static char whole[FORM_BYTES];
+static size_t whole_bytes;
 
 /* Numbers as extreme as the input likes; an input that is short repeats itself. */
 static void snapshot_fill(struct input *input)
@@ -26,17 +26,21 @@ static void snapshot_fill(struct input *input)
     snapshot.class_count = snapshot.class_count % (HAK_SNAPSHOT_CLASSES + 1);
 }
 
-static void text_check(size_t room_bytes)
+static void piece_take(void *target, const char *piece, size_t bytes)
 {
-    struct text all = {.start = whole, .bytes = sizeof whole};
-    hak_emit_text(&snapshot, &all);
-    CHECK(all.used <= sizeof whole);
-    char *cut_text = malloc(room_bytes + 1);
-    struct text cut = {.start = cut_text, .bytes = room_bytes};
-    hak_emit_text(&snapshot, &cut);
-    CHECK(cut.used <= room_bytes);
-    CHECK_EQ(memcmp(cut_text, whole, cut.used), 0);
-    free(cut_text);
+    (void)target;
+    CHECK(bytes <= 512);
+    CHECK(whole_bytes + bytes < sizeof whole);
+    memcpy(whole + whole_bytes, piece, bytes);
+    whole_bytes += bytes;
+}
+
+static void emit(enum emit_form form)
+{
+    whole_bytes = 0;
+    hak_emit(form, &snapshot, piece_take, NULL);
+    whole[whole_bytes] = '\0';
+    CHECK(strlen(whole) == whole_bytes && whole_bytes > 0 && whole[whole_bytes - 1] == '\n');
 }
 
 /* Each line reads back as the number that it was made of. */
@@ -44,26 +48,48 @@ static void number_check(const char *name, uint64_t number)
 {
     char line[128];
     int bytes = snprintf(line, sizeof line, "%s: %" PRIu64 "\n", name, number);
-    CHECK(memmem(whole, sizeof whole, line, (size_t)bytes) != NULL);
+    CHECK(memmem(whole, whole_bytes, line, (size_t)bytes) != NULL);
 }
 
-static void piece_take(void *target, const char *piece, size_t bytes)
+/* One object on one line: brackets close in order, quotes come in pairs. */
+static void json_check(void)
 {
-    size_t *used = target;
-    CHECK(bytes <= 512);
-    CHECK(*used + bytes < sizeof xml);
-    memcpy(xml + *used, piece, bytes);
-    *used += bytes;
+    char open[16];
+    size_t depth = 0;
+    bool is_quoted = false;
+    CHECK(strchr(whole, '\n') == whole + whole_bytes - 1);
+    for (const char *at = whole; *at != '\0'; at++) {
+        is_quoted ^= *at == '"';
+        if (is_quoted)
+            continue;
+        if (*at == '{' || *at == '[') {
+            CHECK(depth < sizeof open);
+            open[depth++] = *at;
+        } else if (*at == '}' || *at == ']') {
+            CHECK(depth > 0 && open[depth - 1] == (*at == '}' ? '{' : '['));
+            depth--;
+        }
+    }
+    CHECK(depth == 0 && !is_quoted);
+}
+
+/* Each line is a comment or `name value`, the last one the end. */
+static void openmetrics_check(void)
+{
+    CHECK(whole_bytes > 6 && strcmp(whole + whole_bytes - 6, "# EOF\n") == 0);
+    for (const char *at = whole; *at != '\0'; at = strchr(at, '\n') + 1) {
+        const char *end = strchr(at, '\n');
+        const char *space = memrchr(at, ' ', (size_t)(end - at));
+        CHECK(space != NULL);
+        CHECK(*at == '#' || strspn(space + 1, "0123456789.") == (size_t)(end - space - 1));
+    }
 }
 
 /* Every element that is opened is closed, in order; attributes are quoted. */
 static void xml_check(void)
 {
-    size_t used = 0;
-    hak_emit_xml(&snapshot, piece_take, &used);
-    xml[used] = '\0';
     int depth = 0;
-    for (const char *at = xml; (at = strchr(at, '<')) != NULL; at++) {
+    for (const char *at = whole; (at = strchr(at, '<')) != NULL; at++) {
         const char *end = strchr(at, '>');
         CHECK(end != NULL);
         CHECK(memchr(at + 1, '<', (size_t)(end - at - 1)) == NULL);
@@ -94,14 +120,18 @@ static void struct_check(size_t bytes)
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
 {
     struct input input = {bytes, bytes + byte_count};
-    size_t room_bytes = input_below(&input, HAK_EMIT_TEXT_BYTES + 100);
     size_t struct_bytes = input_below(&input, 2 * sizeof(struct hakmem_stats));
     snapshot_fill(&input);
-    text_check(room_bytes);
+    emit(EMIT_TEXT);
 #define X(name, meaning) number_check(#name, snapshot.name);
     HAK_SNAPSHOT_TABLE(X)
 #undef X
+    emit(EMIT_JSON);
+    json_check();
+    emit(EMIT_XML);
     xml_check();
+    emit(EMIT_OPENMETRICS);
+    openmetrics_check();
     struct_check(struct_bytes);
     return 0;
 }
