@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/fuzz/conf_fuzz.c - options from any text: a file, HAKMEM_CONF, variables, the API. What is accepted
- * is in range and reads back as what sets it again; what is not changes nothing. */
+/* tests/fuzz/conf_fuzz.c - options from any text: a file, HAKMEM_CONF, variables, the API. What is
+ * accepted is in range and reads back as what sets it again; what is not changes nothing. */
 #include "conf/conf.h"
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
