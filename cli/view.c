@@ -19,6 +19,12 @@ struct pane {
     char lines[LINES_MOST][LINE_BYTES];
 };
 
+static void append(char *to, size_t bytes, const char *piece)
+{
+    size_t used = strlen(to);
+    snprintf(to + used, bytes - used, "%s", piece);
+}
+
 /* Columns that a text takes: escape sequences and second bytes of a character take none. */
 static int width_of(const char *text)
 {
@@ -61,7 +67,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct pane *pane, const c
     va_end(arguments);
     cut(line, pane->columns);
     if (strchr(line, '\033') != NULL)
-        strcat(line, "\033[0m");
+        append(line, LINE_BYTES, "\033[0m");
 }
 
 static const char *style(const struct view *view, const char *code)
@@ -117,11 +123,11 @@ static struct bar bar_of(const struct view *view, uint64_t part, uint64_t whole,
     filled = filled > columns ? columns : filled;
     int full = (int)filled;
     for (int i = 0; i < full; i++)
-        strcat(bar.text, view->is_ascii ? "#" : "█");
+        append(bar.text, sizeof bar.text, view->is_ascii ? "#" : "█");
     if (!view->is_ascii)
-        strcat(bar.text, eighths[(int)((filled - full) * 8)]);
+        append(bar.text, sizeof bar.text, eighths[(int)((filled - full) * 8)]);
     else if (filled - full >= 0.5)
-        strcat(bar.text, "+");
+        append(bar.text, sizeof bar.text, "+");
     return bar;
 }
 
