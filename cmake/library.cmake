@@ -3,8 +3,9 @@
 
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
 
-# bad_alloc passes through the operators.
-set_source_files_properties(src/api/operators.c PROPERTIES COMPILE_OPTIONS -fexceptions)
+# bad_alloc passes through operator new.
+set_source_files_properties(src/api/malloc.c src/api/operators.c
+  PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 add_library(hakmem_flags INTERFACE)
 target_include_directories(hakmem_flags INTERFACE src include)

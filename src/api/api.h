@@ -18,10 +18,29 @@
 /* malloc.c: the hot path. */
 void *hak_malloc(size_t bytes);
 void hak_free(void *block);
+/* C23. */
+void hak_free_sized(void *block, size_t bytes);
+void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes);
+/* C++: operator new throws std::bad_alloc or, when nothrow, returns NULL. */
+void *hak_new(size_t bytes);
+void *hak_new_array(size_t bytes);
+void *hak_new_nothrow(size_t bytes, const void *nothrow);
+void *hak_new_array_nothrow(size_t bytes, const void *nothrow);
+void hak_delete(void *block);
+void hak_delete_array(void *block);
+void hak_delete_sized(void *block, size_t bytes);
+void hak_delete_array_sized(void *block, size_t bytes);
+void hak_delete_aligned(void *block, size_t alignment);
+void hak_delete_array_aligned(void *block, size_t alignment);
+void hak_delete_sized_aligned(void *block, size_t bytes, size_t alignment);
+void hak_delete_array_sized_aligned(void *block, size_t bytes, size_t alignment);
 
 /* malloc_slow.c: everything that is unusual. */
 void *hak_malloc_slow(size_t bytes);
 void hak_free_slow(void *block);
+/* The same, of a block that is said to be so large (SIZE_MAX: nothing is said), so aligned (0:
+ * nothing is said) and allocated so (enum mark_kind). */
+void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind);
 /* A block of at least `bytes` aligned to `alignment`, a power of two; the zero form reads as
  * zero. */
 void *hak_aligned_slow(size_t alignment, size_t bytes);
@@ -43,11 +62,15 @@ void *hak_memalign(size_t alignment, size_t bytes);
 void *hak_valloc(size_t bytes);
 void *hak_pvalloc(size_t bytes);
 
-/* operators.c: C++ operator new; throws std::bad_alloc or, when nothrow, returns NULL. */
-void *hak_new(size_t bytes);
-void *hak_new_nothrow(size_t bytes, const void *nothrow);
-void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
+/* operators.c: what C++ has besides. */
+void *hak_new_slow(size_t bytes);
+void *hak_new_array_slow(size_t bytes);
+void *hak_new_nothrow_slow(size_t bytes);
+void *hak_new_array_nothrow_slow(size_t bytes);
 void *hak_new_aligned(size_t bytes, size_t alignment);
+void *hak_new_array_aligned(size_t bytes, size_t alignment);
+void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
+void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 /* The same with the bytes that may be used, at least those asked for (P0901). */
 struct sized_block {
     void *block;

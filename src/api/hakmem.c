@@ -2,6 +2,7 @@
 #include "hakmem/hakmem.h"
 
 #include "api/api.h"
+#include "api/hardened.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "observe/snapshot.h"
@@ -34,15 +35,12 @@ void *hakmem_reallocarray(void *block, size_t count, size_t bytes)
 
 void hakmem_free_sized(void *block, size_t bytes)
 {
-    (void)bytes; /* the tag says more */
-    hak_free(block);
+    hak_free_sized(block, bytes);
 }
 
 void hakmem_free_aligned_sized(void *block, size_t alignment, size_t bytes)
 {
-    (void)alignment;
-    (void)bytes;
-    hak_free(block);
+    hak_free_aligned_sized(block, alignment, bytes);
 }
 
 void *hakmem_aligned_alloc(size_t alignment, size_t bytes)
@@ -67,7 +65,11 @@ size_t hakmem_good_size(size_t bytes)
 
 int hakmem_is_owned(const void *block)
 {
-    if (block == NULL || !hak_region_holds(block))
+    if (block == NULL)
+        return 0;
+    if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
+        return 1;
+    if (!hak_region_holds(block))
         return 0;
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
@@ -208,6 +209,8 @@ void hakmem_heap_trim(hakmem_heap *handle)
 
 hakmem_heap *hakmem_heap_of(const void *block)
 {
+    if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
+        return NULL;
     return hakmem_is_owned(block) ? hak_private_handle_of(block, "invalid heap block") : NULL;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
 #include "api/outlet.h"
+#include "api/service.h"
 #include "base/bits.h"
 #include "cache/idle.h"
 #include "cache/lifecycle.h"
@@ -191,6 +193,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
     struct heap *own = hak_own_heap();
     if (own != NULL && !hak_gate_is_nested(&own->gate)) {
         hak_gate_enter(&own->gate);
+        hak_hardened_drain(&(struct service){.heap = own});
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
+#include "api/service.h"
 #include "base/check.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
@@ -11,84 +13,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-/* The tick is looked at once in so many slow operations of a thread. */
-#define SLOW_OPERATIONS_PER_TICK 64
-
-/* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
- * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
-struct service {
-    /* NULL: no memory even for a heap, or a handler interrupted who holds a lock. */
-    struct heap *heap;
-    bool is_borrowed;
-    bool is_shielded; /* from signals: slow paths of this program are left by jumps */
-    uint64_t signals_before;
-};
-
-/* When something out of the common has to be seen to; `here`: the frame of who begins. */
-static HAK_NOINLINE struct service service_begin_with_care(uintptr_t here)
-{
-    struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
-    if (HAK_UNLIKELY(service.is_shielded))
-        service.signals_before = hak_os_block_signals();
-    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
-        hak_thread_mend();
-    service.heap = hak_thread_heap();
-    if (HAK_UNLIKELY(service.heap != NULL && hak_gate_is_abandoned_at(&service.heap->gate, here)))
-        service.heap = hak_thread_replace_heap(service.heap);
-    if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate) ||
-                     hak_lock_is_inside())) {
-        service.heap = hak_heap_borrow();
-        service.is_borrowed = true;
-    }
-    if (service.heap != NULL)
-        hak_gate_enter(&service.heap->gate);
-    return service;
-}
-
-/* The thread's heap when there is nothing to take care of; else NULL. */
-HAK_INLINE struct heap *heap_at_rest(void)
-{
-    struct heap *heap = hak_own_heap();
-    bool is_at_rest = heap != NULL && !hak_gate_is_nested(&heap->gate) && hak_lock_held == 0 &&
-                      !hak_load_relaxed(&hak_gate_jumps_matter);
-    return HAK_LIKELY(is_at_rest) ? heap : NULL;
-}
-
-HAK_INLINE struct service service_begin(void)
-{
-    struct heap *heap = heap_at_rest();
-    if (HAK_UNLIKELY(heap == NULL))
-        return service_begin_with_care((uintptr_t)__builtin_frame_address(0));
-    hak_gate_enter(&heap->gate);
-    return (struct service){.heap = heap};
-}
-
-static HAK_NOINLINE void tick(struct heap *heap)
-{
-    hak_maintain_heap(heap);
-    hak_maintain_tick();
-}
-
-HAK_INLINE void leave_own(struct heap *heap)
-{
-    hak_gate_leave(&heap->gate);
-    if (HAK_UNLIKELY(++heap->slow_count % SLOW_OPERATIONS_PER_TICK == 0))
-        tick(heap);
-}
-
-HAK_INLINE void service_end(const struct service *service)
-{
-    struct heap *heap = service->heap;
-    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
-        leave_own(heap);
-    } else if (heap != NULL) {
-        hak_gate_leave(&heap->gate);
-        hak_heap_return(heap);
-    }
-    if (HAK_UNLIKELY(service->is_shielded))
-        hak_os_restore_signals(service->signals_before);
-}
 
 enum content { CONTENT_ANY, CONTENT_ZERO };
 
@@ -151,14 +75,14 @@ static HAK_NOINLINE void *take_at_last(struct heap *heap, uint32_t class_index, 
 static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignment,
                              enum content content)
 {
-    struct service service = service_begin();
+    struct service service = hak_service_begin();
     void *block = NULL;
     if (service.heap != NULL) {
         block = take_once(service.heap, class_index, bytes, alignment, content);
         if (HAK_UNLIKELY(block == NULL))
             block = take_at_last(service.heap, class_index, bytes, alignment, content);
     }
-    service_end(&service);
+    hak_service_end(&service);
     return block;
 }
 
@@ -183,12 +107,13 @@ void hak_thread_flush(void)
 {
     if (!hak_thread->is_heap)
         return;
-    struct service service = service_begin();
+    struct service service = hak_service_begin();
     if (service.heap != NULL) {
+        hak_hardened_drain(&service);
         hak_heap_flush_all(service.heap);
         hak_heap_retire_spares(service.heap);
     }
-    service_end(&service);
+    hak_service_end(&service);
 }
 
 static void *refuse(void)
@@ -199,6 +124,8 @@ static void *refuse(void)
 
 void *hak_malloc_slow(size_t bytes)
 {
+    if (HAK_UNLIKELY(hak_is_hardened()))
+        return hak_hardened_take((struct request){.bytes = bytes});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
     uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
@@ -207,6 +134,8 @@ void *hak_malloc_slow(size_t bytes)
 
 void *hak_calloc_slow(size_t bytes)
 {
+    if (HAK_UNLIKELY(hak_is_hardened()))
+        return hak_hardened_take((struct request){.bytes = bytes, .is_zero = true});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
     uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
@@ -215,6 +144,8 @@ void *hak_calloc_slow(size_t bytes)
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
+    if (HAK_UNLIKELY(hak_is_hardened()))
+        return hak_hardened_take((struct request){.bytes = bytes, .alignment = alignment});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
         return refuse();
     return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
@@ -253,10 +184,10 @@ static void give_alone(void *block, uint32_t tag)
 
 static void give(void *block, uint32_t tag)
 {
-    struct service service = service_begin();
+    struct service service = hak_service_begin();
     if (service.heap == NULL) {
         give_alone(block, tag);
-        service_end(&service);
+        hak_service_end(&service);
         return;
     }
     service.heap->cache.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
@@ -267,7 +198,7 @@ static void give(void *block, uint32_t tag)
         hak_large_give_cached(service.is_borrowed ? NULL : &service.heap->spans, block,
                               hak_heap_span_cache_most());
     }
-    service_end(&service);
+    hak_service_end(&service);
 }
 
 /* A small block of another heap that joins others on their way home. False: it is something else,
@@ -287,7 +218,7 @@ HAK_INLINE bool give_to_neighbours(struct heap *heap, void *block)
     hak_gate_enter(&heap->gate);
     bool is_given = hak_combine_join(&heap->combine, slab, block, &heap->stats);
     if (HAK_LIKELY(is_given))
-        leave_own(heap);
+        hak_service_leave(heap);
     else
         hak_gate_leave(&heap->gate);
     return is_given;
@@ -310,9 +241,29 @@ static HAK_NOINLINE void free_anything(void *block)
         give(block, tag);
 }
 
+/* False: it is not a block that hardened mode knows. */
+static bool free_hardened(void *block, struct claim claim)
+{
+    if (block == NULL || !hak_hardened_holds(block, "invalid free"))
+        return false;
+    hak_hardened_give(block, claim);
+    return true;
+}
+
 void hak_free_slow(void *block)
 {
-    struct heap *heap = heap_at_rest();
+    if (HAK_UNLIKELY(hak_hardened_is_on()) &&
+        free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+        return;
+    struct heap *heap = hak_heap_at_rest();
     if (HAK_UNLIKELY(heap == NULL || !give_to_neighbours(heap, block)))
         free_anything(block);
+}
+
+void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
+{
+    struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
+    if (HAK_UNLIKELY(hak_hardened_is_on()) && free_hardened(block, claim))
+        return;
+    hak_free_slow(block);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
 #include "base/bits.h"
 #include "base/check.h"
 
@@ -31,30 +32,68 @@ static _Noreturn void throw_bad_alloc(void)
     __cxa_throw(thrown, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev);
 }
 
-static void *take(size_t bytes, size_t alignment)
+static void *take(size_t bytes, size_t alignment, enum mark_kind kind)
 {
+    if (HAK_UNLIKELY(hak_is_hardened()))
+        return hak_hardened_take((struct request){bytes, alignment, kind, false});
     return alignment == 0 ? hak_malloc(bytes) : hak_aligned_slow(alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */
-static HAK_NOINLINE void *new_slow(size_t bytes, size_t alignment)
+static HAK_NOINLINE void *take_or_throw(size_t bytes, size_t alignment, enum mark_kind kind)
 {
     for (;;) {
+        void *block = take(bytes, alignment, kind);
+        if (HAK_LIKELY(block != NULL))
+            return block;
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
         if (handler == NULL)
             break;
         handler();
-        void *block = take(bytes, alignment);
-        if (block != NULL)
-            return block;
     }
     throw_bad_alloc();
 }
 
-void *hak_new(size_t bytes)
+static void *take_single(size_t bytes, size_t alignment)
 {
-    void *block = hak_malloc(bytes);
-    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, 0);
+    return take_or_throw(bytes, alignment, MARK_NEW);
+}
+
+static void *take_array(size_t bytes, size_t alignment)
+{
+    return take_or_throw(bytes, alignment, MARK_NEW_ARRAY);
+}
+
+/* [new.delete.single]: what a handler throws is NULL here; no other library's form is asked, which
+ * would answer with blocks of its own. */
+static HAK_NOINLINE void *take_or_null(size_t bytes, size_t alignment, enum mark_kind kind)
+{
+    void *block = take(bytes, alignment, kind);
+    if (HAK_LIKELY(block != NULL))
+        return block;
+    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
+        return NULL;
+    return hak_catch(kind == MARK_NEW ? take_single : take_array, bytes, alignment);
+}
+
+void *hak_new_slow(size_t bytes)
+{
+    return take_or_throw(bytes, 0, MARK_NEW);
+}
+
+void *hak_new_array_slow(size_t bytes)
+{
+    return take_or_throw(bytes, 0, MARK_NEW_ARRAY);
+}
+
+void *hak_new_nothrow_slow(size_t bytes)
+{
+    return take_or_null(bytes, 0, MARK_NEW);
+}
+
+void *hak_new_array_nothrow_slow(size_t bytes)
+{
+    return take_or_null(bytes, 0, MARK_NEW_ARRAY);
 }
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC
@@ -63,54 +102,36 @@ void *hak_new_aligned(size_t bytes, size_t alignment)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         throw_bad_alloc();
-    void *block = hak_aligned_slow(alignment, bytes);
-    return HAK_LIKELY(block != NULL) ? block : new_slow(bytes, alignment);
+    return take_or_throw(bytes, alignment, MARK_NEW);
 }
 
-/* [new.delete.single]: what a handler throws is NULL here; no other library's form is asked, which
- * would answer with blocks of its own. */
-static HAK_NOINLINE void *nothrow_slow(size_t bytes, size_t alignment)
+void *hak_new_array_aligned(size_t bytes, size_t alignment)
 {
-    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
-        return NULL;
-    return hak_catch(new_slow, bytes, alignment);
-}
-
-void *hak_new_nothrow(size_t bytes, const void *nothrow)
-{
-    (void)nothrow;
-    void *block = hak_malloc(bytes);
-    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, 0);
+    if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
+        throw_bad_alloc();
+    return take_or_throw(bytes, alignment, MARK_NEW_ARRAY);
 }
 
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
 {
     (void)nothrow;
-    if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
-        return NULL;
-    void *block = hak_aligned_slow(alignment, bytes);
-    return HAK_LIKELY(block != NULL) ? block : nothrow_slow(bytes, alignment);
+    return hak_is_power_of_two(alignment) ? take_or_null(bytes, alignment, MARK_NEW) : NULL;
 }
 
-HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_Znwm, hak_new)
-HAK_LIBC_ALIAS(_Znam, hak_new)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_aligned)
+void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
+{
+    (void)nothrow;
+    return hak_is_power_of_two(alignment) ? take_or_null(bytes, alignment, MARK_NEW_ARRAY) : NULL;
+}
 
-/* LLVM and google/tcmalloc: a compiler may pass a hint how often the block will be used. All blocks
- * of a size are alike here. */
-HAK_LIBC_ALIAS(_Znwm12__hot_cold_t, hak_new)
-HAK_LIBC_ALIAS(_Znam12__hot_cold_t, hak_new)
-HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_array_aligned)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_array_aligned_nothrow)
 HAK_LIBC_ALIAS(_ZnwmSt11align_val_t12__hot_cold_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_t12__hot_cold_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t12__hot_cold_t, hak_new_array_aligned)
 HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_array_aligned_nothrow)
 
 /* The same sources, after P0901: the block, and the bytes that the caller may use. */
 static struct sized_block sized(void *block)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "cache/heap.h"
@@ -92,6 +93,8 @@ void *hak_realloc(void *block, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, "invalid realloc")))
+        return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
         return hak_foreign_realloc(block, bytes);
@@ -112,7 +115,12 @@ void *hak_reallocarray(void *block, size_t count, size_t bytes)
 
 size_t hak_malloc_usable_size(void *block)
 {
-    return block == NULL ? 0 : usable_bytes(block, "invalid malloc_usable_size");
+    const char *what = "invalid malloc_usable_size";
+    if (block == NULL)
+        return 0;
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, what)))
+        return hak_hardened_usable_bytes(block);
+    return usable_bytes(block, what);
 }
 
 HAK_LIBC_ALIAS(calloc, hak_calloc)

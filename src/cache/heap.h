@@ -49,11 +49,12 @@ struct heap {
     _Atomic uint32_t state; /* enum heap_state; changes under the registry's lock */
     struct heap *next;      /* all heaps; constant once published */
     struct heap *parked_next;
-    _Atomic uint64_t parked_ms; /* when it was parked last */
-    size_t parked_bytes;        /* what its bins may hold while it is parked */
-    bool is_drained;            /* while parked: nothing is left to give back */
-    struct heap *outer;         /* what else is lent to this thread, when this one is */
-    uint32_t generation;        /* of the process that the owner lives in: forks since the first */
+    bool is_drained;               /* while parked: nothing is left to give back */
+    _Atomic uint64_t parked_ms;    /* when it was parked last */
+    size_t parked_bytes;           /* what its bins may hold while it is parked */
+    struct quarantine *quarantine; /* in hardened mode, from the first free on */
+    struct heap *outer;            /* what else is lent to this thread, when this one is */
+    uint32_t generation; /* of the process that the owner lives in: forks since the first */
 };
 
 /* Fills an empty record (zeroed) as heap `id`. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/lifecycle.h"
 
+#include "base/check.h"
 #include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "conf/conf.h"
+#include "harden/harden.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/thread_exit.h"
@@ -212,6 +214,7 @@ static void start_locked(void)
         hak_store_release(&process_state, PROCESS_FAILED);
         return;
     }
+    hak_require(hak_harden_start(), "no address space for the hardened mode");
     /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);
     /* release: partner is the acquire in hak_process_start */

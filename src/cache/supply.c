@@ -182,7 +182,8 @@ void hak_supply_retire(struct slab *slab)
     hak_assert(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0);
     uint32_t first = hak_granule_of((void *)slab->start);
     uint32_t count = slab->granule_count;
-    size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
+    size_t guard_bytes = slab->start % HAK_GRANULE_BYTES; /* slab/shield.h */
+    size_t touched_bytes = guard_bytes + (size_t)slab->bump * slab->block_bytes;
     uint32_t dirty_count =
         (uint32_t)(hak_align_up(touched_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT);
     hak_tag_write(first, count, HAK_TAG_NONE);

@@ -19,7 +19,7 @@
     X(balanced, "")                                                                                \
     X(learning, "learn:all")                                                                       \
     X(research, "learn:all,stats:text,stats_shm:on")                                               \
-    X(hardened, "foreign:abort")
+    X(hardened, "foreign:abort,harden:all")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */
 #define HAK_CONF_PRICE_TABLE(X)                                                                    \

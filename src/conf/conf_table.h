@@ -55,6 +55,10 @@
       "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
       "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")              \
+    X(harden, SET, 0, 0, 127, "exact|random|quarantine|zero|canary|guards|sized",                  \
+      "what stops misuse, at a price (docs/HARDEN.md)")                                            \
+    X(quarantine, BYTES, 8 * HAK_MIB, 0, HAK_GIB, "",                                              \
+      "freed memory that waits before it is used again, with harden=quarantine")                   \
     X(learn, SET, 2, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
       "what may be learned while the program runs; big_cache: how long free large memory is kept " \
       "(the others follow in a later version)")                                                    \

@@ -38,6 +38,8 @@ static uint64_t live_leaves(const struct slab *slab)
 
 uint64_t hak_slab_dead_leaves(const struct slab *slab)
 {
+    if (HAK_UNLIKELY(slab->start % HAK_GRANULE_BYTES != 0))
+        return 0; /* behind a guard, leaves are not what they are elsewhere */
     uint64_t leaves = all_leaves(slab) & ~live_leaves(slab) & ~slab->purged;
     if (slab->zero_from > slab->bump || slab->was_huge)
         return leaves;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/size_class.h"
 
+#include "harden/harden.h"
+#include "os/os.h"
+
 /* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 2 blocks and wastes at most
  * 1/32 behind the last: small slabs empty, and an empty slab can serve any class. */
 #define FITS(bytes, granules)                                                                      \
@@ -44,7 +47,9 @@ hak_static_assert(HAK_BIN_LIMIT < 256, "a bin fits the low byte of a tag");
 
 uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
 {
-    if (bytes > HAK_CLASS_BYTES_MAX || alignment > HAK_GRANULE_BYTES)
+    /* A slab with guards begins a page behind a granule. */
+    size_t most = hak_harden_has(HARDEN_GUARDS) ? hak_os_page_bytes() : HAK_GRANULE_BYTES;
+    if (bytes > HAK_CLASS_BYTES_MAX || alignment > most)
         return HAK_CLASS_COUNT;
     uint32_t class_index = hak_class_of(hak_most(bytes, alignment));
     while (class_index < HAK_CLASS_COUNT &&

@@ -3,9 +3,11 @@
 
 #include "base/check.h"
 #include "harden/checks.h"
+#include "harden/harden.h"
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
+#include "slab/shield.h"
 
 #include <string.h>
 
@@ -44,10 +46,14 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->reciprocal = size_class->reciprocal;
     slab->block_bytes = size_class->block_bytes;
     slab->block_count = size_class->block_count;
+    slab->granule_count = size_class->granule_count;
+    if (!hak_slab_shield(slab)) {
+        hak_meta_pool_give(&record_pools[shape], slab);
+        return NULL;
+    }
     slab->octile_scale = (HAK_OCTILES << 16) / (slab->block_count + 1);
     slab->generation++;
     slab->class_index = (uint8_t)class_index;
-    slab->granule_count = size_class->granule_count;
     slab->word_count = size_class->word_count;
     slab->leaf_shift = leaf_shift_of(size_class->granule_count);
     slab->is_private = owner->is_private;
@@ -71,6 +77,8 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
 void hak_slab_destroy(struct slab *slab)
 {
     hak_assert(slab->used == 0);
+    if (HAK_UNLIKELY(slab->guards != 0))
+        hak_slab_unshield(slab);
     hak_owner_write(hak_granule_of((void *)slab->start), slab->granule_count, NULL);
     hak_meta_pool_give(&record_pools[shape_of(slab->word_count)], slab);
 }
@@ -105,6 +113,11 @@ static HAK_NOINLINE void forget_purged(struct slab *slab, void **blocks, uint32_
 
 uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
 {
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_RANDOM))) {
+        uint32_t chosen = hak_slab_take_random(slab, blocks, count);
+        forget_purged(slab, blocks, chosen);
+        return chosen;
+    }
     uint32_t taken = 0;
     for (uint32_t half = 0; half * 64u < slab->word_count; half++) {
         while (slab->summary[half] != 0 && taken < count) {

@@ -48,6 +48,7 @@ struct slab {
     uint8_t word_count;
     uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
     bool is_private;    /* as its owner says */
+    uint8_t guards;     /* which are raised: slab/shield.h */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
     uint64_t summary[2];

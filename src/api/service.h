@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* api/service.h - a heap for one slow call.
+ *
+ * Owns        nothing; the heap is the thread's or borrowed.
+ * Invariants  between begin and end the heap's gate is held.
+ * Threads     any, signal handlers too.
+ * Tests       tests/unit/api/, tests/preload/signals.c
+ */
+#ifndef HAK_API_SERVICE_H
+#define HAK_API_SERVICE_H
+
+#include "cache/lifecycle.h"
+#include "os/lock.h"
+
+/* The tick is looked at once in so many slow operations of a thread. */
+#define HAK_SLOW_OPERATIONS_PER_TICK 64
+
+/* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
+ * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
+struct service {
+    /* NULL: no memory even for a heap, or a handler interrupted who holds a lock. */
+    struct heap *heap;
+    bool is_borrowed;
+    bool is_shielded; /* from signals: slow paths of this program are left by jumps */
+    uint64_t signals_before;
+};
+
+/* When something out of the common has to be seen to; `here`: the frame of who begins. */
+struct service hak_service_begin_slow(uintptr_t here);
+void hak_service_end_slow(const struct service *service);
+
+/* What a heap's thread does now and then: maintenance. Outside the gate. */
+void hak_service_tick(struct heap *heap);
+
+/* The thread's heap when there is nothing to take care of; else NULL. */
+HAK_INLINE struct heap *hak_heap_at_rest(void)
+{
+    struct heap *heap = hak_own_heap();
+    bool is_at_rest = heap != NULL && !hak_gate_is_nested(&heap->gate) && hak_lock_held == 0 &&
+                      !hak_load_relaxed(&hak_gate_jumps_matter);
+    return HAK_LIKELY(is_at_rest) ? heap : NULL;
+}
+
+HAK_INLINE struct service hak_service_begin(void)
+{
+    struct heap *heap = hak_heap_at_rest();
+    if (HAK_UNLIKELY(heap == NULL))
+        return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
+    hak_gate_enter(&heap->gate);
+    return (struct service){.heap = heap};
+}
+
+/* Leaves the thread's own heap. */
+HAK_INLINE void hak_service_leave(struct heap *heap)
+{
+    hak_gate_leave(&heap->gate);
+    if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK == 0))
+        hak_service_tick(heap);
+}
+
+HAK_INLINE void hak_service_end(const struct service *service)
+{
+    struct heap *heap = service->heap;
+    if (HAK_LIKELY(heap != NULL && !service->is_borrowed))
+        hak_service_leave(heap);
+    if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
+        hak_service_end_slow(service);
+}
+
+#endif

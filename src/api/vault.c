@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/vault.h"
+
+#include "base/bits.h"
+#include "cache/supply.h"
+#include "harden/checks.h"
+#include "harden/seal.h"
+#include "os/guard.h"
+#include "os/os.h"
+#include "span/large.h"
+
+#include <string.h>
+
+/* Larger blocks are cleared by giving their pages back. */
+#define PURGE_BYTES_LEAST HAK_MIB
+
+static size_t canary_least(void)
+{
+    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
+}
+
+/* The class for a request; HAK_CLASS_COUNT: it is a large block. */
+static uint32_t class_for(struct request request)
+{
+    if (request.bytes > HAK_CLASS_BYTES_MAX)
+        return HAK_CLASS_COUNT;
+    size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
+    return hak_class_of_aligned(bytes, hak_most(request.alignment, 16));
+}
+
+/* Before a large block, and behind it. */
+static size_t margin_bytes(size_t alignment)
+{
+    size_t page = hak_os_page_bytes();
+    bool has_guards = hak_harden_has(HARDEN_GUARDS) && page < HAK_GRANULE_BYTES;
+    return has_guards && alignment <= page ? page : 0;
+}
+
+static size_t large_capacity(size_t bytes)
+{
+    return hak_align_up(hak_most(bytes + canary_least(), 1), hak_os_page_bytes());
+}
+
+static char *span_start(const void *block)
+{
+    return hak_granule_address(hak_granule_of(block));
+}
+
+static size_t alignment_of(struct mark mark)
+{
+    return mark.alignment_shift == 0 ? 0 : (size_t)1 << (mark.alignment_shift - 1);
+}
+
+static bool find_small(struct slab *slab, const char *what, struct place *place)
+{
+    if (slab == NULL)
+        hak_misuse(what, place->block, 0, "nothing is allocated there");
+    if (slab->is_private)
+        return false;
+    hak_slab_index_of(slab, place->block, what);
+    place->slab = slab;
+    place->capacity = slab->block_bytes;
+    if (place->mark == NULL || (hak_load_relaxed(place->mark) & 3) == MARK_NONE)
+        hak_misuse(what, place->block, slab->block_bytes, "never allocated");
+    return true;
+}
+
+static bool find_large(const char *what, struct place *place)
+{
+    if (hak_large_is_block(place->block) && hak_large_group_of(place->block, what) != NULL)
+        return false;
+    struct mark mark = {.state = MARK_NONE};
+    if (place->mark != NULL && (uintptr_t)place->block % HAK_MARK_BLOCK_BYTES_LEAST == 0)
+        mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (mark.state == MARK_NONE ||
+        span_start(place->block) + margin_bytes(alignment_of(mark)) != place->block)
+        hak_misuse(what, place->block, hak_large_usable_bytes(span_start(place->block), what),
+                   "not the start of the block");
+    place->slab = NULL;
+    place->capacity = large_capacity(mark.bytes);
+    return true;
+}
+
+bool hak_place_find(void *block, const char *what, struct place *place)
+{
+    uint32_t granule = hak_granule_of(block);
+    uint32_t tag = hak_tag_read(granule);
+    place->block = block;
+    place->mark = hak_mark_at(block);
+    if (tag == HAK_TAG_NONE)
+        hak_misuse(what, block, 0, "nothing is allocated there");
+    if (hak_tag_heap(tag) != 0)
+        return find_small(hak_owner_read(granule), what, place);
+    return find_large(what, place);
+}
+
+/* The marks of its start are usable, or there is no block. */
+static void *take_large(struct request request)
+{
+    size_t page = hak_os_page_bytes();
+    size_t margin = margin_bytes(request.alignment);
+    if (request.bytes > hak_region.window_bytes)
+        return NULL;
+    size_t bytes = margin + large_capacity(request.bytes) + (margin != 0 ? page : 0);
+    bool is_zero = request.is_zero || hak_harden_has(HARDEN_ZERO);
+    char *start =
+        hak_large_take(bytes, hak_most(request.alignment, page), is_zero ? LARGE_ZERO : LARGE_ANY);
+    if (start == NULL)
+        return NULL;
+    if (!hak_mark_cover(hak_granule_of(start), 1)) {
+        hak_large_give(start);
+        return NULL;
+    }
+    return start + margin;
+}
+
+void *hak_vault_take(const struct service *service, struct request request)
+{
+    uint32_t class_index = class_for(request);
+    if (class_index == HAK_CLASS_COUNT) {
+        hak_stat_add(&service->heap->stats, spans_taken, 1);
+        return take_large(request);
+    }
+    hak_combine_publish_all(&service->heap->combine, &service->heap->stats);
+    return hak_heap_take_used(service->heap, class_index);
+}
+
+/* A block of a slab that was free is verified; one that never was used is cleared. */
+static void make_clear(const struct place *place, struct mark old, struct request request)
+{
+    bool is_zero = hak_harden_has(HARDEN_ZERO);
+    if (old.state == MARK_CLEARED && is_zero) {
+        if (HAK_UNLIKELY(!hak_seal_is_zero(place->block, place->capacity)))
+            hak_misuse("use after free", place->block, old.bytes, "written to while it was free");
+        return;
+    }
+    bool is_fresh = old.state == MARK_NONE && place->slab->zero_from == 0;
+    if ((is_zero || request.is_zero) && !is_fresh)
+        memset(place->block, 0, place->capacity);
+}
+
+/* Two guards that stand or do not stand together. */
+static bool raise_margins(const struct place *place)
+{
+    size_t page = hak_os_page_bytes();
+    if (!hak_guard_raise(place->block - page, page))
+        return false;
+    if (hak_guard_raise(place->block + place->capacity, page))
+        return true;
+    hak_guard_lower(place->block - page, page);
+    return false;
+}
+
+static void lower_margins(const struct place *place)
+{
+    size_t page = hak_os_page_bytes();
+    hak_guard_lower(place->block - page, page);
+    hak_guard_lower(place->block + place->capacity, page);
+}
+
+void hak_vault_open(void *block, struct request request)
+{
+    struct slab *slab = NULL;
+    if (hak_tag_heap(hak_tag_read(hak_granule_of(block))) != 0)
+        slab = hak_owner_read(hak_granule_of(block));
+    struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request.bytes),
+                          slab, hak_mark_at(block)};
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
+    struct mark old = mark;
+    mark.state = MARK_FREED;
+    hak_store_relaxed(place.mark, hak_mark_pack(mark));
+    hak_mark_open();
+    mark.is_guarded = false;
+    if (slab != NULL)
+        make_clear(&place, old, request);
+    else if (margin_bytes(request.alignment) != 0)
+        mark.is_guarded = raise_margins(&place);
+    if (hak_harden_has(HARDEN_CANARY))
+        hak_seal_write(block, request.bytes, place.capacity);
+    mark.state = MARK_LIVE;
+    mark.bytes = request.bytes;
+    mark.kind = (uint8_t)request.kind;
+    mark.alignment_shift =
+        request.alignment == 0 ? 0 : (uint8_t)(hak_bit_highest(request.alignment) + 1);
+    mark.generation++;
+    /* release: partner is the acquire in hak_seal_end_is_whole, and whoever frees the block */
+    atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
+}
+
+void hak_vault_shut(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    bool is_large = place->slab == NULL;
+    if (hak_harden_has(HARDEN_ZERO)) {
+        bool is_purged = is_large && (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
+                         hak_os_purge(place->block, place->capacity);
+        if (!is_purged)
+            memset(place->block, 0, place->capacity);
+    }
+    mark.state = MARK_CLEARED;
+    if (is_large && mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
+        hak_guard_raise(place->block, place->capacity))
+        mark.kind = MARK_SHUT;
+    /* release: partner is the acquire in hak_seal_end_is_whole */
+    atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+}
+
+size_t hak_vault_weight(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    return mark.kind == MARK_SHUT ? hak_os_page_bytes() : place->capacity;
+}
+
+static void give_large(const struct place *place, struct mark mark)
+{
+    if (mark.kind == MARK_SHUT)
+        hak_guard_lower(place->block, place->capacity);
+    if (mark.is_guarded)
+        lower_margins(place);
+    /* The next block here may be a private heap's. */
+    hak_store_relaxed(place->mark, hak_mark_pack((struct mark){.generation = mark.generation}));
+    hak_large_give(span_start(place->block));
+}
+
+static void give_small(const struct service *service, const struct place *place)
+{
+    struct heap *heap = service->heap;
+    uint32_t tag = hak_tag_read(hak_granule_of(place->block));
+    if (heap == NULL || (service->is_borrowed && hak_tag_heap(tag) != heap->id))
+        hak_combine_bypass(place->slab, place->block);
+    else if (hak_tag_heap(tag) != heap->id)
+        hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
+    else
+        hak_heap_give(heap, place->slab, place->block);
+}
+
+void hak_vault_give(const struct service *service, const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
+        HAK_UNLIKELY(!hak_seal_is_zero(place->block, place->capacity)))
+        hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
+    if (place->slab != NULL)
+        give_small(service, place);
+    else
+        give_large(place, mark);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* api/vault.h - hardened blocks as they lie in slabs and spans.
+ *
+ * Owns        struct place: a block, its mark, and what it was cut from. A large block begins a
+ *             page behind the start of its span and is followed by another, both guards when there
+ *             are any left; while it waits in quarantine its pages are guards, too (MARK_SHUT).
+ * Invariants  a place is found from the tag map, the slab and the mark alone: nothing that the
+ *             program can write to is believed.
+ * Threads     hak_place_find: any; the others: who took the block or freed it.
+ * Tests       tests/attack/, tests/unit/api/hardened_test.c
+ */
+#ifndef HAK_API_VAULT_H
+#define HAK_API_VAULT_H
+
+#include "api/hardened.h"
+#include "api/service.h"
+
+struct place {
+    char *block;
+    size_t capacity;   /* bytes from the block to the end of what is its own */
+    struct slab *slab; /* NULL: a large block */
+    _Atomic uint64_t *mark;
+};
+
+/* Finds a marked block; false: it belongs to a private heap. Misuse is reported as `what`. */
+bool hak_place_find(void *block, const char *what, struct place *place);
+
+/* A new block for the request, with everything but its mark made ready: *mark is what it must
+ * become. NULL: out of memory. The heap's gate is held; it may be borrowed. */
+void *hak_vault_take(const struct service *service, struct request request);
+
+/* Clears what takes memory and writes the canary; then the block is LIVE. */
+void hak_vault_open(void *block, struct request request);
+
+/* The mark of the block is FREED: clears it, or shuts its pages. */
+void hak_vault_shut(const struct place *place);
+
+/* What the block weighs in a quarantine. */
+size_t hak_vault_weight(const struct place *place);
+
+/* Verifies a block that was shut and gives it back to its slab or span. */
+void hak_vault_give(const struct service *service, const struct place *place);
+
+#endif

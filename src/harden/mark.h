@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* harden/mark.h - what hardened mode knows of each block, out of band.
+ *
+ * Owns        one 64-bit word for each 32 bytes of the window, that of a block at its start. No
+ *             hardened block is smaller.
+ *
+ *                 63       54  53        52        12  11         6  5    2  1     0
+ *                 | generation | guarded | asked bytes | alignment | kind | state |
+ *
+ * Invariants  NONE -> LIVE -> FREED -> CLEARED -> LIVE ...; who moves a mark from LIVE to FREED
+ *             frees the block, and whoever fails to has freed twice. While the bytes behind a block
+ *             change, its mark is FREED; the generation grows with each allocation.
+ * Threads     anyone reads. LIVE -> FREED is an exchange by whoever frees (acq_rel); the other
+ *             steps belong to who holds the block. CLEARED and LIVE are stored with release after
+ *             the bytes are written, and FREED is followed by a release fence before any is: a
+ *             reader who finds the same word before and after it looked (hak_mark_is_still) has
+ *             seen the bytes that belong to it.
+ * Tests       tests/unit/harden/mark_test.c, tests/race/hardened_race.c
+ */
+#ifndef HAK_HARDEN_MARK_H
+#define HAK_HARDEN_MARK_H
+
+#include "base/atomic.h"
+#include "base/limits.h"
+#include "region/region.h"
+
+enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
+
+/* Who allocated it; SHUT: it is free, and its pages are a guard. */
+enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
+
+struct mark {
+    size_t bytes;            /* asked for */
+    uint32_t generation;     /* the lower bits of it */
+    uint8_t state;           /* enum mark_state */
+    uint8_t kind;            /* enum mark_kind */
+    uint8_t alignment_shift; /* as asked for; 0: ordinary */
+    bool is_guarded;         /* guards stand around the block, or on it */
+};
+
+#define HAK_MARK_SHIFT 5
+#define HAK_MARK_BLOCK_BYTES_LEAST ((size_t)1 << HAK_MARK_SHIFT)
+
+/* Reserves the address space. */
+bool hak_mark_start(void);
+
+/* Makes the marks of the granules usable and NONE; false: out of memory. */
+bool hak_mark_clear(size_t granule, size_t count);
+
+/* Makes the marks of the granules usable, as they are. */
+bool hak_mark_cover(size_t granule, size_t count);
+
+/* The mark of the block at `block`, which lies in the window; NULL: nothing there was ever
+ * marked. */
+_Atomic uint64_t *hak_mark_at(const void *block);
+
+uint64_t hak_mark_pack(struct mark mark);
+struct mark hak_mark_unpack(uint64_t word);
+
+/* True when the mark did not change since it was `word`: bytes read since then belong to it. */
+HAK_INLINE bool hak_mark_is_still(_Atomic uint64_t *mark, uint64_t word)
+{
+    /* acquire: orders the reads of the bytes before this one; partner is the release fence in
+     * hak_mark_open */
+    atomic_thread_fence(memory_order_acquire);
+    return hak_load_relaxed(mark) == word;
+}
+
+/* Bytes of the block may be written from now on; the mark is FREED already. */
+HAK_INLINE void hak_mark_open(void)
+{
+    /* release: who sees one of the bytes sees the mark; partner is hak_mark_is_still */
+    atomic_thread_fence(memory_order_release);
+}
+
+#endif

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Real programs and our own in hardened mode: whoever uses memory as the standards say notices
+# nothing, and is never reported. If this fails, nobody can leave the mode on.
+. "$(dirname "$0")/lib.sh"
+
+# on COMMAND...: says the same in hardened mode as on the system's malloc.
+on() {
+    plainly "$1" "$@"
+    preloaded "$1" env HAKMEM_MODE=hardened "$@"
+    equal "$1: exit status" "$(cat "$work/$1.status")" "$(cat "$work/$1.plain.status")"
+    equal "$1: nothing is reported" "$(grep hakmem: "$work/$1.err")" ""
+    check "$1: output" cmp "$work/$1.out" "$work/$1.plain.out"
+    equal "$1: no bin was filled" "$(sed -n 's/^refills: //p' "$work/$1.stats" | sort -u)" 0
+}
+
+if command -v python3 >/dev/null; then
+    on python3 "$tests/python_workload.py"
+fi
+if command -v perl >/dev/null; then
+    on perl "$tests/perl_workload.pl"
+fi
+if command -v gcc >/dev/null; then
+    cat >"$work/program.c" <<'END'
+#include <stdio.h>
+static int square(int x) { return x * x; }
+int main(void) { for (int i = 0; i < 100; i++) printf("%d\n", square(i)); return 0; }
+END
+    on gcc -O2 -S -o - "$work/program.c"
+fi
+seq 1 200000 | sort -R --random-source=/bin/sh >"$work/numbers"
+on sort -n --parallel=4 -S 20M "$work/numbers"
+
+# Whether fork, exec, threads, handlers, private heaps and the C++ forms work as they do elsewhere.
+for program in cpp early errno exec exit fork heaps hot_cold quiet signals stop; do
+    status=0
+    env HAKMEM_MODE=hardened LD_PRELOAD="$PRELOAD_LIB" \
+        timeout "$limit_s" "$OUT/tests/${program}_preload" >"$work/$program.out" 2>&1 || status=$?
+    equal "$program in hardened mode" "$status" 0
+done

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/hardened_race.c - blocks change hands between threads in hardened mode: every one is
+ * freed by another thread than the one that took it, beside neighbours that live and die. */
+#include "../attack/hardened.h"
+#include "base/atomic.h"
+
+#define RACERS 4
+#define SLOTS 64
+#define ROUNDS 20000
+
+static _Atomic(char *) slots[SLOTS];
+
+static void *exchange(void *argument)
+{
+    uint64_t random = (uintptr_t)argument * 0x9e3779b97f4a7c15ull + 1;
+    for (int i = 0; i < ROUNDS; i++) {
+        random = random * 6364136223846793005ull + 1442695040888963407ull;
+        size_t bytes = 1 + (random >> 33) % 200;
+        if (random >> 60 == 0)
+            bytes = (random >> 33) % 300000;
+        char *block = hak_malloc(bytes);
+        CHECK(block != NULL);
+        memset(block, (int)i, bytes);
+        block = atomic_exchange(&slots[(random >> 20) % SLOTS], block);
+        if (i % 3 == 0)
+            block = hak_realloc(block, bytes + 1);
+        hak_free(block);
+    }
+    return NULL;
+}
+
+TEST(blocks_that_change_hands_are_never_taken_for_misused)
+{
+    pthread_t threads[RACERS];
+    for (size_t i = 0; i < RACERS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, exchange, (void *)(i + 1)), 0);
+    for (size_t i = 0; i < RACERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    for (size_t i = 0; i < SLOTS; i++)
+        hak_free(atomic_load(&slots[i]));
+    CHECK_ABORTS(hak_free((char *)hak_malloc(40) + 16), "hakmem: invalid free");
+}
+
+static void *free_it(void *block)
+{
+    hak_free(block);
+    return NULL;
+}
+
+static void free_in_two_threads(size_t bytes)
+{
+    void *block = take_some(bytes);
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, free_it, block), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+TEST(of_two_threads_that_free_a_block_one_is_reported)
+{
+    for (int i = 0; i < 30; i++) {
+        CHECK_ABORTS(free_in_two_threads(64), "free: pointer 0x");
+        CHECK_ABORTS(free_in_two_threads(SPAN_BYTES), "free: pointer 0x");
+    }
+}

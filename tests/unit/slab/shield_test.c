@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#define MEMBERS "random+guards"
+#include "../../attack/hardened.h"
+#include "cache/heap.h"
+#include "os/guard.h"
+#include "os/os.h"
+#include "slab/shield.h"
+
+TEST(every_slab_has_a_guard_before_and_behind_its_blocks)
+{
+    if (hak_os_page_bytes() > PAGE_BYTES)
+        SKIP("two pages are too much of a slab");
+    static const size_t sizes[] = {8, 500, 4096, 30000, 131072};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct slab *slab = hak_slab_at(take_some(sizes[i]));
+        char *first = (char *)slab->start;
+        char *end = first + (size_t)slab->block_count * slab->block_bytes;
+        CHECK(slab->block_count >= 1);
+        CHECK_FAULTS(first[-1] = 'x');
+        CHECK_FAULTS(memset(end, 'x', slab->block_bytes + 2 * PAGE_BYTES));
+    }
+    CHECK(hak_guard_count() >= 2 * sizeof sizes / sizeof *sizes);
+}
+
+TEST(guards_go_with_their_slabs)
+{
+    if (hak_os_page_bytes() > PAGE_BYTES)
+        SKIP("two pages are too much of a slab");
+    size_t before = hak_guard_count();
+    others_take(4096);
+    CHECK(hak_guard_count() > before + 1000);
+    for (int i = 0; i < OTHERS; i++)
+        hak_free(others[i]);
+    hak_malloc_trim(0);
+    CHECK(hak_guard_count() <= before + 4);
+}
+
+TEST(each_block_is_handed_out_once)
+{
+    others_take(64);
+    for (int i = 0; i < OTHERS; i++)
+        *(int *)others[i] = i;
+    for (int i = 0; i < OTHERS; i++)
+        CHECK_EQ(*(int *)others[i], i);
+}
