@@ -26,6 +26,9 @@
 #define HAK_EXPORT __attribute__((visibility("default")))
 /* Begins on a cache line of its own: a hot function then takes no more lines than it must. */
 #define HAK_HOT __attribute__((hot, aligned(64)))
+/* Reads what others may be writing, and believes it only after another look: a race that
+ * ThreadSanitizer is not to report. */
+#define HAK_RACY __attribute__((noinline, no_sanitize("thread")))
 #define HAK_CACHE_LINE_BYTES 64
 #define HAK_CACHE_ALIGNED alignas(HAK_CACHE_LINE_BYTES)
 

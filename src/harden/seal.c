@@ -70,6 +70,11 @@ static bool byte_is_known(struct mark mark, uint64_t canary, size_t at, enum sea
     return hak_harden_has(HARDEN_ZERO);
 }
 
+HAK_RACY static unsigned char byte_at(const char *block, size_t at)
+{
+    return *(const volatile unsigned char *)(block + at);
+}
+
 bool hak_seal_end_is_whole(const char *block, size_t capacity, enum seal_fresh fresh)
 {
     _Atomic uint64_t *mark = hak_mark_at(block);
@@ -81,8 +86,7 @@ bool hak_seal_end_is_whole(const char *block, size_t capacity, enum seal_fresh f
         unsigned char wanted;
         if (!byte_is_known(unpacked, canary, at, fresh, &wanted))
             continue;
-        unsigned char got = __atomic_load_n((const unsigned char *)block + at, __ATOMIC_RELAXED);
-        if (got != wanted)
+        if (byte_at(block, at) != wanted)
             return !hak_mark_is_still(mark, word);
     }
     return true;

@@ -26,7 +26,7 @@ static size_t granules_bytes(const struct slab *slab)
 bool hak_slab_shield(struct slab *slab)
 {
     slab->guards = 0;
-    if (hak_load_relaxed(&hak_harden) == 0)
+    if (!hak_harden_has(HARDEN_EXACT))
         return true;
     if (!hak_mark_clear(hak_granule_of((void *)slab->start), slab->granule_count))
         return false;

@@ -10,6 +10,7 @@
 #define TESTS_ATTACK_HARDENED_H
 
 #include "attack.h"
+#include "cache/heap.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,15 @@ static inline char *volatile_block(void *block)
 static inline char *take_some(size_t bytes)
 {
     return volatile_block(hak_malloc(bytes));
+}
+
+/* One that is not the first of its slab: before that one stands a guard. */
+static inline char *take_inner(size_t bytes)
+{
+    char *block = take_some(bytes);
+    while ((uintptr_t)block == hak_slab_at(block)->start)
+        block = take_some(bytes);
+    return block;
 }
 
 /* The statement, run in a child, ends by a guard page. */

@@ -41,8 +41,11 @@ database() {
 }
 ask() { "$bin/psql" -X -A -t -v ON_ERROR_STOP=1 -h "$work/database" -U owner postgres "$@"; }
 
-# starts NAME LIBRARY
+# starts NAME LIBRARY: env is preloaded, too, before it sets another file, and complains of one that
+# it may not write.
 starts() {
+    : >"$work/$1.stats"
+    chmod 666 "$work/$1.stats"
     server "$1" "$2" $as env HAKMEM_STATS_FILE="$work/database/$1.stats" \
         "$bin/postgres" -D "$work/database/cluster" -k "$work/database" -c listen_addresses= \
         -c shared_buffers=8MB -c max_connections=20 -c fsync=off -c work_mem=1MB \
