@@ -199,7 +199,7 @@ def _overall(measured, found):
     names = escape(", ".join(result.name for result in cases))
     return (f'<div class="charts">{charts}</div>{_table(headings, rows, own, 2)}{left_out}'
             f'<p class="soft">{tables.HUGE_PAGES}</p><details><summary>The means are over these '
-            f'{len(cases)} cases</summary><p>{names}</p></details>')
+            f'{len(cases)} cases, which all of them ran</summary><p>{names}</p></details>')
 
 
 def _not_first(measured, found):

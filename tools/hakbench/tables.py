@@ -140,8 +140,8 @@ def readme(measured, picture):
         lines.append(f"| {' | '.join(cells)} |")
     left_out = [name for name in measured.versions
                 if name not in {one.allocator for one in overall} and name != "noop"]
-    lines += ["", f"Geometric means over {len(cases)} cases, {measured.reference} = 1, smaller is "
-              f"better. {machine.get('cpu')}, {machine.get('processors')} processors, kernel "
+    lines += ["", f"Geometric means over the {len(cases)} cases that all of them ran, "
+              f"{measured.reference} = 1, smaller is better. {machine.get('cpu')}, {machine.get('processors')} processors, kernel "
               f"{machine.get('kernel')}, {measured.header['repeats']} interleaved runs of each. "
               f"{HUGE_PAGES}"]
     if left_out:
