@@ -187,12 +187,18 @@ static void check_claim(const void *block, struct mark mark, struct claim claim)
         hak_misuse("mismatched free", block, mark.bytes, "freed as of another alignment");
 }
 
-static void check_seals(const struct place *place, struct mark mark)
+/* `word` is the live mark that was found: whoever frees at the same time changes it before the
+ * canary. */
+static void check_seals(const struct place *place, struct mark mark, uint64_t word)
 {
     if (!hak_harden_has(HARDEN_CANARY))
         return;
-    if (HAK_UNLIKELY(!hak_seal_is_whole(place->block, mark.bytes, place->capacity)))
+    if (HAK_UNLIKELY(!hak_seal_is_whole(place->block, mark.bytes, place->capacity))) {
+        if (!hak_mark_is_still(place->mark, word))
+            hak_misuse("double free", place->block, mark.bytes,
+                       "freed by another thread at the same time");
         hak_misuse("overflow", place->block, mark.bytes, "the bytes behind it were overwritten");
+    }
     if (place->slab == NULL || (uintptr_t)place->block == place->slab->start)
         return;
     enum seal_fresh fresh = place->slab->zero_from == 0 ? SEAL_FRESH_ZERO : SEAL_FRESH_UNKNOWN;
@@ -218,7 +224,7 @@ void hak_hardened_give(void *block, struct claim claim)
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
     check_claim(block, mark, claim);
-    check_seals(&place, mark);
+    check_seals(&place, mark, word);
     mark.state = MARK_FREED;
     /* acq_rel: of two threads that free, one fails; what it wrote before is the other's to clear */
     if (!atomic_compare_exchange_strong_explicit(place.mark, &word, hak_mark_pack(mark),
@@ -281,7 +287,7 @@ void *hak_hardened_resize(void *block, size_t bytes)
         uint64_t word;
         struct mark mark = live_mark(&place, "invalid realloc", &word);
         check_claim(block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
-        check_seals(&place, mark);
+        check_seals(&place, mark, word);
         if (resize_here(&place, mark, word, bytes))
             return block;
         old_bytes = hak_harden_has(HARDEN_CANARY) ? mark.bytes : place.capacity;
