@@ -203,7 +203,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
 
 size_t hak_maintain_relieve(void)
 {
-    bool is_done;
+    bool is_done = true;
     size_t bytes = 0;
     const struct heap *own = hak_own_heap();
     hak_fetch_add_relaxed(&relief_count, 1);

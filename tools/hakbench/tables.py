@@ -141,8 +141,9 @@ def readme(measured, picture):
     left_out = [name for name in measured.versions
                 if name not in {one.allocator for one in overall} and name != "noop"]
     lines += ["", f"Geometric means over the {len(cases)} cases that all of them ran, "
-              f"{measured.reference} = 1, smaller is better. {machine.get('cpu')}, {machine.get('processors')} processors, kernel "
-              f"{machine.get('kernel')}, {measured.header['repeats']} interleaved runs of each. "
+              f"{measured.reference} = 1, smaller is better. {machine.get('cpu')}, "
+              f"{machine.get('processors')} processors, kernel {machine.get('kernel')}, "
+              f"{measured.header['repeats']} interleaved runs of each. "
               f"{HUGE_PAGES}"]
     if left_out:
         lines.append(f"Left out, because a run of theirs was an error: {', '.join(left_out)}.")
