@@ -18,12 +18,13 @@ static uint64_t slow_operations(const struct heap *heap)
            hak_load_relaxed(&heap->stats.counters[HAK_STAT_spans_given]) + 1;
 }
 
-/* Whether blocks wait, or spans lie ready, for a thread that has not come since the last look. */
-static bool is_idle(struct heap *heap)
+/* Whether what waits for its thread - blocks on their way home, or, if `with_spans`, spans at
+ * hand - has waited since the last look. */
+static bool is_idle(struct heap *heap, bool with_spans)
 {
     if (hak_load_relaxed(&heap->state) != HEAP_ACTIVE ||
         (hak_load_relaxed(&heap->owner.pending) == NULL &&
-         hak_load_relaxed(&heap->spans.count) == 0))
+         !(with_spans && hak_load_relaxed(&heap->spans.count) != 0)))
         return false;
     uint64_t operations = slow_operations(heap);
     uint64_t before = hak_load_relaxed(&heap->idle_mark);
@@ -43,7 +44,7 @@ static struct heap *next_considered(void)
 }
 
 /* Enters an idle heap other than `own`; NULL: none was found. */
-static struct heap *enter_one(const struct heap *own)
+static struct heap *enter_one(const struct heap *own, bool with_spans)
 {
     const struct heap *first = NULL;
     for (int i = 0; i < HEAPS_LOOKED_AT; i++) {
@@ -52,7 +53,8 @@ static struct heap *enter_one(const struct heap *own)
             return NULL; /* once round */
         if (i == 0)
             first = heap;
-        if (heap != NULL && heap != own && is_idle(heap) && hak_stranger_try_enter(heap))
+        if (heap != NULL && heap != own && is_idle(heap, with_spans) &&
+            hak_stranger_try_enter(heap))
             return heap;
     }
     return NULL;
@@ -60,7 +62,7 @@ static struct heap *enter_one(const struct heap *own)
 
 struct slab *hak_idle_take(struct heap *heap, uint32_t class_index)
 {
-    struct heap *from = enter_one(heap);
+    struct heap *from = enter_one(heap, false);
     if (from == NULL)
         return NULL;
     struct slab *taken = NULL;
@@ -79,7 +81,7 @@ struct slab *hak_idle_take(struct heap *heap, uint32_t class_index)
 
 void hak_idle_collect(void)
 {
-    struct heap *heap = enter_one(hak_own_heap());
+    struct heap *heap = enter_one(hak_own_heap(), true);
     if (heap == NULL)
         return;
     hak_heap_tidy(heap);
