@@ -182,9 +182,11 @@ static void give_alone(void *block, uint32_t tag)
         hak_large_give(block);
 }
 
-static void give(void *block, uint32_t tag)
+static void give(void *block)
 {
     struct service service = hak_service_begin();
+    /* Not before the gate: until then a visitor may take the slab away (cache/idle.h). */
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
     if (service.heap == NULL) {
         give_alone(block, tag);
         hak_service_end(&service);
@@ -238,7 +240,7 @@ static HAK_NOINLINE void free_anything(void *block)
     else if (HAK_UNLIKELY(tag == HAK_TAG_NONE))
         hak_misuse("invalid free", block, 0, "nothing is allocated there");
     else
-        give(block, tag);
+        give(block);
 }
 
 /* False: it is not a block that hardened mode knows. */

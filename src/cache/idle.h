@@ -12,7 +12,9 @@
  *             block that it freed with the tag it read before the slab left is in its bin, used by
  *             the slab's bitmap, and no other thread's: it serves the thread's next malloc, or goes
  *             home by the slab's new owner when the bin is flushed (as with slabs of parked heaps,
- *             whose bins keep such blocks, too). The visitor is inside its own gate and takes the
+ *             whose bins keep such blocks, too). Where it comes to its gate with a tag in hand,
+ *             free's long way looks again inside: with the old tag it would mark the block free in
+ *             a slab that is another heap's by now. The visitor is inside its own gate and takes the
  *             stranger's lock by trying only; so a stranger who waits for the visitor's gate with
  *             that lock held is never waited for.
  * Threads     any.

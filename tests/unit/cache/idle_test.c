@@ -10,6 +10,7 @@
 #include "policy/policy_table.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #define BLOCKS 5000
 #define BYTES 1000
@@ -131,4 +132,45 @@ TEST(what_one_thread_replaces_of_another_ones_blocks_needs_little_more_memory)
     size_t more = hak_load_relaxed(&hak_region.committed_bytes) - before;
     CHECK(more <= BLOCKS * BYTES / 2);
     end_sleeper(thread);
+}
+
+#define LARGE_BYTES 20000
+
+/* Has blocks of a class that no bin holds yet, and frees one of them while a visitor is there. */
+static void *free_under_a_visit(void *unused)
+{
+    for (int i = 0; i < 2; i++)
+        CHECK((blocks[i] = hak_malloc(LARGE_BYTES)) != NULL);
+    sleeper = hak_own_heap();
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    hak_free(blocks[0]);
+    return unused;
+}
+
+/* The owner has looked at the block's tag and waits at its gate; when the visitor has left, the
+ * slab is another heap's, and the block goes there. */
+TEST(a_block_whose_slab_is_taken_while_its_owner_frees_it_goes_to_the_new_owner)
+{
+    pthread_t thread;
+    struct heap *own = hak_thread_heap();
+    CHECK(own != NULL);
+    CHECK_EQ(pthread_barrier_init(&barrier, NULL, 2), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, free_under_a_visit, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    CHECK(hak_stranger_enter(sleeper));
+    pthread_barrier_wait(&barrier);
+    usleep(50000); /* it comes to its gate; if it is late, the test is only easier to pass */
+    hak_gate_enter(&own->gate);
+    struct slab *slab = hak_heap_surrender(sleeper, hak_class_of(LARGE_BYTES));
+    CHECK(slab != NULL);
+    hak_heap_receive(own, slab);
+    hak_stranger_leave(sleeper);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(slab->used, 2);
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 1);
+    hak_heap_collect(own);
+    CHECK_EQ(slab->used, 1);
+    CHECK(hak_heap_is_sound(own));
+    hak_gate_leave(&own->gate);
 }
