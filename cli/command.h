@@ -13,6 +13,8 @@
 
 #include "base/compiler.h"
 
+#include <stdarg.h>
+
 #define COMMAND_TABLE(X)                                                                           \
     X(run, "[--mode MODE] [-o NAME=VALUE]... PROGRAM [ARGUMENT]...",                               \
       "run a program with hakmem as its malloc")                                                   \
@@ -31,6 +33,10 @@ typedef int command_fn(int argument_count, char **arguments);
 #define X(name, arguments, meaning) command_fn command_##name;
 COMMAND_TABLE(X)
 #undef X
+
+/* Prints to `line`; what may come from elsewhere, names of files and programs, stays one line:
+ * control characters become '?'. */
+void print_line(char *line, size_t bytes, const char *format, va_list arguments);
 
 /* Prints "hakmem: " and one line on standard error; returns `status`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -26,11 +26,8 @@ void find(const char *weight, const char *format, ...)
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    print_line(line, sizeof line, format, arguments);
     va_end(arguments);
-    for (char *letter = line; *letter != '\0'; letter++)
-        if ((unsigned char)*letter < ' ')
-            *letter = '?';
     printf("%-5s %s\n", weight, line);
 }
 

@@ -20,16 +20,21 @@ static const struct command commands[] = {
 };
 static const size_t command_count = sizeof commands / sizeof *commands;
 
+void print_line(char *line, size_t bytes, const char *format, va_list arguments)
+{
+    vsnprintf(line, bytes, format, arguments);
+    for (char *letter = line; *letter != '\0'; letter++)
+        if ((unsigned char)*letter < ' ' || *letter == 0x7f)
+            *letter = '?';
+}
+
 int complain(int status, const char *format, ...)
 {
     char line[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    print_line(line, sizeof line, format, arguments);
     va_end(arguments);
-    for (char *letter = line; *letter != '\0'; letter++)
-        if ((unsigned char)*letter < ' ' || *letter == 0x7f)
-            *letter = '?'; /* names of files and programs may be anything: it stays one line */
     fflush(stdout);
     fprintf(stderr, "hakmem: %s\n", line);
     return status;

@@ -61,8 +61,8 @@ static size_t keep_bytes(void)
     size_t prewarmed = hak_policy_read(prewarm_bytes);
     if (HAK_LIKELY(prewarmed == 0))
         return keep;
-    size_t live = hak_held_bytes() - hak_least(hak_held_bytes(), hak_limit_warm_bytes());
-    return hak_most(keep, prewarmed - hak_least(live, prewarmed));
+    size_t live = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
+    return hak_most(keep, hak_excess(prewarmed, live));
 }
 
 /* How much of a tick's work a free policy lets it do. */
@@ -114,7 +114,7 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     if (hak_depot_has_warm(before))
         bytes += hak_depot_purge(before, budget(TICK_SUPERSLABS));
     hak_supply_trim();
-    uint64_t spans_before = now - hak_least(hak_big_cache_keep_ms(), now);
+    uint64_t spans_before = hak_excess(now, hak_big_cache_keep_ms());
     if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)
         bytes += hak_span_purge(spans_before, keep, budget(TICK_SPANS));
     hak_lock_give(&hak_region.purge_lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "base/bits.h"
 #include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
@@ -15,11 +16,6 @@
 
 hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");
 
-static uint64_t not_below_0(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 /* Small blocks, from the heaps' own counts. Threads that run meanwhile may take a block between two
  * looks, so a difference may come out below 0. */
 static void add_classes(struct snapshot *snapshot, const struct census *census)
@@ -34,8 +30,8 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
         to->block_bytes = bytes;
         to->slabs = from->slabs;
         to->cached_blocks = from->cached + from->withheld + from->homeward;
-        to->live_blocks = not_below_0(from->used, to->cached_blocks);
-        to->free_blocks = not_below_0(from->slabs * hak_size_classes[i].block_count, from->used);
+        to->live_blocks = hak_excess(from->used, to->cached_blocks);
+        to->free_blocks = hak_excess(from->slabs * hak_size_classes[i].block_count, from->used);
         snapshot->small_live_blocks += to->live_blocks;
         snapshot->small_live_bytes += to->live_blocks * bytes;
         snapshot->cached_bytes += from->cached * bytes;
@@ -44,8 +40,8 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
         used_bytes += from->used * bytes;
     }
     uint64_t granules = snapshot->superslabs * HAK_SUPERSLAB_GRANULES;
-    granules = not_below_0(granules, hak_depot_free_count());
-    snapshot->slab_free_bytes = not_below_0(granules << HAK_GRANULE_SHIFT, used_bytes);
+    granules = hak_excess(granules, hak_depot_free_count());
+    snapshot->slab_free_bytes = hak_excess(granules << HAK_GRANULE_SHIFT, used_bytes);
 }
 
 static void add_policy(struct snapshot *snapshot)
@@ -63,7 +59,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     hak_census_take(&census);
     struct span_cache_sums cached = hak_span_caches_sum();
     uint64_t warm_granules = hak_depot_warm_count();
-    uint64_t clean_granules = not_below_0(hak_depot_free_count(), warm_granules);
+    uint64_t clean_granules = hak_excess(hak_depot_free_count(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     *snapshot = (struct snapshot){.window_committed_bytes = committed,
                                   .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),

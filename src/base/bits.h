@@ -63,6 +63,12 @@ HAK_INLINE size_t hak_most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* By how much `whole` is more than `part`; 0: it is not. */
+HAK_INLINE size_t hak_excess(size_t whole, size_t part)
+{
+    return whole > part ? whole - part : 0;
+}
+
 HAK_INLINE size_t hak_clamp(size_t value, size_t least, size_t most)
 {
     return hak_most(least, hak_least(value, most));

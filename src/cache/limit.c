@@ -10,11 +10,6 @@
 
 _Atomic size_t hak_limit_group_bytes;
 
-static size_t not_below_0(size_t whole, size_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 static size_t limit(void)
 {
     size_t bytes = hak_policy_read(limit_bytes);
@@ -40,9 +35,9 @@ size_t hak_held_bytes(void)
     /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
     size_t known = hak_span_known_bytes();
     size_t depot_free = (size_t)hak_depot_free_count() << HAK_GRANULE_SHIFT;
-    size_t clean = hak_span_clean_bytes() + hak_span_lost_bytes() +
-                   not_below_0(depot_free, depot_warm_bytes());
-    return not_below_0(known, clean) + hak_meta_bytes() + hak_region_table_bytes();
+    size_t clean =
+        hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(depot_free, depot_warm_bytes());
+    return hak_excess(known, clean) + hak_meta_bytes() + hak_region_table_bytes();
 }
 
 size_t hak_limit_warm_bytes(void)
@@ -52,8 +47,8 @@ size_t hak_limit_warm_bytes(void)
 
 bool hak_limit_admits_slow(size_t more_bytes)
 {
-    size_t firm = not_below_0(hak_held_bytes(), hak_limit_warm_bytes());
-    return more_bytes <= not_below_0(limit(), firm);
+    size_t firm = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
+    return more_bytes <= hak_excess(limit(), firm);
 }
 
 bool hak_limit_is_passed(void)
@@ -65,7 +60,7 @@ bool hak_limit_is_passed(void)
 static void purge(size_t excess_bytes)
 {
     size_t warm = hak_span_warm_bytes();
-    size_t bytes = hak_span_purge(UINT64_MAX, not_below_0(warm, excess_bytes), UINT32_MAX);
+    size_t bytes = hak_span_purge(UINT64_MAX, hak_excess(warm, excess_bytes), UINT32_MAX);
     while (bytes < excess_bytes) {
         size_t more = hak_depot_purge(UINT64_MAX, 1);
         if (more == 0)

@@ -208,7 +208,7 @@ static void drain(struct heap *heap, uint64_t before_ms)
     heap->is_drained = true;
 }
 
-/* The next parked heap from `heap` on: without the lock, a hint. */
+/* The next parked heap from `heap` on. */
 static struct heap *find_parked(struct heap *heap)
 {
     while (heap != NULL && hak_load_relaxed(&heap->state) != HEAP_PARKED)

@@ -28,13 +28,20 @@ static void add_total(struct pen *pen, const char *type, uint64_t count, uint64_
     add_end(pen);
 }
 
+/* An element whose first attribute ends with `name`, and its number. */
+static void add_named(struct pen *pen, const char *before, const char *name, const char *attribute,
+                      uint64_t value)
+{
+    hak_pen_add(pen, before);
+    hak_pen_add(pen, name);
+    hak_pen_add(pen, "\"");
+    add_attribute(pen, attribute, value);
+    add_end(pen);
+}
+
 static void add_bytes(struct pen *pen, const char *element_and_type, uint64_t bytes)
 {
-    hak_pen_add(pen, "<");
-    hak_pen_add(pen, element_and_type);
-    hak_pen_add(pen, "\"");
-    add_attribute(pen, "size", bytes);
-    add_end(pen);
+    add_named(pen, "<", element_and_type, "size", bytes);
 }
 
 /* glibc: free chunks by size. Here: blocks that are free in slabs or at hand. */
@@ -68,11 +75,7 @@ static void add_system(struct pen *pen, const struct glibc_view *view)
 
 static void add_counter(struct pen *pen, const char *name, uint64_t value)
 {
-    hak_pen_add(pen, "<counter name=\"");
-    hak_pen_add(pen, name);
-    hak_pen_add(pen, "\"");
-    add_attribute(pen, "value", value);
-    add_end(pen);
+    add_named(pen, "<counter name=\"", name, "value", value);
 }
 
 static void add_own(struct pen *pen, const struct snapshot *snapshot)

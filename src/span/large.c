@@ -304,14 +304,12 @@ size_t hak_large_held_bytes(void)
 
 size_t hak_large_live_bytes(void)
 {
-    size_t held = hak_large_held_bytes();
-    return held - hak_least(held, hak_span_caches_sum().bytes);
+    return hak_excess(hak_large_held_bytes(), hak_span_caches_sum().bytes);
 }
 
 size_t hak_large_live_count(void)
 {
-    size_t held = hak_load_relaxed(&held_count);
-    return held - hak_least(held, hak_span_caches_sum().count);
+    return hak_excess(hak_load_relaxed(&held_count), hak_span_caches_sum().count);
 }
 
 size_t hak_large_peak_bytes(void)

@@ -49,6 +49,16 @@ static inline char *take_inner(size_t bytes)
     return block;
 }
 
+/* Writes to a freed block, which others of its size then push out of the quarantine. */
+static inline void write_freed(size_t bytes)
+{
+    char *block = take_some(bytes);
+    hak_free(block);
+    block[bytes / 2] = 'x';
+    for (int i = 0; i < 10000; i++)
+        hak_free(take_some(bytes));
+}
+
 /* The statement, run in a child, ends by a guard page. */
 #define CHECK_FAULTS(statement)                                                                    \
     CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,    \

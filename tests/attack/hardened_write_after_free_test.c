@@ -2,15 +2,6 @@
 /* tests/attack/hardened_write_after_free_test.c - a block is written to after it was freed. */
 #include "hardened.h"
 
-static void write_freed(size_t bytes)
-{
-    char *block = take_some(bytes);
-    hak_free(block);
-    block[bytes / 2] = 'x';
-    for (int i = 0; i < 10000; i++)
-        hak_free(take_some(bytes));
-}
-
 TEST(a_write_to_8_bytes_after_free_is_stopped)
 {
     CHECK_ABORTS(write_freed(TINY_BYTES), "hakmem: use after free: pointer 0x");

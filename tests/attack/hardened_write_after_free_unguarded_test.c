@@ -3,15 +3,6 @@
 #define MEMBERS "quarantine+zero"
 #include "hardened.h"
 
-static void write_freed(size_t bytes)
-{
-    char *block = take_some(bytes);
-    hak_free(block);
-    block[bytes / 2] = 'x';
-    for (int i = 0; i < 10000; i++)
-        hak_free(take_some(bytes));
-}
-
 TEST(a_write_to_8_bytes_after_free_is_reported_without_guards)
 {
     CHECK_ABORTS(write_freed(TINY_BYTES), "hakmem: use after free: pointer 0x");

@@ -10,18 +10,6 @@
 
 static void *blocks[BLOCKS_MOST];
 
-static size_t resident_bytes(void)
-{
-    /* Not by stdio: at the limit there is no memory for a FILE. */
-    char line[128] = "";
-    long resident = 0;
-    int fd = open("/proc/self/statm", O_RDONLY);
-    CHECK(fd >= 0 && read(fd, line, sizeof line - 1) > 0);
-    close(fd);
-    CHECK_EQ(sscanf(line, "%*d %ld", &resident), 1);
-    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 static unsigned take_until_refused(size_t bytes)
 {
     unsigned count = 0;

@@ -12,17 +12,6 @@
 
 static char *blocks[BLOCKS];
 
-static size_t resident_bytes(void)
-{
-    char text[64] = "";
-    int fd = open("/proc/self/statm", O_RDONLY);
-    CHECK(fd >= 0 && read(fd, text, sizeof text - 1) > 0);
-    close(fd);
-    unsigned long pages = 0;
-    CHECK(sscanf(text, "%*s %lu", &pages) == 1);
-    return pages * 4096;
-}
-
 static size_t bytes_of(unsigned i)
 {
     return 16 + i * 37u % 240;

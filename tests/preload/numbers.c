@@ -303,15 +303,6 @@ TEST(a_freed_large_block_that_is_kept_counts_as_free)
     CHECK_EQ(mallinfo2().keepcost, 0);
 }
 
-static size_t resident_bytes(void)
-{
-    char text[100] = "";
-    int fd = open("/proc/self/statm", O_RDONLY);
-    CHECK(read(fd, text, sizeof text - 1) > 0);
-    close(fd);
-    return strtoul(strchr(text, ' '), NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* malloc_trim(3). */
 TEST(malloc_trim_gives_memory_back_and_mallinfo2_knows)
 {

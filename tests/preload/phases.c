@@ -10,17 +10,6 @@
 
 static void *slots[SLOTS];
 
-static size_t resident_bytes(void)
-{
-    char line[128] = "";
-    long resident = 0;
-    int fd = open("/proc/self/statm", O_RDONLY);
-    CHECK(fd >= 0 && read(fd, line, sizeof line - 1) > 0);
-    close(fd);
-    CHECK_EQ(sscanf(line, "%*d %ld", &resident), 1);
-    return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Each phase has sizes of its own. */
 static size_t size_in(int phase, unsigned *state)
 {
