@@ -14,9 +14,9 @@
  *             home by the slab's new owner when the bin is flushed (as with slabs of parked heaps,
  *             whose bins keep such blocks, too). Where it comes to its gate with a tag in hand,
  *             free's long way looks again inside: with the old tag it would mark the block free in
- *             a slab that is another heap's by now. The visitor is inside its own gate and takes the
- *             stranger's lock by trying only; so a stranger who waits for the visitor's gate with
- *             that lock held is never waited for.
+ *             a slab that is another heap's by now. The visitor is inside its own gate and takes
+ *             the stranger's lock by trying only; so a stranger who waits for the visitor's gate
+ *             with that lock held is never waited for.
  * Threads     any.
  * Tests       tests/unit/cache/idle_test.c, tests/race/stranger_race.c
  */
