@@ -22,7 +22,7 @@ struct row {
 
 static const struct row rows[] = {
 #define X(name, meaning) {#name, meaning},
-    HAK_SNAPSHOT_TABLE(X) HAK_STAT_GLOBAL_TABLE(X) HAK_STAT_TABLE(X)
+    HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_EXACT_TABLE(X) HAK_STAT_GLOBAL_TABLE(X) HAK_STAT_TABLE(X)
 #undef X
 };
 

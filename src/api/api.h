@@ -45,6 +45,9 @@ void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind
  * zero. */
 void *hak_aligned_slow(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
+/* On behalf of a call that is counted already (api/tally.h). */
+void *hak_malloc_uncounted(size_t bytes);
+void hak_free_uncounted(void *block);
 
 /* Sends home all that the calling thread keeps at hand; nothing for a thread without a heap. */
 void hak_thread_flush(void);

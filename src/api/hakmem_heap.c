@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/hardened.h"
+#include "api/tally.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
@@ -108,6 +109,7 @@ hakmem_heap *hakmem_heap_new(void)
 
 void *hakmem_heap_malloc(hakmem_heap *heap, size_t bytes)
 {
+    hak_tally_request(bytes);
     return take(heap, bytes, least_alignment(bytes), LARGE_ANY);
 }
 
@@ -118,6 +120,7 @@ void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
+    hak_tally_request(total);
     return take(heap, total, least_alignment(total), LARGE_ZERO);
 }
 
@@ -127,6 +130,7 @@ void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t byte
         errno = EINVAL;
         return NULL;
     }
+    hak_tally_request(bytes);
     return take(heap, bytes, hak_most(alignment, least_alignment(bytes)), LARGE_ANY);
 }
 
@@ -156,6 +160,8 @@ void hakmem_heap_free(hakmem_heap *handle, void *block)
         return;
     }
     require_block_of(handle, block, "invalid heap free");
+    if (HAK_UNLIKELY(hak_is_watched()))
+        hak_tally_free();
     bool is_small = hak_tag_heap(hak_tag_read(hak_granule_of(block))) != 0;
     if (is_small)
         give_small(heap, block);
@@ -184,7 +190,8 @@ void *hakmem_heap_realloc(hakmem_heap *handle, void *block, size_t bytes)
 void *hak_malloc_beside(const void *block, size_t bytes)
 {
     hakmem_heap *handle = hak_private_handle_of(block, "invalid realloc");
-    return handle == NULL ? hak_malloc(bytes) : hakmem_heap_malloc(handle, bytes);
+    return handle == NULL ? hak_malloc_again(bytes)
+                          : take(handle, bytes, least_alignment(bytes), LARGE_ANY);
 }
 
 void hakmem_heap_destroy(hakmem_heap *handle)

@@ -24,7 +24,9 @@
 
 bool hak_hardened_start(void)
 {
-    return hak_process_start() && hak_load_relaxed(&hak_harden) != 0;
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_harden) == HARDEN_UNSTARTED) && !hak_process_start())
+        return false;
+    return hak_harden_has(HARDEN_EXACT);
 }
 
 /* Lets go what is more than the quarantine may weigh. */

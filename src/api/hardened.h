@@ -39,15 +39,19 @@ bool hak_hardened_start(void);
 /* True when the mode is on; starts the process if need be. */
 HAK_INLINE bool hak_is_hardened(void)
 {
-    uint32_t set = hak_load_relaxed(&hak_harden);
-    return HAK_UNLIKELY(set != 0) && (set != HARDEN_UNSTARTED || hak_hardened_start());
+    return HAK_UNLIKELY(hak_load_relaxed(&hak_harden) != 0) && hak_hardened_start();
 }
 
 /* True when the mode is on already: else no block is one of it. */
 HAK_INLINE bool hak_hardened_is_on(void)
 {
-    uint32_t set = hak_load_relaxed(&hak_harden);
-    return HAK_UNLIKELY(set != 0) && set != HARDEN_UNSTARTED;
+    return HAK_UNLIKELY(hak_harden_has(HARDEN_EXACT));
+}
+
+/* True when each free and each realloc is looked at: by this mode, or to be counted. */
+HAK_INLINE bool hak_is_watched(void)
+{
+    return HAK_UNLIKELY((hak_load_relaxed(&hak_harden) & (HARDEN_EXACT | HARDEN_COUNTED)) != 0);
 }
 
 /* A block; NULL with ENOMEM: out of memory. */

@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "api/hardened.h"
 #include "api/service.h"
+#include "api/tally.h"
 #include "base/check.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
@@ -122,19 +123,31 @@ static void *refuse(void)
     return NULL;
 }
 
-void *hak_malloc_slow(size_t bytes)
+HAK_INLINE void *malloc_plain(size_t bytes)
 {
-    if (HAK_UNLIKELY(hak_is_hardened()))
-        return hak_hardened_take((struct request){.bytes = bytes});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
     uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
     return take(class_index, bytes, 16, CONTENT_ANY);
 }
 
-void *hak_calloc_slow(size_t bytes)
+void *hak_malloc_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take((struct request){.bytes = bytes});
+    return malloc_plain(bytes);
+}
+
+void *hak_malloc_uncounted(size_t bytes)
 {
     if (HAK_UNLIKELY(hak_is_hardened()))
+        return hak_hardened_take((struct request){.bytes = bytes});
+    return malloc_plain(bytes);
+}
+
+void *hak_calloc_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .is_zero = true});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
@@ -144,7 +157,7 @@ void *hak_calloc_slow(size_t bytes)
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
-    if (HAK_UNLIKELY(hak_is_hardened()))
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .alignment = alignment});
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
         return refuse();
@@ -246,26 +259,43 @@ static HAK_NOINLINE void free_anything(void *block)
 /* False: it is not a block that hardened mode knows. */
 static bool free_hardened(void *block, struct claim claim)
 {
-    if (block == NULL || !hak_hardened_holds(block, "invalid free"))
+    if (!hak_hardened_is_on() || block == NULL || !hak_hardened_holds(block, "invalid free"))
         return false;
     hak_hardened_give(block, claim);
     return true;
 }
 
-void hak_free_slow(void *block)
+/* Counts it, where frees are counted; as above. */
+static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
 {
-    if (HAK_UNLIKELY(hak_hardened_is_on()) &&
-        free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
-        return;
+    if (block != NULL)
+        hak_tally_free();
+    return free_hardened(block, claim);
+}
+
+static void free_plain(void *block)
+{
     struct heap *heap = hak_heap_at_rest();
     if (HAK_UNLIKELY(heap == NULL || !give_to_neighbours(heap, block)))
         free_anything(block);
 }
 
+void hak_free_slow(void *block)
+{
+    if (HAK_LIKELY(!hak_is_watched()) ||
+        !free_watched(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+        free_plain(block);
+}
+
+void hak_free_uncounted(void *block)
+{
+    if (!free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+        free_plain(block);
+}
+
 void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
 {
     struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
-    if (HAK_UNLIKELY(hak_hardened_is_on()) && free_hardened(block, claim))
-        return;
-    hak_free_slow(block);
+    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, claim))
+        free_plain(block);
 }

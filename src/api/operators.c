@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/hardened.h"
+#include "api/tally.h"
 #include "base/bits.h"
 #include "base/check.h"
 
@@ -34,7 +35,7 @@ static _Noreturn void throw_bad_alloc(void)
 
 static void *take(size_t bytes, size_t alignment, enum mark_kind kind)
 {
-    if (HAK_UNLIKELY(hak_is_hardened()))
+    if (HAK_UNLIKELY(hak_is_hardened()) && hak_tally_request(bytes))
         return hak_hardened_take((struct request){bytes, alignment, kind, false});
     return alignment == 0 ? hak_malloc(bytes) : hak_aligned_slow(alignment, bytes);
 }

@@ -137,7 +137,7 @@ static void complain(const char *path, int error)
 static enum emit_form form_in_force(void)
 {
     int64_t form = hak_conf_number(stats);
-    return form == STATS_OFF ? EMIT_TEXT : (enum emit_form)form;
+    return form == STATS_OFF || form == STATS_EXACT ? EMIT_TEXT : (enum emit_form)form;
 }
 
 struct file_name {

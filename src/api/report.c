@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/tally.h"
 #include "base/bits.h"
 #include "cache/census.h"
 #include "cache/lifecycle.h"
@@ -86,6 +87,8 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
                                   .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
                                   .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
+                                  .purge_calls = hak_load_relaxed(&hak_os_counters.purge_count),
+                                  .purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns),
                                   .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
                                   .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
                                   .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
@@ -100,6 +103,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
         snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
     }
     add_classes(snapshot, &census);
+    hak_tally_read(snapshot);
     snapshot->live_bytes = snapshot->small_live_bytes + snapshot->large_live_bytes;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         for (int i = 0; i < HAK_STAT_COUNT; i++)

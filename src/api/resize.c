@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/hardened.h"
+#include "api/tally.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "cache/heap.h"
@@ -53,7 +54,7 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
     memcpy(moved, block, copied_bytes);
-    hak_free(block);
+    hak_free_again(block);
     struct heap *heap = hak_thread_heap();
     if (HAK_LIKELY(heap != NULL))
         hak_stat_add(&heap->stats, realloc_copied_bytes, copied_bytes);
@@ -93,6 +94,8 @@ void *hak_realloc(void *block, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
+    if (HAK_UNLIKELY(hak_is_watched()))
+        hak_tally_realloc(bytes);
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, "invalid realloc")))
         return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");

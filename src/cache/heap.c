@@ -8,6 +8,7 @@
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "harden/checks.h"
+#include "harden/harden.h"
 #include "observe/decision.h"
 #include "policy/policy_table.h"
 #include "span/large.h"
@@ -39,8 +40,8 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->owner.heap_id = id;
     hak_list_start(&heap->full);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
-        heap->cache.bins[i].top = &heap->sentinel;
-        heap->cache.bins[i].limit = &heap->sentinel;
+        heap->cache.bins[i] = (struct bin){&heap->sentinel, &heap->sentinel};
+        heap->magazines[i].is_grown = hak_harden_has(HARDEN_COUNTED); /* it stays without slots */
     }
 }
 

@@ -18,7 +18,7 @@
     X(fast, "price:speed")                                                                         \
     X(balanced, "")                                                                                \
     X(learning, "learn:all")                                                                       \
-    X(research, "learn:all,stats:text,stats_shm:on")                                               \
+    X(research, "learn:all,stats:text,stats_shm:on,crash_report:on")                               \
     X(hardened, "foreign:abort,harden:all")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */

@@ -30,6 +30,8 @@ bool hak_harden_start(void)
             hak_empty_start();
         set |= HARDEN_EXACT;
     }
+    if (hak_conf_number(stats) == STATS_EXACT)
+        set |= HARDEN_COUNTED;
     hak_store_relaxed(&hak_harden, set);
     return true;
 }

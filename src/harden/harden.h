@@ -3,8 +3,8 @@
  *
  * Owns        hak_harden, the secret that canaries are made from, and the source of random numbers.
  * Invariants  hak_harden is HARDEN_UNSTARTED until the process has started, then 0 or a set that
- *             always has HARDEN_EXACT. While it is not 0, no bin of any thread has a magazine:
- *             every malloc and every free takes the slow path.
+ *             has HARDEN_EXACT, or HARDEN_COUNTED, or both. While it is not 0, no bin of any thread
+ *             has a magazine: every malloc and every free takes the slow path.
  * Threads     written once, at the start of the process, before any block exists.
  * Tests       tests/unit/harden/harden_test.c
  */
@@ -23,6 +23,7 @@ enum harden {
     HARDEN_CANARY = 1 << 4,     /* bytes behind each block, verified when it is freed */
     HARDEN_GUARDS = 1 << 5,     /* pages without access around slabs and large blocks */
     HARDEN_SIZED = 1 << 6,      /* freed as it was allocated */
+    HARDEN_COUNTED = 1 << 29,   /* stats=exact: no protection, but it wants empty bins as well */
     HARDEN_UNSTARTED = 1 << 30,
 };
 

@@ -20,6 +20,7 @@ uint64_t hak_board_layout(void)
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
     HAK_STAT_TABLE(X)
+    HAK_SNAPSHOT_EXACT_TABLE(X)
 #undef X
 #define X(rank, name, meaning) hash = mix(hash, #name ",");
     HAK_LOCK_TABLE(X)

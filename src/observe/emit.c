@@ -32,12 +32,16 @@ static void add_class_line(struct pen *pen, uint64_t block_bytes, const char *wh
     add_line(pen, what, value);
 }
 
-static void add_class(struct pen *pen, const struct snapshot_class *of)
+static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_exact)
 {
     add_class_line(pen, of->block_bytes, "_slabs", of->slabs);
     add_class_line(pen, of->block_bytes, "_live_blocks", of->live_blocks);
     add_class_line(pen, of->block_bytes, "_cached_blocks", of->cached_blocks);
     add_class_line(pen, of->block_bytes, "_free_blocks", of->free_blocks);
+    if (!is_exact)
+        return;
+    add_class_line(pen, of->block_bytes, "_requests", of->requests);
+    add_class_line(pen, of->block_bytes, "_reallocs", of->reallocs);
 }
 
 void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *target)
@@ -49,6 +53,9 @@ void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *ta
 #define X(name, meaning) add_line(&pen, #name, snapshot->name);
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
+    if (snapshot->is_exact) {
+        HAK_SNAPSHOT_EXACT_TABLE(X)
+    }
 #undef X
 #define X(name, meaning) add_line(&pen, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
@@ -64,5 +71,5 @@ void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *ta
 #undef X
     for (uint32_t i = 0; i < snapshot->class_count; i++)
         if (hak_emit_is_in_use(&snapshot->classes[i]))
-            add_class(&pen, &snapshot->classes[i]);
+            add_class(&pen, &snapshot->classes[i], snapshot->is_exact);
 }

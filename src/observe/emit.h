@@ -6,7 +6,8 @@
  *             docs/stats.schema.json. XML: glibc's malloc_info elements for those who read them,
  *             then <hakmem> with a <counter> for each of the same names and a <class> for each size
  *             class in use. OpenMetrics: hakmem_NAME, the sizes and locks as labels.
- * Invariants  nothing is allocated; every form holds every number of the tables.
+ * Invariants  nothing is allocated; every form holds every number of the tables, those of
+ *             HAK_SNAPSHOT_EXACT_TABLE and the classes' requests where they were counted.
  * Threads     any.
  * Tests       tests/unit/observe/emit_test.c, tests/preload/forms_preload.py
  */
@@ -35,7 +36,7 @@ void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, v
 /* Whether a size class has anything to tell. */
 HAK_INLINE bool hak_emit_is_in_use(const struct snapshot_class *of)
 {
-    return of->slabs != 0 || of->live_blocks != 0;
+    return (of->slabs | of->live_blocks | of->requests | of->reallocs) != 0;
 }
 
 #endif

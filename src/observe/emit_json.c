@@ -38,7 +38,8 @@ static void add_lock(struct pen *pen, const char *name, uint64_t waits, uint64_t
     close_group(pen);
 }
 
-static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_first)
+static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_exact,
+                      bool is_first)
 {
     hak_pen_add(pen, is_first ? "{" : ",{");
     add_member(pen, "block_bytes", of->block_bytes, true);
@@ -46,6 +47,10 @@ static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_
     add_member(pen, "live_blocks", of->live_blocks, false);
     add_member(pen, "cached_blocks", of->cached_blocks, false);
     add_member(pen, "free_blocks", of->free_blocks, false);
+    if (is_exact) {
+        add_member(pen, "requests", of->requests, false);
+        add_member(pen, "reallocs", of->reallocs, false);
+    }
     close_group(pen);
 }
 
@@ -56,7 +61,7 @@ static void add_classes(struct pen *pen, const struct snapshot *snapshot)
     for (uint32_t i = 0; i < snapshot->class_count; i++) {
         if (!hak_emit_is_in_use(&snapshot->classes[i]))
             continue;
-        add_class(pen, &snapshot->classes[i], is_first);
+        add_class(pen, &snapshot->classes[i], snapshot->is_exact, is_first);
         is_first = false;
     }
     hak_pen_add(pen, "]");
@@ -78,6 +83,12 @@ static void add_memory(struct pen *pen, const struct snapshot *snapshot)
     open_group(pen, "process");
     is_first = true;
     HAK_STAT_GLOBAL_TABLE(X)
+    close_group(pen);
+    if (!snapshot->is_exact)
+        return;
+    open_group(pen, "exact");
+    is_first = true;
+    HAK_SNAPSHOT_EXACT_TABLE(X)
     close_group(pen);
 #undef X
 }

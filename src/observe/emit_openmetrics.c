@@ -94,9 +94,9 @@ static void add_locks(struct pen *pen, const struct snapshot *snapshot)
 
 /* One family with a sample for each size class in use; `offset` says where its number stands. */
 static void add_class_family(struct pen *pen, const struct snapshot *snapshot, const char *name,
-                             const char *meaning, size_t offset)
+                             const char *meaning, size_t offset, enum family family)
 {
-    begin_family(pen, name, meaning, LEVEL);
+    begin_family(pen, name, meaning, family);
     for (uint32_t i = 0; i < snapshot->class_count; i++) {
         const struct snapshot_class *of = &snapshot->classes[i];
         if (!hak_emit_is_in_use(of))
@@ -104,7 +104,7 @@ static void add_class_family(struct pen *pen, const struct snapshot *snapshot, c
         uint64_t value;
         memcpy(&value, (const char *)of + offset, sizeof value);
         begin_line(pen, "", name);
-        hak_pen_add(pen, "{size=\"");
+        hak_pen_add(pen, family == TOTAL ? "_total{size=\"" : "{size=\"");
         hak_pen_number(pen, of->block_bytes);
         hak_pen_add(pen, "\"} ");
         hak_pen_number(pen, value);
@@ -115,13 +115,19 @@ static void add_class_family(struct pen *pen, const struct snapshot *snapshot, c
 static void add_classes(struct pen *pen, const struct snapshot *snapshot)
 {
     add_class_family(pen, snapshot, "class_slabs", "slabs of a size class",
-                     offsetof(struct snapshot_class, slabs));
+                     offsetof(struct snapshot_class, slabs), LEVEL);
     add_class_family(pen, snapshot, "class_live_blocks", "live blocks of a size class",
-                     offsetof(struct snapshot_class, live_blocks));
+                     offsetof(struct snapshot_class, live_blocks), LEVEL);
     add_class_family(pen, snapshot, "class_cached_blocks", "free blocks at hand or on the way home",
-                     offsetof(struct snapshot_class, cached_blocks));
+                     offsetof(struct snapshot_class, cached_blocks), LEVEL);
     add_class_family(pen, snapshot, "class_free_blocks", "free blocks in slabs",
-                     offsetof(struct snapshot_class, free_blocks));
+                     offsetof(struct snapshot_class, free_blocks), LEVEL);
+    if (!snapshot->is_exact)
+        return;
+    add_class_family(pen, snapshot, "class_requests", "requests for sizes of this class",
+                     offsetof(struct snapshot_class, requests), TOTAL);
+    add_class_family(pen, snapshot, "class_reallocs", "reallocs to sizes of this class",
+                     offsetof(struct snapshot_class, reallocs), TOTAL);
 }
 
 void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, void *target)
@@ -136,6 +142,9 @@ void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, v
 #define X(name, meaning) add_family(&pen, #name, meaning, TOTAL, snapshot->name);
     HAK_SNAPSHOT_TOTAL_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
+    if (snapshot->is_exact) {
+        HAK_SNAPSHOT_EXACT_TABLE(X)
+    }
 #undef X
 #define X(name, meaning) add_family(&pen, #name, meaning, TOTAL, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)

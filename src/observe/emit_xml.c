@@ -84,6 +84,9 @@ static void add_own(struct pen *pen, const struct snapshot *snapshot)
 #define X(name, meaning) add_counter(pen, #name, snapshot->name);
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
+    if (snapshot->is_exact) {
+        HAK_SNAPSHOT_EXACT_TABLE(X)
+    }
 #undef X
 #define X(name, meaning) add_counter(pen, #name, snapshot->sums[HAK_STAT_##name]);
     HAK_STAT_TABLE(X)
@@ -107,6 +110,10 @@ static void add_own(struct pen *pen, const struct snapshot *snapshot)
         add_attribute(pen, "live", of->live_blocks);
         add_attribute(pen, "cached", of->cached_blocks);
         add_attribute(pen, "free", of->free_blocks);
+        if (snapshot->is_exact) {
+            add_attribute(pen, "requests", of->requests);
+            add_attribute(pen, "reallocs", of->reallocs);
+        }
         add_end(pen);
     }
     hak_pen_add(pen, "</hakmem>\n");

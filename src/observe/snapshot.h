@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* observe/snapshot.h - the numbers of one moment, as plain data.
  *
- * Owns        HAK_SNAPSHOT_TABLE and struct snapshot, which also holds the sums of all counters
- *             and the policy in force. Levels go up and down, totals only up.
+ * Owns        HAK_SNAPSHOT_TABLE, HAK_SNAPSHOT_EXACT_TABLE and struct snapshot, which also holds
+ *             the sums of all counters and the policy in force. Levels go up and down, totals only
+ *             up.
  * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
  * Threads     the caller's own copy.
  * Tests       tests/unit/observe/emit_test.c
@@ -52,11 +53,23 @@
     X(map_calls, "mmap and munmap calls made")                                                     \
     X(protect_calls, "mprotect calls made")                                                        \
     X(advise_calls, "madvise calls made")                                                          \
+    X(purge_calls, "those of them that gave memory back, or tried to")                             \
+    X(purge_ns, "nanoseconds that these took, all threads together")                               \
     X(purged_bytes, "given back to the kernel so far")                                             \
     X(move_calls, "mremap calls made")                                                             \
     X(moved_bytes, "moved by them instead of being copied")
 
 #define HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_LEVEL_TABLE(X) HAK_SNAPSHOT_TOTAL_TABLE(X)
+
+/* What is counted with stats=exact only: without it there are no such numbers, not even 0. */
+#define HAK_SNAPSHOT_EXACT_TABLE(X)                                                                \
+    X(exact_requests, "blocks asked for: malloc, calloc, the aligned ones, new, realloc of NULL")  \
+    X(exact_requested_bytes, "asked for by these")                                                 \
+    X(exact_large_requests, "those of them for more than 128 KiB, which is no size class")         \
+    X(exact_reallocs, "times that realloc was asked for another size of a block")                  \
+    X(exact_realloc_bytes, "asked for by these, as the new sizes")                                 \
+    X(exact_large_reallocs, "those of them to more than 128 KiB")                                  \
+    X(exact_frees, "pointers given to free, delete, or realloc to nothing; not NULL")
 
 /* One size class. */
 struct snapshot_class {
@@ -65,6 +78,8 @@ struct snapshot_class {
     uint64_t live_blocks;
     uint64_t cached_blocks; /* in bins, in combining tables and on the way home */
     uint64_t free_blocks;   /* in slabs */
+    uint64_t requests;      /* stats=exact: requests for sizes of this class */
+    uint64_t reallocs;
 };
 #define HAK_SNAPSHOT_CLASSES 80
 
@@ -72,6 +87,7 @@ struct snapshot {
 #define X(name, meaning) uint64_t name;
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
+    HAK_SNAPSHOT_EXACT_TABLE(X)
 #undef X
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
     uint64_t waits[HAK_LOCK_COUNT];
@@ -82,6 +98,7 @@ struct snapshot {
     uint64_t unix_ms; /* when it was taken */
     uint32_t pid;
     uint32_t class_count;
+    bool is_exact;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
 };
 

@@ -20,6 +20,8 @@ struct os_counters {
     _Atomic uint64_t map_count;
     _Atomic uint64_t protect_count;
     _Atomic uint64_t advise_count;
+    _Atomic uint64_t purge_count;
+    _Atomic uint64_t purge_time_ns;
     _Atomic uint64_t purged_bytes;
     _Atomic uint64_t move_count;
     _Atomic uint64_t moved_bytes;

@@ -131,9 +131,12 @@ bool hak_os_purge(void *start, size_t bytes)
     if (hak_os_fault_is_due(FAULT_ADVISE))
         return false;
     int saved = errno;
+    uint64_t begun_ns = hak_os_clock_ns();
     int result = madvise(start, bytes, MADV_DONTNEED);
+    hak_fetch_add_relaxed(&hak_os_counters.purge_time_ns, hak_os_clock_ns() - begun_ns);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
+    hak_fetch_add_relaxed(&hak_os_counters.purge_count, 1);
     if (result == 0)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
     return result == 0;

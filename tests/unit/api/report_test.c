@@ -36,6 +36,31 @@ TEST(a_snapshot_counts_slabs_spans_and_heaps)
     CHECK_EQ(snapshot.sums[HAK_STAT_spans_given], 1);
 }
 
+TEST(what_is_given_back_is_counted_with_its_calls_and_their_time)
+{
+    void *block = hak_malloc(32 * HAK_MIB);
+    CHECK(block != NULL);
+    memset(block, 1, 32 * HAK_MIB);
+    struct snapshot before = taken();
+    hak_free(block);
+    size_t given_bytes = hak_maintain_trim(0);
+    struct snapshot after = taken();
+    CHECK(given_bytes >= 32 * HAK_MIB);
+    CHECK_EQ(after.purged_bytes - before.purged_bytes, given_bytes);
+    CHECK(after.purge_calls > before.purge_calls);
+    CHECK(after.purge_calls - before.purge_calls <= after.advise_calls - before.advise_calls);
+    CHECK(after.purge_ns > before.purge_ns);
+}
+
+TEST(no_request_is_counted_unless_that_was_asked_for)
+{
+    for (int i = 0; i < 1000; i++)
+        hak_free(hak_malloc(100));
+    struct snapshot snapshot = taken();
+    CHECK(!snapshot.is_exact);
+    CHECK_EQ(snapshot.exact_requests + snapshot.exact_frees, 0);
+}
+
 static uint64_t in_slabs(const struct snapshot *of)
 {
     return of->small_live_bytes + of->cached_bytes - of->span_cached_bytes + of->withheld_bytes +

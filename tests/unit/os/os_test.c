@@ -56,6 +56,12 @@ TEST(purged_memory_reads_as_zero_and_only_that)
     CHECK_EQ(start[2 * HAK_GRANULE_BYTES - 1], 0);
     CHECK_EQ(start[2 * HAK_GRANULE_BYTES], 9);
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.purged_bytes), HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.purge_count), 1);
+    uint64_t took_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns);
+    CHECK(took_ns > 0);
+    CHECK(hak_os_purge(start, HAK_GRANULE_BYTES));
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.purge_count), 2);
+    CHECK(hak_load_relaxed(&hak_os_counters.purge_time_ns) > took_ns);
 }
 
 TEST(memory_locked_by_the_program_is_not_purged)
