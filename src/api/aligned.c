@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "base/limits.h"
+#include "cache/magazine.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -9,11 +10,15 @@
 /* Alignments that every block has anyway take the hot path. */
 #define ORDINARY_ALIGNMENT 16
 
-static void *aligned(size_t alignment, size_t bytes)
+void *hak_aligned(size_t alignment, size_t bytes)
 {
     if (alignment <= ORDINARY_ALIGNMENT && bytes > alignment / 2)
         return hak_malloc(bytes);
-    return hak_aligned_slow(alignment, bytes);
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))
+        return hak_aligned_slow(alignment, bytes);
+    void *block = hak_bin_pop(&hak_thread->bins[class_index]);
+    return HAK_LIKELY(block != NULL) ? block : hak_aligned_slow(alignment, bytes);
 }
 
 /* C17: an alignment that is not supported fails; glibc says EINVAL. The size need not be a
@@ -24,7 +29,7 @@ void *hak_aligned_alloc(size_t alignment, size_t bytes)
         errno = EINVAL;
         return NULL;
     }
-    return aligned(alignment, bytes);
+    return hak_aligned(alignment, bytes);
 }
 
 /* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is
@@ -34,7 +39,7 @@ int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
     if (!hak_is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
         return EINVAL;
     int saved = errno;
-    void *block = aligned(alignment, bytes);
+    void *block = hak_aligned(alignment, bytes);
     errno = saved;
     if (block == NULL)
         return ENOMEM;
@@ -50,12 +55,12 @@ void *hak_memalign(size_t alignment, size_t bytes)
         return NULL;
     }
     size_t rounded = alignment <= 1 ? 1 : (size_t)1 << (hak_bit_highest(alignment - 1) + 1);
-    return aligned(rounded, bytes);
+    return hak_aligned(rounded, bytes);
 }
 
 void *hak_valloc(size_t bytes)
 {
-    return aligned(hak_os_page_bytes(), bytes);
+    return hak_aligned(hak_os_page_bytes(), bytes);
 }
 
 /* glibc manual: the size is rounded up to whole pages. */
@@ -66,7 +71,7 @@ void *hak_pvalloc(size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
-    return aligned(page, hak_align_up(bytes == 0 ? 1 : bytes, page));
+    return hak_aligned(page, hak_align_up(bytes == 0 ? 1 : bytes, page));
 }
 
 HAK_LIBC_ALIAS(aligned_alloc, hak_aligned_alloc)

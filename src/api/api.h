@@ -44,6 +44,9 @@ void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind
 /* A block of at least `bytes` aligned to `alignment`, a power of two; the zero form reads as
  * zero. */
 void *hak_aligned_slow(size_t alignment, size_t bytes);
+
+/* A block aligned to a power of two, from its bin if that has one. */
+void *hak_aligned(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
 /* On behalf of a call that is counted already (api/tally.h). */
 void *hak_malloc_uncounted(size_t bytes);

@@ -37,7 +37,7 @@ static void *take(size_t bytes, size_t alignment, enum mark_kind kind)
 {
     if (HAK_UNLIKELY(hak_is_hardened()) && hak_tally_request(bytes))
         return hak_hardened_take((struct request){bytes, alignment, kind, false});
-    return alignment == 0 ? hak_malloc(bytes) : hak_aligned_slow(alignment, bytes);
+    return alignment == 0 ? hak_malloc(bytes) : hak_aligned(alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */

@@ -160,29 +160,21 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
 /* Gives blocks of one class back to their slabs. */
 static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
 {
-    struct slab *slab = NULL;
-    int64_t given = 0;
-    size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
-    for (uint32_t i = 0; i < count; i++) {
-        if (slab == NULL || (uintptr_t)blocks[i] - slab->start >= slab_bytes) {
-            if (slab != NULL)
-                settle(heap, slab);
-            slab = hak_slab_at(blocks[i]);
-            if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
-                hak_misuse("double free", blocks[i], hak_size_classes[class_index].block_bytes,
-                           "its slab is gone");
-        }
+    uint32_t bypassed = 0;
+    for (uint32_t i = 0; i < count;) {
+        struct slab *slab = hak_slab_at(blocks[i]);
+        if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
+            hak_misuse("double free", blocks[i], hak_size_classes[class_index].block_bytes,
+                       "its slab is gone");
         if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
-            hak_combine_bypass(slab, blocks[i]); /* it moved meanwhile */
-            slab = NULL;
+            hak_combine_bypass(slab, blocks[i++]); /* it moved meanwhile */
+            bypassed++;
             continue;
         }
-        hak_slab_give(slab, blocks[i]);
-        given++;
-    }
-    hak_use_note(heap->owner.use, class_index, -given);
-    if (slab != NULL)
+        i += hak_slab_give_run(slab, blocks + i, count - i);
         settle(heap, slab);
+    }
+    hak_use_note(heap->owner.use, class_index, (int64_t)bypassed - count);
 }
 
 static uint32_t capacity_most(uint32_t class_index)

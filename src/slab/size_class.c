@@ -53,7 +53,7 @@ uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
         return HAK_CLASS_COUNT;
     uint32_t class_index = hak_class_of(hak_most(bytes, alignment));
     while (class_index < HAK_CLASS_COUNT &&
-           hak_size_classes[class_index].block_bytes % alignment != 0)
+           (hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)
         class_index++;
     return class_index;
 }

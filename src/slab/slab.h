@@ -88,6 +88,10 @@ void *hak_slab_take_zero(struct slab *slab);
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
+/* Gives back as many of the `count` blocks as lie in this slab, up to the first that does not; the
+ * first of them does. Returns their number. Misuse as above. */
+uint32_t hak_slab_give_run(struct slab *slab, void *const *blocks, uint32_t count);
+
 /* Whether a block would start at the address, counted on beyond the slab's end; *index is its
  * index. */
 HAK_INLINE bool hak_slab_find_start(const struct slab *slab, const void *block, uint32_t *index)

@@ -125,6 +125,33 @@ TEST(a_block_given_twice_is_a_double_free)
     CHECK_ABORTS(hak_slab_give(slab, blocks[0]), "block of 64 bytes, already free");
 }
 
+TEST(a_run_of_blocks_comes_home_up_to_the_first_of_another_slab)
+{
+    struct slab *slab = slab_of(64), *other = slab_of(64);
+    hak_slab_take(slab, blocks, 200);
+    hak_slab_take(other, blocks + 150, 1);
+    CHECK_EQ(hak_slab_give_run(slab, blocks, 200), 150);
+    CHECK_EQ(slab->used, 50);
+    CHECK(hak_slab_is_sound(slab));
+    CHECK_EQ(hak_slab_give_run(slab, blocks + 151, 49), 49);
+    CHECK_EQ(slab->used, 1);
+    CHECK(hak_slab_is_sound(slab));
+    CHECK_EQ(other->used, 1);
+}
+
+TEST(misuse_within_a_run_is_named)
+{
+    struct slab *slab = slab_of(64);
+    hak_slab_take(slab, blocks, 3);
+    void *twice[] = {blocks[0], blocks[1], blocks[0]};
+    CHECK_EQ(hak_slab_give_run(slab, twice, 3), 2);
+    CHECK_ABORTS(hak_slab_give_run(slab, twice + 2, 1), "double free");
+    void *inside = (char *)blocks[2] + 8, *fresh = (char *)blocks[2] + 64;
+    CHECK_ABORTS(hak_slab_give_run(slab, &inside, 1), "not the start of a block");
+    CHECK_ABORTS(hak_slab_give_run(slab, &fresh, 1), "never allocated");
+    CHECK_EQ(slab->used, 1);
+}
+
 TEST(a_block_that_was_never_taken_cannot_be_given)
 {
     struct slab *slab = slab_of(64);
