@@ -7,6 +7,7 @@
 #include "cache/stranger.h"
 #include "conf/conf.h"
 #include "harden/harden.h"
+#include "os/crash.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/thread_exit.h"
@@ -100,6 +101,7 @@ static void on_thread_exit(void *value)
     if (hak_lock_is_inside()) /* the thread was cancelled there */
         hak_thread_mend();
     hak_thread = &hak_thread_exited;
+    hak_os_crash_thread_end();
     if (heap != NULL)
         retire_heap(heap);
     for (; lent != NULL; lent = lent->outer)
@@ -265,6 +267,7 @@ struct heap *hak_thread_heap(void)
     hak_stat_global_add(threads_started, 1);
     hak_thread = &heap->cache;
     hak_thread_exit_set(heap);
+    hak_os_crash_thread_begin();
     return heap;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "os/os.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +25,9 @@ static struct sigaction before[SIGNALS];
 static void (*reporter)(const struct crash *crash);
 static _Atomic uint32_t has_reported;
 static alignas(16) char stack[STACK_BYTES];
+static _Atomic uint32_t is_listening;
+/* The calling thread's, with a page before it that nobody may touch; NULL: it has none of ours. */
+static HAK_TLS char *own_stack;
 
 /* The program dies of the signal as if nobody had listened: by the faulting instruction, which runs
  * again, or by the signal sent anew, which waits until this handler returns. */
@@ -65,12 +69,64 @@ static void on_crash(int number, siginfo_t *about, void *context)
     pass_on(&before[at], number, about, context);
 }
 
-/* The first thread's, unless it has one; a fault because its stack is full is then told, too. */
-static void set_stack_aside(void)
+static bool has_stack_aside(void)
 {
-    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack}, now;
-    if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE) != 0)
-        sigaltstack(&own, NULL);
+    stack_t now;
+    return sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0;
+}
+
+static bool set_stack_aside(char *start)
+{
+    stack_t own = {.ss_sp = start, .ss_size = STACK_BYTES};
+    return sigaltstack(&own, NULL) == 0;
+}
+
+static void give_stack(char *start)
+{
+    hak_os_release(start - hak_os_page_bytes(), hak_os_page_bytes() + STACK_BYTES);
+}
+
+static void begin(void)
+{
+    if (own_stack != NULL || has_stack_aside())
+        return;
+    char *reserved = hak_os_reserve(hak_os_page_bytes() + STACK_BYTES);
+    if (reserved == NULL)
+        return;
+    char *start = reserved + hak_os_page_bytes();
+    if (hak_os_commit(start, STACK_BYTES) && set_stack_aside(start))
+        own_stack = start;
+    else
+        give_stack(start);
+}
+
+static void end(void)
+{
+    char *start = own_stack;
+    stack_t none = {.ss_flags = SS_DISABLE, .ss_size = STACK_BYTES}, now;
+    own_stack = NULL;
+    if (start == NULL || sigaltstack(NULL, &now) != 0)
+        return;
+    /* A thread that ends in a handler stands on it. */
+    if (now.ss_sp == start && sigaltstack(&none, NULL) != 0)
+        return;
+    give_stack(start);
+}
+
+void hak_os_crash_thread_begin(void)
+{
+    if (HAK_LIKELY(hak_load_relaxed(&is_listening) == 0))
+        return;
+    int saved = errno;
+    begin();
+    errno = saved;
+}
+
+void hak_os_crash_thread_end(void)
+{
+    int saved = errno;
+    end();
+    errno = saved;
 }
 
 bool hak_os_crash_listen(void (*report)(const struct crash *crash))
@@ -80,7 +136,10 @@ bool hak_os_crash_listen(void (*report)(const struct crash *crash))
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     bool is_set = true;
     reporter = report;
-    set_stack_aside();
+    /* A fault because the first thread's stack is full is then told, too. */
+    if (!has_stack_aside())
+        set_stack_aside(stack);
+    hak_store_relaxed(&is_listening, 1);
     for (size_t i = 0; i < SIGNALS; i++)
         is_set = sigaction(signals[i].number, &action, &before[i]) == 0 && is_set;
     errno = saved;

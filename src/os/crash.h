@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* os/crash.h - a word before the program dies.
  *
- * Owns        the handlers of SIGSEGV, SIGBUS and SIGABRT, the stack they run on in the first
- *             thread, and what handled the signals before.
+ * Owns        the handlers of SIGSEGV, SIGBUS and SIGABRT, the stacks they run on, one for each
+ *             thread that has none set aside (sigaltstack(2)), and what handled the signals before.
  * Invariants  who handled a signal before goes on handling it; where nobody did, the process ends
  *             by the signal as it would have, with its core. A handler that the program sets later
- *             takes the signal over. A second fault, in the report itself, ends the process.
- * Threads     set before main; other threads run the handler on their own stacks unless they have
- *             set one aside.
+ *             takes the signal over. A second fault, in the report itself, ends the process. A
+ *             stack that the program set is never replaced; one of ours that it replaced goes at
+ *             the thread's end like any other, since the kernel knows it no more.
+ * Threads     set before main. Other threads get their stack with their heap, at their first
+ *             allocation; until then, and after their last destructor, they have none.
  * Tests       tests/preload/crash_preload.sh
  */
 #ifndef HAK_OS_CRASH_H
@@ -25,5 +27,10 @@ struct crash {
 
 /* Calls `report` once for a crash, then passes the signal on; false: the kernel refuses. */
 bool hak_os_crash_listen(void (*report)(const struct crash *crash));
+
+/* Sets a stack aside for the calling thread, and takes it back; nothing unless a report was asked
+ * for. errno stays. */
+void hak_os_crash_thread_begin(void);
+void hak_os_crash_thread_end(void);
 
 #endif

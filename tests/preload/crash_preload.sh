@@ -35,6 +35,12 @@ crashes beyond $segv
 says "$at (in the heap's addresses that are not in use|not hakmem)"
 crashes stack $segv
 says "$at not hakmem's"
+for way in thread own; do
+    crashes "$way" $segv
+    says "$at not hakmem's"
+done
+crashes many 0
+equal "threads that end well say nothing" "$(cat "$work/said")" ""
 crashes abort $abrt
 says "SIGABRT, sent"
 crashes sent $segv

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/aid/crash.c WAY - dies in some way, after a known use of memory. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,74 @@ static int dive(int depth)
     return depth < 1 << 30 ? dive(depth + 1) + frame[0] : 0;
 }
 
+static void *dive_here(void *unused)
+{
+    free(hidden((uintptr_t)malloc(100)));
+    return (void *)(uintptr_t)dive(unused != NULL);
+}
+
+static void *end_after_malloc(void *unused)
+{
+    free(hidden((uintptr_t)malloc(100)));
+    return unused;
+}
+
+/* A stack of its own comes first: it stays. */
+static void *keep_own_stack(void *unused)
+{
+    static char own[65536];
+    stack_t stack = {.ss_sp = own, .ss_size = sizeof own}, now;
+    sigaltstack(&stack, NULL);
+    free(hidden((uintptr_t)malloc(100)));
+    sigaltstack(NULL, &now);
+    if (now.ss_sp != own || now.ss_flags != 0)
+        _exit(50);
+    return dive_here(unused);
+}
+
+/* A stack of its own replaces what hakmem set: it stays, too, past the thread's end. */
+static void *replace_stack(void *unused)
+{
+    static char own[65536];
+    stack_t stack = {.ss_sp = own, .ss_size = sizeof own}, now;
+    free(hidden((uintptr_t)malloc(100)));
+    sigaltstack(NULL, &now);
+    if (now.ss_sp == NULL || (now.ss_flags & SS_DISABLE) != 0)
+        _exit(51); /* hakmem set none */
+    sigaltstack(&stack, NULL);
+    return unused;
+}
+
+static void run(void *(*work)(void *))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0)
+        _exit(52);
+}
+
+static int mapping_count(void)
+{
+    char line[512];
+    int count = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        count++;
+    if (maps != NULL)
+        fclose(maps);
+    return count;
+}
+
+/* What threads set aside goes with them. */
+static int run_many(void)
+{
+    for (int i = 0; i < 10; i++)
+        run(end_after_malloc);
+    int before = mapping_count();
+    for (int i = 0; i < 200; i++)
+        run(i % 2 == 0 ? end_after_malloc : replace_stack);
+    return mapping_count() < before + 20 ? 0 : 53;
+}
+
 int main(int argument_count, char **arguments)
 {
     const char *way = argument_count == 2 ? arguments[1] : "";
@@ -78,6 +147,12 @@ int main(int argument_count, char **arguments)
         touch((uintptr_t)block + ((size_t)1 << 38));
     else if (strcmp(way, "stack") == 0)
         return dive(0);
+    else if (strcmp(way, "thread") == 0)
+        run(dive_here);
+    else if (strcmp(way, "own") == 0)
+        run(keep_own_stack);
+    else if (strcmp(way, "many") == 0)
+        return run_many();
     else if (strcmp(way, "abort") == 0)
         abort();
     else if (strcmp(way, "sent") == 0)
