@@ -37,6 +37,33 @@ MODES_TEXT = """
 A mode is a row of option values and nothing else: every mode runs the same machine code. What
 somebody set explicitly stays. Values in bold are not the default.
 
+`learning` and `research` allow everything to be learned; so far that is how long free large memory
+is kept, as in `balanced`, and the rest follows in a later version (`learn`). `research` also shows
+all that can be seen: statistics at the end, `hakmem top`, and a report at a crash.
+
+"""
+MODE_COSTS_TEXT = """
+What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
+one thread and no clock in it (22 November 2026, gcc 12, x86-64; `tools/mode_costs.py --table`).
+`./hak test --full` fails where one takes more than 1 % more, and more than 10,000.
+
+| benchmark | minimal, million instructions | balanced | fast | learning |
+| --- | --- | --- | --- | --- |
+| `bench_random_mixed 1000000 256 42` | 44.3 | -0.01 % | -0.00 % | -0.00 % |
+| `bench_random_mixed 1000000 8192 42` | 45.1 | -0.01 % | -0.38 % | -0.00 % |
+| `bench_random_mixed 1000000 16384 42` | 46.1 | -0.01 % | -1.12 % | -0.00 % |
+| `burst 1 10000 2 16 512 42` | 3.8 | -0.08 % | -16.60 % | -0.05 % |
+| `burst 3 10000 2 16 512 42` | 4.5 | -0.09 % | -18.51 % | -0.06 % |
+| `transactions 1 10000 100 64 42` | 70.2 | -0.01 % | -0.00 % | -0.00 % |
+| `bench_mid_large_mt 1 20000 64 8192 32768 42` | 4.0 | -0.09 % | -26.63 % | -0.03 % |
+| `realloc_growth 16 1048576 2 10000 42` | 13.2 | -0.03 % | -0.06 % | -0.02 % |
+| `big_buffers 10 2 5242880 6291456 42` | 58.4 | -0.01 % | -0.00 % | -0.00 % |
+| `touch_free 262144 1000 0 1 2` | 3.5 | -0.10 % | -0.04 % | -0.06 % |
+| `touch_free 4194304 100 0 1 2` | 3.5 | -0.07 % | -0.01 % | +0.01 % |
+| `calloc_large 2 1048576 1` | 0.2 | -1.63 % | -0.12 % | -0.98 % |
+| `huge_lookup 1 64 10000 42` | 3.2 | -0.11 % | -0.01 % | -0.07 % |
+| `valley 20000 99 5 1000 5 42` | 22.9 | -0.02 % | -2.06 % | -0.01 % |
+| `fork_heap 1 1 1 256 42` | 2.3 | -0.16 % | -0.49 % | -0.09 % |
 """
 PRICES_TEXT = """
 ## Prices
@@ -72,6 +99,11 @@ Interval and signal are looked at by slow paths and by the maintenance thread, w
 them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
 program that handles the signal before hakmem starts still gets it; a handler that it sets later
 takes the signal over. A file that cannot be written costs one line on standard error.
+
+Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
+home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
+program. That is exact, and the distribution of sizes in slow paths: of a class whose blocks go
+round in bins little is seen there, however often it is asked for. It is not a number of requests.
 """
 EXACT_TEXT = """
 ## Requests, with `HAKMEM_STATS=exact` only
@@ -209,7 +241,7 @@ def modes():
         unit = "bytes" if name.endswith("_bytes") else "ms" if name.endswith("_ms") else ""
         cells = [number(cell, unit) for cell in cells]
         priced.append([name, *(marked(cell, cells[1]) for cell in cells)])
-    return (MODES_TEXT + table(["option", *by_mode], body) +
+    return (MODES_TEXT + table(["option", *by_mode], body) + MODE_COSTS_TEXT +
             PRICES_TEXT + table(["", *by_price], priced))
 
 
@@ -322,7 +354,7 @@ def schema():
 
     lock = strict({"waits": count, "waited_ns": count})
     size = strict({name: count for name in ("block_bytes", "slabs", "live_blocks",
-                                            "cached_blocks", "free_blocks")})
+                                            "cached_blocks", "free_blocks", "taken_blocks")})
     size["properties"] |= {name: {**count, "description": "with stats=exact"}
                            for name in ("requests", "reallocs")}
     number_of_schema = re.search(r"HAK_EMIT_JSON_SCHEMA (\d+)",

@@ -39,6 +39,7 @@ static void count_heap(struct heap *heap, enum heap_access access, void *context
         const struct class_use *use = &heap->owner.use[i];
         census->classes[i].slabs += hak_load_relaxed(&use->slabs);
         census->classes[i].used += hak_load_relaxed(&use->used_blocks);
+        census->classes[i].taken += hak_load_relaxed(&use->taken_blocks);
     }
     struct private_heap *private_heap = NULL;
     if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)

@@ -22,6 +22,7 @@ struct class_census {
     uint64_t cached;   /* in bins */
     uint64_t withheld; /* freed by other threads, in their combining tables */
     uint64_t homeward; /* sent home, and not collected yet */
+    uint64_t taken;    /* blocks that ever left slabs */
 };
 
 struct census {

@@ -153,7 +153,7 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
         taken = hak_slab_take(slab, blocks, count);
         settle(heap, slab);
     }
-    hak_use_note(heap->owner.use, class_index, taken);
+    hak_use_take(heap->owner.use, class_index, taken);
     return taken;
 }
 
@@ -303,7 +303,7 @@ void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
     *is_zero = block != NULL;
     if (block == NULL)
         hak_slab_take(slab, &block, 1);
-    hak_use_note(heap->owner.use, class_index, 1);
+    hak_use_take(heap->owner.use, class_index, 1);
     settle(heap, slab);
     return block;
 }

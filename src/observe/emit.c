@@ -38,6 +38,7 @@ static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_
     add_class_line(pen, of->block_bytes, "_live_blocks", of->live_blocks);
     add_class_line(pen, of->block_bytes, "_cached_blocks", of->cached_blocks);
     add_class_line(pen, of->block_bytes, "_free_blocks", of->free_blocks);
+    add_class_line(pen, of->block_bytes, "_taken_blocks", of->taken_blocks);
     if (!is_exact)
         return;
     add_class_line(pen, of->block_bytes, "_requests", of->requests);

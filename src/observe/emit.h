@@ -2,7 +2,7 @@
 /* observe/emit.h - a snapshot as text, JSON, XML and OpenMetrics.
  *
  * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all, and
- *             four lines for each size class in use. JSON: one line, one object; its schema is
+ *             five lines for each size class in use. JSON: one line, one object; its schema is
  *             docs/stats.schema.json. XML: glibc's malloc_info elements for those who read them,
  *             then <hakmem> with a <counter> for each of the same names and a <class> for each size
  *             class in use. OpenMetrics: hakmem_NAME, the sizes and locks as labels.
@@ -36,7 +36,7 @@ void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, v
 /* Whether a size class has anything to tell. */
 HAK_INLINE bool hak_emit_is_in_use(const struct snapshot_class *of)
 {
-    return (of->slabs | of->live_blocks | of->requests | of->reallocs) != 0;
+    return (of->slabs | of->live_blocks | of->taken_blocks | of->requests | of->reallocs) != 0;
 }
 
 #endif

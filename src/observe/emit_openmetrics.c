@@ -122,6 +122,8 @@ static void add_classes(struct pen *pen, const struct snapshot *snapshot)
                      offsetof(struct snapshot_class, cached_blocks), LEVEL);
     add_class_family(pen, snapshot, "class_free_blocks", "free blocks in slabs",
                      offsetof(struct snapshot_class, free_blocks), LEVEL);
+    add_class_family(pen, snapshot, "class_taken_blocks", "blocks that ever left slabs",
+                     offsetof(struct snapshot_class, taken_blocks), TOTAL);
     if (!snapshot->is_exact)
         return;
     add_class_family(pen, snapshot, "class_requests", "requests for sizes of this class",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slab/class_use.h - what one heap has of each class, for the statistics.
  *
- * Owns        struct class_use: slabs, and used blocks as slab.used counts them.
+ * Owns        struct class_use: slabs, used blocks as slab.used counts them, and how many blocks
+ *             ever left slabs, for bins or for the program.
  * Invariants  changed where the slabs change, so that a census walks heaps and not slabs.
  * Threads     who is inside the heap writes; anybody reads, a little late.
  * Tests       tests/unit/cache/census_test.c
@@ -15,12 +16,20 @@
 struct class_use {
     _Atomic uint64_t used_blocks;
     _Atomic uint64_t slabs;
+    _Atomic uint64_t taken_blocks;
 };
 
 /* So many more blocks of the class are used; a negative number: fewer. */
 HAK_INLINE void hak_use_note(struct class_use *use, uint32_t class_index, int64_t blocks)
 {
     hak_counter_add(&use[class_index].used_blocks, (uint64_t)blocks);
+}
+
+/* So many blocks of the class were taken out of their slabs. */
+HAK_INLINE void hak_use_take(struct class_use *use, uint32_t class_index, uint32_t blocks)
+{
+    hak_use_note(use, class_index, blocks);
+    hak_counter_add(&use[class_index].taken_blocks, blocks);
 }
 
 /* The heap has one slab more, or one less (-1), of which `used` blocks are used. */

@@ -14,7 +14,8 @@ except ImportError as missing:
     sys.exit(77)
 
 SAMPLE_FIELDS = {"slabs": "slabs", "live": "live_blocks", "cached": "cached_blocks",
-                 "free": "free_blocks", "requests": "requests", "reallocs": "reallocs"}
+                 "free": "free_blocks", "taken": "taken_blocks", "requests": "requests",
+                 "reallocs": "reallocs"}
 
 
 def equal(what, left, right):
