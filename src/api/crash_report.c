@@ -4,6 +4,7 @@
 #include "cache/registry.h"
 #include "cache/where.h"
 #include "conf/conf.h"
+#include "harden/guarded.h"
 #include "observe/decision.h"
 #include "observe/stat.h"
 #include "os/crash.h"
@@ -43,6 +44,12 @@ static void end(struct line *line)
     hak_os_output_write(2, line->characters, line->text.used);
 }
 
+static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
+{
+    add_number(line, address >= block ? address - block : block - address, 10);
+    add(line, address >= block ? " from its start" : " before its start");
+}
+
 static void tell_address(struct line *line, const struct crash *crash)
 {
     struct where where = hak_where(crash->address);
@@ -54,11 +61,34 @@ static void tell_address(struct line *line, const struct crash *crash)
         add(line, " of ");
         add_number(line, where.block_bytes, 10);
         add(line, " bytes, ");
-        add_number(line, (uintptr_t)crash->address - where.block, 10);
-        add(line, " from its start");
+        tell_distance(line, (uintptr_t)crash->address, where.block);
     }
     if (crash->is_refused)
         add(line, "; the page is guarded against this");
+}
+
+static void tell_trace(const char *words, const struct guarded_trace *trace)
+{
+    struct line line;
+    if (trace->addresses[0] == 0)
+        return;
+    begin(&line, words);
+    for (uint32_t i = 0; i < HAK_GUARDED_FRAMES && trace->addresses[i] != 0; i++) {
+        add(&line, i == 0 ? "0x" : " < 0x");
+        add_number(&line, trace->addresses[i], 16);
+    }
+    end(&line);
+}
+
+/* Who had the guarded block. */
+static void tell_guarded(const void *address)
+{
+    struct guarded_view view;
+    if (!hak_guarded_holds(address))
+        return;
+    hak_guarded_look(address, &view);
+    tell_trace("crash: allocated at ", &view.taken);
+    tell_trace("crash: freed at ", &view.given);
 }
 
 static void tell_counter(const char *name, uint64_t value)
@@ -125,6 +155,8 @@ static void report(const struct crash *crash)
     else
         add(&line, ", sent");
     end(&line);
+    if (crash->is_fault)
+        tell_guarded(crash->address);
     tell_counters();
     tell_decisions();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/guard.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/limits.h"
@@ -50,6 +51,10 @@ static void reject(const void *block, const char *what)
 
 void hak_foreign_free(void *block)
 {
+    if (hak_guarded_holds(block)) {
+        hak_guard_free(block, HAK_GUARD_CALLER());
+        return;
+    }
     reject(block, "invalid free");
     hak_stat_global_add(foreign_frees, 1);
     if (hak_conf_number(foreign) == FOREIGN_ABORT)
@@ -67,6 +72,8 @@ void hak_foreign_free(void *block)
 /* The old size is unknown to us, so only the allocator the block came from can move it. */
 void *hak_foreign_realloc(void *block, size_t bytes)
 {
+    if (hak_guarded_holds(block))
+        return hak_guard_realloc(block, bytes, HAK_GUARD_CALLER());
     reject(block, "invalid realloc");
     hak_stat_global_add(foreign_frees, 1);
     find_original();

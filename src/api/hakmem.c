@@ -5,6 +5,7 @@
 #include "api/hardened.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
+#include "harden/guarded.h"
 #include "observe/snapshot.h"
 #include "span/large.h"
 
@@ -70,7 +71,7 @@ int hakmem_is_owned(const void *block)
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return 1;
     if (!hak_region_holds(block))
-        return 0;
+        return hak_guarded_is_live(block);
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (hak_tag_heap(tag) == 0)

@@ -218,7 +218,9 @@ hakmem_heap *hakmem_heap_of(const void *block)
 {
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return NULL;
-    return hakmem_is_owned(block) ? hak_private_handle_of(block, "invalid heap block") : NULL;
+    return hak_region_holds(block) && hakmem_is_owned(block)
+               ? hak_private_handle_of(block, "invalid heap block")
+               : NULL;
 }
 
 int hakmem_heap_stats_get(hakmem_heap *handle, struct hakmem_heap_stats *stats, size_t stats_bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/guard.h"
 #include "api/hardened.h"
 #include "api/service.h"
 #include "api/tally.h"
@@ -37,6 +38,7 @@ static void *class_take(struct heap *heap, uint32_t class_index, size_t alignmen
     }
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
+        heap->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
         block = hak_heap_take_one(heap, class_index, &is_zero);
         return is_zero ? block : clear(block, class_index, content);
     }
@@ -87,8 +89,8 @@ static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignmen
     return block;
 }
 
-/* The common way of every unusual request. */
-static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
+static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size_t alignment,
+                                        enum content content)
 {
     void *block = take_in_service(class_index, bytes, alignment, content);
     /* At a limit of one's own, what other threads have lying about counts. */
@@ -102,6 +104,16 @@ static void *take(uint32_t class_index, size_t bytes, size_t alignment, enum con
         errno = ENOMEM;
     }
     return block;
+}
+
+/* The common way of every unusual request; inline, so that it knows who asks. */
+HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
+{
+    struct heap *heap = hak_own_heap();
+    void *block = NULL;
+    if (hak_guard_is_due(heap))
+        block = hak_guard_take(heap, bytes, alignment, HAK_GUARD_CALLER());
+    return block != NULL ? block : take_ordinary(class_index, bytes, alignment, content);
 }
 
 void hak_thread_flush(void)

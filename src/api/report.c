@@ -5,6 +5,7 @@
 #include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
+#include "harden/guarded.h"
 #include "observe/snapshot.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -93,6 +94,8 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
                                   .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
                                   .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
+                                  .guarded_live_bytes = hak_guarded_live_bytes(),
+                                  .guarded_live_blocks = hak_guarded_live_count(),
                                   .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
                                   HAK_STAT_GLOBAL_TABLE(X)

@@ -271,6 +271,7 @@ static void take_residency(struct hakmem_residency *to, struct walk *walk)
     uint64_t large_live = hak_large_live_bytes();
     uint64_t large = walk->parts[PART_LIVE];
     to->live_bytes += large;
+    to->live_bytes += table_resident(walk, hak_region.guarded_start, hak_region.guarded_bytes);
     to->untouched_bytes += large_live > large ? large_live - large : 0;
     to->slab_free_bytes = walk->slab_free;
     to->pinned_bytes = walk->pinned;

@@ -8,6 +8,7 @@
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "harden/checks.h"
+#include "harden/guarded.h"
 #include "span/large.h"
 
 #include <errno.h>
@@ -123,6 +124,8 @@ size_t hak_malloc_usable_size(void *block)
         return 0;
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, what)))
         return hak_hardened_usable_bytes(block);
+    if (hak_guarded_holds(block))
+        return hak_guarded_usable_bytes(block, what);
     return usable_bytes(block, what);
 }
 

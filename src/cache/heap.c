@@ -154,6 +154,7 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
         settle(heap, slab);
     }
     hak_use_take(heap->owner.use, class_index, taken);
+    heap->guard_left_bytes -= (int64_t)taken * hak_size_classes[class_index].block_bytes;
     return taken;
 }
 

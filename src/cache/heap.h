@@ -26,10 +26,11 @@ struct heap {
     struct thread_cache cache; /* first: the thread's pointer points here */
     void *sentinel;            /* NULL: bins without a magazine stand on it */
     uint32_t id;
-    uint32_t slow_count;     /* slow operations, for the tick */
-    size_t capacity_bytes;   /* what all magazines may hold */
-    uint64_t quiet_check_ms; /* when bins were last looked through for quiet ones */
-    uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
+    uint32_t slow_count;      /* slow operations, for the tick */
+    int64_t guard_left_bytes; /* until an allocation is put against a guard page */
+    size_t capacity_bytes;    /* what all magazines may hold */
+    uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
+    uint64_t sweep_start_ms;  /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
     _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
     uint32_t relief_count; /* of the process, when the owner last emptied its bins for it */

@@ -2,6 +2,7 @@
 #include "cache/where.h"
 
 #include "cache/registry.h"
+#include "harden/guarded.h"
 #include "span/span.h"
 
 /* The start of a large block is looked for so far before an address. */
@@ -113,6 +114,17 @@ static struct where in_window(const void *address)
     return in_granule(granule, (uintptr_t)address);
 }
 
+static struct where in_guarded(const void *address)
+{
+    struct guarded_view view;
+    hak_guarded_look(address, &view);
+    if (view.block == 0)
+        return (struct where){.kind = WHERE_RECORDS};
+    return (struct where){.kind = view.state == GUARDED_LIVE ? WHERE_GUARDED : WHERE_GUARDED_FREED,
+                          .block = view.block,
+                          .block_bytes = view.bytes};
+}
+
 struct where hak_where(const void *address)
 {
     uintptr_t at = (uintptr_t)address;
@@ -122,6 +134,8 @@ struct where hak_where(const void *address)
         return (struct where){.kind = WHERE_FOREIGN};
     if (hak_region_holds(address))
         return in_window(address);
+    if (hak_guarded_holds(address))
+        return in_guarded(address);
     if (at >= (uintptr_t)hak_region.tags && at < hak_region.base)
         return (struct where){.kind = WHERE_RECORDS};
     if (hak_region.is_reserved && at - hak_region.base < hak_region.window_bytes)

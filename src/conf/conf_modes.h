@@ -14,12 +14,12 @@
 #define HAK_CONF_CONF_MODES_H
 
 #define HAK_CONF_MODE_TABLE(X)                                                                     \
-    X(minimal, "thp:off,maintenance:off,learn:none")                                               \
-    X(fast, "price:speed")                                                                         \
+    X(minimal, "thp:off,maintenance:off,guard_rate:0,learn:none")                                  \
+    X(fast, "price:speed,guard_rate:0")                                                            \
     X(balanced, "")                                                                                \
     X(learning, "learn:all")                                                                       \
     X(research, "learn:all,stats:text,stats_shm:on,crash_report:on")                               \
-    X(hardened, "foreign:abort,harden:all")
+    X(hardened, "foreign:abort,harden:all,guard_rate:0")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */
 #define HAK_CONF_PRICE_TABLE(X)                                                                    \

@@ -60,6 +60,9 @@
       "what stops misuse, at a price (docs/HARDEN.md)")                                            \
     X(quarantine, BYTES, 8 * HAK_MIB, 0, HAK_GIB, "",                                              \
       "freed memory that waits before it is used again, with harden=quarantine")                   \
+    X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
+      "about one allocation in so many bytes that slow paths hand out ends at a page without "     \
+      "access, and is watched (0: none)")                                                          \
     X(learn, SET, 2, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
       "what may be learned while the program runs; big_cache: how long free large memory is kept " \
       "(the others follow in a later version)")                                                    \

@@ -22,8 +22,9 @@ static uint64_t mix(uint64_t word)
 bool hak_harden_start(void)
 {
     uint32_t set = (uint32_t)hak_conf_number(harden);
-    if (set != 0) {
+    if (set != 0 || hak_conf_number(guard_rate) != 0)
         secret = hak_os_random();
+    if (set != 0) {
         if (!hak_mark_start())
             return false;
         if (set & HARDEN_ZERO)

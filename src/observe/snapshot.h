@@ -36,6 +36,8 @@
     X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
     X(metadata_bytes, "committed for hakmem's own records")                                        \
     X(table_bytes, "committed for the maps of the window")                                         \
+    X(guarded_live_bytes, "pages of guarded blocks, which lie outside the window")                 \
+    X(guarded_live_blocks, "live guarded blocks")                                                  \
     X(small_live_blocks, "live blocks of size classes")                                            \
     X(large_live_blocks, "live large blocks")                                                      \
     X(superslabs, "superslabs that hold slabs")                                                    \

@@ -74,6 +74,9 @@ struct stat_block {
     X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
     X(spans_evicted, "free spans purged at once, because too much was warm")                       \
     X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
+    X(guarded_blocks, "allocations that were put against a guard page")                            \
+    X(guarded_full, "those that were due, and there was no room for them")                         \
+    X(guarded_caught, "misuses of such blocks that were reported")                                 \
     X(out_of_memory, "requests refused with ENOMEM")
 
 struct stat_globals {

@@ -23,16 +23,19 @@ static size_t budget(void)
     return most;
 }
 
+bool hak_guard_shut(void *start, size_t bytes)
+{
+    int saved = errno;
+    int result = mprotect(start, bytes, PROT_NONE);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.protect_count, 1);
+    return result == 0;
+}
+
 bool hak_guard_raise(void *start, size_t bytes)
 {
-    if (hak_fetch_add_relaxed(&raised_count, 1) < budget()) {
-        int saved = errno;
-        int result = mprotect(start, bytes, PROT_NONE);
-        errno = saved;
-        hak_fetch_add_relaxed(&hak_os_counters.protect_count, 1);
-        if (result == 0)
-            return true;
-    }
+    if (hak_fetch_add_relaxed(&raised_count, 1) < budget() && hak_guard_shut(start, bytes))
+        return true;
     hak_fetch_add_relaxed(&raised_count, -1ul);
     return false;
 }

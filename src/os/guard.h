@@ -20,6 +20,9 @@ bool hak_guard_raise(void *start, size_t bytes);
 /* Makes the pages of a raised guard usable again. */
 void hak_guard_lower(void *start, size_t bytes);
 
+/* The same without the count, for pages of which there are few; false: the kernel refuses. */
+bool hak_guard_shut(void *start, size_t bytes);
+
 /* Guards raised now. */
 size_t hak_guard_count(void);
 

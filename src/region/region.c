@@ -25,6 +25,7 @@ struct layout {
     size_t owners;
     size_t superslabs;
     size_t meta;
+    size_t guarded;
     size_t window;
     size_t end;
 };
@@ -33,6 +34,13 @@ struct layout {
 static size_t table_step(void)
 {
     return hak_most(hak_os_page_bytes(), 16 * HAK_KIB);
+}
+
+/* Each slot is followed by a page without access. */
+static size_t guarded_bytes(void)
+{
+    size_t slot = hak_guarded_slot_bytes() + hak_os_page_bytes();
+    return hak_conf_number(guard_rate) == 0 ? 0 : HAK_GUARDED_SLOTS * slot;
 }
 
 /* Each part is followed by memory without access. */
@@ -47,7 +55,8 @@ static struct layout layout_of(size_t window_bytes, size_t meta_bytes)
     at.owners = at.tags + hak_align_up(granules * sizeof(uint32_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
-    at.window = at.meta + hak_align_up(meta_bytes, guard) + guard;
+    at.guarded = at.meta + hak_align_up(meta_bytes, guard) + guard;
+    at.window = at.guarded + guarded_bytes() + guard;
     at.end = at.window + window_bytes + HAK_SUPERSLAB_BYTES;
     return at;
 }
@@ -60,6 +69,8 @@ static void adopt_layout(unsigned char *start, struct layout at, size_t window_b
     hak_region.superslab_records = start + at.superslabs;
     hak_region.meta_start = start + at.meta;
     hak_region.meta_bytes = meta_bytes;
+    hak_region.guarded_start = start + at.guarded;
+    hak_region.guarded_bytes = guarded_bytes();
     hak_region.base = hak_align_up((uintptr_t)start + at.window, HAK_SUPERSLAB_BYTES);
     hak_region.window_bytes = window_bytes;
     hak_os_refuse_huge_pages(start, at.window);

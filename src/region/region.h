@@ -2,7 +2,8 @@
 /* region/region.h - the window: all address space that blocks ever come from.
  *
  * Owns        one reservation that holds, in this order, the tag map, the owner map, the superslab
- *             records, the metadata area and the window itself.
+ *             records, the metadata area, room for guarded blocks (harden/guarded.h) and the window
+ *             itself.
  * Invariants  commit is monotone: [base, base + committed) is readable and writable for good, and
  *             so are the table entries of its granules. committed grows in superslab multiples.
  *             Memory is never decommitted by changing its protection, only purged.
@@ -28,6 +29,8 @@ struct region {
     unsigned char *superslab_records; /* one record per superslab */
     unsigned char *meta_start;        /* address space for metadata */
     size_t meta_bytes;
+    unsigned char *guarded_start; /* address space for guarded blocks */
+    size_t guarded_bytes;
     bool is_reserved; /* false: the window is mapped bit by bit where nothing else is */
     _Atomic size_t committed_bytes;
     _Atomic size_t hole_bytes; /* of these, mapped by others */
@@ -41,6 +44,14 @@ struct granule_range {
     uint32_t first;
     uint32_t count;
 };
+
+/* Guarded blocks have so many slots of so many bytes each. */
+#define HAK_GUARDED_SLOTS 64u
+HAK_INLINE size_t hak_guarded_slot_bytes(void)
+{
+    size_t page = hak_os_page_bytes();
+    return page > 16 * HAK_KIB ? page : 16 * HAK_KIB;
+}
 
 /* Reserves the address space; false when the kernel refuses even the smallest. */
 bool hak_region_start(void);

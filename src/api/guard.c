@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/guard.h"
+
+#include "api/api.h"
+#include "api/service.h"
+#include "base/bits.h"
+#include "cache/limit.h"
+#include "conf/conf.h"
+#include "os/frames.h"
+
+#include <string.h>
+
+static _Atomic uint64_t last_ms;
+
+static struct guarded_trace trace_of(struct guard_caller caller)
+{
+    struct guarded_trace trace;
+    hak_os_frames(caller.address, caller.frame, trace.addresses, HAK_GUARDED_FRAMES);
+    return trace;
+}
+
+/* Two threads in the same instant may both go on; no harm. */
+static bool is_too_soon(void)
+{
+    if (hak_conf_number(guard_rate) < (int64_t)HAK_GUARD_RATE_BRISK)
+        return false;
+    uint64_t now = hak_os_clock_ms();
+    if (hak_load_relaxed(&last_ms) == now)
+        return true;
+    hak_store_relaxed(&last_ms, now);
+    return false;
+}
+
+HAK_NOINLINE void *hak_guard_take(struct heap *heap, size_t bytes, size_t alignment,
+                                  struct guard_caller caller)
+{
+    bool is_first = heap->guard_left_bytes == 0; /* nothing was drawn yet */
+    if (!is_first && !hak_guarded_fits(bytes, alignment))
+        return NULL; /* the next one that fits */
+    if (hak_heap_at_rest() != heap)
+        return NULL;
+    heap->guard_left_bytes = hak_guarded_countdown();
+    if (is_first || hak_limit_is_set() || is_too_soon())
+        return NULL;
+    struct guarded_trace trace = trace_of(caller);
+    void *block = hak_guarded_take(bytes, alignment, &trace);
+    if (block == NULL)
+        hak_stat_global_add(guarded_full, 1);
+    else
+        heap->guard_left_bytes -= (int64_t)hak_most(bytes, 1);
+    return block;
+}
+
+void hak_guard_free(void *block, struct guard_caller caller)
+{
+    struct guarded_trace trace = trace_of(caller);
+    hak_guarded_give(block, &trace);
+}
+
+void *hak_guard_realloc(void *block, size_t bytes, struct guard_caller caller)
+{
+    size_t old_bytes = hak_guarded_usable_bytes(block, "invalid realloc");
+    void *moved = hak_malloc(bytes);
+    if (moved == NULL)
+        return bytes <= old_bytes ? block : NULL;
+    memcpy(moved, block, hak_least(old_bytes, bytes));
+    hak_guard_free(block, caller);
+    return moved;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/frames.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What the ABIs of x86-64 and arm64 ask of frames. */
+#define FRAME_ALIGNMENT 16u
+/* Frames are smaller; what is farther is no link. */
+#define FRAME_BYTES_MOST ((uintptr_t)1 << 16)
+/* Code lies no lower. */
+#define CODE_LEAST 65536u
+/* The smallest pages that there are. */
+#define PAGE_BYTES_LEAST 4096u
+/* RISC-V's frame pointer points behind the two words. */
+#if defined(__riscv)
+#define WORDS_BEFORE sizeof(struct frame)
+#else
+#define WORDS_BEFORE 0
+#endif
+
+/* A frame begins so: the caller's frame, and where it goes on. */
+struct frame {
+    uintptr_t next;
+    uintptr_t address;
+};
+
+/* The kernel compares the word before it would sleep, which it may for no time at all; links are
+ * even, so that it is another one. */
+static bool is_readable(uintptr_t address)
+{
+    static const struct timespec no_time;
+    int saved = errno;
+    long result = syscall(SYS_futex, address, FUTEX_WAIT_PRIVATE, 1, &no_time);
+    bool is_read = result == -1 && (errno == EAGAIN || errno == ETIMEDOUT);
+    errno = saved;
+    return is_read;
+}
+
+/* A frame of somebody else's, which no checker knows. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static struct frame read_frame(
+    uintptr_t at)
+{
+    const volatile struct frame *frame = (const volatile struct frame *)(at - WORDS_BEFORE);
+    return (struct frame){frame->next, frame->address};
+}
+
+void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+{
+    uintptr_t seen = frame / PAGE_BYTES_LEAST;
+    uint32_t used = 0;
+    if (used < count)
+        addresses[used++] = caller;
+    /* The first frame is the callee's own. */
+    for (uintptr_t at = read_frame(frame).next; used < count;) {
+        if (at % FRAME_ALIGNMENT != 0 || at - frame - 1 >= FRAME_BYTES_MOST)
+            break;
+        if (at / PAGE_BYTES_LEAST != seen && !is_readable(at))
+            break;
+        seen = at / PAGE_BYTES_LEAST;
+        struct frame link = read_frame(at);
+        if (link.address < CODE_LEAST)
+            break;
+        addresses[used++] = link.address;
+        frame = at;
+        at = link.next;
+    }
+    while (used < count)
+        addresses[used++] = 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* os/frames.h - who called, by the chain of frame pointers.
+ *
+ * Owns        nothing.
+ * Invariants  a link is followed only if it is aligned as frames are, lies above the last one and
+ *             not far, and can be read: a register that holds something else ends the chain or is
+ *             ignored, it never faults. Programs without frame pointers have chains of no links.
+ *             Calls: futex, once for each page of the stack that is looked at.
+ * Threads     any, each its own stack.
+ * Tests       tests/unit/os/frames_test.c
+ */
+#ifndef HAK_OS_FRAMES_H
+#define HAK_OS_FRAMES_H
+
+#include "base/compiler.h"
+
+/* Fills `addresses` with return addresses, innermost first and 0 behind the last: `caller`, then
+ * those that the chain from `frame` leads to, which is the frame that `caller` returns from. */
+void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count);
+
+#endif
