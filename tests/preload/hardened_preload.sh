@@ -32,8 +32,11 @@ on sort -n --parallel=4 -S 20M "$work/numbers"
 
 # Whether fork, exec, threads, handlers, private heaps and the C++ forms work as they do elsewhere.
 for program in cpp early errno exec exit fork heaps hot_cold quiet signals stop; do
+    name=hardened_$program
     status=0
     env HAKMEM_MODE=hardened LD_PRELOAD="$PRELOAD_LIB" \
-        timeout "$limit_s" "$OUT/tests/${program}_preload" >"$work/$program.out" 2>&1 || status=$?
+        timeout "$limit_s" "$OUT/tests/${program}_preload" \
+        >"$work/$name.out" 2>"$work/$name.err" || status=$?
+    echo "$status" >"$work/$name.status"
     equal "$program in hardened mode" "$status" 0
 done

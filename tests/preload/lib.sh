@@ -46,7 +46,27 @@ trap 'exit 1' HUP INT TERM
 
 fail() {
     echo "FAILED: $*"
+    tell || :
     exit 1
+}
+
+# tell: how the last command ended without and with hakmem, what it said last on stderr, and where
+# its outputs differ. A log of a failure is often all that is left of it.
+tell() {
+    [ -n "${name:-}" ] || return 0
+    for how in .plain ''; do
+        said=$work/$name$how
+        [ ! -e "$said.status" ] ||
+            echo "$name$how: exit status $(cat "$said.status") (124: after $limit_s s)"
+        for end in out err; do
+            [ ! -s "$said.$end" ] || echo "$name$how: std$end ends:"
+            [ ! -s "$said.$end" ] || tail -n 15 "$said.$end" | cut -c1-300
+        done
+    done
+    if [ -e "$work/$name.plain.out" ] && [ -e "$work/$name.out" ]; then
+        echo "$name: stdout, plain and on hakmem:"
+        diff -a "$work/$name.plain.out" "$work/$name.out" | head -n 20 | cut -c1-300
+    fi
 }
 
 skip() {
