@@ -3,8 +3,8 @@
 # hakmem and once on it. What fails without it, too, is not hakmem's.
 #
 # A part that is done is not done again for the same library (out/full/NAME.row, $HAK_AGAIN forces
-# it). The rows of all parts are docs/FOREIGN.md. $HAK_PORTION runs a portion of a suite, to see
-# that its script works, and leaves no row.
+# it). The rows of all parts are docs/FOREIGN.md; what is there and was not run here stays.
+# $HAK_PORTION runs a portion of a suite: its row says so, and the suite does not count as done.
 . "$(dirname "$0")/../preload/lib.sh"
 root=$(cd "$tests/../.." && pwd)
 state=$root/out/full
@@ -21,6 +21,17 @@ begin() {
         check "done before: $(cat "$state/$suite.row")" true
         exit 0
     fi
+}
+
+# newest_there PACKAGE OPTIONS...: the newest of its sources that a mirror has: one may lag.
+newest_there() {
+    package=$1
+    shift
+    apt-cache "$@" showsrc "$package" | sed -n 's/^Version: //p' | sort -ruV >"$apt/versions"
+    while read -r newest; do
+        ! apt-get "$@" source "$package=$newest" </dev/null || return 0
+    done <"$apt/versions"
+    return 1
 }
 
 # source_of PACKAGE: unpacks Debian's source into $work/PACKAGE. The package lists are private: the
@@ -41,7 +52,7 @@ source_of() {
         -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=
     package=$1
     shift
-    (cd "$work" && apt-get "$@" update && apt-get "$@" source "$package") \
+    (cd "$work" && apt-get "$@" update && newest_there "$package" "$@") \
         >"$work/source.log" 2>&1 ||
         skip "no source of $package: $(tail -n 1 "$work/source.log")"
     for folder in "$work/$package"-*/; do
@@ -62,13 +73,18 @@ compare() {
     passed=$(oks <"$work/$suite.said")
     passed_plain=$(oks <"$work/$suite.plain.said")
     echo "$suite $version: plain $passed_plain passed, hakmem $passed passed"
+    for how in .plain ''; do
+        echo "$suite$how: exit status $(cat "$work/$suite$how.status")," \
+            "ends: $(grep -a . "$work/$suite$how.out" | tail -n 1 | cut -c1-200)"
+        check "$suite$how: is done in $limit_s s" [ "$(cat "$work/$suite$how.status")" != 124 ]
+    done
     check "$suite: tests ran: $(tail -n 5 "$work/$suite.plain.said")" [ "$passed_plain" -gt 10 ]
     comm -23 "$work/$suite.bad" "$work/$suite.plain.bad" >"$work/new"
     check "$suite: fails on hakmem only: $(head -n 20 "$work/new")" [ ! -s "$work/new" ]
     check "$suite: hakmem served" [ "$(counter "$suite" refills)" -gt 0 ]
-    [ -z "${portion:-}" ] || return 0
-    echo "| $suite | $version | $passed_plain | $(wc -l <"$work/$suite.plain.bad") | $passed |" \
-        "$(wc -l <"$work/$suite.bad") | $(date +%Y-%m-%d) | $library |" >"$state/$suite.row"
+    row=$suite${portion:+, a portion}
+    echo "| $row | $version | $passed_plain | $(wc -l <"$work/$suite.plain.bad") | $passed |" \
+        "$(wc -l <"$work/$suite.bad") | $(date +%Y-%m-%d) | $library |" >"$state/$row.row"
     publish
 }
 
@@ -80,7 +96,14 @@ publish() {
         echo
         echo "| suite | version | passed | failed | passed on hakmem | failed | when | library |"
         echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-        cat "$state"/*.row
+        for row in "$state"/*.row; do
+            cut -d'|' -f2 "$row" >>"$work/names"
+            cat "$row"
+        done
+        # Rows of suites that were not run here stay.
+        grep '^|' "$root/docs/FOREIGN.md" | tail -n +3 | while IFS= read -r row; do
+            grep -qxF "$(echo "$row" | cut -d'|' -f2)" "$work/names" || echo "$row"
+        done
     } >"$work/page"
     cp "$work/page" "$root/docs/FOREIGN.md"
 }
