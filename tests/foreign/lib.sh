@@ -83,6 +83,9 @@ compare() {
     check "$suite: fails on hakmem only: $(head -n 20 "$work/new")" [ ! -s "$work/new" ]
     check "$suite: hakmem served" [ "$(counter "$suite" refills)" -gt 0 ]
     row=$suite${portion:+, a portion}
+    if [ -n "$portion" ]; then
+        echo "$row: \`$portion\`" | fold -s -w 98 | sed 's, *$,,' >"$state/$row.what"
+    fi
     echo "| $row | $version | $passed_plain | $(wc -l <"$work/$suite.plain.bad") | $passed |" \
         "$(wc -l <"$work/$suite.bad") | $(date +%Y-%m-%d) | $library |" >"$state/$row.row"
     publish
@@ -103,6 +106,9 @@ publish() {
         # Rows of suites that were not run here stay.
         grep '^|' "$root/docs/FOREIGN.md" | tail -n +3 | while IFS= read -r row; do
             grep -qxF "$(echo "$row" | cut -d'|' -f2)" "$work/names" || echo "$row"
+        done
+        for what in "$state"/*.what; do
+            [ ! -e "$what" ] || { echo && cat "$what"; }
         done
     } >"$work/page"
     cp "$work/page" "$root/docs/FOREIGN.md"
