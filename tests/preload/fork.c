@@ -94,7 +94,9 @@ TEST(children_of_a_busy_process_can_do_everything)
     time_limit(110);
     keep_blocks();
     start_busy_threads();
-    for (unsigned i = 0; i < 300; i++) {
+    /* As many as a machine that is busy itself can do well within the limit. */
+    uint64_t last_ms = now_ms() + 40000;
+    for (unsigned i = 0; i < 300 && (i < 10 || now_ms() < last_ms); i++) {
         pid_t pid = fork();
         CHECK(pid >= 0);
         if (pid == 0) {
