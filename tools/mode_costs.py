@@ -6,7 +6,7 @@
 
 No mode but hardened may take more than 1 % above `minimal`: a mode is option values, and features
 live on slow paths. The cases are those of tools/hakbench/cases.txt that do the same each time: one
-thread, no clock. --table prints the table of docs/CONFIG.md. As a test it is part of
+thread, one process, no clock. --table prints the table of docs/CONFIG.md. As a test it is part of
 `./hak test --full` (HAK_FULL)."""
 import os
 import re
@@ -25,7 +25,7 @@ MOST_PERCENT = 1.0
 START_INSTRUCTIONS = 10000
 CASES = ("random_mixed_256", "random_mixed_8192", "random_mixed_large", "burst_fifo",
          "burst_random", "transactions_1", "mid_large_1", "realloc_growth", "big_buffers",
-         "touch_free", "touch_free_4m", "calloc_large", "huge_lookup", "valley", "fork_heap")
+         "touch_free", "touch_free_4m", "calloc_large", "huge_lookup", "valley")
 
 
 def counted(case, mode):
