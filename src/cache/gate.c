@@ -35,10 +35,10 @@ void hak_gate_enter_slow(struct gate *gate)
     if (hak_lock_held & HAK_LOCK_ALL) /* a handler of our own fork allocates: all is at rest */
         return;
     for (;;) {
-        hak_store_release(&gate->held, 0);
+        hak_store_release(&gate->held, GATE_OPEN);
         wait_while_set(&gate->claimed);
         wait_while_set(&hak_gates_closed);
-        hak_store_relaxed(&gate->held, 1);
+        hak_store_relaxed(&gate->held, GATE_HELD);
         /* Here a fence costs nothing that matters, with or without membarrier. */
         hak_fence_full();
         if (hak_load_acquire(&gate->claimed) == 0 && hak_load_acquire(&hak_gates_closed) == 0)
@@ -67,9 +67,10 @@ bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms)
     if (HAK_UNLIKELY(hak_load_relaxed(&barrier_is_missing) != 0))
         return false; /* an owner may be inside with `held` in his store buffer */
     for (int i = 0;; i++) {
-        /* acquire: partner is the release in hak_gate_leave */
-        if (hak_load_acquire(&gate->held) == 0)
-            return true;
+        /* acquire: partners are the releases in hak_gate_leave and hak_gate_note_fork */
+        uint32_t held = hak_load_acquire(&gate->held);
+        if (held != GATE_HELD)
+            return held == GATE_OPEN;
         if (i < SPIN_ROUNDS) {
             hak_cpu_relax();
             continue;

@@ -32,6 +32,10 @@
 #include "base/compiler.h"
 #include "os/section.h"
 
+/* What `held` says. GATE_IN_FORK: in a handler that interrupted the owner inside, the same thread
+ * waits for its turn to fork. */
+enum { GATE_OPEN, GATE_HELD, GATE_IN_FORK };
+
 struct gate {
     _Atomic uint32_t held;
     _Atomic uint32_t claimed;
@@ -58,14 +62,14 @@ extern bool hak_gate_is_asymmetric;
 /* The owner is inside already: a signal handler interrupted a slow path of its own thread. */
 HAK_INLINE bool hak_gate_is_nested(const struct gate *gate)
 {
-    return hak_load_relaxed(&gate->held) != 0;
+    return hak_load_relaxed(&gate->held) != GATE_OPEN;
 }
 
 HAK_INLINE void hak_gate_enter(struct gate *gate)
 {
     gate->frame = (uintptr_t)__builtin_frame_address(0);
     hak_compiler_fence();
-    hak_store_relaxed(&gate->held, 1);
+    hak_store_relaxed(&gate->held, GATE_HELD);
     if (HAK_UNLIKELY(!hak_gate_is_asymmetric))
         hak_fence_full(); /* partner: the fence in hak_gate_barrier */
     hak_compiler_fence();
@@ -92,7 +96,15 @@ HAK_INLINE bool hak_gate_is_abandoned(const struct gate *gate)
 HAK_INLINE void hak_gate_leave(struct gate *gate)
 {
     /* release: partner is the acquire of `held` in hak_gate_await_owner */
-    hak_store_release(&gate->held, 0);
+    hak_store_release(&gate->held, GATE_OPEN);
+}
+
+/* While the owner waits for the stranger's lock to fork, whoever has the lock need not wait for the
+ * owner: it would be in vain. */
+HAK_INLINE void hak_gate_note_fork(struct gate *gate, bool waits)
+{
+    if (hak_gate_is_nested(gate)) /* release: partner is the acquire in hak_gate_await_owner */
+        hak_store_release(&gate->held, waits ? GATE_IN_FORK : GATE_HELD);
 }
 
 /* A stranger's way in, in three steps so that many gates share one barrier: mark, barrier, await.
@@ -108,7 +120,8 @@ void hak_gate_release(struct gate *gate);
  * are opened again. False: the kernel refused the barrier, and somebody may have entered. */
 bool hak_gates_close(void);
 void hak_gates_open(void);
-/* True once the owner is outside; false when it still is inside at `deadline_ms`. */
+/* True once the owner is outside; false when it still is inside at `deadline_ms`, or waits to
+ * fork. */
 bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms);
 
 /* Decides for the process how owners and strangers order their steps. */

@@ -133,11 +133,24 @@ void hak_heap_return(struct heap *heap)
     retire_heap(heap);
 }
 
+/* A handler that forks while its thread is inside gates: another one that does the same, and is
+ * first, would wait for them in vain. */
+static void note_fork(bool waits)
+{
+    struct heap *own = hak_own_heap();
+    if (own != NULL)
+        hak_gate_note_fork(&own->gate, waits);
+    for (struct heap *heap = lent; heap != NULL; heap = heap->outer)
+        hak_gate_note_fork(&heap->gate, waits);
+}
+
 static void before_fork(void)
 {
     if (!hak_lock_begin_fork())
         return;
+    note_fork(true);
     hak_stranger_lock();
+    note_fork(false);
     hak_registry_stop_heaps(hak_own_heap(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */

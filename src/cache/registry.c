@@ -71,7 +71,7 @@ static void activate_locked(struct heap *heap)
     heap->generation = generation;
     heap->outer = NULL;
     hak_counter_add(&active_count, 1);
-    hak_store_relaxed(&heap->gate.held, 0);
+    hak_store_relaxed(&heap->gate.held, GATE_OPEN);
 }
 
 bool hak_registry_add(struct heap *heap)

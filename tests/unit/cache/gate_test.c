@@ -128,6 +128,22 @@ static __attribute__((noinline)) bool is_abandoned_below(void)
     return hak_gate_is_abandoned(&gate);
 }
 
+TEST(an_owner_who_waits_to_fork_is_not_awaited)
+{
+    start();
+    hak_gate_note_fork(&gate, true);
+    CHECK(!hak_gate_is_nested(&gate)); /* who is outside has nothing to note */
+    hak_gate_enter(&gate);
+    hak_gate_note_fork(&gate, true);
+    CHECK(hak_gate_is_nested(&gate));
+    CHECK(!hak_gate_await_owner(&gate, UINT64_MAX)); /* at once: for ever else */
+    hak_gate_note_fork(&gate, false);
+    CHECK(hak_gate_is_nested(&gate));
+    CHECK(!hak_gate_await_owner(&gate, hak_os_clock_ms() + 5));
+    hak_gate_leave(&gate);
+    CHECK(hak_gate_await_owner(&gate, 0));
+}
+
 TEST(a_gate_is_abandoned_when_the_stack_it_was_entered_on_is_left)
 {
     start();
