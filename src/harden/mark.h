@@ -21,6 +21,7 @@
 #define HAK_HARDEN_MARK_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/limits.h"
 #include "region/region.h"
 
@@ -50,12 +51,50 @@ bool hak_mark_clear(size_t granule, size_t count);
 /* Makes the marks of the granules usable, as they are. */
 bool hak_mark_cover(size_t granule, size_t count);
 
+extern _Atomic uint64_t *hak_marks;
+/* Of the window, with usable marks; only ever larger. */
+extern _Atomic size_t hak_mark_covered_bytes;
+
 /* The mark of the block at `block`, which lies in the window; NULL: nothing there was ever
  * marked. */
-_Atomic uint64_t *hak_mark_at(const void *block);
+HAK_INLINE _Atomic uint64_t *hak_mark_at(const void *block)
+{
+    size_t offset = (uintptr_t)block - hak_region.base;
+    /* acquire: partner is the release in cover */
+    if (HAK_UNLIKELY(offset >= hak_load_acquire(&hak_mark_covered_bytes)))
+        return NULL;
+    return &hak_marks[offset >> HAK_MARK_SHIFT];
+}
 
-uint64_t hak_mark_pack(struct mark mark);
-struct mark hak_mark_unpack(uint64_t word);
+/* Where each member lies in the word; the state at 0. */
+enum mark_layout {
+    MARK_KIND_AT = 2,
+    MARK_ALIGNMENT_AT = 6,
+    MARK_BYTES_AT = 12,
+    MARK_BYTES_BITS = 41,
+    MARK_GUARDED_AT = 53,
+    MARK_GENERATION_AT = 54,
+};
+
+HAK_INLINE uint64_t hak_mark_pack(struct mark mark)
+{
+    return (uint64_t)mark.generation << MARK_GENERATION_AT |
+           (uint64_t)mark.is_guarded << MARK_GUARDED_AT | (uint64_t)mark.bytes << MARK_BYTES_AT |
+           (uint64_t)mark.alignment_shift << MARK_ALIGNMENT_AT |
+           (uint64_t)mark.kind << MARK_KIND_AT | mark.state;
+}
+
+HAK_INLINE struct mark hak_mark_unpack(uint64_t word)
+{
+    return (struct mark){
+        .generation = (uint32_t)(word >> MARK_GENERATION_AT),
+        .is_guarded = (word >> MARK_GUARDED_AT & 1) != 0,
+        .bytes = word >> MARK_BYTES_AT & hak_bit_low_mask(MARK_BYTES_BITS),
+        .alignment_shift = (uint8_t)(word >> MARK_ALIGNMENT_AT & 63),
+        .kind = (uint8_t)(word >> MARK_KIND_AT & 15),
+        .state = (uint8_t)(word & 3),
+    };
+}
 
 /* True when the mark did not change since it was `word`: bytes read since then belong to it. */
 HAK_INLINE bool hak_mark_is_still(_Atomic uint64_t *mark, uint64_t word)

@@ -69,6 +69,46 @@ static void release_some(struct slab *slab)
     hak_slab_set_free(slab, word_index, bits);
 }
 
+#define EACH_BYTE 0x0101010101010101ull
+
+/* In each byte, how many bits are set in it and in the bytes below it. */
+static uint64_t counts_below(uint64_t word)
+{
+    word -= word >> 1 & 0x55 * EACH_BYTE;
+    word = (word & 0x33 * EACH_BYTE) + (word >> 2 & 0x33 * EACH_BYTE);
+    return ((word + (word >> 4)) & 0x0f * EACH_BYTE) * EACH_BYTE;
+}
+
+/* One of the bits of a word that is not 0, each as likely as each other. */
+static uint32_t bit_at_random(uint64_t word, uint32_t random)
+{
+    uint64_t counts = counts_below(word);
+    uint64_t rank = (uint64_t)random * (counts >> 56) >> 32;
+    /* The top bit of each byte with as many bits up to it as are to be skipped, or fewer. */
+    uint64_t skipped = ((rank * EACH_BYTE | 0x80 * EACH_BYTE) - counts) & 0x80 * EACH_BYTE;
+    uint32_t shift = skipped == 0 ? 0 : (uint32_t)hak_bit_highest(skipped) + 1;
+    rank -= shift == 0 ? 0 : counts >> (shift - 8) & 0xff;
+    for (word = word >> shift; rank > 0; rank--)
+        word &= word - 1;
+    return shift + hak_bit_lowest(word);
+}
+
+/* The first word at or behind `at`, else the first of all, that has a free block; there is one. */
+static uint32_t word_with_free(const struct slab *slab, uint32_t at)
+{
+    uint32_t half = at >> 6;
+    uint64_t found = slab->summary[half] & ~hak_bit_low_mask(at & 63);
+    if (found == 0) {
+        half ^= 1;
+        found = slab->summary[half];
+    }
+    if (found == 0) {
+        half ^= 1;
+        found = slab->summary[half];
+    }
+    return half * 64 + hak_bit_lowest(found);
+}
+
 static void *take_one(struct slab *slab)
 {
     uint64_t random = hak_random();
@@ -76,14 +116,9 @@ static void *take_one(struct slab *slab)
         release_some(slab);
     if (slab->bump == slab->used)
         return NULL;
-    uint32_t at = (uint32_t)(random >> 32) % slab->word_count;
-    while (hak_load_relaxed(&slab->words[at]) == 0)
-        at = (at + 1) % slab->word_count;
+    uint32_t at = word_with_free(slab, (uint32_t)((random >> 32) * slab->word_count >> 32));
     uint64_t word = hak_load_relaxed(&slab->words[at]);
-    uint64_t left = word;
-    for (uint32_t skipped = (uint32_t)random % hak_bit_count(word); skipped > 0; skipped--)
-        left &= left - 1;
-    uint32_t bit = hak_bit_lowest(left);
+    uint32_t bit = bit_at_random(word, (uint32_t)random);
     word &= ~(1ull << bit);
     hak_store_relaxed(&slab->words[at], word);
     if (word == 0)
