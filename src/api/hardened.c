@@ -122,14 +122,16 @@ void *hak_hardened_take(struct request request)
     return block;
 }
 
+static bool find(void *block, const char *what, struct place *place)
+{
+    return hak_region_holds(block) && hak_tag_read(hak_granule_of(block)) != HAK_TAG_HOLE &&
+           hak_place_find(block, what, place);
+}
+
 bool hak_hardened_holds(void *block, const char *what)
 {
-    if (hak_empty_holds(block))
-        return true;
-    if (!hak_region_holds(block) || hak_tag_read(hak_granule_of(block)) == HAK_TAG_HOLE)
-        return false;
     struct place place;
-    return hak_place_find(block, what, &place);
+    return hak_empty_holds(block) || find(block, what, &place);
 }
 
 bool hak_hardened_is_live(const void *block)
@@ -215,14 +217,15 @@ static void give_empty(void *block)
         hak_misuse("double free", block, 0, "already free, or never allocated");
 }
 
-void hak_hardened_give(void *block, struct claim claim)
+bool hak_hardened_give(void *block, struct claim claim)
 {
     struct place place;
     if (hak_empty_holds(block)) {
         give_empty(block);
-        return;
+        return true;
     }
-    hak_place_find(block, "invalid free", &place);
+    if (!find(block, "invalid free", &place))
+        return false;
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
     check_claim(block, mark, claim);
@@ -235,6 +238,7 @@ void hak_hardened_give(void *block, struct claim claim)
     hak_mark_open();
     hak_vault_shut(&place);
     retain(&place);
+    return true;
 }
 
 size_t hak_hardened_usable_bytes(void *block)

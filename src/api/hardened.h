@@ -64,8 +64,9 @@ bool hak_hardened_holds(void *block, const char *what);
 /* True when a block that is not a private heap's starts there and is live. Silent. */
 bool hak_hardened_is_live(const void *block);
 
-/* Frees it; anything but a live block that was allocated as the claim says is misuse, reported. */
-void hak_hardened_give(void *block, struct claim claim);
+/* Frees it; anything but a live block that was allocated as the claim says is misuse, reported.
+ * False, and nothing done: it is not for hardened mode, as above. */
+bool hak_hardened_give(void *block, struct claim claim);
 
 /* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. */
 void *hak_hardened_resize(void *block, size_t bytes);

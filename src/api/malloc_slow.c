@@ -271,10 +271,7 @@ static HAK_NOINLINE void free_anything(void *block)
 /* False: it is not a block that hardened mode knows. */
 static bool free_hardened(void *block, struct claim claim)
 {
-    if (!hak_hardened_is_on() || block == NULL || !hak_hardened_holds(block, "invalid free"))
-        return false;
-    hak_hardened_give(block, claim);
-    return true;
+    return hak_hardened_is_on() && block != NULL && hak_hardened_give(block, claim);
 }
 
 /* Counts it, where frees are counted; as above. */
