@@ -211,7 +211,7 @@ struct hakmem_stats {
     uint64_t foreign_free_count;       /* frees of pointers that are not hakmem's */
     uint64_t out_of_memory_count;      /* requests refused with ENOMEM */
     uint64_t kernel_call_count;        /* mmap, munmap, mprotect and madvise calls so far */
-    uint64_t live_bytes;               /* what the program has: small_live and large_live_bytes */
+    uint64_t live_bytes;               /* what the program has: small, large and guarded */
     uint64_t small_live_bytes;         /* + live blocks up to 128 KiB, by their usable sizes */
     uint64_t small_live_block_count;
     uint64_t large_live_block_count;
@@ -221,7 +221,8 @@ struct hakmem_stats {
     uint64_t slab_free_clean_bytes; /* + free, between slabs, without memory behind them */
     uint64_t unusable_bytes;        /* + in the window, but mapped by others or given up */
     uint64_t table_bytes;           /* committed for the maps of the window */
-    uint64_t busy_heap_count; /* heaps busy at this moment: their cached blocks count as live */
+    uint64_t busy_heap_count;    /* heaps busy at this moment: their cached blocks count as live */
+    uint64_t guarded_live_bytes; /* live blocks beside guard pages, by the bytes asked for */
 };
 
 /* Fills the first `stats_bytes` bytes of *stats, zero where this version has no more; 0, or EINVAL:

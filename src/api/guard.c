@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "cache/limit.h"
 #include "conf/conf.h"
+#include "harden/harden.h"
 #include "os/frames.h"
 
 #include <string.h>
@@ -40,10 +41,10 @@ HAK_NOINLINE void *hak_guard_take(struct heap *heap, size_t bytes, size_t alignm
     if (hak_heap_at_rest() != heap)
         return NULL;
     heap->guard_left_bytes = hak_guarded_countdown();
-    if (is_first || hak_limit_is_set() || is_too_soon())
+    if (is_first || hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
         return NULL;
     struct guarded_trace trace = trace_of(caller);
-    void *block = hak_guarded_take(bytes, alignment, &trace);
+    void *block = hak_guarded_take(hak_most(bytes, 1), alignment, &trace);
     if (block == NULL)
         hak_stat_global_add(guarded_full, 1);
     else

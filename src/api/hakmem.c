@@ -117,6 +117,7 @@ int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
         .kernel_call_count = now.map_calls + now.protect_calls + now.advise_calls,
         .live_bytes = now.live_bytes,
         .small_live_bytes = now.small_live_bytes,
+        .guarded_live_bytes = now.guarded_live_bytes,
         .small_live_block_count = now.small_live_blocks,
         .large_live_block_count = now.large_live_blocks,
         .cached_bytes = now.cached_bytes,

@@ -108,7 +108,8 @@ void hak_snapshot_take(struct snapshot *snapshot)
     }
     add_classes(snapshot, &census);
     hak_tally_read(snapshot);
-    snapshot->live_bytes = snapshot->small_live_bytes + snapshot->large_live_bytes;
+    snapshot->live_bytes =
+        snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         for (int i = 0; i < HAK_STAT_COUNT; i++)
             snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);

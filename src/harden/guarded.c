@@ -34,6 +34,7 @@ enum pool_state { POOL_UNSTARTED, POOL_STARTING, POOL_READY };
 static struct slot slots[HAK_GUARDED_SLOTS];
 static _Atomic uint32_t pool_state;
 static _Atomic uint64_t frees;
+static _Atomic size_t live_page_bytes;
 static _Atomic size_t live_bytes;
 static _Atomic size_t live_count;
 
@@ -118,9 +119,9 @@ static bool pool_start(void)
 /* Counted before it is compared, so that threads cannot pass the bound together. */
 static bool bytes_take(size_t bytes)
 {
-    if (hak_fetch_add_relaxed(&live_bytes, bytes) + bytes <= HAK_GUARDED_BYTES_MOST)
+    if (hak_fetch_add_relaxed(&live_page_bytes, bytes) + bytes <= HAK_GUARDED_BYTES_MOST)
         return true;
-    hak_fetch_add_relaxed(&live_bytes, -bytes);
+    hak_fetch_add_relaxed(&live_page_bytes, -bytes);
     return false;
 }
 
@@ -190,12 +191,12 @@ void *hak_guarded_take(size_t bytes, size_t alignment, const struct guarded_trac
         return NULL;
     struct slot *slot = slot_take();
     if (slot == NULL) {
-        hak_fetch_add_relaxed(&live_bytes, -pages_bytes);
+        hak_fetch_add_relaxed(&live_page_bytes, -pages_bytes);
         return NULL;
     }
     uintptr_t end = end_of(slot);
     if (!hak_os_commit((void *)(end - pages_bytes), pages_bytes)) {
-        hak_fetch_add_relaxed(&live_bytes, -pages_bytes);
+        hak_fetch_add_relaxed(&live_page_bytes, -pages_bytes);
         /* release: partner is the acquire in slot_take */
         hak_store_release(&slot->state, GUARDED_FREE);
         return NULL;
@@ -205,6 +206,7 @@ void *hak_guarded_take(size_t bytes, size_t alignment, const struct guarded_trac
     copy_trace(&slot->taken, trace);
     hak_word_publish(&slot->given.addresses[0], 0);
     fill(slot);
+    hak_fetch_add_relaxed(&live_bytes, bytes);
     hak_fetch_add_relaxed(&live_count, 1);
     hak_stat_global_add(guarded_blocks, 1);
     /* release: partner is the acquire in hak_guarded_give */
@@ -250,7 +252,8 @@ void hak_guarded_give(void *block, const struct guarded_trace *trace)
     /* Pages that a larger block left here may still be dirty. */
     uintptr_t dirty = slot->is_dirty ? end_of(slot) - hak_guarded_slot_bytes() : start;
     slot->is_dirty = !hak_os_purge((void *)dirty, end_of(slot) - dirty);
-    hak_fetch_add_relaxed(&live_bytes, -pages_bytes);
+    hak_fetch_add_relaxed(&live_page_bytes, -pages_bytes);
+    hak_fetch_add_relaxed(&live_bytes, -slot->bytes);
     hak_fetch_add_relaxed(&live_count, -1ul);
     hak_store_relaxed(&slot->freed_at, hak_fetch_add_relaxed(&frees, 1) + 1);
     /* release: partner is the acquire in slot_take */
@@ -295,6 +298,11 @@ int64_t hak_guarded_countdown(void)
 {
     uint64_t rate = (uint64_t)hak_conf_number(guard_rate);
     return rate == 0 ? INT64_MAX : 1 + (int64_t)(hak_random() % (2 * rate));
+}
+
+size_t hak_guarded_page_bytes(void)
+{
+    return hak_load_relaxed(&live_page_bytes);
 }
 
 size_t hak_guarded_live_bytes(void)

@@ -71,7 +71,8 @@ void hak_guarded_look(const void *address, struct guarded_view *view);
 /* Bytes until the next sample: at random about guard_rate, for ever if that is 0. */
 int64_t hak_guarded_countdown(void);
 
-/* Pages of live blocks, and how many these are. */
+/* Of the live blocks: their pages, what was asked for, and how many they are. */
+size_t hak_guarded_page_bytes(void);
 size_t hak_guarded_live_bytes(void);
 size_t hak_guarded_live_count(void);
 

@@ -4,7 +4,7 @@
 struct glibc_view hak_glibc_view(const struct snapshot *snapshot)
 {
     struct glibc_view view = {
-        .in_use_bytes = snapshot->small_live_bytes,
+        .in_use_bytes = snapshot->small_live_bytes + snapshot->guarded_live_bytes,
         .fast_bytes = snapshot->cached_bytes + snapshot->withheld_bytes + snapshot->homeward_bytes,
         .mapped_count = snapshot->large_live_blocks,
         .mapped_bytes = snapshot->large_live_bytes,

@@ -17,7 +17,7 @@
 
 /* name, meaning */
 #define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \
-    X(live_bytes, "in blocks that the program has: small_live_bytes and large_live_bytes")         \
+    X(live_bytes, "in blocks that the program has: small, large and guarded ones")                 \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
     X(cached_bytes, "free blocks at hand in the threads' bins, and span_cached_bytes")             \
@@ -36,7 +36,7 @@
     X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
     X(metadata_bytes, "committed for hakmem's own records")                                        \
     X(table_bytes, "committed for the maps of the window")                                         \
-    X(guarded_live_bytes, "pages of guarded blocks, which lie outside the window")                 \
+    X(guarded_live_bytes, "in live guarded blocks, which lie outside the window")                  \
     X(guarded_live_blocks, "live guarded blocks")                                                  \
     X(small_live_blocks, "live blocks of size classes")                                            \
     X(large_live_blocks, "live large blocks")                                                      \

@@ -109,11 +109,20 @@ TEST(guarded_blocks_are_counted_and_resident)
     hak_snapshot_take(&after);
     CHECK(after.guarded_blocks >= before.guarded_blocks + 3);
     CHECK(after.guarded_live_blocks >= before.guarded_live_blocks + 3);
-    CHECK(after.guarded_live_bytes >= 3 * (size_t)8192);
+    CHECK(after.guarded_live_bytes >= before.guarded_live_bytes + 3 * (size_t)5000);
+    CHECK_EQ(after.live_bytes,
+             after.small_live_bytes + after.large_live_bytes + after.guarded_live_bytes);
     struct hakmem_residency at = check_residency_adds_up();
     CHECK(at.live_bytes >= 3 * (size_t)8192);
     CHECK((uintptr_t)hak_region.guarded_start > at.mapping_start);
     CHECK((uintptr_t)hak_region.guarded_start < at.mapping_end);
+}
+
+TEST(a_guarded_block_of_no_bytes_has_one)
+{
+    char *block = GUARDED(hak_malloc(0));
+    CHECK_EQ(hak_malloc_usable_size(block), 1);
+    hak_free(block);
 }
 
 TEST(a_full_pool_means_ordinary_blocks)
@@ -121,7 +130,7 @@ TEST(a_full_pool_means_ordinary_blocks)
     for (int i = 0; i < 1000; i++)
         CHECK(hak_malloc(5000) != NULL);
     CHECK(hak_guarded_live_count() > 0 && hak_guarded_live_count() <= HAK_GUARDED_SLOTS);
-    CHECK(hak_guarded_live_bytes() <= HAK_GUARDED_BYTES_MOST);
+    CHECK(hak_guarded_page_bytes() <= HAK_GUARDED_BYTES_MOST);
     CHECK(hak_load_relaxed(&hak_stat_globals.guarded_full) > 0);
 }
 

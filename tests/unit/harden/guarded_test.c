@@ -84,7 +84,8 @@ TEST(when_all_slots_are_taken_there_is_no_block_until_one_is_freed)
         CHECK((blocks[i] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
     CHECK_EQ(hak_guarded_live_count(), most);
-    CHECK_EQ(hak_guarded_live_bytes(), most * hak_os_page_bytes());
+    CHECK_EQ(hak_guarded_page_bytes(), most * hak_os_page_bytes());
+    CHECK_EQ(hak_guarded_live_bytes(), most);
     give(blocks[most / 2]);
     CHECK((blocks[most / 2] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
@@ -92,6 +93,7 @@ TEST(when_all_slots_are_taken_there_is_no_block_until_one_is_freed)
         give(blocks[i]);
     CHECK_EQ(hak_guarded_live_count(), 0);
     CHECK_EQ(hak_guarded_live_bytes(), 0);
+    CHECK_EQ(hak_guarded_page_bytes(), 0);
 }
 
 TEST(live_blocks_together_have_no_more_than_their_bytes)
@@ -100,7 +102,7 @@ TEST(live_blocks_together_have_no_more_than_their_bytes)
     for (size_t i = 0; i < most; i++)
         CHECK(take(hak_guarded_slot_bytes(), 16) != NULL);
     CHECK(take(hak_guarded_slot_bytes(), 16) == NULL);
-    CHECK_EQ(hak_guarded_live_bytes(), HAK_GUARDED_BYTES_MOST);
+    CHECK_EQ(hak_guarded_page_bytes(), HAK_GUARDED_BYTES_MOST);
 }
 
 TEST(slots_are_used_again_oldest_first)
@@ -173,6 +175,7 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
         CHECK(take(16, 16) == NULL);
     hak_os_fault_every(0);
     CHECK_EQ(hak_guarded_live_bytes(), 0);
+    CHECK_EQ(hak_guarded_page_bytes(), 0);
     CHECK(take(16, 16) != NULL);
 }
 
