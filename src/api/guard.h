@@ -7,7 +7,7 @@
  *             HAK_GUARD_RATE_BRISK, all that are due. Never for a thread without a heap of its own,
  *             inside its gate or a lock, nor where there is a limit, which counts none of them.
  * Threads     any.
- * Tests       tests/unit/api/guard_test.c, tests/attack/guarded_*_test.c
+ * Tests       tests/unit/api/guard_test.c, tests/attack/
  */
 #ifndef HAK_API_GUARD_H
 #define HAK_API_GUARD_H

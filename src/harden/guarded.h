@@ -16,7 +16,7 @@
  * Threads     any, without a lock; handlers too. FREE -> BUSY -> LIVE -> BUSY -> FREE: the steps to
  *             BUSY are exchanges (acquire), those from it stores (release), each the other's
  *             partner, so that who has a state has what was written before it.
- * Tests       tests/unit/harden/guarded_test.c, tests/race/guarded_race.c, tests/attack/guarded_*
+ * Tests       tests/unit/harden/guarded_test.c, tests/race/guarded_race.c, tests/attack/
  */
 #ifndef HAK_HARDEN_GUARDED_H
 #define HAK_HARDEN_GUARDED_H

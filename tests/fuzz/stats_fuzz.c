@@ -23,6 +23,7 @@ static void snapshot_fill(struct input *input)
             input->next = first;
         place[i] = (unsigned char)input_byte(input);
     }
+    *(unsigned char *)&snapshot.is_exact &= 1;
     snapshot.class_count = snapshot.class_count % (HAK_SNAPSHOT_CLASSES + 1);
 }
 

@@ -33,11 +33,13 @@ assert 10_000_000 < used < system["current"] <= system["max"], (used, system)
 assert 10 << 20 <= mapped and int(totals["mmap"].get("count")) >= 1
 assert len(root.findall("heap")) == 1 and root.find("heap/sizes/size") is not None
 own = {row.get("name"): int(row.get("value")) for row in root.findall("hakmem/counter")}
-assert own["small_live_bytes"] == used and own["large_live_bytes"] == mapped
+guarded = own["guarded_live_bytes"]
+assert own["small_live_bytes"] + guarded == used and own["large_live_bytes"] == mapped
 assert own["fallback"] == 0
 classes = root.findall("hakmem/class")
-assert sum(int(row.get("live")) * int(row.get("size")) for row in classes) == used
-assert sum(int(row.get("live")) for row in classes if row.get("size") == "1024") >= 10000
+assert sum(int(row.get("live")) * int(row.get("size")) for row in classes) + guarded == used
+assert sum(int(row.get("live")) for row in classes if row.get("size") == "1024") >= \
+    10000 - own["guarded_live_blocks"]
 print("well")
 END
 preloaded info python3 "$work/read.py"
