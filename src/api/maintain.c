@@ -156,12 +156,18 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     return bytes;
 }
 
-/* All that is free, or becomes free without the bins of threads that run; after whoever purges
- * already: what they have taken out is back then. */
-static size_t purge_free(size_t keep_bytes)
+/* What becomes free without the bins of threads that run. Bins hold blocks of slabs that have moved
+ * to other heaps, which may have had their turn: these are found by the second round. */
+static void drain_all(void)
 {
     hak_registry_drain_parked(UINT64_MAX);
+    hak_registry_drain_parked(UINT64_MAX);
     hak_private_drain_all();
+}
+
+/* All that is free; after whoever purges already: what they have taken out is back then. */
+static size_t purge_free(size_t keep_bytes)
+{
     hak_lock_take(&hak_region.purge_lock);
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
@@ -173,6 +179,7 @@ static size_t purge_free(size_t keep_bytes)
 
 size_t hak_maintain_purge_all(void)
 {
+    drain_all();
     return purge_free(0);
 }
 
@@ -197,6 +204,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
     }
+    drain_all();
     hak_registry_visit(tidy, NULL);
     return purge_free(keep_bytes);
 }
@@ -221,7 +229,7 @@ static size_t relieve_at_times(uint64_t now)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
         return hak_maintain_relieve();
-    return purge_free(0);
+    return hak_maintain_purge_all();
 }
 
 void hak_maintain_tick(void)

@@ -17,11 +17,17 @@ HAKMEM_DECAY=3s MALLOC_ARENA_MAX=2 "$hakmem" doctor >"$work/set.out" || fail "wi
 shows set '1 option is set here'
 shows set 'MALLOC_ARENA_MAX is set: hakmem does not read it'
 
+# The process has become a program named sleep, and has mapped its libraries: libc is the last.
+awaited() {
+    becomes "it runs" grep -q sleep "/proc/$process/comm"
+    becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$process/maps"
+}
+
 # of NAME: what it says of the process $process, which is stopped then.
 process=
 at_end() { [ -z "$process" ] || kill "$process" 2>/dev/null || :; }
 of() {
-    becomes "$1 runs" grep -q sleep "/proc/$process/comm"
+    awaited
     asked "$1" 0 doctor "$process"
     kill "$process"
     wait "$process" 2>/dev/null || :
@@ -43,7 +49,7 @@ check "it does not serve there" [ -z "$(grep 'hakmem serves' "$work/plain.out")"
 cp "$PRELOAD_LIB" "$work/libhakmem.so.9"
 LD_PRELOAD=$work/libhakmem.so.9 sleep 60 &
 process=$!
-becomes "it runs" grep -q sleep "/proc/$process/comm"
+awaited
 rm "$work/libhakmem.so.9"
 of replaced
 shows replaced 'That file was replaced since: a restart takes the new one\.'
@@ -53,7 +59,7 @@ of missing
 shows missing '^fix +LD_PRELOAD names hakmem, but it is not mapped: '
 "$OUT/thread_sleep_hakmem" >/dev/null 2>&1 &
 process=$!
-becomes "it runs" grep -q thread_sleep "/proc/$process/comm"
+awaited
 asked linked 0 doctor "$process"
 kill "$process" 2>/dev/null || :
 wait "$process" 2>/dev/null || :

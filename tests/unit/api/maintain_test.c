@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"
+#include "cache/registry.h"
 #include "check.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -45,6 +46,41 @@ TEST(a_purge_of_everything_reaches_empty_slabs)
     CHECK(hak_maintain_purge_all() > 0);
     CHECK_EQ(hak_depot_warm_count(), 0);
     CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+static struct heap *adopt(void)
+{
+    CHECK(hak_process_start());
+    struct heap *heap = hak_heap_adopt();
+    CHECK(heap != NULL);
+    hak_gate_enter(&heap->gate);
+    return heap;
+}
+
+/* Both threads have ended; the slab moved from one's heap to the other's while blocks of it were in
+ * the bins of the first. */
+static void leave_bins_beside_a_moved_slab(struct heap *binned, struct heap *taker)
+{
+    uint32_t class_index = hak_class_of(64);
+    void *block = hak_heap_refill(binned, class_index);
+    CHECK(block != NULL);
+    hak_bin_push(&binned->cache.bins[class_index], block);
+    hak_heap_park(binned);
+    CHECK(hak_registry_take_abandoned(taker, class_index) != NULL);
+    hak_heap_park(taker);
+}
+
+TEST(a_purge_of_everything_reaches_blocks_in_bins_whose_slabs_moved)
+{
+    struct heap *early = adopt(), *late = adopt();
+    leave_bins_beside_a_moved_slab(early, late);
+    CHECK(hak_slab_record_count() > 0);
+    hak_maintain_purge_all();
+    CHECK_EQ(hak_slab_record_count(), 0);
+    early = adopt(), late = adopt();
+    leave_bins_beside_a_moved_slab(late, early);
+    hak_maintain_trim(0);
+    CHECK_EQ(hak_slab_record_count(), 0);
 }
 
 TEST(a_tick_purges_what_has_been_free_longer_than_decay)
