@@ -14,7 +14,6 @@ within a round, and what balanced differs from itself by is the floor.
 import argparse
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,16 +27,7 @@ DOCUMENT = ROOT / "docs/HARDEN.md"
 REPEATS = 9
 MEMORY_RUNS = 3
 
-PYTHON = """
-import collections, json, sys
-count = int(sys.argv[1])
-words = [f"w{i * i % 9973}" for i in range(count)]
-places = collections.defaultdict(list)
-for number, word in enumerate(words):
-    places[word].append((number, word + "!"))
-text = json.dumps({word: sorted(found, reverse=True) for word, found in places.items()})
-assert sum(len(found) for found in json.loads(text).values()) == count
-"""
+PYTHON = (ROOT / "bench/programs/words.py").read_text()
 PERL = """
 use strict;
 my ($count) = @ARGV;
@@ -143,30 +133,14 @@ def environment_of(variables, arm):
     return {"LD_PRELOAD": str(ROOT / "out/release/libhakmem.so"), **variables, **arm}
 
 
-def count(tool, words, variables):
-    """Runs a command under a tool; returns what the tool said on standard error."""
-    done = subprocess.run([*tool, *words], cwd=ROOT, capture_output=True, text=True, check=False,
-                          env=launcher.clean_environment() | variables, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}: status {done.returncode}\n{done.stderr}")
-    return done.stderr
-
-
 def instructions(words, variables):
-    """Millions of them, by callgrind; without the maintenance thread, which goes by the clock."""
-    said = count(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"], words,
-                 {**variables, "HAKMEM_MAINTENANCE": "off"})
-    return int(counts.COLLECTED.search(said)[1]) / 1e6
+    """Millions of them; without the maintenance thread, which goes by the clock."""
+    return counts.instructions(ROOT, words, {**variables, "HAKMEM_MAINTENANCE": "off"})[0] / 1e6
 
 
 def calls(words, variables):
-    """Memory system calls, by strace"""
-    setting = [part for name, value in variables.items() for part in ("-E", f"{name}={value}")]
-    with tempfile.NamedTemporaryFile() as file:
-        count(["strace", "-f", "-c", "-o", file.name, "-e", "trace=" + ",".join(counts.CALLS),
-               *setting], words, {})
-        found = counts.CALL.findall(pathlib.Path(file.name).read_text(encoding="utf-8"))
-    return sum(int(number) for number, name in found if name != "total")
+    """Memory system calls"""
+    return sum(counts.calls(ROOT, words, variables)[0].values())
 
 
 def peak_mib(words, variables):
@@ -284,10 +258,6 @@ def main():
               for group, members in cases()]
     groups = [(group, members) for group, members in groups if members]
     every = [case for _, members in groups for case in members]
-    missing = [tool for tool in ("valgrind", "strace") if not options.time and
-               not shutil.which(tool)]
-    if missing:
-        sys.exit(f"not installed: {', '.join(missing)}")
     if options.time:
         results = {case[0]: timed(case, options.repeats) for case in every}
         what, text = "times", timed_text(groups, results)
@@ -305,4 +275,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except counts.CannotCount as error:
+        sys.exit(f"harden-prices: {error}")

@@ -9,13 +9,11 @@ live on slow paths. The cases are those of tools/hakbench/cases.txt that do the 
 thread, one process, no clock. --table prints the table of docs/CONFIG.md. As a test it is part of
 `./hak test --full` (HAK_FULL)."""
 import os
-import re
-import subprocess
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from hakbench import plan  # pylint: disable=wrong-import-position
+from hakbench import counts, plan  # pylint: disable=wrong-import-position
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = Path(os.environ.get("OUT", ROOT / "out/release"))
@@ -31,35 +29,31 @@ CASES = ("random_mixed_256", "random_mixed_8192", "random_mixed_large", "burst_f
 def counted(case, mode):
     """Instructions of the very short run, the program's start among them."""
     program, *arguments = case.tiny_words()
-    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                           OUT / Path(program).name, *arguments],
-                          env={"PATH": os.environ["PATH"], "HAKMEM_MODE": mode,
-                               "LD_PRELOAD": str(OUT / "libhakmem.so")},
-                          check=True, capture_output=True, text=True, timeout=600)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
+    variables = {"HAKMEM_MODE": mode, "LD_PRELOAD": str(OUT / "libhakmem.so")}
+    return counts.instructions(ROOT, [OUT / Path(program).name, *arguments], variables)[0]
 
 
 def measured(cases):
     """(case, {mode: instructions}) of each."""
     for case in cases:
-        counts = {mode: counted(case, mode) for mode in MODES}
-        print(f"{case.name}: " + ", ".join(f"{mode} {count}" for mode, count in counts.items()),
+        found = {mode: counted(case, mode) for mode in MODES}
+        print(f"{case.name}: " + ", ".join(f"{mode} {count}" for mode, count in found.items()),
               file=sys.stderr)
-        yield case, counts
+        yield case, found
 
 
-def percent(counts, mode):
+def percent(found, mode):
     """What a mode takes more than minimal."""
-    return (counts[mode] / counts["minimal"] - 1) * 100
+    return (found[mode] / found["minimal"] - 1) * 100
 
 
 def print_table(results):
     """For docs/CONFIG.md."""
     print("| benchmark | minimal, million instructions | " + " | ".join(MODES[1:]) + " |")
     print("| --- |" + " --- |" * len(MODES))
-    for case, counts in results:
-        cells = [f"{percent(counts, mode):+.2f} %" for mode in MODES[1:]]
-        print(f"| `{' '.join([case.workload, case.tiny])}` | {counts['minimal'] / 1e6:.1f} | "
+    for case, found in results:
+        cells = [f"{percent(found, mode):+.2f} %" for mode in MODES[1:]]
+        print(f"| `{' '.join([case.workload, case.tiny])}` | {found['minimal'] / 1e6:.1f} | "
               + " | ".join(cells) + " |")
 
 
@@ -76,10 +70,10 @@ def main():
     results = list(measured(cases))
     if "--table" in sys.argv:
         print_table(results)
-    worst = [f"{case.name}: {mode} takes {percent(counts, mode):.2f} % more than minimal"
-             for case, counts in results for mode in MODES[1:]
-             if percent(counts, mode) > MOST_PERCENT
-             and counts[mode] > counts["minimal"] + START_INSTRUCTIONS]
+    worst = [f"{case.name}: {mode} takes {percent(found, mode):.2f} % more than minimal"
+             for case, found in results for mode in MODES[1:]
+             if percent(found, mode) > MOST_PERCENT
+             and found[mode] > found["minimal"] + START_INSTRUCTIONS]
     print("\n".join(worst) or f"{len(results)} benchmarks: no mode takes more than "
           f"{MOST_PERCENT} % above minimal")
     return 1 if worst else 0

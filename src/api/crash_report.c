@@ -72,11 +72,8 @@ static void tell_trace(const char *words, const struct guarded_trace *trace)
     struct line line;
     if (trace->addresses[0] == 0)
         return;
-    begin(&line, words);
-    for (uint32_t i = 0; i < HAK_GUARDED_FRAMES && trace->addresses[i] != 0; i++) {
-        add(&line, i == 0 ? "0x" : " < 0x");
-        add_number(&line, trace->addresses[i], 16);
-    }
+    begin(&line, "crash: ");
+    hak_guarded_tell(&line.text, words, trace);
     end(&line);
 }
 
@@ -87,8 +84,8 @@ static void tell_guarded(const void *address)
     if (!hak_guarded_holds(address))
         return;
     hak_guarded_look(address, &view);
-    tell_trace("crash: allocated at ", &view.taken);
-    tell_trace("crash: freed at ", &view.given);
+    tell_trace("allocated at ", &view.taken);
+    tell_trace("freed at ", &view.given);
 }
 
 static void tell_counter(const char *name, uint64_t value)

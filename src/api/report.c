@@ -64,6 +64,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     uint64_t warm_granules = hak_depot_warm_count();
     uint64_t clean_granules = hak_excess(hak_depot_free_count(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    struct guarded_sums guarded = hak_guarded_sum();
     *snapshot = (struct snapshot){.window_committed_bytes = committed,
                                   .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
                                   .metadata_bytes = hak_meta_bytes(),
@@ -94,8 +95,8 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
                                   .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
                                   .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
-                                  .guarded_live_bytes = hak_guarded_live_bytes(),
-                                  .guarded_live_blocks = hak_guarded_live_count(),
+                                  .guarded_live_bytes = guarded.bytes,
+                                  .guarded_live_blocks = guarded.count,
                                   .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
                                   HAK_STAT_GLOBAL_TABLE(X)

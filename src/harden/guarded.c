@@ -2,7 +2,6 @@
 #include "harden/guarded.h"
 
 #include "base/bits.h"
-#include "base/text.h"
 #include "conf/conf.h"
 #include "harden/checks.h"
 #include "harden/harden.h"
@@ -35,8 +34,6 @@ static struct slot slots[HAK_GUARDED_SLOTS];
 static _Atomic uint32_t pool_state;
 static _Atomic uint64_t frees;
 static _Atomic size_t live_page_bytes;
-static _Atomic size_t live_bytes;
-static _Atomic size_t live_count;
 
 static size_t stride(void)
 {
@@ -67,9 +64,10 @@ static void copy_trace(struct guarded_trace *to, const struct guarded_trace *fro
         hak_word_publish(&to->addresses[i], hak_word_peek(&from->addresses[i]));
 }
 
-static void add_trace(struct text *text, const char *words, const struct guarded_trace *trace)
+void hak_guarded_tell(struct text *text, const char *words, const struct guarded_trace *trace)
 {
-    hak_text_add(text, words);
+    if (trace->addresses[0] != 0)
+        hak_text_add(text, words);
     for (uint32_t i = 0; i < HAK_GUARDED_FRAMES && trace->addresses[i] != 0; i++) {
         hak_text_add(text, i == 0 ? "0x" : " < 0x");
         hak_text_add_number(text, trace->addresses[i], 16);
@@ -85,10 +83,8 @@ static _Noreturn void report(const char *what, const void *block, const struct s
     copy_trace(&taken, &slot->taken);
     copy_trace(&given, &slot->given);
     hak_text_add(&text, state);
-    if (taken.addresses[0] != 0)
-        add_trace(&text, ", allocated at ", &taken);
-    if (given.addresses[0] != 0)
-        add_trace(&text, ", freed at ", &given);
+    hak_guarded_tell(&text, ", allocated at ", &taken);
+    hak_guarded_tell(&text, ", freed at ", &given);
     words[text.used] = '\0';
     hak_stat_global_add(guarded_caught, 1);
     hak_misuse(what, block, hak_word_peek(&slot->bytes), words);
@@ -206,8 +202,6 @@ void *hak_guarded_take(size_t bytes, size_t alignment, const struct guarded_trac
     copy_trace(&slot->taken, trace);
     hak_word_publish(&slot->given.addresses[0], 0);
     fill(slot);
-    hak_fetch_add_relaxed(&live_bytes, bytes);
-    hak_fetch_add_relaxed(&live_count, 1);
     hak_stat_global_add(guarded_blocks, 1);
     /* release: partner is the acquire in hak_guarded_give */
     hak_store_release(&slot->state, GUARDED_LIVE);
@@ -253,8 +247,6 @@ void hak_guarded_give(void *block, const struct guarded_trace *trace)
     uintptr_t dirty = slot->is_dirty ? end_of(slot) - hak_guarded_slot_bytes() : start;
     slot->is_dirty = !hak_os_purge((void *)dirty, end_of(slot) - dirty);
     hak_fetch_add_relaxed(&live_page_bytes, -pages_bytes);
-    hak_fetch_add_relaxed(&live_bytes, -slot->bytes);
-    hak_fetch_add_relaxed(&live_count, -1ul);
     hak_store_relaxed(&slot->freed_at, hak_fetch_add_relaxed(&frees, 1) + 1);
     /* release: partner is the acquire in slot_take */
     hak_store_release(&slot->state, GUARDED_FREE);
@@ -305,12 +297,15 @@ size_t hak_guarded_page_bytes(void)
     return hak_load_relaxed(&live_page_bytes);
 }
 
-size_t hak_guarded_live_bytes(void)
+struct guarded_sums hak_guarded_sum(void)
 {
-    return hak_load_relaxed(&live_bytes);
-}
-
-size_t hak_guarded_live_count(void)
-{
-    return hak_load_relaxed(&live_count);
+    struct guarded_sums sums = {0, 0};
+    for (uint32_t i = 0; i < HAK_GUARDED_SLOTS; i++) {
+        /* acquire: partner is the release in hak_guarded_take */
+        if (hak_load_acquire(&slots[i].state) != GUARDED_LIVE)
+            continue;
+        sums.bytes += hak_word_peek(&slots[i].bytes);
+        sums.count++;
+    }
+    return sums;
 }

@@ -22,6 +22,7 @@
 #define HAK_HARDEN_GUARDED_H
 
 #include "base/compiler.h"
+#include "base/text.h"
 #include "region/region.h"
 
 #define HAK_GUARDED_BYTES_MOST (256 * HAK_KIB)
@@ -71,9 +72,17 @@ void hak_guarded_look(const void *address, struct guarded_view *view);
 /* Bytes until the next sample: at random about guard_rate, for ever if that is 0. */
 int64_t hak_guarded_countdown(void);
 
-/* Of the live blocks: their pages, what was asked for, and how many they are. */
+/* The live blocks: what was asked for, and how many they are. */
+struct guarded_sums {
+    size_t bytes;
+    size_t count;
+};
+struct guarded_sums hak_guarded_sum(void);
+
+/* The pages that live blocks have, and those on their way. */
 size_t hak_guarded_page_bytes(void);
-size_t hak_guarded_live_bytes(void);
-size_t hak_guarded_live_count(void);
+
+/* Adds `words` and the trace to a line; nothing for an empty trace. */
+void hak_guarded_tell(struct text *text, const char *words, const struct guarded_trace *trace);
 
 #endif

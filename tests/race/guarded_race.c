@@ -64,6 +64,6 @@ TEST(blocks_that_threads_hand_over_are_each_one_threads)
     if (hak_harden_has(HARDEN_EXACT))
         SKIP("hardened mode has guards of its own");
     CHECK(guarded_count > 0);
-    CHECK_EQ(hak_guarded_live_count(), 0);
-    CHECK_EQ(hak_guarded_live_bytes(), 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
+    CHECK_EQ(hak_guarded_sum().bytes, 0);
 }

@@ -38,31 +38,40 @@ def _call(root, words, variables):
     return done
 
 
-def count_calls(root, case, peer):
-    """{calls: {name: count}, operations} of the tiny run and its children."""
+def calls(root, words, variables):
+    """({name: count}, standard output) of a command and its children, by strace."""
     with tempfile.NamedTemporaryFile(prefix="hakbench-") as file:
-        setting = [part for name, value in verify.environment(case, peer).items()
-                   for part in ("-E", f"{name}={value}")]
+        setting = [part for name, value in variables.items() for part in ("-E", f"{name}={value}")]
         done = _call(root, [_tool("strace"), "-f", "-c", "-o", file.name, "-e",
-                            f"trace={','.join(CALLS)}",
-                            *setting, *case.tiny_words()], {})
+                            f"trace={','.join(CALLS)}", *setting, *words], {})
         found = {name: int(count)
                  for count, name in CALL.findall(Path(file.name).read_text(encoding="utf-8"))
                  if name != "total"}
-    return {"calls": found, "operations": plan.read_output(done.stdout).get("operations")}
+    return found, done.stdout
 
 
-def count_instructions(root, case, peer):
-    """{instructions, operations} of the tiny run by callgrind, start of the program included."""
-    if case.script:
-        raise CannotCount("real programs are not run under callgrind")
+def instructions(root, words, variables):
+    """(instructions, standard output) of a command, its start included, by callgrind."""
     done = _call(root, [_tool("valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                        *case.tiny_words()], verify.environment(case, peer))
+                        *words], variables)
     collected = COLLECTED.search(done.stderr)
     if not collected:
         raise CannotCount("callgrind said nothing")
-    return {"instructions": int(collected[1]),
-            "operations": plan.read_output(done.stdout).get("operations")}
+    return int(collected[1]), done.stdout
+
+
+def count_calls(root, case, peer):
+    """{calls: {name: count}, operations} of the tiny run and its children."""
+    found, output = calls(root, case.tiny_words(), verify.environment(case, peer))
+    return {"calls": found, "operations": plan.read_output(output).get("operations")}
+
+
+def count_instructions(root, case, peer):
+    """{instructions, operations} of the tiny run."""
+    if case.script:
+        raise CannotCount("real programs are not run under callgrind")
+    found, output = instructions(root, case.tiny_words(), verify.environment(case, peer))
+    return {"instructions": found, "operations": plan.read_output(output).get("operations")}
 
 
 COUNTERS = {"syscalls": count_calls, "instructions": count_instructions}

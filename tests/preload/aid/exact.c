@@ -4,16 +4,13 @@
  * `NAME COUNT` on standard output for each number of HAKMEM_STATS=exact, and
  * `class_SIZE_requests COUNT` and `class_SIZE_reallocs COUNT` for each size class. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "forms.h"
+
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define THREADS 4
 #define STEPS 20000
@@ -31,7 +28,6 @@ struct counts {
     uint64_t requests_of[SIZES], reallocs_of[SIZES];
 };
 
-static int (*print)(int, const char *);
 static void *(*heap_new)(void);
 static void *(*heap_malloc)(void *, size_t);
 static void (*heap_free)(void *, void *);
@@ -40,14 +36,6 @@ static void *(*operator_new)(size_t);
 static void (*operator_delete)(void *);
 static pthread_barrier_t barrier;
 static _Atomic(void *) exchanged[KEPT];
-
-static void *find(const char *name)
-{
-    void *found = dlsym(RTLD_DEFAULT, name);
-    if (found == NULL)
-        exit(3);
-    return found;
-}
 
 static uint64_t next(uint64_t *state)
 {
@@ -166,19 +154,6 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void put(const char *folder, const char *when)
-{
-    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
-    for (int i = 0; i < 4; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s.%s", folder, when, forms[i]);
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (fd < 0 || print(fd, forms[i]) != 0)
-            exit(2);
-        close(fd);
-    }
-}
-
 static void say_classes(const struct counts *sum)
 {
     for (size_t i = 0; i < SIZES; i++) {
@@ -217,7 +192,6 @@ int main(int argument_count, char **arguments)
     setvbuf(stdout, line_buffer, _IOFBF, sizeof line_buffer); /* stdio allocates nothing */
     if (argument_count != 2)
         return 2;
-    *(void **)&print = find("hakmem_stats_print");
     *(void **)&heap_new = find("hakmem_heap_new");
     *(void **)&heap_malloc = find("hakmem_heap_malloc");
     *(void **)&heap_free = find("hakmem_heap_free");

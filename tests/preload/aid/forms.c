@@ -3,35 +3,17 @@
  * it itself: FOLDER/{before,after}.{text,json,xml,openmetrics}, and on standard output `SIZE COUNT`
  * for the live blocks of each usable size that it has more than before, and `COUNTER COUNT`. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "forms.h"
+
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define MOST 4000
 static void *blocks[MOST];
 static size_t sizes[MOST];
 static int block_count;
-
-static int (*print)(int, const char *);
-
-static void put(const char *folder, const char *when)
-{
-    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
-    for (int i = 0; i < 4; i++) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s.%s", folder, when, forms[i]);
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (fd < 0 || print(fd, forms[i]) != 0)
-            exit(2);
-        close(fd);
-    }
-}
 
 static void take(size_t bytes, int count)
 {
@@ -84,8 +66,8 @@ static void run_thread(void **strange)
 static void do_countable_things(void)
 {
     static void *strange[STRANGE_FREES];
-    void *(*new_heap)(void) = (void *(*)(void))dlsym(RTLD_DEFAULT, "hakmem_heap_new");
-    void (*destroy)(void *) = (void (*)(void *))dlsym(RTLD_DEFAULT, "hakmem_heap_destroy");
+    void *(*new_heap)(void) = (void *(*)(void))find("hakmem_heap_new");
+    void (*destroy)(void *) = (void (*)(void *))find("hakmem_heap_destroy");
     char *foreign = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < STRANGE_FREES; i++)
         strange[i] = malloc(200);
@@ -107,8 +89,7 @@ int main(int argument_count, char **arguments)
 {
     static char line_buffer[65536];
     setvbuf(stdout, line_buffer, _IOFBF, sizeof line_buffer); /* stdio allocates nothing */
-    print = (int (*)(int, const char *))dlsym(RTLD_DEFAULT, "hakmem_stats_print");
-    if (argument_count != 2 || print == NULL)
+    if (argument_count != 2)
         return 2;
     run_thread(NULL); /* what libc keeps for threads is there then */
     put(arguments[1], "before");

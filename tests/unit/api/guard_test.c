@@ -47,7 +47,7 @@ TEST(malloc_calloc_aligned_forms_and_new_are_guarded)
     hak_free_aligned_sized(block, 512, 100);
     hak_delete(GUARDED(hak_new(40)));
     hak_delete_array_sized(GUARDED(hak_new_array(40)), 40);
-    CHECK_EQ(hak_guarded_live_count(), 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
 TEST(realloc_keeps_what_was_in_a_guarded_block)
@@ -62,7 +62,7 @@ TEST(realloc_keeps_what_was_in_a_guarded_block)
         hak_free(moved);
     }
     CHECK(hak_realloc(GUARDED(hak_malloc(64)), 0) == NULL);
-    CHECK_EQ(hak_guarded_live_count(), 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
 TEST(a_realloc_that_is_refused_leaves_a_guarded_block_as_it_was)
@@ -129,7 +129,7 @@ TEST(a_full_pool_means_ordinary_blocks)
 {
     for (int i = 0; i < 1000; i++)
         CHECK(hak_malloc(5000) != NULL);
-    CHECK(hak_guarded_live_count() > 0 && hak_guarded_live_count() <= HAK_GUARDED_SLOTS);
+    CHECK(hak_guarded_sum().count > 0 && hak_guarded_sum().count <= HAK_GUARDED_SLOTS);
     CHECK(hak_guarded_page_bytes() <= HAK_GUARDED_BYTES_MOST);
     CHECK(hak_load_relaxed(&hak_stat_globals.guarded_full) > 0);
 }
@@ -145,7 +145,7 @@ static void use_after_fork(void)
             _exit(1);
         hak_free(inherited);
         hak_free(GUARDED(hak_malloc(100)));
-        _exit(hak_guarded_live_count() == 0 ? 0 : 2);
+        _exit(hak_guarded_sum().count == 0 ? 0 : 2);
     }
     int status;
     CHECK_EQ(waitpid(pid, &status, 0), pid);

@@ -83,16 +83,16 @@ TEST(when_all_slots_are_taken_there_is_no_block_until_one_is_freed)
     for (size_t i = 0; i < most; i++)
         CHECK((blocks[i] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
-    CHECK_EQ(hak_guarded_live_count(), most);
+    CHECK_EQ(hak_guarded_sum().count, most);
     CHECK_EQ(hak_guarded_page_bytes(), most * hak_os_page_bytes());
-    CHECK_EQ(hak_guarded_live_bytes(), most);
+    CHECK_EQ(hak_guarded_sum().bytes, most);
     give(blocks[most / 2]);
     CHECK((blocks[most / 2] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
     for (size_t i = 0; i < most; i++)
         give(blocks[i]);
-    CHECK_EQ(hak_guarded_live_count(), 0);
-    CHECK_EQ(hak_guarded_live_bytes(), 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
+    CHECK_EQ(hak_guarded_sum().bytes, 0);
     CHECK_EQ(hak_guarded_page_bytes(), 0);
 }
 
@@ -174,7 +174,7 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
     for (size_t i = 0; i < 2 * HAK_GUARDED_SLOTS; i++)
         CHECK(take(16, 16) == NULL);
     hak_os_fault_every(0);
-    CHECK_EQ(hak_guarded_live_bytes(), 0);
+    CHECK_EQ(hak_guarded_sum().bytes, 0);
     CHECK_EQ(hak_guarded_page_bytes(), 0);
     CHECK(take(16, 16) != NULL);
 }
