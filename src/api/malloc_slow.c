@@ -176,6 +176,14 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
     return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
 }
 
+/* Usually after many that did not come by here, which count for the tick. */
+static void send_home(struct heap *heap, struct slab *slab, const void *block)
+{
+    if (hak_combine_sort(&heap->combine, &heap->stats))
+        heap->slow_count |= HAK_SLOW_OPERATIONS_PER_TICK / 2 - 1;
+    hak_combine_add(&heap->combine, slab, block, &heap->stats);
+}
+
 /* A block of some heap's slab: into its bin when it is ours after all, else on its way home. */
 static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_borrowed)
 {
@@ -184,7 +192,7 @@ static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_bor
         if (is_borrowed)
             hak_combine_bypass(slab, block);
         else
-            hak_combine_add(&heap->combine, slab, block, &heap->stats);
+            send_home(heap, slab, block);
         return;
     }
     uint32_t class_index = slab->class_index;
@@ -228,27 +236,18 @@ static void give(void *block)
     hak_service_end(&service);
 }
 
-/* A small block of another heap that joins others on their way home. False: it is something else,
- * and nothing has changed. */
-HAK_INLINE bool give_to_neighbours(struct heap *heap, void *block)
+/* A small block of another heap that waits to go home with others. False: it is something else, or
+ * there is no room. */
+HAK_INLINE bool wait_for_others(struct thread_cache *cache, void *block)
 {
-    size_t offset = (uintptr_t)block - heap->cache.base;
-    if (HAK_UNLIKELY(offset >= heap->cache.committed_bytes))
+    size_t offset = (uintptr_t)block - cache->base;
+    if (HAK_UNLIKELY(offset >= cache->committed_bytes)) /* always, without a heap */
         return false;
-    size_t granule = offset >> HAK_GRANULE_SHIFT;
-    uint32_t owner_id = hak_tag_heap(hak_tag_read(granule));
-    if (owner_id == 0 || owner_id == heap->id)
+    uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
+    if (hak_tag_heap(tag) == 0 || tag - cache->own_tag <= HAK_TAG_BIN_MASK ||
+        !hak_tag_may_wait(tag))
         return false;
-    const struct slab *slab = hak_owner_read(granule);
-    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX)
-        return false;
-    hak_gate_enter(&heap->gate);
-    bool is_given = hak_combine_join(&heap->combine, slab, block, &heap->stats);
-    if (HAK_LIKELY(is_given))
-        hak_service_leave(heap);
-    else
-        hak_gate_leave(&heap->gate);
-    return is_given;
+    return hak_combine_wait(&((struct heap *)(void *)cache)->combine, block);
 }
 
 static HAK_NOINLINE void free_anything(void *block)
@@ -282,10 +281,9 @@ static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
     return free_hardened(block, claim);
 }
 
-static void free_plain(void *block)
+HAK_INLINE void free_plain(void *block)
 {
-    struct heap *heap = hak_heap_at_rest();
-    if (HAK_UNLIKELY(heap == NULL || !give_to_neighbours(heap, block)))
+    if (HAK_UNLIKELY(!wait_for_others(hak_thread, block)))
         free_anything(block);
 }
 

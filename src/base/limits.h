@@ -28,6 +28,7 @@
 #define HAK_MAGAZINE_SLOTS_MOST 4u
 #define HAK_COMBINE_ENTRIES 2u
 #define HAK_COMBINE_BYTES 64u
+#define HAK_COMBINE_WAITING 3u
 #else
 #define HAK_SUPERSLAB_GRANULES 32u
 #define HAK_SLAB_BLOCKS_MAX 8192u
@@ -35,6 +36,7 @@
 #define HAK_MAGAZINE_SLOTS_MOST 1024u
 #define HAK_COMBINE_ENTRIES 32u
 #define HAK_COMBINE_BYTES (32u * 1024u)
+#define HAK_COMBINE_WAITING 32u
 #endif
 
 /* The unit of huge pages, of occupancy and of return. */
@@ -60,6 +62,9 @@
 
 /* Blocks above this size that another thread frees are published at once, not combined. */
 #define HAK_COMBINE_BLOCK_BYTES_MAX 2048u
+/* Blocks up to this size wait to be combined; the class that has it. */
+#define HAK_WAITING_BLOCK_BYTES_MAX 1024u
+#define HAK_WAITING_CLASS_MAX 32u
 
 /* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at
  * once. */

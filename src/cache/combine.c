@@ -10,13 +10,17 @@ static void publish(struct combine *combine, struct combine_entry *entry, struct
     struct combine_entry copy = *entry;
     entry->slab = NULL;
     hak_compiler_fence();
-    uint32_t count = hak_bit_count(copy.mask);
-    combine->held_bytes -= count * copy.slab->block_bytes;
+    combine->held_bytes -= copy.held_bytes;
     hak_stat_add(stats, remote_publishes, 1);
     if (HAK_UNLIKELY(copy.slab->generation != copy.generation))
         hak_misuse("double free", (const void *)copy.slab->start, copy.slab->block_bytes,
                    "its slab was retired while a free of it was under way");
     hak_remote_publish(copy.slab, copy.word_index, copy.mask);
+}
+
+static _Noreturn void report_twice(const void *block, const struct slab *slab)
+{
+    hak_misuse("double free", block, slab->block_bytes, "already freed by this thread");
 }
 
 /* All the blocks that word `word_index` stands for. */
@@ -25,46 +29,119 @@ static uint64_t whole_mask(const struct slab *slab, uint32_t word_index)
     return hak_bit_low_mask(slab->block_count - word_index * 64);
 }
 
+static struct combine_entry *place_of(struct combine *combine, const struct slab *slab,
+                                      uint32_t word_index)
+{
+    uintptr_t line = (uintptr_t)slab / HAK_CACHE_LINE_BYTES;
+    return &combine->entries[((line ^ line / 64) + word_index) % HAK_COMBINE_ENTRIES];
+}
+
+/* Gathers blocks of one word, so many bytes; `first` is one of them. */
+static void gather(struct combine *combine, struct slab *slab, uint32_t word_index, uint64_t mask,
+                   uint32_t bytes, const void *first, struct stat_block *stats)
+{
+    struct combine_entry *entry = place_of(combine, slab, word_index);
+    if (entry->slab != slab || entry->word_index != word_index) {
+        if (entry->slab != NULL)
+            publish(combine, entry, stats);
+        *entry = (struct combine_entry){.slab = slab,
+                                        .whole = whole_mask(slab, word_index),
+                                        .word_index = word_index,
+                                        .generation = slab->generation};
+    }
+    if (HAK_UNLIKELY(entry->mask & mask))
+        report_twice(first, slab);
+    entry->mask |= mask;
+    entry->held_bytes += bytes;
+    combine->held_bytes += bytes;
+    if (entry->mask == entry->whole)
+        publish(combine, entry, stats);
+}
+
+static void publish_table(struct combine *combine, struct stat_block *stats)
+{
+    for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES && combine->held_bytes != 0; i++)
+        if (combine->entries[i].slab != NULL)
+            publish(combine, &combine->entries[i], stats);
+    hak_assert(combine->held_bytes == 0);
+}
+
 void hak_combine_add(struct combine *combine, struct slab *slab, const void *block,
                      struct stat_block *stats)
 {
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    uint32_t word_index = index / 64;
-    uint64_t bit = 1ull << (index % 64);
     hak_stat_add(stats, remote_blocks, 1);
     if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX || slab->is_private) {
         hak_stat_add(stats, remote_publishes, 1);
-        hak_remote_publish(slab, word_index, bit);
+        hak_remote_publish(slab, index / 64, 1ull << (index % 64));
         return;
     }
-    struct combine_entry *entry = hak_combine_entry_for(combine, slab, word_index);
-    if (entry->slab != NULL && (entry->slab != slab || entry->word_index != word_index))
-        publish(combine, entry, stats);
-    if (entry->slab == NULL) {
-        entry->word_index = word_index;
-        entry->generation = slab->generation;
-        entry->mask = 0;
-        entry->whole = whole_mask(slab, word_index);
-        entry->slab = slab;
-    }
-    if (HAK_UNLIKELY(entry->mask & bit))
-        hak_misuse("double free", block, slab->block_bytes, "already freed by this thread");
-    entry->mask |= bit;
-    combine->held_bytes += slab->block_bytes;
-    if (entry->mask == entry->whole)
-        publish(combine, entry, stats);
+    gather(combine, slab, index / 64, 1ull << (index % 64), slab->block_bytes, block, stats);
     if (combine->held_bytes > HAK_COMBINE_BYTES)
-        hak_combine_publish_all(combine, stats);
+        publish_table(combine, stats);
+}
+
+void hak_combine_start(struct combine *combine)
+{
+    combine->magazine = (struct magazine){.slots = combine->slots, .capacity = HAK_COMBINE_WAITING};
+    hak_magazine_open(&combine->magazine, &combine->waiting, 0);
+}
+
+/* The slab of a block that was another heap's when it began to wait. It is in use for as long as
+ * nobody else frees the block, too. */
+static struct slab *slab_of(const void *block)
+{
+    size_t granule = hak_granule_of(block);
+    if (HAK_UNLIKELY(hak_tag_heap(hak_tag_read(granule)) == 0))
+        hak_misuse("double free", block, 0, "its slab is gone");
+    return hak_owner_read(granule);
+}
+
+/* Gathers the blocks from slots[begin] on that share a word of one slab; returns where they end. */
+static uint32_t gather_run(struct combine *combine, uint32_t begin, uint32_t end,
+                           struct stat_block *stats)
+{
+    void *const *slots = combine->slots;
+    struct slab *slab = slab_of(slots[begin]);
+    const struct slab shape = {
+        .start = slab->start, .reciprocal = slab->reciprocal, .block_bytes = slab->block_bytes};
+    uint32_t index;
+    if (HAK_UNLIKELY(!hak_slab_find_start(&shape, slots[begin], &index) ||
+                     index >= slab->block_count))
+        hak_slab_index_of(slab, slots[begin], "invalid free"); /* says what is wrong with it */
+    uint32_t first = index & ~63u;
+    uint32_t limit = (uint32_t)hak_least(64, slab->block_count - first);
+    uint32_t at = begin;
+    uint64_t mask = 0;
+    do {
+        uint64_t bit = 1ull << (index - first);
+        if (HAK_UNLIKELY(mask & bit))
+            report_twice(slots[at], slab);
+        mask |= bit;
+        at++;
+    } while (at < end && hak_slab_find_start(&shape, slots[at], &index) && index - first < limit);
+    gather(combine, slab, first / 64, mask, (at - begin) * shape.block_bytes, slots[begin], stats);
+    return at;
+}
+
+bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
+{
+    if (hak_magazine_count(&combine->magazine, &combine->waiting) == 0)
+        return false;
+    uint32_t count = hak_magazine_close(&combine->magazine, &combine->waiting);
+    for (uint32_t at = 1; at <= count;)
+        at = gather_run(combine, at, count + 1, stats);
+    hak_stat_add(stats, remote_blocks, count);
+    if (combine->held_bytes > HAK_COMBINE_BYTES)
+        publish_table(combine, stats);
+    hak_magazine_open(&combine->magazine, &combine->waiting, 0);
+    return true;
 }
 
 void hak_combine_publish_all(struct combine *combine, struct stat_block *stats)
 {
-    if (combine->held_bytes == 0)
-        return;
-    for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++)
-        if (combine->entries[i].slab != NULL)
-            publish(combine, &combine->entries[i], stats);
-    hak_assert(combine->held_bytes == 0);
+    hak_combine_sort(combine, stats);
+    publish_table(combine, stats);
 }
 
 void hak_combine_bypass(struct slab *slab, const void *block)

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/combine.h - frees of other heaps' blocks, gathered before they are published.
  *
- * Owns        struct combine: a direct-mapped table of {slab, word of its bitmap, mask}. Neighbours
+ * Owns        struct combine: blocks that wait, by their addresses, and a direct-mapped table of
+ *             {slab, word of its bitmap, mask} that they are sorted into, all at once. Neighbours
  *             allocated together come back together, so one atomic returns up to 64 blocks.
- * Invariants  what it holds is bounded by HAK_COMBINE_BYTES of blocks; an entry is cleared before
- *             it is published, so a death between the two leaks and never doubles. Its blocks count
- *             as used. Blocks of private heaps never wait here: such a heap may be destroyed.
- * Threads     the owner alone; never touched by strangers.
+ * Invariants  what waits is bounded by HAK_COMBINE_WAITING blocks of HAK_WAITING_BLOCK_BYTES_MAX,
+ *             what is in the table by HAK_COMBINE_BYTES of blocks; an entry is cleared before it is
+ *             published, so a death between the two leaks and never doubles. Its blocks count as
+ *             used. Blocks of private heaps never wait here: such a heap may be destroyed; their
+ *             tags say so. Nothing is known of a block that waits but that some other heap's slab
+ *             was there: it is looked up again when it is sorted, since the slab may have moved to
+ *             another heap, this one too, and since somebody may free the block a second time.
+ *             The list is a bin in all but name (cache/magazine.h): pushed to without the gate,
+ *             closed while it is sorted, so that a handler that frees meanwhile takes the slow way.
+ * Threads     the owner alone; the gate is held for all but hak_combine_wait. Strangers with a
+ *             claim on the gate count what is here, as in bins.
  * Tests       tests/unit/cache/combine_test.c, tests/race/remote_race.c
  */
 #ifndef HAK_CACHE_COMBINE_H
 #define HAK_CACHE_COMBINE_H
 
 #include "base/limits.h"
+#include "cache/magazine.h"
 #include "observe/stat.h"
 #include "slab/slab.h"
 
@@ -21,40 +30,36 @@ struct combine_entry {
     uint64_t mask;
     uint64_t whole; /* the mask when all blocks of the word are in it */
     uint32_t word_index;
+    uint32_t held_bytes;
     uint32_t generation; /* of the slab when the first bit was set */
 };
 
 struct combine {
+    struct bin waiting; /* blocks that are not in the table yet */
+    struct magazine magazine;
+    uint32_t held_bytes; /* in the table */
     struct combine_entry entries[HAK_COMBINE_ENTRIES];
-    uint32_t held_bytes;
+    void *slots[HAK_COMBINE_WAITING + 1];
 };
 
-HAK_INLINE struct combine_entry *hak_combine_entry_for(struct combine *combine,
-                                                       const struct slab *slab, uint32_t word_index)
-{
-    uintptr_t line = (uintptr_t)slab / HAK_CACHE_LINE_BYTES;
-    return &combine->entries[((line ^ line / 64) + word_index) % HAK_COMBINE_ENTRIES];
-}
+/* An empty one. */
+void hak_combine_start(struct combine *combine);
 
-/* The common case of hak_combine_add: the block joins others of its word, and they wait for more.
- * False, and nothing has changed: it is not the common case. */
-HAK_INLINE bool hak_combine_join(struct combine *combine, const struct slab *slab,
-                                 const void *block, struct stat_block *stats)
+/* A block of another heap's slab, which is not private and has blocks up to
+ * HAK_WAITING_BLOCK_BYTES_MAX, waits; false: there is no room. */
+HAK_INLINE bool hak_combine_wait(struct combine *combine, void *block)
 {
-    uint32_t index;
-    if (HAK_UNLIKELY(!hak_slab_find_start(slab, block, &index)))
+    if (HAK_UNLIKELY(hak_bin_is_full(&combine->waiting)))
         return false;
-    struct combine_entry *entry = hak_combine_entry_for(combine, slab, index / 64);
-    uint64_t mask = entry->mask | 1ull << (index % 64);
-    uint32_t held_bytes = combine->held_bytes + slab->block_bytes;
-    if (entry->slab != slab || entry->word_index != index / 64 || mask == entry->mask ||
-        mask >= entry->whole || held_bytes > HAK_COMBINE_BYTES)
-        return false;
-    entry->mask = mask;
-    combine->held_bytes = held_bytes;
-    hak_stat_add(stats, remote_blocks, 1);
+    void **top = combine->waiting.top + 1;
+    hak_word_publish(top, block); /* who counts may look */
+    hak_compiler_fence();
+    hak_word_publish(&combine->waiting.top, top);
     return true;
 }
+
+/* Moves what waits into the table; false: nothing did. */
+bool hak_combine_sort(struct combine *combine, struct stat_block *stats);
 
 /* Frees one block of a slab that belongs to somebody else. */
 void hak_combine_add(struct combine *combine, struct slab *slab, const void *block,

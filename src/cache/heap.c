@@ -39,6 +39,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->sweep_class = HAK_CLASS_COUNT;
     heap->owner.heap_id = id;
     hak_list_start(&heap->full);
+    hak_combine_start(&heap->combine);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         heap->cache.bins[i] = (struct bin){&heap->sentinel, &heap->sentinel};
         heap->magazines[i].is_grown = hak_harden_has(HARDEN_COUNTED); /* it stays without slots */

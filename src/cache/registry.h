@@ -53,8 +53,9 @@ struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index
 struct heap *hak_registry_first(void);
 
 /* What a visitor may do: everything that the owner may inside its gate, but for the magazines and
- * the combining table, which it may only read (bins by hak_word_peek: the owner pops and pushes
- * meanwhile); or only read what is atomic, for the owner did not leave its gate in time. */
+ * the combining table, which it may only read (bins, and what waits beside the table, by
+ * hak_word_peek: the owner pops and pushes meanwhile); or only read what is atomic, for the owner
+ * did not leave its gate in time. */
 enum heap_access { HEAP_OPEN, HEAP_CLOSED };
 typedef void heap_visitor(struct heap *heap, enum heap_access access, void *context);
 

@@ -120,7 +120,8 @@ static struct slab *make_slab(uint32_t class_index, struct depot_granules granul
         give_granules(granules.first, granules.count, 0);
         return NULL;
     }
-    hak_tag_write(granules.first, granules.count, hak_tag_of(owner->heap_id, class_index));
+    hak_tag_write(granules.first, granules.count,
+                  hak_tag_of(owner->heap_id, class_index) | owner->is_private);
     hak_use_note_slab(owner->use, class_index, 1, 0);
     count_stage(stats, stage);
     return slab;

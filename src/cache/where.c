@@ -32,10 +32,16 @@ static bool is_in_bin(const struct heap *heap, uint32_t class_index, const void 
 }
 
 /* Freed by a thread that gathers such blocks before it sends them home. */
-static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32_t index)
+static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32_t index,
+                        const void *block)
 {
+    const struct combine *combine = &heap->combine;
+    uint32_t count = hak_magazine_peek(&combine->magazine, &combine->waiting);
+    for (uint32_t i = 1; i <= count; i++)
+        if (hak_word_peek(&combine->slots[i]) == block)
+            return true;
     for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
-        const struct combine_entry *entry = &heap->combine.entries[i];
+        const struct combine_entry *entry = &combine->entries[i];
         if (hak_word_peek(&entry->slab) == slab && entry->word_index == index / 64 &&
             (hak_word_peek(&entry->mask) >> (index % 64) & 1) != 0)
             return true;
@@ -48,7 +54,7 @@ static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, con
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
         if (is_in_bin(heap, slab->class_index, block))
             return WHERE_CACHED;
-        if (is_withheld(heap, slab, index))
+        if (is_withheld(heap, slab, index, block))
             return WHERE_HOMEWARD;
     }
     return WHERE_LIVE;

@@ -24,7 +24,7 @@
     X(span_cached_bytes, "spans at hand in the threads' caches of large blocks")                   \
     X(cached_spans, "how many these are")                                                          \
     X(span_cache_hits, "large blocks served from there")                                           \
-    X(withheld_bytes, "freed by other threads, gathered in their combining tables")                \
+    X(withheld_bytes, "freed by other threads, which gather them before they go home")             \
     X(homeward_bytes, "freed by other threads, sent home, not collected yet")                      \
     X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
     X(slab_warm_bytes, "free in superslabs, resident")                                             \

@@ -2,8 +2,8 @@
 /* region/tag_map.h - address -> who owns it, in one load.
  *
  * Owns        the meaning of a tag word: `heap id << 8 | bin` for a granule of a slab, where a bin
- *             is twice the class index. Heap id 0 belongs to nobody: its low byte is one of
- *             HAK_TAG_*.
+ *             is twice the class index, and one more in a private heap. Heap id 0 belongs to
+ *             nobody: its low byte is one of HAK_TAG_*.
  * Invariants  only the owner inside its gate, or who claimed it, changes the tag of a live slab.
  *             A tag may leave a bin while blocks of the slab sit in a thread cache: nobody infers
  *             "nothing cached" from a tag.
@@ -30,9 +30,25 @@ HAK_INLINE uint32_t hak_tag_of(uint32_t heap_id, uint32_t class_index)
     return heap_id << HAK_TAG_HEAP_SHIFT | class_index * 2u;
 }
 
+#define HAK_TAG_PRIVATE 1u /* beside a heap: it is private, and frees into its slabs never wait */
+
 HAK_INLINE uint32_t hak_tag_heap(uint32_t tag)
 {
     return tag >> HAK_TAG_HEAP_SHIFT;
+}
+
+/* Of a tag with a heap. */
+HAK_INLINE uint32_t hak_tag_class(uint32_t tag)
+{
+    return (tag & HAK_TAG_BIN_MASK) / 2;
+}
+
+/* Whether frees of blocks of this class may wait, in a heap that is not private. */
+HAK_INLINE bool hak_tag_may_wait(uint32_t tag)
+{
+    uint8_t bin = (uint8_t)tag;
+    uint8_t class_index = (uint8_t)(bin >> 1 | bin << 7); /* with HAK_TAG_PRIVATE on top */
+    return class_index <= HAK_WAITING_CLASS_MAX;
 }
 
 HAK_INLINE uint32_t hak_tag_read(size_t granule)

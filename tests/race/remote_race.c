@@ -172,6 +172,7 @@ static void publish_combined(struct racer *racer)
     struct combine combine;
     struct stat_block stats = {{0}};
     memset(&combine, 0, sizeof combine);
+    hak_combine_start(&combine);
     while (!is_over()) {
         uint64_t *block = block_receive(racer);
         if (block == NULL || draw(racer) % 32 == 0) {
@@ -184,6 +185,8 @@ static void publish_combined(struct racer *racer)
         CHECK(home != NULL);
         if (draw(racer) % 8 == 0)
             hak_combine_bypass(home, block);
+        else if (draw(racer) % 2 == 0 && hak_combine_wait(&combine, block))
+            ; /* its slab may move before it is sorted */
         else
             hak_combine_add(&combine, home, block, &stats);
         stumble(racer);

@@ -49,50 +49,93 @@ TEST(neighbours_travel_in_one_publication)
     CHECK_EQ(counted(HAK_STAT_remote_publishes), 1);
 }
 
-/* What was not joined must have changed nothing. */
-static bool joins(const struct slab *slab, const void *block)
+static uint32_t waiting_count(void)
 {
-    uint32_t held_bytes = combine.held_bytes;
-    uint64_t blocks_before = counted(HAK_STAT_remote_blocks);
-    bool is_joined = hak_combine_join(&combine, slab, block, &stats);
-    CHECK_EQ(combine.held_bytes, held_bytes + (is_joined ? slab->block_bytes : 0));
-    CHECK_EQ(counted(HAK_STAT_remote_blocks), blocks_before + is_joined);
-    return is_joined;
+    return hak_magazine_count(&combine.magazine, &combine.waiting);
 }
 
-TEST(a_block_joins_only_those_of_its_word_that_wait_for_more)
+TEST(blocks_that_wait_are_sorted_all_at_once)
 {
-    if (HAK_TINY)
-        SKIP("its table has no room for a whole word");
-    struct slab *slab = slab_of(16);
-    CHECK(!joins(slab, blocks[0])); /* nobody is there */
-    hak_combine_add(&combine, slab, blocks[0], &stats);
-    CHECK(!joins(slab, blocks[0]));
-    CHECK(!joins(slab, blocks[64]));
-    CHECK(!joins(slab, (char *)blocks[1] + 8));
-    for (uint32_t i = 1; i < 63; i++)
-        CHECK(joins(slab, blocks[i]));
-    CHECK(!joins(slab, blocks[5]));
-    CHECK(!joins(slab, blocks[63])); /* it completes the word */
-    CHECK_EQ(remote_count(slab), 0);
-    hak_combine_add(&combine, slab, blocks[63], &stats);
-    CHECK_EQ(remote_count(slab), 64);
-    CHECK(!joins(slab, blocks[0]));
-    CHECK_EQ(combine.held_bytes, 0);
+    struct slab *slab = slab_of(64);
+    hak_combine_start(&combine);
+    CHECK(!hak_combine_sort(&combine, &stats)); /* nothing waits */
+    for (uint32_t i = 0; i < HAK_COMBINE_WAITING; i++)
+        CHECK(hak_combine_wait(&combine, blocks[i * 2]));
+    CHECK(!hak_combine_wait(&combine, blocks[1]));
+    CHECK_EQ(counted(HAK_STAT_remote_blocks), 0);
+    CHECK(hak_combine_sort(&combine, &stats));
+    CHECK_EQ(waiting_count(), 0);
+    CHECK_EQ(counted(HAK_STAT_remote_blocks), HAK_COMBINE_WAITING);
+    CHECK_EQ(combine.held_bytes + remote_count(slab) * 64u, HAK_COMBINE_WAITING * 64u);
+    CHECK(hak_combine_wait(&combine, blocks[1]));
+    hak_combine_publish_all(&combine, &stats);
+    CHECK_EQ(waiting_count(), 0);
+    CHECK_EQ(remote_count(slab), HAK_COMBINE_WAITING + 1);
 }
 
-TEST(a_block_does_not_join_beyond_the_bound)
+TEST(blocks_that_wait_go_each_to_its_slab_and_its_word)
+{
+    struct slab *small = slab_of(16);
+    void *some[] = {blocks[3], blocks[5], blocks[small->block_count - 1]};
+    struct slab *others = slab_of(48);
+    hak_combine_start(&combine);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!hak_combine_wait(&combine, some[i])) {
+            hak_combine_sort(&combine, &stats);
+            CHECK(hak_combine_wait(&combine, some[i]));
+        }
+        hak_combine_sort(&combine, &stats);
+        CHECK(hak_combine_wait(&combine, blocks[i]));
+    }
+    hak_combine_publish_all(&combine, &stats);
+    CHECK_EQ(hak_slab_remote_words(others)[0], 7);
+    CHECK_EQ(hak_slab_remote_words(small)[0] & 0x28, 0x28);
+    uint32_t last = small->block_count - 1;
+    CHECK((hak_slab_remote_words(small)[last / 64] >> (last % 64) & 1) != 0);
+    CHECK_EQ(remote_count(small) + remote_count(others), 6);
+}
+
+/* By its distance alone it would be one more block of the last word before. */
+TEST(a_block_behind_the_end_of_a_slab_is_not_taken_for_one_of_it)
 {
     if (HAK_TINY)
-        SKIP("one such block is beyond its bound");
-    struct slab *slab = slab_of(HAK_COMBINE_BLOCK_BYTES_MAX);
+        SKIP("the last word of a tiny slab is not followed by another one's");
+    struct slab *first = slab_of(80);
+    void *last = blocks[first->block_count - 1];
+    uint32_t beyond = first->block_count + 1; /* index in the same word */
+    CHECK(beyond % 64 > 1);
+    struct slab *second = slab_of(16);
+    size_t offset = first->start + (size_t)beyond * 80 - second->start;
+    CHECK_EQ(offset % 16, 0);
+    CHECK(offset < second->block_count * (size_t)16);
+    hak_combine_start(&combine);
+    CHECK(hak_combine_wait(&combine, last));
+    CHECK(hak_combine_wait(&combine, (void *)(second->start + offset)));
+    hak_combine_publish_all(&combine, &stats);
+    CHECK_EQ(remote_count(first), 1);
+    CHECK_EQ(remote_count(second), 1);
+}
+
+TEST(misuse_of_blocks_that_wait_is_found_when_they_are_sorted)
+{
+    struct slab *slab = slab_of(64);
+    hak_combine_start(&combine);
+    CHECK(hak_combine_wait(&combine, blocks[0]));
+    CHECK(hak_combine_wait(&combine, blocks[0]));
+    CHECK_ABORTS(hak_combine_sort(&combine, &stats), "already freed by this thread");
+    hak_combine_start(&combine);
     hak_combine_add(&combine, slab, blocks[0], &stats);
-    for (uint32_t i = 1; combine.held_bytes + slab->block_bytes <= HAK_COMBINE_BYTES &&
-                         i + 1 < hak_least(slab->block_count, 64);
-         i++)
-        CHECK(joins(slab, blocks[i]));
-    combine.held_bytes = HAK_COMBINE_BYTES;
-    CHECK(!joins(slab, blocks[hak_least(slab->block_count, 64) - 2]));
+    CHECK(hak_combine_wait(&combine, blocks[0]));
+    CHECK_ABORTS(hak_combine_sort(&combine, &stats), "already freed by this thread");
+    hak_combine_start(&combine);
+    CHECK(hak_combine_wait(&combine, (char *)blocks[1] + 16));
+    CHECK_ABORTS(hak_combine_sort(&combine, &stats), "not the start of a block");
+    hak_combine_start(&combine);
+    CHECK(hak_combine_wait(&combine, blocks[1]));
+    for (uint32_t i = 0; i < slab->block_count; i++)
+        hak_slab_give(slab, blocks[i]); /* the second free of blocks[1], by the owner */
+    hak_supply_retire(slab);
+    CHECK_ABORTS(hak_combine_sort(&combine, &stats), "its slab is gone");
 }
 
 TEST(a_word_that_is_complete_is_published_at_once)

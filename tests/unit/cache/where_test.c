@@ -57,17 +57,32 @@ TEST(records_and_strangers_are_told_apart)
 
 static void *free_it(void *block)
 {
-    hak_free(block);
+    hak_free(block); /* it has no heap yet */
     check_where(block, WHERE_HOMEWARD);
     return NULL;
 }
 
-TEST(a_block_that_another_thread_freed_is_on_its_way_home)
+static void *free_it_at_work(void *block)
+{
+    hak_free(hak_malloc(1));
+    hak_free(block);
+    check_where(block, WHERE_HOMEWARD);
+    hak_thread_flush();
+    return NULL;
+}
+
+static void check_freed_by(void *(*body)(void *))
 {
     pthread_t thread;
     void *block = hak_malloc(1000);
-    CHECK(pthread_create(&thread, NULL, free_it, block) == 0);
+    CHECK(pthread_create(&thread, NULL, body, block) == 0);
     pthread_join(thread, NULL);
     enum where_kind kind = hak_where(block).kind;
     CHECK(kind == WHERE_HOMEWARD || kind == WHERE_FREED);
+}
+
+TEST(a_block_that_another_thread_freed_is_on_its_way_home)
+{
+    check_freed_by(free_it);
+    check_freed_by(free_it_at_work);
 }

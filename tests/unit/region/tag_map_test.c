@@ -18,6 +18,18 @@ TEST(a_tag_gives_back_its_heap_and_its_bin)
         }
 }
 
+TEST(a_tag_says_whether_frees_of_its_blocks_may_wait)
+{
+    for (uint32_t class_index = 0; class_index < HAK_CLASS_COUNT; class_index++) {
+        uint32_t tag = hak_tag_of(7, class_index);
+        CHECK_EQ(hak_tag_class(tag), class_index);
+        CHECK_EQ(hak_tag_may_wait(tag), class_index <= HAK_WAITING_CLASS_MAX);
+        CHECK(!hak_tag_may_wait(tag | HAK_TAG_PRIVATE));
+        CHECK_EQ(hak_tag_class(tag | HAK_TAG_PRIVATE), class_index);
+        CHECK_EQ(hak_tag_heap(tag | HAK_TAG_PRIVATE), 7);
+    }
+}
+
 TEST(only_a_heaps_own_tags_look_like_bins_to_it)
 {
     for (size_t i = 0; i < ID_COUNT; i++) {
