@@ -100,7 +100,8 @@ static bool read_page(int fd, struct board_page *page)
 static bool read_board(struct target *target, int fd, const char *path, uint64_t start_ticks)
 {
     struct {
-        uint64_t magic, layout, pid, start_ticks, window_start, record_start;
+        uint64_t magic, layout, pid, start_ticks;
+        uint64_t window_start, block_start, record_start, record_end;
     } head = {0};
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
@@ -115,16 +116,18 @@ static bool read_board(struct target *target, int fd, const char *path, uint64_t
     if (about.st_size != sizeof(struct board) || !read_page(fd, &target->page))
         return refuse("%s is cut short", path);
     target->window_start = head.window_start;
+    target->block_start = head.block_start;
     target->record_start = head.record_start;
+    target->record_end = head.record_end;
     return true;
 }
 
 static void add_resident(struct target *target, uint64_t start, uint64_t bytes)
 {
     uint64_t window_end = target->window_start + target->page.snapshot.window_committed_bytes;
-    if (start >= target->window_start && start < window_end)
+    if (start >= target->block_start && start < window_end)
         target->heap_bytes += bytes;
-    else if (start >= target->record_start && start < target->window_start)
+    else if (start >= target->record_start && start < target->record_end)
         target->record_bytes += bytes;
     else
         target->other_bytes += bytes;

@@ -15,7 +15,7 @@
 struct target {
     int pid;
     char name[64];
-    uint64_t window_start, record_start;
+    uint64_t window_start, block_start, record_start, record_end;
     struct board_page page;
     /* Resident, by smaps: of the heap, of hakmem's records, of all else. */
     uint64_t heap_bytes, record_bytes, other_bytes;

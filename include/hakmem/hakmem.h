@@ -236,12 +236,12 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
  * write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
-/* Where the memory is that the process has for hakmem: each resident page of hakmem's one large
- * mapping is given to one part, or divided by the bytes of its blocks. Those marked + add up to
- * resident_bytes, which is the Rss of that mapping in /proc/self/smaps; before Linux 6.7, without
+/* Where the memory is that the process has for hakmem: each resident page of hakmem's two large
+ * mappings is given to one part, or divided by the bytes of its blocks. Those marked + add up to
+ * resident_bytes, which is the Rss of these mappings in /proc/self/smaps; before Linux 6.7, without
  * pages that are shared since a fork. New fields are added at the end only. */
 struct hakmem_residency {
-    uint64_t resident_bytes;    /* of the mapping */
+    uint64_t resident_bytes;    /* of the mappings */
     uint64_t live_bytes;        /* + blocks that the program has */
     uint64_t cached_bytes;      /* + free blocks that threads keep at hand */
     uint64_t withheld_bytes;    /* + freed by threads that they are not of, on the way */
@@ -251,9 +251,11 @@ struct hakmem_residency {
     uint64_t huge_excess_bytes; /* + never used since it was clean: what huge pages brought in */
     uint64_t metadata_bytes;    /* + hakmem's own records and tables */
     uint64_t untouched_bytes;   /* of live blocks, and not resident */
-    uint64_t mapping_start;     /* addresses of the mapping */
+    uint64_t mapping_start;     /* addresses of the mapping of blocks */
     uint64_t mapping_end;
     uint64_t busy_heap_count; /* heaps busy at this moment: their free blocks count as live */
+    uint64_t record_start;    /* addresses of the mapping of records and tables */
+    uint64_t record_end;
 };
 
 /* Fills the first `residency_bytes` bytes of *residency, zero where this version has no more; 0, or

@@ -53,7 +53,9 @@ static void start_board(uint32_t pid)
     board->pid = pid;
     board->start_ticks = hak_os_start_ticks();
     board->window_start = hak_region.base;
-    board->record_start = (uintptr_t)hak_region.tags;
+    board->block_start = (uintptr_t)hak_region.guarded_start;
+    board->record_start = hak_region.records_start;
+    board->record_end = hak_region.records_end;
     /* Before the first page, which is what readers wait for. */
     board->magic = HAK_BOARD_MAGIC;
 }

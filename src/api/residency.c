@@ -280,8 +280,10 @@ static void take_residency(struct hakmem_residency *to, struct walk *walk)
     to->resident_bytes = to->live_bytes + to->cached_bytes + to->withheld_bytes +
                          to->slab_free_bytes + to->pinned_bytes + to->retained_bytes +
                          to->huge_excess_bytes + to->metadata_bytes;
-    to->mapping_start = (uintptr_t)hak_region.tags;
+    to->mapping_start = (uintptr_t)hak_region.guarded_start;
     to->mapping_end = hak_region.base + hak_region.window_bytes;
+    to->record_start = hak_region.records_start;
+    to->record_end = hak_region.records_end;
 }
 
 int hakmem_residency_get(struct hakmem_residency *residency, size_t residency_bytes)

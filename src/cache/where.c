@@ -142,7 +142,7 @@ struct where hak_where(const void *address)
         return in_window(address);
     if (hak_guarded_holds(address))
         return in_guarded(address);
-    if (at >= (uintptr_t)hak_region.tags && at < hak_region.base)
+    if (at >= hak_region.records_start && at < hak_region.records_end)
         return (struct where){.kind = WHERE_RECORDS};
     if (hak_region.is_reserved && at - hak_region.base < hak_region.window_bytes)
         return (struct where){.kind = WHERE_BEYOND};

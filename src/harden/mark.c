@@ -24,9 +24,10 @@ static size_t marks_bytes(size_t window_bytes)
 bool hak_mark_start(void)
 {
     size_t bytes = hak_align_up(marks_bytes(hak_region.window_bytes), HAK_GRANULE_BYTES);
-    hak_marks = hak_os_reserve(bytes);
-    if (hak_marks == NULL)
+    char *start = hak_os_reserve_apart(HAK_GRANULE_BYTES + bytes + HAK_GRANULE_BYTES);
+    if (start == NULL)
         return false;
+    hak_marks = (_Atomic uint64_t *)(void *)(start + HAK_GRANULE_BYTES);
     hak_os_refuse_huge_pages((void *)hak_marks, bytes);
     return true;
 }

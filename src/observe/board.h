@@ -40,7 +40,9 @@ struct board {
     uint64_t pid;          /* of the process */
     uint64_t start_ticks;  /* when it was started: pids come again */
     uint64_t window_start; /* its address space for blocks */
-    uint64_t record_start; /* and, up to the window, for hakmem's own records */
+    uint64_t block_start;  /* a little before it, for those that are guarded */
+    uint64_t record_start; /* and for hakmem's own records */
+    uint64_t record_end;
     _Atomic uint64_t published;
     _Atomic uint64_t pages[2][HAK_BOARD_PAGE_WORDS];
 };

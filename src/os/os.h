@@ -38,6 +38,10 @@ size_t hak_os_page_bytes(void);
 /* Reserves address space without memory behind it, at least page-aligned; NULL when refused. */
 void *hak_os_reserve(size_t bytes);
 
+/* The same at a random place, which nobody can tell from where other mappings are; where the kernel
+ * does not follow the hint, it is a place of the kernel's choice. */
+void *hak_os_reserve_apart(size_t bytes);
+
 /* Gives address space back that hak_os_reserve gave. */
 void hak_os_release(void *start, size_t bytes);
 

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/os_fault.h"
+#include "os/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,20 +74,36 @@ static void assert_pages(const void *start, size_t bytes)
     (void)bytes;
 }
 
-void *hak_os_reserve(size_t bytes)
+static void *reserve(uintptr_t hint, size_t bytes)
 {
-    assert_pages(NULL, bytes);
+    assert_pages((void *)hint, bytes);
     if (hak_os_fault_is_due(FAULT_MAP))
         return NULL;
     int saved = errno;
     /* The kernel aligns to its own pages only. */
     size_t slack = pages_are_fake() ? page_bytes : 0;
-    void *start = mmap(NULL, bytes + slack, PROT_NONE, FRESH, -1, 0);
+    void *start = mmap((void *)hint, bytes + slack, PROT_NONE, FRESH, -1, 0);
     if (start != MAP_FAILED && slack != 0)
         start = (void *)hak_align_up((uintptr_t)start, slack);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
     return start == MAP_FAILED ? NULL : start;
+}
+
+void *hak_os_reserve(size_t bytes)
+{
+    return reserve(0, bytes);
+}
+
+/* The kernel puts mappings below the stack, one under the other, and programs and what brk gives
+ * them at two thirds of the address space or at its very beginning: far from both. */
+void *hak_os_reserve_apart(size_t bytes)
+{
+    uintptr_t top = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t pages = top / 2 / HAK_GRANULE_BYTES;
+    return reserve(top / 8 / HAK_GRANULE_BYTES * HAK_GRANULE_BYTES +
+                       hak_os_random() % pages * HAK_GRANULE_BYTES,
+                   bytes);
 }
 
 void hak_os_release(void *start, size_t bytes)

@@ -31,10 +31,13 @@ static bool grow(size_t needed_bytes)
 /* Where the area was made small, another one follows it somewhere else. */
 static bool extend(size_t bytes)
 {
+    size_t guard = hak_os_page_bytes();
     size_t more = hak_most(MORE_BYTES, hak_align_up(bytes, HAK_GRANULE_BYTES));
-    unsigned char *start = hak_region.is_reserved ? NULL : hak_os_reserve(more);
+    unsigned char *start =
+        hak_region.is_reserved ? NULL : hak_os_reserve_apart(guard + more + guard);
     if (start == NULL)
         return false;
+    start += guard;
     hak_os_refuse_huge_pages(start, more);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&committed_bytes));
     /* In this order: whoever is stopped in between by a jump leaves an area that is full. */

@@ -19,14 +19,12 @@
 struct region hak_region = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_REGION),
                             .purge_lock = HAK_LOCK_START_WITH(HAK_LOCK_PURGE)};
 
-/* Where each part starts, from the start of the reservation. */
+/* Where each part of the records starts, from the start of their reservation. */
 struct layout {
     size_t tags;
     size_t owners;
     size_t superslabs;
     size_t meta;
-    size_t guarded;
-    size_t window;
     size_t end;
 };
 
@@ -43,7 +41,7 @@ static size_t guarded_bytes(void)
     return hak_conf_number(guard_rate) == 0 ? 0 : HAK_GUARDED_SLOTS * slot;
 }
 
-/* Each part is followed by memory without access. */
+/* Each part lies between memory without access. */
 static struct layout layout_of(size_t window_bytes, size_t meta_bytes)
 {
     size_t guard = hak_os_page_bytes();
@@ -55,39 +53,46 @@ static struct layout layout_of(size_t window_bytes, size_t meta_bytes)
     at.owners = at.tags + hak_align_up(granules * sizeof(uint32_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
-    at.guarded = at.meta + hak_align_up(meta_bytes, guard) + guard;
-    at.window = at.guarded + guarded_bytes() + guard;
-    at.end = at.window + window_bytes + HAK_SUPERSLAB_BYTES;
+    at.end = at.meta + hak_align_up(meta_bytes, guard) + guard;
     return at;
 }
 
-static void adopt_layout(unsigned char *start, struct layout at, size_t window_bytes,
-                         size_t meta_bytes)
+static void adopt_layout(unsigned char *start, struct layout at, size_t meta_bytes)
 {
     hak_region.tags = (_Atomic uint32_t *)(void *)(start + at.tags);
     hak_region.owners = (_Atomic(void *) *)(void *)(start + at.owners);
     hak_region.superslab_records = start + at.superslabs;
     hak_region.meta_start = start + at.meta;
     hak_region.meta_bytes = meta_bytes;
-    hak_region.guarded_start = start + at.guarded;
-    hak_region.guarded_bytes = guarded_bytes();
-    hak_region.base = hak_align_up((uintptr_t)start + at.window, HAK_SUPERSLAB_BYTES);
-    hak_region.window_bytes = window_bytes;
-    hak_os_refuse_huge_pages(start, at.window);
+    hak_region.records_start = (uintptr_t)start;
+    hak_region.records_end = (uintptr_t)start + at.end;
+    hak_os_refuse_huge_pages(start, at.end);
 }
 
-/* Address space is scarce: keep only the tables and the metadata area reserved, and map the window
- * where the trial reservation showed room. */
-static bool start_unreserved(size_t window_bytes, size_t meta_most_bytes)
+/* The slots of guarded blocks and the window, and the records somewhere else: who knows an address
+ * of a block does not know theirs. Where address space is scarce all but the window stays reserved,
+ * and the window is mapped where the trial showed room. */
+static bool start_both(size_t window_bytes, size_t meta_bytes, bool is_reserved)
 {
-    size_t meta_bytes = hak_least(window_bytes / META_SHARE, meta_most_bytes);
+    size_t guard = hak_os_page_bytes(), front = guard + guarded_bytes() + guard;
+    size_t behind = window_bytes + HAK_SUPERSLAB_BYTES;
     struct layout at = layout_of(window_bytes, meta_bytes);
-    unsigned char *start = hak_os_reserve(at.end);
+    unsigned char *start = hak_os_reserve(front + behind);
     if (start == NULL)
         return false;
-    adopt_layout(start, at, window_bytes, meta_bytes);
-    hak_os_release(start + at.window, at.end - at.window);
-    hak_region.is_reserved = false;
+    unsigned char *records = hak_os_reserve_apart(at.end);
+    if (records == NULL) {
+        hak_os_release(start, front + behind);
+        return false;
+    }
+    if (!is_reserved)
+        hak_os_release(start + front, behind);
+    adopt_layout(records, at, meta_bytes);
+    hak_region.guarded_start = start + guard;
+    hak_region.guarded_bytes = guarded_bytes();
+    hak_region.base = hak_align_up((uintptr_t)start + front, HAK_SUPERSLAB_BYTES);
+    hak_region.window_bytes = window_bytes;
+    hak_region.is_reserved = is_reserved;
     return true;
 }
 
@@ -124,17 +129,9 @@ bool hak_region_start(void)
     }
     for (window = hak_clamp(window, HAK_WINDOW_BYTES_MIN, HAK_WINDOW_BYTES_MAX);
          window >= HAK_WINDOW_BYTES_MIN; window = hak_align_down(window / 2, HAK_SUPERSLAB_BYTES)) {
-        if (is_scarce) {
-            if (start_unreserved(window, meta_most))
-                return true;
-            continue;
-        }
-        struct layout at = layout_of(window, window / META_SHARE);
-        unsigned char *start = hak_os_reserve(at.end);
-        if (start != NULL) {
-            adopt_layout(start, at, window, window / META_SHARE);
-            advise_pages(0, window);
-            hak_region.is_reserved = true;
+        if (start_both(window, hak_least(window / META_SHARE, meta_most), !is_scarce)) {
+            if (!is_scarce)
+                advise_pages(0, window);
             return true;
         }
     }

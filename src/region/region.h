@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* region/region.h - the window: all address space that blocks ever come from.
  *
- * Owns        one reservation that holds, in this order, the tag map, the owner map, the superslab
- *             records, the metadata area, room for guarded blocks (harden/guarded.h) and the window
- *             itself.
+ * Owns        two reservations: room for guarded blocks (harden/guarded.h) with the window behind
+ *             it; and at a random place the records, each part between pages without access: the
+ *             tag map, the owner map, the superslab records and the metadata area.
  * Invariants  commit is monotone: [base, base + committed) is readable and writable for good, and
  *             so are the table entries of its granules. committed grows in superslab multiples.
  *             Memory is never decommitted by changing its protection, only purged.
@@ -29,6 +29,8 @@ struct region {
     unsigned char *superslab_records; /* one record per superslab */
     unsigned char *meta_start;        /* address space for metadata */
     size_t meta_bytes;
+    uintptr_t records_start; /* all of these lie there */
+    uintptr_t records_end;
     unsigned char *guarded_start; /* address space for guarded blocks */
     size_t guarded_bytes;
     bool is_reserved; /* false: the window is mapped bit by bit where nothing else is */

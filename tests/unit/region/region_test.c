@@ -9,6 +9,8 @@
 #include "unit/asan.h"
 
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void start(void)
 {
@@ -171,4 +173,60 @@ TEST(a_process_without_address_space_for_a_window_does_not_start)
     hak_os_start();
     limit_address_space(32 * HAK_MIB);
     CHECK(!hak_region_start());
+}
+
+/* What a process that starts now finds: where its window is, and where its records are. */
+static struct region started_in_child(void)
+{
+    struct region found = {.base = 0};
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        start();
+        _exit(write(ends[1], &hak_region, sizeof hak_region) != sizeof hak_region);
+    }
+    CHECK_EQ(read(ends[0], &found, sizeof found), sizeof found);
+    CHECK_EQ(waitpid(child, NULL, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    return found;
+}
+
+TEST(where_the_window_is_does_not_say_where_the_records_are)
+{
+    if (UNDER_ASAN)
+        SKIP("most of the address space is the sanitizer's");
+    enum { CHILDREN = 6 };
+    struct region found[CHILDREN];
+    for (int i = 0; i < CHILDREN; i++) {
+        found[i] = started_in_child();
+        CHECK(found[i].records_start >= found[i].base + found[i].window_bytes ||
+              found[i].records_end <= found[i].base);
+        CHECK_EQ(found[i].base, found[0].base);
+        for (int k = 0; k < i; k++)
+            CHECK(found[i].records_start != found[k].records_start);
+    }
+}
+
+static bool can_be_read(uintptr_t address)
+{
+    int ends[2];
+    CHECK_EQ(pipe(ends), 0);
+    bool is_read = write(ends[1], (void *)address, 1) == 1;
+    close(ends[0]);
+    close(ends[1]);
+    return is_read;
+}
+
+TEST(records_lie_between_pages_without_access)
+{
+    start();
+    hak_region_grow(1);
+    uintptr_t start = (uintptr_t)hak_region.tags;
+    CHECK(hak_region.records_start + hak_os_page_bytes() <= start);
+    CHECK(!can_be_read(start - 1));
+    CHECK(can_be_read(start));
+    CHECK(!can_be_read(hak_region.records_end - 1));
+    CHECK(!can_be_read(hak_region.base - 1));
 }
