@@ -5,8 +5,8 @@
 #include "cache/supply.h"
 #include "harden/checks.h"
 #include "harden/seal.h"
-#include "os/guard.h"
 #include "os/os.h"
+#include "region/guard.h"
 #include "span/large.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "harden/checks.h"
 #include "harden/harden.h"
 #include "observe/stat.h"
-#include "os/guard.h"
 #include "os/os.h"
 #include "region/mappings.h"
 
@@ -242,7 +241,7 @@ void hak_guarded_give(void *block, const struct guarded_trace *trace)
     copy_trace(&slot->given, trace);
     uintptr_t start = start_of(slot->block);
     size_t pages_bytes = end_of(slot) - start;
-    hak_guard_shut((void *)start, pages_bytes);
+    hak_os_deny((void *)start, pages_bytes);
     /* Pages that a larger block left here may still be dirty. */
     uintptr_t dirty = slot->is_dirty ? end_of(slot) - hak_guarded_slot_bytes() : start;
     slot->is_dirty = !hak_os_purge((void *)dirty, end_of(slot) - dirty);

@@ -48,6 +48,11 @@ void hak_os_release(void *start, size_t bytes);
 /* Makes reserved address space usable and zero; false when the kernel refuses (nothing changed). */
 bool hak_os_commit(void *start, size_t bytes);
 
+/* Takes the access to usable pages away, and gives it back; what is in them stays. False: the
+ * kernel refuses. */
+bool hak_os_deny(void *start, size_t bytes);
+bool hak_os_allow(void *start, size_t bytes);
+
 /* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or
  * refused. */
 bool hak_os_commit_unreserved(void *start, size_t bytes);

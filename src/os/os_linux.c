@@ -24,16 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MREMAP_DONTUNMAP
-#define MREMAP_DONTUNMAP 4
-#endif
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
 #define USABLE (PROT_READ | PROT_WRITE)
 #define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
-#define MOVE (MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP)
 
 struct os_counters hak_os_counters;
 struct os_fault hak_os_fault;
@@ -115,16 +111,29 @@ void hak_os_release(void *start, size_t bytes)
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
 }
 
-bool hak_os_commit(void *start, size_t bytes)
+static bool protect(void *start, size_t bytes, int access)
 {
     assert_pages(start, bytes);
-    if (hak_os_fault_is_due(FAULT_PROTECT))
-        return false;
     int saved = errno;
-    int result = mprotect(start, bytes, USABLE);
+    int result = mprotect(start, bytes, access);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.protect_count, 1);
     return result == 0;
+}
+
+bool hak_os_commit(void *start, size_t bytes)
+{
+    return !hak_os_fault_is_due(FAULT_PROTECT) && protect(start, bytes, USABLE);
+}
+
+bool hak_os_deny(void *start, size_t bytes)
+{
+    return protect(start, bytes, PROT_NONE);
+}
+
+bool hak_os_allow(void *start, size_t bytes)
+{
+    return protect(start, bytes, USABLE);
 }
 
 bool hak_os_commit_unreserved(void *start, size_t bytes)
@@ -157,75 +166,6 @@ bool hak_os_purge(void *start, size_t bytes)
     if (result == 0)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
     return result == 0;
-}
-
-enum move_support { MOVE_UNTRIED, MOVE_WORKS, MOVE_MISSING };
-static _Atomic uint32_t move_support;
-
-/* Each lost target costs its addresses for good: a kernel that does this again and again is not
- * asked any more. */
-#define TARGETS_LOST_MOST 8
-static _Atomic uint32_t targets_lost;
-
-/* The advice is followed where it is accepted: qemu-user accepts it on moved pages, and forgets. */
-static bool discards(char *page)
-{
-    *page = 1;
-    return madvise(page, page_bytes, MADV_DONTNEED) != 0 || *page == 0;
-}
-
-/* Moves a page of its own, once: a kernel that knows the call but not the flag, or an emulator,
- * must not be found out at the cost of a block. */
-static bool move_works(void)
-{
-    uint32_t support = hak_load_relaxed(&move_support);
-    if (HAK_LIKELY(support != MOVE_UNTRIED))
-        return support == MOVE_WORKS;
-    support = MOVE_MISSING;
-    char *pages = mmap(NULL, 2 * page_bytes, USABLE, FRESH, -1, 0);
-    if (pages != MAP_FAILED) {
-        *pages = 1;
-        if (mremap(pages, page_bytes, page_bytes, MOVE, pages + page_bytes) == pages + page_bytes &&
-            pages[0] == 0 && pages[page_bytes] == 1 && discards(pages) &&
-            discards(pages + page_bytes))
-            support = MOVE_WORKS;
-        munmap(pages, 2 * page_bytes);
-    }
-    hak_fetch_add_relaxed(&hak_os_counters.map_count, 2);
-    hak_store_relaxed(&move_support, support);
-    return support == MOVE_WORKS;
-}
-
-static enum os_move move(void *from, void *to, size_t bytes)
-{
-    /* The target holds nothing; that it refuses this advice betrays that all memory is locked.
-     * Older kernels would then unlock everything that is one mapping with the source. */
-    if (!move_works() || madvise(to, page_bytes, MADV_DONTNEED) != 0)
-        return OS_MOVE_REFUSED;
-    hak_fetch_add_relaxed(&hak_os_counters.move_count, 1);
-    if (mremap(from, bytes, bytes, MOVE, to) == to) {
-        hak_fetch_add_relaxed(&hak_os_counters.moved_bytes, bytes);
-        return OS_MOVED;
-    }
-    /* The kernel may have unmapped the target before it failed. If the target is free it is ours
-     * again; if not, it was never unmapped or somebody was faster, and nobody can tell which. */
-    if (hak_os_commit_unreserved(to, bytes))
-        return OS_MOVE_REFUSED;
-    if (hak_fetch_add_relaxed(&targets_lost, 1) + 1 >= TARGETS_LOST_MOST)
-        hak_store_relaxed(&move_support, MOVE_MISSING);
-    return OS_MOVE_LOST;
-}
-
-enum os_move hak_os_move(void *from, void *to, size_t bytes)
-{
-    assert_pages(from, bytes);
-    assert_pages(to, bytes);
-    if (hak_os_fault_is_due(FAULT_MOVE))
-        return hak_load_relaxed(&hak_os_fault.loses_targets) ? OS_MOVE_LOST : OS_MOVE_REFUSED;
-    int saved = errno;
-    enum os_move result = move(from, to, bytes);
-    errno = saved;
-    return result;
 }
 
 bool hak_os_renew(void *start, size_t bytes)

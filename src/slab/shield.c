@@ -3,8 +3,8 @@
 
 #include "harden/harden.h"
 #include "harden/mark.h"
-#include "os/guard.h"
 #include "os/os.h"
+#include "region/guard.h"
 #include "region/tag_map.h"
 
 /* Two guards may cost an eighth of a slab. */

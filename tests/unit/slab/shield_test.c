@@ -2,8 +2,8 @@
 #define MEMBERS "random+guards"
 #include "../../attack/hardened.h"
 #include "cache/heap.h"
-#include "os/guard.h"
 #include "os/os.h"
+#include "region/guard.h"
 #include "slab/shield.h"
 
 TEST(every_slab_has_a_guard_before_and_behind_its_blocks)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "region/guard.h"
+
+#include "base/check.h"
+#include "os/os.h"
+#include "region/mappings.h"
+
+/* A guard divides one mapping in three. */
+#define MAPPINGS_PER_GUARD 2u
+/* Of all mappings that guards may be: they give way before what is moved or advised does. */
+#define SHARE_OF_GUARDS 2u
+
+static _Atomic uint32_t raised_count;
+
+/* Counted before it is compared, so that threads cannot pass the bound together. */
+static bool take(void)
+{
+    uint32_t most = hak_mappings_most() / SHARE_OF_GUARDS / MAPPINGS_PER_GUARD;
+    if (hak_fetch_add_relaxed(&raised_count, 1) < most && hak_mappings_take(MAPPINGS_PER_GUARD))
+        return true;
+    hak_fetch_add_relaxed(&raised_count, -1u);
+    return false;
+}
+
+static void give(void)
+{
+    hak_mappings_give(MAPPINGS_PER_GUARD);
+    hak_fetch_add_relaxed(&raised_count, -1u);
+}
+
+bool hak_guard_raise(void *start, size_t bytes)
+{
+    if (!take())
+        return false;
+    if (hak_os_deny(start, bytes))
+        return true;
+    give();
+    return false;
+}
+
+void hak_guard_lower(void *start, size_t bytes)
+{
+    /* Its neighbours are usable or guards themselves: no mapping is split, so it cannot fail. */
+    bool is_lowered = hak_os_allow(start, bytes);
+    hak_require(is_lowered, "the kernel does not lower a guard");
+    give();
+}
+
+uint32_t hak_guard_count(void)
+{
+    return hak_load_relaxed(&raised_count);
+}
