@@ -50,19 +50,14 @@ HAK_INLINE struct service hak_service_begin(void)
     return (struct service){.heap = heap};
 }
 
-/* Leaves the thread's own heap. */
-HAK_INLINE void hak_service_leave(struct heap *heap)
-{
-    hak_gate_leave(&heap->gate);
-    if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK == 0))
-        hak_service_tick(heap);
-}
-
 HAK_INLINE void hak_service_end(const struct service *service)
 {
     struct heap *heap = service->heap;
-    if (HAK_LIKELY(heap != NULL && !service->is_borrowed))
-        hak_service_leave(heap);
+    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
+        hak_gate_leave(&heap->gate);
+        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK == 0))
+            hak_service_tick(heap);
+    }
     if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
         hak_service_end_slow(service);
 }

@@ -18,13 +18,12 @@ const char *hak_where_meaning(enum where_kind kind)
     return meanings[kind];
 }
 
-static bool is_in_bin(const struct heap *heap, uint32_t class_index, const void *block)
+static bool is_in_bin(const struct magazine *magazine, const struct bin *bin, const void *block)
 {
-    const struct magazine *magazine = &heap->magazines[class_index];
     void **slots = hak_word_peek(&magazine->slots);
     if (slots == NULL)
         return false;
-    uint32_t count = hak_magazine_peek(magazine, &heap->cache.bins[class_index]);
+    uint32_t count = hak_magazine_peek(magazine, bin);
     for (uint32_t i = 1; i <= count; i++)
         if (hak_word_peek(&slots[i]) == block)
             return true;
@@ -36,10 +35,8 @@ static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32
                         const void *block)
 {
     const struct combine *combine = &heap->combine;
-    uint32_t count = hak_magazine_peek(&combine->magazine, &combine->waiting);
-    for (uint32_t i = 1; i <= count; i++)
-        if (hak_word_peek(&combine->slots[i]) == block)
-            return true;
+    if (is_in_bin(&combine->magazine, &combine->waiting, block))
+        return true;
     for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
         const struct combine_entry *entry = &combine->entries[i];
         if (hak_word_peek(&entry->slab) == slab && entry->word_index == index / 64 &&
@@ -51,8 +48,9 @@ static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32
 
 static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, const void *block)
 {
+    uint32_t class_index = slab->class_index;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (is_in_bin(heap, slab->class_index, block))
+        if (is_in_bin(&heap->magazines[class_index], &heap->cache.bins[class_index], block))
             return WHERE_CACHED;
         if (is_withheld(heap, slab, index, block))
             return WHERE_HOMEWARD;
