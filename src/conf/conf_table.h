@@ -50,7 +50,7 @@
       "most memory that hakmem may hold; beyond it requests are refused (0: no limit)")            \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
       "from so much on nothing free is kept (0: as memory.high of the control group)")             \
-    X(thread_cache, BYTES, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
+    X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "most bytes of free blocks that one thread keeps at hand")                                   \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
       "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \

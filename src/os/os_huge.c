@@ -11,18 +11,32 @@
 #include <unistd.h>
 
 #define SETTING "/sys/kernel/mm/transparent_hugepage/enabled"
+/* Linux 6.8 and later: the setting for pages of 2 MiB, which may be to inherit the one above. */
+#define SIZE_SETTING "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
 #define UNREAD UINT32_MAX
+
+enum os_huge hak_os_huge_setting(const char *size_text, const char *text)
+{
+    if (*size_text != '\0' && strstr(size_text, "[inherit]") == NULL)
+        text = size_text;
+    if (strstr(text, "[always]") != NULL)
+        return HUGE_ALWAYS;
+    return strstr(text, "[madvise]") != NULL ? HUGE_ON_REQUEST : HUGE_NEVER;
+}
+
+/* What cannot be read is empty: the kernel does not have it. */
+static void read_text(const char *path, char text[64])
+{
+    long length = hak_os_read_file(path, text, 63);
+    text[length > 0 ? length : 0] = '\0';
+}
 
 static enum os_huge read_setting(void)
 {
-    char text[64];
-    long length = hak_os_read_file(SETTING, text, sizeof text - 1);
-    if (length <= 0)
-        return HUGE_NEVER; /* the kernel has none */
-    text[length] = '\0';
-    if (strstr(text, "[always]") != NULL)
-        return HUGE_ALWAYS;
-    return strstr(text, "[never]") != NULL ? HUGE_NEVER : HUGE_ON_REQUEST;
+    char size_text[64], text[64];
+    read_text(SIZE_SETTING, size_text);
+    read_text(SETTING, text);
+    return hak_os_huge_setting(size_text, text);
 }
 
 enum os_huge hak_os_huge_pages(void)

@@ -16,6 +16,10 @@ enum os_huge { HUGE_NEVER, HUGE_ON_REQUEST, HUGE_ALWAYS };
 /* Whether processes get huge pages; reads /sys once. Tests set it through os/os_fault.h. */
 enum os_huge hak_os_huge_pages(void);
 
+/* What the two files of /sys say together: the one for pages of 2 MiB, which is empty where the
+ * kernel has none, and the one for all sizes that inherit it. */
+enum os_huge hak_os_huge_setting(const char *size_text, const char *text);
+
 /* Bytes of huge pages in the mappings that begin within [start, start + bytes), as
  * /proc/self/smaps says: the kernel walks all of the process's memory for that. */
 uint64_t hak_os_huge_bytes(const void *start, size_t bytes);

@@ -14,7 +14,7 @@
 
 /* name, initial value, least, most, meaning */
 #define HAK_POLICY_TABLE(X)                                                                        \
-    X(thread_cache_bytes, 2 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
+    X(thread_cache_bytes, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
       "what the bins of one thread may hold")                                                      \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "what the bins of all threads may hold, while each may have 64 KiB")                         \

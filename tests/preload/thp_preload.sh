@@ -2,8 +2,12 @@
 # Huge pages: what option thp asks of the kernel is what the mappings say. If this fails, small
 # processes grow by megabytes, or large ones miss huge pages.
 . "$(dirname "$0")/lib.sh"
-needs python3 sed
+needs grep python3
 [ -e /sys/kernel/mm/transparent_hugepage/enabled ] || skip "the kernel has no huge pages"
+
+! grep -qs '\[never\]' /sys/kernel/mm/transparent_hugepage/enabled \
+    /sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled ||
+    skip "the machine has huge pages switched off"
 
 # flags OBJECTS: the VmFlags of a python3 with that many objects of its own on hakmem.
 cat >"$work/flags.py" <<'PY'

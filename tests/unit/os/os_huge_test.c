@@ -13,18 +13,41 @@
 
 #define HUGE_BYTES (2 * HAK_MIB)
 
-static bool is_set(const char *word)
+TEST(the_setting_of_the_size_decides_unless_it_inherits)
 {
-    char text[64] = "";
-    hak_os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text - 1);
-    return strstr(text, word) != NULL;
+    static const struct {
+        const char *size_text;
+        const char *text;
+        enum os_huge result;
+    } rows[] = {
+        {"", "", HUGE_NEVER},
+        {"", "[always] madvise never\n", HUGE_ALWAYS},
+        {"", "always [madvise] never\n", HUGE_ON_REQUEST},
+        {"", "always madvise [never]\n", HUGE_NEVER},
+        {"always [inherit] madvise never\n", "[always] madvise never\n", HUGE_ALWAYS},
+        {"always [inherit] madvise never\n", "always madvise [never]\n", HUGE_NEVER},
+        {"[always] inherit madvise never\n", "always madvise [never]\n", HUGE_ALWAYS},
+        {"always inherit [madvise] never\n", "[always] madvise never\n", HUGE_ON_REQUEST},
+        {"always inherit madvise [never]\n", "[always] madvise never\n", HUGE_NEVER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        CHECK_EQ(hak_os_huge_setting(rows[i].size_text, rows[i].text), rows[i].result);
+}
+
+static void read_text(const char *name, char text[64])
+{
+    char path[128] = "/sys/kernel/mm/transparent_hugepage/";
+    strcat(path, name);
+    hak_os_read_file(path, text, 63);
 }
 
 TEST(the_setting_is_the_systems_unless_it_is_faked)
 {
+    char size_text[64] = "", text[64] = "";
+    read_text("hugepages-2048kB/enabled", size_text);
+    read_text("enabled", text);
     errno = 77;
-    CHECK_EQ(hak_os_huge_pages() == HUGE_ALWAYS, is_set("[always]"));
-    CHECK_EQ(hak_os_huge_pages() == HUGE_ON_REQUEST, is_set("[madvise]"));
+    CHECK_EQ(hak_os_huge_pages(), hak_os_huge_setting(size_text, text));
     CHECK_EQ(errno, 77);
     if (HAK_CHECK_LEVEL < 2)
         return;
@@ -37,7 +60,7 @@ TEST(the_setting_is_the_systems_unless_it_is_faked)
 TEST(huge_pages_of_a_range_are_counted_and_no_others)
 {
     hak_os_start();
-    if (is_set("[never]") || hak_os_page_bytes() > 4096 || hak_os_huge_pages() == HUGE_NEVER)
+    if (hak_os_page_bytes() > 4096 || hak_os_huge_pages() == HUGE_NEVER)
         SKIP("no huge pages here");
     char *all = hak_os_reserve(6 * HUGE_BYTES);
     CHECK(all != NULL);
