@@ -215,9 +215,10 @@ struct hakmem_stats {
     uint64_t small_live_bytes;         /* + live blocks up to 128 KiB, by their usable sizes */
     uint64_t small_live_block_count;
     uint64_t large_live_block_count;
-    uint64_t cached_bytes;          /* + free blocks that threads keep at hand */
-    uint64_t remote_free_bytes;     /* + freed by threads that they are not of, on the way */
-    uint64_t block_free_bytes;      /* + free blocks in slabs, and tails that fit none */
+    uint64_t cached_bytes; /* + free blocks that threads keep at hand */
+    uint64_t
+        remote_free_bytes;     /* + freed by threads that they are not of, on the way; quarantine */
+    uint64_t block_free_bytes; /* + free blocks in slabs, and tails that fit none */
     uint64_t slab_free_clean_bytes; /* + free, between slabs, without memory behind them */
     uint64_t unusable_bytes;        /* + in the window, but mapped by others or given up */
     uint64_t table_bytes;           /* committed for the maps of the window */
@@ -236,7 +237,7 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
  * write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
-/* Where the memory is that the process has for hakmem: each resident page of hakmem's two large
+/* Where the memory is that the process has for hakmem: each resident page of hakmem's large
  * mappings is given to one part, or divided by the bytes of its blocks. Those marked + add up to
  * resident_bytes, which is the Rss of these mappings in /proc/self/smaps; before Linux 6.7, without
  * pages that are shared since a fork. New fields are added at the end only. */
@@ -244,7 +245,7 @@ struct hakmem_residency {
     uint64_t resident_bytes;    /* of the mappings */
     uint64_t live_bytes;        /* + blocks that the program has */
     uint64_t cached_bytes;      /* + free blocks that threads keep at hand */
-    uint64_t withheld_bytes;    /* + freed by threads that they are not of, on the way */
+    uint64_t withheld_bytes;    /* + freed by threads that they are not of; in quarantine */
     uint64_t slab_free_bytes;   /* + free in slabs, on pages without a block in use */
     uint64_t pinned_bytes;      /* + free in slabs, on pages with a block in use */
     uint64_t retained_bytes;    /* + free beside slabs and blocks, kept for the next ones */
@@ -256,6 +257,8 @@ struct hakmem_residency {
     uint64_t busy_heap_count; /* heaps busy at this moment: their free blocks count as live */
     uint64_t record_start;    /* addresses of the mapping of records and tables */
     uint64_t record_end;
+    uint64_t mark_start; /* addresses of what hardened mode knows of each block; 0: it is off */
+    uint64_t mark_end;
 };
 
 /* Fills the first `residency_bytes` bytes of *residency, zero where this version has no more; 0, or

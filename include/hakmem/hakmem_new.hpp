@@ -70,6 +70,15 @@ inline void *allocate(std::size_t bytes, std::size_t alignment)
     return block;
 }
 
+/* As it was allocated: an aligned block is no other's (C23 7.24.3.4). */
+inline void deallocate(void *block, std::size_t bytes, std::size_t alignment) noexcept
+{
+    if (is_ordinary(bytes, alignment))
+        hakmem_free_sized(block, bytes);
+    else
+        hakmem_free_aligned_sized(block, alignment, bytes);
+}
+
 } // namespace detail
 
 /* The process's memory as an allocator of the standard library; all are equal. */
@@ -94,7 +103,7 @@ template <class T> class allocator
 
     void deallocate(T *block, std::size_t count) noexcept
     {
-        hakmem_free_sized(block, count * sizeof(T));
+        detail::deallocate(block, count * sizeof(T), alignof(T));
     }
 };
 
@@ -118,9 +127,9 @@ class memory_resource final : public std::pmr::memory_resource
         return detail::allocate(bytes, alignment);
     }
 
-    void do_deallocate(void *block, std::size_t bytes, std::size_t) override
+    void do_deallocate(void *block, std::size_t bytes, std::size_t alignment) override
     {
-        hakmem_free_sized(block, bytes);
+        detail::deallocate(block, bytes, alignment);
     }
 
     bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override

@@ -84,7 +84,8 @@ static void *take_at_last(const struct service *service, struct request request)
     hak_heap_flush_all(service->heap);
     hak_heap_retire_spares(service->heap);
     hak_maintain_purge_all();
-    return hak_vault_take(service, request);
+    void *block = hak_vault_take(service, request);
+    return block != NULL ? block : hak_vault_take_larger(service, request);
 }
 
 static void *take_in_service(struct request request)

@@ -18,9 +18,6 @@
 
 enum content { CONTENT_ANY, CONTENT_ZERO };
 
-/* Where the window is tight, a block of one of so many larger classes is better than a new slab. */
-#define TIGHT_CLASSES 16u
-
 static void *clear(void *block, uint32_t class_index, enum content content)
 {
     if (block != NULL && content == CONTENT_ZERO)
@@ -32,10 +29,8 @@ static void *class_take(struct heap *heap, uint32_t class_index, size_t alignmen
                         enum content content)
 {
     void *block = hak_bin_pop(&heap->cache.bins[class_index]);
-    if (block == NULL && HAK_UNLIKELY(hak_region_is_tight())) {
-        uint32_t limit = (uint32_t)hak_least(class_index + TIGHT_CLASSES, HAK_CLASS_COUNT);
-        block = hak_heap_take_larger(heap, class_index, limit, alignment);
-    }
+    if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
+        block = hak_heap_take_larger(heap, class_index, HAK_TIGHT_LIMIT(class_index), alignment);
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
         heap->guard_left_bytes -= hak_size_classes[class_index].block_bytes;

@@ -6,6 +6,7 @@
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "harden/guarded.h"
+#include "harden/mark.h"
 #include "observe/snapshot.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -47,6 +48,16 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
     snapshot->slab_free_bytes = hak_excess(granules << HAK_GRANULE_SHIFT, used_bytes);
 }
 
+/* Large blocks that are in quarantine count as held until they leave it. */
+static void move_large_withheld(struct snapshot *snapshot, const struct census *census)
+{
+    snapshot->withheld_bytes += census->large_withheld_bytes;
+    snapshot->large_live_bytes =
+        hak_excess(snapshot->large_live_bytes, census->large_withheld_bytes);
+    snapshot->large_live_blocks =
+        hak_excess(snapshot->large_live_blocks, census->large_withheld_blocks);
+}
+
 static void add_policy(struct snapshot *snapshot)
 {
 #define X(name, initial, least, most, meaning) snapshot->policy_##name = hak_policy_read(name);
@@ -68,7 +79,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     *snapshot = (struct snapshot){.window_committed_bytes = committed,
                                   .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
                                   .metadata_bytes = hak_meta_bytes(),
-                                  .table_bytes = hak_region_table_bytes(),
+                                  .table_bytes = hak_region_table_bytes() + hak_mark_bytes(),
                                   .superslabs = hak_depot_superslab_count(),
                                   .slabs = hak_slab_record_count(),
                                   .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
@@ -108,6 +119,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
         snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
     }
     add_classes(snapshot, &census);
+    move_large_withheld(snapshot, &census);
     hak_tally_read(snapshot);
     snapshot->live_bytes =
         snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;

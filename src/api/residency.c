@@ -6,6 +6,7 @@
 #include "cache/private_heap.h"
 #include "cache/registry.h"
 #include "hakmem/hakmem.h"
+#include "harden/mark.h"
 #include "os/os_resident.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
@@ -89,12 +90,16 @@ static size_t used_within(const struct slab *slab, size_t start, size_t bytes)
 /* One granule of a slab whose heap the caller is in. */
 static void add_slab_granule(struct walk *walk, const struct slab *slab, uint32_t at)
 {
-    uint32_t first = hak_granule_of((void *)slab->start);
-    size_t offset = (size_t)(walk->first + at - first) << HAK_GRANULE_SHIFT;
+    uintptr_t page = (uintptr_t)hak_granule_address(walk->first + at);
     size_t untouched = (size_t)hak_most(slab->bump, slab->zero_from) * slab->block_bytes;
-    for (uint32_t i = 0; i < pages_per_granule(walk); i++, offset += walk->resident.page_bytes) {
+    for (uint32_t i = 0; i < pages_per_granule(walk); i++, page += walk->resident.page_bytes) {
         if ((pages_of(walk, at)[i] & 1) == 0)
             continue;
+        if (page < slab->start) { /* a guard, on a page that was used before */
+            walk->slab_free += walk->resident.page_bytes;
+            continue;
+        }
+        size_t offset = page - slab->start;
         size_t used = used_within(slab, offset, walk->resident.page_bytes);
         walk->used[slab->class_index] += used;
         if (used != 0)
@@ -116,8 +121,7 @@ static struct slab *slab_at(const struct walk *walk, uint32_t at, uint32_t heap_
     struct slab *slab = hak_owner_read(granule);
     /* While others run, it may have been given back since. */
     bool is_there = slab != NULL && ((uintptr_t)slab & 1) == 0 &&
-                    (uintptr_t)hak_granule_address(granule) - slab->start <
-                        (size_t)slab->granule_count << HAK_GRANULE_SHIFT;
+                    granule - hak_granule_of((void *)slab->start) < slab->granule_count;
     return is_there ? slab : NULL;
 }
 
@@ -233,18 +237,17 @@ static uint64_t metadata_resident(struct walk *walk)
            table_resident(walk, (void *)hak_region.owners, granules * sizeof(void *)) +
            table_resident(walk, hak_region.superslab_records,
                           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES) +
+           table_resident(walk, (void *)hak_marks, hak_mark_bytes()) +
            table_resident(walk, hak_region.meta_start, hak_meta_present_bytes());
 }
 
 /* Of the bytes of a class in use, those in bins and on the way: they were used lately, so they are
  * resident if anything of the class is. */
-static void divide_used(struct hakmem_residency *to, struct walk *walk)
+static void divide_used(struct hakmem_residency *to, struct walk *walk, const struct census *census)
 {
-    struct census census;
-    hak_census_take(&census);
-    to->busy_heap_count = census.closed_heaps;
+    to->busy_heap_count = census->closed_heaps;
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
-        const struct class_census *of = &census.classes[i];
+        const struct class_census *of = &census->classes[i];
         uint64_t bytes = hak_size_classes[i].block_bytes, left = walk->used[i];
         uint64_t cached = hak_least(left, of->cached * bytes);
         left -= cached;
@@ -263,16 +266,27 @@ static void divide_used(struct hakmem_residency *to, struct walk *walk)
     to->cached_bytes += spans;
 }
 
+/* The pages of large blocks in quarantine are gone where they were cleared that way. */
+static void divide_large(struct hakmem_residency *to, const struct walk *walk,
+                         const struct census *census)
+{
+    uint64_t resident = walk->parts[PART_LIVE];
+    uint64_t live = hak_excess(hak_large_live_bytes(), census->large_withheld_bytes);
+    uint64_t withheld = hak_least(hak_excess(resident, live), census->large_withheld_bytes);
+    to->withheld_bytes += withheld;
+    to->live_bytes += resident - withheld;
+    to->untouched_bytes += hak_excess(live, resident - withheld);
+}
+
 static void take_residency(struct hakmem_residency *to, struct walk *walk)
 {
+    struct census census;
     add_window(walk);
     to->metadata_bytes = metadata_resident(walk);
-    divide_used(to, walk);
-    uint64_t large_live = hak_large_live_bytes();
-    uint64_t large = walk->parts[PART_LIVE];
-    to->live_bytes += large;
+    hak_census_take(&census);
+    divide_used(to, walk, &census);
+    divide_large(to, walk, &census);
     to->live_bytes += table_resident(walk, hak_region.guarded_start, hak_region.guarded_bytes);
-    to->untouched_bytes += large_live > large ? large_live - large : 0;
     to->slab_free_bytes = walk->slab_free;
     to->pinned_bytes = walk->pinned;
     to->retained_bytes = walk->parts[PART_FREE];
@@ -284,6 +298,8 @@ static void take_residency(struct hakmem_residency *to, struct walk *walk)
     to->mapping_end = hak_region.base + hak_region.window_bytes;
     to->record_start = hak_region.records_start;
     to->record_end = hak_region.records_end;
+    to->mark_start = (uintptr_t)hak_marks;
+    to->mark_end = (uintptr_t)hak_marks + hak_mark_reserved_bytes();
 }
 
 int hakmem_residency_get(struct hakmem_residency *residency, size_t residency_bytes)

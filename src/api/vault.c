@@ -121,8 +121,21 @@ void *hak_vault_take(const struct service *service, struct request request)
         hak_stat_add(&service->heap->stats, spans_taken, 1);
         return take_large(request);
     }
+    void *block = NULL;
     hak_combine_publish_all(&service->heap->combine, &service->heap->stats);
-    return hak_heap_take_used(service->heap, class_index);
+    if (HAK_UNLIKELY(hak_region_is_tight()))
+        block = hak_heap_take_larger(service->heap, class_index, HAK_TIGHT_LIMIT(class_index),
+                                     hak_most(request.alignment, 16));
+    return block != NULL ? block : hak_heap_take_used(service->heap, class_index);
+}
+
+void *hak_vault_take_larger(const struct service *service, struct request request)
+{
+    uint32_t class_index = class_for(request);
+    if (class_index == HAK_CLASS_COUNT)
+        return NULL;
+    return hak_heap_take_larger(service->heap, class_index, HAK_CLASS_COUNT,
+                                hak_most(request.alignment, 16));
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. */

@@ -29,6 +29,9 @@ bool hak_place_find(void *block, const char *what, struct place *place);
  * become. NULL: out of memory. The heap's gate is held; it may be borrowed. */
 void *hak_vault_take(const struct service *service, struct request request);
 
+/* The same from what the heap has already, a block of any larger class, when memory is out. */
+void *hak_vault_take_larger(const struct service *service, struct request request);
+
 /* Clears what takes memory and writes the canary; then the block is LIVE. */
 void hak_vault_open(void *block, struct request request);
 

@@ -3,6 +3,7 @@
 
 #include "cache/private_heap.h"
 #include "cache/registry.h"
+#include "harden/quarantine.h"
 
 #include <string.h>
 
@@ -43,6 +44,21 @@ static void count_pending(struct census *census, struct slab_owner *owner)
         census->classes[slab->class_index].homeward += hak_load_relaxed(&slab->remote_count);
 }
 
+static void count_quarantine(struct census *census, const struct quarantine *quarantine)
+{
+    for (uint32_t i = 0; quarantine != NULL && i < quarantine->count; i++) {
+        uint32_t granule = hak_granule_of(hak_quarantine_at(quarantine, i));
+        uint32_t tag = hak_tag_read(granule);
+        if (hak_tag_heap(tag) != 0) {
+            census->classes[hak_tag_class(tag)].withheld++;
+        } else {
+            const struct span *span = hak_owner_read(granule);
+            census->large_withheld_bytes += hak_span_bytes(span);
+            census->large_withheld_blocks++;
+        }
+    }
+}
+
 static void count_heap(struct heap *heap, enum heap_access access, void *context)
 {
     struct census *census = context;
@@ -62,6 +78,7 @@ static void count_heap(struct heap *heap, enum heap_access access, void *context
     count_bins(census, heap);
     count_combined(census, &heap->combine);
     count_pending(census, &heap->owner);
+    count_quarantine(census, heap->quarantine);
     if (private_heap != NULL)
         hak_private_leave(private_heap);
 }

@@ -20,13 +20,15 @@ struct class_census {
     uint64_t slabs;
     uint64_t used;     /* blocks that are not free in a slab; of these are */
     uint64_t cached;   /* in bins */
-    uint64_t withheld; /* freed by other threads, in their combining tables */
+    uint64_t withheld; /* freed by other threads, in their combining tables; in quarantine */
     uint64_t homeward; /* sent home, and not collected yet */
     uint64_t taken;    /* blocks that ever left slabs */
 };
 
 struct census {
     struct class_census classes[HAK_CLASS_COUNT];
+    uint64_t large_withheld_bytes; /* of the spans of large blocks in quarantine */
+    uint64_t large_withheld_blocks;
     uint64_t closed_heaps; /* counted from outside */
 };
 

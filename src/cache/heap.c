@@ -28,6 +28,13 @@
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 
+/* The bin is small and may grow; where each call is looked at, it stays without slots. */
+static void begin_growth(struct magazine *magazine)
+{
+    magazine->miss_count = 0;
+    magazine->is_grown = hak_harden_has(HARDEN_EXACT) || hak_harden_has(HARDEN_COUNTED);
+}
+
 void hak_heap_start(struct heap *heap, uint32_t id)
 {
     heap->id = id;
@@ -42,7 +49,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     hak_combine_start(&heap->combine);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         heap->cache.bins[i] = (struct bin){&heap->sentinel, &heap->sentinel};
-        heap->magazines[i].is_grown = hak_harden_has(HARDEN_COUNTED); /* it stays without slots */
+        begin_growth(&heap->magazines[i]);
     }
 }
 
@@ -325,8 +332,7 @@ static void shrink(struct heap *heap, uint32_t class_index, uint32_t capacity)
     uint32_t lost = magazine->capacity - capacity;
     if (lost == 0 || !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
         return;
-    magazine->is_grown = false;
-    magazine->miss_count = 0;
+    begin_growth(magazine);
     heap->capacity_bytes -= (size_t)lost * hak_size_classes[class_index].block_bytes;
     hak_stat_add(&heap->stats, magazines_shrunk, 1);
 }
@@ -396,8 +402,7 @@ void hak_heap_flush_all(struct heap *heap)
         hak_magazine_remove(magazine, bin, &heap->sentinel);
         heap->capacity_bytes -=
             (size_t)(capacity - magazine->capacity) * hak_size_classes[i].block_bytes;
-        magazine->miss_count = 0;
-        magazine->is_grown = false;
+        begin_growth(magazine);
     }
     hak_combine_publish_all(&heap->combine, &heap->stats);
     hak_heap_collect(heap);

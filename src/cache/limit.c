@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "cache/supply.h"
+#include "harden/mark.h"
 #include "region/meta.h"
 #include "region/region.h"
 #include "slab/depot.h"
@@ -37,7 +38,8 @@ size_t hak_held_bytes(void)
     size_t depot_free = (size_t)hak_depot_free_count() << HAK_GRANULE_SHIFT;
     size_t clean =
         hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(depot_free, depot_warm_bytes());
-    return hak_excess(known, clean) + hak_meta_bytes() + hak_region_table_bytes();
+    return hak_excess(known, clean) + hak_meta_bytes() + hak_region_table_bytes() +
+           hak_mark_bytes();
 }
 
 size_t hak_limit_warm_bytes(void)

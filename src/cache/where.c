@@ -3,6 +3,8 @@
 
 #include "cache/registry.h"
 #include "harden/guarded.h"
+#include "harden/mark.h"
+#include "os/os.h"
 #include "span/span.h"
 
 /* The start of a large block is looked for so far before an address. */
@@ -49,6 +51,8 @@ static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32
 static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, const void *block)
 {
     uint32_t class_index = slab->class_index;
+    if (hak_mark_is_freed_at(block))
+        return WHERE_FREED;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
         if (is_in_bin(&heap->magazines[class_index], &heap->cache.bins[class_index], block))
             return WHERE_CACHED;
@@ -65,6 +69,8 @@ static bool has_bit(const _Atomic uint64_t *words, uint32_t index)
 
 static struct where in_slab(struct slab *slab, uintptr_t address)
 {
+    if (address < slab->start)
+        return (struct where){.kind = WHERE_GUARD};
     uint32_t index = hak_block_index(slab->reciprocal, address - slab->start);
     if (index >= slab->block_count)
         return (struct where){.kind = WHERE_TAIL};
@@ -86,6 +92,10 @@ static struct where in_span(const struct span *span, uintptr_t address)
     uintptr_t block = (uintptr_t)hak_word_peek(&span->user);
     size_t bytes = hak_word_peek(&span->user_bytes);
     struct where where = {.kind = WHERE_LARGE, .block = block, .block_bytes = bytes};
+    /* Hardened mode's blocks begin at the start of a span, or a page behind it. */
+    if (hak_mark_is_freed_at((const void *)block) ||
+        hak_mark_is_freed_at((const void *)(block + hak_os_page_bytes())))
+        where.kind = WHERE_FREED;
     if (address - block >= bytes)
         where.kind = WHERE_LARGE_END;
     return where;
@@ -140,7 +150,8 @@ struct where hak_where(const void *address)
         return in_window(address);
     if (hak_guarded_holds(address))
         return in_guarded(address);
-    if (at >= hak_region.records_start && at < hak_region.records_end)
+    if ((at >= hak_region.records_start && at < hak_region.records_end) ||
+        at - (uintptr_t)hak_marks < hak_mark_reserved_bytes())
         return (struct where){.kind = WHERE_RECORDS};
     if (hak_region.is_reserved && at - hak_region.base < hak_region.window_bytes)
         return (struct where){.kind = WHERE_BEYOND};

@@ -22,6 +22,7 @@
     X(CACHED, "in a freed block, cached by a thread")                                              \
     X(HOMEWARD, "in a freed block, on its way home from another thread")                           \
     X(UNUSED, "in a block that was never handed out")                                              \
+    X(GUARD, "on the page without access before a slab")                                           \
     X(TAIL, "behind the last block of a slab")                                                     \
     X(LARGE, "in a live large block")                                                              \
     X(LARGE_END, "behind the end of a live large block")                                           \

@@ -32,6 +32,23 @@ bool hak_mark_start(void)
     return true;
 }
 
+size_t hak_mark_bytes(void)
+{
+    return marks_bytes(hak_load_relaxed(&hak_mark_covered_bytes));
+}
+
+size_t hak_mark_reserved_bytes(void)
+{
+    return hak_marks == NULL ? 0 : marks_bytes(hak_region.window_bytes);
+}
+
+bool hak_mark_is_freed_at(const void *block)
+{
+    _Atomic uint64_t *mark = hak_mark_at(block);
+    uint32_t state = mark == NULL ? MARK_NONE : hak_load_relaxed(mark) & 3;
+    return state == MARK_FREED || state == MARK_CLEARED;
+}
+
 /* Two threads may commit the same steps at the same time: the second changes nothing. */
 static bool cover(size_t end_bytes)
 {

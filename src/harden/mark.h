@@ -55,6 +55,11 @@ extern _Atomic uint64_t *hak_marks;
 /* Of the window, with usable marks; only ever larger. */
 extern _Atomic size_t hak_mark_covered_bytes;
 
+/* Bytes of the marks that are usable, from hak_marks on, and of all that are reserved; 0 without
+ * hardened mode. */
+size_t hak_mark_bytes(void);
+size_t hak_mark_reserved_bytes(void);
+
 /* The mark of the block at `block`, which lies in the window; NULL: nothing there was ever
  * marked. */
 HAK_INLINE _Atomic uint64_t *hak_mark_at(const void *block)
@@ -65,6 +70,9 @@ HAK_INLINE _Atomic uint64_t *hak_mark_at(const void *block)
         return NULL;
     return &hak_marks[offset >> HAK_MARK_SHIFT];
 }
+
+/* True when hardened mode has freed the block that starts there. */
+bool hak_mark_is_freed_at(const void *block);
 
 /* Where each member lies in the word; the state at 0. */
 enum mark_layout {

@@ -26,11 +26,16 @@ HAK_INLINE bool hak_quarantine_is_full(const struct quarantine *quarantine)
     return quarantine->count == HAK_QUARANTINE_BLOCKS;
 }
 
+/* The block that waits longest but `index` others, of `count`. */
+HAK_INLINE void *hak_quarantine_at(const struct quarantine *quarantine, uint32_t index)
+{
+    return quarantine->blocks[(quarantine->first + index) % HAK_QUARANTINE_BLOCKS];
+}
+
 /* It is not full. */
 HAK_INLINE void hak_quarantine_push(struct quarantine *quarantine, void *block, size_t bytes)
 {
-    uint32_t at = (quarantine->first + quarantine->count) % HAK_QUARANTINE_BLOCKS;
-    quarantine->blocks[at] = block;
+    quarantine->blocks[(quarantine->first + quarantine->count) % HAK_QUARANTINE_BLOCKS] = block;
     quarantine->count++;
     quarantine->bytes += bytes;
 }

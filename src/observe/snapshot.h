@@ -24,7 +24,8 @@
     X(span_cached_bytes, "spans at hand in the threads' caches of large blocks")                   \
     X(cached_spans, "how many these are")                                                          \
     X(span_cache_hits, "large blocks served from there")                                           \
-    X(withheld_bytes, "freed by other threads, which gather them before they go home")             \
+    X(withheld_bytes,                                                                              \
+      "freed by other threads, which gather them before they go home; in quarantine")              \
     X(homeward_bytes, "freed by other threads, sent home, not collected yet")                      \
     X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
     X(slab_warm_bytes, "free in superslabs, resident")                                             \
@@ -35,7 +36,7 @@
     X(hole_bytes, "in the window, but mapped by others")                                           \
     X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
     X(metadata_bytes, "committed for hakmem's own records")                                        \
-    X(table_bytes, "committed for the maps of the window")                                         \
+    X(table_bytes, "committed for the maps of the window, and for the marks of hardened mode")     \
     X(guarded_live_bytes, "in live guarded blocks, which lie outside the window")                  \
     X(guarded_live_blocks, "live guarded blocks")                                                  \
     X(small_live_blocks, "live blocks of size classes")                                            \

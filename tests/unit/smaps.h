@@ -63,7 +63,8 @@ static inline struct hakmem_residency check_residency_adds_up(void)
                                         at.slab_free_bytes + at.pinned_bytes + at.retained_bytes +
                                         at.huge_excess_bytes + at.metadata_bytes);
         told = smaps_resident_bytes(at.mapping_start, at.mapping_end) +
-               smaps_resident_bytes(at.record_start, at.record_end);
+               smaps_resident_bytes(at.record_start, at.record_end) +
+               smaps_resident_bytes(at.mark_start, at.mark_end);
         if (is_close(told, at.resident_bytes))
             return at;
     }

@@ -131,6 +131,8 @@ static void *work(void *argument)
         uint64_t random = next(&state);
         void **slot = &kept[random % KEPT];
         size_t at = (random >> 8) % SIZES;
+        if (i == STEPS / 2)
+            malloc_trim(0); /* empties the thread's bins, which must stay as they are */
         if (random >> 60 == 0)
             use_private_heap(counts, heap, at);
         else if (*slot == NULL)

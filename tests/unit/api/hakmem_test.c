@@ -235,5 +235,5 @@ TEST(options_that_cannot_change_or_do_not_exist_are_refused_and_nothing_is_said)
     CHECK_EQ(hakmem_option_get("foreign", value, 3), ERANGE);
     CHECK_EQ(hakmem_option_get("foreign", value, 0), ERANGE);
     CHECK_EQ(hakmem_option_get("thread_cache", value, sizeof value), 0);
-    CHECK_STR(value, "2097152");
+    CHECK_STR(value, "4194304");
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "../../attack/hardened.h"
+#include "api/api.h"
 #include "cache/heap.h"
+#include "cache/where.h"
 #include "hakmem/hakmem.h"
+#include "harden/mark.h"
+#include "unit/smaps.h"
 
 TEST(the_usable_size_is_what_was_asked_for)
 {
@@ -51,6 +55,83 @@ TEST(no_bin_ever_has_a_magazine)
     const struct heap *heap = (const struct heap *)(void *)hak_thread;
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         CHECK(heap->magazines[i].slots == NULL);
+}
+
+TEST(no_bin_may_grow_even_after_a_flush)
+{
+    hak_free(take_some(100));
+    hak_thread_flush();
+    struct heap *heap = (struct heap *)(void *)hak_thread;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK(heap->magazines[i].is_grown);
+    hak_free(take_some(100));
+    hak_gate_enter(&heap->gate);
+    for (uint32_t i = 0; i < 4; i++) /* as where the window is tight */
+        CHECK(hak_heap_take_larger(heap, 0, HAK_CLASS_COUNT, 16) != NULL);
+    hak_gate_leave(&heap->gate);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK(heap->magazines[i].slots == NULL);
+}
+
+static struct hakmem_stats stats_now(void)
+{
+    struct hakmem_stats stats;
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    return stats;
+}
+
+TEST(what_is_in_quarantine_is_not_live_but_on_its_way)
+{
+    char *blocks[100];
+    hak_free(take_some(1));
+    struct hakmem_stats before = stats_now();
+    for (int i = 0; i < 100; i++)
+        blocks[i] = take_some(1000);
+    char *large = take_some(SPAN_BYTES);
+    struct hakmem_stats full = stats_now();
+    CHECK(full.small_live_bytes >= before.small_live_bytes + 100 * 1000);
+    CHECK(full.large_live_bytes >= before.large_live_bytes + SPAN_BYTES);
+    CHECK_EQ(full.remote_free_bytes, before.remote_free_bytes);
+    for (int i = 0; i < 100; i++)
+        hak_free(blocks[i]);
+    hak_free(large);
+    struct hakmem_stats after = stats_now();
+    CHECK_EQ(after.live_bytes, before.live_bytes);
+    CHECK_EQ(after.small_live_block_count, before.small_live_block_count);
+    CHECK_EQ(after.large_live_block_count, before.large_live_block_count);
+    CHECK_EQ(after.remote_free_bytes - before.remote_free_bytes,
+             full.live_bytes - before.live_bytes);
+    hak_thread_flush();
+    CHECK_EQ(stats_now().remote_free_bytes, 0);
+}
+
+TEST(all_pages_are_accounted_for_with_marks_and_guards)
+{
+    static char *blocks[4000];
+    for (int i = 0; i < 4000; i++)
+        memset(blocks[i] = take_some(1 + (size_t)i % 3000), 1, 1);
+    struct hakmem_residency full = check_residency_adds_up();
+    CHECK(full.mark_end - full.mark_start > 0);
+    CHECK(full.live_bytes > full.retained_bytes);
+    for (int i = 0; i < 4000; i++)
+        hak_free(blocks[i]);
+    hak_thread_flush();
+    CHECK(check_residency_adds_up().live_bytes < full.live_bytes / 4);
+}
+
+TEST(an_address_is_told_apart_in_quarantine_on_guards_and_in_marks)
+{
+    char *small = take_some(1000), *large = take_some(SPAN_BYTES);
+    const struct slab *slab = hak_slab_at(small);
+    CHECK_EQ(hak_where(small + 10).kind, WHERE_LIVE);
+    CHECK_EQ(hak_where(large + 10).kind, WHERE_LARGE);
+    if (slab->guards != 0) /* not where pages are large */
+        CHECK_EQ(hak_where((const char *)slab->start - 1).kind, WHERE_GUARD);
+    CHECK_EQ(hak_where((void *)(uintptr_t)hak_marks).kind, WHERE_RECORDS);
+    hak_free(small);
+    hak_free(large);
+    CHECK_EQ(hak_where(small + 10).kind, WHERE_FREED);
+    CHECK_EQ(hak_where(large + 10).kind, WHERE_FREED);
 }
 
 TEST(blocks_of_private_heaps_are_checked_by_their_bitmaps)

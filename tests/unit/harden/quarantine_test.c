@@ -13,6 +13,8 @@ TEST(who_came_first_goes_first)
     while (out < sizeof blocks) {
         for (; in < sizeof blocks && !hak_quarantine_is_full(&quarantine); in++)
             hak_quarantine_push(&quarantine, &blocks[in], in % 7);
+        for (uint32_t i = 0; i < quarantine.count; i += 99)
+            CHECK(hak_quarantine_at(&quarantine, i) == &blocks[out + i]);
         for (int i = 0; i < 100 && hak_quarantine_first(&quarantine) != NULL; i++, out++) {
             CHECK(hak_quarantine_first(&quarantine) == &blocks[out]);
             hak_quarantine_pop(&quarantine, out % 7);
