@@ -30,7 +30,7 @@ static void *class_take(struct heap *heap, uint32_t class_index, size_t alignmen
 {
     void *block = hak_bin_pop(&heap->cache.bins[class_index]);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_heap_take_larger(heap, class_index, HAK_TIGHT_LIMIT(class_index), alignment);
+        block = hak_heap_take_tight(heap, class_index, alignment);
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
         heap->guard_left_bytes -= hak_size_classes[class_index].block_bytes;

@@ -103,8 +103,8 @@ static void *take_large(struct request request)
         return NULL;
     size_t bytes = margin + large_capacity(request.bytes) + (margin != 0 ? page : 0);
     bool is_zero = request.is_zero || hak_harden_has(HARDEN_ZERO);
-    char *start =
-        hak_large_take(bytes, hak_most(request.alignment, page), is_zero ? LARGE_ZERO : LARGE_ANY);
+    char *start = hak_supply_large(NULL, bytes, hak_most(request.alignment, page),
+                                   is_zero ? LARGE_ZERO : LARGE_ANY);
     if (start == NULL)
         return NULL;
     if (!hak_mark_cover(hak_granule_of(start), 1)) {
@@ -124,8 +124,7 @@ void *hak_vault_take(const struct service *service, struct request request)
     void *block = NULL;
     hak_combine_publish_all(&service->heap->combine, &service->heap->stats);
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_heap_take_larger(service->heap, class_index, HAK_TIGHT_LIMIT(class_index),
-                                     hak_most(request.alignment, 16));
+        block = hak_heap_take_tight(service->heap, class_index, hak_most(request.alignment, 16));
     return block != NULL ? block : hak_heap_take_used(service->heap, class_index);
 }
 

@@ -70,10 +70,14 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index);
 void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t class_limit,
                            size_t alignment);
 
-/* Where the window is tight, a block of one of so many larger classes is better than a new slab. */
+/* The same where the window is tight: a block of one of so many larger classes is better than a new
+ * slab. */
 #define HAK_TIGHT_CLASSES 16u
-#define HAK_TIGHT_LIMIT(class_index)                                                               \
-    ((uint32_t)hak_least((class_index) + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT))
+HAK_INLINE void *hak_heap_take_tight(struct heap *heap, uint32_t class_index, size_t alignment)
+{
+    uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
+    return hak_heap_take_larger(heap, class_index, limit, alignment);
+}
 
 /* One block of the class past the bin, untouched memory if the slab in turn has any: *is_zero tells
  * whether it reads as zero. NULL: out of memory. The gate is held. */

@@ -32,6 +32,16 @@ bool hak_mark_start(void)
     return true;
 }
 
+void hak_mark_drop(size_t granule, size_t count)
+{
+    size_t page = hak_os_page_bytes(), covered = hak_load_relaxed(&hak_mark_covered_bytes);
+    size_t end_bytes = hak_least((granule + count) << HAK_GRANULE_SHIFT, covered);
+    size_t start = hak_align_up(marks_bytes(granule << HAK_GRANULE_SHIFT), page);
+    size_t end = hak_align_down(marks_bytes(end_bytes), page);
+    if (start < end)
+        hak_os_purge((char *)hak_marks + start, end - start);
+}
+
 size_t hak_mark_bytes(void)
 {
     return marks_bytes(hak_load_relaxed(&hak_mark_covered_bytes));

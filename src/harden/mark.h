@@ -55,6 +55,10 @@ extern _Atomic uint64_t *hak_marks;
 /* Of the window, with usable marks; only ever larger. */
 extern _Atomic size_t hak_mark_covered_bytes;
 
+/* The memory of the granules, which are free, went back to the kernel: that of their marks goes,
+ * too, and they are NONE. */
+void hak_mark_drop(size_t granule, size_t count);
+
 /* Bytes of the marks that are usable, from hak_marks on, and of all that are reserved; 0 without
  * hardened mode. */
 size_t hak_mark_bytes(void);

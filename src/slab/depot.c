@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "harden/mark.h"
 #include "os/os.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
@@ -316,8 +317,10 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
         uint32_t count = hak_bit_lowest(above);
         uint32_t run = (uint32_t)hak_bit_low_mask(count) << at;
         if (hak_os_purge(hak_granule_address(first_granule + at),
-                         (size_t)count << HAK_GRANULE_SHIFT))
+                         (size_t)count << HAK_GRANULE_SHIFT)) {
+            hak_mark_drop(first_granule + at, count);
             purged |= run;
+        }
         mask &= ~run;
     }
     return purged;

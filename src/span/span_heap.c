@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
+#include "harden/mark.h"
 #include "observe/stat.h"
 #include "os/node.h"
 #include "os/os.h"
@@ -340,7 +341,10 @@ static bool purge_span(const struct span *span)
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
     if (is_refilled())
         refuse_refill(start, start + hak_span_bytes(span));
-    return hak_os_purge((void *)start, hak_span_bytes(span));
+    if (!hak_os_purge((void *)start, hak_span_bytes(span)))
+        return false;
+    hak_mark_drop(span->first, span->count);
+    return true;
 }
 
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)

@@ -16,6 +16,23 @@ on() {
 if command -v python3 >/dev/null; then
     on python3 "$tests/python_workload.py"
 fi
+if command -v python3 >/dev/null; then
+    cat >"$work/limit.py" <<'END'
+kept = []
+try:
+    while len(kept) < 1000:
+        kept.append(bytearray(500000))
+except MemoryError:
+    print("refused with", 20 < len(kept) < 128)
+kept = None
+kept = [bytearray(500) for i in range(20000)]
+kept = None
+print(len(bytearray(10000000)))
+END
+    preloaded limit env HAKMEM_MODE=hardened HAKMEM_LIMIT=64M python3 "$work/limit.py"
+    equal "the limit holds in hardened mode, and memory that was freed can be had again" \
+        "$(tr '\n' ' ' <"$work/limit.out")" "refused with True 10000000 "
+fi
 if command -v perl >/dev/null; then
     on perl "$tests/perl_workload.pl"
 fi

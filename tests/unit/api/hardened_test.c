@@ -119,6 +119,30 @@ TEST(all_pages_are_accounted_for_with_marks_and_guards)
     CHECK(check_residency_adds_up().live_bytes < full.live_bytes / 4);
 }
 
+TEST(marks_go_back_with_the_memory_that_they_are_for)
+{
+    static char *blocks[20000];
+    for (int i = 0; i < 20000; i++)
+        blocks[i] = take_some(1000);
+    uint64_t full = check_residency_adds_up().metadata_bytes;
+    for (int i = 0; i < 20000; i++)
+        hak_free(blocks[i]);
+    hak_malloc_trim(0);
+    uint64_t trimmed = check_residency_adds_up().metadata_bytes;
+    CHECK(full > 20000 * 1000 / 5);
+    CHECK(trimmed < full / 2);
+}
+
+TEST(large_blocks_obey_the_limit)
+{
+    CHECK_EQ(hakmem_option_set("limit", "64M"), 0);
+    CHECK(hak_malloc(65 * HAK_MIB) == NULL);
+    char *most = take_some(40 * HAK_MIB);
+    CHECK(hak_malloc(30 * HAK_MIB) == NULL);
+    hak_free(most);
+    hak_free(take_some(40 * HAK_MIB));
+}
+
 TEST(an_address_is_told_apart_in_quarantine_on_guards_and_in_marks)
 {
     char *small = take_some(1000), *large = take_some(SPAN_BYTES);
