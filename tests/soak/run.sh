@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: MIT
-# run.sh [limit] - everything at once for HAK_SOAK_SECONDS (60; with HAK_FULL 900), after a second
-# for each seed that once failed; with `limit` under a limit that refuses requests. A seed that
-# fails goes into seeds.txt.
+# run.sh [limit | hardened] - everything at once for HAK_SOAK_SECONDS (60; with HAK_FULL 900), after
+# a second for each seed that once failed; with `limit` under a limit that refuses requests, with
+# `hardened` in that mode. A seed that fails goes into seeds.txt.
 . "$(dirname "$0")/../preload/lib.sh"
 
 seconds=60
 ! full || seconds=900
 seconds=${HAK_SOAK_SECONDS:-$seconds}
 limit_s=$((seconds + 100))
-settings=SOAK=1
-[ "${1:-}" != limit ] || settings='HAKMEM_LIMIT=24M SOAK_MAY_FAIL=1'
+kind=${1:-ordinary}
+case $kind in
+limit) settings='HAKMEM_LIMIT=24M SOAK_MAY_FAIL=1' ;;
+hardened) settings=HAKMEM_MODE=hardened ;;
+*) settings=SOAK=1 ;;
+esac
 
 soak() {
     echo "seed $2, $1 s, $settings"
     # shellcheck disable=SC2086 # settings are words
     preloaded "seed_$2" env $settings "$OUT/tests/soak" "$1" "$2"
     equal "seed $2: ends well, $(tail -n 5 "$work/seed_$2.err")" "$(cat "$work/seed_$2.status")" 0
-    served "seed_$2"
+    if [ "$kind" = hardened ]; then # which fills no bins
+        check "hakmem served, hardened" [ "$(counter "seed_$2" fresh_slabs)" -gt 0 ]
+        equal "no bin was filled" "$(counter "seed_$2" refills)" 0
+    else
+        served "seed_$2"
+    fi
 }
 
 for kept in $(sed 's/#.*//' "$(dirname "$0")/seeds.txt"); do
