@@ -215,10 +215,9 @@ struct hakmem_stats {
     uint64_t small_live_bytes;         /* + live blocks up to 128 KiB, by their usable sizes */
     uint64_t small_live_block_count;
     uint64_t large_live_block_count;
-    uint64_t cached_bytes; /* + free blocks that threads keep at hand */
-    uint64_t
-        remote_free_bytes;     /* + freed by threads that they are not of, on the way; quarantine */
-    uint64_t block_free_bytes; /* + free blocks in slabs, and tails that fit none */
+    uint64_t cached_bytes;          /* + free blocks that threads keep at hand */
+    uint64_t remote_free_bytes;     /* + freed by threads that they are not of; in quarantine */
+    uint64_t block_free_bytes;      /* + free blocks in slabs, and tails that fit none */
     uint64_t slab_free_clean_bytes; /* + free, between slabs, without memory behind them */
     uint64_t unusable_bytes;        /* + in the window, but mapped by others or given up */
     uint64_t table_bytes;           /* committed for the maps of the window */

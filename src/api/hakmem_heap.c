@@ -162,7 +162,7 @@ void hakmem_heap_free(hakmem_heap *handle, void *block)
     require_block_of(handle, block, "invalid heap free");
     if (HAK_UNLIKELY(hak_is_watched()))
         hak_tally_free();
-    bool is_small = hak_tag_heap(hak_tag_read(hak_granule_of(block))) != 0;
+    bool is_small = hak_tag_is_slab(hak_tag_read(hak_granule_of(block)));
     if (is_small)
         give_small(heap, block);
     else

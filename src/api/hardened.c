@@ -148,7 +148,7 @@ bool hak_hardened_is_live(const void *block)
         hak_mark_unpack(hak_load_relaxed(mark)).state != MARK_LIVE)
         return false;
     uint32_t index;
-    const struct slab *slab = hak_tag_heap(tag) == 0 ? NULL : hak_owner_read(granule);
+    const struct slab *slab = hak_tag_is_slab(tag) ? hak_owner_read(granule) : NULL;
     return slab == NULL ? tag == HAK_TAG_SPAN && (uintptr_t)block % HAK_MARK_BLOCK_BYTES_LEAST == 0
                         : hak_slab_find_start(slab, block, &index) && !slab->is_private;
 }

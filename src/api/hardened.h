@@ -51,7 +51,7 @@ HAK_INLINE bool hak_hardened_is_on(void)
 /* True when each free and each realloc is looked at: by this mode, or to be counted. */
 HAK_INLINE bool hak_is_watched(void)
 {
-    return HAK_UNLIKELY((hak_load_relaxed(&hak_harden) & (HARDEN_EXACT | HARDEN_COUNTED)) != 0);
+    return HAK_UNLIKELY(hak_harden_has(HARDEN_WATCHED));
 }
 
 /* A block; NULL with ENOMEM: out of memory. */

@@ -179,15 +179,16 @@ static void send_home(struct heap *heap, struct slab *slab, const void *block)
     hak_combine_add(&heap->combine, slab, block, &heap->stats);
 }
 
-/* A block of some heap's slab: into its bin when it is ours after all, else on its way home. */
+/* A block of some heap's slab: into the bin if ours may take it, else home or on its way there. */
 static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_borrowed)
 {
     struct slab *slab = hak_owner_read(hak_granule_of(block));
-    if (is_borrowed || hak_tag_heap(tag) != heap->id) {
-        if (is_borrowed)
-            hak_combine_bypass(slab, block);
-        else
-            send_home(heap, slab, block);
+    if (is_borrowed) {
+        hak_combine_bypass(slab, block);
+        return;
+    }
+    if ((tag & heap->cache.others) >= HAK_BIN_LIMIT) {
+        send_home(heap, slab, block);
         return;
     }
     uint32_t class_index = slab->class_index;
@@ -195,16 +196,18 @@ static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_bor
     hak_slab_index_of(slab, block, "invalid free");
     if (hak_bin_is_full(bin))
         hak_heap_flush(heap, class_index);
-    if (hak_bin_is_full(bin)) /* it has no magazine yet */
+    if (!hak_bin_is_full(bin))
+        hak_bin_push(bin, block);
+    else if (hak_load_relaxed(&slab->owner) == &heap->owner) /* it has no magazine yet */
         hak_heap_give(heap, slab, block);
     else
-        hak_bin_push(bin, block);
+        send_home(heap, slab, block);
 }
 
 /* Without a heap. */
 static void give_alone(void *block, uint32_t tag)
 {
-    if (hak_tag_heap(tag) != 0)
+    if (hak_tag_is_slab(tag))
         hak_combine_bypass(hak_owner_read(hak_granule_of(block)), block);
     else
         hak_large_give(block);
@@ -221,7 +224,7 @@ static void give(void *block)
         return;
     }
     service.heap->cache.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
-    if (hak_tag_heap(tag) != 0) {
+    if (hak_tag_is_slab(tag)) {
         give_small(service.heap, block, tag, service.is_borrowed);
     } else {
         hak_stat_add(&service.heap->stats, spans_given, 1);
@@ -239,8 +242,7 @@ HAK_INLINE bool wait_for_others(struct thread_cache *cache, void *block)
     if (HAK_UNLIKELY(offset >= cache->committed_bytes)) /* always, without a heap */
         return false;
     uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
-    if (hak_tag_heap(tag) == 0 || tag - cache->own_tag <= HAK_TAG_BIN_MASK ||
-        !hak_tag_may_wait(tag))
+    if ((tag & cache->others) < HAK_BIN_LIMIT || !hak_tag_may_wait(tag))
         return false;
     return hak_combine_wait(&((struct heap *)(void *)cache)->combine, block);
 }

@@ -111,16 +111,16 @@ static void add_slab_granule(struct walk *walk, const struct slab *slab, uint32_
     }
 }
 
-/* The slab at a granule of the piece, if its tag names that heap, or, for 0, any; NULL: none. */
-static struct slab *slab_at(const struct walk *walk, uint32_t at, uint32_t heap_id)
+/* The slab at a granule of the piece, of that owner, or, for NULL, of any; NULL: none. */
+static struct slab *slab_at(const struct walk *walk, uint32_t at, const struct slab_owner *owner)
 {
     uint32_t granule = walk->first + at;
-    uint32_t tag_id = hak_tag_heap(hak_tag_read(granule));
-    if (tag_id == 0 || (heap_id != 0 && tag_id != heap_id) || walk->is_done[at])
+    if (!hak_tag_is_slab(hak_tag_read(granule)) || walk->is_done[at])
         return NULL;
     struct slab *slab = hak_owner_read(granule);
     /* While others run, it may have been given back since. */
     bool is_there = slab != NULL && ((uintptr_t)slab & 1) == 0 &&
+                    (owner == NULL || hak_load_relaxed(&slab->owner) == owner) &&
                     granule - hak_granule_of((void *)slab->start) < slab->granule_count;
     return is_there ? slab : NULL;
 }
@@ -134,7 +134,7 @@ static void add_heap(struct heap *heap, enum heap_access access, void *context)
     if (access == HEAP_CLOSED && private_heap == NULL)
         return;
     for (uint32_t at = 0; at < walk->count; at++) {
-        const struct slab *slab = slab_at(walk, at, heap->id);
+        const struct slab *slab = slab_at(walk, at, &heap->owner);
         if (slab == NULL)
             continue;
         add_slab_granule(walk, slab, at);

@@ -26,7 +26,7 @@ static size_t usable_bytes(const void *block, const char *what)
     uint32_t tag = hak_tag_read(hak_granule_of(block));
     if (tag == HAK_TAG_HOLE)
         return 0;
-    if (hak_tag_heap(tag) == 0)
+    if (!hak_tag_is_slab(tag))
         return hak_large_usable_bytes(block, what);
     struct slab *slab = hak_owner_read(hak_granule_of(block));
     hak_slab_index_of(slab, block, what);

@@ -19,13 +19,18 @@ static size_t canary_least(void)
     return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
 }
 
+static size_t block_alignment(struct request request)
+{
+    return hak_most(request.alignment, 16);
+}
+
 /* The class for a request; HAK_CLASS_COUNT: it is a large block. */
 static uint32_t class_for(struct request request)
 {
     if (request.bytes > HAK_CLASS_BYTES_MAX)
         return HAK_CLASS_COUNT;
     size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
-    return hak_class_of_aligned(bytes, hak_most(request.alignment, 16));
+    return hak_class_of_aligned(bytes, block_alignment(request));
 }
 
 /* Before a large block, and behind it. */
@@ -89,7 +94,7 @@ bool hak_place_find(void *block, const char *what, struct place *place)
     place->mark = hak_mark_at(block);
     if (tag == HAK_TAG_NONE)
         hak_misuse(what, block, 0, "nothing is allocated there");
-    if (hak_tag_heap(tag) != 0)
+    if (hak_tag_is_slab(tag))
         return find_small(hak_owner_read(granule), what, place);
     return find_large(what, place);
 }
@@ -124,7 +129,7 @@ void *hak_vault_take(const struct service *service, struct request request)
     void *block = NULL;
     hak_combine_publish_all(&service->heap->combine, &service->heap->stats);
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_heap_take_tight(service->heap, class_index, hak_most(request.alignment, 16));
+        block = hak_heap_take_tight(service->heap, class_index, block_alignment(request));
     return block != NULL ? block : hak_heap_take_used(service->heap, class_index);
 }
 
@@ -134,7 +139,7 @@ void *hak_vault_take_larger(const struct service *service, struct request reques
     if (class_index == HAK_CLASS_COUNT)
         return NULL;
     return hak_heap_take_larger(service->heap, class_index, HAK_CLASS_COUNT,
-                                hak_most(request.alignment, 16));
+                                block_alignment(request));
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. */
@@ -173,7 +178,7 @@ static void lower_margins(const struct place *place)
 void hak_vault_open(void *block, struct request request)
 {
     struct slab *slab = NULL;
-    if (hak_tag_heap(hak_tag_read(hak_granule_of(block))) != 0)
+    if (hak_tag_is_slab(hak_tag_read(hak_granule_of(block))))
         slab = hak_owner_read(hak_granule_of(block));
     struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request.bytes),
                           slab, hak_mark_at(block)};
@@ -237,10 +242,10 @@ static void give_large(const struct place *place, struct mark mark)
 static void give_small(const struct service *service, const struct place *place)
 {
     struct heap *heap = service->heap;
-    uint32_t tag = hak_tag_read(hak_granule_of(place->block));
-    if (heap == NULL || (service->is_borrowed && hak_tag_heap(tag) != heap->id))
+    bool is_own = heap != NULL && hak_load_relaxed(&place->slab->owner) == &heap->owner;
+    if (heap == NULL || (service->is_borrowed && !is_own))
         hak_combine_bypass(place->slab, place->block);
-    else if (hak_tag_heap(tag) != heap->id)
+    else if (!is_own)
         hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
     else
         hak_heap_give(heap, place->slab, place->block);

@@ -61,10 +61,20 @@
 #define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)
 
 /* Blocks above this size that another thread frees are published at once, not combined. */
-#define HAK_COMBINE_BLOCK_BYTES_MAX 2048u
-/* Blocks up to this size wait to be combined; the class that has it. */
-#define HAK_WAITING_BLOCK_BYTES_MAX 1024u
-#define HAK_WAITING_CLASS_MAX 32u
+#define HAK_COMBINE_BLOCK_BYTES_MAX 4096u
+/* Common classes: blocks of 64 bytes to 4 KiB stay with whoever frees them, until his bin is full.
+ * Smaller ones share cache lines, so they go home; larger ones would cost memory. */
+#define HAK_COMMON_CLASS_LEAST 4u
+#define HAK_COMMON_CLASS_MOST 48u
+#define HAK_CLASS_IS_COMMON(class_index)                                                           \
+    ((class_index) - HAK_COMMON_CLASS_LEAST <= HAK_COMMON_CLASS_MOST - HAK_COMMON_CLASS_LEAST)
+/* Smaller blocks of other heaps wait to be combined; the largest of them, and its class. */
+#define HAK_WAITING_BLOCK_BYTES_MAX 48u
+#define HAK_WAITING_CLASS_MAX (HAK_COMMON_CLASS_LEAST - 1)
+
+/* The scaled form of a class that tags and the hot path use. Bin 0 takes nothing. */
+#define HAK_BIN_SCALE 2u
+#define HAK_BIN_OF_CLASS(class_index) (((class_index) + 1) * HAK_BIN_SCALE)
 
 /* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at
  * once. */

@@ -18,7 +18,7 @@ static void count_waiting(struct census *census, const struct combine *combine)
     uint32_t count = hak_magazine_peek(&combine->magazine, &combine->waiting);
     for (uint32_t i = 1; i <= count; i++) {
         uint32_t tag = hak_tag_read(hak_granule_of(hak_word_peek(&combine->slots[i])));
-        if (hak_tag_heap(tag) != 0)
+        if (hak_tag_is_slab(tag))
             census->classes[hak_tag_class(tag)].withheld++;
     }
 }
@@ -49,7 +49,7 @@ static void count_quarantine(struct census *census, const struct quarantine *qua
     for (uint32_t i = 0; quarantine != NULL && i < quarantine->count; i++) {
         uint32_t granule = hak_granule_of(hak_quarantine_at(quarantine, i));
         uint32_t tag = hak_tag_read(granule);
-        if (hak_tag_heap(tag) != 0) {
+        if (hak_tag_is_slab(tag)) {
             census->classes[hak_tag_class(tag)].withheld++;
         } else {
             const struct span *span = hak_owner_read(granule);

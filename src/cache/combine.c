@@ -92,36 +92,48 @@ void hak_combine_start(struct combine *combine)
 static struct slab *slab_of(const void *block)
 {
     size_t granule = hak_granule_of(block);
-    if (HAK_UNLIKELY(hak_tag_heap(hak_tag_read(granule)) == 0))
+    if (HAK_UNLIKELY(!hak_tag_is_slab(hak_tag_read(granule))))
         hak_misuse("double free", block, 0, "its slab is gone");
     return hak_owner_read(granule);
 }
 
-/* Gathers the blocks from slots[begin] on that share a word of one slab; returns where they end. */
-static uint32_t gather_run(struct combine *combine, uint32_t begin, uint32_t end,
-                           struct stat_block *stats)
+/* Gathers the first blocks of those that share a word of one slab; returns how many. */
+static uint32_t gather_run(struct combine *combine, struct slab *slab, void *const *blocks,
+                           uint32_t count, struct stat_block *stats)
 {
-    void *const *slots = combine->slots;
-    struct slab *slab = slab_of(slots[begin]);
     const struct slab shape = {
         .start = slab->start, .reciprocal = slab->reciprocal, .block_bytes = slab->block_bytes};
     uint32_t index;
-    if (HAK_UNLIKELY(!hak_slab_find_start(&shape, slots[begin], &index) ||
-                     index >= slab->block_count))
-        hak_slab_index_of(slab, slots[begin], "invalid free"); /* says what is wrong with it */
+    if (HAK_UNLIKELY(!hak_slab_find_start(&shape, blocks[0], &index) || index >= slab->block_count))
+        hak_slab_index_of(slab, blocks[0], "invalid free"); /* says what is wrong with it */
     uint32_t first = index & ~63u;
     uint32_t limit = (uint32_t)hak_least(64, slab->block_count - first);
-    uint32_t at = begin;
+    uint32_t at = 0;
     uint64_t mask = 0;
     do {
         uint64_t bit = 1ull << (index - first);
         if (HAK_UNLIKELY(mask & bit))
-            report_twice(slots[at], slab);
+            report_twice(blocks[at], slab);
         mask |= bit;
         at++;
-    } while (at < end && hak_slab_find_start(&shape, slots[at], &index) && index - first < limit);
-    gather(combine, slab, first / 64, mask, (at - begin) * shape.block_bytes, slots[begin], stats);
+    } while (at < count && hak_slab_find_start(&shape, blocks[at], &index) &&
+             index - first < limit);
+    gather(combine, slab, first / 64, mask, at * shape.block_bytes, blocks[0], stats);
     return at;
+}
+
+uint32_t hak_combine_add_run(struct combine *combine, struct slab *slab, void *const *blocks,
+                             uint32_t count, struct stat_block *stats)
+{
+    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX) {
+        hak_combine_add(combine, slab, blocks[0], stats);
+        return 1;
+    }
+    uint32_t run = gather_run(combine, slab, blocks, count, stats);
+    hak_stat_add(stats, remote_blocks, run);
+    if (combine->held_bytes > HAK_COMBINE_BYTES)
+        publish_table(combine, stats);
+    return run;
 }
 
 bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
@@ -129,8 +141,9 @@ bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
     if (hak_magazine_count(&combine->magazine, &combine->waiting) == 0)
         return false;
     uint32_t count = hak_magazine_close(&combine->magazine, &combine->waiting);
-    for (uint32_t at = 1; at <= count;)
-        at = gather_run(combine, at, count + 1, stats);
+    void *const *blocks = combine->slots + 1;
+    for (uint32_t at = 0; at < count;)
+        at += gather_run(combine, slab_of(blocks[at]), blocks + at, count - at, stats);
     hak_stat_add(stats, remote_blocks, count);
     if (combine->held_bytes > HAK_COMBINE_BYTES)
         publish_table(combine, stats);

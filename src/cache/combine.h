@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/combine.h - frees of other heaps' blocks, gathered before they are published.
  *
- * Owns        struct combine: blocks that wait, by their addresses, and a direct-mapped table of
- *             {slab, word of its bitmap, mask} that they are sorted into, all at once. Neighbours
- *             allocated together come back together, so one atomic returns up to 64 blocks.
+ * Owns        struct combine: small blocks that wait, by their addresses, and a direct-mapped table
+ *             of {slab, word of its bitmap, mask} that they are sorted into, all at once, as are
+ *             blocks of common classes that leave a bin. Neighbours allocated together come back
+ *             together, so one atomic returns up to 64 blocks.
  * Invariants  what waits is bounded by HAK_COMBINE_WAITING blocks of HAK_WAITING_BLOCK_BYTES_MAX,
  *             what is in the table by HAK_COMBINE_BYTES of blocks; an entry is cleared before it is
  *             published, so a death between the two leaks and never doubles. Its blocks count as
@@ -64,6 +65,11 @@ bool hak_combine_sort(struct combine *combine, struct stat_block *stats);
 /* Frees one block of a slab that belongs to somebody else. */
 void hak_combine_add(struct combine *combine, struct slab *slab, const void *block,
                      struct stat_block *stats);
+
+/* The same for the first of `count` blocks and those behind it that share its word of the bitmap:
+ * returns how many these are. All are of the slab's class. */
+uint32_t hak_combine_add_run(struct combine *combine, struct slab *slab, void *const *blocks,
+                             uint32_t count, struct stat_block *stats);
 
 /* Publishes everything it holds. */
 void hak_combine_publish_all(struct combine *combine, struct stat_block *stats);

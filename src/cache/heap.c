@@ -32,7 +32,7 @@
 static void begin_growth(struct magazine *magazine)
 {
     magazine->miss_count = 0;
-    magazine->is_grown = hak_harden_has(HARDEN_EXACT) || hak_harden_has(HARDEN_COUNTED);
+    magazine->is_grown = hak_harden_has(HARDEN_WATCHED);
 }
 
 void hak_heap_start(struct heap *heap, uint32_t id)
@@ -41,7 +41,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->cache.base = hak_region.base;
     heap->cache.committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
     heap->cache.tags = hak_region.tags;
-    heap->cache.own_tag = hak_tag_of(id, 0);
+    heap->cache.others = hak_tag_others(id);
     heap->cache.is_heap = 1;
     heap->sweep_class = HAK_CLASS_COUNT;
     heap->owner.heap_id = id;
@@ -166,24 +166,24 @@ static uint32_t take_blocks(struct heap *heap, uint32_t class_index, void **bloc
     return taken;
 }
 
-/* Gives blocks of one class back to their slabs. */
+/* Gives blocks of one class back to their slabs, or sends them on their way there. */
 static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
 {
-    uint32_t bypassed = 0;
-    for (uint32_t i = 0; i < count;) {
+    uint32_t own = 0, run;
+    for (uint32_t i = 0; i < count; i += run) {
         struct slab *slab = hak_slab_at(blocks[i]);
         if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
             hak_misuse("double free", blocks[i], hak_size_classes[class_index].block_bytes,
                        "its slab is gone");
-        if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
-            hak_combine_bypass(slab, blocks[i++]); /* it moved meanwhile */
-            bypassed++;
-            continue;
+        if (hak_load_relaxed(&slab->owner) != &heap->owner) {
+            run = hak_combine_add_run(&heap->combine, slab, blocks + i, count - i, &heap->stats);
+        } else {
+            run = hak_slab_give_run(slab, blocks + i, count - i);
+            own += run;
+            settle(heap, slab);
         }
-        i += hak_slab_give_run(slab, blocks + i, count - i);
-        settle(heap, slab);
     }
-    hak_use_note(heap->owner.use, class_index, (int64_t)bypassed - count);
+    hak_use_note(heap->owner.use, class_index, -(int64_t)own);
 }
 
 static uint32_t capacity_most(uint32_t class_index)
@@ -470,7 +470,7 @@ void hak_heap_receive(struct heap *heap, struct slab *slab)
     /* release: partner is the acquire in hak_pending_push and hak_heap_collect */
     hak_store_release(&slab->owner, &heap->owner);
     hak_tag_write(hak_granule_of((void *)slab->start), slab->granule_count,
-                  hak_tag_of(heap->id, slab->class_index));
+                  hak_supply_tag(slab, &heap->owner));
     hak_use_note_slab(heap->owner.use, slab->class_index, 1, slab->used);
     settle(heap, slab);
 }

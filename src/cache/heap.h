@@ -25,12 +25,12 @@ enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN, HEAP_PRIVATE };
 struct heap {
     struct thread_cache cache; /* first: the thread's pointer points here */
     void *sentinel;            /* NULL: bins without a magazine stand on it */
-    uint32_t id;
-    uint32_t slow_count;      /* slow operations, for the tick */
-    int64_t guard_left_bytes; /* until an allocation is put against a guard page */
-    size_t capacity_bytes;    /* what all magazines may hold */
-    uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
-    uint64_t sweep_start_ms;  /* when the last pass over sparse slabs began (cache/sweep.h) */
+    uint32_t id, number;       /* in tags; for people, from 1 on */
+    uint32_t slow_count;       /* slow operations, for the tick */
+    int64_t guard_left_bytes;  /* until an allocation is put against a guard page */
+    size_t capacity_bytes;     /* what all magazines may hold */
+    uint64_t quiet_check_ms;   /* when bins were last looked through for quiet ones */
+    uint64_t sweep_start_ms;   /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
     _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
     uint32_t relief_count; /* of the process, when the owner last emptied its bins for it */
@@ -144,7 +144,7 @@ HAK_INLINE struct heap *hak_heap_of(struct slab_owner *owner)
 HAK_INLINE struct slab *hak_slab_at(const void *block)
 {
     uint32_t granule = hak_granule_of(block);
-    return hak_tag_heap(hak_tag_read(granule)) == 0 ? NULL : hak_owner_read(granule);
+    return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
 }
 
 #endif

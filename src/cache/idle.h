@@ -11,12 +11,12 @@
  *             be in malloc's or free's short way only. These touch its own bins and the tags. A
  *             block that it freed with the tag it read before the slab left is in its bin, used by
  *             the slab's bitmap, and no other thread's: it serves the thread's next malloc, or goes
- *             home by the slab's new owner when the bin is flushed (as with slabs of parked heaps,
- *             whose bins keep such blocks, too). Where it comes to its gate with a tag in hand,
- *             free's long way looks again inside: with the old tag it would mark the block free in
- *             a slab that is another heap's by now. The visitor is inside its own gate and takes
- *             the stranger's lock by trying only; so a stranger who waits for the visitor's gate
- *             with that lock held is never waited for.
+ *             home to the slab's new owner when the bin is flushed, as all of others' blocks do.
+ *             Where it comes to its gate with a tag in hand, free's long way looks again inside:
+ *             with the old tag it would mark the block free in a slab that is another heap's by
+ *             now. The visitor is inside its own gate and takes the stranger's lock by trying
+ *             only; so a stranger who waits for the visitor's gate with that lock held is never
+ *             waited for.
  * Threads     any.
  * Tests       tests/unit/cache/idle_test.c, tests/race/stranger_race.c
  */

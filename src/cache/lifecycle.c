@@ -29,7 +29,7 @@ enum process_state { PROCESS_UNSTARTED, PROCESS_STARTED, PROCESS_FAILED };
 static void *no_block[1];
 #define NO_HEAP                                                                                    \
     {                                                                                              \
-        .own_tag = HAK_TAG_NO_HEAP, .bins = {                                                      \
+        .others = HAK_TAG_OTHERS, .bins = {                                                        \
             [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
         }                                                                                          \
     }

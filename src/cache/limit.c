@@ -31,12 +31,6 @@ static size_t depot_warm_bytes(void)
     return (size_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT;
 }
 
-/* Of hardened mode, for memory that is in use or was. */
-static size_t marks_bytes(size_t held_bytes)
-{
-    return hak_least(hak_mark_bytes(), held_bytes / HAK_MARK_BLOCK_BYTES_LEAST * sizeof(uint64_t));
-}
-
 size_t hak_held_bytes(void)
 {
     /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
@@ -45,7 +39,8 @@ size_t hak_held_bytes(void)
     size_t clean =
         hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(depot_free, depot_warm_bytes());
     size_t held = hak_excess(known, clean);
-    return held + marks_bytes(held) + hak_meta_bytes() + hak_region_table_bytes();
+    size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
+    return held + marks + hak_meta_bytes() + hak_region_table_bytes();
 }
 
 size_t hak_limit_warm_bytes(void)

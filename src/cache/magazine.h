@@ -4,9 +4,10 @@
  * Owns        struct bin and struct thread_cache. A bin is a stack of block addresses in an array
  *             (the magazine) whose lowest slot holds NULL for ever: the popped value itself says
  *             "empty".
- * Invariants  slots[1..top] are blocks of the bin's class, none twice; top <= limit. A state
+ * Invariants  slots[1..top] are blocks of the bin's class, none twice, of common classes of any
+ *             heap but private ones; top <= limit. A state
  *             without a heap has top == limit == its sentinel in every bin (empty and full at once)
- *             and a tag that matches none: every call takes the slow way, before any write.
+ *             and no bits of its own: every call takes the slow way, before any write.
  *             Pop lowers top after reading the slot, push writes the slot before raising top: a
  *             fork, a jump or a death between two stores leaks a block, it never doubles one. What
  *             moves blocks from slot to slot closes the bin meanwhile (empty and full at once): a
@@ -35,8 +36,9 @@ struct thread_cache {
     uintptr_t base;         /* of the window */
     size_t committed_bytes; /* of the window, as this thread last saw it */
     _Atomic uint32_t *tags; /* the tag map */
-    uint32_t own_tag;       /* heap id << 8 */
+    uint32_t others;        /* bits that only tags of other heaps have (region/tag_map.h) */
     uint32_t is_heap;       /* 0 for the states without a heap */
+    struct bin none;        /* bin 0: of HAK_TAG_NONE, empty and full */
     struct bin bins[HAK_CLASS_COUNT];
 };
 
@@ -47,11 +49,12 @@ extern HAK_TLS struct thread_cache *hak_thread;
 extern struct thread_cache hak_thread_unstarted;
 extern struct thread_cache hak_thread_exited;
 
-/* Finds a bin by its scaled index (twice the class), as tags and the size table hold it. */
+/* Finds a bin by its scaled index, as tags and the size table hold it. */
 HAK_INLINE struct bin *hak_bin_at(struct thread_cache *cache, size_t scaled)
 {
-    size_t offset = scaled * (sizeof(struct bin) / HAK_BIN_SCALE);
-    return (struct bin *)(void *)((char *)cache->bins + offset);
+    size_t offset =
+        offsetof(struct thread_cache, none) + scaled * sizeof(struct bin) / HAK_BIN_SCALE;
+    return (struct bin *)(void *)((char *)cache + offset);
 }
 
 HAK_INLINE void *hak_bin_pop(struct bin *bin)

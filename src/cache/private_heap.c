@@ -176,7 +176,7 @@ void hak_private_destroy(struct private_heap *heap)
 void *hak_private_handle_of(const void *block, const char *what)
 {
     uint32_t granule = hak_granule_of(block);
-    if (hak_tag_heap(hak_tag_read(granule)) == 0) {
+    if (!hak_tag_is_slab(hak_tag_read(granule))) {
         struct list_link *group = hak_large_group_of(block, what);
         return group == NULL
                    ? NULL

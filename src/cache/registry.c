@@ -2,6 +2,7 @@
 #include "cache/registry.h"
 
 #include "cache/stranger.h"
+#include "cache/supply.h"
 #include "observe/decision.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -24,6 +25,7 @@ static _Atomic uint32_t active_count;
 /* What the bins of parked heaps may hold. */
 static _Atomic size_t parked_bytes;
 static uint32_t last_id;
+static uint32_t heap_count;
 /* A parked heap that the lock's holder is changing. */
 static struct heap *worked_on;
 /* Forks between the first process and this one. */
@@ -39,7 +41,9 @@ static bool are_gates_closed = true;
 
 static void add_locked(struct heap *heap)
 {
-    hak_heap_start(heap, ++last_id);
+    last_id = last_id == 0 ? HAK_HEAP_ID_FIRST : hak_heap_id_after(last_id);
+    hak_heap_start(heap, last_id);
+    heap->number = ++heap_count;
     heap->next = hak_load_relaxed(&heaps);
     /* release: partner is the acquire in hak_registry_first */
     hak_store_release(&heaps, heap);
@@ -47,7 +51,7 @@ static void add_locked(struct heap *heap)
 
 static struct heap *create_locked(void)
 {
-    if (last_id == HAK_HEAP_ID_MOST)
+    if (last_id == HAK_HEAP_ID_LAST)
         return NULL;
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
@@ -77,7 +81,7 @@ static void activate_locked(struct heap *heap)
 bool hak_registry_add(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
-    bool has_id = last_id != HAK_HEAP_ID_MOST;
+    bool has_id = last_id != HAK_HEAP_ID_LAST;
     if (has_id)
         add_locked(heap);
     hak_lock_give(&registry_lock);
@@ -101,7 +105,7 @@ static void freeze_locked(struct heap *heap)
     forget_bins(heap);
     hak_store_relaxed(&heap->state, HEAP_FROZEN);
     hak_stat_global_add(heaps_frozen, 1);
-    hak_decide(freeze_heap, heap->id);
+    hak_decide(freeze_heap, heap->number);
 }
 
 /* Its thread lives in the parent only. */
@@ -159,7 +163,7 @@ struct heap *hak_heap_adopt(void)
     struct heap *heap = adopt_locked();
     hak_lock_give(&registry_lock);
     if (heap != NULL)
-        hak_decide(adopt_heap, heap->id);
+        hak_decide(adopt_heap, heap->number);
     return heap;
 }
 
@@ -250,7 +254,7 @@ void hak_heap_park(struct heap *heap)
     hak_counter_add(&active_count, -1u);
     park_locked(heap);
     hak_lock_give(&registry_lock);
-    hak_decide(park_heap, heap->id);
+    hak_decide(park_heap, heap->number);
 }
 
 void hak_heap_freeze(struct heap *heap)
@@ -426,10 +430,10 @@ static void restore_tokens(void)
             hak_pending_take_all(&heap->owner);
     size_t limit = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
     for (size_t granule = 0; granule < limit; granule++) {
-        uint32_t heap_id = hak_tag_heap(hak_tag_read(granule));
-        struct slab *slab = heap_id == 0 ? NULL : hak_owner_read(granule);
+        uint32_t tag = hak_tag_read(granule);
+        struct slab *slab = hak_tag_is_slab(tag) ? hak_owner_read(granule) : NULL;
         struct slab_owner *owner = slab == NULL ? NULL : hak_load_relaxed(&slab->owner);
-        if (owner != NULL && owner->heap_id == heap_id && is_whole(hak_heap_of(owner)) &&
+        if (owner != NULL && tag == hak_supply_tag(slab, owner) && is_whole(hak_heap_of(owner)) &&
             hak_granule_of((void *)slab->start) == granule)
             hak_pending_restore(slab);
     }

@@ -120,8 +120,7 @@ static struct slab *make_slab(uint32_t class_index, struct depot_granules granul
         give_granules(granules.first, granules.count, 0);
         return NULL;
     }
-    hak_tag_write(granules.first, granules.count,
-                  hak_tag_of(owner->heap_id, class_index) | owner->is_private);
+    hak_tag_write(granules.first, granules.count, hak_supply_tag(slab, owner));
     hak_use_note_slab(owner->use, class_index, 1, 0);
     count_stage(stats, stage);
     return slab;

@@ -11,8 +11,16 @@
 #define HAK_CACHE_SUPPLY_H
 
 #include "observe/stat.h"
+#include "region/tag_map.h"
 #include "slab/slab.h"
 #include "span/large.h"
+
+/* What the granules of a slab say (region/tag_map.h) while it belongs to `owner`. */
+HAK_INLINE uint32_t hak_supply_tag(const struct slab *slab, const struct slab_owner *owner)
+{
+    return owner->is_private ? hak_tag_of_private(owner->heap_id, slab->class_index)
+                             : hak_tag_of(owner->heap_id, slab->class_index);
+}
 
 /* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
  * memory. */

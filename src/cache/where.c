@@ -122,7 +122,7 @@ static struct where in_window(const void *address)
     uint32_t tag = hak_tag_read(granule);
     if (tag == HAK_TAG_HOLE)
         return (struct where){.kind = WHERE_HOLE};
-    struct slab *slab = hak_tag_heap(tag) == 0 ? NULL : hak_owner_read(granule);
+    struct slab *slab = hak_tag_is_slab(tag) ? hak_owner_read(granule) : NULL;
     if (slab != NULL)
         return in_slab(slab, (uintptr_t)address);
     return in_granule(granule, (uintptr_t)address);

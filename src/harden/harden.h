@@ -24,11 +24,13 @@ enum harden {
     HARDEN_GUARDS = 1 << 5,     /* pages without access around slabs and large blocks */
     HARDEN_SIZED = 1 << 6,      /* freed as it was allocated */
     HARDEN_COUNTED = 1 << 29,   /* stats=exact: no protection, but it wants empty bins as well */
+    HARDEN_WATCHED = HARDEN_EXACT | HARDEN_COUNTED, /* either: each call is looked at */
     HARDEN_UNSTARTED = 1 << 30,
 };
 
 extern _Atomic uint32_t hak_harden;
 
+/* A member, or any of several. */
 HAK_INLINE bool hak_harden_has(enum harden member)
 {
     return (hak_load_relaxed(&hak_harden) & (uint32_t)member) != 0;

@@ -16,14 +16,9 @@ hak_static_assert(MARK_BYTES_AT + MARK_BYTES_BITS == MARK_GUARDED_AT &&
 _Atomic uint64_t *hak_marks;
 _Atomic size_t hak_mark_covered_bytes;
 
-static size_t marks_bytes(size_t window_bytes)
-{
-    return (window_bytes >> HAK_MARK_SHIFT) * sizeof *hak_marks;
-}
-
 bool hak_mark_start(void)
 {
-    size_t bytes = hak_align_up(marks_bytes(hak_region.window_bytes), HAK_GRANULE_BYTES);
+    size_t bytes = hak_align_up(hak_mark_bytes_for(hak_region.window_bytes), HAK_GRANULE_BYTES);
     char *start = hak_os_reserve_apart(HAK_GRANULE_BYTES + bytes + HAK_GRANULE_BYTES);
     if (start == NULL)
         return false;
@@ -32,24 +27,32 @@ bool hak_mark_start(void)
     return true;
 }
 
-void hak_mark_drop(size_t granule, size_t count)
+static void purge_marks(size_t granule, size_t count)
 {
     size_t page = hak_os_page_bytes(), covered = hak_load_relaxed(&hak_mark_covered_bytes);
     size_t end_bytes = hak_least((granule + count) << HAK_GRANULE_SHIFT, covered);
-    size_t start = hak_align_up(marks_bytes(granule << HAK_GRANULE_SHIFT), page);
-    size_t end = hak_align_down(marks_bytes(end_bytes), page);
+    size_t start = hak_align_up(hak_mark_bytes_for(granule << HAK_GRANULE_SHIFT), page);
+    size_t end = hak_align_down(hak_mark_bytes_for(end_bytes), page);
     if (start < end)
         hak_os_purge((char *)hak_marks + start, end - start);
 }
 
+bool hak_mark_purge(size_t granule, size_t count)
+{
+    if (!hak_os_purge(hak_granule_address(granule), count << HAK_GRANULE_SHIFT))
+        return false;
+    purge_marks(granule, count);
+    return true;
+}
+
 size_t hak_mark_bytes(void)
 {
-    return marks_bytes(hak_load_relaxed(&hak_mark_covered_bytes));
+    return hak_mark_bytes_for(hak_load_relaxed(&hak_mark_covered_bytes));
 }
 
 size_t hak_mark_reserved_bytes(void)
 {
-    return hak_marks == NULL ? 0 : marks_bytes(hak_region.window_bytes);
+    return hak_marks == NULL ? 0 : hak_mark_bytes_for(hak_region.window_bytes);
 }
 
 bool hak_mark_is_freed_at(const void *block)
@@ -66,7 +69,8 @@ static bool cover(size_t end_bytes)
     if (HAK_LIKELY(end_bytes <= covered))
         return true;
     size_t end = hak_least(hak_align_up(end_bytes, STEP_BYTES), hak_region.window_bytes);
-    if (!hak_os_commit((char *)hak_marks + marks_bytes(covered), marks_bytes(end - covered)))
+    if (!hak_os_commit((char *)hak_marks + hak_mark_bytes_for(covered),
+                       hak_mark_bytes_for(end - covered)))
         return false;
     while (covered < end)
         /* release: partner is the acquire in hak_mark_at */
@@ -84,7 +88,7 @@ bool hak_mark_clear(size_t granule, size_t count)
 {
     if (!hak_mark_cover(granule, count))
         return false;
-    memset((char *)hak_marks + marks_bytes(granule << HAK_GRANULE_SHIFT), 0,
-           marks_bytes(count << HAK_GRANULE_SHIFT));
+    memset((char *)hak_marks + hak_mark_bytes_for(granule << HAK_GRANULE_SHIFT), 0,
+           hak_mark_bytes_for(count << HAK_GRANULE_SHIFT));
     return true;
 }

@@ -55,9 +55,15 @@ extern _Atomic uint64_t *hak_marks;
 /* Of the window, with usable marks; only ever larger. */
 extern _Atomic size_t hak_mark_covered_bytes;
 
-/* The memory of the granules, which are free, went back to the kernel: that of their marks goes,
- * too, and they are NONE. */
-void hak_mark_drop(size_t granule, size_t count);
+/* Gives the memory of free granules back to the kernel, and that of their marks, which are NONE
+ * then; false: the kernel refused, and nothing has changed. */
+bool hak_mark_purge(size_t granule, size_t count);
+
+/* What the marks of so many bytes of the window take. */
+HAK_INLINE size_t hak_mark_bytes_for(size_t window_bytes)
+{
+    return (window_bytes >> HAK_MARK_SHIFT) * sizeof(uint64_t);
+}
 
 /* Bytes of the marks that are usable, from hak_marks on, and of all that are reserved; 0 without
  * hardened mode. */

@@ -31,7 +31,7 @@
     X(retired_slabs, "empty slabs given back to the depot")                                        \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
     X(swept_bytes, "given back to the kernel from such slabs")                                     \
-    X(remote_blocks, "blocks of other heaps that this thread freed")                               \
+    X(remote_blocks, "blocks of other heaps that this thread sent home")                           \
     X(remote_publishes, "atomic publications that carried them home")                              \
     X(spans_taken, "large blocks allocated")                                                       \
     X(spans_given, "large blocks freed")                                                           \

@@ -11,14 +11,11 @@
 #define LINE_BYTES 256
 #define MOST_CPUS 65536u
 
-/* Reads a small file whole, ended by 0; false: it cannot be read, or is no small one. */
-static bool read_text(const char *path, char *text, size_t bytes)
+/* Reads a small file whole; false: it cannot be read, or is no small one. */
+static bool read_small(const char *path, char *text, size_t bytes)
 {
-    long count = hak_os_read_file(path, text, bytes - 1);
-    if (count <= 0 || (size_t)count == bytes - 1)
-        return false;
-    text[count] = '\0';
-    return true;
+    long count = hak_os_read_text(path, text, bytes);
+    return count > 0 && (size_t)count < bytes - 1;
 }
 
 /* A number at the start of *text, which goes on behind it; too large a one is SIZE_MAX. False: none
@@ -49,7 +46,7 @@ static size_t read_bytes(const char *path)
     char line[LINE_BYTES];
     const char *at = line;
     size_t bytes;
-    if (!read_text(path, line, sizeof line) || !take_number(&at, &bytes) || !is_end(*at) ||
+    if (!read_small(path, line, sizeof line) || !take_number(&at, &bytes) || !is_end(*at) ||
         bytes >= SIZE_MAX / 16)
         return SIZE_MAX;
     return bytes;
@@ -61,7 +58,7 @@ static uint32_t read_cpus(const char *path)
     char line[LINE_BYTES];
     const char *at = line;
     size_t quota_us, period_us;
-    if (!read_text(path, line, sizeof line) || !take_number(&at, &quota_us) || *at != ' ')
+    if (!read_small(path, line, sizeof line) || !take_number(&at, &quota_us) || *at != ' ')
         return 0;
     at++;
     if (!take_number(&at, &period_us) || !is_end(*at) || period_us == 0 || quota_us == 0)
@@ -155,7 +152,8 @@ void hak_cgroup_read(struct cgroup *cgroup, const char *root)
     char path[HAK_CGROUP_PATH_BYTES], lines[2048];
     *cgroup = (struct cgroup){.high_bytes = SIZE_MAX, .max_bytes = SIZE_MAX};
     const char *group = NULL;
-    if (join(path, root, strlen(root), "/proc/self/cgroup") && read_text(path, lines, sizeof lines))
+    if (join(path, root, strlen(root), "/proc/self/cgroup") &&
+        read_small(path, lines, sizeof lines))
         group = find_group(lines);
     if (group != NULL)
         add_mounts(cgroup, root, group);
@@ -168,7 +166,7 @@ bool hak_cgroup_stall_us(const char *pressure_path, uint64_t *stall_us)
 {
     char lines[LINE_BYTES];
     size_t total;
-    if (!read_text(pressure_path, lines, sizeof lines) || strncmp(lines, "some ", 5) != 0)
+    if (!read_small(pressure_path, lines, sizeof lines) || strncmp(lines, "some ", 5) != 0)
         return false;
     const char *at = strstr(lines, "total=");
     const char *end = strchr(lines, '\n');

@@ -19,8 +19,7 @@ enum nodes { NODES_UNREAD, NODES_ONE, NODES_SEVERAL };
 static uint32_t read_nodes(void)
 {
     char text[64];
-    long length = hak_os_read_file(ONLINE, text, sizeof text - 1);
-    text[length < 0 ? 0 : length] = '\0';
+    hak_os_read_text(ONLINE, text, sizeof text);
     return strpbrk(text, "-,") != NULL ? NODES_SEVERAL : NODES_ONE;
 }
 

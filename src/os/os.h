@@ -132,6 +132,8 @@ int hak_os_keep_fd(int fd);
 void hak_os_close(int fd);
 /* Reads at most `bytes` of the file at `path` into `buffer`; returns the count or -1. */
 long hak_os_read_file(const char *path, char *buffer, size_t bytes);
+/* The same of one byte less, ended by 0: what cannot be read is empty. */
+long hak_os_read_text(const char *path, char *text, size_t bytes);
 
 /* The environment of the process, even before libc has started; NULL when it cannot be found. */
 char **hak_os_environment(void);

@@ -24,18 +24,11 @@ enum os_huge hak_os_huge_setting(const char *size_text, const char *text)
     return strstr(text, "[madvise]") != NULL ? HUGE_ON_REQUEST : HUGE_NEVER;
 }
 
-/* What cannot be read is empty: the kernel does not have it. */
-static void read_text(const char *path, char text[64])
-{
-    long length = hak_os_read_file(path, text, 63);
-    text[length > 0 ? length : 0] = '\0';
-}
-
 static enum os_huge read_setting(void)
 {
     char size_text[64], text[64];
-    read_text(SIZE_SETTING, size_text);
-    read_text(SETTING, text);
+    hak_os_read_text(SIZE_SETTING, size_text, sizeof size_text);
+    hak_os_read_text(SETTING, text, sizeof text);
     return hak_os_huge_setting(size_text, text);
 }
 

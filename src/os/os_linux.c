@@ -187,9 +187,9 @@ size_t hak_os_mappings_most(void)
     if (most != 0)
         return most;
     char digits[32];
-    long length = hak_os_read_file("/proc/sys/vm/max_map_count", digits, sizeof digits);
-    for (long i = 0; i < length && digits[i] >= '0' && digits[i] <= '9'; i++)
-        most = most * 10 + (size_t)(digits[i] - '0');
+    hak_os_read_text("/proc/sys/vm/max_map_count", digits, sizeof digits);
+    for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
+        most = most * 10 + (size_t)(*at - '0');
     if (most == 0)
         most = 65530; /* what every kernel starts with */
     hak_store_relaxed(&known, most);
@@ -408,6 +408,13 @@ long hak_os_read_file(const char *path, char *buffer, size_t bytes)
         close(fd);
     errno = saved;
     return total;
+}
+
+long hak_os_read_text(const char *path, char *text, size_t bytes)
+{
+    long length = hak_os_read_file(path, text, bytes - 1);
+    text[length < 0 ? 0 : length] = '\0';
+    return length;
 }
 
 /* The loader sets this before anything else runs: argc, argv and the environment stand there. */

@@ -55,11 +55,8 @@ void hak_os_shared_remove(const char *path)
 uint64_t hak_os_start_ticks(void)
 {
     char line[1024];
-    long length = hak_os_read_file("/proc/self/stat", line, sizeof line - 1);
     uint64_t ticks = 0;
-    if (length <= 0)
-        return 0;
-    line[length] = '\0';
+    hak_os_read_text("/proc/self/stat", line, sizeof line);
     const char *at = strrchr(line, ')');
     for (int field = 2; at != NULL && field < 22; field++)
         at = strchr(at + 1, ' ');

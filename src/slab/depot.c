@@ -316,11 +316,8 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
         uint64_t above = ~((uint64_t)mask >> at);
         uint32_t count = hak_bit_lowest(above);
         uint32_t run = (uint32_t)hak_bit_low_mask(count) << at;
-        if (hak_os_purge(hak_granule_address(first_granule + at),
-                         (size_t)count << HAK_GRANULE_SHIFT)) {
-            hak_mark_drop(first_granule + at, count);
+        if (hak_mark_purge(first_granule + at, count))
             purged |= run;
-        }
         mask &= ~run;
     }
     return purged;

@@ -30,9 +30,10 @@
 const struct size_class hak_size_classes[HAK_CLASS_COUNT] = {CLASS_ROW(0, 0, 8)
                                                                  HAK_SIZE_CLASSES(CLASS_ROW)};
 
-#define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ...(bytes) / 8] = (index) * HAK_BIN_SCALE,
+#define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ...(bytes) / 8] = HAK_BIN_OF_CLASS(index),
 
-const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {HAK_SIZE_CLASSES_HOT(BIN_ROW)};
+const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = HAK_BIN_OF_CLASS(0),
+                                                                    HAK_SIZE_CLASSES_HOT(BIN_ROW)};
 
 #define CLASS_ASSERT(index, below, bytes)                                                          \
     hak_static_assert((bytes) % 16 == 0, "blocks are aligned to 16");                              \

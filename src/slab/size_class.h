@@ -64,9 +64,8 @@
 #define HAK_CLASS_HOT_COUNT 61u
 #define HAK_CLASS_BYTES_MAX ((size_t)131072)
 
-/* Twice a class index: the scale at which bins are addressed. */
-#define HAK_BIN_SCALE 2u
-#define HAK_BIN_LIMIT (HAK_CLASS_COUNT * HAK_BIN_SCALE)
+/* No bin is as high. */
+#define HAK_BIN_LIMIT HAK_BIN_OF_CLASS(HAK_CLASS_COUNT)
 
 struct size_class {
     uint32_t block_bytes;
@@ -93,7 +92,7 @@ HAK_INLINE uint32_t hak_block_index(uint64_t reciprocal, size_t offset)
 HAK_INLINE uint32_t hak_class_of(size_t bytes)
 {
     if (bytes <= HAK_CLASS_HOT_BYTES_MAX)
-        return hak_bin_of_eighth[(bytes + 7) / 8] / HAK_BIN_SCALE;
+        return hak_bin_of_eighth[(bytes + 7) / 8] / HAK_BIN_SCALE - 1;
     uint32_t class_index = HAK_CLASS_HOT_COUNT + (bytes > 2 * HAK_CLASS_HOT_BYTES_MAX ? 4u : 0u);
     while (hak_size_classes[class_index].block_bytes < bytes)
         class_index++;

@@ -341,10 +341,7 @@ static bool purge_span(const struct span *span)
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
     if (is_refilled())
         refuse_refill(start, start + hak_span_bytes(span));
-    if (!hak_os_purge((void *)start, hak_span_bytes(span)))
-        return false;
-    hak_mark_drop(span->first, span->count);
-    return true;
+    return hak_mark_purge(span->first, span->count);
 }
 
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)

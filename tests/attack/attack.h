@@ -32,13 +32,30 @@ static inline void *free_in_thread(void *block)
     return NULL;
 }
 
-/* Frees the block in a thread of its own, which has ended when this returns: what it kept back to
- * combine is published. */
-static inline void free_by_stranger(void *block)
+static inline void *free_home_in_thread(void *block)
+{
+    hak_free(block);
+    hak_thread_flush();
+    return NULL;
+}
+
+static inline void in_thread(void *(*body)(void *), void *block)
 {
     pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, free_in_thread, block), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, body, block), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+/* Frees the block in a thread of its own, which has ended when this returns. */
+static inline void free_by_stranger(void *block)
+{
+    in_thread(free_in_thread, block);
+}
+
+/* The same, and the thread sends home what it has before it ends. */
+static inline void free_home_by_stranger(void *block)
+{
+    in_thread(free_home_in_thread, block);
 }
 
 /* Takes so many blocks of the size that freeing half of them sends home all that was freed

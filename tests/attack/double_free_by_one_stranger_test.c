@@ -6,6 +6,7 @@ static void *free_twice(void *block)
 {
     hak_free(block);
     hak_free(block);
+    hak_thread_flush();
     return NULL;
 }
 

@@ -5,8 +5,8 @@
 static void free_by_two_strangers(size_t bytes)
 {
     void *block = hak_malloc(bytes);
-    free_by_stranger(block);
-    free_by_stranger(block);
+    free_home_by_stranger(block);
+    free_home_by_stranger(block);
 }
 
 TEST(a_block_freed_by_two_other_threads_is_reported_by_the_second)

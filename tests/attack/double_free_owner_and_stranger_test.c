@@ -9,7 +9,7 @@ static void free_both(void)
     void *block = others[1];
     hak_free(block);
     others_free(FIRST_HALF); /* the owner's copy is in the slab now */
-    free_by_stranger(block);
+    free_home_by_stranger(block);
     others_take(64); /* refills collect the stranger's */
 }
 

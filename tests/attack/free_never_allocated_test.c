@@ -8,7 +8,7 @@ static void free_the_last_of_the_slab(void)
 {
     char *block = hak_malloc(1024);
     const struct slab *slab = hak_slab_at(block);
-    free_by_stranger((char *)slab->start + (slab->block_count - 1) * slab->block_bytes);
+    free_home_by_stranger((char *)slab->start + (slab->block_count - 1) * slab->block_bytes);
     others_take(1024); /* the first refill collects it */
 }
 

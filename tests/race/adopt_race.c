@@ -8,11 +8,11 @@
 #define RACERS 4u
 #define ROUNDS 8000u
 #define SLOTS 128u
-#define IDS 64u
+#define HEAPS 64u
 
 static _Atomic(uint64_t *) slots[SLOTS];
-static uint64_t entered[IDS]; /* plain, by heap: only its owner writes */
-static uint64_t left[IDS];
+static uint64_t entered[HEAPS]; /* plain, by heap: only its owner writes */
+static uint64_t left[HEAPS];
 static _Atomic uint64_t abandoned_count;
 
 /* Puts a block into a slot, or nothing, and frees what was there. */
@@ -50,10 +50,12 @@ static void adopt_and_park(struct racer *racer)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
         struct heap *heap = hak_heap_adopt();
-        CHECK(heap != NULL && heap->id < IDS);
+        CHECK(heap != NULL);
+        uint32_t number = heap->number;
+        CHECK(number < HEAPS);
         CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_ACTIVE);
-        CHECK_EQ(entered[heap->id], left[heap->id]);
-        entered[heap->id]++;
+        CHECK_EQ(entered[number], left[number]);
+        entered[number]++;
         hak_gate_enter(&heap->gate);
         use(racer, heap);
         stumble(racer);
@@ -61,7 +63,7 @@ static void adopt_and_park(struct racer *racer)
         if (draw(racer) % 16 == 0)
             hak_heap_retire_spares(heap);
         CHECK(hak_heap_is_sound(heap));
-        left[heap->id]++;
+        left[number]++;
         hak_heap_park(heap);
         stumble(racer);
     }
@@ -70,7 +72,7 @@ static void adopt_and_park(struct racer *racer)
 /* Adopts every heap and sends home what waits in any of them. */
 static void empty_all_heaps(void)
 {
-    struct heap *adopted[IDS];
+    struct heap *adopted[HEAPS];
     uint32_t count = 0;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         CHECK((adopted[count++] = hak_heap_adopt()) != NULL);

@@ -14,6 +14,7 @@
 #define LIVES 30u
 #define SLOTS 600u
 #define STEPS 1500u
+#define BLOCK_BYTES 5000u /* above common classes: frees go home */
 
 struct note {
     unsigned char *block;
@@ -103,13 +104,13 @@ static _Atomic uint64_t taken;
 static void *exchange(void *argument)
 {
     struct racer *racer = argument;
-    uint32_t class_index = hak_class_of(1500);
+    uint32_t class_index = hak_class_of(BLOCK_BYTES);
     for (uint32_t i = 0; i < STEPS; i++) {
-        unsigned char *block = hak_malloc(1500);
+        unsigned char *block = hak_malloc(BLOCK_BYTES);
         CHECK(block != NULL);
-        memset(block, (int)racer->index + 1, 1500);
+        memset(block, (int)racer->index + 1, BLOCK_BYTES);
         unsigned char *old = atomic_exchange(&places[draw(racer) % 256], block);
-        for (size_t at = 0; old != NULL && at < 1500; at++)
+        for (size_t at = 0; old != NULL && at < BLOCK_BYTES; at++)
             CHECK_EQ(old[at], old[0]);
         hak_free(old);
         if (draw(racer) % 16 != 0)

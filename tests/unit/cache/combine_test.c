@@ -207,7 +207,7 @@ TEST(words_of_one_slab_that_share_an_entry_are_kept_apart)
 
 TEST(large_blocks_are_published_at_once)
 {
-    struct slab *slab = slab_of(4096);
+    struct slab *slab = slab_of(2 * HAK_COMBINE_BLOCK_BYTES_MAX);
     hak_combine_add(&combine, slab, blocks[1], &stats);
     CHECK_EQ(remote_count(slab), 1);
     CHECK_EQ(combine.held_bytes, 0);

@@ -8,6 +8,7 @@
 #include "slab/depot.h"
 
 #define CLASS hak_class_of(64)
+#define OWNED_CLASS 2u /* of which bins take nothing but their own */
 
 static void *blocks[4096];
 
@@ -266,23 +267,45 @@ TEST(a_surrendered_slab_changes_owner_and_tags_and_its_blocks_come_home)
 {
     struct heap *from = enter(), *to = hak_heap_adopt();
     CHECK(to != from);
-    void *kept = take(from, CLASS);
-    void *late = take(from, CLASS);
+    void *kept = take(from, OWNED_CLASS);
+    void *late = take(from, OWNED_CLASS);
     hak_heap_flush_all(from);
     struct slab *slab = hak_slab_at(kept);
     hak_combine_bypass(slab, late); /* waits on the old owner's stack */
-    CHECK_EQ(hak_heap_surrender(to, CLASS), NULL);
-    CHECK_EQ(hak_heap_surrender(from, CLASS), slab);
+    CHECK_EQ(hak_heap_surrender(to, OWNED_CLASS), NULL);
+    CHECK_EQ(hak_heap_surrender(from, OWNED_CLASS), slab);
     CHECK_EQ(slab->place, SLAB_NOWHERE);
     hak_heap_receive(to, slab);
     CHECK_EQ(hak_load_relaxed(&slab->owner), &to->owner);
-    CHECK_EQ(hak_tag_heap(hak_tag_read(hak_granule_of(kept))), to->id);
+    CHECK_EQ(hak_tag_read(hak_granule_of(kept)), hak_tag_of_owned(to->id, OWNED_CLASS));
     CHECK_EQ(slab->used, 1);
     hak_combine_bypass(slab, kept);
     CHECK_EQ(hak_load_relaxed(&from->owner.pending), NULL);
     hak_heap_collect(to);
     CHECK_EQ(slab->used, 0);
     CHECK(hak_heap_is_sound(from) && hak_heap_is_sound(to));
+}
+
+TEST(others_blocks_in_a_bin_go_home_in_runs_when_it_is_flushed)
+{
+    enum { COUNT = 256 };
+    struct heap *own = enter(), *other = hak_heap_adopt();
+    CHECK(other != own);
+    give(own, CLASS, take(own, CLASS)); /* there is a magazine */
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = take(other, CLASS);
+    hak_heap_flush_all(other);
+    uint64_t own_used = hak_load_relaxed(&own->owner.use[CLASS].used_blocks);
+    for (int i = 0; i < COUNT; i++)
+        give(own, CLASS, blocks[i]);
+    CHECK_EQ(hak_load_relaxed(&other->owner.use[CLASS].used_blocks), COUNT);
+    hak_heap_flush_all(own);
+    CHECK(hak_load_relaxed(&own->owner.use[CLASS].used_blocks) <= own_used);
+    CHECK_EQ(counted(own, HAK_STAT_remote_blocks), COUNT);
+    CHECK(counted(own, HAK_STAT_remote_publishes) <= COUNT / (HAK_TINY ? 1 : 16));
+    hak_heap_collect(other);
+    CHECK_EQ(hak_load_relaxed(&other->owner.use[CLASS].used_blocks), 0);
+    CHECK(hak_heap_is_sound(own) && hak_heap_is_sound(other));
 }
 
 TEST(a_slab_found_on_the_stack_of_its_old_owner_is_forwarded)

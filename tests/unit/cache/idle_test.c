@@ -80,6 +80,23 @@ TEST(slabs_of_a_sleeping_thread_that_others_freed_into_are_taken)
     end_sleeper(thread);
 }
 
+TEST(an_empty_slab_that_goes_to_the_depot_is_not_handed_out)
+{
+    pthread_t thread = start_sleeper();
+    free_every(1);
+    struct heap *own = hak_own_heap();
+    hak_free(hak_malloc(BYTES));
+    hak_gate_enter(&own->gate);
+    hak_heap_flush_all(own);
+    CHECK(own->spare[hak_class_of(BYTES)] != NULL); /* it keeps one, and no second */
+    hak_gate_leave(&own->gate);
+    CHECK_EQ(take(), NULL); /* the first look */
+    const struct slab *slab = take();
+    CHECK(slab == NULL || slab->place != SLAB_NOWHERE);
+    CHECK(hak_heap_is_sound(own));
+    end_sleeper(thread);
+}
+
 TEST(a_thread_that_was_at_work_since_the_last_look_is_left_alone)
 {
     pthread_t thread = start_sleeper();

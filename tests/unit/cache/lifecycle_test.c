@@ -165,7 +165,7 @@ TEST(a_call_from_within_a_slow_path_uses_another_heap)
     hak_gate_enter(&own->gate); /* as a signal handler finds it */
     void *block = hak_malloc(3000);
     CHECK(block != NULL);
-    CHECK(hak_tag_heap(hak_tag_read(hak_granule_of(block))) != own->id);
+    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &own->owner);
     hak_free(block);
     CHECK(hak_gate_is_nested(&own->gate));
     CHECK_EQ(hak_load_relaxed(&own->stats.counters[HAK_STAT_refills]), 0);
@@ -417,7 +417,7 @@ static void allocate_in_handler(int number)
     CHECK_EQ(hak_thread_heap(), interrupted_heap);
     void *block = hak_malloc(3000);
     CHECK(block != NULL);
-    CHECK(hak_tag_heap(hak_tag_read(hak_granule_of(block))) != interrupted_heap->id);
+    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &interrupted_heap->owner);
     hak_free(block);
     handled++;
 }

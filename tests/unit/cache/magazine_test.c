@@ -126,11 +126,12 @@ TEST(a_removed_magazine_leaves_the_bin_on_the_sentinel)
     CHECK_EQ(hak_bin_pop(&bin), NULL);
 }
 
-TEST(bins_are_found_by_twice_their_class)
+TEST(bins_are_found_as_tags_name_them)
 {
     struct thread_cache *cache = &hak_thread_unstarted;
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK_EQ(hak_bin_at(cache, i * HAK_BIN_SCALE), &cache->bins[i]);
+        CHECK_EQ(hak_bin_at(cache, HAK_BIN_OF_CLASS(i)), &cache->bins[i]);
+    CHECK(hak_bin_is_full(hak_bin_at(cache, HAK_TAG_NONE)));
 }
 
 TEST(a_thread_without_a_heap_has_bins_that_are_empty_and_full)

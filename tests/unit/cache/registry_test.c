@@ -24,13 +24,14 @@ static void park(struct heap *heap)
     CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_PARKED);
 }
 
-TEST(heaps_have_different_numbers_from_1_on)
+TEST(heaps_have_different_ids_and_are_numbered_from_1_on)
 {
     struct heap *first = adopt(), *second = adopt();
     CHECK(first != second);
-    CHECK(first->id >= 1 && second->id >= 1);
     CHECK(first->id != second->id);
-    CHECK_EQ(first->cache.own_tag, hak_tag_of(first->id, 0));
+    CHECK_EQ(first->number, 1);
+    CHECK_EQ(second->number, 2);
+    CHECK_EQ(first->cache.others, hak_tag_others(first->id));
     CHECK_EQ(first->owner.heap_id, first->id);
     CHECK_EQ(first->cache.is_heap, 1);
 }

@@ -55,6 +55,14 @@ TEST(records_and_strangers_are_told_apart)
     check_where((void *)UINTPTR_MAX, WHERE_FOREIGN);
 }
 
+/* What a block is after a free by another thread; 48 bytes go home, 1000 into any bin. */
+static size_t bytes_freed;
+
+static enum where_kind kind_after_free(void)
+{
+    return bytes_freed > HAK_WAITING_BLOCK_BYTES_MAX ? WHERE_CACHED : WHERE_HOMEWARD;
+}
+
 static void *free_it(void *block)
 {
     hak_free(block); /* it has no heap yet */
@@ -66,7 +74,7 @@ static void *free_it_at_work(void *block)
 {
     hak_free(hak_malloc(1));
     hak_free(block);
-    check_where(block, WHERE_HOMEWARD);
+    check_where(block, kind_after_free());
     hak_thread_flush();
     return NULL;
 }
@@ -74,15 +82,22 @@ static void *free_it_at_work(void *block)
 static void check_freed_by(void *(*body)(void *))
 {
     pthread_t thread;
-    void *block = hak_malloc(1000);
+    void *block = hak_malloc(bytes_freed);
     CHECK(pthread_create(&thread, NULL, body, block) == 0);
     pthread_join(thread, NULL);
     enum where_kind kind = hak_where(block).kind;
     CHECK(kind == WHERE_HOMEWARD || kind == WHERE_FREED);
 }
 
-TEST(a_block_that_another_thread_freed_is_on_its_way_home)
+TEST(a_small_block_that_another_thread_freed_is_on_its_way_home)
 {
+    bytes_freed = 48;
     check_freed_by(free_it);
+    check_freed_by(free_it_at_work);
+}
+
+TEST(a_block_of_a_common_class_that_another_thread_freed_is_in_its_bin)
+{
+    bytes_freed = 1000;
     check_freed_by(free_it_at_work);
 }

@@ -34,18 +34,13 @@ TEST(the_setting_of_the_size_decides_unless_it_inherits)
         CHECK_EQ(hak_os_huge_setting(rows[i].size_text, rows[i].text), rows[i].result);
 }
 
-static void read_text(const char *name, char text[64])
-{
-    char path[128] = "/sys/kernel/mm/transparent_hugepage/";
-    strcat(path, name);
-    hak_os_read_file(path, text, 63);
-}
+#define SETTINGS "/sys/kernel/mm/transparent_hugepage/"
 
 TEST(the_setting_is_the_systems_unless_it_is_faked)
 {
-    char size_text[64] = "", text[64] = "";
-    read_text("hugepages-2048kB/enabled", size_text);
-    read_text("enabled", text);
+    char size_text[64], text[64];
+    hak_os_read_text(SETTINGS "hugepages-2048kB/enabled", size_text, sizeof size_text);
+    hak_os_read_text(SETTINGS "enabled", text, sizeof text);
     errno = 77;
     CHECK_EQ(hak_os_huge_pages(), hak_os_huge_setting(size_text, text));
     CHECK_EQ(errno, 77);

@@ -21,7 +21,7 @@ TEST(every_request_gets_the_smallest_class_that_fits)
 TEST(the_table_of_the_hot_path_agrees_with_the_rule)
 {
     for (size_t bytes = 0; bytes <= HAK_CLASS_HOT_BYTES_MAX; bytes++)
-        CHECK_EQ(hak_bin_of_eighth[(bytes + 7) / 8], hak_class_of(bytes) * HAK_BIN_SCALE);
+        CHECK_EQ(hak_bin_of_eighth[(bytes + 7) / 8], HAK_BIN_OF_CLASS(hak_class_of(bytes)));
 }
 
 TEST(classes_rise_from_8_bytes_to_128_kib)
@@ -33,10 +33,20 @@ TEST(classes_rise_from_8_bytes_to_128_kib)
         CHECK(class_at(i)->block_bytes > class_at(i - 1)->block_bytes);
 }
 
-TEST(blocks_that_wait_to_go_home_are_those_of_the_class_and_all_below)
+TEST(blocks_that_wait_to_go_home_are_those_below_common_classes)
 {
     CHECK_EQ(class_at(HAK_WAITING_CLASS_MAX)->block_bytes, HAK_WAITING_BLOCK_BYTES_MAX);
     CHECK(HAK_WAITING_BLOCK_BYTES_MAX <= HAK_COMBINE_BLOCK_BYTES_MAX);
+}
+
+TEST(common_classes_are_those_from_a_cache_line_to_4_kib)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t bytes = class_at(i)->block_bytes;
+        CHECK_EQ(HAK_CLASS_IS_COMMON(i), bytes >= HAK_CACHE_LINE_BYTES && bytes <= 4096);
+        if (HAK_CLASS_IS_COMMON(i))
+            CHECK(bytes <= HAK_COMBINE_BLOCK_BYTES_MAX);
+    }
 }
 
 TEST(waste_beyond_rounding_to_16_is_an_eighth_and_above_4_kib_a_fifth)
