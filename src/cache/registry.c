@@ -71,11 +71,12 @@ static void forget_bins(struct heap *heap)
 static void activate_locked(struct heap *heap)
 {
     forget_bins(heap);
-    hak_store_relaxed(&heap->state, HEAP_ACTIVE);
     heap->generation = generation;
     heap->outer = NULL;
     hak_counter_add(&active_count, 1);
     hak_store_relaxed(&heap->gate.held, GATE_OPEN);
+    /* release: partner is the acquire in hak_stranger_enter */
+    hak_store_release(&heap->state, HEAP_ACTIVE);
 }
 
 bool hak_registry_add(struct heap *heap)

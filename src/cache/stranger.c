@@ -17,8 +17,8 @@ static bool enter_locked(struct heap *heap, uint32_t patience_ms)
         visited = heap;
         hak_gate_barrier();
         if (hak_gate_await(&heap->gate, patience_ms)) {
-            /* relaxed: the barrier orders it, see the argument */
-            if (hak_load_relaxed(&heap->state) == HEAP_ACTIVE)
+            /* acquire: partner is the release in activate_locked, see the argument */
+            if (hak_load_acquire(&heap->state) == HEAP_ACTIVE)
                 return true;
             hak_gate_release(&heap->gate);
         }

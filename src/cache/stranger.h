@@ -12,7 +12,9 @@
  *             passes a fence, then reads the claim and keeps off. If T read "no claim" before the
  *             barrier reached its processor, all it knew by then, that the heap is parked, is
  *             visible to the visitor behind the barrier, who gives up. If T reads later it sees the
- *             claim.
+ *             claim. Unless the heap has been adopted since: a visitor that reads "active" then
+ *             reads what the adopter wrote, who had the registry's lock after T, and sees all that
+ *             T changed. The adopter need not have passed the gate yet.
  * Threads     any thread that holds no gate and no lock; hak_stranger_try_enter: no lock, and no
  *             gate but its own.
  * Tests       tests/unit/cache/stranger_test.c, tests/race/stranger_race.c

@@ -150,3 +150,79 @@ TEST(visitors_and_owners_do_not_meet)
     race(5, bodies);
     CHECK(atomic_load(&entered) > 0);
 }
+
+/* Three threads one after the other, in no order but what hakmem makes: one takes a slab out of a
+ * parked heap, one adopts that heap and has not entered it yet, one visits it and reads what the
+ * first one changed. */
+static _Atomic uint32_t turn;
+static pthread_barrier_t line;
+static struct heap *parked_heap;
+
+static void wait_for_turn(uint32_t number)
+{
+    while (hak_load_relaxed(&turn) != number)
+        sched_yield();
+}
+
+static void take_abandoned(struct heap *own)
+{
+    hak_gate_enter(&own->gate);
+    CHECK(hak_registry_take_abandoned(own, hak_class_of(BLOCK_BYTES)) != NULL);
+    hak_gate_leave(&own->gate);
+}
+
+static void adopt(struct heap *own)
+{
+    CHECK(own != parked_heap);
+    while (!hak_heap_adopt_parked(parked_heap)) /* a thread that ends may have the lock */
+        sched_yield();
+}
+
+static void visit_adopted(struct heap *own)
+{
+    CHECK(own != parked_heap);
+    while (!hak_stranger_try_enter(parked_heap))
+        sched_yield();
+    CHECK(hak_heap_is_sound(parked_heap));
+    hak_stranger_leave(parked_heap);
+}
+
+static void (*const turns[])(struct heap *own) = {take_abandoned, adopt, visit_adopted};
+
+static void *take_turn(void *argument)
+{
+    uint32_t number = *(uint32_t *)argument;
+    struct heap *own = hak_thread_heap(); /* or it would adopt the parked one */
+    pthread_barrier_wait(&line);
+    pthread_barrier_wait(&line);
+    wait_for_turn(number);
+    turns[number](own);
+    hak_store_relaxed(&turn, number + 1);
+    return NULL;
+}
+
+static void *leave_a_block(void *place)
+{
+    *(void **)place = hak_malloc(BLOCK_BYTES);
+    return hak_own_heap();
+}
+
+TEST(a_visitor_sees_what_was_done_before_the_heap_was_adopted)
+{
+    pthread_t threads[3], owner;
+    uint32_t numbers[] = {0, 1, 2};
+    void *block, *heap;
+    CHECK(hak_thread_heap() != NULL);
+    CHECK_EQ(pthread_barrier_init(&line, NULL, 4), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, take_turn, &numbers[i]), 0);
+    pthread_barrier_wait(&line);
+    CHECK_EQ(pthread_create(&owner, NULL, leave_a_block, &block), 0);
+    CHECK_EQ(pthread_join(owner, &heap), 0);
+    parked_heap = heap;
+    pthread_barrier_wait(&line);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    hak_heap_park(parked_heap);
+    hak_free(block);
+}
