@@ -172,11 +172,17 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
 }
 
 /* Usually after many that did not come by here, which count for the tick. */
-static void send_home(struct heap *heap, struct slab *slab, const void *block)
+static void send_home(struct heap *heap, struct slab *slab, void *block)
 {
     if (hak_combine_sort(&heap->combine, &heap->stats))
         heap->slow_count |= HAK_SLOW_OPERATIONS_PER_TICK / 2 - 1;
     hak_combine_add(&heap->combine, slab, block, &heap->stats);
+}
+
+/* Whether the thread's bins take blocks with the tag. */
+HAK_INLINE bool may_keep(const struct thread_cache *cache, uint32_t tag)
+{
+    return (tag & cache->others) < HAK_BIN_LIMIT;
 }
 
 /* A block of some heap's slab: into the bin if ours may take it, else home or on its way there. */
@@ -187,7 +193,7 @@ static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_bor
         hak_combine_bypass(slab, block);
         return;
     }
-    if ((tag & heap->cache.others) >= HAK_BIN_LIMIT) {
+    if (!may_keep(&heap->cache, tag)) {
         send_home(heap, slab, block);
         return;
     }
@@ -242,7 +248,7 @@ HAK_INLINE bool wait_for_others(struct thread_cache *cache, void *block)
     if (HAK_UNLIKELY(offset >= cache->committed_bytes)) /* always, without a heap */
         return false;
     uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
-    if ((tag & cache->others) < HAK_BIN_LIMIT || !hak_tag_may_wait(tag))
+    if (may_keep(cache, tag) || !hak_tag_may_wait(tag))
         return false;
     return hak_combine_wait(&((struct heap *)(void *)cache)->combine, block);
 }

@@ -242,13 +242,12 @@ static void give_large(const struct place *place, struct mark mark)
 static void give_small(const struct service *service, const struct place *place)
 {
     struct heap *heap = service->heap;
-    bool is_own = heap != NULL && hak_load_relaxed(&place->slab->owner) == &heap->owner;
-    if (heap == NULL || (service->is_borrowed && !is_own))
-        hak_combine_bypass(place->slab, place->block);
-    else if (!is_own)
-        hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
-    else
+    if (heap != NULL && hak_load_relaxed(&place->slab->owner) == &heap->owner)
         hak_heap_give(heap, place->slab, place->block);
+    else if (heap == NULL || service->is_borrowed)
+        hak_combine_bypass(place->slab, place->block);
+    else
+        hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
 }
 
 void hak_vault_give(const struct service *service, const struct place *place)

@@ -66,21 +66,6 @@ static void publish_table(struct combine *combine, struct stat_block *stats)
     hak_assert(combine->held_bytes == 0);
 }
 
-void hak_combine_add(struct combine *combine, struct slab *slab, const void *block,
-                     struct stat_block *stats)
-{
-    uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    hak_stat_add(stats, remote_blocks, 1);
-    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX || slab->is_private) {
-        hak_stat_add(stats, remote_publishes, 1);
-        hak_remote_publish(slab, index / 64, 1ull << (index % 64));
-        return;
-    }
-    gather(combine, slab, index / 64, 1ull << (index % 64), slab->block_bytes, block, stats);
-    if (combine->held_bytes > HAK_COMBINE_BYTES)
-        publish_table(combine, stats);
-}
-
 void hak_combine_start(struct combine *combine)
 {
     combine->magazine = (struct magazine){.slots = combine->slots, .capacity = HAK_COMBINE_WAITING};
@@ -125,15 +110,23 @@ static uint32_t gather_run(struct combine *combine, struct slab *slab, void *con
 uint32_t hak_combine_add_run(struct combine *combine, struct slab *slab, void *const *blocks,
                              uint32_t count, struct stat_block *stats)
 {
-    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX) {
-        hak_combine_add(combine, slab, blocks[0], stats);
-        return 1;
+    uint32_t run = 1;
+    if (slab->block_bytes > HAK_COMBINE_BLOCK_BYTES_MAX || slab->is_private) {
+        hak_stat_add(stats, remote_publishes, 1);
+        hak_combine_bypass(slab, blocks[0]);
+    } else {
+        run = gather_run(combine, slab, blocks, count, stats);
     }
-    uint32_t run = gather_run(combine, slab, blocks, count, stats);
     hak_stat_add(stats, remote_blocks, run);
     if (combine->held_bytes > HAK_COMBINE_BYTES)
         publish_table(combine, stats);
     return run;
+}
+
+void hak_combine_add(struct combine *combine, struct slab *slab, void *block,
+                     struct stat_block *stats)
+{
+    hak_combine_add_run(combine, slab, &block, 1, stats);
 }
 
 bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
@@ -143,10 +136,7 @@ bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
     uint32_t count = hak_magazine_close(&combine->magazine, &combine->waiting);
     void *const *blocks = combine->slots + 1;
     for (uint32_t at = 0; at < count;)
-        at += gather_run(combine, slab_of(blocks[at]), blocks + at, count - at, stats);
-    hak_stat_add(stats, remote_blocks, count);
-    if (combine->held_bytes > HAK_COMBINE_BYTES)
-        publish_table(combine, stats);
+        at += hak_combine_add_run(combine, slab_of(blocks[at]), blocks + at, count - at, stats);
     hak_magazine_open(&combine->magazine, &combine->waiting, 0);
     return true;
 }

@@ -63,7 +63,7 @@ HAK_INLINE bool hak_combine_wait(struct combine *combine, void *block)
 bool hak_combine_sort(struct combine *combine, struct stat_block *stats);
 
 /* Frees one block of a slab that belongs to somebody else. */
-void hak_combine_add(struct combine *combine, struct slab *slab, const void *block,
+void hak_combine_add(struct combine *combine, struct slab *slab, void *block,
                      struct stat_block *stats);
 
 /* The same for the first of `count` blocks and those behind it that share its word of the bitmap:

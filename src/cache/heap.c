@@ -2,42 +2,27 @@
 #include "cache/heap.h"
 
 #include "base/check.h"
+#include "cache/growth.h"
 #include "cache/idle.h"
 #include "cache/order.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "harden/checks.h"
-#include "harden/harden.h"
 #include "observe/decision.h"
 #include "policy/policy_table.h"
 #include "span/large.h"
 
 /* Blocks leave a bin in pieces of this many. */
 #define FLUSH_PIECE 128u
-/* A bin grows at every second miss. Bins of large blocks start with their eighth: what a program
- * needs once or twice goes straight back to its slab, where other classes can have the memory. */
-#define MISSES_TO_GROW 2
-#define MISSES_TO_START_LARGE 8
-#define LARGE_BLOCK_BYTES 4096u
 /* Remote frees are collected by each refill that finds no partial slab, and else by one slow
  * operation in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define SLOW_OPERATIONS_PER_COLLECT 4u
 /* What a bin may hold while its class shrinks. */
 #define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
-/* A new bin of large blocks may hold this much. */
-#define START_BYTES (16 * HAK_KIB)
-
-/* The bin is small and may grow; where each call is looked at, it stays without slots. */
-static void begin_growth(struct magazine *magazine)
-{
-    magazine->miss_count = 0;
-    magazine->is_grown = hak_harden_has(HARDEN_WATCHED);
-}
 
 void hak_heap_start(struct heap *heap, uint32_t id)
 {
-    heap->id = id;
     heap->cache.base = hak_region.base;
     heap->cache.committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
     heap->cache.tags = hak_region.tags;
@@ -49,7 +34,7 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     hak_combine_start(&heap->combine);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         heap->cache.bins[i] = (struct bin){&heap->sentinel, &heap->sentinel};
-        begin_growth(&heap->magazines[i]);
+        hak_growth_begin(&heap->magazines[i]);
     }
 }
 
@@ -83,8 +68,26 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
     slab->place = SLAB_PARTIAL;
 }
 
-/* Puts a slab where it belongs after its number of free blocks changed. */
-static void settle(struct heap *heap, struct slab *slab)
+/* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none, and
+ * the slab went to the depot. */
+static bool settle_empty(struct heap *heap, struct slab *slab)
+{
+    if (slab->place == SLAB_SPARE)
+        return true;
+    unlist(heap, slab);
+    if (heap->spare[slab->class_index] == NULL && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
+        heap->spare[slab->class_index] = slab;
+        slab->place = SLAB_SPARE;
+        return true;
+    }
+    hak_stat_add(&heap->stats, retired_slabs, 1);
+    hak_supply_retire(slab);
+    return false;
+}
+
+/* Puts a slab where it belongs after its number of free blocks changed; false: it was empty and went
+ * to the depot. */
+static bool settle(struct heap *heap, struct slab *slab)
 {
     hak_audit(hak_slab_is_sound(slab));
     if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
@@ -93,27 +96,16 @@ static void settle(struct heap *heap, struct slab *slab)
             hak_list_insert_first(&heap->full, &slab->link);
             slab->place = SLAB_FULL;
         }
-        return;
+        return true;
     }
-    if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0)) {
-        if (slab->place == SLAB_SPARE)
-            return;
-        unlist(heap, slab);
-        if (heap->spare[slab->class_index] == NULL &&
-            slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
-            heap->spare[slab->class_index] = slab;
-            slab->place = SLAB_SPARE;
-        } else {
-            hak_stat_add(&heap->stats, retired_slabs, 1);
-            hak_supply_retire(slab);
-        }
-        return;
-    }
+    if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0))
+        return settle_empty(heap, slab);
     uint32_t octile = hak_slab_octile(slab);
     if (slab->place == SLAB_PARTIAL && slab->octile == octile)
-        return;
+        return true;
     unlist(heap, slab);
     list_partial(heap, slab, octile);
+    return true;
 }
 
 /* The fullest partial slab of the class; NULL: there is none. */
@@ -186,67 +178,6 @@ static void give_blocks(struct heap *heap, uint32_t class_index, void **blocks, 
     hak_use_note(heap->owner.use, class_index, -(int64_t)own);
 }
 
-static uint32_t capacity_most(uint32_t class_index)
-{
-    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    size_t bytes = block_bytes < LARGE_BLOCK_BYTES ? hak_policy_read(class_cache_bytes)
-                                                   : hak_policy_read(large_class_cache_bytes);
-    return (uint32_t)hak_clamp(bytes / block_bytes, 2, HAK_MAGAZINE_SLOTS_MOST - 1);
-}
-
-/* What all bins of this thread may hold. */
-static size_t thread_bound_bytes(void)
-{
-    size_t share = hak_policy_read(process_cache_bytes) / (hak_registry_active_count() + 1);
-    return hak_clamp(share, 64 * HAK_KIB, hak_policy_read(thread_cache_bytes));
-}
-
-static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_bytes)
-{
-    if (magazine->slots != NULL)
-        return MISSES_TO_GROW;
-    return block_bytes < LARGE_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
-}
-
-/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
-static HAK_NOINLINE bool grow(struct heap *heap, uint32_t class_index)
-{
-    struct magazine *magazine = &heap->magazines[class_index];
-    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    uint32_t most = capacity_most(class_index);
-    bool is_first = magazine->slots == NULL;
-    uint32_t capacity = magazine->capacity * 2u + 1u;
-    if (is_first)
-        capacity = (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, HAK_MAGAZINE_SLOTS_LEAST - 1);
-    capacity = (uint32_t)hak_least(capacity, most);
-    magazine->is_grown = capacity == most;
-    if (capacity <= magazine->capacity)
-        return false;
-    size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
-    if ((!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes()) ||
-        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity)) {
-        magazine->is_grown = false;
-        return false;
-    }
-    heap->capacity_bytes += more_bytes;
-    hak_stat_add(&heap->stats, magazines_grown, 1);
-    return true;
-}
-
-/* Notes a miss and lets the bin grow if it is time; true when it grew. */
-static bool note_miss(struct heap *heap, uint32_t class_index)
-{
-    struct magazine *magazine = &heap->magazines[class_index];
-    magazine->was_missed = true;
-    if (HAK_LIKELY(magazine->is_grown))
-        return false;
-    if (++magazine->miss_count <
-        misses_to_grow(magazine, hak_size_classes[class_index].block_bytes))
-        return false;
-    magazine->miss_count = 0;
-    return grow(heap, class_index);
-}
-
 /* Sends the `count` oldest blocks of a bin home. */
 static void flush_oldest(struct heap *heap, uint32_t class_index, uint32_t count)
 {
@@ -268,7 +199,7 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index)
     if (heap->partial_mask[class_index] == 0 || heap->slow_count % SLOW_OPERATIONS_PER_COLLECT == 0)
         hak_heap_collect(heap);
     hak_combine_publish_all(&heap->combine, &heap->stats);
-    note_miss(heap, class_index);
+    hak_growth_note_miss(heap, class_index);
     if (magazine->slots == NULL) {
         void *block;
         return take_blocks(heap, class_index, &block, 1) == 1 ? block : NULL;
@@ -325,18 +256,6 @@ void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
     return block;
 }
 
-/* Lets a bin hold `capacity` blocks, no more than now and no less than it has. */
-static void shrink(struct heap *heap, uint32_t class_index, uint32_t capacity)
-{
-    struct magazine *magazine = &heap->magazines[class_index];
-    uint32_t lost = magazine->capacity - capacity;
-    if (lost == 0 || !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
-        return;
-    begin_growth(magazine);
-    heap->capacity_bytes -= (size_t)lost * hak_size_classes[class_index].block_bytes;
-    hak_stat_add(&heap->stats, magazines_shrunk, 1);
-}
-
 /* The class shrinks, block by block all over its slabs: what its bin holds would pin pages that
  * could go back. It all goes home, and the bin starts small again; only misses let it grow. */
 static void drain(struct heap *heap, uint32_t class_index)
@@ -344,7 +263,7 @@ static void drain(struct heap *heap, uint32_t class_index)
     struct magazine *magazine = &heap->magazines[class_index];
     struct bin *bin = &heap->cache.bins[class_index];
     flush_oldest(heap, class_index, hak_magazine_count(magazine, bin));
-    shrink(heap, class_index, (uint32_t)hak_least(magazine->capacity, DRAINED_SLOTS));
+    hak_growth_shrink(heap, class_index, (uint32_t)hak_least(magazine->capacity, DRAINED_SLOTS));
     hak_stat_add(&heap->stats, magazines_drained, 1);
     hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
 }
@@ -353,17 +272,17 @@ void hak_heap_flush(struct heap *heap, uint32_t class_index)
 {
     struct magazine *magazine = &heap->magazines[class_index];
     hak_stat_add(&heap->stats, flushes, 1);
-    if (hak_size_classes[class_index].block_bytes < LARGE_BLOCK_BYTES && magazine->slots != NULL &&
-        hak_heap_class_is_sparse(heap, class_index)) {
+    if (hak_size_classes[class_index].block_bytes < HAK_LARGE_BIN_BLOCK_BYTES &&
+        magazine->slots != NULL && hak_heap_class_is_sparse(heap, class_index)) {
         drain(heap, class_index);
         return;
     }
-    if (note_miss(heap, class_index))
+    if (hak_growth_note_miss(heap, class_index))
         return;
     struct bin *bin = &heap->cache.bins[class_index];
     uint32_t held = hak_magazine_count(magazine, bin);
     if (magazine->slots != NULL && held <= HAK_ORDER_BLOCKS_MOST &&
-        hak_size_classes[class_index].block_bytes >= LARGE_BLOCK_BYTES) {
+        hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES) {
         held = hak_magazine_close(magazine, bin);
         hak_order_by_slab_use(magazine->slots + 1,
                               (uint32_t)hak_least(held, HAK_ORDER_BLOCKS_MOST));
@@ -398,11 +317,7 @@ void hak_heap_flush_all(struct heap *heap)
         struct magazine *magazine = &heap->magazines[i];
         struct bin *bin = &heap->cache.bins[i];
         flush_oldest(heap, i, hak_magazine_count(magazine, bin));
-        uint32_t capacity = magazine->capacity;
-        hak_magazine_remove(magazine, bin, &heap->sentinel);
-        heap->capacity_bytes -=
-            (size_t)(capacity - magazine->capacity) * hak_size_classes[i].block_bytes;
-        begin_growth(magazine);
+        hak_growth_undo(heap, i);
     }
     hak_combine_publish_all(&heap->combine, &heap->stats);
     hak_heap_collect(heap);
@@ -426,7 +341,7 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms)
         uint32_t held = hak_magazine_count(magazine, bin);
         if (held > capacity)
             flush_oldest(heap, i, held - capacity);
-        shrink(heap, i, capacity);
+        hak_growth_shrink(heap, i, capacity);
     }
 }
 
@@ -465,14 +380,14 @@ struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index)
     return slab;
 }
 
-void hak_heap_receive(struct heap *heap, struct slab *slab)
+bool hak_heap_receive(struct heap *heap, struct slab *slab)
 {
     /* release: partner is the acquire in hak_pending_push and hak_heap_collect */
     hak_store_release(&slab->owner, &heap->owner);
     hak_tag_write(hak_granule_of((void *)slab->start), slab->granule_count,
                   hak_supply_tag(slab, &heap->owner));
     hak_use_note_slab(heap->owner.use, slab->class_index, 1, slab->used);
-    settle(heap, slab);
+    return settle(heap, slab);
 }
 
 void hak_heap_retire_spare(struct heap *heap, uint32_t class_index)

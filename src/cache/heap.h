@@ -25,7 +25,7 @@ enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN, HEAP_PRIVATE };
 struct heap {
     struct thread_cache cache; /* first: the thread's pointer points here */
     void *sentinel;            /* NULL: bins without a magazine stand on it */
-    uint32_t id, number;       /* in tags; for people, from 1 on */
+    uint32_t number;           /* for people, from 1 on */
     uint32_t slow_count;       /* slow operations, for the tick */
     int64_t guard_left_bytes;  /* until an allocation is put against a guard page */
     size_t capacity_bytes;     /* what all magazines may hold */
@@ -121,8 +121,9 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms);
  * has none. */
 struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index);
 
-/* Makes a surrendered slab the heap's own: owner first, then tags, then the list. */
-void hak_heap_receive(struct heap *heap, struct slab *slab);
+/* Makes a surrendered slab the heap's own: owner first, then tags, then the list. False: it was empty
+ * and the heap has such a one: it went to the depot. */
+bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
 /* True when lists, masks and slabs agree. Gate held. */
 bool hak_heap_is_sound(struct heap *heap);

@@ -70,11 +70,9 @@ struct slab *hak_idle_take(struct heap *heap, uint32_t class_index)
         struct slab *slab = hak_heap_surrender(from, class_index);
         if (slab == NULL)
             break;
-        /* A second empty slab is not kept, but goes to the depot. */
-        bool is_kept = slab->used != 0 || heap->spare[class_index] == NULL;
-        hak_heap_receive(heap, slab);
+        if (hak_heap_receive(heap, slab))
+            taken = slab;
         hak_stat_add(&heap->stats, idle_slabs, 1);
-        taken = is_kept ? slab : taken;
     }
     hak_heap_retire_spares(from);
     hak_stranger_leave(from);

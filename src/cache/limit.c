@@ -17,8 +17,7 @@ static size_t limit(void)
     return bytes == 0 ? SIZE_MAX : bytes;
 }
 
-/* The bound from which on free memory goes back. */
-static size_t soft_limit(void)
+size_t hak_limit_soft_bytes(void)
 {
     size_t bytes = hak_policy_read(soft_limit_bytes);
     if (bytes == 0)
@@ -56,7 +55,7 @@ bool hak_limit_admits_slow(size_t more_bytes)
 
 bool hak_limit_is_passed(void)
 {
-    return hak_limit_is_set() && hak_held_bytes() > soft_limit();
+    return hak_limit_is_set() && hak_held_bytes() > hak_limit_soft_bytes();
 }
 
 /* Gives back at least `excess_bytes` of what is free, if there is so much. */
@@ -76,7 +75,7 @@ bool hak_limit_settle_slow(void)
 {
     size_t most = limit();
     size_t held = hak_held_bytes();
-    size_t soft = soft_limit();
+    size_t soft = hak_limit_soft_bytes();
     if (HAK_LIKELY(held <= soft))
         return true;
     if (held > most)

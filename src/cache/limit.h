@@ -19,6 +19,9 @@
 /* What the control group suggests as a soft limit; 0: nothing. */
 extern _Atomic size_t hak_limit_group_bytes;
 
+/* The bound from which on free memory goes back; SIZE_MAX: there is none. */
+size_t hak_limit_soft_bytes(void);
+
 /* Bytes held at this moment. */
 size_t hak_held_bytes(void);
 

@@ -24,7 +24,8 @@ static _Atomic uint32_t parked_count;
 static _Atomic uint32_t active_count;
 /* What the bins of parked heaps may hold. */
 static _Atomic size_t parked_bytes;
-static uint32_t last_id;
+/* Of the next heap; beyond the last one there are none. */
+static uint32_t next_id = HAK_HEAP_ID_FIRST;
 static uint32_t heap_count;
 /* A parked heap that the lock's holder is changing. */
 static struct heap *worked_on;
@@ -41,8 +42,8 @@ static bool are_gates_closed = true;
 
 static void add_locked(struct heap *heap)
 {
-    last_id = last_id == 0 ? HAK_HEAP_ID_FIRST : hak_heap_id_after(last_id);
-    hak_heap_start(heap, last_id);
+    hak_heap_start(heap, next_id);
+    next_id = hak_heap_id_after(next_id);
     heap->number = ++heap_count;
     heap->next = hak_load_relaxed(&heaps);
     /* release: partner is the acquire in hak_registry_first */
@@ -51,7 +52,7 @@ static void add_locked(struct heap *heap)
 
 static struct heap *create_locked(void)
 {
-    if (last_id == HAK_HEAP_ID_LAST)
+    if (next_id > HAK_HEAP_ID_LAST)
         return NULL;
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
@@ -82,7 +83,7 @@ static void activate_locked(struct heap *heap)
 bool hak_registry_add(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
-    bool has_id = last_id != HAK_HEAP_ID_LAST;
+    bool has_id = next_id <= HAK_HEAP_ID_LAST;
     if (has_id)
         add_locked(heap);
     hak_lock_give(&registry_lock);
@@ -280,8 +281,8 @@ struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index
             slab = hak_heap_surrender(from, class_index);
         from = from->parked_next;
     }
-    if (slab != NULL)
-        hak_heap_receive(heap, slab);
+    if (slab != NULL && !hak_heap_receive(heap, slab))
+        slab = NULL;
     worked_on = NULL;
     hak_lock_give(&registry_lock);
     return slab;
@@ -423,7 +424,7 @@ static bool is_whole(const struct heap *heap)
  * from a pending stack, or counted and not yet pushed. Counts and stacks are made anew from the
  * bits, but for slabs of heaps that nobody takes from any more: those may be half made, or half
  * copied, since pages are copied one after the other while such a thread writes to them. So a slab
- * counts only if tag, map and record name the same heap, and that heap's thread was outside. */
+ * counts only if tag, map and record agree, and that heap's thread was outside. */
 static void restore_tokens(void)
 {
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)

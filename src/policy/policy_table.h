@@ -17,7 +17,7 @@
     X(thread_cache_bytes, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
       "what the bins of one thread may hold")                                                      \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
-      "what the bins of all threads may hold, while each may have 64 KiB")                         \
+      "what the bins of all threads may hold, or an eighth of a limit; 64 KiB each at least")      \
     X(parked_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                     \
       "what the bins of all heaps without a thread may hold, until `decay` is over")               \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \

@@ -32,7 +32,8 @@
 
 #define HAK_TAG_PRIVATE 1u /* beside a heap: it is private, and frees into its slabs never wait */
 
-/* The heap id after `id`, which is not the last: the next larger word with as many bits set. */
+/* The heap id after `id`: the next larger word with as many bits set. After the last one it is no
+ * heap id, but larger. */
 HAK_INLINE uint32_t hak_heap_id_after(uint32_t id)
 {
     uint32_t lowest = id & -id;

@@ -4,8 +4,8 @@
  * Owns        the rule (HAK_SIZE_CLASSES) and the constant tables made from it.
  * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond
  *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %). A
- *             class index fits 7 bits, so that twice the index (a "bin", the scaled form that tags
- *             and the hot path use) fits the low byte of a tag.
+ *             class index is below 127, so that the scaled form that tags and the hot path use,
+ *             HAK_BIN_OF_CLASS, fits the low byte of a tag.
  * Tests       tests/unit/slab/size_class_test.c
  */
 #ifndef HAK_SLAB_SIZE_CLASS_H

@@ -12,9 +12,7 @@ static void *free_twice(void *block)
 
 static void free_twice_by_stranger(void)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, free_twice, hak_malloc(64)), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(free_twice, hak_malloc(64));
 }
 
 TEST(a_block_freed_twice_by_another_thread_is_reported)

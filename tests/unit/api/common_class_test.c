@@ -22,7 +22,6 @@ static void *run(void *argument)
         own[i] = hak_malloc(errand->bytes);
     for (int i = 0; i < 32; i++)
         hak_free(own[i]); /* there is a bin, with room */
-    hak_free(hak_malloc(errand->bytes));
     own[0] = hak_malloc(errand->bytes);
     hak_free(errand->block);
     own[1] = hak_malloc(errand->bytes);

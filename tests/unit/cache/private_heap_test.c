@@ -33,13 +33,13 @@ TEST(a_handle_names_its_record_and_its_generation)
     hakmem_heap *first = new_heap(), *second = new_heap();
     CHECK(first != second);
     struct private_heap *record = entered(first);
-    uint32_t id = record->heap.id;
+    uint32_t id = record->heap.owner.heap_id;
     hak_private_leave(record);
     hakmem_heap_destroy(first);
     hakmem_heap *third = new_heap();
     CHECK(third != first);
     CHECK_EQ(entered(third), record);
-    CHECK_EQ(record->heap.id, id);
+    CHECK_EQ(record->heap.owner.heap_id, id);
     hak_private_leave(record);
 }
 

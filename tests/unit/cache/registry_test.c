@@ -28,11 +28,11 @@ TEST(heaps_have_different_ids_and_are_numbered_from_1_on)
 {
     struct heap *first = adopt(), *second = adopt();
     CHECK(first != second);
-    CHECK(first->id != second->id);
+    CHECK(first->owner.heap_id != second->owner.heap_id);
     CHECK_EQ(first->number, 1);
     CHECK_EQ(second->number, 2);
-    CHECK_EQ(first->cache.others, hak_tag_others(first->id));
-    CHECK_EQ(first->owner.heap_id, first->id);
+    CHECK_EQ(first->cache.others, hak_tag_others(first->owner.heap_id));
+    CHECK_EQ(first->owner.heap_id, first->owner.heap_id);
     CHECK_EQ(first->cache.is_heap, 1);
 }
 

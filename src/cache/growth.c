@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/growth.h"
+
+#include "cache/limit.h"
+#include "cache/registry.h"
+#include "harden/harden.h"
+#include "policy/policy_table.h"
+
+/* A bin grows at every second miss. Bins of large blocks start with their eighth: what a program
+ * needs once or twice goes straight back to its slab, where other classes can have the memory. */
+#define MISSES_TO_GROW 2
+#define MISSES_TO_START_LARGE 8
+/* A new bin of large blocks may hold this much. */
+#define START_BYTES (16 * HAK_KIB)
+/* What a thread's bins may hold however many threads there are. */
+#define THREAD_BYTES_LEAST (64 * HAK_KIB)
+/* All bins together may hold one part in so many of the limit. */
+#define PARTS_OF_LIMIT 8
+
+/* Where each call is looked at, bins stay without slots. */
+void hak_growth_begin(struct magazine *magazine)
+{
+    magazine->miss_count = 0;
+    magazine->is_grown = hak_harden_has(HARDEN_WATCHED);
+}
+
+static uint32_t capacity_most(uint32_t class_index)
+{
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
+                       ? hak_policy_read(class_cache_bytes)
+                       : hak_policy_read(large_class_cache_bytes);
+    return (uint32_t)hak_clamp(bytes / block_bytes, 2, HAK_MAGAZINE_SLOTS_MOST - 1);
+}
+
+/* What all bins of this thread may hold. */
+static size_t thread_bound_bytes(void)
+{
+    size_t bytes =
+        hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+    size_t share = bytes / (hak_registry_active_count() + 1);
+    return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
+}
+
+static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_bytes)
+{
+    if (magazine->slots != NULL)
+        return MISSES_TO_GROW;
+    return block_bytes < HAK_LARGE_BIN_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
+}
+
+/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
+static HAK_NOINLINE bool grow(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t most = capacity_most(class_index);
+    bool is_first = magazine->slots == NULL;
+    uint32_t capacity = magazine->capacity * 2u + 1u;
+    if (is_first)
+        capacity = (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, HAK_MAGAZINE_SLOTS_LEAST - 1);
+    capacity = (uint32_t)hak_least(capacity, most);
+    magazine->is_grown = capacity == most;
+    if (capacity <= magazine->capacity)
+        return false;
+    size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
+    if ((!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes()) ||
+        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity)) {
+        magazine->is_grown = false;
+        return false;
+    }
+    heap->capacity_bytes += more_bytes;
+    hak_stat_add(&heap->stats, magazines_grown, 1);
+    return true;
+}
+
+bool hak_growth_note_miss(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    magazine->was_missed = true;
+    if (HAK_LIKELY(magazine->is_grown))
+        return false;
+    if (++magazine->miss_count <
+        misses_to_grow(magazine, hak_size_classes[class_index].block_bytes))
+        return false;
+    magazine->miss_count = 0;
+    return grow(heap, class_index);
+}
+
+/* After a bin's slots were taken away, all or some. */
+static void account_lost(struct heap *heap, uint32_t class_index, uint32_t capacity_before)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    hak_growth_begin(magazine);
+    heap->capacity_bytes -=
+        (size_t)(capacity_before - magazine->capacity) * hak_size_classes[class_index].block_bytes;
+}
+
+void hak_growth_shrink(struct heap *heap, uint32_t class_index, uint32_t capacity)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    uint32_t before = magazine->capacity;
+    if (before == capacity ||
+        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
+        return;
+    account_lost(heap, class_index, before);
+    hak_stat_add(&heap->stats, magazines_shrunk, 1);
+}
+
+void hak_growth_undo(struct heap *heap, uint32_t class_index)
+{
+    struct magazine *magazine = &heap->magazines[class_index];
+    uint32_t before = magazine->capacity;
+    hak_magazine_remove(magazine, &heap->cache.bins[class_index], &heap->sentinel);
+    account_lost(heap, class_index, before);
+}
