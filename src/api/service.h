@@ -62,4 +62,13 @@ HAK_INLINE void hak_service_end(const struct service *service)
         hak_service_end_slow(service);
 }
 
+/* Where the window is tight, a block of one of so many larger classes is better than a new slab:
+ * hak_heap_take_larger for these. */
+#define HAK_TIGHT_CLASSES 16u
+HAK_INLINE void *hak_heap_take_tight(struct heap *heap, uint32_t class_index, size_t alignment)
+{
+    uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
+    return hak_heap_take_larger(heap, class_index, limit, alignment);
+}
+
 #endif

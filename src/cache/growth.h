@@ -7,7 +7,7 @@
  *             all threads' bins may hold: row process_cache_bytes, or, if that is less, an eighth
  *             of the limit. 64 KiB and the first slots of each class are always allowed.
  * Threads     the owner, inside its gate; strangers with a claim on it shrink.
- * Tests       tests/unit/cache/heap_test.c
+ * Tests       tests/unit/cache/growth_test.c
  */
 #ifndef HAK_CACHE_GROWTH_H
 #define HAK_CACHE_GROWTH_H

@@ -68,8 +68,8 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
     slab->place = SLAB_PARTIAL;
 }
 
-/* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none, and
- * the slab went to the depot. */
+/* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none,
+ * and the slab went to the depot. */
 static bool settle_empty(struct heap *heap, struct slab *slab)
 {
     if (slab->place == SLAB_SPARE)
@@ -85,8 +85,8 @@ static bool settle_empty(struct heap *heap, struct slab *slab)
     return false;
 }
 
-/* Puts a slab where it belongs after its number of free blocks changed; false: it was empty and went
- * to the depot. */
+/* Puts a slab where it belongs after its number of free blocks changed; false: it was empty and
+ * went to the depot. */
 static bool settle(struct heap *heap, struct slab *slab)
 {
     hak_audit(hak_slab_is_sound(slab));

@@ -33,6 +33,9 @@ struct heap {
     uint64_t sweep_start_ms;   /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
     _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
+    _Atomic uint64_t visit_due_ms;   /* when hakmem's own thread looks in again (cache/idle.h) */
+    _Atomic uint64_t visit_mark;     /* slow operations when it did last */
+    uint32_t fruitless_passes;       /* of its sweeps, since these were fewer */
     uint32_t relief_count; /* of the process, when the owner last emptied its bins for it */
     uint32_t sweep_class;  /* where it stands; HAK_CLASS_COUNT: it is over */
     struct magazine magazines[HAK_CLASS_COUNT];
@@ -69,15 +72,6 @@ void *hak_heap_refill(struct heap *heap, uint32_t class_index);
  * NULL: nothing of the sort. For times when no new slab can or should be had. The gate is held. */
 void *hak_heap_take_larger(struct heap *heap, uint32_t class_index, uint32_t class_limit,
                            size_t alignment);
-
-/* The same where the window is tight: a block of one of so many larger classes is better than a new
- * slab. */
-#define HAK_TIGHT_CLASSES 16u
-HAK_INLINE void *hak_heap_take_tight(struct heap *heap, uint32_t class_index, size_t alignment)
-{
-    uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
-    return hak_heap_take_larger(heap, class_index, limit, alignment);
-}
 
 /* One block of the class past the bin, untouched memory if the slab in turn has any: *is_zero tells
  * whether it reads as zero. NULL: out of memory. The gate is held. */
@@ -121,8 +115,8 @@ void hak_heap_shrink_quiet(struct heap *heap, uint64_t now_ms);
  * has none. */
 struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index);
 
-/* Makes a surrendered slab the heap's own: owner first, then tags, then the list. False: it was empty
- * and the heap has such a one: it went to the depot. */
+/* Makes a surrendered slab the heap's own: owner first, then tags, then the list. False: it was
+ * empty and the heap has such a one: it went to the depot. */
 bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
 /* True when lists, masks and slabs agree. Gate held. */

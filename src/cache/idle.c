@@ -3,10 +3,14 @@
 
 #include "cache/registry.h"
 #include "cache/stranger.h"
+#include "cache/sweep.h"
 
 /* A look considers so many heaps, one visit takes so many slabs. */
 #define HEAPS_LOOKED_AT 8
 #define SLABS_TAKEN 4
+/* After so many passes without a find nothing is left in a heap whose thread sleeps: the first one
+ * only notes which slabs are cold. */
+#define FRUITLESS_PASSES 3
 
 /* The heap that was considered last; heaps are never freed. */
 static _Atomic(struct heap *) last_considered;
@@ -86,4 +90,29 @@ void hak_idle_collect(void)
         return;
     hak_heap_tidy(heap);
     hak_stranger_leave(heap);
+}
+
+bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms)
+{
+    if (hak_load_relaxed(&heap->owner.pending) != NULL)
+        return true;
+    uint64_t due_ms = hak_load_relaxed(&heap->visit_due_ms);
+    if (due_ms == UINT64_MAX)
+        return hak_load_relaxed(&heap->visit_mark) != slow_operations(heap);
+    return due_ms <= now_ms;
+}
+
+void hak_idle_note_visit(struct heap *heap, size_t found_bytes, uint64_t decay_ms)
+{
+    uint64_t operations = slow_operations(heap);
+    bool is_over = hak_heap_is_swept(heap);
+    if (found_bytes != 0 || hak_load_relaxed(&heap->visit_mark) != operations)
+        heap->fruitless_passes = 0;
+    else
+        heap->fruitless_passes += is_over;
+    uint64_t due_ms = is_over ? heap->sweep_start_ms + decay_ms : 0;
+    if (heap->fruitless_passes >= FRUITLESS_PASSES)
+        due_ms = UINT64_MAX;
+    hak_store_relaxed(&heap->visit_mark, operations);
+    hak_store_relaxed(&heap->visit_due_ms, due_ms);
 }

@@ -105,46 +105,6 @@ TEST(a_full_bin_sends_the_older_half_home)
     CHECK(hak_heap_is_sound(heap));
 }
 
-/* Misses and flushes of many classes, again and again; returns what the bins may hold beyond the
- * first slots of their classes, which are free of charge. */
-static size_t grow_bins(struct heap *heap)
-{
-    for (uint32_t round = 0; round < 30; round++)
-        for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2) {
-            uint32_t class_index = hak_class_of(bytes);
-            for (uint32_t i = 0; i < 100; i++)
-                blocks[i] = take(heap, class_index);
-            for (uint32_t i = 0; i < 100; i++)
-                give(heap, class_index, blocks[i]);
-        }
-    CHECK(hak_heap_is_sound(heap));
-    size_t free_bytes = 0;
-    for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
-        free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
-    return hak_excess(heap->capacity_bytes, free_bytes);
-}
-
-TEST(cached_blocks_stay_within_the_capacity_of_the_thread)
-{
-    struct heap *heap = enter();
-    hak_store_relaxed(&hak_policy.thread_cache_bytes, 64 * HAK_KIB);
-    hak_store_relaxed(&hak_policy.process_cache_bytes, 64 * HAK_KIB);
-    CHECK(grow_bins(heap) <= 64 * HAK_KIB);
-}
-
-TEST(cached_blocks_stay_within_an_eighth_of_a_limit)
-{
-    struct heap *heap = enter();
-    hak_store_relaxed(&hak_policy.soft_limit_bytes, 800 * HAK_KIB);
-    hak_store_relaxed(&hak_policy.limit_bytes, HAK_GIB);
-    size_t bytes = grow_bins(heap);
-    CHECK(bytes <= 100 * HAK_KIB);
-    hak_store_relaxed(&hak_policy.limit_bytes, 0);
-    hak_store_relaxed(&hak_policy.soft_limit_bytes, 0);
-    if (!HAK_TINY) /* whose bins cannot grow */
-        CHECK(grow_bins(heap) > bytes);
-}
-
 TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
 {
     struct heap *heap = enter();
