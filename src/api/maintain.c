@@ -133,7 +133,7 @@ static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, b
         bytes += sweep(heap, now, decay);
     *is_done = *is_done && hak_heap_is_swept(heap);
     hak_store_relaxed(&heap->sweep_visit_ms, now - OWNER_GAP_MS);
-    hak_idle_note_visit(heap, bytes, decay);
+    hak_idle_note_visit(heap, bytes);
     return bytes;
 }
 
@@ -143,7 +143,7 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     size_t bytes = 0;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
         if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
-            (decay != 0 && !hak_idle_is_due(heap, now)))
+            !hak_idle_is_due(heap, now, decay))
             continue;
         if (hak_stranger_enter(heap)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);

@@ -92,27 +92,27 @@ void hak_idle_collect(void)
     hak_stranger_leave(heap);
 }
 
-bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms)
+bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms, uint64_t decay_ms)
 {
-    if (hak_load_relaxed(&heap->owner.pending) != NULL)
+    uint64_t passed_ms = hak_load_relaxed(&heap->passed_ms);
+    if (passed_ms == 0 || hak_load_relaxed(&heap->owner.pending) != NULL)
         return true;
-    uint64_t due_ms = hak_load_relaxed(&heap->visit_due_ms);
-    if (due_ms == UINT64_MAX)
-        return hak_load_relaxed(&heap->visit_mark) != slow_operations(heap);
-    return due_ms <= now_ms;
+    if (passed_ms == UINT64_MAX)
+        return hak_load_relaxed(&heap->passed_mark) != slow_operations(heap);
+    return hak_excess(now_ms, passed_ms) >= decay_ms;
 }
 
-void hak_idle_note_visit(struct heap *heap, size_t found_bytes, uint64_t decay_ms)
+void hak_idle_note_visit(struct heap *heap, size_t found_bytes)
 {
     uint64_t operations = slow_operations(heap);
     bool is_over = hak_heap_is_swept(heap);
-    if (found_bytes != 0 || hak_load_relaxed(&heap->visit_mark) != operations)
+    if (found_bytes != 0 || hak_load_relaxed(&heap->passed_mark) != operations)
         heap->fruitless_passes = 0;
     else
         heap->fruitless_passes += is_over;
-    uint64_t due_ms = is_over ? heap->sweep_start_ms + decay_ms : 0;
+    uint64_t passed_ms = is_over ? heap->sweep_start_ms : 0;
     if (heap->fruitless_passes >= FRUITLESS_PASSES)
-        due_ms = UINT64_MAX;
-    hak_store_relaxed(&heap->visit_mark, operations);
-    hak_store_relaxed(&heap->visit_due_ms, due_ms);
+        passed_ms = UINT64_MAX;
+    hak_store_relaxed(&heap->passed_mark, operations);
+    hak_store_relaxed(&heap->passed_ms, passed_ms);
 }

@@ -35,10 +35,10 @@ struct slab *hak_idle_take(struct heap *heap, uint32_t class_index);
 
 /* Whether hakmem's own thread may find something in the heap: frees that came home, or pages that
  * grew cold since the last visit. Without the gate, a hint. */
-bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms);
+bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms, uint64_t decay_ms);
 
 /* A visitor has gone on with the heap's sweep, and gave so much back. */
-void hak_idle_note_visit(struct heap *heap, size_t found_bytes, uint64_t decay_ms);
+void hak_idle_note_visit(struct heap *heap, size_t found_bytes);
 
 /* Takes frees home into one idle heap, if there is one, and gives its empty slabs back. */
 void hak_idle_collect(void);

@@ -21,6 +21,7 @@ RUNS = {
     "big_buffers": "20 4 65536 131072 42",
     "touch_free": "65536 50 0 8 2",
     "thread_churn": "20 3 40 16 2048 42",
+    "pool": "20 2 200 50 42",
     "thread_sleep": "10 20 50 10",
     "mixed_lifetimes": "2 5000 42",
     "valley": "5000 99 10 200 10 42",
@@ -42,6 +43,7 @@ NOTES = {
     "big_buffers": "peak_rss minor_faults inside",
     "touch_free": "warm_faults warm_faults_per_round",
     "thread_churn": "life rss_early rss_end",
+    "pool": "cpu_per_block rss",
     "thread_sleep": "rss_per_thread_worked rss_per_thread_slept",
     "mixed_lifetimes": "live rss",
     "valley": " ".join(f"{what}_{when}" for when in ("filled", "freed", "loaded", "idle")

@@ -156,31 +156,32 @@ TEST(a_heap_in_which_nothing_is_left_is_not_visited_until_something_happens)
 {
     pthread_t thread = start_sleeper();
     uint64_t end_of_time = UINT64_MAX - 1;
-    CHECK(hak_idle_is_due(sleeper, 0));
+    CHECK(hak_idle_is_due(sleeper, 0, 1000));
     CHECK(hak_stranger_enter(sleeper));
-    hak_idle_note_visit(sleeper, 0, 1000); /* it was at work before */
-    uint64_t due_ms = sleeper->sweep_start_ms + 1000;
+    uint64_t due_ms = 6000;
+    sleeper->sweep_start_ms = due_ms - 1000;
+    hak_idle_note_visit(sleeper, 0); /* it was at work before */
     for (int i = 0; i < 3; i++) {
-        CHECK(!hak_idle_is_due(sleeper, due_ms - 1));
-        CHECK(hak_idle_is_due(sleeper, due_ms));
-        hak_idle_note_visit(sleeper, 0, 1000);
+        CHECK(!hak_idle_is_due(sleeper, due_ms - 1, 1000));
+        CHECK(hak_idle_is_due(sleeper, due_ms, 1000));
+        hak_idle_note_visit(sleeper, 0);
     }
-    CHECK(!hak_idle_is_due(sleeper, end_of_time));
+    CHECK(!hak_idle_is_due(sleeper, end_of_time, 1000));
     free_every(2); /* frees that came home */
-    CHECK(hak_idle_is_due(sleeper, 0));
+    CHECK(hak_idle_is_due(sleeper, 0, 1000));
     hak_heap_collect(sleeper);
-    CHECK(!hak_idle_is_due(sleeper, end_of_time));
+    CHECK(!hak_idle_is_due(sleeper, end_of_time, 1000));
     hak_stat_add(&sleeper->stats, flushes, 1); /* its thread was at work */
-    CHECK(hak_idle_is_due(sleeper, 0));
-    hak_idle_note_visit(sleeper, 0, 1000);
-    CHECK(hak_idle_is_due(sleeper, due_ms));
+    CHECK(hak_idle_is_due(sleeper, 0, 1000));
+    hak_idle_note_visit(sleeper, 0);
+    CHECK(hak_idle_is_due(sleeper, due_ms, 1000));
     for (int i = 0; i < 9; i++) /* pages go back: there may be more next time */
-        hak_idle_note_visit(sleeper, 4096, 1000);
-    CHECK(hak_idle_is_due(sleeper, due_ms));
+        hak_idle_note_visit(sleeper, 4096);
+    CHECK(hak_idle_is_due(sleeper, due_ms, 1000));
     sleeper->sweep_class = 0; /* a pass takes many visits */
     for (int i = 0; i < 9; i++)
-        hak_idle_note_visit(sleeper, 0, 1000);
-    CHECK(hak_idle_is_due(sleeper, 0));
+        hak_idle_note_visit(sleeper, 0);
+    CHECK(hak_idle_is_due(sleeper, 0, 1000));
     sleeper->sweep_class = HAK_CLASS_COUNT;
     hak_stranger_leave(sleeper);
     end_sleeper(thread);
