@@ -4,6 +4,7 @@
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "cache/sweep.h"
+#include "harden/harden.h"
 
 /* A look considers so many heaps, one visit takes so many slabs. */
 #define HEAPS_LOOKED_AT 8
@@ -92,27 +93,34 @@ void hak_idle_collect(void)
     hak_stranger_leave(heap);
 }
 
+/* Counts whatever may leave pages without a use: slow operations, and frees that came home. */
+static uint64_t changes(const struct heap *heap)
+{
+    return slow_operations(heap) + hak_load_relaxed(&heap->stats.counters[HAK_STAT_pending_slabs]);
+}
+
 bool hak_idle_is_due(const struct heap *heap, uint64_t now_ms, uint64_t decay_ms)
 {
     uint64_t passed_ms = hak_load_relaxed(&heap->passed_ms);
     if (passed_ms == 0 || hak_load_relaxed(&heap->owner.pending) != NULL)
         return true;
     if (passed_ms == UINT64_MAX)
-        return hak_load_relaxed(&heap->passed_mark) != slow_operations(heap);
+        return hak_load_relaxed(&heap->passed_mark) != changes(heap);
     return hak_excess(now_ms, passed_ms) >= decay_ms;
 }
 
 void hak_idle_note_visit(struct heap *heap, size_t found_bytes)
 {
-    uint64_t operations = slow_operations(heap);
+    uint64_t now = changes(heap);
     bool is_over = hak_heap_is_swept(heap);
-    if (found_bytes != 0 || hak_load_relaxed(&heap->passed_mark) != operations)
+    if (found_bytes != 0 || hak_load_relaxed(&heap->passed_mark) != now)
         heap->fruitless_passes = 0;
     else
         heap->fruitless_passes += is_over;
     uint64_t passed_ms = is_over ? heap->sweep_start_ms : 0;
-    if (heap->fruitless_passes >= FRUITLESS_PASSES)
+    /* Where each call is looked at, slow operations are not counted. */
+    if (heap->fruitless_passes >= FRUITLESS_PASSES && !hak_harden_has(HARDEN_WATCHED))
         passed_ms = UINT64_MAX;
-    hak_store_relaxed(&heap->passed_mark, operations);
+    hak_store_relaxed(&heap->passed_mark, now);
     hak_store_relaxed(&heap->passed_ms, passed_ms);
 }

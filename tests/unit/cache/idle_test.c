@@ -167,9 +167,15 @@ TEST(a_heap_in_which_nothing_is_left_is_not_visited_until_something_happens)
         hak_idle_note_visit(sleeper, 0);
     }
     CHECK(!hak_idle_is_due(sleeper, end_of_time, 1000));
-    free_every(2); /* frees that came home */
-    CHECK(hak_idle_is_due(sleeper, 0, 1000));
+    free_every(2);
+    CHECK(hak_idle_is_due(sleeper, 0, 1000)); /* frees on their way home */
     hak_heap_collect(sleeper);
+    CHECK(hak_idle_is_due(sleeper, 0, 1000)); /* what they left may grow cold */
+    hak_idle_note_visit(sleeper, 0);
+    CHECK(!hak_idle_is_due(sleeper, due_ms - 1, 1000));
+    CHECK(hak_idle_is_due(sleeper, due_ms, 1000));
+    for (int i = 0; i < 3; i++)
+        hak_idle_note_visit(sleeper, 0);
     CHECK(!hak_idle_is_due(sleeper, end_of_time, 1000));
     hak_stat_add(&sleeper->stats, flushes, 1); /* its thread was at work */
     CHECK(hak_idle_is_due(sleeper, 0, 1000));
