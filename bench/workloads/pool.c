@@ -3,13 +3,13 @@
  *
  *   pool [THREADS] [AT_ONCE] [REQUESTS] [BLOCKS] [SEED]
  *
- * Models servers with many more threads than work: each request goes to one of THREADS threads that
- * sleep, drawn at random, AT_ONCE of them at a time. It takes between half and one and a half times
- * BLOCKS blocks of 16 to 1024 bytes and frees all of them; the thread sleeps again. One operation is
- * one block.
+ * Models servers with many more threads than work: each request goes to one of THREADS threads
+ * that sleep, drawn at random, AT_ONCE of them at a time. It takes between half and one and a half
+ * times BLOCKS blocks of 16 to 1024 bytes and frees all of them; the thread sleeps again. One
+ * operation is one block.
  *
- * Notes: processor time for each block, threads of the allocator's own included, and resident memory
- * at the end. Little is live at any time, so nearly all of that is what the threads keep.
+ * Notes: processor time for each block, threads of the allocator's own included, and resident
+ * memory at the end. Little is live at any time, so nearly all of that is what the threads keep.
  *
  * Checked at each free: both ends of the block.
  */
