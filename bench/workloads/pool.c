@@ -22,7 +22,6 @@
 #define LEAST_BYTES 16
 #define MOST_BYTES 1024
 #define MOST_BLOCKS 5000
-#define STACK_BYTES ((size_t)256 << 10)
 
 static struct {
     uint64_t thread_count;
@@ -33,7 +32,6 @@ static struct {
 } plan = {1000, 2, 10000, 500, 42};
 
 struct worker {
-    pthread_t thread;
     sem_t wake;
     uint32_t random;
 };
@@ -89,29 +87,22 @@ static void *worker_main(void *argument)
     }
 }
 
-static void workers_hire(struct worker *workers)
+static void workers_hire(struct worker *workers, pthread_t *threads)
 {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     for (uint64_t i = 0; i < plan.thread_count; i++) {
         workers[i].random = bench_seed_for(plan.seed, i + 1);
         sem_init(&workers[i].wake, 0, 0);
         office.asleep[office.worker_count++] = &workers[i];
-        int error = pthread_create(&workers[i].thread, &attributes, worker_main, &workers[i]);
-        if (error != 0) {
-            bench_fail("cannot start thread %" PRIu64 ": %s", i, strerror(error));
-        }
     }
-    pthread_attr_destroy(&attributes);
+    bench_crowd_start(threads, plan.thread_count, worker_main, workers, sizeof(*workers));
 }
 
-static void workers_dismiss(struct worker *workers)
+static void workers_dismiss(struct worker *workers, const pthread_t *threads)
 {
     is_closing = true;
     for (uint64_t i = 0; i < plan.thread_count; i++) {
         sem_post(&workers[i].wake);
-        pthread_join(workers[i].thread, NULL);
+        pthread_join(threads[i], NULL);
     }
 }
 
@@ -155,7 +146,8 @@ int main(int argc, char **argv)
     }
     struct worker *workers = bench_map(plan.thread_count, sizeof(*workers));
     office.asleep = bench_map(plan.thread_count, sizeof(struct worker *));
-    workers_hire(workers);
+    pthread_t *threads = bench_map(plan.thread_count, sizeof(*threads));
+    workers_hire(workers, threads);
     uint64_t cpu_ns = bench_cpu_ns();
     uint64_t start_ns = bench_now_ns();
     requests_serve();
@@ -163,7 +155,7 @@ int main(int argc, char **argv)
     cpu_ns = bench_cpu_ns() - cpu_ns;
     bench_note("cpu_per_block: %.2f ns", (double)cpu_ns / (double)office.block_count);
     bench_note("rss: %.2f MiB", (double)bench_rss_bytes() / BENCH_MIB);
-    workers_dismiss(workers);
+    workers_dismiss(workers, threads);
     bench_report(office.block_count, elapsed_ns);
     return 0;
 }

@@ -13,6 +13,9 @@
 
 #include <pthread.h>
 
+/* Of threads that are many. */
+#define BENCH_SMALL_STACK_BYTES ((size_t)256 << 10)
+
 struct bench_member {
     void (*work)(void *argument);
     void *argument;
@@ -29,6 +32,23 @@ static inline void bench_thread_start(pthread_t *thread, void *(*function)(void 
     if (error != 0) {
         bench_fail("cannot start a thread: %s", strerror(error));
     }
+}
+
+/* The same for `count` threads with small stacks, each with its element of `arguments`. */
+static inline void bench_crowd_start(pthread_t *threads, uint64_t count, void *(*function)(void *),
+                                     void *arguments, size_t argument_bytes)
+{
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, BENCH_SMALL_STACK_BYTES);
+    for (uint64_t i = 0; i < count; i++) {
+        void *argument = (char *)arguments + i * argument_bytes;
+        int error = pthread_create(&threads[i], &attributes, function, argument);
+        if (error != 0) {
+            bench_fail("cannot start thread %" PRIu64 ": %s", i, strerror(error));
+        }
+    }
+    pthread_attr_destroy(&attributes);
 }
 
 static inline void *bench_member_main(void *argument)

@@ -17,7 +17,6 @@
 #include "team.h"
 
 #define MOST_SIZES 60
-#define STACK_BYTES ((size_t)256 << 10)
 
 static struct {
     uint64_t thread_count;
@@ -65,18 +64,10 @@ static void sleep_ms(uint64_t duration_ms)
 /* Resident bytes of all threads after the work and after the sleep; returns the time of work. */
 static uint64_t threads_run(pthread_t *threads, void *argument, uint64_t rss_bytes[2])
 {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
     pthread_barrier_init(&worked, NULL, (unsigned)plan.thread_count + 1);
     pthread_barrier_init(&leaving, NULL, (unsigned)plan.thread_count + 1);
     uint64_t start_ns = bench_now_ns();
-    for (uint64_t i = 0; i < plan.thread_count; i++) {
-        int error = pthread_create(&threads[i], &attributes, thread_main, argument);
-        if (error != 0) {
-            bench_fail("cannot start thread %" PRIu64 ": %s", i, strerror(error));
-        }
-    }
+    bench_crowd_start(threads, plan.thread_count, thread_main, argument, 0);
     pthread_barrier_wait(&worked);
     uint64_t elapsed_ns = bench_now_ns() - start_ns;
     rss_bytes[0] = bench_rss_bytes();
@@ -88,7 +79,6 @@ static uint64_t threads_run(pthread_t *threads, void *argument, uint64_t rss_byt
     }
     pthread_barrier_destroy(&worked);
     pthread_barrier_destroy(&leaving);
-    pthread_attr_destroy(&attributes);
     return elapsed_ns;
 }
 

@@ -177,9 +177,7 @@ static void lower_margins(const struct place *place)
 
 void hak_vault_open(void *block, struct request request)
 {
-    struct slab *slab = NULL;
-    if (hak_tag_is_slab(hak_tag_read(hak_granule_of(block))))
-        slab = hak_owner_read(hak_granule_of(block));
+    struct slab *slab = hak_slab_at(block);
     struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request.bytes),
                           slab, hak_mark_at(block)};
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));

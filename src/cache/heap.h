@@ -33,11 +33,11 @@ struct heap {
     uint64_t sweep_start_ms;   /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
     _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
-    _Atomic uint64_t passed_ms;      /* begin of visitors' last whole sweep; UINT64_MAX: no more */
-    _Atomic uint64_t passed_mark;    /* slow operations and frees come home then */
-    uint32_t fruitless_passes;       /* of visitors, since these were fewer */
-    uint32_t relief_count; /* of the process, when the owner last emptied its bins for it */
-    uint32_t sweep_class;  /* where it stands; HAK_CLASS_COUNT: it is over */
+    _Atomic uint64_t passed_ms; /* begin of visitors' last sweep; 0: it goes on; UINT64_MAX: none */
+    _Atomic uint64_t passed_mark; /* slow operations and frees come home then */
+    uint32_t fruitless_passes;    /* of visitors, since these were fewer */
+    uint32_t relief_count;        /* of the process, when the owner last emptied its bins for it */
+    uint32_t sweep_class;         /* where it stands; HAK_CLASS_COUNT: it is over */
     struct magazine magazines[HAK_CLASS_COUNT];
     uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty */
     uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists */

@@ -43,7 +43,15 @@ static size_t grow(void)
 
 TEST(the_bins_of_a_thread_stay_within_its_bound)
 {
+    CHECK(hak_thread_heap() != NULL);
     hak_store_relaxed(&hak_policy.thread_cache_bytes, 64 * HAK_KIB);
+    CHECK(grow() <= 64 * HAK_KIB);
+}
+
+TEST(the_bins_of_a_thread_stay_within_its_share_of_what_all_may_hold)
+{
+    CHECK(hak_thread_heap() != NULL);
+    hak_store_relaxed(&hak_policy.process_cache_bytes, 64 * HAK_KIB);
     CHECK(grow() <= 64 * HAK_KIB);
 }
 
