@@ -117,8 +117,9 @@ Without it these rows are absent, not 0, in every form. With it, `class_SIZE_req
 were for a size that the class serves. What `realloc` does inside, a new block and a free, counts
 as one call of it. What is refused for what it says (a wrong alignment, a product that overflows,
 more than PTRDIFF_MAX) does not count, what memory did not suffice for does; `hakmem_heap_destroy`
-counts as no free. There is no rate of hits, since there are no bins to hit: in any other mode,
-`refills` and `flushes` are the misses, counted exactly.
+counts as no free, and what libc allocates for hakmem's own thread is not counted. There is no rate
+of hits, since there are no bins to hit: in any other mode, `refills` and `flushes` are the misses,
+counted exactly.
 
 """
 LOCKS_TEXT = """

@@ -114,12 +114,12 @@ void hak_maintain_tick(void);
 size_t hak_maintain_visit(bool *is_done);
 /* Gives the kernel everything that is free, now; returns the bytes. */
 size_t hak_maintain_purge_all(void);
-/* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied and what
- * other threads have lying about is collected. */
+/* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied, what
+ * other threads have lying about is collected, and pages without a block in use left all slabs. */
 size_t hak_maintain_trim(size_t keep_bytes);
 
-/* Memory is short: all of that at once, sparse slabs of all heaps too, and each thread empties its
- * bins when it next looks after its heap. Returns the bytes. Outside every gate and lock. */
+/* Memory is short: all of that at once, and each thread empties its bins when it next looks after
+ * its heap. Returns the bytes. Outside every gate and lock. */
 size_t hak_maintain_relieve(void);
 
 /* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */

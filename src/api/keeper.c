@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/outlet.h"
+#include "api/tally.h"
 #include "base/bits.h"
 #include "cache/container.h"
 #include "cache/limit.h"
@@ -142,10 +143,14 @@ static void start(void)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (!hak_cas_acquire(&keeper_state, &expected, KEEPER_RUNS))
         return;
+    uint64_t signals = hak_os_block_signals();
+    hak_tally_set_own(true); /* libc allocates for both */
     if (!has_fork_handler)
         has_fork_handler = pthread_atfork(NULL, NULL, forget) == 0;
     if (!has_fork_handler || !hak_os_thread_start(keep))
         hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
+    hak_tally_set_own(false);
+    hak_os_restore_signals(signals);
 }
 
 void hak_keeper_stir(void)

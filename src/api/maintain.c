@@ -193,6 +193,36 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
     hak_heap_tidy(heap);
 }
 
+/* The dead pages of a heap that the caller is in. */
+static size_t sweep_whole(struct heap *heap)
+{
+    size_t bytes = hak_heap_sweep_whole(heap);
+    if (bytes > 0)
+        hak_decide(sweep, bytes);
+    return bytes;
+}
+
+/* Of all heaps, one after the other: a thread waits while its own is swept, no longer. */
+static size_t sweep_all(struct heap *own)
+{
+    size_t bytes = hak_private_sweep_all();
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+        if (heap == own) {
+            hak_gate_enter(&heap->gate);
+            bytes += sweep_whole(heap);
+            hak_gate_leave(&heap->gate);
+        } else if (hak_stranger_enter(heap)) {
+            bytes += sweep_whole(heap);
+            hak_stranger_leave(heap);
+        } else if (hak_heap_adopt_parked(heap)) {
+            hak_gate_enter(&heap->gate);
+            bytes += sweep_whole(heap);
+            hak_heap_park(heap);
+        }
+    }
+    return bytes;
+}
+
 size_t hak_maintain_trim(size_t keep_bytes)
 {
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
@@ -200,7 +230,8 @@ size_t hak_maintain_trim(size_t keep_bytes)
     if (HAK_UNLIKELY(hak_lock_is_inside()))
         return 0;
     struct heap *own = hak_own_heap();
-    if (own != NULL && !hak_gate_is_nested(&own->gate)) {
+    bool is_nested = own != NULL && hak_gate_is_nested(&own->gate);
+    if (own != NULL && !is_nested) {
         hak_gate_enter(&own->gate);
         hak_hardened_drain(&(struct service){.heap = own});
         hak_heap_flush_all(own);
@@ -208,19 +239,15 @@ size_t hak_maintain_trim(size_t keep_bytes)
     }
     drain_all();
     hak_registry_visit(tidy, NULL);
-    return purge_free(keep_bytes);
+    /* A handler that interrupted a slow path leaves the heaps as they are. */
+    size_t bytes = is_nested ? 0 : sweep_all(own);
+    return bytes + purge_free(keep_bytes);
 }
 
 size_t hak_maintain_relieve(void)
 {
-    bool is_done = true;
-    size_t bytes = 0;
-    const struct heap *own = hak_own_heap();
     hak_fetch_add_relaxed(&relief_count, 1);
-    /* A handler that interrupted a slow path leaves the other heaps alone. */
-    if (HAK_LIKELY(!hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate))))
-        bytes = sweep_heaps(hak_os_clock_ms(), 0, &is_done);
-    return bytes + hak_maintain_trim(0);
+    return hak_maintain_trim(0);
 }
 
 /* While more is live than the soft limit allows, nothing free is kept, and heaps are visited now

@@ -17,6 +17,18 @@ static struct tally {
     _Atomic uint64_t frees;
 } tally;
 
+static HAK_TLS bool is_own_business;
+
+void hak_tally_set_own(bool is_own)
+{
+    is_own_business = is_own;
+}
+
+static bool is_counted(void)
+{
+    return hak_harden_has(HARDEN_COUNTED) && !is_own_business;
+}
+
 static uint32_t place_of(size_t bytes)
 {
     return bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
@@ -25,7 +37,7 @@ static uint32_t place_of(size_t bytes)
 bool hak_tally_request_slow(size_t bytes)
 {
     bool is_hardened = hak_is_hardened(); /* and the process has started */
-    if (hak_harden_has(HARDEN_COUNTED) && bytes <= HAK_REQUEST_BYTES_MAX) {
+    if (is_counted() && bytes <= HAK_REQUEST_BYTES_MAX) {
         hak_fetch_add_relaxed(&tally.requests[place_of(bytes)], 1);
         hak_fetch_add_relaxed(&tally.requested_bytes, bytes);
     }
@@ -34,13 +46,13 @@ bool hak_tally_request_slow(size_t bytes)
 
 void hak_tally_free(void)
 {
-    if (hak_harden_has(HARDEN_COUNTED))
+    if (is_counted())
         hak_fetch_add_relaxed(&tally.frees, 1);
 }
 
 void hak_tally_realloc(size_t bytes)
 {
-    if (!hak_harden_has(HARDEN_COUNTED))
+    if (!is_counted())
         return;
     hak_fetch_add_relaxed(&tally.reallocs[place_of(bytes)], 1);
     hak_fetch_add_relaxed(&tally.realloc_bytes, bytes);

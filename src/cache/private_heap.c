@@ -5,6 +5,7 @@
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
+#include "cache/sweep.h"
 #include "harden/checks.h"
 #include "os/os.h"
 #include "region/meta.h"
@@ -195,13 +196,18 @@ void hak_private_trim(struct private_heap *heap)
     hak_heap_tidy(&heap->heap);
 }
 
-static void drain(struct private_heap *heap)
+/* Also sweeps the heap where that is wanted; returns the bytes that went back. */
+static size_t drain(struct private_heap *heap, bool is_swept)
 {
+    size_t bytes = 0;
     if (!hak_lock_try(&heap->lock))
-        return;
-    if (heap->state != PRIVATE_FROZEN)
+        return 0;
+    if (heap->state != PRIVATE_FROZEN) {
         hak_private_trim(heap);
+        bytes = is_swept ? hak_heap_sweep_whole(&heap->heap) : 0;
+    }
     hak_lock_give(&heap->lock);
+    return bytes;
 }
 
 void hak_private_drain_some(void)
@@ -213,20 +219,32 @@ void hak_private_drain_some(void)
         if (heap == NULL && (heap = first()) == NULL)
             break;
         if (hak_load_relaxed(&heap->heap.owner.pending) != NULL)
-            drain(heap);
+            drain(heap, false);
         heap = heap->next;
     }
     drained_next = heap;
     hak_lock_give(&set_lock);
 }
 
+static size_t drain_all(bool is_swept)
+{
+    size_t bytes = 0;
+    if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
+        return 0;
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
+        bytes += drain(heap, is_swept);
+    hak_lock_give(&set_lock);
+    return bytes;
+}
+
 void hak_private_drain_all(void)
 {
-    if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
-        return;
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
-        drain(heap);
-    hak_lock_give(&set_lock);
+    drain_all(false);
+}
+
+size_t hak_private_sweep_all(void)
+{
+    return drain_all(true);
 }
 
 static void use_add_list(struct private_use *use, const struct list_link *list)

@@ -37,6 +37,16 @@ static bool is_due(struct slab *slab)
     return freed * FREED_SHARE > slab->swept_used;
 }
 
+/* Gives back the dead pages of a slab; whoever looks next knows how it was. */
+static size_t purge_slab(struct heap *heap, struct slab *slab)
+{
+    size_t bytes = hak_slab_purge_dead(slab);
+    slab->swept_used = (uint16_t)slab->used;
+    hak_stat_add(&heap->stats, swept_slabs, 1);
+    hak_stat_add(&heap->stats, swept_bytes, bytes);
+    return bytes;
+}
+
 /* Sweeps one list; returns how many slabs were looked at closely, at most `most`. */
 static uint32_t sweep_list(struct heap *heap, struct list_link *list, uint32_t most, size_t *bytes)
 {
@@ -45,9 +55,7 @@ static uint32_t sweep_list(struct heap *heap, struct list_link *list, uint32_t m
         struct slab *slab = hak_list_element(i, struct slab, link);
         if (!is_due(slab))
             continue;
-        *bytes += hak_slab_purge_dead(slab);
-        slab->swept_used = (uint16_t)slab->used;
-        hak_stat_add(&heap->stats, swept_slabs, 1);
+        *bytes += purge_slab(heap, slab);
         looked++;
     }
     return looked;
@@ -91,6 +99,28 @@ size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uin
         if (slabs_most > 0)
             retire_quiet_spare(heap, heap->sweep_class++);
     }
-    hak_stat_add(&heap->stats, swept_bytes, bytes);
+    return bytes;
+}
+
+/* Slabs that nothing was taken from and nothing came home to since somebody looked are passed. */
+static size_t sweep_whole_list(struct heap *heap, struct list_link *list)
+{
+    size_t bytes = 0;
+    for (struct list_link *i = list->next; i != list; i = i->next) {
+        struct slab *slab = hak_list_element(i, struct slab, link);
+        if (!slab->is_hot && slab->swept_used == slab->used)
+            continue;
+        slab->is_hot = false;
+        bytes += purge_slab(heap, slab);
+    }
+    return bytes;
+}
+
+size_t hak_heap_sweep_whole(struct heap *heap)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        for (uint32_t mask = heap->partial_mask[i]; mask != 0; mask &= mask - 1)
+            bytes += sweep_whole_list(heap, &heap->partial[i][hak_bit_lowest(mask)]);
     return bytes;
 }

@@ -4,8 +4,8 @@
  *
  * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
  *             class, a few slabs at a time, and starts once in a decay time.
- * Invariants  pages leave only slabs from which no block was taken between two looks. Programs
- *             whose slabs are dense or busy pay a walk over short lists.
+ * Invariants  in a pass pages leave only slabs from which no block was taken between two looks.
+ *             Programs whose slabs are dense or busy pay a walk over short lists.
  * Threads     the owner inside its gate, or who claimed it.
  * Tests       tests/unit/cache/sweep_test.c, tests/model/
  */
@@ -17,6 +17,10 @@
 /* Goes on with the pass, or begins one when `decay_ms` have gone by since the last one began; looks
  * closely at no more than `slabs_most` slabs. Returns the bytes that went back to the kernel. */
 size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uint32_t slabs_most);
+
+/* All at once, dense and busy slabs too; returns the bytes. For who asks for it: it takes a system
+ * call for each run of dead pages. */
+size_t hak_heap_sweep_whole(struct heap *heap);
 
 /* True when the pass that began last is over. */
 bool hak_heap_is_swept(const struct heap *heap);

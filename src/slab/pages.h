@@ -2,8 +2,8 @@
 /* slab/pages.h - giving back the pages of a slab on which no block is in use.
  *
  * Owns        the `purged` mask of a slab: one bit for each run of pages (a leaf: one page, or more
- *             where 64 bits must cover a long slab) that went back to the kernel and that no block
- *             was taken from since.
+ *             where 64 bits must cover a long slab, counted from the first block) that went back to
+ *             the kernel and that no block was taken from since.
  * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a thread
  *             cache, in a combining table or on their way home count as used, so their bytes stay.
  *             hak_slab_take and hak_slab_take_zero clear the bits of what they hand out.
@@ -22,8 +22,5 @@ uint64_t hak_slab_dead_leaves(const struct slab *slab);
 /* Gives those leaves back to the kernel; returns the bytes. Leaves that the kernel refuses stay as
  * they are. */
 size_t hak_slab_purge_dead(struct slab *slab);
-
-/* Bytes of the slab known to have no memory behind them. */
-size_t hak_slab_purged_bytes(const struct slab *slab);
 
 #endif

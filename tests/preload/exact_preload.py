@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from readers import equal, read
+from readers import equal, from_text, read
 
 OUT = pathlib.Path(os.environ["OUT"])
 
@@ -22,21 +22,28 @@ def is_exact(name):
     return name.startswith("exact_") or name.endswith(("_requests", "_reallocs"))
 
 
-def run(**settings):
+def read_beside_own_thread(folder, when):
+    """One form: hakmem's own thread is at work between two of them."""
+    return from_text((folder / f"{when}.text").read_text())
+
+
+def run(*arguments, **settings):
     """What the program counted, and what two sets of statistics say."""
+    reader = read_beside_own_thread if arguments else read
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        ran = subprocess.run([OUT / "tests/preload_exact", folder], check=False,
-                             capture_output=True, text=True, timeout=100,
-                             env={"LD_PRELOAD": os.environ["PRELOAD_LIB"], **settings})
+        ran = subprocess.run([OUT / "tests/preload_exact", folder, *arguments],
+                             check=False, capture_output=True, text=True, timeout=100,
+                             env={"LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                                  "HAKMEM_MAINTENANCE": "on" if arguments else "off", **settings})
         equal(f"the program ends well: {ran.stderr[:300]}", ran.returncode, 0)
         counted = {name: int(count) for name, count in map(str.split, ran.stdout.splitlines())}
-        return counted, read(folder, "before"), read(folder, "after"), ran.stderr
+        return counted, reader(folder, "before"), reader(folder, "after"), ran.stderr
 
 
-def check_exact(**settings):
+def check_exact(*arguments, **settings):
     """To the last request."""
-    counted, before, after, at_end = run(HAKMEM_STATS="exact", **settings)
+    counted, before, after, at_end = run(*arguments, HAKMEM_STATS="exact", **settings)
     if "HAKMEM_HARDEN" in settings: # a block's usable size does not tell its class there
         counted = {name: value for name, value in counted.items() if name in TOTALS}
     said = {name: value - before.get(name, 0) for name, value in after.items() if name in counted}
@@ -53,8 +60,9 @@ def check_exact(**settings):
 
 
 def main():
-    """With it, hardened as well, and without."""
+    """With it, hardened and beside hakmem's own thread as well, and without."""
     count = check_exact()
+    check_exact("own_thread")
     check_exact(HAKMEM_HARDEN="exact+random+quarantine+zero+canary")
     check_exact(HAKMEM_MODE="fast")
     _, _, after, _ = run()

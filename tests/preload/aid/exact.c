@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/aid/exact.c FOLDER - asks for memory in every way, in several threads, between two
+/* tests/preload/aid/exact.c FOLDER [own_thread] - asks for memory in every way, in several threads, between two
  * sets of statistics, FOLDER/{before,after}.{text,json,xml,openmetrics}, and counts itself:
  * `NAME COUNT` on standard output for each number of HAKMEM_STATS=exact, and
- * `class_SIZE_requests COUNT` and `class_SIZE_reallocs COUNT` for each size class. */
+ * `class_SIZE_requests COUNT` and `class_SIZE_reallocs COUNT` for each size class. With own_thread
+ * it grows until hakmem has started its own thread. */
 #define _GNU_SOURCE
 #include "forms.h"
 
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define THREADS 4
 #define STEPS 20000
 #define KEPT 64
 #define LARGEST_CLASS_BYTES 131072
+#define OWN_THREAD_BYTES ((size_t)100 << 20) /* with so much hakmem has a thread of its own */
 
 static const size_t sizes[] = {0,     1,     8,      9,      16,     17,    100,
                                128,   129,   1000,   1024,   4000,   4097,  20000,
@@ -156,6 +161,26 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* Grows the heap until hakmem starts its own thread: what libc allocates for that thread is nobody's
+ * request. */
+static void wait_for_own_thread(struct counts *counts)
+{
+    struct stat tasks = {0};
+    void *large = malloc(OWN_THREAD_BYTES);
+    if (large == NULL)
+        exit(9);
+    counts->requests++;
+    counts->requests_of[SIZES - 1]++; /* is as large as none of the classes, too */
+    counts->requested_bytes += OWN_THREAD_BYTES;
+    for (int i = 0; tasks.st_nlink < 2 + THREADS + 2; i++) {
+        if (i == 100000 || stat("/proc/self/task", &tasks) != 0)
+            exit(10);
+        give(counts, 2, asked(counts, 6, malloc(sizes[6])));
+        usleep(100);
+    }
+    give(counts, 2, large);
+}
+
 static void say_classes(const struct counts *sum)
 {
     for (size_t i = 0; i < SIZES; i++) {
@@ -180,7 +205,7 @@ static void say_classes(const struct counts *sum)
 static struct counts sum_of(const struct counts *each)
 {
     struct counts sum = {0};
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i <= THREADS; i++)
         for (size_t word = 0; word < sizeof sum / sizeof(uint64_t); word++)
             ((uint64_t *)&sum)[word] += ((const uint64_t *)&each[i])[word];
     return sum;
@@ -188,12 +213,13 @@ static struct counts sum_of(const struct counts *each)
 
 int main(int argument_count, char **arguments)
 {
-    static struct counts counts[THREADS];
+    static struct counts counts[THREADS + 1];
     static char line_buffer[65536];
     pthread_t threads[THREADS];
     setvbuf(stdout, line_buffer, _IOFBF, sizeof line_buffer); /* stdio allocates nothing */
-    if (argument_count != 2)
+    if (argument_count < 2)
         return 2;
+    bool is_told_to_wait = argument_count == 3 && strcmp(arguments[2], "own_thread") == 0;
     *(void **)&heap_new = find("hakmem_heap_new");
     *(void **)&heap_malloc = find("hakmem_heap_malloc");
     *(void **)&heap_free = find("hakmem_heap_free");
@@ -212,6 +238,8 @@ int main(int argument_count, char **arguments)
     pthread_barrier_wait(&barrier);
     put(arguments[1], "before");
     pthread_barrier_wait(&barrier);
+    if (is_told_to_wait)
+        wait_for_own_thread(&counts[THREADS]);
     pthread_barrier_wait(&barrier);
     put(arguments[1], "after");
     pthread_barrier_wait(&barrier);

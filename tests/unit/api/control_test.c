@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
 #include "span/span_cache.h"
@@ -146,6 +147,51 @@ TEST(a_trim_leaves_a_pad)
     CHECK(hak_span_warm_bytes() <= 4 * HAK_MIB && hak_span_warm_bytes() > 2 * HAK_MIB);
     CHECK_EQ(hak_malloc_trim(0), 1);
     CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+/* Frees most of the blocks and trims: dead pages leave slabs that others use still. */
+static void check_sparse_trim(void *(*take)(size_t, void *), void *from)
+{
+    enum { SPARSE = 40000, BYTES = 500, KEPT_EVERY = 40 };
+    static char *sparse[SPARSE];
+    if (UNDER_ASAN || HAK_TINY || hak_os_page_bytes() > 4096)
+        SKIP("no page is without a block, or the sanitizer's own memory is in the way");
+    CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, -1), 1); /* nothing is given back on the way */
+    for (int i = 0; i < SPARSE; i++) {
+        CHECK((sparse[i] = take(BYTES, from)) != NULL);
+        memset(sparse[i], 1, BYTES);
+    }
+    for (int i = 0; i < SPARSE; i++)
+        if (i % KEPT_EVERY != 0)
+            hak_free(sparse[i]);
+    size_t before = rss_bytes();
+    CHECK_EQ(hak_malloc_trim(0), 1);
+    CHECK(rss_bytes() < before - (size_t)SPARSE * BYTES / 2);
+    for (int i = 0; i < SPARSE; i += KEPT_EVERY)
+        for (int j = 0; j < BYTES; j++)
+            CHECK_EQ(sparse[i][j], 1);
+    CHECK_EQ(hak_malloc_trim(0), 0);
+}
+
+static void *take_own(size_t bytes, void *unused)
+{
+    (void)unused;
+    return hak_malloc(bytes);
+}
+
+static void *take_private(size_t bytes, void *heap)
+{
+    return hakmem_heap_malloc(heap, bytes);
+}
+
+TEST(a_trim_takes_pages_out_of_sparse_slabs)
+{
+    check_sparse_trim(take_own, NULL);
+}
+
+TEST(a_trim_takes_pages_out_of_sparse_slabs_of_a_private_heap)
+{
+    check_sparse_trim(take_private, hakmem_heap_new());
 }
 
 TEST(a_trim_before_the_first_request_finds_nothing)
