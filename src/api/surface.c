@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "slab/size_class.h"
+#include "span/large.h"
 
 /* FreeBSD, realloc(3): as realloc, but a block that cannot be resized is freed. With 0 bytes it is
  * freed already. */
@@ -20,7 +21,7 @@ size_t hak_malloc_good_size(size_t bytes)
         return hak_size_classes[hak_class_of(bytes)].block_bytes;
     if (bytes > HAK_REQUEST_BYTES_MAX)
         return bytes;
-    return hak_align_up(bytes, HAK_GRANULE_BYTES);
+    return hak_large_good_bytes(bytes);
 }
 
 HAK_WEAK_ALIAS(reallocf, hak_reallocf)

@@ -20,12 +20,12 @@
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
-#define COLOUR_BITS 3u
-#define COLOURS (1u << COLOUR_BITS)
-/* Spreads the bits of a granule's index: 2^32 divided by the golden ratio. */
-#define COLOUR_MULTIPLIER 0x9e3779b1u
-/* From here on a block that would leave no room for that gets a granule more: a sixteenth of its
- * addresses at most, one page of memory (docs/adr/0010-cache-lines-of-large-blocks.md). */
+#define COLOURS 16u
+/* Sixteenths of a line that the start moves on with each granule. Of all below 256 it gives four
+ * neighbours, and sixteen, the most different starts, powers of two and a granule weighing most. */
+#define COLOUR_MULTIPLIER 81u
+/* A block that would leave no room for that gets a granule more, of which one page takes memory;
+ * where a limit counts every granule, from here on only (docs/adr/0010). */
 #define COLOUR_ROOM_FROM_BYTES HAK_MIB
 
 /* From here on realloc moves pages instead of copying them. */
@@ -46,19 +46,21 @@ static uint32_t granules_for(size_t bytes)
 /* Bytes that the block and all its possible starts take. */
 static size_t coloured_bytes(size_t bytes, size_t alignment)
 {
-    bool has_room = bytes >= COLOUR_ROOM_FROM_BYTES && alignment <= COLOUR_ALIGNMENT_MOST;
-    return has_room ? bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES : bytes;
+    bool is_bounded = (hak_policy_read(limit_bytes) | hak_policy_read(soft_limit_bytes)) != 0;
+    if (alignment > COLOUR_ALIGNMENT_MOST || (is_bounded && bytes < COLOUR_ROOM_FROM_BYTES))
+        return bytes;
+    return bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
 }
 
-/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets.
- * The same place has always the same start: its lines may be cached still. */
+/* Bytes to leave before the block, so that large blocks do not all fall into the same cache sets,
+ * and a load from one seems not to depend on a store to another. The same place has always the same
+ * start: its lines may be cached still. */
 static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
 {
-    size_t lines = hak_least(room_bytes / HAK_CACHE_LINE_BYTES + 1, COLOURS);
+    uint32_t lines = (uint32_t)hak_least(room_bytes / HAK_CACHE_LINE_BYTES + 1, COLOURS);
     if (alignment > COLOUR_ALIGNMENT_MOST || lines == 1)
         return 0;
-    uint32_t colour = (first * COLOUR_MULTIPLIER) >> (32 - COLOUR_BITS);
-    return colour % lines * HAK_CACHE_LINE_BYTES;
+    return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
 static void clear(struct span *span, size_t before, size_t bytes)
@@ -117,6 +119,12 @@ static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t al
     count_held(hak_span_bytes(span));
     hak_fetch_add_relaxed(&held_count, 1);
     return span;
+}
+
+size_t hak_large_good_bytes(size_t bytes)
+{
+    size_t room_bytes = (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
+    return hak_align_up(bytes + room_bytes, HAK_GRANULE_BYTES) - room_bytes;
 }
 
 void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,

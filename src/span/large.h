@@ -33,6 +33,9 @@ void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_by
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count);
 
+/* The most bytes that take no more than `bytes` do; `bytes` is at most HAK_REQUEST_BYTES_MAX. */
+size_t hak_large_good_bytes(size_t bytes);
+
 /* Bytes usable from `block` on; misuse as above is reported as `what`. */
 size_t hak_large_usable_bytes(const void *block, const char *what);
 

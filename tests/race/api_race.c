@@ -115,5 +115,5 @@ TEST(the_first_threads_may_start_the_process_together)
     uint32_t heaps = 0;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         heaps++;
-    CHECK(heaps <= LANES);
+    CHECK(heaps <= LANES + 1); /* the onlooker sweeps one that has no thread */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/large_test.c - one span, one block; misuse is named. */
 #define _GNU_SOURCE /* mlock2 */
+#include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "observe/stat.h"
@@ -45,19 +46,48 @@ TEST(the_usable_bytes_end_with_the_span)
     }
 }
 
-TEST(large_blocks_of_one_size_start_at_varying_cache_lines)
+static uint64_t lines_of(size_t bytes)
 {
-    static const size_t sizes[] = {BYTES, HAK_MIB, HAK_MIB - 1, 16 * HAK_MIB + 1};
-    for (int i = 0; i < 4; i++) {
-        uint64_t lines = 0;
-        for (int j = 0; j < 64; j++)
-            lines |= 1ull << ((uintptr_t)take(sizes[i]) % 4096 / 64);
-        CHECK_EQ(lines, sizes[i] == HAK_MIB - 1 ? 1 : 0xff); /* that one has no room */
-    }
     uint64_t lines = 0;
     for (int i = 0; i < 64; i++)
-        lines |= 1ull << ((uintptr_t)take(3 * HAK_GRANULE_BYTES - 200) % 4096 / 64);
-    CHECK_EQ(lines, 0xf); /* what there is room for */
+        lines |= 1ull << ((uintptr_t)take(bytes) % 4096 / 64);
+    return lines;
+}
+
+TEST(large_blocks_of_one_size_start_at_varying_cache_lines)
+{
+    static const size_t sizes[] = {BYTES, 4 * HAK_GRANULE_BYTES, HAK_MIB - 1, HAK_MIB,
+                                   16 * HAK_MIB + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        CHECK(hak_bit_count(lines_of(sizes[i])) >= 12);
+}
+
+TEST(large_blocks_beside_each_other_start_at_different_cache_lines)
+{
+    for (uint32_t count = 2; count < 33; count++) {
+        if (count == 2 || count == 18 || count == 21)
+            continue; /* some of these have the same start */
+        unsigned char *block = take(count * HAK_GRANULE_BYTES);
+        unsigned char *next = take(count * HAK_GRANULE_BYTES);
+        if (hak_granule_of(next) == hak_granule_of(block) + count + 1)
+            CHECK((uintptr_t)block % 4096 != (uintptr_t)next % 4096);
+    }
+}
+
+TEST(where_memory_is_bounded_blocks_below_1_mib_start_where_there_is_room)
+{
+    CHECK(hak_process_start());
+    _Atomic uint64_t *bounds[] = {&hak_policy.limit_bytes, &hak_policy.soft_limit_bytes};
+    for (int i = 0; i < 2; i++) {
+        hak_store_relaxed(bounds[i], 1ull << 40);
+        size_t before = hak_large_live_bytes();
+        take(4 * HAK_GRANULE_BYTES);
+        CHECK_EQ(hak_large_live_bytes() - before, 4 * HAK_GRANULE_BYTES);
+        CHECK_EQ(lines_of(4 * HAK_GRANULE_BYTES), 1);
+        CHECK_EQ(lines_of(3 * HAK_GRANULE_BYTES - 200), 0xf);
+        CHECK(hak_bit_count(lines_of(HAK_MIB)) >= 12);
+        hak_store_relaxed(bounds[i], 0);
+    }
 }
 
 TEST(a_block_in_the_place_of_another_starts_where_that_did)
@@ -71,7 +101,8 @@ TEST(a_block_in_the_place_of_another_starts_where_that_did)
 
 TEST(a_varying_start_costs_at_most_a_granule)
 {
-    for (size_t bytes = HAK_MIB; bytes <= 64 * HAK_MIB; bytes = bytes * 2 + HAK_GRANULE_BYTES) {
+    for (size_t bytes = 2 * HAK_GRANULE_BYTES; bytes <= 64 * HAK_MIB;
+         bytes = bytes * 2 + HAK_GRANULE_BYTES) {
         size_t before = hak_large_live_bytes();
         CHECK(hak_large_usable_bytes(take(bytes), "test") <= bytes + HAK_GRANULE_BYTES);
         CHECK_EQ(hak_large_live_bytes() - before, bytes + HAK_GRANULE_BYTES);
