@@ -34,8 +34,13 @@ void hak_service_end_slow(const struct service *service)
         hak_os_restore_signals(service->signals_before);
 }
 
-void hak_service_tick(struct heap *heap)
+void hak_service_look(struct heap *heap)
 {
+    uint64_t now = hak_os_clock_ms();
+    if (HAK_LIKELY(heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
+                   now - heap->tick_ms < HAK_TICK_LATE_MS))
+        return;
+    heap->tick_ms = now;
     hak_maintain_heap(heap);
     hak_maintain_tick();
 }

@@ -12,8 +12,11 @@
 #include "cache/lifecycle.h"
 #include "os/lock.h"
 
-/* The tick is looked at once in so many slow operations of a thread. */
+/* The tick is looked at once in so many slow operations of a thread. Where these are rare, the clock
+ * is looked at once in so many, and a tick is late after so long. */
 #define HAK_SLOW_OPERATIONS_PER_TICK 64
+#define HAK_SLOW_OPERATIONS_PER_LOOK 4
+#define HAK_TICK_LATE_MS 50
 
 /* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
  * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
@@ -29,8 +32,8 @@ struct service {
 struct service hak_service_begin_slow(uintptr_t here);
 void hak_service_end_slow(const struct service *service);
 
-/* What a heap's thread does now and then: maintenance. Outside the gate. */
-void hak_service_tick(struct heap *heap);
+/* What a heap's thread does now and then: maintenance, if it is time. Outside the gate. */
+void hak_service_look(struct heap *heap);
 
 /* The thread's heap when there is nothing to take care of; else NULL. */
 HAK_INLINE struct heap *hak_heap_at_rest(void)
@@ -55,8 +58,8 @@ HAK_INLINE void hak_service_end(const struct service *service)
     struct heap *heap = service->heap;
     if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
         hak_gate_leave(&heap->gate);
-        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK == 0))
-            hak_service_tick(heap);
+        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+            hak_service_look(heap);
     }
     if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
         hak_service_end_slow(service);

@@ -27,6 +27,7 @@ struct heap {
     void *sentinel;            /* NULL: bins without a magazine stand on it */
     uint32_t number;           /* for people, from 1 on */
     uint32_t slow_count;       /* slow operations, for the tick */
+    uint64_t tick_ms;          /* when its thread last looked after it */
     int64_t guard_left_bytes;  /* until an allocation is put against a guard page */
     size_t capacity_bytes;     /* what all magazines may hold */
     uint64_t quiet_check_ms;   /* when bins were last looked through for quiet ones */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/maintain_test.c - free memory goes back to the kernel, in time and on demand. */
 #include "api/api.h"
+#include "api/service.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
@@ -95,6 +96,21 @@ TEST(a_tick_purges_what_has_been_free_longer_than_decay)
     usleep(30000);
     hak_maintain_tick();
     CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
+TEST(a_few_slow_operations_are_enough_where_they_are_rare)
+{
+    void *wall = used(BYTES), *block = used(BYTES), *wall_behind = used(BYTES);
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    hak_store_relaxed(&hak_policy.retain_bytes, 0);
+    hak_free(block);
+    CHECK(hak_span_warm_bytes() >= BYTES);
+    usleep(100000);
+    for (int i = 0; i < HAK_SLOW_OPERATIONS_PER_LOOK; i++)
+        hak_free(hak_malloc((size_t)1000 << i)); /* the first of its class takes the slow path */
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+    hak_free(wall);
+    hak_free(wall_behind);
 }
 
 TEST(a_tick_keeps_a_share_of_what_is_live)
