@@ -137,10 +137,32 @@ static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, b
     return bytes;
 }
 
+/* Takes a parked heap for a while. Signals wait meanwhile: a handler that left by a jump would
+ * leave it without anybody. */
+static bool adopt(struct heap *heap, uint64_t *signals)
+{
+    if (hak_load_relaxed(&heap->state) != HEAP_PARKED)
+        return false;
+    *signals = hak_os_block_signals();
+    if (hak_heap_adopt_parked(heap)) {
+        hak_gate_enter(&heap->gate);
+        return true;
+    }
+    hak_os_restore_signals(*signals);
+    return false;
+}
+
+static void leave_adopted(struct heap *heap, uint64_t signals)
+{
+    hak_heap_park(heap);
+    hak_os_restore_signals(signals);
+}
+
 /* Sweeps heaps whose threads have not done so lately, or that have none. */
 static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
+    uint64_t signals;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
         if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
             !hak_idle_is_due(heap, now, decay))
@@ -148,11 +170,9 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
         if (hak_stranger_enter(heap)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);
             hak_stranger_leave(heap);
-        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay &&
-                   hak_heap_adopt_parked(heap)) {
-            hak_gate_enter(&heap->gate);
+        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay && adopt(heap, &signals)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);
-            hak_heap_park(heap);
+            leave_adopted(heap, signals);
         }
     }
     return bytes;
@@ -193,34 +213,59 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
     hak_heap_tidy(heap);
 }
 
-/* The dead pages of a heap that the caller is in. */
-static size_t sweep_whole(struct heap *heap)
+/* One go of a sweep of everything in a heap; true when it is over, or the heap is busy. */
+static bool sweep_some(struct heap *heap, struct whole_sweep *progress)
 {
-    size_t bytes = hak_heap_sweep_whole(heap);
-    if (bytes > 0)
-        hak_decide(sweep, bytes);
-    return bytes;
+    uint64_t signals;
+    bool is_over = true;
+    if (heap == hak_own_heap()) {
+        hak_gate_enter(&heap->gate);
+        is_over = hak_heap_sweep_whole(heap, progress);
+        hak_gate_leave(&heap->gate);
+    } else if (hak_stranger_enter(heap)) {
+        is_over = hak_heap_sweep_whole(heap, progress);
+        hak_stranger_leave(heap);
+    } else if (adopt(heap, &signals)) {
+        is_over = hak_heap_sweep_whole(heap, progress);
+        leave_adopted(heap, signals);
+    }
+    return is_over;
 }
 
-/* Of all heaps, one after the other: a thread waits while its own is swept, no longer. */
-static size_t sweep_all(struct heap *own)
+/* The dead pages of all heaps. */
+static size_t sweep_whole(void)
 {
     size_t bytes = hak_private_sweep_all();
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (heap == own) {
-            hak_gate_enter(&heap->gate);
-            bytes += sweep_whole(heap);
-            hak_gate_leave(&heap->gate);
-        } else if (hak_stranger_enter(heap)) {
-            bytes += sweep_whole(heap);
-            hak_stranger_leave(heap);
-        } else if (hak_heap_adopt_parked(heap)) {
-            hak_gate_enter(&heap->gate);
-            bytes += sweep_whole(heap);
-            hak_heap_park(heap);
-        }
+        struct whole_sweep progress = {0};
+        while (!sweep_some(heap, &progress))
+            continue;
+        if (progress.bytes > 0)
+            hak_decide(sweep, progress.bytes);
+        bytes += progress.bytes;
     }
     return bytes;
+}
+
+/* A handler that interrupted a section, or a slow path of its own thread, leaves heaps alone. */
+static bool may_visit(void)
+{
+    const struct heap *own = hak_own_heap();
+    return !hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate));
+}
+
+/* Blocks that are free but lie about come home to their slabs, and empty slabs to the depot. */
+static void gather(void)
+{
+    struct heap *own = hak_own_heap();
+    if (own != NULL && !hak_gate_is_nested(&own->gate)) {
+        hak_gate_enter(&own->gate);
+        hak_hardened_drain(&(struct service){.heap = own});
+        hak_heap_flush_all(own);
+        hak_gate_leave(&own->gate);
+    }
+    drain_all();
+    hak_registry_visit(tidy, NULL);
 }
 
 size_t hak_maintain_trim(size_t keep_bytes)
@@ -229,18 +274,8 @@ size_t hak_maintain_trim(size_t keep_bytes)
         hak_thread_mend();
     if (HAK_UNLIKELY(hak_lock_is_inside()))
         return 0;
-    struct heap *own = hak_own_heap();
-    bool is_nested = own != NULL && hak_gate_is_nested(&own->gate);
-    if (own != NULL && !is_nested) {
-        hak_gate_enter(&own->gate);
-        hak_hardened_drain(&(struct service){.heap = own});
-        hak_heap_flush_all(own);
-        hak_gate_leave(&own->gate);
-    }
-    drain_all();
-    hak_registry_visit(tidy, NULL);
-    /* A handler that interrupted a slow path leaves the heaps as they are. */
-    size_t bytes = is_nested ? 0 : sweep_all(own);
+    gather();
+    size_t bytes = may_visit() ? sweep_whole() : 0;
     return bytes + purge_free(keep_bytes);
 }
 
@@ -250,6 +285,18 @@ size_t hak_maintain_relieve(void)
     return hak_maintain_trim(0);
 }
 
+/* What the program may go on needing: slabs that are busy keep their pages. */
+static size_t relieve_gently(uint64_t now)
+{
+    bool is_done = true;
+    if (!may_visit())
+        return 0;
+    hak_fetch_add_relaxed(&relief_count, 1);
+    size_t bytes = sweep_heaps(now, 0, &is_done);
+    gather();
+    return bytes + purge_free(0);
+}
+
 /* While more is live than the soft limit allows, nothing free is kept, and heaps are visited now
  * and then. */
 static size_t relieve_at_times(uint64_t now)
@@ -257,7 +304,7 @@ static size_t relieve_at_times(uint64_t now)
     uint64_t last = hak_load_relaxed(&last_relief_ms);
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
-        return hak_maintain_relieve();
+        return relieve_gently(now);
     return hak_maintain_purge_all();
 }
 

@@ -12,8 +12,8 @@
 #include "cache/lifecycle.h"
 #include "os/lock.h"
 
-/* The tick is looked at once in so many slow operations of a thread. Where these are rare, the clock
- * is looked at once in so many, and a tick is late after so long. */
+/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
+ * looked at once in so many, and a tick is late after so long. */
 #define HAK_SLOW_OPERATIONS_PER_TICK 64
 #define HAK_SLOW_OPERATIONS_PER_LOOK 4
 #define HAK_TICK_LATE_MS 50

@@ -31,8 +31,8 @@ HAK_INLINE bool hak_tally_request(size_t bytes)
 void hak_tally_free(void);
 void hak_tally_realloc(size_t bytes);
 
-/* From here on, until told that it is not, what the calling thread does is hakmem's own business and
- * is not counted. Signals are blocked meanwhile: a handler's requests are the program's. */
+/* From here on, until told that it is not, what the calling thread does is hakmem's own business
+ * and is not counted. Signals are blocked meanwhile: a handler's requests are the program's. */
 void hak_tally_set_own(bool is_own);
 
 /* Malloc and free on behalf of a call that is counted already. */

@@ -2,6 +2,7 @@
 #include "cache/combine.h"
 
 #include "base/check.h"
+#include "cache/supply.h"
 #include "harden/checks.h"
 #include "slab/remote.h"
 
@@ -76,10 +77,10 @@ void hak_combine_start(struct combine *combine)
  * nobody else frees the block, too. */
 static struct slab *slab_of(const void *block)
 {
-    size_t granule = hak_granule_of(block);
-    if (HAK_UNLIKELY(!hak_tag_is_slab(hak_tag_read(granule))))
+    struct slab *slab = hak_slab_at(block);
+    if (HAK_UNLIKELY(slab == NULL))
         hak_misuse("double free", block, 0, "its slab is gone");
-    return hak_owner_read(granule);
+    return slab;
 }
 
 /* Gathers the first blocks of those that share a word of one slab; returns how many. */

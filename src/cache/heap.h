@@ -16,6 +16,7 @@
 #include "cache/combine.h"
 #include "cache/gate.h"
 #include "cache/magazine.h"
+#include "cache/supply.h"
 #include "observe/stat.h"
 #include "slab/remote.h"
 #include "span/span_cache.h"
@@ -134,13 +135,6 @@ HAK_INLINE struct heap *hak_own_heap(void)
 HAK_INLINE struct heap *hak_heap_of(struct slab_owner *owner)
 {
     return (struct heap *)(void *)((char *)owner - offsetof(struct heap, owner));
-}
-
-/* The slab of a block in the window, which must be live; NULL when no slab is there. */
-HAK_INLINE struct slab *hak_slab_at(const void *block)
-{
-    uint32_t granule = hak_granule_of(block);
-    return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
 }
 
 #endif

@@ -196,18 +196,13 @@ void hak_private_trim(struct private_heap *heap)
     hak_heap_tidy(&heap->heap);
 }
 
-/* Also sweeps the heap where that is wanted; returns the bytes that went back. */
-static size_t drain(struct private_heap *heap, bool is_swept)
+static void drain(struct private_heap *heap)
 {
-    size_t bytes = 0;
     if (!hak_lock_try(&heap->lock))
-        return 0;
-    if (heap->state != PRIVATE_FROZEN) {
+        return;
+    if (heap->state != PRIVATE_FROZEN)
         hak_private_trim(heap);
-        bytes = is_swept ? hak_heap_sweep_whole(&heap->heap) : 0;
-    }
     hak_lock_give(&heap->lock);
-    return bytes;
 }
 
 void hak_private_drain_some(void)
@@ -219,32 +214,50 @@ void hak_private_drain_some(void)
         if (heap == NULL && (heap = first()) == NULL)
             break;
         if (hak_load_relaxed(&heap->heap.owner.pending) != NULL)
-            drain(heap, false);
+            drain(heap);
         heap = heap->next;
     }
     drained_next = heap;
     hak_lock_give(&set_lock);
 }
 
-static size_t drain_all(bool is_swept)
-{
-    size_t bytes = 0;
-    if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
-        return 0;
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
-        bytes += drain(heap, is_swept);
-    hak_lock_give(&set_lock);
-    return bytes;
-}
-
 void hak_private_drain_all(void)
 {
-    drain_all(false);
+    if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
+        return;
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
+        drain(heap);
+    hak_lock_give(&set_lock);
+}
+
+/* One go of a sweep; true when it is over, or somebody else is inside. */
+static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep)
+{
+    bool is_over = true;
+    if (!hak_lock_try(&heap->lock))
+        return true;
+    if (heap->state != PRIVATE_FROZEN)
+        is_over = hak_heap_sweep_whole(&heap->heap, sweep);
+    hak_lock_give(&heap->lock);
+    return is_over;
 }
 
 size_t hak_private_sweep_all(void)
 {
-    return drain_all(true);
+    size_t bytes = 0;
+    if (hak_load_relaxed(&live_count) == 0)
+        return 0;
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+        struct whole_sweep sweep = {0};
+        bool is_over = false;
+        /* Between two goes a fork may come, which waits for this lock. */
+        while (!is_over && hak_lock_try(&set_lock)) {
+            is_over = sweep_some(heap, &sweep);
+            hak_lock_give(&set_lock);
+        }
+        bytes += sweep.bytes;
+    }
+    return bytes;
 }
 
 static void use_add_list(struct private_use *use, const struct list_link *list)

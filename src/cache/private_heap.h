@@ -77,7 +77,8 @@ void hak_private_trim(struct private_heap *heap);
 void hak_private_drain_some(void);
 void hak_private_drain_all(void);
 
-/* For all, and their dead pages go back to the kernel; returns the bytes. */
+/* The dead pages of all heaps that nobody uses at the moment go back to the kernel; returns the
+ * bytes. */
 size_t hak_private_sweep_all(void);
 
 /* What a heap holds. The heap is entered. */

@@ -74,6 +74,7 @@ static void activate_locked(struct heap *heap)
     forget_bins(heap);
     heap->generation = generation;
     heap->outer = NULL;
+    heap->tick_ms = hak_os_clock_ms();
     hak_counter_add(&active_count, 1);
     hak_store_relaxed(&heap->gate.held, GATE_OPEN);
     /* release: partner is the acquire in hak_stranger_enter */
@@ -448,8 +449,10 @@ void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
     generation++;
     hak_store_relaxed(&orphans, hak_registry_first());
     hak_store_relaxed(&active_count, own != NULL);
-    if (own != NULL)
+    if (own != NULL) {
         own->generation = generation;
+        own->tick_ms = hak_os_clock_ms(); /* a child that soon becomes another program is in time */
+    }
     for (; lent != NULL; lent = lent->outer) {
         lent->generation = generation;
         hak_counter_add(&active_count, 1);

@@ -170,7 +170,9 @@ void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
     hak_container_look(bytes);
     if (!hak_limit_admits(bytes))
         return NULL;
-    void *block = hak_large_take_cached(cache, bytes, alignment, content);
+    bool is_short = hak_limit_is_set() || hak_region_is_tight();
+    void *block = hak_large_take_cached(cache, bytes, alignment, content,
+                                        is_short ? LARGE_PACKED : LARGE_ROOMY);
     if (block == NULL || hak_limit_settle())
         return block;
     hak_large_give(block);

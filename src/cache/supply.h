@@ -22,6 +22,13 @@ HAK_INLINE uint32_t hak_supply_tag(const struct slab *slab, const struct slab_ow
                              : hak_tag_of(owner->heap_id, slab->class_index);
 }
 
+/* The slab of a block in the window, which must be live; NULL when no slab is there. */
+HAK_INLINE struct slab *hak_slab_at(const void *block)
+{
+    uint32_t granule = hak_granule_of(block);
+    return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
+}
+
 /* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
  * memory. */
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,

@@ -8,6 +8,8 @@
 #define SPARSE_OCTILES 5u
 /* A class with less than this many granules of partial slabs is never worth an effort. */
 #define SPARSE_GRANULES (HAK_SUPERSLAB_GRANULES / 2)
+/* A sweep of everything looks at so many slabs in one go. */
+#define WHOLE_SWEEP_SLABS 64u
 /* A slab is looked at again when so much of what was used has been freed. */
 #define FREED_SHARE 8u
 
@@ -102,25 +104,55 @@ size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uin
     return bytes;
 }
 
-/* Slabs that nothing was taken from and nothing came home to since somebody looked are passed. */
-static size_t sweep_whole_list(struct heap *heap, struct list_link *list)
+static uint32_t partial_slabs(const struct heap *heap)
 {
-    size_t bytes = 0;
-    for (struct list_link *i = list->next; i != list; i = i->next) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        count += heap->partial_count[i];
+    return count;
+}
+
+/* Slabs that nothing was taken from and nothing came home to since somebody looked are passed.
+ * Looks at `most` others; returns at how many. */
+static uint32_t sweep_whole_list(struct heap *heap, struct list_link *list, uint32_t most,
+                                 size_t *bytes)
+{
+    uint32_t looked = 0;
+    for (struct list_link *i = list->next; i != list && looked < most; i = i->next) {
         struct slab *slab = hak_list_element(i, struct slab, link);
         if (!slab->is_hot && slab->swept_used == slab->used)
             continue;
         slab->is_hot = false;
-        bytes += purge_slab(heap, slab);
+        *bytes += purge_slab(heap, slab);
+        looked++;
     }
-    return bytes;
+    return looked;
 }
 
-size_t hak_heap_sweep_whole(struct heap *heap)
+static uint32_t sweep_whole_class(struct heap *heap, uint32_t class_index, uint32_t most,
+                                  size_t *bytes)
 {
-    size_t bytes = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        for (uint32_t mask = heap->partial_mask[i]; mask != 0; mask &= mask - 1)
-            bytes += sweep_whole_list(heap, &heap->partial[i][hak_bit_lowest(mask)]);
-    return bytes;
+    uint32_t looked = 0;
+    for (uint32_t mask = heap->partial_mask[class_index]; mask != 0; mask &= mask - 1) {
+        struct list_link *list = &heap->partial[class_index][hak_bit_lowest(mask)];
+        looked += sweep_whole_list(heap, list, most - looked, bytes);
+    }
+    return looked;
+}
+
+bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep)
+{
+    if (!sweep->is_begun) {
+        hak_heap_collect(heap);
+        sweep->is_begun = true;
+        sweep->slabs_left = partial_slabs(heap);
+    }
+    uint32_t most = (uint32_t)hak_least(WHOLE_SWEEP_SLABS, sweep->slabs_left);
+    sweep->slabs_left -= most;
+    while (most > 0 && sweep->class_index < HAK_CLASS_COUNT) {
+        most -= sweep_whole_class(heap, sweep->class_index, most, &sweep->bytes);
+        if (most > 0)
+            sweep->class_index++;
+    }
+    return sweep->slabs_left == 0 || sweep->class_index == HAK_CLASS_COUNT;
 }

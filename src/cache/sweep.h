@@ -18,9 +18,18 @@
  * closely at no more than `slabs_most` slabs. Returns the bytes that went back to the kernel. */
 size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uint32_t slabs_most);
 
-/* All at once, dense and busy slabs too; returns the bytes. For who asks for it: it takes a system
- * call for each run of dead pages. */
-size_t hak_heap_sweep_whole(struct heap *heap);
+/* How far a sweep of everything has come, dense and busy slabs too. Zeroed to begin with. It is for
+ * who asks for it: it takes a system call for each run of dead pages. */
+struct whole_sweep {
+    uint32_t class_index;
+    uint32_t slabs_left; /* of those that were there in the beginning */
+    bool is_begun;
+    size_t bytes; /* that went back to the kernel */
+};
+
+/* Goes on with it for a bounded number of slabs, so that nobody waits long for the heap; true when
+ * it is over. */
+bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep);
 
 /* True when the pass that began last is over. */
 bool hak_heap_is_swept(const struct heap *heap);

@@ -25,7 +25,7 @@
  * neighbours, and sixteen, the most different starts, powers of two and a granule weighing most. */
 #define COLOUR_MULTIPLIER 81u
 /* A block that would leave no room for that gets a granule more, of which one page takes memory;
- * where a limit counts every granule, from here on only (docs/adr/0010). */
+ * where every granule counts, from here on only (docs/adr/0010). */
 #define COLOUR_ROOM_FROM_BYTES HAK_MIB
 
 /* From here on realloc moves pages instead of copying them. */
@@ -44,10 +44,10 @@ static uint32_t granules_for(size_t bytes)
 }
 
 /* Bytes that the block and all its possible starts take. */
-static size_t coloured_bytes(size_t bytes, size_t alignment)
+static size_t coloured_bytes(size_t bytes, size_t alignment, enum large_room room)
 {
-    bool is_bounded = (hak_policy_read(limit_bytes) | hak_policy_read(soft_limit_bytes)) != 0;
-    if (alignment > COLOUR_ALIGNMENT_MOST || (is_bounded && bytes < COLOUR_ROOM_FROM_BYTES))
+    if (alignment > COLOUR_ALIGNMENT_MOST ||
+        (room == LARGE_PACKED && bytes < COLOUR_ROOM_FROM_BYTES))
         return bytes;
     return bytes + (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
 }
@@ -128,10 +128,10 @@ size_t hak_large_good_bytes(size_t bytes)
 }
 
 void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
-                            enum large_content content)
+                            enum large_content content, enum large_room room)
 {
     bytes = hak_most(bytes, 1);
-    uint32_t wished_count = granules_for(coloured_bytes(bytes, alignment));
+    uint32_t wished_count = granules_for(coloured_bytes(bytes, alignment, room));
     uint32_t alignment_count = (uint32_t)hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
     if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
         return NULL;
@@ -152,7 +152,7 @@ void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t align
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 {
-    return hak_large_take_cached(NULL, bytes, alignment, content);
+    return hak_large_take_cached(NULL, bytes, alignment, content, LARGE_ROOMY);
 }
 
 /* The record of a live large block. */

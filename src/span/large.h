@@ -3,8 +3,8 @@
  *
  * Owns        the SPAN tag and the owner entry of a large block's first granule.
  * Invariants  the block starts in the first page of its span, at a varying cache line where the
- *             alignment allows: from 1 MiB on at any of the page, below that where the tail leaves
- *             room. Whoever changes the tag from SPAN to NONE frees it.
+ *             alignment allows: one of the first sixteen, or of those that its tail leaves room
+ *             for. Whoever changes the tag from SPAN to NONE frees it.
  * Threads     any thread allocates and frees; the exchange of the tag decides between two frees.
  * Tests       tests/unit/span/large_test.c, tests/model/
  */
@@ -14,6 +14,10 @@
 #include "base/compiler.h"
 
 enum large_content { LARGE_ANY, LARGE_ZERO };
+
+/* Whether a block may take a granule more for the sake of where it starts; where memory is bounded
+ * or short, only those may from 1 MiB on. */
+enum large_room { LARGE_ROOMY, LARGE_PACKED };
 
 /* A block of at least `bytes`, aligned to `alignment` (a power of two, at least 16); NULL: no
  * memory. */
@@ -26,14 +30,15 @@ void hak_large_give(void *block);
  * `most_bytes`; NULL: no cache. The heap's gate is held. */
 struct span_cache;
 void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
-                            enum large_content content);
+                            enum large_content content, enum large_room room);
 void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes);
 
 /* Frees the spans of a cache as hak_span_cache_drop says. */
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count);
 
-/* The most bytes that take no more than `bytes` do; `bytes` is at most HAK_REQUEST_BYTES_MAX. */
+/* The most bytes that take no more than `bytes` do where memory is not bounded; `bytes` is at most
+ * HAK_REQUEST_BYTES_MAX. */
 size_t hak_large_good_bytes(size_t bytes);
 
 /* Bytes usable from `block` on; misuse as above is reported as `what`. */

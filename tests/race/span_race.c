@@ -47,7 +47,8 @@ static struct large *make(struct racer *racer)
     size_t bytes = BYTES_LEAST + draw(racer) % (20 * HAK_GRANULE_BYTES);
     size_t alignment = (size_t)16 << draw(racer) % 16;
     enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
-    unsigned char *block = hak_large_take_cached(&caches[racer->index], bytes, alignment, content);
+    unsigned char *block =
+        hak_large_take_cached(&caches[racer->index], bytes, alignment, content, LARGE_ROOMY);
     CHECK(block != NULL);
     CHECK_EQ((uintptr_t)block % alignment, 0);
     for (size_t i = 0; content == LARGE_ZERO && i < bytes; i += 1021)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/aid/exact.c FOLDER [own_thread] - asks for memory in every way, in several threads, between two
- * sets of statistics, FOLDER/{before,after}.{text,json,xml,openmetrics}, and counts itself:
- * `NAME COUNT` on standard output for each number of HAKMEM_STATS=exact, and
+/* tests/preload/aid/exact.c FOLDER [own_thread] - asks for memory in every way, in several threads,
+ * between two sets of statistics, FOLDER/{before,after}.{text,json,xml,openmetrics}, and counts
+ * itself: `NAME COUNT` on standard output for each number of HAKMEM_STATS=exact, and
  * `class_SIZE_requests COUNT` and `class_SIZE_reallocs COUNT` for each size class. With own_thread
  * it grows until hakmem has started its own thread. */
 #define _GNU_SOURCE
@@ -161,7 +161,7 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Grows the heap until hakmem starts its own thread: what libc allocates for that thread is nobody's
+/* Grows the heap until hakmem starts its own thread: what libc allocates for that one is nobody's
  * request. */
 static void wait_for_own_thread(struct counts *counts)
 {

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* mlock2 */
 #include "base/bits.h"
 #include "cache/lifecycle.h"
+#include "cache/limit.h"
+#include "cache/supply.h"
 #include "check.h"
 #include "observe/stat.h"
 #include "os/os.h"
@@ -74,18 +76,30 @@ TEST(large_blocks_beside_each_other_start_at_different_cache_lines)
     }
 }
 
+static uint64_t packed_lines_of(size_t bytes)
+{
+    uint64_t lines = 0;
+    CHECK(hak_process_start());
+    for (int i = 0; i < 64; i++) {
+        void *block = hak_supply_large(NULL, bytes, 16, LARGE_ANY);
+        CHECK(block != NULL);
+        lines |= 1ull << ((uintptr_t)block % 4096 / 64);
+    }
+    return lines;
+}
+
 TEST(where_memory_is_bounded_blocks_below_1_mib_start_where_there_is_room)
 {
-    CHECK(hak_process_start());
-    _Atomic uint64_t *bounds[] = {&hak_policy.limit_bytes, &hak_policy.soft_limit_bytes};
-    for (int i = 0; i < 2; i++) {
+    _Atomic uint64_t *bounds[] = {&hak_policy.limit_bytes, &hak_policy.soft_limit_bytes,
+                                  &hak_limit_group_bytes};
+    CHECK(packed_lines_of(4 * HAK_GRANULE_BYTES) != 1);
+    for (int i = 0; i < 3; i++) {
         hak_store_relaxed(bounds[i], 1ull << 40);
         size_t before = hak_large_live_bytes();
-        take(4 * HAK_GRANULE_BYTES);
-        CHECK_EQ(hak_large_live_bytes() - before, 4 * HAK_GRANULE_BYTES);
-        CHECK_EQ(lines_of(4 * HAK_GRANULE_BYTES), 1);
-        CHECK_EQ(lines_of(3 * HAK_GRANULE_BYTES - 200), 0xf);
-        CHECK(hak_bit_count(lines_of(HAK_MIB)) >= 12);
+        CHECK_EQ(packed_lines_of(4 * HAK_GRANULE_BYTES), 1);
+        CHECK_EQ(hak_large_live_bytes() - before, 64 * 4 * HAK_GRANULE_BYTES);
+        CHECK_EQ(packed_lines_of(3 * HAK_GRANULE_BYTES - 200), 0xf);
+        CHECK(hak_bit_count(packed_lines_of(HAK_MIB)) >= 12);
         hak_store_relaxed(bounds[i], 0);
     }
 }
