@@ -125,9 +125,12 @@ size_t hak_maintain_relieve(void);
 /* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
 void hak_maintain_prewarm(void);
 
-/* keeper.c: the thread that does the same while the program sleeps. Starts it when it is time, or
- * wakes it. Outside every gate and lock. */
+/* keeper.c: the thread that does the same while the program sleeps. Wakes it, or notes that it is
+ * wanted. Outside every gate and lock. */
 void hak_keeper_wake(void);
+/* Starts it when it is time. Only where libc may be called: in requests, not in free, which libc
+ * calls under a lock of its own when a thread ends. */
+void hak_keeper_consider(void);
 /* Gives everything free back if tasks waited for memory lately; its own thread's, and tests'. */
 bool hak_keeper_watch(void);
 /* Wakes it if it sleeps for long; from a signal handler, too. */

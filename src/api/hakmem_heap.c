@@ -22,8 +22,10 @@ static void leave(struct private_heap *heap)
 {
     bool is_due = ++heap->operation_count % OPERATIONS_PER_TICK == 0;
     hak_private_leave(heap);
-    if (HAK_UNLIKELY(is_due))
+    if (HAK_UNLIKELY(is_due)) {
         hak_maintain_tick();
+        hak_keeper_consider();
+    }
 }
 
 static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)

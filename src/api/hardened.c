@@ -120,6 +120,7 @@ void *hak_hardened_take(struct request request)
         return NULL;
     }
     hak_vault_open(block, request);
+    hak_keeper_consider();
     return block;
 }
 

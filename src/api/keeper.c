@@ -4,6 +4,7 @@
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/container.h"
+#include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
@@ -32,6 +33,7 @@ enum keeper_state { KEEPER_NONE, KEEPER_RUNS, KEEPER_REFUSED };
 
 static _Atomic uint32_t keeper_state;
 static _Atomic uint32_t is_asleep;
+static _Atomic uint32_t is_wanted; /* though the heap is small */
 static _Atomic size_t start_bytes = START_BYTES;
 static bool has_fork_handler; /* belongs to who moves keeper_state from NONE */
 
@@ -132,8 +134,10 @@ static void forget(void)
     hak_store_relaxed(&start_bytes, committed + START_BYTES);
     hak_store_relaxed(&keeper_state, KEEPER_NONE);
     hak_store_relaxed(&is_asleep, 0);
+    hak_store_relaxed(&is_wanted, 0);
 }
 
+/* Never from free: libc frees what threads left under a lock that starting one takes, too. */
 static void start(void)
 {
     uint32_t expected = KEEPER_NONE;
@@ -163,7 +167,17 @@ void hak_keeper_stir(void)
 
 void hak_keeper_wake(void)
 {
-    if (HAK_UNLIKELY(hak_load_relaxed(&keeper_state) == KEEPER_NONE))
-        start();
+    if (hak_load_relaxed(&keeper_state) == KEEPER_NONE && hak_outlet_patience_ms() != 0)
+        hak_store_relaxed(&is_wanted, 1);
     hak_keeper_stir();
+}
+
+void hak_keeper_consider(void)
+{
+    if (HAK_LIKELY(hak_load_relaxed(&keeper_state) != KEEPER_NONE ||
+                   (!is_large() && hak_load_relaxed(&is_wanted) == 0)))
+        return;
+    const struct heap *own = hak_own_heap();
+    if (!hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate)))
+        start();
 }

@@ -98,6 +98,7 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
         hak_decide(out_of_memory, bytes);
         errno = ENOMEM;
     }
+    hak_keeper_consider();
     return block;
 }
 

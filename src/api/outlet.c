@@ -276,8 +276,10 @@ __attribute__((constructor)) static void start_outlet(void)
     if (hak_conf_number(stats) != STATS_OFF && *hak_conf_text(stats_file) != '\0')
         try_file();
     hak_outlet_tick();
-    if (hak_outlet_patience_ms() != 0)
+    if (hak_outlet_patience_ms() != 0) {
         hak_keeper_wake();
+        hak_keeper_consider();
+    }
 }
 
 /* At the end of the process, after the program's own destructors. */
