@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/outlet.h"
+#include "api/service.h"
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/container.h"
-#include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
@@ -177,7 +177,6 @@ void hak_keeper_consider(void)
     if (HAK_LIKELY(hak_load_relaxed(&keeper_state) != KEEPER_NONE ||
                    (!is_large() && hak_load_relaxed(&is_wanted) == 0)))
         return;
-    const struct heap *own = hak_own_heap();
-    if (!hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate)))
+    if (hak_thread_is_outside())
         start();
 }

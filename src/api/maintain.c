@@ -247,13 +247,6 @@ static size_t sweep_whole(void)
     return bytes;
 }
 
-/* A handler that interrupted a section, or a slow path of its own thread, leaves heaps alone. */
-static bool may_visit(void)
-{
-    const struct heap *own = hak_own_heap();
-    return !hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate));
-}
-
 /* Blocks that are free but lie about come home to their slabs, and empty slabs to the depot. */
 static void gather(void)
 {
@@ -275,7 +268,7 @@ size_t hak_maintain_trim(size_t keep_bytes)
     if (HAK_UNLIKELY(hak_lock_is_inside()))
         return 0;
     gather();
-    size_t bytes = may_visit() ? sweep_whole() : 0;
+    size_t bytes = hak_thread_is_outside() ? sweep_whole() : 0;
     return bytes + purge_free(keep_bytes);
 }
 
@@ -289,7 +282,7 @@ size_t hak_maintain_relieve(void)
 static size_t relieve_gently(uint64_t now)
 {
     bool is_done = true;
-    if (!may_visit())
+    if (!hak_thread_is_outside())
         return 0;
     hak_fetch_add_relaxed(&relief_count, 1);
     size_t bytes = sweep_heaps(now, 0, &is_done);

@@ -44,6 +44,14 @@ HAK_INLINE struct heap *hak_heap_at_rest(void)
     return HAK_LIKELY(is_at_rest) ? heap : NULL;
 }
 
+/* Outside every lock, and outside the gate of its own heap: no handler that interrupted a section
+ * or a slow path of its thread. */
+HAK_INLINE bool hak_thread_is_outside(void)
+{
+    const struct heap *own = hak_own_heap();
+    return !hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate));
+}
+
 HAK_INLINE struct service hak_service_begin(void)
 {
     struct heap *heap = hak_heap_at_rest();

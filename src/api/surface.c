@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "base/bits.h"
 #include "slab/size_class.h"
 #include "span/large.h"
 

@@ -10,7 +10,6 @@
 #include "cache/sweep.h"
 #include "harden/checks.h"
 #include "observe/decision.h"
-#include "os/os.h"
 #include "policy/policy_table.h"
 #include "span/large.h"
 
@@ -30,7 +29,6 @@ void hak_heap_start(struct heap *heap, uint32_t id)
     heap->cache.others = hak_tag_others(id);
     heap->cache.is_heap = 1;
     heap->sweep_class = HAK_CLASS_COUNT;
-    heap->tick_ms = hak_os_clock_ms();
     heap->owner.heap_id = id;
     hak_list_start(&heap->full);
     hak_combine_start(&heap->combine);

@@ -217,6 +217,8 @@ static void apply_conf(void)
 #undef X
     if ((hak_conf_number(learn) & LEARN_BIG_CACHE) == 0)
         hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
+    if (price == PRICE_SPEED)
+        hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
 }
 
 static void start_locked(void)

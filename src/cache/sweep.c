@@ -39,6 +39,15 @@ static bool is_due(struct slab *slab)
     return freed * FREED_SHARE > slab->swept_used;
 }
 
+/* A sweep of everything asks only whether blocks were taken or came home since the last look. */
+static bool has_changed(struct slab *slab)
+{
+    if (!slab->is_hot && slab->swept_used == slab->used)
+        return false;
+    slab->is_hot = false;
+    return true;
+}
+
 /* Gives back the dead pages of a slab; whoever looks next knows how it was. */
 static size_t purge_slab(struct heap *heap, struct slab *slab)
 {
@@ -49,13 +58,16 @@ static size_t purge_slab(struct heap *heap, struct slab *slab)
     return bytes;
 }
 
+enum sweep { SWEEP_PASS, SWEEP_WHOLE };
+
 /* Sweeps one list; returns how many slabs were looked at closely, at most `most`. */
-static uint32_t sweep_list(struct heap *heap, struct list_link *list, uint32_t most, size_t *bytes)
+static uint32_t sweep_list(struct heap *heap, struct list_link *list, enum sweep sweep,
+                           uint32_t most, size_t *bytes)
 {
     uint32_t looked = 0;
     for (struct list_link *i = list->next; i != list && looked < most; i = i->next) {
         struct slab *slab = hak_list_element(i, struct slab, link);
-        if (!is_due(slab))
+        if (sweep == SWEEP_WHOLE ? !has_changed(slab) : !is_due(slab))
             continue;
         *bytes += purge_slab(heap, slab);
         looked++;
@@ -63,13 +75,16 @@ static uint32_t sweep_list(struct heap *heap, struct list_link *list, uint32_t m
     return looked;
 }
 
-static uint32_t sweep_class(struct heap *heap, uint32_t class_index, uint32_t most, size_t *bytes)
+static uint32_t sweep_class(struct heap *heap, uint32_t class_index, enum sweep sweep,
+                            uint32_t most, size_t *bytes)
 {
     uint32_t looked = 0;
-    uint32_t mask = heap->partial_mask[class_index] & ((1u << SPARSE_OCTILES) - 1);
+    uint32_t mask = heap->partial_mask[class_index];
+    if (sweep == SWEEP_PASS)
+        mask &= (1u << SPARSE_OCTILES) - 1;
     for (; mask != 0 && looked < most; mask &= mask - 1) {
         struct list_link *list = &heap->partial[class_index][hak_bit_lowest(mask)];
-        looked += sweep_list(heap, list, most - looked, bytes);
+        looked += sweep_list(heap, list, sweep, most - looked, bytes);
     }
     return looked;
 }
@@ -96,7 +111,7 @@ size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uin
         heap->sweep_class = 0;
     }
     while (slabs_most > 0 && !hak_heap_is_swept(heap)) {
-        uint32_t looked = sweep_class(heap, heap->sweep_class, slabs_most, &bytes);
+        uint32_t looked = sweep_class(heap, heap->sweep_class, SWEEP_PASS, slabs_most, &bytes);
         slabs_most -= looked;
         if (slabs_most > 0)
             retire_quiet_spare(heap, heap->sweep_class++);
@@ -112,34 +127,6 @@ static uint32_t partial_slabs(const struct heap *heap)
     return count;
 }
 
-/* Slabs that nothing was taken from and nothing came home to since somebody looked are passed.
- * Looks at `most` others; returns at how many. */
-static uint32_t sweep_whole_list(struct heap *heap, struct list_link *list, uint32_t most,
-                                 size_t *bytes)
-{
-    uint32_t looked = 0;
-    for (struct list_link *i = list->next; i != list && looked < most; i = i->next) {
-        struct slab *slab = hak_list_element(i, struct slab, link);
-        if (!slab->is_hot && slab->swept_used == slab->used)
-            continue;
-        slab->is_hot = false;
-        *bytes += purge_slab(heap, slab);
-        looked++;
-    }
-    return looked;
-}
-
-static uint32_t sweep_whole_class(struct heap *heap, uint32_t class_index, uint32_t most,
-                                  size_t *bytes)
-{
-    uint32_t looked = 0;
-    for (uint32_t mask = heap->partial_mask[class_index]; mask != 0; mask &= mask - 1) {
-        struct list_link *list = &heap->partial[class_index][hak_bit_lowest(mask)];
-        looked += sweep_whole_list(heap, list, most - looked, bytes);
-    }
-    return looked;
-}
-
 bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep)
 {
     if (!sweep->is_begun) {
@@ -150,7 +137,7 @@ bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep)
     uint32_t most = (uint32_t)hak_least(WHOLE_SWEEP_SLABS, sweep->slabs_left);
     sweep->slabs_left -= most;
     while (most > 0 && sweep->class_index < HAK_CLASS_COUNT) {
-        most -= sweep_whole_class(heap, sweep->class_index, most, &sweep->bytes);
+        most -= sweep_class(heap, sweep->class_index, SWEEP_WHOLE, most, &sweep->bytes);
         if (most > 0)
             sweep->class_index++;
     }

@@ -74,6 +74,8 @@ struct stat_block {
     X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
     X(spans_evicted, "free spans purged at once, because too much was warm")                       \
     X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
+    X(spans_given_up,                                                                              \
+      "freed large blocks purged at once, because there were few and none came back")              \
     X(guarded_blocks, "allocations that were put against a guard page")                            \
     X(guarded_full, "those that were due, and there was no room for them")                         \
     X(guarded_caught, "misuses of such blocks that were reported")                                 \

@@ -42,6 +42,9 @@
       "live and warm span memory may together pass the most that was ever live by this")           \
     X(big_cache_slack_percent, 12, 0, 1000,                                                        \
       "or by this share of it, if that is more; doubled while that pays")                          \
+    X(big_cache_from_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                               \
+      "until large blocks were more together, what they leave is kept only once some is wanted "   \
+      "again")                                                                                     \
     X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
       "spans of 1 MiB or more must have come back so often before their keep time is learned")     \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \

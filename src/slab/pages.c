@@ -5,26 +5,12 @@
 #include "os/os.h"
 #include "slab/depot.h"
 
-/* From the first block on; a page at each end may be a guard's (slab/shield.h). */
-static size_t area_bytes(const struct slab *slab)
-{
-    size_t guard_bytes = slab->start % HAK_GRANULE_BYTES;
-    return ((size_t)slab->granule_count << HAK_GRANULE_SHIFT) - 2 * guard_bytes;
-}
-
+/* Whole ones from the first block on; a page at each end may be a guard's (slab/shield.h). */
 static uint64_t all_leaves(const struct slab *slab)
 {
-    size_t leaf_bytes = (size_t)1 << slab->leaf_shift;
-    size_t bytes = hak_align_up(area_bytes(slab), leaf_bytes);
+    size_t guard_bytes = slab->start % HAK_GRANULE_BYTES;
+    size_t bytes = ((size_t)slab->granule_count << HAK_GRANULE_SHIFT) - 2 * guard_bytes;
     return hak_bit_low_mask((uint32_t)(bytes >> slab->leaf_shift));
-}
-
-/* Between two guards the last leaf may be a short one. */
-static size_t bytes_of(const struct slab *slab, uint32_t leaf, uint32_t count)
-{
-    size_t from = (size_t)leaf << slab->leaf_shift;
-    size_t to = (size_t)(leaf + count) << slab->leaf_shift;
-    return hak_least(to, area_bytes(slab)) - from;
 }
 
 /* Leaves that blocks in use overlap. Whoever has one block on a leaf spares us the others. */
@@ -76,7 +62,7 @@ size_t hak_slab_purge_dead(struct slab *slab)
         uint64_t above = ~(dead >> at);
         uint32_t count = above == 0 ? 64 - at : hak_bit_lowest(above);
         uint64_t run = hak_bit_low_mask(count) << at;
-        size_t run_bytes = bytes_of(slab, at, count);
+        size_t run_bytes = (size_t)count << slab->leaf_shift;
         if (hak_os_purge((void *)(slab->start + ((size_t)at << slab->leaf_shift)), run_bytes)) {
             slab->purged |= run;
             bytes += run_bytes;

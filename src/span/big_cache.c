@@ -2,6 +2,7 @@
 #include "span/big_cache.h"
 
 #include "base/bits.h"
+#include "conf/conf.h"
 #include "observe/stat.h"
 #include "policy/policy_table.h"
 
@@ -40,6 +41,31 @@ static _Atomic bool is_slack_doubled;
 static _Atomic size_t last_peak_bytes;
 static _Atomic size_t last_live_bytes;
 
+/* Read by each free of a large block, written a few times in all. */
+static struct {
+    HAK_CACHE_ALIGNED _Atomic bool is_needed;
+    _Atomic uint32_t longest_given_up;
+} early;
+
+bool hak_big_cache_is_needed(void)
+{
+    return HAK_LIKELY(hak_load_relaxed(&early.is_needed)) ||
+           hak_policy_read(free_policy) == POLICY_FREE_KEEP ||
+           hak_policy_read(decay_ms) >= HAK_CONF_NEVER_MS || hak_policy_read(prewarm_bytes) != 0;
+}
+
+void hak_big_cache_note_given_up(uint32_t count)
+{
+    if (count > hak_load_relaxed(&early.longest_given_up))
+        hak_store_relaxed(&early.longest_given_up, count); /* a race may lose the longer one */
+}
+
+void hak_big_cache_note_wanted(uint32_t count)
+{
+    if (count <= hak_load_relaxed(&early.longest_given_up))
+        hak_store_relaxed(&early.is_needed, true);
+}
+
 static size_t slack_bytes(size_t peak_bytes)
 {
     return hak_most(peak_bytes / 100 * hak_policy_read(big_cache_slack_percent),
@@ -51,6 +77,9 @@ size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes)
     size_t slack = slack_bytes(peak_bytes);
     hak_store_relaxed(&last_peak_bytes, peak_bytes);
     hak_store_relaxed(&last_live_bytes, live_bytes);
+    if (HAK_UNLIKELY(!hak_load_relaxed(&early.is_needed)) &&
+        peak_bytes > hak_policy_read(big_cache_from_bytes))
+        hak_store_relaxed(&early.is_needed, true);
     if (hak_load_relaxed(&is_slack_doubled))
         slack *= 2;
     size_t bytes = peak_bytes + slack - hak_least(live_bytes, peak_bytes);

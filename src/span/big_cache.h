@@ -18,6 +18,16 @@
 /* Spans of at least so many granules are the big cache's: 1 MiB. */
 #define HAK_BIG_GRANULES (HAK_MIB >> HAK_GRANULE_SHIFT)
 
+/* False while few large blocks were ever live together and none of the memory that they left was
+ * wanted again: then it is not kept, for a small program's first large blocks are often its last
+ * ones (docs/adr/0020-first-large-blocks.md). */
+bool hak_big_cache_is_needed(void);
+
+/* While it is not needed: a freed block's granules went to the kernel; a block wants granules, so
+ * that the cache is needed if a block as long has left any. */
+void hak_big_cache_note_given_up(uint32_t count);
+void hak_big_cache_note_wanted(uint32_t count);
+
 /* The most memory of free spans that may be warm while so much is live of what was live at most. */
 size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes);
 

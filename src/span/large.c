@@ -118,6 +118,8 @@ static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t al
         return NULL;
     count_held(hak_span_bytes(span));
     hak_fetch_add_relaxed(&held_count, 1);
+    if (HAK_UNLIKELY(!hak_big_cache_is_needed()))
+        hak_big_cache_note_wanted(span->count);
     return span;
 }
 
@@ -179,7 +181,7 @@ static void count_given(size_t bytes, uint32_t count)
 static bool put_into(struct span_cache *cache, struct span *span, size_t most_bytes)
 {
     if (cache == NULL || span->count > HAK_SPAN_CACHE_GRANULES_MOST || span->piece_count != 0 ||
-        HAK_UNLIKELY(hak_region_is_tight()))
+        HAK_UNLIKELY(hak_region_is_tight() || !hak_big_cache_is_needed()))
         return false;
     size_t bytes = hak_span_bytes(span);
     if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
@@ -199,6 +201,16 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
     count_given(bytes, count - hak_load_relaxed(&cache->count));
 }
 
+/* The memory of a freed block goes to the kernel at once. */
+static void give_up(struct span *span)
+{
+    uint32_t count = span->count;
+    if (!hak_span_give_purged(span))
+        return;
+    hak_big_cache_note_given_up(count);
+    hak_stat_global_add(spans_given_up, 1);
+}
+
 void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes)
 {
     struct span *span = span_of(block, "invalid free");
@@ -215,7 +227,10 @@ void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_by
         hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
         return;
     }
-    hak_span_give(span);
+    if (HAK_LIKELY(hak_big_cache_is_needed()))
+        hak_span_give(span);
+    else
+        give_up(span);
 }
 
 void hak_large_give(void *block)

@@ -6,12 +6,6 @@
 /* How many spans of a bin of mixed counts are looked at before the next bin serves. */
 #define TRIES_PER_BIN 32
 
-void hak_span_bins_start(struct span_bins *bins)
-{
-    for (uint32_t i = 0; i < HAK_SPAN_BIN_COUNT; i++)
-        hak_list_start(&bins->lists[i]);
-}
-
 uint32_t hak_span_bin_of(uint32_t count)
 {
     if (count <= HAK_SPAN_BIN_EXACT)
@@ -20,9 +14,16 @@ uint32_t hak_span_bin_of(uint32_t count)
     return HAK_SPAN_BIN_EXACT + (doubling - 6) * 8 + ((count >> (doubling - 3)) & 7u);
 }
 
+bool hak_span_bins_has(const struct span_bins *bins, uint32_t bin)
+{
+    return (bins->in_use[bin / 64] >> (bin % 64)) & 1;
+}
+
 void hak_span_bins_insert(struct span_bins *bins, struct span *span)
 {
     uint32_t bin = hak_span_bin_of(span->count);
+    if (!hak_span_bins_has(bins, bin))
+        hak_list_start(&bins->lists[bin]); /* with its first span: most bins never have one */
     hak_list_insert_first(&bins->lists[bin], &span->bin_link);
     bins->in_use[bin / 64] |= 1ull << (bin % 64);
 }

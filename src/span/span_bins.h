@@ -2,7 +2,8 @@
 /* span/span_bins.h - free spans of one state by their length, for best fit.
  *
  * Owns        struct span_bins: one bin per count up to 64 granules, then eight a doubling.
- * Invariants  the bit of a bin is set while it holds a span.
+ * Invariants  the bit of a bin is set while it holds a span; the list of another is not looked at.
+ *             All zero is empty.
  * Threads     under the SPAN lock.
  * Tests       tests/unit/span/span_heap_test.c
  */
@@ -20,7 +21,9 @@ struct span_bins {
     uint64_t in_use[HAK_SPAN_BIN_WORDS];
 };
 
-void hak_span_bins_start(struct span_bins *bins);
+/* Whether the bin holds a span. */
+bool hak_span_bins_has(const struct span_bins *bins, uint32_t bin);
+
 void hak_span_bins_insert(struct span_bins *bins, struct span *span);
 void hak_span_bins_remove(struct span_bins *bins, struct span *span);
 

@@ -11,32 +11,20 @@
 #define MIXED_TRIES 16
 #define RUN_SPANS_MOST 8
 
-struct span_free hak_span_free = {.oldest_ms = UINT64_MAX};
+struct span_free hak_span_free;
 struct meta_pool hak_span_pool;
 
 void hak_span_free_start(void)
 {
     if (hak_span_free.is_started)
         return;
-    hak_span_bins_start(&hak_span_free.clean);
     hak_list_start(&hak_span_free.ages);
     hak_span_free.is_started = true;
 }
 
-/* The bins of most machines' other nodes are never touched. */
-struct span_bins *hak_span_free_warm(uint32_t node)
-{
-    struct span_bins *bins = &hak_span_free.warm[node];
-    if (HAK_UNLIKELY((hak_span_free.started_nodes & 1u << node) == 0)) {
-        hak_span_bins_start(bins);
-        hak_span_free.started_nodes |= 1u << node;
-    }
-    return bins;
-}
-
 static struct span_bins *bins_of(const struct span *span)
 {
-    return span->state == SPAN_WARM ? hak_span_free_warm(span->node) : &hak_span_free.clean;
+    return span->state == SPAN_WARM ? &hak_span_free.warm[span->node] : &hak_span_free.clean;
 }
 
 /* Whether two free spans can be one. */
@@ -50,7 +38,7 @@ static void note_oldest(void)
     struct list_link *oldest = hak_span_free.ages.next;
     hak_store_relaxed(&hak_span_free.oldest_ms,
                       oldest == &hak_span_free.ages
-                          ? UINT64_MAX
+                          ? 0
                           : hak_list_element(oldest, struct span, age_link)->freed_ms);
 }
 
@@ -69,6 +57,7 @@ static void link_free(struct span *span, bool is_young)
     hak_span_bins_insert(bins_of(span), span);
     write_edges(span, (char *)span + 1);
     if (span->state == SPAN_WARM) {
+        hak_span_free.warm_nodes |= 1u << span->node;
         if (is_young)
             hak_list_insert_last(&hak_span_free.ages, &span->age_link);
         else
@@ -109,11 +98,11 @@ void hak_span_free_renew(void)
     hak_span_free.is_started = false;
     for (uint32_t node = 0; node < HAK_NODES_MOST; node++)
         memset(hak_span_free.warm[node].in_use, 0, sizeof hak_span_free.warm[node].in_use);
-    hak_span_free.started_nodes = 0;
+    hak_span_free.warm_nodes = 0;
     memset(hak_span_free.clean.in_use, 0, sizeof hak_span_free.clean.in_use);
     hak_store_relaxed(&hak_span_free.warm_bytes, 0);
     hak_store_relaxed(&hak_span_free.clean_bytes, 0);
-    hak_store_relaxed(&hak_span_free.oldest_ms, UINT64_MAX);
+    hak_store_relaxed(&hak_span_free.oldest_ms, 0);
     hak_span_free_start();
 }
 
@@ -267,7 +256,9 @@ static size_t audit_bins(const struct span_bins *bins, enum span_state state)
     size_t bytes = 0;
     for (uint32_t bin = 0; bin < HAK_SPAN_BIN_COUNT; bin++) {
         const struct list_link *list = &bins->lists[bin];
-        if (hak_list_is_empty(list) == ((bins->in_use[bin / 64] >> (bin % 64)) & 1))
+        if (!hak_span_bins_has(bins, bin))
+            continue;
+        if (hak_list_is_empty(list))
             return SIZE_MAX;
         for (const struct list_link *i = list->next; i != list; i = i->next) {
             const struct span *span = hak_list_element(i, struct span, bin_link);
@@ -287,7 +278,7 @@ bool hak_span_free_is_sound(void)
 {
     size_t warm_bytes = 0;
     for (uint32_t node = 0; node < HAK_NODES_MOST; node++) {
-        if ((hak_span_free.started_nodes & 1u << node) == 0)
+        if ((hak_span_free.warm_nodes & 1u << node) == 0)
             continue;
         size_t bytes = audit_bins(&hak_span_free.warm[node], SPAN_WARM);
         if (bytes == SIZE_MAX)

@@ -21,9 +21,9 @@ struct span_free {
     struct list_link ages; /* of the warm ones, oldest first */
     _Atomic size_t warm_bytes;
     _Atomic size_t clean_bytes;
-    _Atomic uint64_t oldest_ms;
-    uint32_t epoch;         /* how often all that was free was given up */
-    uint32_t started_nodes; /* bit n: the bins of node n are in use */
+    _Atomic uint64_t oldest_ms; /* when the oldest warm one was freed; 0: none */
+    uint32_t epoch;             /* how often all that was free was given up */
+    uint32_t warm_nodes;        /* bit n: node n has had warm spans */
     bool is_started;
 };
 extern struct span_free hak_span_free;
@@ -48,9 +48,6 @@ struct span *hak_span_record_like(const struct span *like, uint32_t first, uint3
 /* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
  * and nothing has changed, when no record can be had for what is left. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
-
-/* The warm bins of a node, empty or not. */
-struct span_bins *hak_span_free_warm(uint32_t node);
 
 /* Takes neighbouring free spans of both states as one, so that resident memory of the node that is
  * too small on its own is used before untouched memory. NULL: there are none, or no memory for a

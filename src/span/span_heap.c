@@ -40,7 +40,7 @@ static struct span *take_from(struct span_bins *bins, struct span_fit fit)
 /* Warm memory of the node, then memory that becomes the node's by being touched. */
 static struct span *take_near(struct span_fit fit, uint32_t node)
 {
-    struct span *span = take_from(hak_span_free_warm(node), fit);
+    struct span *span = take_from(&hak_span_free.warm[node], fit);
     if (span == NULL && fit.alignment == 1)
         span = hak_span_free_take_mixed(fit.count, node);
     if (span != NULL)
@@ -52,13 +52,12 @@ static struct span *take_near(struct span_fit fit, uint32_t node)
 }
 
 /* Warm memory of other nodes: rather than more memory. */
-static struct span *take_far(struct span_fit fit)
+static struct span *take_far(struct span_fit fit, uint32_t own_node)
 {
     struct span *span = NULL;
-    if (HAK_LIKELY(hak_span_free.started_nodes <= 1))
-        return NULL;
-    for (uint32_t node = 0; span == NULL && node < HAK_NODES_MOST; node++)
-        span = take_from(hak_span_free_warm(node), fit);
+    uint32_t nodes = hak_span_free.warm_nodes & ~(1u << own_node);
+    for (; span == NULL && nodes != 0; nodes &= nodes - 1)
+        span = take_from(&hak_span_free.warm[hak_bit_lowest(nodes)], fit);
     if (span != NULL)
         hak_counter_add(&hak_stat_globals.spans_far, 1);
     return span;
@@ -83,7 +82,7 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
     struct span *span = take_near(fit, node);
     if (span == NULL)
-        span = take_far(fit);
+        span = take_far(fit, node);
     if (span != NULL) {
         if (is_big)
             note_served(span, now_ms, warm_bytes);
@@ -344,6 +343,16 @@ static bool purge_span(const struct span *span)
     return hak_mark_purge(span->first, span->count);
 }
 
+bool hak_span_give_purged(struct span *span)
+{
+    bool is_purged = span->piece_count == 0 && purge_span(span);
+    if (is_purged)
+        give_as(span, SPAN_CLEAN);
+    else
+        hak_span_give(span);
+    return is_purged;
+}
+
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0;
@@ -401,7 +410,8 @@ size_t hak_span_lost_bytes(void)
 
 uint64_t hak_span_oldest_ms(void)
 {
-    return hak_load_relaxed(&hak_span_free.oldest_ms);
+    uint64_t oldest_ms = hak_load_relaxed(&hak_span_free.oldest_ms);
+    return oldest_ms == 0 ? UINT64_MAX : oldest_ms;
 }
 
 bool hak_span_heap_is_sound(void)

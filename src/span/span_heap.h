@@ -27,6 +27,9 @@ struct span *hak_span_take_roomy(struct span_fit fit);
 void hak_span_give(struct span *span);
 void hak_span_give_clean(struct span *span);
 
+/* Gives its memory to the kernel first; false: the kernel refused, and it may hold data. */
+bool hak_span_give_purged(struct span *span);
+
 /* Gives used spans back that hold data, are free since their `freed_ms` and were not moved. */
 void hak_span_give_many(struct span **spans, uint32_t count);
 

@@ -20,6 +20,7 @@ static struct snapshot taken(void)
 TEST(a_snapshot_counts_slabs_spans_and_heaps)
 {
     CHECK(hak_malloc(100) != NULL);
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
     void *large = hak_malloc(HAK_MIB);
     struct snapshot snapshot = taken();
     CHECK_EQ(snapshot.active_heaps, 1);

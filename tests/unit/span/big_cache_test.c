@@ -2,12 +2,17 @@
 /* tests/unit/span/big_cache_test.c - what is kept follows from what came back. */
 #include "cache/lifecycle.h"
 #include "check.h"
+#include "conf/conf.h"
 #include "observe/stat.h"
 #include "os/os.h"
+#include "os/os_fault.h"
 #include "policy/policy_table.h"
 #include "span/big_cache.h"
 #include "span/large.h"
+#include "span/span_cache.h"
 #include "span/span_heap.h"
+
+#include <string.h>
 
 #define DECAY_MS 125u
 
@@ -144,6 +149,7 @@ TEST(no_more_is_kept_than_the_user_allows)
 TEST(hits_and_misses_are_counted)
 {
     CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
     void *block = hak_large_take(3 * HAK_MIB, 4096, LARGE_ANY);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
     hak_large_give(block);
@@ -151,4 +157,79 @@ TEST(hits_and_misses_are_counted)
     CHECK_EQ(counter(&hak_stat_globals.spans_reused), 1);
     CHECK_EQ(counter(&hak_stat_globals.spans_reused_bytes), 2 * HAK_MIB);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
+}
+
+static struct span_cache cache;
+
+/* A block of so many granules is taken, written to and freed. */
+static void use_once(size_t granules)
+{
+    size_t bytes = granules * HAK_GRANULE_BYTES;
+    CHECK(hak_process_start());
+    void *block = hak_large_take_cached(&cache, bytes, 4096, LARGE_ANY, LARGE_PACKED);
+    CHECK(block != NULL);
+    memset(block, 1, bytes);
+    hak_large_give_cached(&cache, block, SIZE_MAX);
+}
+
+TEST(what_the_first_large_blocks_leave_goes_at_once)
+{
+    use_once(5);
+    CHECK_EQ(hak_span_warm_bytes() + hak_large_held_bytes(), 0);
+    CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 1);
+    use_once(6);
+    CHECK_EQ(hak_span_warm_bytes() + hak_large_held_bytes(), 0);
+    CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 2);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(and_is_kept_from_when_it_was_wanted_again_on)
+{
+    use_once(5);
+    use_once(4);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 1);
+    use_once(20);
+    CHECK_EQ(hak_span_warm_bytes(), 20 * HAK_GRANULE_BYTES);
+    CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 1);
+}
+
+TEST(or_when_more_large_blocks_were_live)
+{
+    CHECK(hak_process_start());
+    for (int i = 0; i < 16; i++)
+        CHECK(hak_large_take(300000, 16, LARGE_ANY) != NULL);
+    use_once(5);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 1);
+}
+
+TEST(or_where_free_memory_stays_anyway)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, HAK_CONF_NEVER_MS);
+    use_once(5);
+    hak_store_relaxed(&hak_policy.decay_ms, DECAY_MS);
+    hak_store_relaxed(&hak_policy.free_policy, POLICY_FREE_KEEP);
+    use_once(6);
+    hak_store_relaxed(&hak_policy.free_policy, POLICY_FREE_ADAPTIVE);
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 1);
+    use_once(8);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 3);
+}
+
+TEST(memory_that_the_kernel_does_not_take_stays_warm)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
+    hak_os_fault_every(1);
+    use_once(5);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_span_warm_bytes(), 5 * HAK_GRANULE_BYTES);
+    CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 0);
+}
+
+TEST(who_pays_for_speed_keeps_the_first_ones_too)
+{
+    setenv("HAKMEM_PRICE", "speed", 1);
+    use_once(5);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 1);
 }

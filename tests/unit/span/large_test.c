@@ -48,12 +48,18 @@ TEST(the_usable_bytes_end_with_the_span)
     }
 }
 
-static uint64_t lines_of(size_t bytes)
+/* At which cache lines of a page 64 blocks start. */
+static uint64_t lines_from(unsigned char *(*take_one)(size_t), size_t bytes)
 {
     uint64_t lines = 0;
     for (int i = 0; i < 64; i++)
-        lines |= 1ull << ((uintptr_t)take(bytes) % 4096 / 64);
+        lines |= 1ull << ((uintptr_t)take_one(bytes) % 4096 / 64);
     return lines;
+}
+
+static uint64_t lines_of(size_t bytes)
+{
+    return lines_from(take, bytes);
 }
 
 TEST(large_blocks_of_one_size_start_at_varying_cache_lines)
@@ -76,16 +82,17 @@ TEST(large_blocks_beside_each_other_start_at_different_cache_lines)
     }
 }
 
+static unsigned char *take_supplied(size_t bytes)
+{
+    CHECK(hak_process_start());
+    unsigned char *block = hak_supply_large(NULL, bytes, 16, LARGE_ANY);
+    CHECK(block != NULL);
+    return block;
+}
+
 static uint64_t packed_lines_of(size_t bytes)
 {
-    uint64_t lines = 0;
-    CHECK(hak_process_start());
-    for (int i = 0; i < 64; i++) {
-        void *block = hak_supply_large(NULL, bytes, 16, LARGE_ANY);
-        CHECK(block != NULL);
-        lines |= 1ull << ((uintptr_t)block % 4096 / 64);
-    }
-    return lines;
+    return lines_from(take_supplied, bytes);
 }
 
 TEST(where_memory_is_bounded_blocks_below_1_mib_start_where_there_is_room)

@@ -77,9 +77,18 @@ TEST(the_oldest_leave_first)
     CHECK(hak_span_heap_is_sound() && hak_span_cache_is_sound(&cache));
 }
 
+/* A block that goes into the cache when it is freed. */
+static void *first_of_many(void)
+{
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    void *block = hak_malloc(300000);
+    CHECK(block != NULL);
+    return block;
+}
+
 TEST(a_block_that_comes_and_goes_needs_no_lock)
 {
-    void *first = hak_malloc(300000);
+    void *first = first_of_many();
     hak_free(first);
     CHECK_EQ(hak_large_live_bytes(), 0);
     CHECK_EQ(hak_large_live_count(), 0);
@@ -99,9 +108,10 @@ TEST(a_block_that_comes_and_goes_needs_no_lock)
 
 TEST(a_cleared_block_from_the_cache_is_clear)
 {
-    unsigned char *block = hak_malloc(300000);
+    unsigned char *block = first_of_many();
     memset(block, 0xa5, 300000);
     hak_free(block);
+    CHECK_EQ(hak_span_caches_sum().count, 1);
     unsigned char *cleared = hak_calloc(3, 100000);
     CHECK_EQ(cleared, block);
     for (size_t i = 0; i < 300000; i++)
@@ -131,7 +141,7 @@ TEST(a_cache_stays_within_its_share)
 
 static void *use_a_large_block(void *unused)
 {
-    hak_free(hak_malloc(300000));
+    hak_free(first_of_many());
     CHECK_EQ(hak_span_caches_sum().count, 1);
     return unused;
 }
@@ -147,7 +157,8 @@ TEST(a_thread_that_ends_leaves_nothing_in_its_cache)
 
 TEST(a_block_that_was_freed_into_the_cache_cannot_be_freed_again)
 {
-    void *block = hak_malloc(300000);
+    void *block = first_of_many();
     hak_free(block);
+    CHECK_EQ(hak_span_caches_sum().count, 1);
     CHECK_ABORTS(hak_free(block), "hakmem: invalid free: pointer");
 }
