@@ -45,11 +45,13 @@ void hak_supply_trim(void)
     while (spare.count != 0 && return_superslab(spare));
 }
 
-/* Whether a huge page would soon be filled: the process is no small one, and the class grows. */
+/* Whether a huge page would soon be filled: the process is no small one, and the class grows. What
+ * of a block longer than a page will be touched is not known. */
 static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 {
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
-    return hak_depot_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
+    return hak_size_classes[class_index].block_bytes <= hak_policy_read(huge_block_bytes) &&
+           hak_depot_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
            hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
                hak_policy_read(huge_class_bytes);
 }

@@ -55,6 +55,8 @@
       "a new superslab may be one huge page once there are so many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
       "and the heap that asks for it has so much memory in slabs of the class")                    \
+    X(huge_block_bytes, 4 * HAK_KIB, 0, HAK_TIB,                                                   \
+      "and its blocks are no longer: of longer ones it is not known what will be touched")         \
     X(mapping_percent, 50, 0, 90,                                                                  \
       "share of the mappings that the kernel allows which hakmem may cause the process to have")   \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \

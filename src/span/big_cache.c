@@ -54,9 +54,11 @@ bool hak_big_cache_is_needed(void)
            hak_policy_read(decay_ms) >= HAK_CONF_NEVER_MS || hak_policy_read(prewarm_bytes) != 0;
 }
 
-void hak_big_cache_note_given_up(uint32_t count)
+void hak_big_cache_note_given_up(uint32_t count, bool is_gone)
 {
-    if (count > hak_load_relaxed(&early.longest_given_up))
+    if (!is_gone)
+        hak_store_relaxed(&early.is_needed, true);
+    else if (count > hak_load_relaxed(&early.longest_given_up))
         hak_store_relaxed(&early.longest_given_up, count); /* a race may lose the longer one */
 }
 

@@ -23,9 +23,9 @@
  * ones (docs/adr/0020-first-large-blocks.md). */
 bool hak_big_cache_is_needed(void);
 
-/* While it is not needed: a freed block's granules went to the kernel; a block wants granules, so
- * that the cache is needed if a block as long has left any. */
-void hak_big_cache_note_given_up(uint32_t count);
+/* While it is not needed: a freed block's granules went to the kernel, or would not go; a block
+ * wants granules, so that the cache is needed if a block as long has left any. */
+void hak_big_cache_note_given_up(uint32_t count, bool is_gone);
 void hak_big_cache_note_wanted(uint32_t count);
 
 /* The most memory of free spans that may be warm while so much is live of what was live at most. */

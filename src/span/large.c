@@ -201,14 +201,14 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
     count_given(bytes, count - hak_load_relaxed(&cache->count));
 }
 
-/* The memory of a freed block goes to the kernel at once. */
+/* The memory of a freed block goes to the kernel at once. The gate of the heap is held: a fork waits
+ * for it. */
 static void give_up(struct span *span)
 {
     uint32_t count = span->count;
-    if (!hak_span_give_purged(span))
-        return;
-    hak_big_cache_note_given_up(count);
-    hak_stat_global_add(spans_given_up, 1);
+    bool is_gone = hak_span_give_purged(span);
+    hak_big_cache_note_given_up(count, is_gone);
+    hak_stat_global_add(spans_given_up, is_gone);
 }
 
 void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes)
@@ -227,10 +227,10 @@ void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_by
         hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
         return;
     }
-    if (HAK_LIKELY(hak_big_cache_is_needed()))
-        hak_span_give(span);
-    else
+    if (HAK_UNLIKELY(cache != NULL && !hak_big_cache_is_needed()))
         give_up(span);
+    else
+        hak_span_give(span);
 }
 
 void hak_large_give(void *block)

@@ -312,11 +312,13 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
 }
 
 /* Whether huge pages come unasked, so that the kernel fills what went back to it again if it shares
- * a huge page with memory in use. */
-static bool is_refilled(void)
+ * a huge page with memory in use. The first part of the window refuses them. */
+static bool is_refilled(const struct span *span)
 {
     int64_t thp = hak_conf_number(thp);
-    return thp == THP_ON || (thp == THP_AUTO && hak_os_huge_pages() == HUGE_ALWAYS);
+    size_t end_bytes = (size_t)(span->first + span->count) << HAK_GRANULE_SHIFT;
+    return thp == THP_ON || (thp == THP_AUTO && end_bytes > HAK_SMALL_PAGES_BYTES &&
+                             hak_os_huge_pages() == HUGE_ALWAYS);
 }
 
 static void refuse_huge_page(uintptr_t start)
@@ -338,7 +340,7 @@ static void refuse_refill(uintptr_t start, uintptr_t end)
 static bool purge_span(const struct span *span)
 {
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
-    if (is_refilled())
+    if (is_refilled(span))
         refuse_refill(start, start + hak_span_bytes(span));
     return hak_mark_purge(span->first, span->count);
 }

@@ -20,7 +20,7 @@ static void step(struct input *input)
     else if (choice == 18)
         hak_thread_flush();
     else
-        hak_malloc_trim(input_bytes(input));
+        hak_maintain_trim(input_bytes(input));
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)

@@ -103,7 +103,7 @@ static void act(const struct order *order)
         hakmem_thread_idle();
         break;
     case TRIM:
-        hak_malloc_trim(order->bytes);
+        hak_maintain_trim(order->bytes);
         break;
     case END:
         break;

@@ -81,7 +81,7 @@ static void *look_on(void *argument)
         hak_snapshot_take(&snapshot);
         CHECK(snapshot.window_committed_bytes >= snapshot.span_clean_bytes);
         hak_maintain_purge_all();
-        hak_malloc_trim(0);
+        hak_maintain_trim(0);
         sched_yield();
     }
     return NULL;

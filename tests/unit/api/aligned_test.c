@@ -38,7 +38,7 @@ TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
     hak_free(hak_malloc(1000));
     for (size_t alignment = HAK_MIB; alignment <= HAK_GIB; alignment *= 2)
         for (int i = 0; i < 4; i++) {
-            hak_malloc_trim(0);
+            hak_maintain_trim(0);
             size_t before = window_resident_bytes();
             unsigned char *block = hak_aligned_alloc(alignment, sizes[i]);
             CHECK(is_aligned(block, alignment));
@@ -47,7 +47,7 @@ TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
             CHECK(window_resident_bytes() <= before + hak_align_up(sizes[i], page));
             CHECK(hak_large_live_bytes() <= hak_align_up(sizes[i], HAK_GRANULE_BYTES));
             hak_free(block);
-            hak_malloc_trim(0);
+            hak_maintain_trim(0);
             CHECK(window_resident_bytes() <= before);
         }
 }

@@ -194,6 +194,30 @@ TEST(a_trim_takes_pages_out_of_sparse_slabs_of_a_private_heap)
     check_sparse_trim(take_private, hakmem_heap_new());
 }
 
+/* How often malloc_trim did something, of `count` calls each after a block was freed. */
+static int trims(int count, size_t bytes)
+{
+    int done = 0;
+    for (int i = 0; i < count; i++) {
+        char *block = hak_malloc(bytes);
+        CHECK(block != NULL);
+        memset(block, 1, bytes);
+        hak_free(block);
+        done += hak_malloc_trim(0);
+    }
+    return done;
+}
+
+TEST(trims_in_a_row_do_only_what_is_worth_it)
+{
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    CHECK_EQ(trims(8, 100000), 8);
+    CHECK(trims(2000, 100000) < 2000);
+    CHECK_EQ(trims(100, 2 * HAK_MIB), 100);
+    hak_free(memset(hak_malloc(100000), 1, 100000));
+    CHECK(hakmem_trim(0) > 0);
+}
+
 TEST(a_trim_before_the_first_request_finds_nothing)
 {
     CHECK_EQ(hak_malloc_trim(0), 0);

@@ -63,17 +63,34 @@ static void collapse(bool is_always)
         }
 }
 
+static void start_with(const char *thp, enum os_huge setting)
+{
+    setenv("HAKMEM_THP", thp, 1);
+    hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, setting == HUGE_ALWAYS ? HAK_MIB : 4);
+}
+
+/* Bytes resident after one byte of each block was touched. */
+static size_t touched_bytes(size_t block_bytes, const char *thp, enum os_huge setting)
+{
+    start_with(thp, setting);
+    for (size_t i = 0; i < BYTES / block_bytes; i++) {
+        char *block = hak_malloc(block_bytes);
+        CHECK(block != NULL);
+        *block = 1;
+    }
+    return window_resident_bytes();
+}
+
 /* Bytes resident after 95 % of many blocks were freed at random and all was quiet for a while. */
 static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge setting)
 {
     static void *blocks[BYTES / BLOCK_BYTES_LEAST];
     size_t count = BYTES / block_bytes;
-    setenv("HAKMEM_THP", thp, 1);
-    hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
-    CHECK(hak_process_start());
+    start_with(thp, setting);
     hak_store_relaxed(&hak_policy.decay_ms, 2);
     hak_store_relaxed(&hak_policy.retain_bytes, 0);
-    hak_store_relaxed(&hak_policy.huge_heap_superslabs, setting == HUGE_ALWAYS ? HAK_MIB : 4);
     uint32_t random = 1;
     for (size_t i = 0; i < count; i++) {
         blocks[i] = hak_malloc(block_bytes);
@@ -97,7 +114,8 @@ static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge set
 }
 
 /* In a process of its own. */
-static size_t measured(size_t block_bytes, const char *thp, enum os_huge setting)
+static size_t measured(size_t (*use)(size_t, const char *, enum os_huge), size_t block_bytes,
+                       const char *thp, enum os_huge setting)
 {
     size_t bytes = 0;
     int ends[2];
@@ -105,7 +123,7 @@ static size_t measured(size_t block_bytes, const char *thp, enum os_huge setting
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        bytes = sparse_bytes(block_bytes, thp, setting);
+        bytes = use(block_bytes, thp, setting);
         _exit(write(ends[1], &bytes, sizeof bytes) == sizeof bytes ? 0 : 1);
     }
     int status = -1;
@@ -116,15 +134,34 @@ static size_t measured(size_t block_bytes, const char *thp, enum os_huge setting
     return bytes;
 }
 
-static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge setting)
+static void skip_where_it_cannot_be_seen(void)
 {
     if (HAK_CHECK_LEVEL < 2 || HAK_SUPERSLAB_BYTES != HUGE_BYTES)
         SKIP("the kernel's setting cannot be faked, or superslabs are no huge pages");
     if (UNDER_ASAN || sysconf(_SC_PAGESIZE) != 4096)
         SKIP("other pages are resident here");
-    size_t least = measured(block_bytes, "off", setting);
+}
+
+static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge setting)
+{
+    skip_where_it_cannot_be_seen();
+    size_t least = measured(sparse_bytes, block_bytes, "off", setting);
     CHECK(least > BYTES / 100 * KEPT_PERCENT / 2);
-    CHECK(measured(block_bytes, thp, setting) <= least + least / 10);
+    CHECK(measured(sparse_bytes, block_bytes, thp, setting) <= least + least / 10);
+}
+
+TEST(blocks_of_several_pages_are_resident_where_they_were_touched)
+{
+    skip_where_it_cannot_be_seen();
+    char setting[64] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+    if (file == NULL || fgets(setting, sizeof setting, file) == NULL ||
+        strstr(setting, "[madvise]") == NULL)
+        SKIP("this kernel gives huge pages always, or never");
+    fclose(file);
+    size_t least = measured(touched_bytes, 32 * HAK_KIB, "off", HUGE_ON_REQUEST);
+    CHECK(least < BYTES / 4);
+    CHECK(measured(touched_bytes, 32 * HAK_KIB, "auto", HUGE_ON_REQUEST) <= least + least / 10);
 }
 
 TEST(sparse_memory_is_not_inflated_where_huge_pages_come_unasked)

@@ -74,7 +74,7 @@ TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
         poison_all(sizes[i]);
         size_t poisoned = window_resident_bytes();
         free_all(sizes[i]);
-        hak_malloc_trim(0);
+        hak_maintain_trim(0);
         size_t before = window_resident_bytes();
         CHECK(before + ROUND_BYTES / 2 < poisoned);
         take_all(sizes[i]);
@@ -111,7 +111,7 @@ TEST(calloc_clears_locked_memory_that_the_kernel_does_not_take_back)
             SKIP("too little memory may be locked");
         free_all(sizes[i]);
         size_t poisoned = window_resident_bytes();
-        hak_malloc_trim(0); /* madvise fails */
+        hak_maintain_trim(0); /* madvise fails */
         CHECK_EQ(window_resident_bytes(), poisoned);
         take_all(sizes[i]);
         check_all_zero(sizes[i]);

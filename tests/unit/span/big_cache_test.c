@@ -225,6 +225,7 @@ TEST(memory_that_the_kernel_does_not_take_stays_warm)
     hak_os_fault_every(0);
     CHECK_EQ(hak_span_warm_bytes(), 5 * HAK_GRANULE_BYTES);
     CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 0);
+    CHECK(hak_big_cache_is_needed()); /* and nobody tries again */
 }
 
 TEST(who_pays_for_speed_keeps_the_first_ones_too)
