@@ -74,6 +74,8 @@ int hak_malloc_trim(size_t keep_bytes)
     uint64_t start_ns = hak_os_clock_ns();
     if (!hak_process_start() || !is_trim_worth_it(start_ns))
         return 0;
+    hak_store_relaxed(&trims_are_near_until_ns,
+                      start_ns + TRIM_NEAR_NS_MOST); /* others, meanwhile */
     size_t bytes = hak_maintain_trim(keep_bytes);
     uint64_t end_ns = hak_os_clock_ns();
     uint64_t near_ns = hak_least(TRIM_NEAR_TIMES * (end_ns - start_ns), TRIM_NEAR_NS_MOST);
