@@ -36,6 +36,9 @@
       "say at a crash what the address is, with counters and the last decisions")                  \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to libc, die")    \
+    X(deepbind, CHOICE, 0, 0, 1, "off|on",                                                         \
+      "whether dlopen heeds RTLD_DEEPBIND, by which libraries, such as PHP's, use libc's malloc "  \
+      "instead of hakmem, where that is preloaded")                                                \
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \
       "how long free memory is kept before the kernel gets it back")                               \
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \

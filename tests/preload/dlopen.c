@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/dlopen.c - libraries loaded late: those that use hakmem as all do, and one that, by
- * RTLD_DEEPBIND, insists on libc's malloc. Blocks of libc's that come to hakmem are counted and
- * left alone. If this fails, a browser, an NSS module or a database driver loaded so takes the
- * program down.
+/* tests/preload/dlopen.c - libraries loaded late: those that use hakmem as all do, those that would
+ * insist on libc's malloc, by RTLD_DEEPBIND, and do not where hakmem is preloaded, and those that
+ * may, by option `deepbind`: blocks of libc's that come to hakmem are counted and left alone. If
+ * this fails, PHP, a browser, an NSS module or a database driver loaded so takes the program down.
  *
- * The other direction, a block of hakmem's that such a library frees, goes to libc without passing
- * by hakmem: no malloc that is preloaded can do anything about it, and so nothing is promised or
- * tested. */
+ * Where the option is on, or hakmem is linked, a block of hakmem's that such a library frees goes to
+ * libc without passing by hakmem: nothing is promised or tested. */
 #include "program.h"
 
 #define FOREIGN_BLOCKS 500
@@ -44,6 +43,29 @@ TEST(blocks_cross_between_program_and_library_both_ways)
         deep_give(malloc(i));
     }
     free(deep_copy("text"));
+    CHECK_EQ(dlclose(library), 0);
+}
+
+TEST(a_library_that_would_use_libcs_malloc_uses_hakmem)
+{
+    if (dlsym(RTLD_DEFAULT, "dlopen") == dlsym(RTLD_NEXT, "dlopen"))
+        SKIP("hakmem is linked");
+    void *library = load(RTLD_LOCAL | RTLD_DEEPBIND);
+    for (unsigned i = 1; i < 2000; i++) {
+        deep_give(malloc(i));
+        free(deep_take(i, 'x'));
+    }
+    deep_give(strdup("text"));
+    free(deep_copy("text"));
+    CHECK_EQ(dlclose(library), 0);
+}
+
+/* The search goes by who called dlopen: this program's RUNPATH is where it stands. */
+TEST(a_library_is_searched_for_where_the_program_says)
+{
+    void *library = dlopen("libpreload_deep.so", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        CHECK_FAILED("%s", dlerror());
     CHECK_EQ(dlclose(library), 0);
 }
 
@@ -90,6 +112,7 @@ PART(what_resizes_a_block_of_libc)
 TEST(blocks_of_libc_are_counted_and_ignored)
 {
     int fd;
+    setenv("HAKMEM_DEEPBIND", "on", 1);
     run_with_statistics("what_frees_blocks_of_libc", &fd);
     CHECK_EQ(counter_in(fd, "foreign_frees"), FOREIGN_BLOCKS + 1);
     CHECK_EQ(counter_in(fd, "fallback"), 0);
@@ -99,6 +122,7 @@ TEST(blocks_of_libc_are_counted_and_ignored)
 TEST(a_block_of_libc_is_resized_by_libc)
 {
     int fd;
+    setenv("HAKMEM_DEEPBIND", "on", 1);
     run_with_statistics("what_resizes_a_block_of_libc", &fd);
     CHECK_EQ(counter_in(fd, "fallback"), 1);
 }
@@ -114,6 +138,7 @@ PART(what_frees_one_block_of_libc)
 static void free_one_and_abort(void)
 {
     setenv("HAKMEM_FOREIGN", "abort", 1);
+    setenv("HAKMEM_DEEPBIND", "on", 1);
     become("what_frees_one_block_of_libc");
 }
 
@@ -126,6 +151,7 @@ TEST(who_asks_for_it_has_blocks_of_libc_freed_by_libc)
 {
     int fd;
     setenv("HAKMEM_FOREIGN", "forward", 1);
+    setenv("HAKMEM_DEEPBIND", "on", 1);
     run_with_statistics("what_frees_one_block_of_libc", &fd);
     CHECK_EQ(counter_in(fd, "foreign_frees"), 1000);
     CHECK_EQ(counter_in(fd, "fallback"), 1000);
