@@ -45,11 +45,13 @@ static _Atomic uint64_t last_relief_ms;
 /* How often memory was short; each thread answers it once, by emptying its bins. */
 static _Atomic uint32_t relief_count;
 
-/* After so long free memory goes back. */
+/* After so long free memory goes back; soon while the soft limit is passed, whatever the user
+ * chose. */
 static uint64_t decay_now_ms(void)
 {
-    return hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX
-                                                            : hak_policy_read(decay_ms);
+    uint64_t decay =
+        hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX : hak_policy_read(decay_ms);
+    return HAK_UNLIKELY(hak_limit_is_passed()) ? hak_least(decay, RELIEF_MS) : decay;
 }
 
 /* What of the warm spans stays however old it is. */

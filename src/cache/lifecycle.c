@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "harden/harden.h"
 #include "os/crash.h"
+#include "os/dlopen.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/thread_exit.h"
@@ -219,6 +220,7 @@ static void apply_conf(void)
         hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
     if (price == PRICE_SPEED)
         hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
 }
 
 static void start_locked(void)

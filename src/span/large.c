@@ -201,8 +201,8 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
     count_given(bytes, count - hak_load_relaxed(&cache->count));
 }
 
-/* The memory of a freed block goes to the kernel at once. The gate of the heap is held: a fork waits
- * for it. */
+/* The memory of a freed block goes to the kernel at once. The gate of the heap is held: a fork
+ * waits for it. */
 static void give_up(struct span *span)
 {
     uint32_t count = span->count;

@@ -4,8 +4,8 @@
  * may, by option `deepbind`: blocks of libc's that come to hakmem are counted and left alone. If
  * this fails, PHP, a browser, an NSS module or a database driver loaded so takes the program down.
  *
- * Where the option is on, or hakmem is linked, a block of hakmem's that such a library frees goes to
- * libc without passing by hakmem: nothing is promised or tested. */
+ * Where the option is on, or hakmem is linked, a block of hakmem's that such a library frees goes
+ * to libc without passing by hakmem: nothing is promised or tested. */
 #include "program.h"
 
 #define FOREIGN_BLOCKS 500

@@ -206,6 +206,29 @@ TEST(while_the_soft_limit_is_passed_the_tick_keeps_nothing_free)
     hak_free(live);
 }
 
+/* The thread that made the slabs goes on working in them, so that nobody else sweeps them. */
+TEST(while_the_soft_limit_is_passed_a_thread_sweeps_its_slabs_however_long_decay_is)
+{
+    enum { SPARSE = 40000, KEPT_EVERY = 40 };
+    if (HAK_TINY || hak_os_page_bytes() > 4096)
+        SKIP("no page is without a block");
+    struct heap *heap = hak_thread_heap();
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
+    for (int i = 0; i < SPARSE; i++)
+        blocks[i] = hak_malloc(500);
+    for (int i = 0; i < SPARSE; i++)
+        if (i % KEPT_EVERY != 0)
+            hak_free(blocks[i]);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_MIB);
+    const _Atomic uint64_t *swept = &heap->stats.counters[HAK_STAT_swept_bytes];
+    CHECK_EQ(hak_load_relaxed(swept), 0);
+    for (int i = 0; i < 1000 && hak_load_relaxed(swept) == 0; i++) {
+        usleep(10000);
+        hak_maintain_heap(heap);
+    }
+    CHECK(hak_load_relaxed(swept) > 0);
+}
+
 TEST(memory_that_is_short_empties_the_bins_of_each_thread_once)
 {
     for (int i = 0; i < 200; i++)

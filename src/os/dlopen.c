@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "base/atomic.h"
-#include "cache/lifecycle.h"
-#include "conf/conf.h"
+#include "os/dlopen.h"
+
 #include "os/next_symbol.h"
 
 #include <dlfcn.h>
 
+_Atomic bool hak_dlopen_binds_deeply;
+
 #if HAK_SHARED && defined(RTLD_DEEPBIND)
 
-/* A library that is opened with RTLD_DEEPBIND finds libc's malloc before ours, and gives libc's free
- * what libc's own strdup or getline, which call ours, have returned: it crashes under each malloc
- * that is preloaded. PHP opens its modules so. Option `deepbind` leaves the flag to the program. */
 typedef void *opener(const char *file, int flags);
 static _Atomic(opener *) libcs_dlopen;
 
@@ -23,20 +21,14 @@ static opener *find_opener(void)
     return open;
 }
 
-static bool binds_past_us(void)
-{
-    return hak_process_start() && hak_conf_number(deepbind) == 0;
-}
-
-/* dlopen(3). libc's takes the place it returns to for its caller, whose RUNPATH it searches: that
- * must stay the program, so this call is a jump. */
+/* dlopen(3). */
 __attribute__((optimize("optimize-sibling-calls"))) HAK_EXPORT void *dlopen(const char *file,
                                                                             int flags)
 {
     opener *open = hak_load_relaxed(&libcs_dlopen);
     if (HAK_UNLIKELY(open == NULL) && (open = find_opener()) == NULL)
         return NULL;
-    if (HAK_UNLIKELY((flags & RTLD_DEEPBIND) != 0) && binds_past_us())
+    if (!hak_load_relaxed(&hak_dlopen_binds_deeply))
         flags &= ~RTLD_DEEPBIND;
     return open(file, flags);
 }
