@@ -45,13 +45,11 @@ static _Atomic uint64_t last_relief_ms;
 /* How often memory was short; each thread answers it once, by emptying its bins. */
 static _Atomic uint32_t relief_count;
 
-/* After so long free memory goes back; soon while the soft limit is passed, whatever the user
- * chose. */
+/* After so long free memory goes back. */
 static uint64_t decay_now_ms(void)
 {
-    uint64_t decay =
-        hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX : hak_policy_read(decay_ms);
-    return HAK_UNLIKELY(hak_limit_is_passed()) ? hak_least(decay, RELIEF_MS) : decay;
+    return hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX
+                                                            : hak_policy_read(decay_ms);
 }
 
 /* What of the warm spans stays however old it is. */
@@ -87,6 +85,8 @@ void hak_maintain_heap(struct heap *heap)
 {
     uint64_t now = hak_os_clock_ms();
     uint64_t decay = decay_now_ms();
+    if (HAK_UNLIKELY(hak_limit_is_passed()))
+        decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
     hak_gate_enter(&heap->gate);
     hak_heap_shrink_quiet(heap, now);
     if (decay <= now)

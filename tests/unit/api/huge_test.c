@@ -153,12 +153,8 @@ static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge
 TEST(blocks_of_several_pages_are_resident_where_they_were_touched)
 {
     skip_where_it_cannot_be_seen();
-    char setting[64] = "";
-    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
-    if (file == NULL || fgets(setting, sizeof setting, file) == NULL ||
-        strstr(setting, "[madvise]") == NULL)
+    if (hak_os_huge_pages() != HUGE_ON_REQUEST)
         SKIP("this kernel gives huge pages always, or never");
-    fclose(file);
     size_t least = measured(touched_bytes, 32 * HAK_KIB, "off", HUGE_ON_REQUEST);
     CHECK(least < BYTES / 4);
     CHECK(measured(touched_bytes, 32 * HAK_KIB, "auto", HUGE_ON_REQUEST) <= least + least / 10);

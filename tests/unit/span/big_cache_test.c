@@ -149,7 +149,6 @@ TEST(no_more_is_kept_than_the_user_allows)
 TEST(hits_and_misses_are_counted)
 {
     CHECK(hak_process_start());
-    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
     void *block = hak_large_take(3 * HAK_MIB, 4096, LARGE_ANY);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
     hak_large_give(block);
