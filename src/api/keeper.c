@@ -5,6 +5,7 @@
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/container.h"
+#include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/registry.h"
 #include "conf/conf.h"
@@ -12,8 +13,6 @@
 #include "os/thread.h"
 #include "policy/policy_table.h"
 #include "span/big_cache.h"
-
-#include <pthread.h>
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (64 * HAK_MIB)
@@ -35,7 +34,6 @@ static _Atomic uint32_t keeper_state;
 static _Atomic uint32_t is_asleep;
 static _Atomic uint32_t is_wanted; /* though the heap is small */
 static _Atomic size_t start_bytes = START_BYTES;
-static bool has_fork_handler; /* belongs to who moves keeper_state from NONE */
 
 static bool is_large(void)
 {
@@ -144,14 +142,13 @@ static void start(void)
     if (hak_conf_number(maintenance) == MAINTENANCE_OFF ||
         (!is_large() && hak_outlet_patience_ms() == 0))
         return;
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (!hak_cas_acquire(&keeper_state, &expected, KEEPER_RUNS))
+    hak_process_on_fork(forget);
+    /* release: a child that takes its thread to run has the mender, too */
+    if (!hak_cas_release(&keeper_state, &expected, KEEPER_RUNS))
         return;
     uint64_t signals = hak_os_block_signals();
     hak_tally_set_own(true); /* libc allocates for both */
-    if (!has_fork_handler)
-        has_fork_handler = pthread_atfork(NULL, NULL, forget) == 0;
-    if (!has_fork_handler || !hak_os_thread_start(keep))
+    if (!hak_os_thread_start(keep))
         hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
     hak_tally_set_own(false);
     hak_os_restore_signals(signals);

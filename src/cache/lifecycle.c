@@ -42,6 +42,7 @@ static HAK_TLS uint32_t destructor_rounds;
 static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
 static bool has_exit_key;
+static _Atomic(void (*)(void)) mend_in_child;
 
 /* What is lent to this thread, innermost first: more than one heap when handlers interrupt each
  * other, or when one was left by a jump. */
@@ -190,9 +191,8 @@ static void reset_locks(void)
     hak_stranger_lock_reset();
 }
 
-static void after_fork_in_child(void)
+static void restart_in_child(void)
 {
-    hak_os_start();
     if (hak_lock_is_fork_blind()) {
         reset_locks();
         hak_registry_open_in_child(hak_own_heap());
@@ -203,6 +203,21 @@ static void after_fork_in_child(void)
     reset_locks();
     hak_registry_restart_in_child(hak_own_heap(), lent);
     hak_lock_end_fork_in_child();
+}
+
+static void after_fork_in_child(void)
+{
+    hak_os_start();
+    restart_in_child();
+    void (*mender)(void) = hak_load_relaxed(&mend_in_child);
+    if (mender != NULL)
+        mender();
+}
+
+void hak_process_on_fork(void (*mender)(void))
+{
+    /* relaxed: partner is the load in a child, which has what its parent had */
+    hak_store_relaxed(&mend_in_child, mender);
 }
 
 /* Options that are numbers of the policy, after what the price says to the others. */

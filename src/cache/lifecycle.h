@@ -43,4 +43,8 @@ void hak_heap_return(struct heap *heap);
 /* Starts the process's hakmem if that has not happened; false: no address space could be had. */
 bool hak_process_start(void);
 
+/* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
+ * has something to mend; it costs no call of libc, which might be inside its own list of them. */
+void hak_process_on_fork(void (*mender)(void));
+
 #endif

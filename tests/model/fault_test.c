@@ -10,7 +10,7 @@
 
 static struct reference reference;
 static uint32_t injected_count;
-static void *ballast; /* held for the whole run: with it the maintenance thread is worth its while */
+static void *ballast; /* held for the whole run, so that the maintenance thread is worth it */
 
 static void audit(void)
 {

@@ -196,3 +196,23 @@ TEST(handlers_of_fork_can_allocate)
     }
     end_busy_threads();
 }
+
+static void handle_nothing(void)
+{
+}
+
+/* libc holds the lock of its list of handlers while the list grows. A block that grows in place
+ * makes the process large without starting the thread. */
+TEST(handlers_of_fork_are_registered_while_hakmems_own_thread_is_due)
+{
+    time_limit(60);
+    char *large = realloc(malloc(40u << 20), 100u << 20);
+    fill(large, 100u << 20, 3);
+    for (int i = 0; i < 5000; i++)
+        CHECK_EQ(pthread_atfork(handle_nothing, NULL, NULL), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(is_filled(large, 100u << 20, 3) ? 0 : 8);
+    CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+    free(large);
+}
