@@ -85,7 +85,8 @@ struct sized_block {
 struct sized_block hak_new_sized(size_t bytes);
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment);
 
-/* surface.c: what other systems' C libraries have. */
+/* surface.c: what libc builds on realloc, and what other systems' C libraries have. */
+void *hak_libc_reallocarray(void *block, size_t count, size_t bytes);
 void *hak_reallocf(void *block, size_t bytes);
 size_t hak_malloc_good_size(size_t bytes);
 

@@ -109,12 +109,7 @@ void *hak_realloc(void *block, size_t bytes)
 
 void *hak_reallocarray(void *block, size_t count, size_t bytes)
 {
-    size_t total;
-    if (__builtin_mul_overflow(count, bytes, &total)) {
-        errno = ENOMEM;
-        return NULL;
-    }
-    return hak_realloc(block, total);
+    return hak_realloc(block, hak_product(count, bytes));
 }
 
 size_t hak_malloc_usable_size(void *block)
@@ -131,7 +126,6 @@ size_t hak_malloc_usable_size(void *block)
 
 HAK_LIBC_ALIAS(calloc, hak_calloc)
 HAK_LIBC_ALIAS(realloc, hak_realloc)
-HAK_LIBC_ALIAS(reallocarray, hak_reallocarray)
 HAK_LIBC_ALIAS(__libc_calloc, hak_calloc)
 HAK_LIBC_ALIAS(__libc_realloc, hak_realloc)
 HAK_LIBC_ALIAS(malloc_usable_size, hak_malloc_usable_size)

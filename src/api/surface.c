@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "base/bits.h"
 #include "slab/size_class.h"
 #include "span/large.h"
+
+#include <stdlib.h>
+
+/* glibc, reallocarray(3). As libc's it calls the program's realloc, which need not be hakmem's: a
+ * program may have a malloc of its own, and a library that counts may be preloaded before. */
+void *hak_libc_reallocarray(void *block, size_t count, size_t bytes)
+{
+    return realloc(block, hak_product(count, bytes));
+}
 
 /* FreeBSD, realloc(3): as realloc, but a block that cannot be resized is freed. With 0 bytes it is
  * freed already. */
@@ -23,5 +33,6 @@ size_t hak_malloc_good_size(size_t bytes)
     return hak_large_good_bytes(bytes);
 }
 
+HAK_LIBC_ALIAS(reallocarray, hak_libc_reallocarray)
 HAK_WEAK_ALIAS(reallocf, hak_reallocf)
 HAK_WEAK_ALIAS(malloc_good_size, hak_malloc_good_size)

@@ -63,6 +63,13 @@ HAK_INLINE size_t hak_most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The bytes of `count` things; SIZE_MAX, which no request gets, when that is more. */
+HAK_INLINE size_t hak_product(size_t count, size_t bytes)
+{
+    size_t total;
+    return __builtin_mul_overflow(count, bytes, &total) ? SIZE_MAX : total;
+}
+
 /* By how much `whole` is more than `part`; 0: it is not. */
 HAK_INLINE size_t hak_excess(size_t whole, size_t part)
 {

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: MIT
 # A C++ program that is linked with another malloc (jemalloc, tcmalloc) runs on hakmem alone when
 # hakmem is preloaded: no form of operator new is left to the other library, whose blocks hakmem
-# could not free. If this fails, such programs leak every buffer of std::stable_sort.
+# could not free. One that defines malloc itself gets its own blocks from all that libc does with
+# malloc. If this fails, such programs leak every buffer of std::stable_sort, or free blocks that
+# they do not know.
 . "$(dirname "$0")/lib.sh"
 needs ldconfig
+
+well own_malloc "$OUT/tests/preload_own_malloc"
 
 tested=
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
