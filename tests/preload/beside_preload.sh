@@ -7,7 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 needs ldconfig
 
-well own_malloc "$OUT/tests/preload_own_malloc"
+preloaded own_malloc "$OUT/tests/preload_own_malloc"
+equal "own_malloc: every block is its own" "$(cat "$work/own_malloc.status")" 0
+check "own_malloc: hakmem was there" [ -s "$work/own_malloc.stats" ]
 
 tested=
 for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
