@@ -44,7 +44,8 @@ void hak_heap_return(struct heap *heap);
 bool hak_process_start(void);
 
 /* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
- * has something to mend; it costs no call of libc, which might be inside its own list of them. */
+ * has something to mend. pthread_atfork would not do: it takes a lock under which libc makes
+ * requests, and one of these may be what brings the caller here. */
 void hak_process_on_fork(void (*mender)(void));
 
 #endif
