@@ -132,6 +132,10 @@ void hak_keeper_wake(void);
 /* Starts it when it is time. Only where libc may be called: in requests, not in free, which libc
  * calls under a lock of its own when a thread ends. */
 void hak_keeper_consider(void);
+/* The same in a program of one thread, where that lock is nobody's, and once enough is free: after
+ * a large block became so, and after its heap was looked after. */
+void hak_keeper_weigh(void);
+void hak_keeper_weigh_heap(const struct heap *heap);
 /* Gives everything free back if tasks waited for memory lately; its own thread's, and tests'. */
 bool hak_keeper_watch(void);
 /* Wakes it if it sleeps for long; from a signal handler, too. */

@@ -205,6 +205,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
         return;
     hak_private_destroy(heap);
     hak_maintain_tick();
+    hak_keeper_weigh();
 }
 
 void hakmem_heap_trim(hakmem_heap *handle)

@@ -75,6 +75,8 @@ static void retain(const struct place *place)
         hak_vault_give(&service, place);
     }
     hak_service_end(&service);
+    if (place->slab == NULL)
+        hak_keeper_weigh();
 }
 
 /* Memory is out: what waits goes home before a second try. */

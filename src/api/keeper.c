@@ -16,6 +16,8 @@
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (64 * HAK_MIB)
+/* In a program of one thread: while one part in so many of what is held is free. */
+#define FREE_SHARE 4
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
 #define CALM_MS 100
@@ -34,6 +36,7 @@ static _Atomic uint32_t keeper_state;
 static _Atomic uint32_t is_asleep;
 static _Atomic uint32_t is_wanted; /* though the heap is small */
 static _Atomic size_t start_bytes = START_BYTES;
+static _Atomic size_t free_in_slabs; /* of a program of one thread, as of its last tick */
 
 static bool is_large(void)
 {
@@ -135,7 +138,8 @@ static void forget(void)
     hak_store_relaxed(&is_wanted, 0);
 }
 
-/* Never from free: libc frees what threads left under a lock that starting one takes, too. */
+/* libc frees what threads left under a lock that starting one takes, too: from free only while
+ * libc knows of one thread, and so none has left anything. */
 static void start(void)
 {
     uint32_t expected = KEEPER_NONE;
@@ -174,6 +178,37 @@ void hak_keeper_consider(void)
     if (HAK_LIKELY(hak_load_relaxed(&keeper_state) != KEEPER_NONE ||
                    (!is_large() && hak_load_relaxed(&is_wanted) == 0)))
         return;
-    if (hak_thread_is_outside())
+    bool is_due = hak_load_relaxed(&is_wanted) != 0 || !hak_os_is_single_threaded();
+    if (is_due && hak_thread_is_outside())
         start();
+}
+
+/* A program of one thread pays for a second one: libc locks its streams and libstdc++ counts
+ * references atomically from then on. So it gets that one when there is something to do for it. */
+static bool is_large_alone(void)
+{
+    return hak_load_relaxed(&keeper_state) == KEEPER_NONE && is_large() &&
+           hak_os_is_single_threaded();
+}
+
+static void weigh(void)
+{
+    size_t bytes =
+        hak_limit_warm_bytes() + hak_span_caches_sum().bytes + hak_load_relaxed(&free_in_slabs);
+    if (bytes >= hak_held_bytes() / FREE_SHARE && hak_thread_is_outside())
+        start();
+}
+
+void hak_keeper_weigh(void)
+{
+    if (HAK_UNLIKELY(is_large_alone()))
+        weigh();
+}
+
+void hak_keeper_weigh_heap(const struct heap *heap)
+{
+    if (HAK_LIKELY(!is_large_alone()))
+        return;
+    hak_store_relaxed(&free_in_slabs, hak_heap_free_bytes(heap));
+    weigh();
 }

@@ -239,6 +239,8 @@ static void give(void *block)
                               hak_heap_span_cache_most());
     }
     hak_service_end(&service);
+    if (!hak_tag_is_slab(tag))
+        hak_keeper_weigh();
 }
 
 /* A small block of another heap that waits to go home with others. False: it is something else, or

@@ -74,6 +74,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes)
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     if (is_large && hak_large_resize(block, bytes)) {
         hak_limit_settle();
+        hak_keeper_weigh();
         return block;
     }
     void *moved = is_large ? hak_large_move(block, bytes) : NULL;

@@ -43,4 +43,5 @@ void hak_service_look(struct heap *heap)
     heap->tick_ms = now;
     hak_maintain_heap(heap);
     hak_maintain_tick();
+    hak_keeper_weigh_heap(heap);
 }

@@ -406,6 +406,18 @@ void hak_heap_retire_spares(struct heap *heap)
         hak_heap_retire_spare(heap, i);
 }
 
+size_t hak_heap_free_bytes(const struct heap *heap)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_use *use = &heap->owner.use[i];
+        size_t blocks = hak_load_relaxed(&use->slabs) * hak_size_classes[i].block_count;
+        bytes += hak_excess(blocks, hak_load_relaxed(&use->used_blocks)) *
+                 hak_size_classes[i].block_bytes;
+    }
+    return bytes;
+}
+
 void hak_heap_tidy(struct heap *heap)
 {
     hak_heap_collect(heap);

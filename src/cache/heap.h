@@ -121,6 +121,9 @@ struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index);
  * empty and the heap has such a one: it went to the depot. */
 bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
+/* What lies free in the heap's slabs, by blocks. */
+size_t hak_heap_free_bytes(const struct heap *heap);
+
 /* True when lists, masks and slabs agree. Gate held. */
 bool hak_heap_is_sound(struct heap *heap);
 

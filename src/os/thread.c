@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "os/linkage.h"
+#include "os/next_symbol.h"
 #include "os/os_fault.h"
 
 #include <errno.h>
@@ -47,6 +48,25 @@ bool hak_os_thread_start(void *(*run)(void *))
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = saved;
     return error == 0;
+}
+
+/* libc's own variable. The shared library looks it up: a reference would keep it from older libcs,
+ * and the loader is not to be asked in the middle of some thread's request. */
+#if HAK_SHARED
+static const volatile char *single_threaded;
+
+__attribute__((constructor)) static void find_single_threaded(void)
+{
+    single_threaded = hak_program_symbol("__libc_single_threaded");
+}
+#else
+extern const volatile char __libc_single_threaded __attribute__((weak));
+static const volatile char *const single_threaded = &__libc_single_threaded;
+#endif
+
+bool hak_os_is_single_threaded(void)
+{
+    return single_threaded != NULL && *single_threaded != 0;
 }
 
 void hak_os_thread_name(const char *name)

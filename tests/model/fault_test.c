@@ -6,6 +6,7 @@
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 
 static struct reference reference;
@@ -136,8 +137,22 @@ TEST(when_only_mremap_fails_nothing_is_lost)
     run_kind(FAULT_MOVE);
 }
 
+static void *end(void *argument)
+{
+    return argument;
+}
+
+/* A process that has threads gets the maintenance thread by its size alone. */
+static void have_threads(void)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, end, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 static void run_beside_thread(uint32_t every)
 {
+    have_threads();
     hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
     hak_os_fault_every(every);
     ballast = hak_malloc(80 * HAK_MIB);
@@ -162,6 +177,7 @@ TEST(when_only_clone_fails_slow_paths_give_memory_back)
 {
     if (HAK_CHECK_LEVEL < 2)
         SKIP("faults are compiled away below check level 2");
+    have_threads();
     hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
     hak_os_fault_every(1);
     hak_store_relaxed(&hak_policy.decay_ms, 5);

@@ -4,6 +4,7 @@
 #include "program.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 
 #define BLOCKS 700000
@@ -91,6 +92,80 @@ TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)
     free_most();
     CHECK(shrinks_to(base + (full - base) / 2));
     check_kept();
+}
+
+static int has_own_thread_soon(void)
+{
+    for (uint64_t start = now_ms(); now_ms() - start < PATIENCE_MS; sleep_ms(5))
+        if (own_threads() == 1)
+            return 1;
+    return 0;
+}
+
+/* As far as libc tells. */
+static int libc_knows_one_thread(void)
+{
+    const char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
+    return single_threaded == NULL || *single_threaded != 0;
+}
+
+TEST(a_program_of_one_thread_stays_so_while_it_uses_its_memory)
+{
+    time_limit(200);
+    if (dlsym(RTLD_DEFAULT, "__libc_single_threaded") == NULL)
+        return; /* libc does not tell: it gets the thread by its size */
+    size_t base = resident_bytes();
+    fill_all();
+    CHECK(resident_bytes() - base > 64u << 20);
+    for (unsigned i = 0; i < BLOCKS; i++) { /* another one in its place, one by one */
+        free(blocks[i]);
+        blocks[i] = NULL;
+        blocks[i] = malloc(bytes_of(i));
+        fill(blocks[i], bytes_of(i), i);
+    }
+    for (int i = 0; i < 1000; i++) {
+        void *large = malloc(1u << 20);
+        memset(large, 1, 1u << 20);
+        free(large);
+    }
+    CHECK(libc_knows_one_thread());
+    CHECK_EQ(own_threads(), 0);
+    free_most();
+    CHECK(has_own_thread_soon());
+    check_kept();
+}
+
+static void *end(void *argument)
+{
+    return argument;
+}
+
+TEST(a_program_of_threads_has_ours_once_it_is_large)
+{
+    time_limit(200);
+    pthread_join(start_thread(end, NULL), NULL);
+    fill_all();
+    CHECK(has_own_thread_soon());
+    check_kept();
+}
+
+PART(shrinks_one_block)
+{
+    enum { BYTES = 400 << 20 };
+    size_t base = resident_bytes();
+    char *block = malloc(BYTES);
+    CHECK(block != NULL);
+    fill(block, BYTES, 5);
+    free(malloc(8 << 20));
+    block = realloc(block, BYTES / 8);
+    CHECK(shrinks_to(base + (size_t)BYTES / 4));
+    CHECK(is_filled(block, BYTES / 8, 5));
+}
+
+TEST(a_block_that_shrinks_gives_the_rest_back_while_the_program_sleeps)
+{
+    time_limit(200);
+    become("shrinks_one_block");
 }
 
 TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
