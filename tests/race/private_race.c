@@ -97,13 +97,15 @@ static hakmem_heap *heap_to_end;
 static uint64_t *blocks_to_free[256];
 static pthread_barrier_t round_line;
 
-/* Frees what the other has allocated, and meets it before it destroys the heap. */
+/* Frees what the other has allocated, and meets it before it destroys the heap and after it has
+ * counted: a thread that ends meanwhile has spans in hand that are nobody's for a moment. */
 static void free_all(struct racer *racer)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
         pthread_barrier_wait(&round_line);
         for (uint32_t at = racer->index; at < 256; at += 2)
             hak_free(blocks_to_free[at]);
+        pthread_barrier_wait(&round_line);
         pthread_barrier_wait(&round_line);
     }
 }
@@ -120,6 +122,7 @@ static void fill_and_destroy(struct racer *racer)
         hakmem_heap_destroy(heap_to_end);
         CHECK_EQ(hak_slab_record_count(), 0);
         CHECK_EQ(hak_large_live_bytes(), 0);
+        pthread_barrier_wait(&round_line);
     }
 }
 
