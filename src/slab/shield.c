@@ -71,26 +71,31 @@ static void release_some(struct slab *slab)
 
 #define EACH_BYTE 0x0101010101010101ull
 
-/* In each byte, how many bits are set in it and in the bytes below it. */
-static uint64_t counts_below(uint64_t word)
+/* Skips the next `width` bits, which have `count` set, if these are not more than `rank`. Without a
+ * branch: which way it goes is chance. */
+HAK_INLINE void skip(uint64_t *rank, uint32_t *at, uint64_t count, uint32_t width)
 {
-    word -= word >> 1 & 0x55 * EACH_BYTE;
-    word = (word & 0x33 * EACH_BYTE) + (word >> 2 & 0x33 * EACH_BYTE);
-    return ((word + (word >> 4)) & 0x0f * EACH_BYTE) * EACH_BYTE;
+    uint64_t is_skipped = *rank >= count;
+    *rank -= count & -is_skipped;
+    *at += width & -(uint32_t)is_skipped;
 }
 
 /* One of the bits of a word that is not 0, each as likely as each other. */
 static uint32_t bit_at_random(uint64_t word, uint32_t random)
 {
-    uint64_t counts = counts_below(word);
-    uint64_t rank = (uint64_t)random * (counts >> 56) >> 32;
+    uint64_t in_pairs = word - (word >> 1 & 0x55 * EACH_BYTE);
+    uint64_t in_fours = (in_pairs & 0x33 * EACH_BYTE) + (in_pairs >> 2 & 0x33 * EACH_BYTE);
+    /* in each byte, of it and those below it */
+    uint64_t up_to = ((in_fours + (in_fours >> 4)) & 0x0f * EACH_BYTE) * EACH_BYTE;
+    uint64_t rank = (uint64_t)random * (up_to >> 56) >> 32;
     /* The top bit of each byte with as many bits up to it as are to be skipped, or fewer. */
-    uint64_t skipped = ((rank * EACH_BYTE | 0x80 * EACH_BYTE) - counts) & 0x80 * EACH_BYTE;
-    uint32_t shift = skipped == 0 ? 0 : (uint32_t)hak_bit_highest(skipped) + 1;
-    rank -= shift == 0 ? 0 : counts >> (shift - 8) & 0xff;
-    for (word = word >> shift; rank > 0; rank--)
-        word &= word - 1;
-    return shift + hak_bit_lowest(word);
+    uint64_t skipped = ((rank * EACH_BYTE | 0x80 * EACH_BYTE) - up_to) & 0x80 * EACH_BYTE;
+    uint32_t at = (uint32_t)((skipped >> 7) * EACH_BYTE >> 56) * 8;
+    rank -= up_to << 8 >> at & 0xff;
+    skip(&rank, &at, in_fours >> at & 0x0f, 4);
+    skip(&rank, &at, in_pairs >> at & 0x03, 2);
+    skip(&rank, &at, word >> at & 0x01, 1);
+    return at;
 }
 
 /* The first word at or behind `at`, else the first of all, that has a free block; there is one. */
@@ -109,22 +114,46 @@ static uint32_t word_with_free(const struct slab *slab, uint32_t at)
     return half * 64 + hak_bit_lowest(found);
 }
 
-static void *take_one(struct slab *slab)
+static bool is_free(const struct slab *slab, uint32_t index)
+{
+    return index < slab->bump &&
+           (hak_load_relaxed(&slab->words[index / 64]) >> index % 64 & 1) != 0;
+}
+
+/* One of the free blocks, of which there are some: of the word that `last` is of as long as there
+ * is one, so that what is used together lies together. */
+static uint32_t choose(const struct slab *slab, uint32_t last)
 {
     uint64_t random = hak_random();
+    uint32_t at = last / 64;
+    if (hak_load_relaxed(&slab->words[at]) == 0)
+        at = word_with_free(slab, (uint32_t)((random >> 32) * slab->word_count >> 32));
+    return at * 64 + bit_at_random(hak_load_relaxed(&slab->words[at]), (uint32_t)random);
+}
+
+/* The block after this one is chosen already: its memory is on its way while the program uses this
+ * one. In the order of addresses the processor would see to that. */
+static void *take_one(struct slab *slab)
+{
     if (slab->bump < slab->block_count && slab->bump - slab->used < 64)
         release_some(slab);
     if (slab->bump == slab->used)
         return NULL;
-    uint32_t at = word_with_free(slab, (uint32_t)((random >> 32) * slab->word_count >> 32));
-    uint64_t word = hak_load_relaxed(&slab->words[at]);
-    uint32_t bit = bit_at_random(word, (uint32_t)random);
-    word &= ~(1ull << bit);
-    hak_store_relaxed(&slab->words[at], word);
+    uint32_t index = slab->chosen;
+    if (HAK_UNLIKELY(!is_free(slab, index)))
+        index = choose(slab, 0);
+    uint64_t word = hak_load_relaxed(&slab->words[index / 64]) & ~(1ull << index % 64);
+    hak_store_relaxed(&slab->words[index / 64], word);
     if (word == 0)
-        slab->summary[at >> 6] &= ~(1ull << (at & 63));
+        slab->summary[index >> 12] &= ~(1ull << (index >> 6 & 63));
     slab->used++;
-    return (void *)(slab->start + (size_t)(at * 64 + bit) * slab->block_bytes);
+    if (slab->bump != slab->used) {
+        slab->chosen = (uint16_t)choose(slab, index);
+        const char *next = (const char *)slab->start + (size_t)slab->chosen * slab->block_bytes;
+        __builtin_prefetch(next, 1);
+        __builtin_prefetch((const void *)hak_mark_at(next), 1);
+    }
+    return (void *)(slab->start + (size_t)index * slab->block_bytes);
 }
 
 uint32_t hak_slab_take_random(struct slab *slab, void **blocks, uint32_t count)

@@ -19,7 +19,8 @@ bool hak_slab_shield(struct slab *slab);
 /* Lowers the guards of an unused slab. */
 void hak_slab_unshield(struct slab *slab);
 
-/* Moves up to `count` blocks to `blocks`, any of those that are free; returns how many. */
+/* Moves up to `count` blocks to `blocks`, any of those that are free in a word of the bitmap, and
+ * then in another; returns how many. */
 uint32_t hak_slab_take_random(struct slab *slab, void **blocks, uint32_t count);
 
 #endif

@@ -68,6 +68,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->octile = 0;
     slab->place = SLAB_NOWHERE;
     slab->is_hot = true;
+    slab->chosen = UINT16_MAX;
     memset((void *)slab->words, 0, 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES);
     hak_store_relaxed(&slab->owner, owner);
     hak_owner_write(first_granule, slab->granule_count, slab);
@@ -115,7 +116,8 @@ uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_RANDOM))) {
         uint32_t chosen = hak_slab_take_random(slab, blocks, count);
-        forget_purged(slab, blocks, chosen);
+        if (HAK_UNLIKELY(slab->purged != 0))
+            forget_purged(slab, blocks, chosen);
         return chosen;
     }
     uint32_t taken = 0;

@@ -45,3 +45,22 @@ TEST(each_block_is_handed_out_once)
     for (int i = 0; i < OTHERS; i++)
         CHECK_EQ(*(int *)others[i], i);
 }
+
+TEST(each_free_block_of_a_word_is_as_likely_as_each_other)
+{
+    enum { EACH = 300 };
+    uint32_t counts[64] = {0};
+    char *block = take_some(64);
+    const struct slab *slab = hak_slab_at(block);
+    uint32_t word = (uint32_t)((uintptr_t)block - slab->start) / slab->block_bytes / 64;
+    uint32_t blocks = (uint32_t)hak_least(64, slab->block_count - word * 64);
+    for (uint32_t i = 0; i < EACH * blocks; i++) {
+        hak_free(block);
+        block = take_some(64);
+        uint32_t index = (uint32_t)((uintptr_t)block - slab->start) / slab->block_bytes;
+        CHECK_EQ(index / 64, word);
+        counts[index % 64]++;
+    }
+    for (uint32_t i = 0; i < blocks; i++)
+        CHECK(counts[i] > EACH / 2 && counts[i] < EACH * 2);
+}
