@@ -126,21 +126,6 @@ size_t hak_maintain_relieve(void);
 /* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
 void hak_maintain_prewarm(void);
 
-/* keeper.c: the thread that does the same while the program sleeps. Wakes it, or notes that it is
- * wanted. Outside every gate and lock. */
-void hak_keeper_wake(void);
-/* Starts it when it is time. Only where libc may be called: in requests, not in free, which libc
- * calls under a lock of its own when a thread ends. */
-void hak_keeper_consider(void);
-/* The same in a program of one thread, where that lock is nobody's, and once enough is free: after
- * a large block became so, and after its heap was looked after. */
-void hak_keeper_weigh(void);
-void hak_keeper_weigh_heap(const struct heap *heap);
-/* Gives everything free back if tasks waited for memory lately; its own thread's, and tests'. */
-bool hak_keeper_watch(void);
-/* Wakes it if it sleeps for long; from a signal handler, too. */
-void hak_keeper_stir(void);
-
 /* hakmem_heap.c: a block from the private heap that `block` belongs to, for realloc; from the
  * thread's heap if it belongs to none. */
 void *hak_malloc_beside(const void *block, size_t bytes);

@@ -2,6 +2,7 @@
 #include "api/hardened.h"
 
 #include "api/api.h"
+#include "api/keeper.h"
 #include "api/vault.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
@@ -31,13 +32,6 @@ bool hak_hardened_start(void)
     return hak_harden_has(HARDEN_EXACT);
 }
 
-/* What will be verified, and by which mark. */
-static void fetch(const void *block)
-{
-    __builtin_prefetch(block, 1);
-    __builtin_prefetch((const void *)hak_mark_at(block), 1);
-}
-
 /* Lets go what is more than the quarantine may weigh. */
 static void quarantine_trim(const struct service *service, size_t most_bytes)
 {
@@ -47,7 +41,7 @@ static void quarantine_trim(const struct service *service, size_t most_bytes)
            (block = hak_quarantine_first(quarantine)) != NULL) {
         struct place place;
         if (quarantine->count > FETCHED_AHEAD)
-            fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
+            hak_mark_fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
         hak_place_find(block, "invalid free", &place);
         hak_quarantine_pop(quarantine, hak_vault_weight(&place));
         hak_vault_give(service, &place);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/keeper.h"
+
 #include "api/api.h"
 #include "api/outlet.h"
 #include "api/service.h"
@@ -138,8 +140,6 @@ static void forget(void)
     hak_store_relaxed(&is_wanted, 0);
 }
 
-/* libc frees what threads left under a lock that starting one takes, too: from free only while
- * libc knows of one thread, and so none has left anything. */
 static void start(void)
 {
     uint32_t expected = KEEPER_NONE;

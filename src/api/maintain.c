@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/hardened.h"
+#include "api/keeper.h"
 #include "api/outlet.h"
 #include "api/service.h"
 #include "base/bits.h"

@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "api/guard.h"
 #include "api/hardened.h"
+#include "api/keeper.h"
 #include "api/service.h"
 #include "api/tally.h"
 #include "base/check.h"

@@ -2,6 +2,7 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
+#include "api/keeper.h"
 #include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"

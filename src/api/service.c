@@ -2,6 +2,7 @@
 #include "api/service.h"
 
 #include "api/api.h"
+#include "api/keeper.h"
 #include "os/os.h"
 
 struct service hak_service_begin_slow(uintptr_t here)

@@ -114,6 +114,13 @@ HAK_INLINE struct mark hak_mark_unpack(uint64_t word)
     };
 }
 
+/* The block and its mark are wanted soon: has them fetched from memory. */
+HAK_INLINE void hak_mark_fetch(const void *block)
+{
+    __builtin_prefetch(block, 1);
+    __builtin_prefetch((const void *)hak_mark_at(block), 1);
+}
+
 /* True when the mark did not change since it was `word`: bytes read since then belong to it. */
 HAK_INLINE bool hak_mark_is_still(_Atomic uint64_t *mark, uint64_t word)
 {

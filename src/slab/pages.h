@@ -16,6 +16,14 @@
 
 #include "slab/slab.h"
 
+/* The leaves that the block at `start_bytes` into the slab overlaps. */
+HAK_INLINE uint64_t hak_slab_leaves_of(const struct slab *slab, size_t start_bytes)
+{
+    uint32_t first = (uint32_t)(start_bytes >> slab->leaf_shift);
+    uint32_t last = (uint32_t)((start_bytes + slab->block_bytes - 1) >> slab->leaf_shift);
+    return hak_bit_low_mask(last - first + 1) << first;
+}
+
 /* Leaves on which no block is in use and that may be resident, one bit each. */
 uint64_t hak_slab_dead_leaves(const struct slab *slab);
 

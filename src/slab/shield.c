@@ -149,11 +149,9 @@ static void *take_one(struct slab *slab)
     slab->used++;
     if (slab->bump != slab->used) {
         slab->chosen = (uint16_t)choose(slab, index);
-        const char *next = (const char *)slab->start + (size_t)slab->chosen * slab->block_bytes;
-        __builtin_prefetch(next, 1);
-        __builtin_prefetch((const void *)hak_mark_at(next), 1);
+        hak_mark_fetch(hak_slab_block_at(slab, slab->chosen));
     }
-    return (void *)(slab->start + (size_t)index * slab->block_bytes);
+    return hak_slab_block_at(slab, index);
 }
 
 uint32_t hak_slab_take_random(struct slab *slab, void **blocks, uint32_t count)

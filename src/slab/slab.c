@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
+#include "slab/pages.h"
 #include "slab/shield.h"
 
 #include <string.h>
@@ -84,11 +85,6 @@ void hak_slab_destroy(struct slab *slab)
     hak_meta_pool_give(&record_pools[shape_of(slab->word_count)], slab);
 }
 
-static void *block_at(const struct slab *slab, uint32_t index)
-{
-    return (void *)(slab->start + (size_t)index * slab->block_bytes);
-}
-
 /* Takes up to `count` blocks from one word of the bitmap. */
 static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **blocks,
                                uint32_t count)
@@ -96,7 +92,7 @@ static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **bl
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
     uint32_t taken = 0;
     while (word != 0 && taken < count) {
-        blocks[taken++] = block_at(slab, word_index * 64 + hak_bit_lowest(word));
+        blocks[taken++] = hak_slab_block_at(slab, word_index * 64 + hak_bit_lowest(word));
         word &= word - 1;
     }
     hak_store_relaxed(&slab->words[word_index], word);
@@ -144,7 +140,7 @@ void *hak_slab_take_zero(struct slab *slab)
 {
     if (slab->bump >= slab->block_count || slab->bump < slab->zero_from)
         return NULL;
-    void *block = block_at(slab, slab->bump++);
+    void *block = hak_slab_block_at(slab, slab->bump++);
     slab->used++;
     slab->is_hot = true;
     forget_purged(slab, &block, 1);

@@ -93,6 +93,11 @@ void hak_slab_give(struct slab *slab, void *block);
  * first of them does. Returns their number. Misuse as above. */
 uint32_t hak_slab_give_run(struct slab *slab, void *const *blocks, uint32_t count);
 
+HAK_INLINE void *hak_slab_block_at(const struct slab *slab, uint32_t index)
+{
+    return (void *)(slab->start + (size_t)index * slab->block_bytes);
+}
+
 /* Whether a block would start at the address, counted on beyond the slab's end; *index is its
  * index. */
 HAK_INLINE bool hak_slab_find_start(const struct slab *slab, const void *block, uint32_t *index)
@@ -119,14 +124,6 @@ HAK_INLINE bool hak_slab_is_full(const struct slab *slab)
 HAK_INLINE uint32_t hak_slab_octile(const struct slab *slab)
 {
     return slab->used * slab->octile_scale >> 16;
-}
-
-/* The leaves that the block at `start_bytes` into the slab overlaps. */
-HAK_INLINE uint64_t hak_slab_leaves_of(const struct slab *slab, size_t start_bytes)
-{
-    uint32_t first = (uint32_t)(start_bytes >> slab->leaf_shift);
-    uint32_t last = (uint32_t)((start_bytes + slab->block_bytes - 1) >> slab->leaf_shift);
-    return hak_bit_low_mask(last - first + 1) << first;
 }
 
 /* The remote bitmap follows the free bitmap, on lines of its own. */

@@ -201,17 +201,12 @@ static void handle_nothing(void)
 {
 }
 
-static void *end(void *argument)
-{
-    return argument;
-}
-
 /* libc holds the lock of its list of handlers while the list grows. A block that grows in place
  * makes the process, which has had threads, large without starting hakmem's. */
 TEST(handlers_of_fork_are_registered_while_hakmems_own_thread_is_due)
 {
     time_limit(60);
-    pthread_join(start_thread(end, NULL), NULL);
+    have_threads();
     char *large = realloc(malloc(40u << 20), 100u << 20);
     fill(large, 100u << 20, 3);
     for (int i = 0; i < 5000; i++)

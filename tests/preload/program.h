@@ -119,6 +119,17 @@ static inline pthread_t start_thread(void *(*body)(void *), void *argument)
     return thread;
 }
 
+static inline void *end_at_once(void *argument)
+{
+    return argument;
+}
+
+/* From here on libc takes the process for one that has threads. */
+static inline void have_threads(void)
+{
+    pthread_join(start_thread(end_at_once, NULL), NULL);
+}
+
 /* Where this program is; asked for early, as a process that gave up its rights may not ask. */
 static inline const char *program_path(void)
 {

@@ -4,6 +4,7 @@
 #include "cache/container.h"
 
 #include "api/api.h"
+#include "api/keeper.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "check.h"
