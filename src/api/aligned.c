@@ -8,11 +8,9 @@
 #include <errno.h>
 
 /* Alignments that every block has anyway take the hot path. */
-#define ORDINARY_ALIGNMENT 16
-
 void *hak_aligned(size_t alignment, size_t bytes)
 {
-    if (alignment <= ORDINARY_ALIGNMENT && bytes > alignment / 2)
+    if (alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2)
         return hak_malloc(bytes);
     uint32_t class_index = hak_class_of_aligned(bytes, alignment);
     if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))

@@ -17,7 +17,6 @@
 
 /* The tick is looked at once in so many operations on a heap. */
 #define OPERATIONS_PER_TICK 1024
-#define ORDINARY_ALIGNMENT 16
 
 static void leave(struct private_heap *heap)
 {
@@ -97,7 +96,8 @@ static void *take(hakmem_heap *handle, size_t bytes, size_t alignment, enum larg
 /* What every block of the size is aligned to. */
 static size_t least_alignment(size_t bytes)
 {
-    return bytes <= ORDINARY_ALIGNMENT / 2 ? ORDINARY_ALIGNMENT / 2 : ORDINARY_ALIGNMENT;
+    return bytes <= HAK_ORDINARY_ALIGNMENT / 2 ? HAK_ORDINARY_ALIGNMENT / 2
+                                               : HAK_ORDINARY_ALIGNMENT;
 }
 
 hakmem_heap *hakmem_heap_new(void)

@@ -111,7 +111,7 @@ static void *take_in_service(struct request request)
 void *hak_hardened_take(struct request request)
 {
     void *block = NULL;
-    bool is_empty = request.bytes == 0 && request.alignment <= 16;
+    bool is_empty = request.bytes == 0 && request.alignment <= HAK_ORDINARY_ALIGNMENT;
     if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_empty_take()) != NULL)
         return block;
     if (request.bytes <= HAK_REQUEST_BYTES_MAX && request.alignment <= HAK_REQUEST_BYTES_MAX) {

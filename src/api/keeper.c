@@ -175,11 +175,10 @@ void hak_keeper_wake(void)
 
 void hak_keeper_consider(void)
 {
-    if (HAK_LIKELY(hak_load_relaxed(&keeper_state) != KEEPER_NONE ||
-                   (!is_large() && hak_load_relaxed(&is_wanted) == 0)))
+    if (HAK_LIKELY(hak_load_relaxed(&keeper_state) != KEEPER_NONE))
         return;
-    bool is_due = hak_load_relaxed(&is_wanted) != 0 || !hak_os_is_single_threaded();
-    if (is_due && hak_thread_is_outside())
+    bool is_due = hak_load_relaxed(&is_wanted) != 0 || (is_large() && !hak_os_is_single_threaded());
+    if (HAK_UNLIKELY(is_due) && hak_thread_is_outside())
         start();
 }
 

@@ -14,8 +14,6 @@
 /* Larger blocks are cleared by giving their pages back. */
 #define PURGE_BYTES_LEAST HAK_MIB
 
-#define ORDINARY_ALIGNMENT 16
-
 static size_t canary_least(void)
 {
     return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
@@ -23,7 +21,7 @@ static size_t canary_least(void)
 
 static size_t block_alignment(struct request request)
 {
-    return hak_most(request.alignment, ORDINARY_ALIGNMENT);
+    return hak_most(request.alignment, HAK_ORDINARY_ALIGNMENT);
 }
 
 /* The class for a request; HAK_CLASS_COUNT: it is a large block. */
@@ -32,7 +30,7 @@ static uint32_t class_for(struct request request)
     if (request.bytes > HAK_CLASS_BYTES_MAX)
         return HAK_CLASS_COUNT;
     size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
-    if (HAK_LIKELY(request.alignment <= ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
+    if (HAK_LIKELY(request.alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
         return hak_class_of(bytes); /* at least HAK_MARK_BLOCK_BYTES_LEAST: all are aligned so */
     return hak_class_of_aligned(bytes, block_alignment(request));
 }

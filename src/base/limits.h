@@ -39,6 +39,9 @@
 #define HAK_COMBINE_WAITING 32u
 #endif
 
+/* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */
+#define HAK_ORDINARY_ALIGNMENT 16
+
 /* The unit of huge pages, of occupancy and of return. */
 #define HAK_SUPERSLAB_BYTES (HAK_SUPERSLAB_GRANULES * HAK_GRANULE_BYTES)
 

@@ -36,7 +36,7 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = 
                                                                     HAK_SIZE_CLASSES_HOT(BIN_ROW)};
 
 #define CLASS_ASSERT(index, below, bytes)                                                          \
-    hak_static_assert((bytes) % 16 == 0, "blocks are aligned to 16");                              \
+    hak_static_assert((bytes) % HAK_ORDINARY_ALIGNMENT == 0, "blocks are aligned");                \
     hak_static_assert((index) == 1 || (bytes) > 4096 || ((bytes) - ((below) + 16)) * 8 <= (bytes), \
                       "at most 12.5 % waste beyond rounding to 16");                               \
     hak_static_assert((bytes) <= 4096 || ((bytes) - ((below) + 16)) * 5 <= (bytes),                \
