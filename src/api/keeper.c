@@ -143,7 +143,7 @@ static void forget(void)
 static void start(void)
 {
     uint32_t expected = KEEPER_NONE;
-    if (hak_conf_number(maintenance) == MAINTENANCE_OFF ||
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || !hak_process_may_start_threads() ||
         (!is_large() && hak_outlet_patience_ms() == 0))
         return;
     hak_process_on_fork(forget);

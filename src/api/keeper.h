@@ -4,7 +4,7 @@
  * Owns        that thread; whether it runs, sleeps, or could not be had.
  * Invariants  at most one in a process, and none in a forked child until that one has grown. A
  *             program that has threads gets it by its size, one that has none only when there is
- *             something to do for it.
+ *             something to do for it. A copy made without fork(3) never gets it.
  * Threads     any, outside every gate and lock. Starting it calls libc: in requests always, in free
  *             only while the process has one thread. libc frees what a thread left under a lock of
  *             its own, which starting one takes; with one thread it is nobody's.

@@ -88,7 +88,8 @@ void hak_maintain_heap(struct heap *heap)
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
-    hak_gate_enter(&heap->gate);
+    if (!hak_heap_enter(heap))
+        return;
     hak_heap_shrink_quiet(heap, now);
     if (decay <= now)
         hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
@@ -222,7 +223,8 @@ static bool sweep_some(struct heap *heap, struct whole_sweep *progress)
     uint64_t signals;
     bool is_over = true;
     if (heap == hak_own_heap()) {
-        hak_gate_enter(&heap->gate);
+        if (!hak_heap_enter(heap))
+            return true;
         is_over = hak_heap_sweep_whole(heap, progress);
         hak_gate_leave(&heap->gate);
     } else if (hak_stranger_enter(heap)) {
@@ -254,8 +256,7 @@ static size_t sweep_whole(void)
 static void gather(void)
 {
     struct heap *own = hak_own_heap();
-    if (own != NULL && !hak_gate_is_nested(&own->gate)) {
-        hak_gate_enter(&own->gate);
+    if (own != NULL && !hak_gate_is_nested(&own->gate) && hak_heap_enter(own)) {
         hak_hardened_drain(&(struct service){.heap = own});
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
@@ -266,6 +267,7 @@ static void gather(void)
 
 size_t hak_maintain_trim(size_t keep_bytes)
 {
+    hak_copy_look();
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
     if (HAK_UNLIKELY(hak_lock_is_inside()))

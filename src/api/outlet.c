@@ -11,6 +11,7 @@
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "observe/emit.h"
+#include "os/copy_mark.h"
 #include "os/listen.h"
 #include "os/os.h"
 #include "os/os_huge.h"
@@ -32,8 +33,7 @@
 
 #define NEVER_MS UINT64_MAX
 
-static char buffer[BUFFER_BYTES];
-static _Atomic uint32_t busy_pid; /* guards the buffer */
+static char buffer[BUFFER_BYTES]; /* guarded by a word of the copy mark */
 static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
@@ -63,21 +63,18 @@ static void stream_add(void *target, const char *piece, size_t bytes)
     hak_text_add_bytes(&stream->text, piece, bytes);
 }
 
-/* Who printed in the process that this one was forked from is not here. */
+/* Who printed in the process that this one is a copy of is not here. */
 static bool try_busy(void)
 {
     uint32_t expected = 0;
-    uint32_t self = hak_os_pid();
     /* acquire: partner is the release in end_busy; the buffer is then the caller's */
-    if (hak_cas_acquire(&busy_pid, &expected, self))
-        return true;
-    return expected != self && hak_cas_acquire(&busy_pid, &expected, self);
+    return hak_cas_acquire(&hak_copy_mark->is_printing, &expected, 1);
 }
 
 static void end_busy(void)
 {
     /* release: partner is the acquire in try_busy */
-    hak_store_release(&busy_pid, 0);
+    hak_store_release(&hak_copy_mark->is_printing, 0);
 }
 
 static bool await_busy(void)

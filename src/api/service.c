@@ -5,23 +5,32 @@
 #include "api/keeper.h"
 #include "os/os.h"
 
+/* The thread's own heap, or a borrowed one; NULL: neither. */
+static struct heap *find_heap(uintptr_t here, bool *is_borrowed)
+{
+    struct heap *heap = hak_thread_heap();
+    if (HAK_UNLIKELY(heap != NULL && hak_gate_is_abandoned_at(&heap->gate, here)))
+        heap = hak_thread_replace_heap(heap);
+    *is_borrowed = heap == NULL || hak_gate_is_nested(&heap->gate) || hak_lock_is_inside();
+    return *is_borrowed ? hak_heap_borrow() : heap;
+}
+
 struct service hak_service_begin_slow(uintptr_t here)
 {
     struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
     if (HAK_UNLIKELY(service.is_shielded))
         service.signals_before = hak_os_block_signals();
+    hak_copy_look();
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
-    service.heap = hak_thread_heap();
-    if (HAK_UNLIKELY(service.heap != NULL && hak_gate_is_abandoned_at(&service.heap->gate, here)))
-        service.heap = hak_thread_replace_heap(service.heap);
-    if (HAK_UNLIKELY(service.heap == NULL || hak_gate_is_nested(&service.heap->gate) ||
-                     hak_lock_is_inside())) {
-        service.heap = hak_heap_borrow();
-        service.is_borrowed = true;
+    service.heap = find_heap(here, &service.is_borrowed);
+    while (service.heap != NULL && HAK_UNLIKELY(!hak_heap_enter(service.heap))) {
+        if (service.is_borrowed)
+            hak_heap_return(service.heap);
+        else
+            hak_thread_forget_heap();
+        service.heap = find_heap(here, &service.is_borrowed);
     }
-    if (service.heap != NULL)
-        hak_gate_enter(&service.heap->gate);
     return service;
 }
 

@@ -10,6 +10,7 @@
 #define HAK_API_SERVICE_H
 
 #include "cache/lifecycle.h"
+#include "cache/registry.h"
 #include "os/lock.h"
 
 /* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
@@ -40,7 +41,7 @@ HAK_INLINE struct heap *hak_heap_at_rest(void)
 {
     struct heap *heap = hak_own_heap();
     bool is_at_rest = heap != NULL && !hak_gate_is_nested(&heap->gate) && hak_lock_held == 0 &&
-                      !hak_load_relaxed(&hak_gate_jumps_matter);
+                      !hak_load_relaxed(&hak_gate_jumps_matter) && !hak_copy_is_unnoticed();
     return HAK_LIKELY(is_at_rest) ? heap : NULL;
 }
 
@@ -55,9 +56,8 @@ HAK_INLINE bool hak_thread_is_outside(void)
 HAK_INLINE struct service hak_service_begin(void)
 {
     struct heap *heap = hak_heap_at_rest();
-    if (HAK_UNLIKELY(heap == NULL))
+    if (HAK_UNLIKELY(heap == NULL || !hak_heap_enter(heap)))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
-    hak_gate_enter(&heap->gate);
     return (struct service){.heap = heap};
 }
 

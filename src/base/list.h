@@ -3,7 +3,8 @@
  *
  * Owns        struct list_link; a list is a link of its own whose next is the first element.
  * Invariants  next->prev == prev->next == self for every link on a list; an element off any list
- *             has next == NULL.
+ *             has next == NULL. Followed by `next`, a list is whole at each instruction, also where
+ *             its thread is stopped for good.
  * Threads     none: the list's owner or lock decides.
  * Tests       tests/unit/base/list_test.c
  */
@@ -41,6 +42,7 @@ HAK_INLINE void hak_list_insert_after(struct list_link *place, struct list_link 
 {
     link->next = place->next;
     link->prev = place;
+    hak_compiler_fence();
     place->next->prev = link;
     place->next = link;
 }
@@ -59,6 +61,7 @@ HAK_INLINE void hak_list_remove(struct list_link *link)
 {
     link->prev->next = link->next;
     link->next->prev = link->prev;
+    hak_compiler_fence();
     link->next = NULL;
     link->prev = NULL;
 }

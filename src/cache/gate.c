@@ -19,14 +19,17 @@ void hak_gate_start(void)
     hak_gate_is_asymmetric = hak_os_has_membarrier();
 }
 
-/* Sleeps, after a while, as long as the word is set. */
+/* Sleeps, after a while, as long as the word is set. Who set it may have stayed behind when the
+ * process was copied; then it is cleared here. */
 static void wait_while_set(_Atomic uint32_t *word)
 {
     for (int i = 0; hak_load_relaxed(word) != 0; i++) {
-        if (i < SPIN_ROUNDS)
+        if (hak_copy_is_unnoticed())
+            hak_copy_notice();
+        else if (i < SPIN_ROUNDS)
             hak_cpu_relax();
         else
-            hak_os_futex_wait(word, 1, 1);
+            hak_os_futex_wait(word, hak_load_relaxed(word), 1);
     }
 }
 
@@ -49,7 +52,7 @@ void hak_gate_enter_slow(struct gate *gate)
 bool hak_gate_mark(struct gate *gate)
 {
     uint32_t expected = 0;
-    return hak_cas_acquire(&gate->claimed, &expected, 1);
+    return hak_cas_acquire(&gate->claimed, &expected, GATE_CLAIMED);
 }
 
 void hak_gate_barrier(void)
@@ -85,7 +88,9 @@ bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
 {
     uint64_t deadline_ms = patience_ms == 0 ? 0 : hak_os_clock_ms() + patience_ms;
     bool is_open = hak_gate_await_owner(gate, deadline_ms);
-    if (!is_open)
+    if (is_open)
+        hak_store_relaxed(&gate->claimed, GATE_VISITED);
+    else
         hak_gate_release(gate);
     return is_open;
 }
@@ -93,7 +98,7 @@ bool hak_gate_await(struct gate *gate, uint32_t patience_ms)
 void hak_gate_release(struct gate *gate)
 {
     /* release: partner is the acquire in hak_gate_enter */
-    hak_store_release(&gate->claimed, 0);
+    hak_store_release(&gate->claimed, GATE_UNCLAIMED);
     hak_os_futex_wake(&gate->claimed, 1);
 }
 

@@ -35,11 +35,14 @@
 /* What `held` says. GATE_IN_FORK: in a handler that interrupted the owner inside, the same thread
  * waits for its turn to fork. */
 enum { GATE_OPEN, GATE_HELD, GATE_IN_FORK };
+/* Whether a stranger wants to come in, and from when on he may have changed the heap: what matters
+ * in a copy of the process in which he does not exist. */
+enum gate_claim { GATE_UNCLAIMED, GATE_CLAIMED, GATE_VISITED };
 
 struct gate {
     _Atomic uint32_t held;
-    _Atomic uint32_t claimed;
-    uintptr_t frame; /* where the owner's stack was when it came in, while it is inside */
+    _Atomic uint32_t claimed; /* enum gate_claim */
+    uintptr_t frame;          /* where the owner's stack was when it came in, while it is inside */
 };
 
 /* True while a fork is under way; the forking thread alone passes. */

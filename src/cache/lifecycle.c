@@ -43,6 +43,7 @@ static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
 static bool has_exit_key;
 static _Atomic(void (*)(void)) mend_in_child;
+static _Atomic bool was_copied_raw; /* this process, or one that it descends from */
 
 /* What is lent to this thread, innermost first: more than one heap when handlers interrupt each
  * other, or when one was left by a jump. */
@@ -55,9 +56,8 @@ static void mend(struct hak_lock *lock)
         hak_lock_give(lock);
 }
 
-void hak_thread_mend(void)
+static void mend_all(void)
 {
-    hak_lock_note_handler();
     hak_meta_mend();
     mend(&hak_region.lock); /* what is not committed yet is committed again */
     hak_span_mend();
@@ -67,6 +67,12 @@ void hak_thread_mend(void)
     hak_registry_mend();
     hak_stranger_mend();
     mend(&start_lock);
+}
+
+void hak_thread_mend(void)
+{
+    hak_lock_note_handler();
+    mend_all();
 }
 
 /* A slow path of this heap was left half done. Each costs what the heap held, so from now on slow
@@ -84,7 +90,8 @@ static void retire_heap(struct heap *heap)
         freeze_heap(heap); /* the thread left a slow path by a jump, or was cancelled there */
         return;
     }
-    hak_gate_enter(&heap->gate);
+    if (!hak_heap_enter(heap))
+        return;
     if (hak_registry_has_room_for_bins(heap)) {
         hak_combine_publish_all(&heap->combine, &heap->stats);
         hak_heap_collect(heap);
@@ -99,6 +106,7 @@ static void on_thread_exit(void *value)
 {
     if (++destructor_rounds < DESTRUCTOR_ROUNDS && hak_thread_exit_set(value))
         return;
+    hak_copy_look();
     struct heap *heap = hak_own_heap();
     if (hak_lock_is_inside()) /* the thread was cancelled there */
         hak_thread_mend();
@@ -148,6 +156,7 @@ static void note_fork(bool waits)
 
 static void before_fork(void)
 {
+    hak_copy_look();
     if (!hak_lock_begin_fork())
         return;
     note_fork(true);
@@ -191,27 +200,67 @@ static void reset_locks(void)
     hak_stranger_lock_reset();
 }
 
-static void restart_in_child(void)
+static void call_mender(void)
 {
-    if (hak_lock_is_fork_blind()) {
-        reset_locks();
-        hak_registry_open_in_child(hak_own_heap());
-        hak_lock_end_blind_fork();
-        return;
+    void (*mender)(void) = hak_load_relaxed(&mend_in_child);
+    if (mender != NULL)
+        mender();
+}
+
+/* This thread was interrupted in none of hakmem's sections and slow paths. */
+static bool is_outside(void)
+{
+    const struct heap *own = hak_own_heap();
+    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) == 0 && lent == NULL &&
+           (own == NULL || !hak_gate_is_nested(&own->gate));
+}
+
+/* The caller is the thread that copied the process: the first of the copy. */
+static void settle_as_copier(void)
+{
+    struct copier copier = {hak_own_heap(), lent};
+    bool was_outside = is_outside();
+    bool is_any_half = hak_registry_settle_gates(&copier);
+    mend_all();
+    hak_registry_settle(&copier, is_any_half && was_outside);
+    if (was_outside && copier.own != NULL && hak_load_relaxed(&copier.own->state) == HEAP_FROZEN)
+        hak_thread = &hak_thread_unstarted;
+}
+
+static void settle_copy(void)
+{
+    hak_lock_begin_settling();
+    if (hak_thread_is_first()) {
+        settle_as_copier();
+    } else {
+        hak_registry_settle_gates(NULL);
+        mend_all();
     }
-    hak_lock_forget_all();
-    reset_locks();
-    hak_registry_restart_in_child(hak_own_heap(), lent);
-    hak_lock_end_fork_in_child();
+    hak_lock_end_settling();
+    hak_store_relaxed(&was_copied_raw, true);
+    call_mender();
 }
 
 static void after_fork_in_child(void)
 {
     hak_os_start();
-    restart_in_child();
-    void (*mender)(void) = hak_load_relaxed(&mend_in_child);
-    if (mender != NULL)
-        mender();
+    hak_copy_mark_clear();
+    if (hak_lock_is_fork_blind()) {
+        hak_lock_end_blind_fork();
+        hak_copy_look();
+        return;
+    }
+    hak_lock_forget_all();
+    reset_locks();
+    hak_registry_restart_in_child(hak_own_heap(), lent);
+    hak_copy_mark_settled();
+    hak_lock_end_fork_in_child();
+    call_mender();
+}
+
+bool hak_process_may_start_threads(void)
+{
+    return !hak_load_relaxed(&was_copied_raw);
 }
 
 void hak_process_on_fork(void (*mender)(void))
@@ -241,6 +290,7 @@ static void apply_conf(void)
 static void start_locked(void)
 {
     hak_os_start();
+    hak_copy_mark_start(settle_copy);
     hak_gate_start();
     hak_conf_start();
     apply_conf();
@@ -301,6 +351,11 @@ struct heap *hak_thread_heap(void)
     hak_thread_exit_set(heap);
     hak_os_crash_thread_begin();
     return heap;
+}
+
+void hak_thread_forget_heap(void)
+{
+    hak_thread = &hak_thread_unstarted;
 }
 
 struct heap *hak_thread_replace_heap(struct heap *heap)

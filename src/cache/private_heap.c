@@ -10,6 +10,7 @@
 #include "os/os.h"
 #include "region/meta.h"
 #include "span/large.h"
+#include "span/span_heap.h"
 
 #define MAGIC 0x68616b6865617021ull
 /* Addresses of records have no more bits than this; a handle holds its generation above them. */
@@ -23,6 +24,7 @@ static _Atomic(struct private_heap *) heaps; /* written under set_lock; only eve
 static struct private_heap *parked;
 static struct private_heap *drained_next;
 static _Atomic uint32_t live_count;
+static struct meta_pool refused; /* records for which there were no ids */
 
 static struct private_heap *first(void)
 {
@@ -37,7 +39,7 @@ static void *handle_of(const struct private_heap *heap)
 /* A record that is not on the list of all yet. */
 static struct private_heap *new_record(void)
 {
-    struct private_heap *heap = hak_meta_take(sizeof *heap);
+    struct private_heap *heap = hak_meta_pool_take(&refused, sizeof *heap);
     if (heap == NULL || (uintptr_t)heap >> ADDRESS_BITS != 0)
         return NULL;
     hak_store_relaxed(&heap->heap.state, HEAP_PRIVATE);
@@ -46,15 +48,21 @@ static struct private_heap *new_record(void)
     heap->generation = 1;
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE);
     hak_large_group_start(&heap->large_blocks);
-    return hak_registry_add(&heap->heap) ? heap : NULL; /* from here on a census may look in */
+    if (hak_registry_add(&heap->heap))
+        return heap; /* from here on a census may look in */
+    hak_meta_pool_give(&refused, heap);
+    return NULL;
 }
 
 static struct private_heap *take_parked(void)
 {
     hak_lock_take(&set_lock);
-    struct private_heap *heap = parked;
-    if (heap != NULL)
-        parked = heap->parked_next;
+    struct private_heap *heap;
+    do {
+        heap = parked;
+        if (heap != NULL)
+            parked = heap->parked_next;
+    } while (heap != NULL && heap->state == PRIVATE_FROZEN);
     hak_lock_give(&set_lock);
     return heap;
 }
@@ -333,27 +341,56 @@ void hak_private_unlock_all(void)
 void hak_private_restart_in_child(void)
 {
     for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
-        if (!heap->is_claimed && heap->state == PRIVATE_LIVE)
+        if (!heap->is_claimed)
             heap->state = PRIVATE_FROZEN;
         hak_lock_reset(&heap->lock);
     }
     hak_lock_reset(&set_lock);
 }
 
+/* In a copy of the process: the heaps that others were inside. */
+static void freeze_left(void)
+{
+    bool is_noted = hak_lock_is_noted(HAK_LOCK_PRIVATE);
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+        if (hak_load_relaxed(&heap->lock.state) == 0 || (is_noted && hak_lock_is_own(&heap->lock)))
+            continue;
+        heap->state = PRIVATE_FROZEN;
+        hak_store_relaxed(&heap->lock.state, 0);
+    }
+}
+
+/* The groups of large blocks are what a thread changes without the heap's lock. */
+static void mend_groups(void)
+{
+    bool is_settling = hak_lock_is_settling();
+    if (is_settling && hak_lock_is_noted(HAK_LOCK_SPAN))
+        return; /* this thread was interrupted there, and nobody else was */
+    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+        if (!is_settling)
+            hak_span_lock();
+        hak_large_group_mend(&heap->large_blocks);
+        if (!is_settling)
+            hak_span_unlock();
+    }
+}
+
 void hak_private_mend(void)
 {
-    if (hak_lock_is_noted(HAK_LOCK_PRIVATE)) {
+    if (hak_lock_is_settling())
+        freeze_left();
+    else if (hak_lock_is_noted(HAK_LOCK_PRIVATE)) {
         for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
             if (!hak_lock_is_own(&heap->lock)) {
                 hak_lock_give_slow(&heap->lock); /* the jump may have come just before this */
                 continue;
             }
-            if (heap->state == PRIVATE_LIVE)
-                heap->state = PRIVATE_FROZEN;
+            heap->state = PRIVATE_FROZEN;
             hak_lock_give_among(&heap->lock);
         }
         hak_lock_end(HAK_LOCK_PRIVATE);
     }
+    mend_groups();
     if (hak_lock_is_left(&set_lock))
         hak_lock_give(&set_lock); /* each of its steps loses a record at most */
 }

@@ -92,7 +92,8 @@ struct private_use hak_private_use(struct private_heap *heap);
 /* True when lists, masks and slabs agree. The heap is entered. */
 bool hak_private_is_sound(struct private_heap *heap);
 
-/* The calling thread left a section by a jump: the heap it was in is frozen. */
+/* The calling thread left a section by a jump: the heap it was in is frozen. Or the process was
+ * copied, and so are all heaps that somebody is in who stayed behind. After hak_span_mend. */
 void hak_private_mend(void);
 
 /* Around fork. */

@@ -2,7 +2,7 @@
 #include "cache/registry.h"
 
 #include "cache/stranger.h"
-#include "cache/supply.h"
+#include "cache/tokens.h"
 #include "observe/decision.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -37,6 +37,9 @@ static _Atomic(struct heap *) orphans;
 #define ORPHANS_PER_DRAIN 64
 /* A drain looks after so many heaps before it lets others have the lock. */
 #define DRAINED_AT_ONCE 4
+/* What this thread took last: until its thread pointer is set nothing else says that the heap has a
+ * thread. */
+static HAK_TLS struct heap *last_activated;
 /* The last time when all gates were to be closed they were. */
 static bool are_gates_closed = true;
 
@@ -71,6 +74,8 @@ static void forget_bins(struct heap *heap)
 
 static void activate_locked(struct heap *heap)
 {
+    last_activated = heap; /* before it looks like an orphan to a copy that a handler makes */
+    hak_compiler_fence();
     forget_bins(heap);
     heap->generation = generation;
     heap->outer = NULL;
@@ -256,6 +261,7 @@ void hak_heap_park(struct heap *heap)
     hak_lock_take(&registry_lock);
     hak_counter_add(&active_count, -1u);
     park_locked(heap);
+    last_activated = NULL;
     hak_lock_give(&registry_lock);
     hak_decide(park_heap, heap->number);
 }
@@ -296,6 +302,12 @@ void hak_registry_mend(void)
     if (worked_on != NULL && unlist_locked(worked_on))
         freeze_locked(worked_on);
     worked_on = NULL;
+    hak_store_relaxed(&parked_count, 0); /* counted anew: their change may be half done, too */
+    hak_store_relaxed(&parked_bytes, 0);
+    for (const struct heap *heap = parked; heap != NULL; heap = heap->parked_next) {
+        hak_counter_add(&parked_count, 1);
+        hak_counter_add(&parked_bytes, heap->parked_bytes);
+    }
     hak_lock_give(&registry_lock);
 }
 
@@ -347,11 +359,10 @@ static bool has_owner(const struct heap *heap)
 /* The caller's own heap: nobody else has a claim on it, since claims are made under the locks. */
 static void visit_own(struct heap *own, heap_visitor *visit, void *context)
 {
-    if (hak_gate_is_nested(&own->gate)) {
+    if (hak_gate_is_nested(&own->gate) || !hak_heap_enter(own)) {
         visit(own, HEAP_CLOSED, context);
         return;
     }
-    hak_gate_enter(&own->gate);
     visit(own, HEAP_OPEN, context);
     hak_gate_leave(&own->gate);
 }
@@ -369,7 +380,9 @@ static void visit_locked(heap_visitor *visit, void *context)
         if (heap == own) {
             visit_own(heap, visit, context);
         } else if (is_at_rest(heap)) {
+            worked_on = heap;
             visit(heap, HEAP_OPEN, context);
+            worked_on = NULL;
         } else if (!has_owner(heap)) {
             visit(heap, HEAP_CLOSED, context);
         } else if (hak_gate_await(&heap->gate, patience_ms)) {
@@ -421,34 +434,14 @@ static bool is_whole(const struct heap *heap)
     return state != HEAP_FROZEN && !(is_orphan(heap) && !is_copied_whole(heap));
 }
 
-/* What a thread that stayed behind in the parent had in its hands, the child has not: a slab taken
- * from a pending stack, or counted and not yet pushed. Counts and stacks are made anew from the
- * bits, but for slabs of heaps that nobody takes from any more: those may be half made, or half
- * copied, since pages are copied one after the other while such a thread writes to them. So a slab
- * counts only if tag, map and record agree, and that heap's thread was outside. */
-static void restore_tokens(void)
+/* From here on the other threads' heaps are orphans. */
+static void begin_generation(struct heap *own, struct heap *lent)
 {
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (is_whole(heap))
-            hak_pending_take_all(&heap->owner);
-    size_t limit = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
-    for (size_t granule = 0; granule < limit; granule++) {
-        uint32_t tag = hak_tag_read(granule);
-        struct slab *slab = hak_tag_is_slab(tag) ? hak_owner_read(granule) : NULL;
-        struct slab_owner *owner = slab == NULL ? NULL : hak_load_relaxed(&slab->owner);
-        if (owner != NULL && tag == hak_supply_tag(slab, owner) && is_whole(hak_heap_of(owner)) &&
-            hak_granule_of((void *)slab->start) == granule)
-            hak_pending_restore(slab);
-    }
-}
-
-void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
-{
-    hak_gates_open();
-    hak_lock_reset(&registry_lock);
     generation++;
     hak_store_relaxed(&orphans, hak_registry_first());
-    hak_store_relaxed(&active_count, own != NULL);
+    hak_store_relaxed(&active_count, own != NULL && has_owner(own));
+    if (last_activated != NULL)
+        last_activated->generation = generation;
     if (own != NULL) {
         own->generation = generation;
         own->tick_ms = hak_os_clock_ms(); /* a child that soon becomes another program is in time */
@@ -457,16 +450,49 @@ void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
         lent->generation = generation;
         hak_counter_add(&active_count, 1);
     }
+}
+
+void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
+{
+    hak_gates_open();
+    hak_lock_reset(&registry_lock);
+    begin_generation(own, lent);
     /* Our own slow path, interrupted by the handler that forked, goes on with what it has in its
      * hands. */
     if (inside_count != 0 && !(own != NULL && hak_gate_is_nested(&own->gate)))
-        restore_tokens();
+        hak_tokens_restore(is_whole);
 }
 
-void hak_registry_open_in_child(struct heap *own)
+/* Somebody who stayed behind was changing the heap. */
+static bool is_copied_half(const struct heap *heap, const struct copier *copier)
 {
-    hak_lock_reset(&registry_lock);
+    if (!has_owner(heap))
+        return false;
+    if (hak_load_relaxed(&heap->gate.claimed) == GATE_VISITED)
+        return true;
+    return copier != NULL && hak_gate_is_nested(&heap->gate) && heap != last_activated &&
+           !hak_copier_has(copier, heap);
+}
+
+bool hak_registry_settle_gates(const struct copier *copier)
+{
+    bool is_any_half = false;
     hak_gates_open();
-    if (own != NULL)
-        hak_gate_release(&own->gate); /* from a stranger that is not here */
+    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+        if (is_copied_half(heap, copier)) {
+            freeze_locked(heap);
+            is_any_half = true;
+        }
+        if (hak_load_relaxed(&heap->gate.claimed) != GATE_UNCLAIMED)
+            hak_gate_release(&heap->gate);
+    }
+    return is_any_half;
+}
+
+void hak_registry_settle(const struct copier *copier, bool has_lost_tokens)
+{
+    if (!hak_lock_is_noted(HAK_LOCK_REGISTRY))
+        begin_generation(copier->own, copier->lent);
+    if (has_lost_tokens)
+        hak_tokens_restore(is_whole);
 }

@@ -49,6 +49,17 @@ void hak_registry_mend(void);
 /* Stage 2: a slab of the class with free blocks, moved from a parked heap to `heap`; NULL: none. */
 struct slab *hak_registry_take_abandoned(struct heap *heap, uint32_t class_index);
 
+/* Enters the gate of a heap of the calling thread. False: the process is a copy that was made while
+ * somebody visited the heap, and stayed behind: it serves nobody any more, and the gate is left. */
+HAK_INLINE bool hak_heap_enter(struct heap *heap)
+{
+    hak_gate_enter(&heap->gate);
+    if (HAK_LIKELY(hak_load_relaxed(&heap->state) != HEAP_FROZEN))
+        return true;
+    hak_gate_leave(&heap->gate);
+    return false;
+}
+
 /* First of all heaps; the others follow through `next`. */
 struct heap *hak_registry_first(void);
 
@@ -79,8 +90,25 @@ void hak_registry_restart_heaps(void);
  * open. */
 void hak_registry_restart_in_child(struct heap *own, struct heap *lent);
 
-/* In the child of a fork that took no lock: the lock and all gates are open, unless the lock is the
- * caller's own. The heaps of absent threads stay as they are, for good. */
-void hak_registry_open_in_child(struct heap *own);
+/* The thread that copied the process without telling anybody, in the copy. */
+struct copier {
+    struct heap *own;
+    struct heap *lent;
+};
+
+HAK_INLINE bool hak_copier_has(const struct copier *copier, const struct heap *heap)
+{
+    const struct heap *lent = copier->lent;
+    while (lent != NULL && lent != heap)
+        lent = lent->outer;
+    return heap == copier->own || lent != NULL;
+}
+
+/* In such a copy, first: all gates are open, and heaps frozen that somebody was inside who stayed
+ * behind; true: there were some. NULL: the caller is another thread, and the gate of the copier's
+ * heap, which nobody can tell, may be held with good reason: only those are frozen that a stranger
+ * visited. Then hak_registry_mend, then hak_registry_settle: the others' heaps become orphans. */
+bool hak_registry_settle_gates(const struct copier *copier);
+void hak_registry_settle(const struct copier *copier, bool has_lost_tokens);
 
 #endif

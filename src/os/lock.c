@@ -10,6 +10,11 @@ HAK_TLS uintptr_t hak_lock_frame;
 _Atomic uint32_t hak_lock_sections_left = HAK_LOCK_SECTIONS_PER_LOOK;
 static _Atomic uint32_t sections_per_look = HAK_LOCK_SECTIONS_PER_LOOK;
 _Atomic bool hak_lock_signals_matter;
+/* Who sleeps for a lock looks again after so long: a handler may come meanwhile that copies the
+ * process, and in the copy nobody wakes it. Without a bound the kernel would go back to sleep by
+ * itself. */
+#define SLEEP_MS 1000
+
 /* What this thread had blocked before its outermost section. */
 static HAK_TLS uint64_t signals_before;
 
@@ -55,6 +60,7 @@ static void spin_or_sleep(struct hak_lock *lock)
         hak_cpu_relax();
     }
     for (;;) {
+        hak_copy_look();
         uint32_t state = hak_load_relaxed(&lock->state);
         /* acquire: partner is the release in hak_lock_give. Others may sleep: who comes from here
          * wakes one of them, perhaps for nothing. */
@@ -62,7 +68,7 @@ static void spin_or_sleep(struct hak_lock *lock)
             return;
         if (state != 0 && (state & HAK_LOCK_SLEEPS ||
                            hak_cas_acquire(&lock->state, &state, state | HAK_LOCK_SLEEPS)))
-            hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, 0);
+            hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, SLEEP_MS);
     }
 }
 
@@ -80,8 +86,22 @@ void hak_lock_give_slow(struct hak_lock *lock)
     hak_os_futex_wake(&lock->state, 1);
 }
 
+/* In a copy: the lock is not free, and not of a section that this thread was interrupted in. It
+ * becomes this thread's. Another thread's word may be the same, of a stack that is used again. */
+static bool take_over(struct hak_lock *lock)
+{
+    if (hak_load_relaxed(&lock->state) == 0 ||
+        (hak_lock_is_noted(lock->rank) && hak_lock_is_own(lock)))
+        return false;
+    hak_store_relaxed(&lock->state, hak_lock_self());
+    hak_lock_held |= 1u << lock->rank;
+    return true;
+}
+
 bool hak_lock_is_left(struct hak_lock *lock)
 {
+    if (hak_lock_is_settling())
+        return take_over(lock);
     if (hak_lock_is_own(lock))
         return true;
     if (hak_lock_is_noted(lock->rank)) {
@@ -93,7 +113,7 @@ bool hak_lock_is_left(struct hak_lock *lock)
 
 static uint32_t ranks_held(void)
 {
-    return hak_lock_held & ~(HAK_LOCK_ALL | HAK_LOCK_BLOCKED | HAK_LOCK_BLIND);
+    return hak_lock_held & ~HAK_LOCK_NO_RANKS;
 }
 
 void hak_lock_check_take(const struct hak_lock *lock)
@@ -145,12 +165,23 @@ void hak_lock_end_fork_in_child(void)
         hak_lock_end_slow();
 }
 
+void hak_lock_begin_settling(void)
+{
+    hak_lock_held |= HAK_LOCK_SETTLES;
+}
+
+bool hak_lock_is_settling(void)
+{
+    return (hak_lock_held & HAK_LOCK_SETTLES) != 0;
+}
+
+void hak_lock_end_settling(void)
+{
+    hak_lock_held &= ~HAK_LOCK_SETTLES;
+}
+
 void hak_lock_reset(struct hak_lock *lock)
 {
-    if (hak_lock_is_fork_blind() && hak_lock_is_own(lock))
-        return;
     hak_store_relaxed(&lock->state, 0);
-    if (hak_lock_is_fork_blind())
-        return;
     hak_lock_held &= ~(1u << lock->rank);
 }

@@ -68,9 +68,15 @@ bool hak_lock_is_left(struct hak_lock *lock);
 
 /* Who holds a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
  * least, and within 2^37 bytes (16,384 stacks of the usual size) no two have the same word. */
+HAK_INLINE uint32_t hak_lock_word_of(uintptr_t address)
+{
+    uint32_t word = (uint32_t)(address >> 5) & ~HAK_LOCK_SLEEPS;
+    return HAK_LIKELY(word != 0) ? word : HAK_LOCK_SLEEPS << 1; /* 0 is a free lock */
+}
+
 HAK_INLINE uint32_t hak_lock_self(void)
 {
-    return (uint32_t)((uintptr_t)&hak_lock_held >> 5) & ~HAK_LOCK_SLEEPS;
+    return hak_lock_word_of((uintptr_t)&hak_lock_held);
 }
 
 HAK_INLINE bool hak_lock_is_own(const struct hak_lock *lock)
@@ -134,5 +140,11 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 /* In the child of a fork, where the threads that waited do not exist: free again, held by
  * nobody. */
 void hak_lock_reset(struct hak_lock *lock);
+
+/* Around the settling of a copy of the process, with signals blocked: every lock that another
+ * thread holds is taken for left. */
+void hak_lock_begin_settling(void);
+bool hak_lock_is_settling(void);
+void hak_lock_end_settling(void);
 
 #endif

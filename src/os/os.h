@@ -109,8 +109,8 @@ bool hak_os_handles_signals(void);
 /* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
-/* True on the alternate stack of a signal handler (sigaltstack(2)). */
-bool hak_os_is_on_signal_stack(void);
+/* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)). */
+bool hak_os_may_be_on_signal_stack(void);
 
 /* Every running thread of the process passes a full memory barrier before this returns true; false:
  * the kernel refused, as a filter does that the program set up meanwhile. */

@@ -324,13 +324,31 @@ bool hak_os_handles_signals(void)
     return is_found;
 }
 
-bool hak_os_is_on_signal_stack(void)
+/* Some handler runs on the alternate stack of its thread, if that has one. */
+static bool has_handler_on_stack(void)
+{
+    bool is_found = false;
+    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
+        uintptr_t action[8] = {0}; /* the second word: flags */
+        if (number != SETXID_SIGNAL &&
+            syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
+            is_found = action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN &&
+                       (action[1] & SA_ONSTACK) != 0;
+    }
+    return is_found;
+}
+
+/* While a handler runs on a stack of the kind SS_AUTODISARM, the kernel says that there is none. */
+bool hak_os_may_be_on_signal_stack(void)
 {
     stack_t stack = {0};
     int saved = errno;
-    bool is_on = sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+    if (sigaltstack(NULL, &stack) != 0)
+        stack.ss_flags = SS_DISABLE;
+    bool may_be = (stack.ss_flags & SS_ONSTACK) != 0 ||
+                  ((stack.ss_flags & SS_DISABLE) != 0 && has_handler_on_stack());
     errno = saved;
-    return is_on;
+    return may_be;
 }
 
 void hak_os_yield(void)

@@ -20,8 +20,10 @@
  *             the two writes that ran a section of its own leaves a deeper frame behind, which is
  *             overwritten before another handler can come, unless that one comes in the same three
  *             instructions. Handlers run below what they interrupted or on a signal stack, which
- *             the kernel knows; stacks of other kinds (coroutines switched by a handler) are told
- *             by their distance only, so a frame farther off than 1 MiB proves nothing.
+ *             the kernel knows unless it is of the kind SS_AUTODISARM: where handlers use such
+ *             stacks a thread without one may be on it, and nothing is taken for left. Others
+ *             (coroutines switched by a handler) are told by their distance only, so a frame
+ *             farther off than 1 MiB proves nothing.
  * Threads     each thread its own.
  * Tests       tests/unit/os/lock_test.c, tests/unit/cache/lifecycle_test.c
  */
@@ -30,6 +32,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/copy_mark.h"
 #include "os/os.h"
 
 /* Bit r: this thread holds, or is about to hold, the lock of rank r. */
@@ -38,9 +41,12 @@ extern HAK_TLS uint32_t hak_lock_held;
 #define HAK_LOCK_BLOCKED (1u << 30)
 /* This thread forks in a handler that interrupted it in a section: no lock was taken for it. */
 #define HAK_LOCK_BLIND (1u << 29)
+/* It settles a copy of the process (os/copy_mark.h). */
+#define HAK_LOCK_SETTLES (1u << 28)
 /* This thread forks and holds every lock, of data at rest: handlers of fork may allocate. */
 #define HAK_LOCK_ALL (1u << 31)
 
+#define HAK_LOCK_NO_RANKS (HAK_LOCK_BLOCKED | HAK_LOCK_BLIND | HAK_LOCK_SETTLES | HAK_LOCK_ALL)
 /* Where on the stack this thread's outermost section began, while it lasts. */
 extern HAK_TLS uintptr_t hak_lock_frame;
 /* A jump goes up the stack by less than this. */
@@ -52,7 +58,6 @@ extern _Atomic uint32_t hak_lock_sections_left;
 #define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u
 /* True once signals are blocked around every section. */
 extern _Atomic bool hak_lock_signals_matter;
-
 void hak_lock_begin_slow(void);
 void hak_lock_end_slow(void);
 
@@ -66,8 +71,7 @@ HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
  * thread forks and has them all. */
 HAK_INLINE bool hak_lock_is_noted_from(uint32_t rank)
 {
-    return (hak_lock_held & ~(HAK_LOCK_BLOCKED | HAK_LOCK_BLIND)) >> rank != 0 &&
-           !(hak_lock_held & HAK_LOCK_ALL);
+    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) >> rank != 0 && !(hak_lock_held & HAK_LOCK_ALL);
 }
 
 /* True in a handler that interrupted its thread while that held a lock. */
@@ -80,7 +84,7 @@ HAK_INLINE bool hak_lock_is_inside(void)
  * the same function again. */
 HAK_INLINE bool hak_frame_is_left_at(uintptr_t frame, uintptr_t here)
 {
-    return here - frame < HAK_JUMP_BYTES_MOST && !hak_os_is_on_signal_stack();
+    return here - frame < HAK_JUMP_BYTES_MOST && !hak_os_may_be_on_signal_stack();
 }
 
 HAK_INLINE bool hak_frame_is_left(uintptr_t frame)
@@ -108,6 +112,7 @@ HAK_INLINE void hak_lock_begin(uint32_t rank)
         hak_compiler_fence();
         return;
     }
+    hak_copy_look();
     uint32_t left = hak_load_relaxed(&hak_lock_sections_left) - 1;
     hak_store_relaxed(&hak_lock_sections_left, left);
     /* Also when a race has counted below 0. */
@@ -133,8 +138,7 @@ HAK_INLINE void hak_lock_end(uint32_t rank)
 
 /* The forking thread blocks signals, takes every lock, then says so; afterwards, in parent and
  * child, it takes that back before it gives or resets the locks. False: a handler forks that
- * interrupted a section of its own thread, and must take none; until hak_lock_end_blind_fork
- * resetting a lock leaves it alone if it is one's own. */
+ * interrupted a section of its own thread, and must take none until hak_lock_end_blind_fork. */
 bool hak_lock_begin_fork(void);
 bool hak_lock_is_fork_blind(void);
 void hak_lock_end_blind_fork(void);

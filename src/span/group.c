@@ -60,6 +60,24 @@ size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
     return bytes;
 }
 
+void hak_large_group_mend(struct list_link *group)
+{
+    struct list_link *before = group;
+    struct list_link *next;
+    for (struct list_link *i = group->next; i != group; i = next) {
+        next = i->next;
+        if (hak_tag_read(hak_list_element(i, struct span, bin_link)->first) == HAK_TAG_SPAN) {
+            before->next = i;
+            i->prev = before;
+            before = i;
+        } else {
+            hak_list_start(i); /* whoever goes on with it may take it out once more */
+        }
+    }
+    before->next = group;
+    group->prev = before;
+}
+
 bool hak_large_is_block(const void *block)
 {
     const struct span *span = hak_owner_read(hak_granule_of(block));

@@ -77,6 +77,11 @@ size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
 struct span;
 void hak_large_leave(struct span *span);
 
+/* A thread was stopped for good while it changed the group, or after it withdrew a block that is in
+ * it: such blocks leave it, the links are whole again. The SPAN lock is held, or nobody else is
+ * there. */
+void hak_large_group_mend(struct list_link *group);
+
 /* A block moved from one span to another, which takes its place in the group. */
 void hak_large_succeed(struct span *from, struct span *to);
 

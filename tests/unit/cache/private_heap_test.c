@@ -192,3 +192,19 @@ TEST(a_heap_that_is_busy_for_longer_than_fork_waits_is_frozen_in_the_child)
     hak_private_leave(record);
     CHECK(hakmem_heap_malloc(heap, 10) != NULL);
 }
+
+/* One record takes all ids; whoever walks the list of heaps from now on never ends. */
+TEST(a_heap_refused_since_ids_are_used_up_costs_no_memory)
+{
+    new_heap();
+    struct heap *record = hak_meta_take(sizeof *record);
+    CHECK(record != NULL);
+    hak_store_relaxed(&record->state, HEAP_PRIVATE);
+    while (hak_registry_add(record))
+        continue;
+    CHECK(hakmem_heap_new() == NULL);
+    size_t before = hak_meta_bytes();
+    for (int i = 0; i < 1000; i++)
+        CHECK(hakmem_heap_new() == NULL);
+    CHECK_EQ(hak_meta_bytes(), before);
+}

@@ -2,8 +2,12 @@
 /* tests/unit/cache/registry_test.c - heaps are made, parked and adopted again. */
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
+#include "cache/stranger.h"
 #include "check.h"
+#include "os/lock.h"
 #include "os/os.h"
+
+#include <pthread.h>
 
 #define CLASS hak_class_of(64)
 
@@ -14,6 +18,22 @@ static struct heap *adopt(void)
     CHECK(heap != NULL);
     CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_ACTIVE);
     hak_gate_enter(&heap->gate);
+    return heap;
+}
+
+static void *adopt_as_thread(void *heap)
+{
+    *(struct heap **)heap = adopt();
+    return NULL;
+}
+
+/* A heap that another thread has, which is not here any more. */
+static struct heap *adopt_elsewhere(void)
+{
+    struct heap *heap = NULL;
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, adopt_as_thread, &heap), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
     return heap;
 }
 
@@ -153,7 +173,7 @@ TEST(all_heaps_are_stopped_but_those_whose_owner_stays_inside)
 
 TEST(in_the_child_of_a_fork_open_heaps_are_parked_and_others_frozen_when_one_is_sought)
 {
-    struct heap *own = adopt(), *idle = adopt(), *busy = adopt();
+    struct heap *own = adopt(), *idle = adopt_elsewhere(), *busy = adopt_elsewhere();
     hak_gate_leave(&idle->gate);
     hak_registry_stop_heaps(own, 0);
     hak_registry_restart_in_child(own, NULL);
@@ -170,7 +190,7 @@ TEST(in_the_child_of_a_fork_open_heaps_are_parked_and_others_frozen_when_one_is_
 
 TEST(a_heap_adopted_in_the_child_is_no_orphan)
 {
-    struct heap *own = adopt(), *parked = adopt(), *orphan = adopt();
+    struct heap *own = adopt(), *parked = adopt(), *orphan = adopt_elsewhere();
     park(parked);
     hak_gate_leave(&orphan->gate);
     hak_registry_stop_heaps(own, 0);
@@ -190,7 +210,7 @@ TEST(a_heap_adopted_in_the_child_is_no_orphan)
  * took from its pending stack. */
 TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
 {
-    struct heap *own = adopt(), *busy = adopt();
+    struct heap *own = adopt(), *busy = adopt_elsewhere();
     void *block = hak_heap_refill(own, CLASS);
     struct slab *slab = hak_slab_at(block);
     uint32_t used = slab->used;
@@ -209,7 +229,7 @@ TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
 
 TEST(in_the_child_a_count_without_bits_is_forgotten)
 {
-    struct heap *own = adopt(), *busy = adopt();
+    struct heap *own = adopt(), *busy = adopt_elsewhere();
     void *block = hak_heap_refill(own, CLASS);
     struct slab *slab = hak_slab_at(block);
     hak_fetch_add_relaxed(&slab->remote_count, 3); /* by `busy`, which is copied before its bits */
@@ -219,4 +239,75 @@ TEST(in_the_child_a_count_without_bits_is_forgotten)
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
     CHECK_EQ(hak_load_relaxed(&own->owner.pending), NULL);
     CHECK(hak_gate_is_nested(&busy->gate));
+}
+
+/* A copy of which no handler heard; `copier` is the thread that made it. */
+static void settle(struct heap *own)
+{
+    struct copier copier = {own, NULL};
+    hak_lock_begin_settling();
+    bool is_any_half = hak_registry_settle_gates(&copier);
+    hak_registry_mend();
+    hak_stranger_mend();
+    hak_registry_settle(&copier, is_any_half);
+    hak_lock_end_settling();
+}
+
+TEST(in_a_raw_copy_heaps_that_others_were_in_are_frozen_and_the_others_are_orphans)
+{
+    struct heap *own = adopt(), *idle = adopt_elsewhere(), *busy = adopt_elsewhere();
+    hak_gate_leave(&own->gate);
+    hak_gate_leave(&idle->gate);
+    settle(own);
+    CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
+    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(adopt(), idle);
+}
+
+TEST(in_a_raw_copy_a_heap_that_was_visited_is_frozen_also_its_makers_own)
+{
+    struct heap *own = adopt(), *claimed = adopt_elsewhere();
+    hak_gate_leave(&own->gate);
+    hak_gate_leave(&claimed->gate);
+    CHECK(hak_gate_mark(&own->gate));
+    CHECK(hak_gate_await(&own->gate, 0));
+    CHECK(hak_gate_mark(&claimed->gate)); /* its stranger is not in yet */
+    settle(own);
+    CHECK_EQ(hak_load_relaxed(&own->state), HEAP_FROZEN);
+    CHECK_EQ(hak_load_relaxed(&claimed->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&own->gate.claimed), GATE_UNCLAIMED);
+    CHECK_EQ(hak_load_relaxed(&claimed->gate.claimed), GATE_UNCLAIMED);
+    CHECK(!hak_heap_enter(own));
+    CHECK(!hak_gate_is_nested(&own->gate));
+    CHECK_EQ(hak_registry_active_count(), 0);
+}
+
+TEST(a_raw_copy_made_between_a_heap_and_its_thread_keeps_the_heap_with_the_thread)
+{
+    struct heap *taken = adopt(); /* no thread pointer says so yet */
+    settle(NULL);
+    hak_gate_leave(&taken->gate);
+    CHECK_EQ(hak_load_relaxed(&taken->state), HEAP_ACTIVE);
+    CHECK(adopt() != taken);
+}
+
+static void *leave_a_lock(void *unused)
+{
+    hak_stranger_lock();
+    return unused;
+}
+
+TEST(in_a_raw_copy_locks_of_absent_threads_are_given_back)
+{
+    struct heap *own = adopt();
+    hak_gate_leave(&own->gate);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, leave_a_lock, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(!hak_stranger_try_lock());
+    settle(own);
+    CHECK(hak_stranger_try_lock());
+    hak_stranger_unlock();
 }

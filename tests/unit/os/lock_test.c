@@ -183,3 +183,66 @@ TEST(who_forks_holds_every_lock_and_takes_them_again)
     CHECK_EQ(blocked_signals(), 0);
     CHECK_EQ(hak_load_relaxed(&low.state), 0);
 }
+
+TEST(no_place_of_a_thread_makes_a_held_lock_look_free)
+{
+    for (uintptr_t address = 0; address < (uintptr_t)1 << 47; address += (uintptr_t)1 << 37)
+        CHECK(hak_lock_word_of(address) != 0);
+    CHECK_EQ(hak_lock_word_of((uintptr_t)1 << 37) & HAK_LOCK_SLEEPS, 0);
+}
+
+static _Atomic int was_taken_for_left;
+
+static void look_in_handler(int number)
+{
+    (void)number;
+    was_taken_for_left = hak_lock_is_abandoned();
+}
+
+static HAK_NOINLINE void raise_inside(void)
+{
+    hak_lock_take(&low);
+    raise(SIGUSR1);
+    hak_lock_give(&low);
+}
+
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1u << 31)
+#endif
+
+/* The handler's stack lies above what it interrupts, and the kernel does not say that it is one. */
+TEST(a_section_is_not_taken_for_left_by_a_handler_on_a_stack_that_disarms_itself)
+{
+    char place[64 * 1024];
+    stack_t stack = {.ss_sp = place, .ss_size = sizeof place, .ss_flags = (int)SS_AUTODISARM};
+    struct sigaction action = {.sa_handler = look_in_handler, .sa_flags = SA_ONSTACK};
+    if (sigaltstack(&stack, NULL) != 0)
+        SKIP("a kernel without SS_AUTODISARM");
+    was_taken_for_left = -1;
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    raise_inside();
+    CHECK_EQ(was_taken_for_left, 0);
+}
+
+static void *leave_low(void *unused)
+{
+    hak_lock_take(&low);
+    return unused;
+}
+
+TEST(in_a_copy_locks_of_others_are_left_and_ones_own_are_not)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, leave_low, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    hak_lock_take(&high);
+    CHECK(!hak_lock_is_left(&low));
+    hak_lock_begin_settling();
+    CHECK(hak_lock_is_left(&low));
+    hak_lock_give(&low);
+    CHECK(!hak_lock_is_left(&low));
+    CHECK(!hak_lock_is_left(&high));
+    hak_lock_end_settling();
+    CHECK(hak_lock_is_own(&high));
+    CHECK_EQ(hak_load_relaxed(&low.state), 0);
+}
