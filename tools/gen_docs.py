@@ -95,7 +95,7 @@ counted on the hot path, so there is no number of requests and no rate of hits h
 | `openmetrics` | `hakmem_NAME` as gauges and counters, with `size` and `lock` as labels |
 | `exact` | as `text`; and every request is counted (see below) |
 
-Interval and signal are looked at by slow paths and by the maintenance thread, which is started for
+Interval and signal are looked at by slow paths and by the background thread, which is started for
 them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
 program that handles the signal before hakmem starts still gets it; a handler that it sets later
 takes the signal over. A file that cannot be written costs one line on standard error.

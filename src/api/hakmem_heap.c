@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
@@ -22,10 +22,8 @@ static void leave(struct private_heap *heap)
 {
     bool is_due = ++heap->operation_count % OPERATIONS_PER_TICK == 0;
     hak_private_leave(heap);
-    if (HAK_UNLIKELY(is_due)) {
+    if (HAK_UNLIKELY(is_due))
         hak_maintain_tick();
-        hak_keeper_consider();
-    }
 }
 
 static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)
@@ -206,7 +204,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
         return;
     hak_private_destroy(heap);
     hak_maintain_tick();
-    hak_keeper_weigh();
+    hak_background_consider();
 }
 
 void hakmem_heap_trim(hakmem_heap *handle)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/outlet.h"
 #include "api/service.h"
 #include "base/bits.h"
@@ -317,7 +317,7 @@ void hak_maintain_tick(void)
     else if (decay <= now)
         purge_aged(now, decay);
     hak_outlet_tick();
-    hak_keeper_wake();
+    hak_background_wake();
 }
 
 size_t hak_maintain_visit(bool *is_done)

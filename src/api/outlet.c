@@ -2,7 +2,7 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
-#include "api/keeper.h"
+#include "api/background.h"
 #include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -23,7 +23,7 @@
 #define BUFFER_BYTES (64 * HAK_KIB)
 /* Who was asked to print waits so long for another one. */
 #define PATIENCE_MS 1000
-/* The maintenance thread looks for a signal at least so often, should its waking be lost. */
+/* The background thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
 
 /* What is shown in shared memory is at most so old while the program works, and else. */
@@ -191,7 +191,7 @@ static bool has_interval(void)
 static void wake(void)
 {
     hak_store_relaxed(&is_asked, 1);
-    hak_keeper_stir();
+    hak_background_stir();
 }
 
 static bool is_print_due(uint64_t now)
@@ -278,8 +278,7 @@ __attribute__((constructor)) static void start_outlet(void)
         try_file();
     hak_outlet_tick();
     if (hak_outlet_patience_ms() != 0) {
-        hak_keeper_wake();
-        hak_keeper_consider();
+        hak_background_want();
     }
 }
 

@@ -6,7 +6,7 @@
  * Invariants  nothing is allocated. A report is made whole in a buffer and written at once, so that
  *             processes that append to one file do not mix their lines; one that does not fit goes
  *             out in pieces. What cannot be written is said once, in one line, and changes nothing
- *             else. The handler of the signal sets a flag and wakes the maintenance thread; who
+ *             else. The handler of the signal sets a flag and wakes the background thread; who
  *             comes by next prints: that thread, or a slow path.
  * Threads     one prints at a time; who comes by meanwhile goes on, who was asked to print waits.
  * Tests       tests/preload/stats_file_preload.sh
@@ -16,10 +16,10 @@
 
 #include "base/compiler.h"
 
-/* Prints and publishes what is due; from the tick and the maintenance thread. */
+/* Prints and publishes what is due; from the tick and the background thread. */
 void hak_outlet_tick(void);
 
-/* How long the maintenance thread may sleep before something is due; 0: for ever. */
+/* How long the background thread may sleep before something is due; 0: for ever. */
 uint32_t hak_outlet_patience_ms(void);
 
 #endif

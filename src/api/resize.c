@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/tally.h"
 #include "base/bits.h"
 #include "base/check.h"
@@ -75,7 +75,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes)
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     if (is_large && hak_large_resize(block, bytes)) {
         hak_limit_settle();
-        hak_keeper_weigh();
+        hak_background_consider();
         return block;
     }
     void *moved = is_large ? hak_large_move(block, bytes) : NULL;

@@ -303,6 +303,11 @@ struct heap *hak_thread_heap(void)
     return heap;
 }
 
+void hak_thread_be_apart(void)
+{
+    hak_thread = &hak_thread_exited;
+}
+
 struct heap *hak_thread_replace_heap(struct heap *heap)
 {
     hak_thread = &hak_thread_unstarted;

@@ -31,6 +31,9 @@ struct heap *hak_thread_heap(void);
  * that heap is accepted, but it serves nobody any more. Returns what hak_thread_heap returns. */
 struct heap *hak_thread_replace_heap(struct heap *heap);
 
+/* In hakmem's own thread: it has no heap, and gets none. */
+void hak_thread_be_apart(void);
+
 /* Gives back the locks of a section that this thread left by a jump, and mends what they protect,
  * at the price of what was free there. */
 void hak_thread_mend(void);
@@ -44,8 +47,7 @@ void hak_heap_return(struct heap *heap);
 bool hak_process_start(void);
 
 /* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
- * has something to mend. pthread_atfork would not do: it takes a lock under which libc makes
- * requests, and one of these may be what brings the caller here. */
+ * has something to mend. */
 void hak_process_on_fork(void (*mender)(void));
 
 #endif

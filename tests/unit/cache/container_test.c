@@ -4,7 +4,7 @@
 #include "cache/container.h"
 
 #include "api/api.h"
-#include "api/keeper.h"
+#include "api/background.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "check.h"
@@ -149,11 +149,11 @@ TEST(under_pressure_everything_free_goes_back)
     void *block = hak_malloc(40 * HAK_MIB);
     memset(block, 1, 40 * HAK_MIB);
     hak_free(block);
-    CHECK(!hak_keeper_watch());
+    CHECK(!hak_background_watch());
     CHECK(hak_span_warm_bytes() + hak_limit_warm_bytes() > 0);
     tell_pressure(100000000);
     usleep(600000);
-    CHECK(hak_keeper_watch());
+    CHECK(hak_background_watch());
     CHECK_EQ(hak_limit_warm_bytes(), 0);
     remove_tree();
 }
