@@ -4,7 +4,7 @@
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
 
 # bad_alloc passes through operator new.
-set_source_files_properties(src/api/malloc.c src/api/operators.c
+set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/surface.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 add_library(hakmem_flags INTERFACE)

@@ -23,6 +23,7 @@
 #define HAK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define HAK_NOINLINE __attribute__((noinline))
 #define HAK_INLINE static inline __attribute__((always_inline))
+#define HAK_UNUSED __attribute__((unused))
 #define HAK_EXPORT __attribute__((visibility("default")))
 /* Begins on a cache line of its own: a hot function then takes no more lines than it must. */
 #define HAK_HOT __attribute__((hot, aligned(64)))
