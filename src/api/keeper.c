@@ -10,7 +10,9 @@
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/registry.h"
+#include "cache/settings.h"
 #include "conf/conf.h"
+#include "os/confine.h"
 #include "os/os.h"
 #include "os/thread.h"
 #include "policy/policy_table.h"
@@ -126,6 +128,7 @@ static _Noreturn void keep_for_ever(void)
 static void *keep(void *unused)
 {
     hak_os_thread_name("hakmem");
+    hak_settings_read();
     keep_for_ever();
     return unused;
 }
@@ -150,12 +153,17 @@ static void start(void)
     /* release: a child that takes its thread to run has the mender, too */
     if (!hak_cas_release(&keeper_state, &expected, KEEPER_RUNS))
         return;
+    if (!hak_os_ask_begin()) {
+        hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
+        return;
+    }
     uint64_t signals = hak_os_block_signals();
     hak_tally_set_own(true); /* libc allocates for both */
     if (!hak_os_thread_start(keep))
         hak_store_relaxed(&keeper_state, KEEPER_REFUSED);
     hak_tally_set_own(false);
     hak_os_restore_signals(signals);
+    hak_os_ask_end();
 }
 
 void hak_keeper_stir(void)
