@@ -4,9 +4,11 @@
 #include "base/check.h"
 #include "cache/private_heap.h"
 #include "cache/registry.h"
+#include "cache/settings.h"
 #include "cache/stranger.h"
 #include "conf/conf.h"
 #include "harden/harden.h"
+#include "os/confine.h"
 #include "os/crash.h"
 #include "os/dlopen.h"
 #include "os/lock.h"
@@ -207,6 +209,7 @@ static void restart_in_child(void)
 
 static void after_fork_in_child(void)
 {
+    hak_os_ask_reset();
     hak_os_start();
     restart_in_child();
     void (*mender)(void) = hak_load_relaxed(&mend_in_child);
@@ -248,6 +251,7 @@ static void start_locked(void)
         hak_store_release(&process_state, PROCESS_FAILED);
         return;
     }
+    hak_settings_start();
     hak_require(hak_harden_start(), "no address space for the hardened mode");
     /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);

@@ -3,7 +3,7 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise mremap membarrier futex sched_yield write openat
+ *             Calls: mmap munmap mprotect madvise mremap membarrier futex write openat
  *             read close clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
@@ -76,7 +76,9 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes);
 /* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
 bool hak_os_renew(void *start, size_t bytes);
 
-/* Mappings that the kernel lets a process have (vm.max_map_count). */
+/* Mappings that the kernel lets a process have (vm.max_map_count): the usual number until it was
+ * read from /proc. */
+void hak_os_read_mappings_most(void);
 size_t hak_os_mappings_most(void);
 
 /* Asks that [start, start + bytes) be never backed by huge pages, or that it be from now on; hints.
@@ -103,19 +105,22 @@ bool hak_os_has_membarrier(void);
 uint64_t hak_os_block_signals(void);
 void hak_os_restore_signals(uint64_t blocked);
 
-/* True when the program handles some signal that can come at any time (64 system calls). */
+/* True when the program handles some signal that can come at any time (64 system calls); false in
+ * one that confined itself, which is not asked any more. */
 bool hak_os_handles_signals(void);
 
 /* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
-/* True on the alternate stack of a signal handler (sigaltstack(2)). */
+/* True on the alternate stack of a signal handler (sigaltstack(2)), and where that cannot be asked:
+ * in a program that confined itself. */
 bool hak_os_is_on_signal_stack(void);
 
 /* Every running thread of the process passes a full memory barrier before this returns true; false:
- * the kernel refused, as a filter does that the program set up meanwhile. */
+ * the kernel refused, or the program confined itself. */
 bool hak_os_membarrier(void);
 
+/* Lets others run for a moment. */
 void hak_os_yield(void);
 /* Sleeps while *word == value, at most `timeout_ms` (0: without limit); wakes spuriously. */
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);

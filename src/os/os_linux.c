@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "os/confine.h"
 #include "os/os_fault.h"
 #include "os/random.h"
 
@@ -13,7 +14,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +27,10 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+/* With what the kernel adds to each sleep about 0.1 ms. */
+#define YIELD_NS 50000
+#define SPIN_ROUNDS 200
 
 #define USABLE (PROT_READ | PROT_WRITE)
 #define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -52,7 +56,7 @@ void hak_os_start(void)
     hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
     int saved = errno;
     membarrier_works =
-        HAK_MEMBARRIER_ALLOWED &&
+        HAK_MEMBARRIER_ALLOWED && !hak_os_is_confined() &&
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     errno = saved;
 }
@@ -180,20 +184,22 @@ bool hak_os_renew(void *start, size_t bytes)
     return got == start;
 }
 
-size_t hak_os_mappings_most(void)
+static _Atomic size_t mappings_most = 65530; /* what every kernel starts with */
+
+void hak_os_read_mappings_most(void)
 {
-    static _Atomic size_t known;
-    size_t most = hak_load_relaxed(&known);
-    if (most != 0)
-        return most;
+    size_t most = 0;
     char digits[32];
     hak_os_read_text("/proc/sys/vm/max_map_count", digits, sizeof digits);
     for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
         most = most * 10 + (size_t)(*at - '0');
-    if (most == 0)
-        most = 65530; /* what every kernel starts with */
-    hak_store_relaxed(&known, most);
-    return most;
+    if (most != 0)
+        hak_store_relaxed(&mappings_most, most);
+}
+
+size_t hak_os_mappings_most(void)
+{
+    return hak_load_relaxed(&mappings_most);
 }
 
 static bool advise(void *start, size_t bytes, int advice)
@@ -265,7 +271,10 @@ bool hak_os_has_membarrier(void)
 bool hak_os_membarrier(void)
 {
     int saved = errno;
+    if (!hak_os_ask_begin())
+        return false;
     long result = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    hak_os_ask_end();
     errno = saved;
     return result == 0;
 }
@@ -310,6 +319,8 @@ bool hak_os_handles_signals(void)
 {
     int saved = errno;
     bool is_found = false;
+    if (!hak_os_ask_begin())
+        return false;
     for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
         /* The kernel's structure, of which only the first word is of interest. */
         void (*action[8])(void) = {NULL};
@@ -320,6 +331,7 @@ bool hak_os_handles_signals(void)
                        action[0] != (void (*)(void))SIG_IGN &&
                        action[0] != hak_load_relaxed(&quiet_handler);
     }
+    hak_os_ask_end();
     errno = saved;
     return is_found;
 }
@@ -328,14 +340,11 @@ bool hak_os_is_on_signal_stack(void)
 {
     stack_t stack = {0};
     int saved = errno;
+    if (hak_os_is_confined())
+        return true;
     bool is_on = sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
     errno = saved;
     return is_on;
-}
-
-void hak_os_yield(void)
-{
-    sched_yield();
 }
 
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
@@ -343,6 +352,25 @@ void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_
     struct timespec timeout = {(time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L};
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ms ? &timeout : NULL, NULL, 0);
+    errno = saved;
+}
+
+/* Instead of a sleep: one that a signal interrupted goes on by another call, restart_syscall. */
+static void spin(void)
+{
+    for (int i = 0; i < SPIN_ROUNDS; i++)
+        hak_cpu_relax();
+}
+
+void hak_os_yield(void)
+{
+    static const struct timespec moment = {0, YIELD_NS};
+    static _Atomic uint32_t nobody;
+    int saved = errno;
+    if (hak_os_is_confined())
+        spin();
+    else
+        syscall(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, &moment, NULL, 0);
     errno = saved;
 }
 
