@@ -9,7 +9,9 @@
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/registry.h"
+#include "cache/settings.h"
 #include "conf/conf.h"
+#include "os/confine.h"
 #include "os/identity.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -19,6 +21,8 @@
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (64 * HAK_MIB)
+/* From this size on it is started once, to read what the machine and the container are like. */
+#define READ_BYTES (16 * HAK_MIB)
 /* In a program with one heap: while one part in so many of what is held is free. */
 #define FREE_SHARE 4
 /* Between two visits while there is work, and while there may be some. */
@@ -54,6 +58,28 @@ static uint32_t home_process;        /* a child of vfork has another id, and thi
 static bool is_large(void)
 {
     return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
+}
+
+/* In a program with one heap its own slow paths give back what it frees, as long as it works: the
+ * thread has something to do when much is free. */
+static bool is_worth_while(void)
+{
+    if (hak_registry_active_count() > 1)
+        return true;
+    size_t bytes =
+        hak_limit_warm_bytes() + hak_span_caches_sum().bytes + hak_load_relaxed(&free_in_slabs);
+    return bytes >= hak_held_bytes() / FREE_SHARE;
+}
+
+static bool is_due(void)
+{
+    return hak_load_relaxed(&is_wanted) != 0 || (is_large() && is_worth_while());
+}
+
+static bool has_something_to_read(void)
+{
+    return hak_load_relaxed(&hak_settings_were_read) == 0 &&
+           hak_load_relaxed(&hak_region.committed_bytes) >= READ_BYTES;
 }
 
 /* Slow operations of all threads so far: changes as long as the program is at work. */
@@ -163,9 +189,15 @@ static void give_back(void)
 static void run(void)
 {
     hak_thread_be_apart();
-    hak_os_thread_be_ordinary();
-    hak_os_thread_name("hakmem");
-    give_back();
+    if (hak_os_ask_begin()) { /* of the first calls only; later ones are a confined program's, too */
+        hak_os_thread_be_ordinary();
+        hak_os_thread_name("hakmem");
+        hak_os_ask_end();
+    }
+    hak_settings_read();
+    uint64_t now = activity();
+    if (is_due() || !ends(now))
+        give_back();
 }
 
 static void forget(void)
@@ -189,7 +221,7 @@ static bool is_refused_lately(void)
     return last != 0 && hak_os_clock_ms() - last < RETRY_MS;
 }
 
-/* The caller has moved the state to "runs". */
+/* The caller has moved the state to "runs", and asks. */
 static bool start_one(void)
 {
     for (int place = 0; place < 2; place++)
@@ -198,11 +230,10 @@ static bool start_one(void)
     return false;
 }
 
-static void start(void)
+static void start_here(void)
 {
     uint32_t expected = BACKGROUND_NONE;
-    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||
-        hak_os_pid() != home_process)
+    if (hak_os_pid() != home_process)
         return;
     /* acquire: partner is the store in `ends`, after which the other one changes nothing */
     if (!hak_cas_acquire(&state, &expected, BACKGROUND_RUNS))
@@ -216,6 +247,16 @@ static void start(void)
     hak_store_relaxed(&state, BACKGROUND_NONE);
 }
 
+/* A confined program gets none: its filter may kill for what that takes. */
+static void start(void)
+{
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||
+        !hak_os_ask_begin())
+        return;
+    start_here();
+    hak_os_ask_end();
+}
+
 void hak_background_stir(void)
 {
     if (hak_load_relaxed(&is_asleep) != 0) {
@@ -224,22 +265,11 @@ void hak_background_stir(void)
     }
 }
 
-/* In a program with one heap its own slow paths give back what it frees, as long as it works: the
- * thread has something to do when much is free. */
-static bool is_worth_while(void)
-{
-    if (hak_registry_active_count() > 1)
-        return true;
-    size_t bytes =
-        hak_limit_warm_bytes() + hak_span_caches_sum().bytes + hak_load_relaxed(&free_in_slabs);
-    return bytes >= hak_held_bytes() / FREE_SHARE;
-}
-
 void hak_background_consider(void)
 {
     if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE))
         return;
-    if (hak_load_relaxed(&is_wanted) != 0 || (is_large() && is_worth_while()))
+    if (is_due() || has_something_to_read())
         start();
 }
 

@@ -99,6 +99,8 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
         hak_decide(out_of_memory, bytes);
         errno = ENOMEM;
     }
+    if (class_index == HAK_CLASS_COUNT)
+        hak_background_consider();
     return block;
 }
 

@@ -6,11 +6,7 @@
  *             what threads keep at hand, and with a quota of one CPU or less nobody spins. Also how
  *             long tasks waited for memory.
  * Invariants  what cannot be read changes nothing.
-<<<<<<< HEAD
- * Threads     one thread looks, without a lock; the pressure is the background thread's.
-=======
- * Threads     one thread reads, without a lock; the pressure is the maintenance thread's.
->>>>>>> mend-sandbox
+ * Threads     one thread reads, without a lock; the pressure is the background thread's.
  * Tests       tests/unit/cache/container_test.c
  */
 #ifndef HAK_CACHE_CONTAINER_H

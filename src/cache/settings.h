@@ -13,24 +13,11 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
-#include "region/region.h"
-
-/* Smaller processes never pay for it. */
-#define HAK_SETTINGS_FROM_BYTES (16 * HAK_MIB)
 
 extern _Atomic uint32_t hak_settings_were_read;
 
-/* Reads all of it, if nobody has. */
+/* Reads all of it, if nobody has. By the background thread, from 16 MiB on. */
 void hak_settings_read(void);
-
-/* The same for a request, when the heap with `more_bytes` is large enough. */
-HAK_INLINE void hak_settings_look(size_t more_bytes)
-{
-    if (HAK_UNLIKELY(hak_load_relaxed(&hak_settings_were_read) == 0) &&
-        (more_bytes >= HAK_SETTINGS_FROM_BYTES ||
-         hak_load_relaxed(&hak_region.committed_bytes) >= HAK_SETTINGS_FROM_BYTES))
-        hak_settings_read();
-}
 
 /* With the process: reads at once where no thread of hakmem's own will, and gets ready for a
  * program that confines itself (os/confine.h). */

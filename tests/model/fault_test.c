@@ -187,6 +187,7 @@ TEST(when_only_clone_fails_slow_paths_give_memory_back)
     hak_os_fault_every(1);
     hak_store_relaxed(&hak_policy.decay_ms, 5);
     void *blocks[80];
+    uint64_t begun_ms = hak_os_clock_ms();
     for (int i = 0; i < 80; i++) {
         blocks[i] = hak_malloc(HAK_MIB);
         CHECK(blocks[i] != NULL);
@@ -202,8 +203,8 @@ TEST(when_only_clone_fails_slow_paths_give_memory_back)
         hak_maintain_tick();
     }
     CHECK(hak_span_warm_bytes() <= 20 * HAK_MIB);
-    /* It is asked for again once a second: 200 looks took six. */
-    CHECK(hak_load_relaxed(&hak_os_fault.injected) < 60);
+    /* It is asked for again once a second. */
+    CHECK(hak_load_relaxed(&hak_os_fault.injected) <= 2 + (hak_os_clock_ms() - begun_ms) / 900);
     check_nothing_is_live();
 }
 
