@@ -102,6 +102,18 @@ takes the signal over. A file that cannot be written costs one line on standard 
 
 Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
 home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
+The end of a process is its exit or the return of its main. One that dies of a signal (SIGTERM,
+where the program does not handle it), or calls `_exit`, prints nothing: `HAKMEM_STATS_INTERVAL`
+leaves the numbers of the last interval, and with `HAKMEM_STATS_SHM=1` `hakmem top PID --once` shows
+those of the last second, until the next process of the same user that is started so removes them.
+
+The file is opened when the process starts and stays open, so that a server that gives up its
+rights later still writes to it, and one that is renamed goes on being written to. Children of fork
+append to the same one; with `%p` in the name each has its own, opened when it first prints, with
+the rights that it has then. What was standard error at the start stays the place to print to, by a
+copy that is kept; never another file that the program has opened under its number
+([SECURITY.md](../SECURITY.md)). `malloc_stats` prints on what is standard error then, as glibc's.
+
 program. That is exact, and the distribution of sizes in slow paths: of a class whose blocks go
 round in bins little is seen there, however often it is asked for. It is not a number of requests.
 """

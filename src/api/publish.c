@@ -35,7 +35,7 @@ static void say_refused(const char *path, int error)
     hak_text_add(&text, ": ");
     hak_text_add(&text, hak_os_error_name(error));
     hak_text_add(&text, "\n");
-    hak_os_output_write(2, line, text.used);
+    hak_os_stderr_write(line, text.used);
 }
 
 static void start_board(uint32_t pid)

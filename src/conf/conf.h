@@ -91,7 +91,7 @@ bool hak_conf_change(enum conf_option option, const char *value);
  * bytes; false: it does not fit. */
 bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes);
 
-/* Prints `hakmem: name=value (source)` for each option to `fd`. */
-void hak_conf_show(int fd);
+/* Prints `hakmem: name=value (source)` for each option. */
+void hak_conf_show(void);
 
 #endif

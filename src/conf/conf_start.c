@@ -147,5 +147,5 @@ void hak_conf_start(void)
     set_from_environment(environment);
     hak_conf_imply();
     if (is_on(find_variable(environment, "HAKMEM_SHOW_CONF")))
-        hak_conf_show(2);
+        hak_conf_show();
 }
