@@ -26,9 +26,11 @@ Settings are read when the process starts, from here, later ones win:
 Sizes take K, M, G, T; times take ms or s, and -1 or `never`. 0, no and off, and 1, yes and on, are
 the same; of a choice that begins with off, they mean that and the word on, or the second one. A
 set is words with + between them, `all` or `none`. A name or value that is wrong is reported once
-on standard error with what is accepted, and changes nothing. Programs with raised privileges
-ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
-`HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` shows all this for a shell.
+on standard error with what is accepted, and changes nothing; what is right and has no effect yet
+(`profile`, six words of `learn`, so `learning` and `research`) is told in one line. Programs with
+raised privileges ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where
+it came from, and no such line; `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options`
+shows all this for a shell.
 
 """
 MODES_TEXT = """
@@ -100,8 +102,6 @@ them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to s
 program that handles the signal before hakmem starts still gets it; a handler that it sets later
 takes the signal over. A file that cannot be written costs one line on standard error.
 
-Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
-home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
 The end of a process is its exit or the return of its main. One that dies of a signal (SIGTERM,
 where the program does not handle it), or calls `_exit`, prints nothing: `HAKMEM_STATS_INTERVAL`
 leaves the numbers of the last interval, and with `HAKMEM_STATS_SHM=1` `hakmem top PID --once` shows
@@ -114,6 +114,8 @@ the rights that it has then. What was standard error at the start stays the plac
 copy that is kept; never another file that the program has opened under its number
 ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints on what is standard error then, as glibc's.
 
+Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
+home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
 program. That is exact, and the distribution of sizes in slow paths: of a class whose blocks go
 round in bins little is seen there, however often it is asked for. It is not a number of requests.
 """
