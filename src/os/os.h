@@ -3,8 +3,8 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise mremap membarrier futex write openat
- *             read close clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
+ *             Calls: mmap munmap mprotect madvise mremap membarrier futex openat read close
+ *             clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
  *             made to fail through os/os_fault.h
@@ -126,14 +126,6 @@ void hak_os_yield(void);
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);
 void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count);
 
-/* Writes all of `text` to `fd`, ignoring errors: nothing could be done about them. */
-void hak_os_write(int fd, const char *text, size_t bytes);
-
-/* Opens a file for appending (created 0600); returns a descriptor or -1. */
-int hak_os_open_append(const char *path);
-/* A copy of `fd` that survives the program closing its own, above the usual ones; `fd` itself when
- * none can be had. */
-int hak_os_keep_fd(int fd);
 void hak_os_close(int fd);
 /* Reads at most `bytes` of the file at `path` into `buffer`; returns the count or -1. */
 long hak_os_read_file(const char *path, char *buffer, size_t bytes);

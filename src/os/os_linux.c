@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/confine.h"
+#include "os/kept_fd.h"
 #include "os/os_fault.h"
 #include "os/random.h"
 
@@ -48,6 +49,7 @@ static bool pages_are_fake(void)
 
 void hak_os_start(void)
 {
+    hak_os_stderr_start();
     size_t page = getauxval(AT_PAGESZ);
     if (hak_is_power_of_two(page))
         page_bytes = page;
@@ -381,37 +383,6 @@ void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count)
     errno = saved;
 }
 
-void hak_os_write(int fd, const char *text, size_t bytes)
-{
-    int saved = errno;
-    while (bytes > 0) {
-        ssize_t written = write(fd, text, bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        text += written;
-        bytes -= (size_t)written;
-    }
-    errno = saved;
-}
-
-int hak_os_open_append(const char *path)
-{
-    int saved = errno;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    errno = saved;
-    return fd;
-}
-
-int hak_os_keep_fd(int fd)
-{
-    int saved = errno;
-    int kept = fcntl(fd, F_DUPFD_CLOEXEC, 100);
-    errno = saved;
-    return kept < 0 ? fd : kept;
-}
-
 void hak_os_close(int fd)
 {
     int saved = errno;
@@ -468,6 +439,6 @@ _Noreturn void hak_panic(const char *what)
     size_t length = hak_least(strlen(what), sizeof line - used - 1);
     memcpy(line + used, what, length);
     line[used + length] = '\n';
-    hak_os_write(STDERR_FILENO, line, used + length + 1);
+    hak_os_stderr_write(line, used + length + 1);
     abort();
 }
