@@ -21,6 +21,7 @@
 #include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 
 /* The tick acts at most so often, and on so much. */
 #define TICK_MS 20
@@ -220,6 +221,7 @@ static size_t purge_free(size_t keep_bytes)
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
     bytes += hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
+    hak_span_strip();
     hak_lock_give(&hak_region.purge_lock);
     hak_decide(trim, bytes);
     return bytes;

@@ -61,7 +61,7 @@ void hak_thread_mend(void)
 {
     hak_lock_note_handler();
     hak_meta_mend();
-    mend(&hak_region.lock); /* what is not committed yet is committed again */
+    mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();
     hak_depot_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
@@ -252,7 +252,7 @@ static void start_locked(void)
         return;
     }
     hak_settings_start();
-    hak_require(hak_harden_start(), "no address space for the hardened mode");
+    hak_harden_start();
     /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);
     /* release: partner is the acquire in hak_process_start */

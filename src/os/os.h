@@ -4,7 +4,7 @@
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
  *             Calls: mmap munmap mprotect madvise mremap membarrier futex openat read close
- *             clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
+ *             clock_gettime getrlimit rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
  *             made to fail through os/os_fault.h
@@ -38,12 +38,8 @@ size_t hak_os_page_bytes(void);
 /* Reserves address space without memory behind it, at least page-aligned; NULL when refused. */
 void *hak_os_reserve(size_t bytes);
 
-/* The same at a random place, which nobody can tell from where other mappings are; where the kernel
- * does not follow the hint, it is a place of the kernel's choice. */
-void *hak_os_reserve_apart(size_t bytes);
-
-/* Gives address space back that hak_os_reserve gave. */
-void hak_os_release(void *start, size_t bytes);
+/* Gives addresses back with what is behind them; false: the kernel refused, all is as it was. */
+bool hak_os_release(void *start, size_t bytes);
 
 /* Makes reserved address space usable and zero; false when the kernel refuses (nothing changed). */
 bool hak_os_commit(void *start, size_t bytes);
@@ -53,12 +49,18 @@ bool hak_os_commit(void *start, size_t bytes);
 bool hak_os_deny(void *start, size_t bytes);
 bool hak_os_allow(void *start, size_t bytes);
 
-/* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or
- * refused. */
-bool hak_os_commit_unreserved(void *start, size_t bytes);
+/* Maps usable zero memory at exactly `start`, where nothing is mapped; or pages without access. */
+enum os_map {
+    OS_MAPPED,
+    OS_MAP_TAKEN,   /* others have mapped something there; nothing changed */
+    OS_MAP_REFUSED, /* the kernel gives no more; nothing changed */
+};
+enum os_map hak_os_map(void *start, size_t bytes);
+enum os_map hak_os_map_denied(void *start, size_t bytes);
 
 /* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now
- * reads as zero (false on locked memory, where the contents stay). */
+ * reads as zero. Where the program locked it, it stays locked; before Linux 5.18 that is refused,
+ * and some of the contents may stay. */
 bool hak_os_purge(void *start, size_t bytes);
 
 /* What became of an attempt to move pages. */
@@ -92,10 +94,8 @@ uint64_t hak_os_clock_ms(void);
 /* Nanoseconds of a monotonic clock, exact and ten times as dear. */
 uint64_t hak_os_clock_ns(void);
 
-/* Soft limit of the process's address space, or of locked memory when it is finite and binds this
- * process; SIZE_MAX when there is none (getrlimit(2)). */
+/* Soft limit of the process's address space; SIZE_MAX when there is none (getrlimit(2)). */
 size_t hak_os_address_limit_bytes(void);
-size_t hak_os_lock_limit_bytes(void);
 
 /* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
 bool hak_os_has_membarrier(void);

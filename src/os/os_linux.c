@@ -8,7 +8,6 @@
 #include "os/confine.h"
 #include "os/kept_fd.h"
 #include "os/os_fault.h"
-#include "os/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +31,10 @@
 /* With what the kernel adds to each sleep about 0.1 ms. */
 #define YIELD_NS 50000
 #define SPIN_ROUNDS 200
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
 
 #define USABLE (PROT_READ | PROT_WRITE)
 #define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -76,15 +79,15 @@ static void assert_pages(const void *start, size_t bytes)
     (void)bytes;
 }
 
-static void *reserve(uintptr_t hint, size_t bytes)
+void *hak_os_reserve(size_t bytes)
 {
-    assert_pages((void *)hint, bytes);
+    assert_pages(NULL, bytes);
     if (hak_os_fault_is_due(FAULT_MAP))
         return NULL;
     int saved = errno;
     /* The kernel aligns to its own pages only. */
     size_t slack = pages_are_fake() ? page_bytes : 0;
-    void *start = mmap((void *)hint, bytes + slack, PROT_NONE, FRESH, -1, 0);
+    void *start = mmap(NULL, bytes + slack, PROT_NONE, FRESH, -1, 0);
     if (start != MAP_FAILED && slack != 0)
         start = (void *)hak_align_up((uintptr_t)start, slack);
     errno = saved;
@@ -92,29 +95,43 @@ static void *reserve(uintptr_t hint, size_t bytes)
     return start == MAP_FAILED ? NULL : start;
 }
 
-void *hak_os_reserve(size_t bytes)
+static enum os_map map_at(void *start, size_t bytes, int access, int flags)
 {
-    return reserve(0, bytes);
+    assert_pages(start, bytes);
+    if (hak_os_fault_is_due(FAULT_MAP))
+        return OS_MAP_REFUSED;
+    int saved = errno;
+    void *got = mmap(start, bytes, access, FRESH | flags, -1, 0);
+    bool is_taken = got != MAP_FAILED || errno == EEXIST;
+    /* A kernel before 4.17 takes every address as a hint only. */
+    if (got != MAP_FAILED && got != start)
+        munmap(got, bytes);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    if (got == start)
+        return OS_MAPPED;
+    return is_taken ? OS_MAP_TAKEN : OS_MAP_REFUSED;
 }
 
-/* The kernel puts mappings below the stack, one under the other, and programs and what brk gives
- * them at two thirds of the address space or at its very beginning: far from both. */
-void *hak_os_reserve_apart(size_t bytes)
+enum os_map hak_os_map(void *start, size_t bytes)
 {
-    uintptr_t top = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t pages = top / 2 / HAK_GRANULE_BYTES;
-    return reserve(top / 8 / HAK_GRANULE_BYTES * HAK_GRANULE_BYTES +
-                       hak_os_random() % pages * HAK_GRANULE_BYTES,
-                   bytes);
+    return map_at(start, bytes, USABLE, MAP_FIXED_NOREPLACE);
 }
 
-void hak_os_release(void *start, size_t bytes)
+enum os_map hak_os_map_denied(void *start, size_t bytes)
+{
+    return map_at(start, bytes, PROT_NONE,
+                  0); /* sanitizers refuse some places, but to hints only */
+}
+
+bool hak_os_release(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
     int saved = errno;
-    munmap(start, bytes);
+    int result = munmap(start, bytes);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    return result == 0;
 }
 
 static bool protect(void *start, size_t bytes, int access)
@@ -142,19 +159,12 @@ bool hak_os_allow(void *start, size_t bytes)
     return protect(start, bytes, USABLE);
 }
 
-bool hak_os_commit_unreserved(void *start, size_t bytes)
+/* Memory that the program locked is refused by the first advice; by the second, it is fetched anew
+ * and stays locked. */
+static bool discard(void *start, size_t bytes)
 {
-    assert_pages(start, bytes);
-    if (hak_os_fault_is_due(FAULT_MAP))
-        return false;
-    int saved = errno;
-    void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED_NOREPLACE, -1, 0);
-    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
-    /* A kernel before 4.17 takes the address as a hint only. */
-    if (got != MAP_FAILED && got != start)
-        munmap(got, bytes);
-    errno = saved;
-    return got == start;
+    return madvise(start, bytes, MADV_DONTNEED) == 0 ||
+           (errno == EINVAL && madvise(start, bytes, MADV_DONTNEED_LOCKED) == 0);
 }
 
 bool hak_os_purge(void *start, size_t bytes)
@@ -164,14 +174,14 @@ bool hak_os_purge(void *start, size_t bytes)
         return false;
     int saved = errno;
     uint64_t begun_ns = hak_os_clock_ns();
-    int result = madvise(start, bytes, MADV_DONTNEED);
+    bool is_gone = discard(start, bytes);
     hak_fetch_add_relaxed(&hak_os_counters.purge_time_ns, hak_os_clock_ns() - begun_ns);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
     hak_fetch_add_relaxed(&hak_os_counters.purge_count, 1);
-    if (result == 0)
+    if (is_gone)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
-    return result == 0;
+    return is_gone;
 }
 
 bool hak_os_renew(void *start, size_t bytes)
@@ -240,29 +250,13 @@ uint64_t hak_os_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What could not be asked is no limit. Each resource is named where it is asked for: C libraries
- * differ in the type of the name. */
-static size_t soft_bytes(const struct rlimit *limit, int saved_errno)
-{
-    errno = saved_errno;
-    return limit->rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit->rlim_cur;
-}
-
 size_t hak_os_address_limit_bytes(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     int saved = errno;
-    getrlimit(RLIMIT_AS, &limit);
-    return soft_bytes(&limit, saved);
-}
-
-size_t hak_os_lock_limit_bytes(void)
-{
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    int saved = errno;
-    if (geteuid() != 0)
-        getrlimit(RLIMIT_MEMLOCK, &limit);
-    return soft_bytes(&limit, saved);
+    getrlimit(RLIMIT_AS, &limit); /* what could not be asked is no limit */
+    errno = saved;
+    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
 }
 
 bool hak_os_has_membarrier(void)

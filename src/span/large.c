@@ -12,6 +12,7 @@
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
+#include "span/span_purge.h"
 
 #include <string.h>
 
