@@ -110,7 +110,7 @@ struct check_child {
 };
 
 /* hakmem says nothing on an fd 2 that is another file than at its start. Where its functions are
- * linked in (os/kept_fd.h), a child tells it that there is another one. Elsewhere the test has one
+ * linked in (os/stderr.h), a child tells it that there is another one. Elsewhere the test has one
  * from the start (CHECK_OWN_STDERR): a pipe that CHECK_STDERR names. */
 extern void hak_os_stderr_note(void) __attribute__((weak));
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""No files of src/ use each other in a circle but those named in src/LAYERS: read from the symbols of
-the objects."""
+"""No files of src/ use each other in a circle but those named in src/LAYERS; read from the
+objects' symbols."""
 import re
 import sys
 

@@ -189,7 +189,7 @@ static void give_back(void)
 static void run(void)
 {
     hak_thread_be_apart();
-    if (hak_os_ask_begin()) { /* of the first calls only; later ones are a confined program's, too */
+    if (hak_os_ask_begin()) { /* its later calls are a confined program's, too */
         hak_os_thread_be_ordinary();
         hak_os_thread_name("hakmem");
         hak_os_ask_end();

@@ -8,8 +8,8 @@
 #include "observe/decision.h"
 #include "observe/stat.h"
 #include "os/crash.h"
-#include "os/kept_fd.h"
 #include "os/os.h"
+#include "os/stderr.h"
 #include "span/large.h"
 
 /* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read

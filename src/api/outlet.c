@@ -15,6 +15,7 @@
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "os/output.h"
+#include "os/stderr.h"
 
 #include <errno.h>
 #include <string.h>

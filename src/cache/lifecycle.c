@@ -13,6 +13,7 @@
 #include "os/dlopen.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/stderr.h"
 #include "os/thread_exit.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
@@ -244,6 +245,7 @@ static void apply_conf(void)
 static void start_locked(void)
 {
     hak_os_start();
+    hak_os_stderr_start();
     hak_gate_start();
     hak_conf_start();
     apply_conf();

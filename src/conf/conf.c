@@ -2,7 +2,7 @@
 #include "conf/conf.h"
 
 #include "base/bits.h"
-#include "os/kept_fd.h"
+#include "os/stderr.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "conf/conf.h"
 #include "conf/conf_modes.h"
-#include "os/kept_fd.h"
 #include "os/os.h"
 #include "os/os_file.h"
+#include "os/stderr.h"
 
 #include <string.h>
 

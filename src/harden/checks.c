@@ -2,7 +2,7 @@
 #include "harden/checks.h"
 
 #include "base/text.h"
-#include "os/kept_fd.h"
+#include "os/stderr.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "os/kept_fd.h"
 
-#include "os/output.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,10 +10,6 @@
 
 /* Shells use 10 and 255, and select takes up to 1023. */
 #define FIRST_COPY 100
-
-static struct os_kept_fd at_start = {.fd = -1};
-static struct os_kept_fd copy = {.fd = -1};
-static bool is_noted;
 
 struct os_kept_fd hak_os_kept_fd(int fd)
 {
@@ -42,40 +36,4 @@ int hak_os_kept_copy(int fd)
     int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_COPY);
     errno = saved;
     return high;
-}
-
-void hak_os_stderr_note(void)
-{
-    at_start = hak_os_kept_fd(STDERR_FILENO);
-    copy.fd = -1;
-    is_noted = true;
-}
-
-void hak_os_stderr_start(void)
-{
-    if (!is_noted)
-        hak_os_stderr_note();
-}
-
-void hak_os_stderr_keep(void)
-{
-    hak_os_stderr_start();
-    if (hak_os_kept_is_same(&copy) || !hak_os_kept_is_same(&at_start))
-        return;
-    copy = at_start;
-    copy.fd = hak_os_kept_copy(STDERR_FILENO);
-}
-
-const struct os_kept_fd *hak_os_stderr(void)
-{
-    hak_os_stderr_start();
-    if (hak_os_kept_is_same(&copy))
-        return &copy;
-    return hak_os_kept_is_same(&at_start) ? &at_start : NULL;
-}
-
-int hak_os_stderr_write(const char *text, size_t bytes)
-{
-    const struct os_kept_fd *to = hak_os_stderr();
-    return to == NULL ? EBADF : hak_os_output_write_kept(to, text, bytes);
 }

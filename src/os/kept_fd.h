@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* os/kept_fd.h - descriptors that hakmem writes to later, and standard error as it was.
+/* os/kept_fd.h - descriptors that hakmem writes to later.
  *
- * Owns        what standard error was when hakmem started, and the copy of it that options want
- *             which print later.
+ * Owns        nothing.
  * Invariants  The numbers of descriptors are the program's: it may close any of them, hakmem's own
  *             copies too, and open a file that gets the number. So the file behind a number, its
  *             device, inode and type, is noted while it is certainly the right one, and fstat is
@@ -34,20 +33,5 @@ bool hak_os_kept_is_same(const struct os_kept_fd *kept);
 
 /* A copy of `fd` above the numbers that programs count on, closed by exec; -1: there is none. */
 int hak_os_kept_copy(int fd);
-
-/* Notes what standard error is, the first time. */
-void hak_os_stderr_start(void);
-
-/* The same at any time: for tests, which give their children another one. */
-void hak_os_stderr_note(void);
-
-/* Keeps a copy of it, for programs that close or replace theirs. */
-void hak_os_stderr_keep(void);
-
-/* Where standard error as it was can be written to: the copy, or descriptor 2; NULL: nowhere. */
-const struct os_kept_fd *hak_os_stderr(void);
-
-/* Writes all of `text` there; 0, or an error number: EBADF if it is closed, or another file. */
-int hak_os_stderr_write(const char *text, size_t bytes);
 
 #endif

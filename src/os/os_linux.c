@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/confine.h"
-#include "os/kept_fd.h"
 #include "os/os_fault.h"
 
 #include <errno.h>
@@ -14,7 +13,6 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -52,7 +50,6 @@ static bool pages_are_fake(void)
 
 void hak_os_start(void)
 {
-    hak_os_stderr_start();
     size_t page = getauxval(AT_PAGESZ);
     if (hak_is_power_of_two(page))
         page_bytes = page;
@@ -275,74 +272,6 @@ bool hak_os_membarrier(void)
     return result == 0;
 }
 
-/* The kernel's set of signals has 64 bits on the machines supported; libc's wrappers
- * would leave out its own two, and one of them carries cancellation. */
-#define SIGNAL_COUNT 64
-#define SIGNAL_BIT(number) (1ull << ((number) - 1))
-/* Raised by an instruction, not from outside: blocked, they would kill. */
-#define FAULT_SIGNALS                                                                              \
-    (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL) |          \
-     SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGABRT))
-/* With it libc changes the identity of every thread; its handler neither allocates nor jumps. */
-#define SETXID_SIGNAL 33
-#define QUIET_SIGNALS (FAULT_SIGNALS | SIGNAL_BIT(SETXID_SIGNAL))
-
-uint64_t hak_os_block_signals(void)
-{
-    uint64_t wanted = ~FAULT_SIGNALS;
-    uint64_t before = 0;
-    int saved = errno;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wanted, &before, sizeof before);
-    errno = saved;
-    return before;
-}
-
-void hak_os_restore_signals(uint64_t blocked)
-{
-    int saved = errno;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
-    errno = saved;
-}
-
-static _Atomic(void (*)(void)) quiet_handler;
-
-void hak_os_note_quiet_handler(void (*handler)(void))
-{
-    hak_store_relaxed(&quiet_handler, handler);
-}
-
-bool hak_os_handles_signals(void)
-{
-    int saved = errno;
-    bool is_found = false;
-    if (!hak_os_ask_begin())
-        return false;
-    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
-        /* The kernel's structure, of which only the first word is of interest. */
-        void (*action[8])(void) = {NULL};
-        if (QUIET_SIGNALS & SIGNAL_BIT(number))
-            continue;
-        if (syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
-            is_found = action[0] != (void (*)(void))SIG_DFL &&
-                       action[0] != (void (*)(void))SIG_IGN &&
-                       action[0] != hak_load_relaxed(&quiet_handler);
-    }
-    hak_os_ask_end();
-    errno = saved;
-    return is_found;
-}
-
-bool hak_os_is_on_signal_stack(void)
-{
-    stack_t stack = {0};
-    int saved = errno;
-    if (hak_os_is_confined())
-        return true;
-    bool is_on = sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
-    errno = saved;
-    return is_on;
-}
-
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
 {
     struct timespec timeout = {(time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L};
@@ -424,15 +353,4 @@ char **hak_os_environment(void)
 bool hak_os_is_privileged(void)
 {
     return getauxval(AT_SECURE) != 0;
-}
-
-_Noreturn void hak_panic(const char *what)
-{
-    char line[512] = "hakmem: ";
-    size_t used = strlen(line);
-    size_t length = hak_least(strlen(what), sizeof line - used - 1);
-    memcpy(line + used, what, length);
-    line[used + length] = '\n';
-    hak_os_stderr_write(line, used + length + 1);
-    abort();
 }

@@ -13,7 +13,6 @@
 #include "span/span_move.h"
 #include "span/span_purge.h"
 
-static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_SPAN);
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
@@ -74,7 +73,7 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
     bool is_big = fit.count >= HAK_BIG_GRANULES;
     uint64_t now_ms = is_big ? hak_os_clock_ms() : 0;
     uint32_t node = own_node();
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
     struct span *span = take_near(fit, node);
@@ -86,19 +85,19 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return span;
 }
 
 static void give_as(struct span *span, enum span_state state)
 {
     uint64_t now_ms = hak_os_clock_ms();
-    hak_lock_take(&lock);
+    hak_span_lock();
     span->user = NULL;
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
     hak_span_free_insert(span, true);
-    hak_lock_give(&lock);
+    hak_span_unlock();
 }
 
 /* Takes free addresses and maps them again. */
@@ -106,12 +105,12 @@ static struct span *take_bare(struct span_fit fit, bool *is_zero)
 {
     *is_zero = true;
     for (;;) {
-        hak_lock_take(&lock);
+        hak_span_lock();
         hak_span_free_start();
         struct span *span = take_from(&hak_span_free.bare, fit);
         if (span != NULL)
             span->state = SPAN_USED;
-        hak_lock_give(&lock);
+        hak_span_unlock();
         if (span == NULL)
             return NULL;
         span->node = own_node();
@@ -147,10 +146,10 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->node = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_insert(span, true);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return true;
 }
 
@@ -180,14 +179,14 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 static struct span *take_with_room(struct span_fit fit)
 {
     struct span_fit roomy = {2 * fit.count, fit.alignment, fit.phase};
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     struct span *span = hak_span_bins_find(&hak_span_free.clean, roomy);
     if (span != NULL && !hak_span_free_carve(span, hak_span_place(span, fit), fit.count))
         span = NULL;
     if (span != NULL)
         span->state = SPAN_USED;
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return span;
 }
 
@@ -236,7 +235,7 @@ void hak_span_give_many(struct span **spans, uint32_t count)
             hak_span_give(spans[i]); /* one by one: addresses may have to go back */
         return;
     }
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     for (uint32_t i = 0; i < count; i++) {
         hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
@@ -244,7 +243,7 @@ void hak_span_give_many(struct span **spans, uint32_t count)
         spans[i]->state = SPAN_WARM;
         hak_span_free_insert(spans[i], true);
     }
-    hak_lock_give(&lock);
+    hak_span_unlock();
 }
 
 bool hak_span_give_purged(struct span *span)
@@ -283,14 +282,14 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
 bool hak_span_extend(struct span *span, uint32_t count)
 {
     uint32_t missing;
-    hak_lock_take(&lock);
+    hak_span_lock();
     bool is_done = extend_locked(span, count, &missing);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     if (is_done || missing == 0 || !grow(missing, 1))
         return is_done;
-    hak_lock_take(&lock);
+    hak_span_lock();
     is_done = extend_locked(span, count, &missing);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return is_done;
 }
 
@@ -352,33 +351,18 @@ uint64_t hak_span_oldest_ms(void)
 
 bool hak_span_heap_is_sound(void)
 {
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     bool is_sound = hak_span_free_is_sound();
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return is_sound;
 }
 
 void hak_span_mend(void)
 {
-    if (!hak_lock_is_left(&lock))
+    if (!hak_span_lock_is_left())
         return;
     hak_counter_add(&known_bytes, -hak_span_warm_bytes() - hak_span_clean_bytes());
     hak_span_free_renew();
-    hak_lock_give(&lock);
-}
-
-void hak_span_lock(void)
-{
-    hak_lock_take(&lock);
-}
-
-void hak_span_unlock(void)
-{
-    hak_lock_give(&lock);
-}
-
-void hak_span_lock_reset(void)
-{
-    hak_lock_reset(&lock);
+    hak_span_unlock();
 }

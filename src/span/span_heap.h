@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        the SPAN lock and, through span/span_free.h, the free spans: warm ones (their memory
+ * Owns        through span/span_free.h, the free spans: warm ones (their memory
  *             may hold data and be resident), clean ones (fresh or purged: they read as zero) and
  *             bare ones (their addresses went back, too, since address space is scarce).
  * Invariants  a span becomes clean only if the kernel said that its memory is gone. A bare one is
@@ -16,6 +16,7 @@
 #define HAK_SPAN_SPAN_HEAP_H
 
 #include "span/span.h"
+#include "span/span_lock.h"
 
 /* A used span of `count` granules whose first is a multiple of `alignment` (granules, a power of
  * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
@@ -71,10 +72,5 @@ bool hak_span_heap_is_sound(void);
 /* The calling thread left a section by a jump: if it holds the lock, all that was free is given up,
  * and the heap starts anew. */
 void hak_span_mend(void);
-
-/* Around fork. */
-void hak_span_lock(void);
-void hak_span_unlock(void);
-void hak_span_lock_reset(void);
 
 #endif

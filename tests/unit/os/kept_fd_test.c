@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/kept_fd_test.c - a descriptor is what it was, or is not written to. */
-#include "os/kept_fd.h"
+#include "os/stderr.h"
 
 #include "check.h"
 

@@ -5,6 +5,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "os/os_huge.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
 #include "span/span_free.h"
@@ -163,6 +164,7 @@ TEST(one_span_that_the_kernel_refuses_does_not_stop_the_others)
         SKIP("faults are compiled away below check level 2");
     struct span *spans[6];
     size_t bytes = COUNT << HAK_GRANULE_SHIFT;
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_NEVER + 1); /* no advice but the purges */
     take_apart(spans, 6);
     while (hak_span_clean_bytes() != 0)
         take(1);
