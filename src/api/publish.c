@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"
+#include "os/stderr.h"
 #include "region/region.h"
 
 static struct board *board;
