@@ -18,7 +18,7 @@
 #define THP "/sys/kernel/mm/transparent_hugepage/"
 /* What every kernel starts with; fewer mappings are a setting. */
 #define MAPPINGS_USUAL 65530
-/* The window of address space that hakmem would like to have. */
+/* The addresses that hakmem's window has. */
 #define WINDOW_GIB 1024
 
 void find(const char *weight, const char *format, ...)
@@ -80,8 +80,7 @@ static void examine_overcommit(void)
              "vm.overcommit_memory is 2: memory counts against CommitLimit when it is made usable, "
              "in steps of up to 64 MiB, so leave room there or programs meet ENOMEM early.");
     else
-        find("ok", "vm.overcommit_memory is %" PRIu64 ": reserving address space costs nothing.",
-             mode);
+        find("ok", "vm.overcommit_memory is %" PRIu64 ": untouched memory costs nothing.", mode);
 }
 
 static void examine_mappings(void)
@@ -147,12 +146,13 @@ static void examine_limit(int resource, const char *flag, const char *what)
 static void examine_limits(void)
 {
     struct rlimit space;
-    examine_limit(RLIMIT_AS, "-v",
-                  "hakmem takes address space bit by bit instead of reserving 1 TiB, and requests "
-                  "beyond the limit are ENOMEM.");
+    examine_limit(
+        RLIMIT_AS, "-v",
+        "hakmem gives address space back with the memory, and requests beyond the limit are "
+        "ENOMEM.");
     examine_limit(RLIMIT_DATA, "-d", "it counts all private memory, and what is beyond is ENOMEM.");
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY)
-        find("ok", "Address space is not limited: hakmem can reserve %d GiB of it.", WINDOW_GIB);
+        find("ok", "Address space is not limited: hakmem can use %d GiB of it.", WINDOW_GIB);
 }
 
 /* Reads one number of the cgroup at `path`; false: it has none, or no limit. */

@@ -97,12 +97,10 @@ static bool read_page(int fd, struct board_page *page)
     return false;
 }
 
+/* `start_ticks` 0: of a process that has ended, whose times nobody knows any more. */
 static bool read_board(struct target *target, int fd, const char *path, uint64_t start_ticks)
 {
-    struct {
-        uint64_t magic, layout, pid, start_ticks;
-        uint64_t window_start, block_start, record_start, record_end;
-    } head = {0};
+    struct board_head head = {0};
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
         return refuse("%s is not a file", path);
@@ -110,11 +108,12 @@ static bool read_board(struct target *target, int fd, const char *path, uint64_t
         return refuse("%s does not hold the numbers of a hakmem", path);
     if (head.layout != hak_board_layout())
         return refuse("%s is of another version of hakmem", path);
-    if (head.pid != (uint64_t)target->pid || head.start_ticks != start_ticks)
+    if (head.pid != (uint64_t)target->pid || (start_ticks != 0 && head.start_ticks != start_ticks))
         return refuse("%s is of an earlier process: process %d does not publish its numbers", path,
                       target->pid);
     if (about.st_size != sizeof(struct board) || !read_page(fd, &target->page))
         return refuse("%s is cut short", path);
+    target->start_ticks = head.start_ticks;
     target->window_start = head.window_start;
     target->block_start = head.block_start;
     target->record_start = head.record_start;
@@ -157,13 +156,28 @@ static void read_resident(struct target *target)
         target->other_bytes = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static void read_up_time(struct target *target, uint64_t start_ticks)
+/* Until `now_ms`, on the clock that ticks are of. */
+static void set_up_time(struct target *target, uint64_t now_ms)
+{
+    uint64_t start_ms = target->start_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    target->up_ms = now_ms > start_ms ? now_ms - start_ms : 0;
+}
+
+static uint64_t ms_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    uint64_t start_ms = start_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
-    target->up_ms = now_ms > start_ms ? now_ms - start_ms : 0;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool read_file(struct target *target, const char *path, uint64_t start_ticks)
+{
+    int fd = open_board(target->pid, path);
+    if (fd < 0)
+        return false;
+    bool is_read = read_board(target, fd, path, start_ticks);
+    close(fd);
+    return is_read;
 }
 
 bool target_read(struct target *target, int pid, const char **why)
@@ -172,20 +186,36 @@ bool target_read(struct target *target, int pid, const char **why)
     struct process process;
     *why = reason;
     target->pid = pid;
+    target->has_ended = false;
     snprintf(path, sizeof path, HAK_BOARD_PATH "%d", pid);
     if (!read_process(target, &process)) {
-        bool is_left = access(path, F_OK) == 0 && unlink(path) == 0;
-        return refuse("there is no process %d%s", pid, is_left ? ": what it left is removed" : "");
+        target->has_ended = true;
+        return refuse("there is no process %d%s", pid,
+                      access(path, F_OK) == 0 ? ": --once shows what it left" : "");
     }
-    int fd = open_board(pid, path);
-    if (fd < 0)
-        return false;
-    bool is_read = read_board(target, fd, path, process.start_ticks);
-    close(fd);
-    if (!is_read)
+    if (!read_file(target, path, process.start_ticks))
         return false;
     target->faults = process.faults;
-    read_up_time(target, process.start_ticks);
+    set_up_time(target, ms_of(CLOCK_BOOTTIME));
     read_resident(target);
+    return true;
+}
+
+bool target_read_left(struct target *target, int pid, const char **why)
+{
+    char path[64];
+    *why = reason;
+    memset(target, 0, sizeof *target);
+    target->pid = pid;
+    target->has_ended = true;
+    snprintf(target->name, sizeof target->name, "ended");
+    snprintf(path, sizeof path, HAK_BOARD_PATH "%d", pid);
+    if (access(path, F_OK) != 0)
+        return refuse("there is no process %d", pid);
+    if (!read_file(target, path, 0))
+        return false;
+    /* Its last moment, as if the machine had not slept since. */
+    set_up_time(target,
+                ms_of(CLOCK_BOOTTIME) + target->page.clock_ms - ms_of(CLOCK_MONOTONIC_COARSE));
     return true;
 }

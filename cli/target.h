@@ -14,7 +14,9 @@
 
 struct target {
     int pid;
+    bool has_ended; /* there is no such process: only its last numbers are known */
     char name[64];
+    uint64_t start_ticks;
     uint64_t window_start, block_start, record_start, record_end;
     struct board_page page;
     /* Resident, by smaps: of the heap, of hakmem's records, of all else. */
@@ -26,5 +28,8 @@ struct target {
 
 /* Reads it all; false: *why is one line that says what is wrong. */
 bool target_read(struct target *target, int pid, const char **why);
+
+/* The last numbers of a process that ended without removing them. */
+bool target_read_left(struct target *target, int pid, const char **why);
 
 #endif

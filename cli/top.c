@@ -206,8 +206,13 @@ static int run_once(const struct wish *wish)
     static struct target target;
     struct view view = {.is_plain = true, .is_ascii = !is_utf8()};
     const char *why;
-    if (!target_read(&target, wish->pid, &why))
+    bool is_read = target_read(&target, wish->pid, &why);
+    if (!is_read && target.has_ended)
+        is_read = target_read_left(&target, wish->pid, &why);
+    if (!is_read)
         return complain(why);
+    if (target.has_ended)
+        fprintf(stderr, "hakmem top: process %d has ended: its last numbers\n", wish->pid);
     if (wish->way == WAY_JSON) {
         hak_emit_json(&target.page.snapshot, write_out, NULL);
     } else {
@@ -276,6 +281,7 @@ int command_top(int argument_count, char **arguments)
         fputs(usage, stderr);
         return 2;
     }
+    hak_board_remove_left((uint32_t)wish.pid);
     if (wish.way == WAY_SERVE) {
         static struct target target;
         const char *why;

@@ -355,6 +355,8 @@ static void add_head(struct pane *pane, const struct target *now)
         " thread heaps, %s live%s",
         style(view, "\033[1m"), now->name, style(view, "\033[0m"), now->pid, seconds / 3600,
         seconds / 60 % 60, seconds % 60, of->active_heaps, bytes_of(of->live_bytes).text, stale);
+    if (now->has_ended)
+        return;
     if (now->has_smaps)
         add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
             style(view, "\033[1m"),

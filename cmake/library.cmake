@@ -4,7 +4,7 @@
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
 
 # bad_alloc passes through operator new.
-set_source_files_properties(src/api/malloc.c src/api/operators.c
+set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/surface.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 add_library(hakmem_flags INTERFACE)
@@ -56,7 +56,8 @@ if(NOT HAKMEM_SHIP)
 endif()
 
 # What is loaded asks libc otherwise than what is linked (src/os/linkage.h).
-set(HAKMEM_LINKAGE src/os/dlopen.c src/os/next_symbol.c src/os/thread.c src/os/thread_exit.c)
+set(HAKMEM_LINKAGE src/os/dlopen.c src/os/identity.c src/os/next_symbol.c
+  src/os/thread_exit.c)
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
 list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})

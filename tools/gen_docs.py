@@ -26,9 +26,11 @@ Settings are read when the process starts, from here, later ones win:
 Sizes take K, M, G, T; times take ms or s, and -1 or `never`. 0, no and off, and 1, yes and on, are
 the same; of a choice that begins with off, they mean that and the word on, or the second one. A
 set is words with + between them, `all` or `none`. A name or value that is wrong is reported once
-on standard error with what is accepted, and changes nothing. Programs with raised privileges
-ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where it came from;
-`HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` shows all this for a shell.
+on standard error with what is accepted, and changes nothing; what is right and has no effect yet
+(`profile`, six words of `learn`, so `learning` and `research`) is told in one line. Programs with
+raised privileges ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where
+it came from, and no such line; `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options`
+shows all this for a shell.
 
 """
 MODES_TEXT = """
@@ -95,10 +97,22 @@ counted on the hot path, so there is no number of requests and no rate of hits h
 | `openmetrics` | `hakmem_NAME` as gauges and counters, with `size` and `lock` as labels |
 | `exact` | as `text`; and every request is counted (see below) |
 
-Interval and signal are looked at by slow paths and by the maintenance thread, which is started for
+Interval and signal are looked at by slow paths and by the background thread, which is started for
 them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
 program that handles the signal before hakmem starts still gets it; a handler that it sets later
 takes the signal over. A file that cannot be written costs one line on standard error.
+
+The end of a process is its exit or the return of its main. One that dies of a signal (SIGTERM,
+where the program does not handle it), or calls `_exit`, prints nothing: `HAKMEM_STATS_INTERVAL`
+leaves the numbers of the last interval, and with `HAKMEM_STATS_SHM=1` `hakmem top PID --once` shows
+those of the last second, until the next process of the same user that is started so removes them.
+
+The file is opened when the process starts and stays open, so that a server that gives up its
+rights later still writes to it, and one that is renamed goes on being written to. Children of fork
+append to the same one; with `%p` in the name each has its own, opened when it first prints, with
+the rights that it has then. What was standard error at the start stays the place to print to, by a
+copy that is kept; never another file that the program has opened under its number
+([SECURITY.md](../SECURITY.md)). `malloc_stats` prints on what is standard error then, as glibc's.
 
 Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
 home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the

@@ -20,7 +20,9 @@
  *             suffice or a size is above PTRDIFF_MAX; everything is then as it was. Others return 0
  *             or an error number of <errno.h> and leave errno alone.
  * Misuse      (a second free, a pointer that was never a block, a destroyed heap) is reported in
- *             one line on standard error where it is seen, and ends the process with SIGABRT.
+ *             one line on standard error where it is seen, and ends the process with SIGABRT. Such
+ *             lines go to what standard error was when the process started; a program that has put
+ *             another file in its place since finds none in that.
  * Threads     every function may be called by any thread at any time, in constructors, destructors
  *             and children of fork, too. Functions on heaps are not for signal handlers.
  */
@@ -230,10 +232,10 @@ struct hakmem_stats {
 HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats *stats,
                                                             size_t stats_bytes);
 
-/* Writes all statistics (docs/STATS.md) to the descriptor `fd`, in one of the forms "text", "json",
- * "xml" and "openmetrics"; NULL: in the form of the option stats, text if that is off. Returns 0.
- * EINVAL: there is no such form. EBUSY: another thread has been printing for a second. Else what
- * write(2) met. */
+/* Writes all statistics (docs/STATS.md) to the descriptor `fd`, whatever file that is now, in one
+ * of the forms "text", "json", "xml" and "openmetrics"; NULL: in the form of the option stats, text
+ * if that is off. Returns 0. EINVAL: there is no such form. EBUSY: another thread has been printing
+ * for a second. Else what write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
 /* Where the memory is that the process has for hakmem: each resident page of hakmem's large

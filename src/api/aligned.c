@@ -3,19 +3,26 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "cache/magazine.h"
+#include "harden/mark.h"
 #include "os/os.h"
 
 #include <errno.h>
+
+/* A block from its bin; NULL: the slow way. */
+HAK_INLINE void *take(size_t alignment, size_t bytes)
+{
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))
+        return NULL;
+    return hak_bin_pop(&hak_thread->bins[class_index]);
+}
 
 /* Alignments that every block has anyway take the hot path. */
 void *hak_aligned(size_t alignment, size_t bytes)
 {
     if (alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2)
         return hak_malloc(bytes);
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))
-        return hak_aligned_slow(alignment, bytes);
-    void *block = hak_bin_pop(&hak_thread->bins[class_index]);
+    void *block = take(alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : hak_aligned_slow(alignment, bytes);
 }
 
@@ -72,6 +79,24 @@ void *hak_pvalloc(size_t bytes)
     return hak_aligned(page, hak_align_up(bytes == 0 ? 1 : bytes, page));
 }
 
+/* operator new of an alignment ([new.delete.single]). */
+#define NEW_ALIGNED(name, parameters, slow, kind)                                                  \
+    void *name parameters                                                                          \
+    {                                                                                              \
+        bool is_usual = hak_is_power_of_two(alignment);                                            \
+        void *block = HAK_LIKELY(is_usual) ? take(alignment, bytes) : NULL;                        \
+        return HAK_LIKELY(block != NULL) ? block : slow(bytes, alignment, kind);                   \
+    }
+NEW_ALIGNED(hak_new_aligned, (size_t bytes, size_t alignment), hak_new_aligned_slow, MARK_NEW)
+NEW_ALIGNED(hak_new_array_aligned, (size_t bytes, size_t alignment), hak_new_aligned_slow,
+            MARK_NEW_ARRAY)
+NEW_ALIGNED(hak_new_aligned_nothrow,
+            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
+            hak_new_aligned_nothrow_slow, MARK_NEW)
+NEW_ALIGNED(hak_new_array_aligned_nothrow,
+            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
+            hak_new_aligned_nothrow_slow, MARK_NEW_ARRAY)
+
 HAK_LIBC_ALIAS(aligned_alloc, hak_aligned_alloc)
 HAK_LIBC_ALIAS(posix_memalign, hak_posix_memalign)
 HAK_LIBC_ALIAS(memalign, hak_memalign)
@@ -81,3 +106,12 @@ HAK_LIBC_ALIAS(__posix_memalign, hak_posix_memalign)
 HAK_LIBC_ALIAS(__libc_memalign, hak_memalign)
 HAK_LIBC_ALIAS(__libc_valloc, hak_valloc)
 HAK_LIBC_ALIAS(__libc_pvalloc, hak_pvalloc)
+
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_array_aligned)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_array_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_t12__hot_cold_t, hak_new_aligned)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_t12__hot_cold_t, hak_new_array_aligned)
+HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
+HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_array_aligned_nothrow)

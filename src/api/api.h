@@ -68,16 +68,21 @@ void *hak_memalign(size_t alignment, size_t bytes);
 void *hak_valloc(size_t bytes);
 void *hak_pvalloc(size_t bytes);
 
-/* operators.c: what C++ has besides. */
+/* operators.c: what is unusual about operator new; `kind` is an enum mark_kind. */
 void *hak_new_slow(size_t bytes);
 void *hak_new_array_slow(size_t bytes);
 void *hak_new_nothrow_slow(size_t bytes);
 void *hak_new_array_nothrow_slow(size_t bytes);
+void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind);
+void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind);
+
+/* aligned.c: operator new of an alignment. */
 void *hak_new_aligned(size_t bytes, size_t alignment);
 void *hak_new_array_aligned(size_t bytes, size_t alignment);
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
-/* The same with the bytes that may be used, at least those asked for (P0901). */
+
+/* surface.c: operator new with the bytes that may be used, at least those asked for (P0901). */
 struct sized_block {
     void *block;
     size_t bytes;
@@ -125,10 +130,6 @@ size_t hak_maintain_relieve(void);
 
 /* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
 void hak_maintain_prewarm(void);
-
-/* hakmem_heap.c: a block from the private heap that `block` belongs to, for realloc; from the
- * thread's heap if it belongs to none. */
-void *hak_malloc_beside(const void *block, size_t bytes);
 
 /* report.c: the numbers of this moment, from all layers. */
 struct snapshot;

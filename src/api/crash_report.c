@@ -8,7 +8,8 @@
 #include "observe/decision.h"
 #include "observe/stat.h"
 #include "os/crash.h"
-#include "os/output.h"
+#include "os/os.h"
+#include "os/stderr.h"
 #include "span/large.h"
 
 /* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
@@ -41,7 +42,7 @@ static void add_number(struct line *line, uint64_t number, uint32_t base)
 static void end(struct line *line)
 {
     line->characters[line->text.used++] = '\n';
-    hak_os_output_write(2, line->characters, line->text.used);
+    hak_os_stderr_write(line->characters, line->text.used);
 }
 
 static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
@@ -161,6 +162,8 @@ static void report(const struct crash *crash)
 __attribute__((constructor)) static void start_crash_report(void)
 {
     hak_process_start();
-    if (hak_conf_number(crash_report) == CRASH_REPORT_ON)
-        hak_os_crash_listen(report);
+    if (hak_conf_number(crash_report) != CRASH_REPORT_ON)
+        return;
+    hak_os_stderr_keep();
+    hak_os_crash_listen(report);
 }

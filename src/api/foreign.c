@@ -72,8 +72,6 @@ void hak_foreign_free(void *block)
 /* The old size is unknown to us, so only the allocator the block came from can move it. */
 void *hak_foreign_realloc(void *block, size_t bytes)
 {
-    if (hak_guarded_holds(block))
-        return hak_guard_realloc(block, bytes, HAK_GUARD_CALLER());
     reject(block, "invalid realloc");
     hak_stat_global_add(foreign_frees, 1);
     find_original();

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/guard.h"
 
-#include "api/api.h"
 #include "api/service.h"
 #include "base/bits.h"
 #include "cache/limit.h"
 #include "conf/conf.h"
 #include "harden/harden.h"
 #include "os/frames.h"
-
-#include <string.h>
 
 static _Atomic uint64_t last_ms;
 
@@ -56,15 +53,4 @@ void hak_guard_free(void *block, struct guard_caller caller)
 {
     struct guarded_trace trace = trace_of(caller);
     hak_guarded_give(block, &trace);
-}
-
-void *hak_guard_realloc(void *block, size_t bytes, struct guard_caller caller)
-{
-    size_t old_bytes = hak_guarded_usable_bytes(block, "invalid realloc");
-    void *moved = hak_malloc(bytes);
-    if (moved == NULL)
-        return bytes <= old_bytes ? block : NULL;
-    memcpy(moved, block, hak_least(old_bytes, bytes));
-    hak_guard_free(block, caller);
-    return moved;
 }

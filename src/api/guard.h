@@ -36,8 +36,7 @@ HAK_INLINE bool hak_guard_is_due(const struct heap *heap)
  * ordinary one will do. */
 void *hak_guard_take(struct heap *heap, size_t bytes, size_t alignment, struct guard_caller caller);
 
-/* free and realloc of an address that is held. */
+/* free of an address that is held. */
 void hak_guard_free(void *block, struct guard_caller caller);
-void *hak_guard_realloc(void *block, size_t bytes, struct guard_caller caller);
 
 #endif

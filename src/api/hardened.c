@@ -2,7 +2,7 @@
 #include "api/hardened.h"
 
 #include "api/api.h"
-#include "api/keeper.h"
+#include "api/background.h"
 #include "api/vault.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
@@ -81,7 +81,7 @@ static void retain(const struct place *place)
     }
     hak_service_end(&service);
     if (place->slab == NULL)
-        hak_keeper_weigh();
+        hak_background_consider();
 }
 
 /* Memory is out: what waits goes home before a second try. */
@@ -127,7 +127,6 @@ void *hak_hardened_take(struct request request)
         return NULL;
     }
     hak_vault_open(block, request);
-    hak_keeper_consider();
     return block;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/outlet.h"
 #include "api/service.h"
 #include "base/bits.h"
@@ -14,12 +14,14 @@
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "observe/decision.h"
+#include "os/confine.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
 #include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 
 /* The tick acts at most so often, and on so much. */
 #define TICK_MS 20
@@ -141,32 +143,54 @@ static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, b
     return bytes;
 }
 
+/* A thread's signals while it has a parked heap. */
+struct shield {
+    uint64_t signals_before;
+    bool is_up;
+};
+
+/* A confined program that handles no signal may not be allowed to block any. */
+static struct shield shield_begin(void)
+{
+    bool may_block = !hak_os_is_confined() || hak_load_relaxed(&hak_lock_signals_matter);
+    struct shield shield = {.is_up = may_block};
+    if (shield.is_up)
+        shield.signals_before = hak_os_block_signals();
+    return shield;
+}
+
+static void shield_end(struct shield shield)
+{
+    if (shield.is_up)
+        hak_os_restore_signals(shield.signals_before);
+}
+
 /* Takes a parked heap for a while. Signals wait meanwhile: a handler that left by a jump would
  * leave it without anybody. */
-static bool adopt(struct heap *heap, uint64_t *signals)
+static bool adopt(struct heap *heap, struct shield *shield)
 {
     if (hak_load_relaxed(&heap->state) != HEAP_PARKED)
         return false;
-    *signals = hak_os_block_signals();
+    *shield = shield_begin();
     if (hak_heap_adopt_parked(heap)) {
         hak_gate_enter(&heap->gate);
         return true;
     }
-    hak_os_restore_signals(*signals);
+    shield_end(*shield);
     return false;
 }
 
-static void leave_adopted(struct heap *heap, uint64_t signals)
+static void leave_adopted(struct heap *heap, struct shield shield)
 {
     hak_heap_park(heap);
-    hak_os_restore_signals(signals);
+    shield_end(shield);
 }
 
 /* Sweeps heaps whose threads have not done so lately, or that have none. */
 static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
-    uint64_t signals;
+    struct shield shield;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
         if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
             !hak_idle_is_due(heap, now, decay))
@@ -174,9 +198,9 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
         if (hak_stranger_enter(heap)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);
             hak_stranger_leave(heap);
-        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay && adopt(heap, &signals)) {
+        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay && adopt(heap, &shield)) {
             bytes += sweep_for_owner(heap, now, decay, is_done);
-            leave_adopted(heap, signals);
+            leave_adopted(heap, shield);
         }
     }
     return bytes;
@@ -198,6 +222,7 @@ static size_t purge_free(size_t keep_bytes)
     size_t bytes = hak_depot_purge(UINT64_MAX, UINT32_MAX);
     hak_supply_trim();
     bytes += hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
+    hak_span_strip();
     hak_lock_give(&hak_region.purge_lock);
     hak_decide(trim, bytes);
     return bytes;
@@ -220,7 +245,7 @@ static void tidy(struct heap *heap, enum heap_access access, void *context)
 /* One go of a sweep of everything in a heap; true when it is over, or the heap is busy. */
 static bool sweep_some(struct heap *heap, struct whole_sweep *progress)
 {
-    uint64_t signals;
+    struct shield shield;
     bool is_over = true;
     if (heap == hak_own_heap()) {
         if (!hak_heap_enter(heap))
@@ -230,9 +255,9 @@ static bool sweep_some(struct heap *heap, struct whole_sweep *progress)
     } else if (hak_stranger_enter(heap)) {
         is_over = hak_heap_sweep_whole(heap, progress);
         hak_stranger_leave(heap);
-    } else if (adopt(heap, &signals)) {
+    } else if (adopt(heap, &shield)) {
         is_over = hak_heap_sweep_whole(heap, progress);
-        leave_adopted(heap, signals);
+        leave_adopted(heap, shield);
     }
     return is_over;
 }
@@ -319,7 +344,7 @@ void hak_maintain_tick(void)
     else if (decay <= now)
         purge_aged(now, decay);
     hak_outlet_tick();
-    hak_keeper_wake();
+    hak_background_wake();
 }
 
 size_t hak_maintain_visit(bool *is_done)

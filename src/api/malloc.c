@@ -119,7 +119,7 @@ HAK_PUBLIC_ALIAS(hakmem_malloc, hak_malloc)
 HAK_PUBLIC_ALIAS(hakmem_free, hak_free)
 
 /* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI); the others
- * are in operators.c. */
+ * are in aligned.c and surface.c. */
 HAK_LIBC_ALIAS(_Znwm, hak_new)
 HAK_LIBC_ALIAS(_Znam, hak_new_array)
 HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
 #include "api/guard.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/service.h"
 #include "api/tally.h"
 #include "base/check.h"
@@ -99,7 +99,8 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
         hak_decide(out_of_memory, bytes);
         errno = ENOMEM;
     }
-    hak_keeper_consider();
+    if (class_index == HAK_CLASS_COUNT)
+        hak_background_consider();
     return block;
 }
 
@@ -241,7 +242,7 @@ static void give(void *block)
     }
     hak_service_end(&service);
     if (!hak_tag_is_slab(tag))
-        hak_keeper_weigh();
+        hak_background_consider();
 }
 
 /* A small block of another heap that waits to go home with others. False: it is something else, or

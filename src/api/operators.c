@@ -5,8 +5,8 @@
 #include "base/bits.h"
 #include "base/check.h"
 
-/* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI). This file is
- * compiled with exceptions so that bad_alloc passes through it. */
+/* What is unusual about operator new ([new.delete]): the handler, bad_alloc, hardened mode. This
+ * file, and those that call it, are compiled with exceptions so that bad_alloc passes through. */
 
 typedef void (*new_handler)(void);
 
@@ -37,7 +37,7 @@ static void *take(size_t bytes, size_t alignment, enum mark_kind kind)
 {
     if (HAK_UNLIKELY(hak_is_hardened()) && hak_tally_request(bytes))
         return hak_hardened_take((struct request){bytes, alignment, kind, false});
-    return alignment == 0 ? hak_malloc(bytes) : hak_aligned(alignment, bytes);
+    return alignment == 0 ? hak_malloc_slow(bytes) : hak_aligned_slow(alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */
@@ -99,58 +99,16 @@ void *hak_new_array_nothrow_slow(size_t bytes)
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC
  * throws, or returns NULL, and so do we. */
-void *hak_new_aligned(size_t bytes, size_t alignment)
+void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         throw_bad_alloc();
-    return take_or_throw(bytes, alignment, MARK_NEW);
+    return take_or_throw(bytes, alignment, (enum mark_kind)kind);
 }
 
-void *hak_new_array_aligned(size_t bytes, size_t alignment)
+void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
-        throw_bad_alloc();
-    return take_or_throw(bytes, alignment, MARK_NEW_ARRAY);
+        return NULL;
+    return take_or_null(bytes, alignment, (enum mark_kind)kind);
 }
-
-void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
-{
-    (void)nothrow;
-    return hak_is_power_of_two(alignment) ? take_or_null(bytes, alignment, MARK_NEW) : NULL;
-}
-
-void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow)
-{
-    (void)nothrow;
-    return hak_is_power_of_two(alignment) ? take_or_null(bytes, alignment, MARK_NEW_ARRAY) : NULL;
-}
-
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_array_aligned)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_array_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_t12__hot_cold_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_t12__hot_cold_t, hak_new_array_aligned)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t, hak_new_array_aligned_nothrow)
-
-/* The same sources, after P0901: the block, and the bytes that the caller may use. */
-static struct sized_block sized(void *block)
-{
-    return (struct sized_block){block, hak_malloc_usable_size(block)};
-}
-
-struct sized_block hak_new_sized(size_t bytes)
-{
-    return sized(hak_new(bytes));
-}
-
-struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment)
-{
-    return sized(hak_new_aligned(bytes, alignment));
-}
-
-HAK_WEAK_ALIAS(__size_returning_new, hak_new_sized)
-HAK_WEAK_ALIAS(__size_returning_new_hot_cold, hak_new_sized)
-HAK_WEAK_ALIAS(__size_returning_new_aligned, hak_new_aligned_sized)
-HAK_WEAK_ALIAS(__size_returning_new_aligned_hot_cold, hak_new_aligned_sized)

@@ -2,7 +2,7 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
-#include "api/keeper.h"
+#include "api/background.h"
 #include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -16,6 +16,7 @@
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "os/output.h"
+#include "os/stderr.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,7 +25,7 @@
 #define BUFFER_BYTES (64 * HAK_KIB)
 /* Who was asked to print waits so long for another one. */
 #define PATIENCE_MS 1000
-/* The maintenance thread looks for a signal at least so often, should its waking be lost. */
+/* The background thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
 
 /* What is shown in shared memory is at most so old while the program works, and else. */
@@ -39,19 +40,25 @@ static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
 static _Atomic uint64_t next_show_ms = NEVER_MS;
 static bool has_signal;
-/* Where to print when no file is named: many programs close their standard error before. */
-static int report_fd = -1;
+/* The file that is named, open from the start on: later the program may have no right to open it,
+ * or another root folder. The name may hold the process's id, then a child has another file. */
+static struct os_kept_fd file = {.fd = -1};
+static uint32_t file_pid;
 
 struct stream {
     int fd;
+    const struct os_kept_fd *kept; /* NULL: fd is the caller's affair */
     int error;
     struct text text;
 };
 
 static void stream_flush(struct stream *stream)
 {
-    if (stream->error == 0)
-        stream->error = hak_os_output_write(stream->fd, stream->text.start, stream->text.used);
+    const struct text *text = &stream->text;
+    if (stream->error == 0 && stream->kept != NULL)
+        stream->error = hak_os_output_write_kept(stream->kept, text->start, text->used);
+    else if (stream->error == 0)
+        stream->error = hak_os_output_write(stream->fd, text->start, text->used);
     stream->text.used = 0;
 }
 
@@ -88,10 +95,10 @@ static bool await_busy(void)
     return true;
 }
 
-static int print_to(int fd, enum emit_form form)
+static int print_to(struct stream stream, enum emit_form form)
 {
     struct snapshot snapshot;
-    struct stream stream = {.fd = fd, .text = {.start = buffer, .bytes = sizeof buffer}};
+    stream.text = (struct text){.start = buffer, .bytes = sizeof buffer};
     hak_snapshot_take(&snapshot);
     snapshot.huge_page_bytes =
         hak_os_huge_bytes((void *)hak_region.base, snapshot.window_committed_bytes);
@@ -129,7 +136,7 @@ static void complain(const char *path, int error)
     hak_text_add_number(&text, (uint64_t)error, 10);
     hak_text_add(&text, ")");
     line[text.used++] = '\n';
-    hak_os_output_write(2, line, text.used);
+    hak_os_stderr_write(line, text.used);
 }
 
 static enum emit_form form_in_force(void)
@@ -142,37 +149,65 @@ struct file_name {
     char name[HAK_CONF_TEXT_BYTES + 32];
 };
 
-static int open_file(struct file_name *file)
+static bool is_file_open(void)
 {
-    struct text path = {.start = file->name, .bytes = sizeof file->name - 1};
-    expand(&path, hak_conf_text(stats_file));
-    return hak_os_output_open(file->name);
+    bool is_own = strstr(hak_conf_text(stats_file), "%p") == NULL || file_pid == hak_os_pid();
+    return is_own && hak_os_kept_is_same(&file);
 }
 
-/* Many programs close their standard error before we print: what can be known at the start is said
- * then. The reader of a pipe may come later. */
+/* /dev/stderr and its like are what the descriptor of that number is: the program's own file, if it
+ * has another one by now. */
+static bool is_descriptor(const char *name)
+{
+    return strncmp(name, "/dev/std", 8) == 0 || strncmp(name, "/dev/fd/", 8) == 0 ||
+           strncmp(name, "/proc/", 6) == 0;
+}
+
+/* Opens the file, by its name if it is not open, or not any more; returns 0 or an error number. */
+static int open_file(struct file_name *name)
+{
+    struct text path = {.start = name->name, .bytes = sizeof name->name - 1};
+    expand(&path, hak_conf_text(stats_file));
+    if (is_file_open())
+        return 0;
+    if (file_pid != 0 && is_descriptor(name->name))
+        return EBADF;
+    if (hak_os_kept_is_same(&file)) /* the parent's */
+        hak_os_close(file.fd);
+    int fd = hak_os_output_open(name->name);
+    file = hak_os_kept_fd(fd);
+    file_pid = hak_os_pid();
+    if (fd >= 0 && file.fd < 0) { /* nobody can say later whether it is the same */
+        hak_os_close(fd);
+        return EBADF;
+    }
+    return fd < 0 ? -fd : 0;
+}
+
+/* What can be known at the start is said then: many programs close their standard error before we
+ * print. The reader of a pipe may come later. */
 static void try_file(void)
 {
-    struct file_name file = {""};
-    int fd = open_file(&file);
-    if (fd >= 0)
-        hak_os_close(fd);
-    else if (fd != -ENXIO)
-        complain(file.name, -fd);
+    struct file_name name = {""};
+    int error = open_file(&name);
+    if (error != 0 && error != ENXIO)
+        complain(name.name, error);
 }
 
 /* To where the options say. The caller is the busy one. */
 static void print(void)
 {
-    struct file_name file = {""};
-    int fd = report_fd;
-    if (*hak_conf_text(stats_file) != '\0')
-        fd = open_file(&file);
-    int error = fd < 0 ? -fd : print_to(fd, form_in_force());
-    if (fd >= 0 && fd != report_fd)
-        hak_os_close(fd);
+    struct file_name name = {""};
+    struct stream stream = {.fd = -1};
+    int error = EBADF;
+    if (*hak_conf_text(stats_file) == '\0')
+        stream.kept = hak_os_stderr();
+    else if ((error = open_file(&name)) == 0)
+        stream.kept = &file;
+    if (stream.kept != NULL)
+        error = print_to(stream, form_in_force());
     if (error != 0)
-        complain(file.name, error);
+        complain(name.name, error);
 }
 
 static uint64_t interval_ms(void)
@@ -188,7 +223,7 @@ static bool has_interval(void)
 static void wake(void)
 {
     hak_store_relaxed(&is_asked, 1);
-    hak_keeper_stir();
+    hak_background_stir();
 }
 
 static bool is_print_due(uint64_t now)
@@ -256,7 +291,12 @@ static void start_listening(void)
     hak_text_add(&text, ": not a signal that a program may leave to hakmem: USR1, USR2, HUP, PROF,"
                         " or a number up to 64");
     line[text.used++] = '\n';
-    hak_os_output_write(2, line, text.used);
+    hak_os_stderr_write(line, text.used);
+}
+
+static bool has_something_to_print(void)
+{
+    return hak_conf_number(stats) != STATS_OFF || has_interval() || has_signal;
 }
 
 __attribute__((constructor)) static void start_outlet(void)
@@ -264,19 +304,17 @@ __attribute__((constructor)) static void start_outlet(void)
     hak_process_start();
     if (*hak_conf_text(stats_signal) != '\0')
         start_listening();
+    if (has_something_to_print() && *hak_conf_text(stats_file) != '\0')
+        try_file();
+    else if (has_something_to_print())
+        hak_os_stderr_keep();
     if (has_interval())
         hak_store_relaxed(&next_ms, hak_os_clock_ms() + interval_ms());
     if (hak_conf_number(stats_shm) == STATS_SHM_ON)
         hak_store_relaxed(&next_show_ms, 0);
-    bool is_wanted = hak_conf_number(stats) != STATS_OFF || hak_outlet_patience_ms() != 0;
-    if (is_wanted && *hak_conf_text(stats_file) == '\0')
-        report_fd = hak_os_keep_fd(2);
-    if (hak_conf_number(stats) != STATS_OFF && *hak_conf_text(stats_file) != '\0')
-        try_file();
     hak_outlet_tick();
     if (hak_outlet_patience_ms() != 0) {
-        hak_keeper_wake();
-        hak_keeper_consider();
+        hak_background_want();
     }
 }
 
@@ -310,7 +348,7 @@ int hakmem_stats_print(int fd, const char *form_name)
         return EINVAL;
     if (!await_busy())
         return EBUSY;
-    int error = print_to(fd, form);
+    int error = print_to((struct stream){.fd = fd}, form);
     end_busy();
     return error;
 }

@@ -7,6 +7,7 @@
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"
+#include "os/stderr.h"
 #include "region/region.h"
 
 static struct board *board;
@@ -35,13 +36,15 @@ static void say_refused(const char *path, int error)
     hak_text_add(&text, ": ");
     hak_text_add(&text, hak_os_error_name(error));
     hak_text_add(&text, "\n");
-    hak_os_output_write(2, line, text.used);
+    hak_os_stderr_write(line, text.used);
 }
 
 static void start_board(uint32_t pid)
 {
     int error;
     struct path path = path_of(pid);
+    if (board_pid == 0) /* not again in each child */
+        hak_board_remove_left(pid);
     board_pid = pid;
     board = hak_os_shared_create(path.name, sizeof *board, &error);
     is_refused = board == NULL;
@@ -49,15 +52,18 @@ static void start_board(uint32_t pid)
         say_refused(path.name, error);
         return;
     }
-    board->layout = hak_board_layout();
-    board->pid = pid;
-    board->start_ticks = hak_os_start_ticks();
-    board->window_start = hak_region.base;
-    board->block_start = (uintptr_t)hak_region.guarded_start;
-    board->record_start = hak_region.records_start;
-    board->record_end = hak_region.records_end;
+    board->head = (struct board_head){
+        .layout = hak_board_layout(),
+        .pid = pid,
+        .pid_space = hak_os_pid_space(),
+        .start_ticks = hak_os_start_ticks(0),
+        .window_start = hak_region.base,
+        .block_start = (uintptr_t)hak_region.guarded_start,
+        .record_start = hak_region.records_start,
+        .record_end = hak_region.records_end,
+    };
     /* Before the first page, which is what readers wait for. */
-    board->magic = HAK_BOARD_MAGIC;
+    board->head.magic = HAK_BOARD_MAGIC;
 }
 
 void hak_publish(void)

@@ -4,7 +4,8 @@
  * Owns        this process's board (observe/board.h).
  * Invariants  made by the first refresh, also in the child of a fork, which never touches its
  *             parent's; removed at the end. A process that is killed, or becomes another program,
- *             leaves it behind: readers know it by the start time and by its age.
+ *             leaves it behind, with its last numbers: readers know it by the start time and by its
+ *             age, and the next process that makes one removes it once its own is gone.
  * Threads     one at a time, who holds the outlet (api/outlet.h).
  * Tests       tests/preload/top_preload.py
  */

@@ -159,7 +159,7 @@ static void begin_run(struct walk *walk, uint32_t granule)
         walk->run_part = PART_LIVE;
     } else if ((uintptr_t)record & 1) {
         span = hak_span_free_at(granule);
-        walk->run_part = span != NULL && span->state == SPAN_CLEAN ? PART_EXCESS : PART_FREE;
+        walk->run_part = span != NULL && span->state != SPAN_WARM ? PART_EXCESS : PART_FREE;
     } else {
         walk->run_part = hak_depot_is_untouched(granule) ? PART_EXCESS : PART_FREE;
     }
@@ -238,7 +238,7 @@ static uint64_t metadata_resident(struct walk *walk)
            table_resident(walk, hak_region.superslab_records,
                           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES) +
            table_resident(walk, (void *)hak_marks, hak_mark_bytes()) +
-           table_resident(walk, hak_region.meta_start, hak_meta_present_bytes());
+           table_resident(walk, hak_region.meta.start, hak_meta_present_bytes());
 }
 
 /* Of the bytes of a class in use, those in bins and on the way: they were used lately, so they are

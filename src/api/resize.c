@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/background.h"
+#include "api/guard.h"
 #include "api/hardened.h"
-#include "api/keeper.h"
 #include "api/tally.h"
+#include "api/user_heap.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "cache/heap.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
+#include "cache/private_heap.h"
 #include "harden/checks.h"
-#include "harden/guarded.h"
 #include "span/large.h"
 
 #include <errno.h>
@@ -51,7 +53,9 @@ void *hak_calloc(size_t count, size_t bytes)
 
 static void *move(void *block, size_t old_bytes, size_t bytes)
 {
-    void *moved = hak_malloc_beside(block, bytes);
+    hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
+    void *moved = heap_of_block == NULL ? hak_malloc_again(bytes)
+                                        : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
     if (moved == NULL)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
@@ -75,13 +79,25 @@ static void *resize(void *block, size_t old_bytes, size_t bytes)
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     if (is_large && hak_large_resize(block, bytes)) {
         hak_limit_settle();
-        hak_keeper_weigh();
+        hak_background_consider();
         return block;
     }
     void *moved = is_large ? hak_large_move(block, bytes) : NULL;
     if (moved == NULL)
         return move(block, old_bytes, bytes);
     hak_limit_settle();
+    return moved;
+}
+
+/* A guarded block becomes an ordinary one. */
+static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct guard_caller caller)
+{
+    size_t old_bytes = hak_guarded_usable_bytes(block, "invalid realloc");
+    void *moved = hak_malloc(bytes);
+    if (moved == NULL)
+        return bytes <= old_bytes ? block : NULL;
+    memcpy(moved, block, hak_least(old_bytes, bytes));
+    hak_guard_free(block, caller);
     return moved;
 }
 
@@ -103,7 +119,8 @@ void *hak_realloc(void *block, size_t bytes)
         return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
-        return hak_foreign_realloc(block, bytes);
+        return hak_guarded_holds(block) ? resize_guarded(block, bytes, HAK_GUARD_CALLER())
+                                        : hak_foreign_realloc(block, bytes);
     void *moved = resize(block, old_bytes, bytes);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;

@@ -2,7 +2,7 @@
 #include "api/service.h"
 
 #include "api/api.h"
-#include "api/keeper.h"
+#include "api/background.h"
 #include "os/os.h"
 
 /* The thread's own heap, or a borrowed one; NULL: neither. */
@@ -53,5 +53,5 @@ void hak_service_look(struct heap *heap)
     heap->tick_ms = now;
     hak_maintain_heap(heap);
     hak_maintain_tick();
-    hak_keeper_weigh_heap(heap);
+    hak_background_consider_heap(heap);
 }

@@ -17,16 +17,9 @@ static struct tally {
     _Atomic uint64_t frees;
 } tally;
 
-static HAK_TLS bool is_own_business;
-
-void hak_tally_set_own(bool is_own)
-{
-    is_own_business = is_own;
-}
-
 static bool is_counted(void)
 {
-    return hak_harden_has(HARDEN_COUNTED) && !is_own_business;
+    return hak_harden_has(HARDEN_COUNTED);
 }
 
 static uint32_t place_of(size_t bytes)

@@ -8,7 +8,6 @@
  *             for what they say (a wrong alignment, more than PTRDIFF_MAX) are not among them;
  *             those that memory did not suffice for are, and once more for each time that
  *             operator new tries again. Blocks that hakmem_heap_destroy frees count as no free.
- *             What libc asks for because hakmem starts a thread of its own is none of them.
  * Threads     any, past their end and in signal handlers too: relaxed additions, nothing is
  *             ordered by them. A child of fork goes on from its parent's numbers.
  * Tests       tests/preload/exact_preload.py
@@ -30,10 +29,6 @@ HAK_INLINE bool hak_tally_request(size_t bytes)
 /* The same for a free and a realloc of a block. */
 void hak_tally_free(void);
 void hak_tally_realloc(size_t bytes);
-
-/* From here on, until told that it is not, what the calling thread does is hakmem's own business
- * and is not counted. Signals are blocked meanwhile: a handler's requests are the program's. */
-void hak_tally_set_own(bool is_own);
 
 /* Malloc and free on behalf of a call that is counted already. */
 HAK_INLINE void *hak_malloc_again(size_t bytes)

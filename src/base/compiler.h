@@ -23,6 +23,7 @@
 #define HAK_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define HAK_NOINLINE __attribute__((noinline))
 #define HAK_INLINE static inline __attribute__((always_inline))
+#define HAK_UNUSED __attribute__((unused))
 #define HAK_EXPORT __attribute__((visibility("default")))
 /* Begins on a cache line of its own: a hot function then takes no more lines than it must. */
 #define HAK_HOT __attribute__((hot, aligned(64)))
@@ -52,13 +53,23 @@
 /* ThreadSanitizer knows nothing of membarrier: there the gate uses fences on both sides. */
 #if defined(__SANITIZE_THREAD__)
 #define HAK_MEMBARRIER_ALLOWED 0
+#define HAK_OWN_THREADS_ALLOWED 0
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAK_OWN_THREADS_ALLOWED 0
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define HAK_MEMBARRIER_ALLOWED 0
 #endif
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define HAK_OWN_THREADS_ALLOWED 0
+#endif
 #endif
 #ifndef HAK_MEMBARRIER_ALLOWED
 #define HAK_MEMBARRIER_ALLOWED 1
+#endif
+/* Sanitizers know threads that libc made, and no others (os/thread.h). */
+#ifndef HAK_OWN_THREADS_ALLOWED
+#define HAK_OWN_THREADS_ALLOWED 1
 #endif
 
 /* Gives `target`, defined in the same file, the name `name` as well: a public one in every build,

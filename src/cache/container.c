@@ -5,6 +5,7 @@
 #include "cache/limit.h"
 #include "conf/conf.h"
 #include "os/cgroup.h"
+#include "os/confine.h"
 
 /* What is no hakmem memory needs room below memory.max, too. */
 #define SHARE_OF_MAX_PERCENT 90
@@ -14,7 +15,6 @@
 #define PRESSED_PERCENT 10
 
 const char *hak_container_root = "";
-_Atomic uint32_t hak_container_was_read;
 
 static _Atomic uint32_t tells_pressure;
 static char pressure_path[HAK_CGROUP_PATH_BYTES];
@@ -39,13 +39,9 @@ static void apply_cpus(uint32_t cpus)
         hak_store_relaxed(&hak_policy.spin_rounds, 0);
 }
 
-void hak_container_look_slow(void)
+void hak_container_read(void)
 {
     struct cgroup cgroup;
-    uint32_t expected = 0;
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (!hak_cas_acquire(&hak_container_was_read, &expected, 1))
-        return;
     hak_cgroup_read(&cgroup, hak_container_root);
     apply_memory(&cgroup);
     if (cgroup.cpus != 0)
@@ -61,12 +57,20 @@ bool hak_container_tells_pressure(void)
     return hak_load_acquire(&tells_pressure) != 0;
 }
 
+static bool read_stall(uint64_t *stall_us)
+{
+    if (!hak_os_ask_begin())
+        return false;
+    bool is_read = hak_cgroup_stall_us(pressure_path, stall_us);
+    hak_os_ask_end();
+    return is_read;
+}
+
 bool hak_container_is_pressed(uint64_t now_ms)
 {
     uint64_t stall_us;
     uint64_t passed_ms = now_ms - last_look_ms;
-    if (passed_ms < PRESSURE_LOOK_MS || !hak_container_tells_pressure() ||
-        !hak_cgroup_stall_us(pressure_path, &stall_us))
+    if (passed_ms < PRESSURE_LOOK_MS || !hak_container_tells_pressure() || !read_stall(&stall_us))
         return false;
     uint64_t stalled_us = last_look_ms == 0 ? 0 : stall_us - last_stall_us;
     last_look_ms = now_ms;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/gate.h"
 
+#include "os/confine.h"
 #include "os/lock.h"
 
 #include <limits.h>
 
 #define SPIN_ROUNDS 200
 
-bool hak_gate_is_asymmetric;
+_Atomic bool hak_gate_is_asymmetric;
+/* What strangers do; false a while longer than what owners do. */
+static _Atomic bool strangers_fence;
 _Atomic uint32_t hak_gates_closed;
 _Atomic bool hak_gate_jumps_matter;
 
@@ -16,20 +19,33 @@ static _Atomic uint32_t barrier_is_missing;
 
 void hak_gate_start(void)
 {
-    hak_gate_is_asymmetric = hak_os_has_membarrier();
+    hak_store_relaxed(&hak_gate_is_asymmetric, hak_os_has_membarrier());
+    hak_store_relaxed(&strangers_fence, !hak_os_has_membarrier());
+}
+
+void hak_gate_end_asymmetry(void)
+{
+    if (!hak_load_relaxed(&hak_gate_is_asymmetric))
+        return;
+    hak_store_relaxed(&hak_gate_is_asymmetric, false);
+    /* release: partner is the acquire in hak_gate_barrier */
+    if (hak_os_membarrier())
+        hak_store_release(&strangers_fence, true);
 }
 
 /* Sleeps, after a while, as long as the word is set. Who set it may have stayed behind when the
  * process was copied; then it is cleared here. */
 static void wait_while_set(_Atomic uint32_t *word)
 {
-    for (int i = 0; hak_load_relaxed(word) != 0; i++) {
+    uint32_t value;
+    for (int i = 0; (value = hak_load_relaxed(word)) != 0; i++) {
         if (hak_copy_is_unnoticed())
             hak_copy_notice();
         else if (i < SPIN_ROUNDS)
             hak_cpu_relax();
         else
-            hak_os_futex_wait(word, hak_load_relaxed(word), 1);
+            /* A sleep with an end may be taken up again by a call of its own. */
+            hak_os_futex_wait(word, value, hak_os_is_confined() ? 0 : 1);
     }
 }
 
@@ -58,10 +74,11 @@ bool hak_gate_mark(struct gate *gate)
 void hak_gate_barrier(void)
 {
     bool is_done = true;
-    if (hak_gate_is_asymmetric)
-        is_done = hak_os_membarrier();
-    else
+    /* acquire: partner is the release in hak_gate_end_asymmetry */
+    if (hak_load_acquire(&strangers_fence))
         hak_fence_full(); /* partner: the fence in hak_gate_enter */
+    else
+        is_done = hak_os_membarrier();
     hak_store_relaxed(&barrier_is_missing, !is_done);
 }
 

@@ -13,6 +13,10 @@
  *             load sees the claim; if after, the store of `held` is out and the stranger sees it.
  *             Where membarrier is missing both sides use a full fence instead; where it begins to
  *             be refused later, no stranger enters any more, and a fork takes no heap for closed.
+ *             A program that confines itself gives membarrier up: owners begin to use fences, then
+ *             comes a last membarrier, then strangers use fences. An owner that still read "no
+ *             fence" has its store of `held` out by that barrier, and a stranger that uses a fence
+ *             comes after it. Where that barrier is refused strangers go on asking for it.
  *             Nobody enters his own gate while he holds a claim, so two strangers cannot wait for
  *             each other. The stranger waits a bounded time only: a thread that was stopped or
  *             jumped out of a slow path keeps its heap, and nobody hangs. The owner's wait has no
@@ -60,7 +64,7 @@ HAK_INLINE void hak_gate_note_jump(void)
 void hak_gate_enter_slow(struct gate *gate);
 
 /* True when this process uses membarrier, so that owners need no fence. */
-extern bool hak_gate_is_asymmetric;
+extern _Atomic bool hak_gate_is_asymmetric;
 
 /* The owner is inside already: a signal handler interrupted a slow path of its own thread. */
 HAK_INLINE bool hak_gate_is_nested(const struct gate *gate)
@@ -73,7 +77,7 @@ HAK_INLINE void hak_gate_enter(struct gate *gate)
     gate->frame = (uintptr_t)__builtin_frame_address(0);
     hak_compiler_fence();
     hak_store_relaxed(&gate->held, GATE_HELD);
-    if (HAK_UNLIKELY(!hak_gate_is_asymmetric))
+    if (HAK_UNLIKELY(!hak_load_relaxed(&hak_gate_is_asymmetric)))
         hak_fence_full(); /* partner: the fence in hak_gate_barrier */
     hak_compiler_fence();
     /* acquire: partners are the releases in hak_gate_release and hak_gates_open */
@@ -129,5 +133,7 @@ bool hak_gate_await_owner(const struct gate *gate, uint64_t deadline_ms);
 
 /* Decides for the process how owners and strangers order their steps. */
 void hak_gate_start(void);
+/* From now on without membarrier, which may kill. */
+void hak_gate_end_asymmetry(void);
 
 #endif

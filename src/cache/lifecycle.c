@@ -4,13 +4,16 @@
 #include "base/check.h"
 #include "cache/private_heap.h"
 #include "cache/registry.h"
+#include "cache/settings.h"
 #include "cache/stranger.h"
 #include "conf/conf.h"
 #include "harden/harden.h"
+#include "os/confine.h"
 #include "os/crash.h"
 #include "os/dlopen.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/stderr.h"
 #include "os/thread_exit.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
@@ -43,7 +46,6 @@ static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
 static bool has_exit_key;
 static _Atomic(void (*)(void)) mend_in_child;
-static _Atomic bool was_copied_raw; /* this process, or one that it descends from */
 
 /* What is lent to this thread, innermost first: more than one heap when handlers interrupt each
  * other, or when one was left by a jump. */
@@ -59,7 +61,7 @@ static void mend(struct hak_lock *lock)
 static void mend_all(void)
 {
     hak_meta_mend();
-    mend(&hak_region.lock); /* what is not committed yet is committed again */
+    mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();
     hak_depot_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
@@ -237,12 +239,13 @@ static void settle_copy(void)
         mend_all();
     }
     hak_lock_end_settling();
-    hak_store_relaxed(&was_copied_raw, true);
+    hak_os_ask_reset();
     call_mender();
 }
 
 static void after_fork_in_child(void)
 {
+    hak_os_ask_reset();
     hak_os_start();
     hak_copy_mark_clear();
     if (hak_lock_is_fork_blind()) {
@@ -256,11 +259,6 @@ static void after_fork_in_child(void)
     hak_copy_mark_settled();
     hak_lock_end_fork_in_child();
     call_mender();
-}
-
-bool hak_process_may_start_threads(void)
-{
-    return !hak_load_relaxed(&was_copied_raw);
 }
 
 void hak_process_on_fork(void (*mender)(void))
@@ -291,6 +289,7 @@ static void start_locked(void)
 {
     hak_os_start();
     hak_copy_mark_start(settle_copy);
+    hak_os_stderr_start();
     hak_gate_start();
     hak_conf_start();
     apply_conf();
@@ -298,7 +297,8 @@ static void start_locked(void)
         hak_store_release(&process_state, PROCESS_FAILED);
         return;
     }
-    hak_require(hak_harden_start(), "no address space for the hardened mode");
+    hak_settings_start();
+    hak_harden_start();
     /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);
     /* release: partner is the acquire in hak_process_start */
@@ -356,6 +356,11 @@ struct heap *hak_thread_heap(void)
 void hak_thread_forget_heap(void)
 {
     hak_thread = &hak_thread_unstarted;
+}
+
+void hak_thread_be_apart(void)
+{
+    hak_thread = &hak_thread_exited;
 }
 
 struct heap *hak_thread_replace_heap(struct heap *heap)

@@ -52,6 +52,9 @@ struct heap *hak_thread_replace_heap(struct heap *heap);
 /* The thread's heap was frozen while the process was copied: it has none now. */
 void hak_thread_forget_heap(void);
 
+/* In hakmem's own thread: it has no heap, and gets none. */
+void hak_thread_be_apart(void);
+
 /* Gives back the locks of a section that this thread left by a jump, and mends what they protect,
  * at the price of what was free there. */
 void hak_thread_mend(void);
@@ -64,14 +67,8 @@ void hak_heap_return(struct heap *heap);
 /* Starts the process's hakmem if that has not happened; false: no address space could be had. */
 bool hak_process_start(void);
 
-/* False in copies of a process made without fork(3), and in their children: a thread that stayed
- * behind may hold libc's own locks, of the loader for one, and starting a thread would wait for
- * it. */
-bool hak_process_may_start_threads(void);
-
 /* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
- * has something to mend. pthread_atfork would not do: it takes a lock under which libc makes
- * requests, and one of these may be what brings the caller here. */
+ * has something to mend. */
 void hak_process_on_fork(void (*mender)(void));
 
 #endif

@@ -8,6 +8,7 @@
 #include "region/region.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 
 _Atomic size_t hak_limit_group_bytes;
 
@@ -63,12 +64,9 @@ static void purge(size_t excess_bytes)
 {
     size_t warm = hak_span_warm_bytes();
     size_t bytes = hak_span_purge(UINT64_MAX, hak_excess(warm, excess_bytes), UINT32_MAX);
-    while (bytes < excess_bytes) {
-        size_t more = hak_depot_purge(UINT64_MAX, 1);
-        if (more == 0)
-            break;
-        bytes += more;
-    }
+    uint32_t left = hak_depot_superslab_count();
+    for (; bytes < excess_bytes && left > 0 && hak_depot_has_warm(UINT64_MAX - 1); left--)
+        bytes += hak_depot_purge(UINT64_MAX, 1);
 }
 
 bool hak_limit_settle_slow(void)

@@ -2,7 +2,6 @@
 #include "cache/supply.h"
 
 #include "base/check.h"
-#include "cache/container.h"
 #include "cache/limit.h"
 #include "conf/conf.h"
 #include "observe/decision.h"
@@ -76,7 +75,6 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
     bool is_zero;
-    hak_container_look(0);
     struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
     if (span == NULL)
         return false;
@@ -169,7 +167,6 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
 void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
                        enum large_content content)
 {
-    hak_container_look(bytes);
     if (!hak_limit_admits(bytes))
         return NULL;
     bool is_short = hak_limit_is_set() || hak_region_is_tight();

@@ -153,7 +153,5 @@ struct where hak_where(const void *address)
     if ((at >= hak_region.records_start && at < hak_region.records_end) ||
         at - (uintptr_t)hak_marks < hak_mark_reserved_bytes())
         return (struct where){.kind = WHERE_RECORDS};
-    if (hak_region.is_reserved && at - hak_region.base < hak_region.window_bytes)
-        return (struct where){.kind = WHERE_BEYOND};
     return (struct where){.kind = WHERE_FOREIGN};
 }

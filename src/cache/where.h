@@ -28,7 +28,6 @@
     X(LARGE_END, "behind the end of a live large block")                                           \
     X(FREE, "in free memory of the heap")                                                          \
     X(HOLE, "in memory that others mapped inside the heap's addresses")                            \
-    X(BEYOND, "in the heap's addresses that are not in use yet")                                   \
     X(GUARDED, "in or near a live guarded block")                                                  \
     X(GUARDED_FREED, "in or near a freed guarded block")                                           \
     X(RECORDS, "in hakmem's own records")

@@ -2,7 +2,7 @@
 #include "conf/conf.h"
 
 #include "base/bits.h"
-#include "os/os.h"
+#include "os/stderr.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,7 @@ static void add_quoted(struct text *text, const char *value, size_t value_bytes)
 static void say(struct text *text)
 {
     text->start[text->used++] = '\n';
-    hak_os_write(2, text->start, text->used);
+    hak_os_stderr_write(text->start, text->used);
     if (abort_when_wrong)
         abort();
 }
@@ -114,7 +114,7 @@ const char *hak_conf_source_name(enum conf_source source)
     return names[source];
 }
 
-void hak_conf_show(int fd)
+void hak_conf_show(void)
 {
     for (int i = 0; i < CONF_COUNT; i++) {
         char line[512];
@@ -126,7 +126,7 @@ void hak_conf_show(int fd)
         hak_text_add(&text, " (");
         hak_text_add(&text, hak_conf_source_name((enum conf_source)hak_conf.source[i]));
         hak_text_add(&text, ")\n");
-        hak_os_write(fd, line, text.used);
+        hak_os_stderr_write(line, text.used);
     }
 }
 

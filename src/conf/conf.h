@@ -4,10 +4,11 @@
  * Owns        struct conf. Sources, later ones win: built-in, what the price and then what the mode
  *             implies, /etc/hakmem.conf, the program's own variable hakmem_conf, HAKMEM_CONF
  *             ("name:value,name:value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
- *             rows on standard error, HAKMEM_ABORT_CONF=1 aborts at a wrong setting.
+ *             rows on standard error, and nothing else, HAKMEM_ABORT_CONF=1 aborts at a wrong
+ *             setting.
  * Invariants  every value is within its range; a wrong name or value is reported in one line with
- *             the accepted range and changes nothing. The environment of a privileged program is
- *             ignored.
+ *             the accepted range and changes nothing; what is right and has no effect yet is told
+ *             in one line. The environment of a privileged program is ignored.
  * Threads     written once before any other thread can read it.
  * Tests       tests/unit/conf/conf_test.c, tests/unit/conf/conf_start_test.c,
  *             tests/preload/conf_preload.sh, tests/preload/conf_file_preload.sh
@@ -91,7 +92,7 @@ bool hak_conf_change(enum conf_option option, const char *value);
  * bytes; false: it does not fit. */
 bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes);
 
-/* Prints `hakmem: name=value (source)` for each option to `fd`. */
-void hak_conf_show(int fd);
+/* Prints `hakmem: name=value (source)` for each option. */
+void hak_conf_show(void);
 
 #endif

@@ -3,6 +3,7 @@
 #include "conf/conf_modes.h"
 #include "os/os.h"
 #include "os/os_file.h"
+#include "os/stderr.h"
 
 #include <string.h>
 
@@ -134,6 +135,42 @@ static void set_from_environment(char **environment)
             set_from_variable(*i + 7);
 }
 
+/* " (mode=learning)", or whichever source it was. */
+static void add_idle_source(struct text *text, enum conf_option option)
+{
+    enum conf_source source = (enum conf_source)hak_conf.source[option];
+    hak_text_add(text, " (");
+    hak_text_add(text, hak_conf_source_name(source));
+    if (source == CONF_MODE) {
+        hak_text_add(text, "=");
+        hak_conf_add_value(text, &hak_conf_rows[CONF_mode], hak_conf_number(mode), "");
+    }
+    hak_text_add(text, ")");
+}
+
+/* Says in one line what is accepted and has no effect yet. It is no mistake, so nothing aborts. */
+static void tell_idle(void)
+{
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    int64_t words = hak_conf_number(learn) & ~(int64_t)LEARN_BIG_CACHE;
+    bool has_profile = *hak_conf_text(profile) != '\0';
+    if (words == 0 && !has_profile)
+        return;
+    hak_text_add(&text, "hakmem: without effect in this version: ");
+    if (words != 0) {
+        hak_text_add(&text, "learn=");
+        hak_conf_add_value(&text, &hak_conf_rows[CONF_learn], words, "");
+        add_idle_source(&text, CONF_learn);
+    }
+    if (has_profile) {
+        hak_text_add(&text, words != 0 ? ", profile" : "profile");
+        add_idle_source(&text, CONF_profile);
+    }
+    line[text.used++] = '\n';
+    hak_os_stderr_write(line, text.used);
+}
+
 void hak_conf_start(void)
 {
     char *nothing[] = {NULL};
@@ -147,5 +184,7 @@ void hak_conf_start(void)
     set_from_environment(environment);
     hak_conf_imply();
     if (is_on(find_variable(environment, "HAKMEM_SHOW_CONF")))
-        hak_conf_show(2);
+        hak_conf_show();
+    else
+        tell_idle();
 }

@@ -2,7 +2,7 @@
 #include "harden/checks.h"
 
 #include "base/text.h"
-#include "os/os.h"
+#include "os/stderr.h"
 
 #include <stdlib.h>
 
@@ -23,6 +23,6 @@ _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, c
     }
     hak_text_add(&text, state);
     hak_text_add(&text, "\n");
-    hak_os_write(2, line, text.used);
+    hak_os_stderr_write(line, text.used);
     abort();
 }

@@ -19,14 +19,13 @@ static uint64_t mix(uint64_t word)
     return word ^ word >> 31;
 }
 
-bool hak_harden_start(void)
+void hak_harden_start(void)
 {
     uint32_t set = (uint32_t)hak_conf_number(harden);
     if (set != 0 || hak_conf_number(guard_rate) != 0)
         secret = hak_os_random();
     if (set != 0) {
-        if (!hak_mark_start())
-            return false;
+        hak_mark_start();
         if (set & HARDEN_ZERO)
             hak_empty_start();
         set |= HARDEN_EXACT;
@@ -34,7 +33,6 @@ bool hak_harden_start(void)
     if (hak_conf_number(stats) == STATS_EXACT)
         set |= HARDEN_COUNTED;
     hak_store_relaxed(&hak_harden, set);
-    return true;
 }
 
 uint64_t hak_random(void)

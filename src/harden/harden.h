@@ -36,8 +36,8 @@ HAK_INLINE bool hak_harden_has(enum harden member)
     return (hak_load_relaxed(&hak_harden) & (uint32_t)member) != 0;
 }
 
-/* Turns the set on that the options name; false: no address space for the marks. */
-bool hak_harden_start(void);
+/* Turns the set on that the options name. */
+void hak_harden_start(void);
 
 /* A random number of this thread's sequence, which nobody can tell who does not know the secret. */
 uint64_t hak_random(void);

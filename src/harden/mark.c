@@ -13,21 +13,18 @@ hak_static_assert(MARK_BYTES_AT + MARK_BYTES_BITS == MARK_GUARDED_AT &&
                       HAK_WINDOW_BYTES_MAX >> MARK_BYTES_BITS == 0,
                   "a mark has room for all sizes");
 
+hak_static_assert(sizeof(uint64_t) * HAK_MARKS_SHARE == 1u << HAK_MARK_SHIFT,
+                  "the region has room for all marks");
+
 _Atomic uint64_t *hak_marks;
 _Atomic size_t hak_mark_covered_bytes;
 
-bool hak_mark_start(void)
+void hak_mark_start(void)
 {
-    size_t bytes = hak_align_up(hak_mark_bytes_for(hak_region.window_bytes), HAK_GRANULE_BYTES);
-    char *start = hak_os_reserve_apart(HAK_GRANULE_BYTES + bytes + HAK_GRANULE_BYTES);
-    if (start == NULL)
-        return false;
-    hak_marks = (_Atomic uint64_t *)(void *)(start + HAK_GRANULE_BYTES);
-    hak_os_refuse_huge_pages((void *)hak_marks, bytes);
-    return true;
+    hak_marks = (_Atomic uint64_t *)(void *)hak_region.marks.start;
 }
 
-static void purge_marks(size_t granule, size_t count)
+void hak_mark_forget(size_t granule, size_t count)
 {
     size_t page = hak_os_page_bytes(), covered = hak_load_relaxed(&hak_mark_covered_bytes);
     size_t end_bytes = hak_least((granule + count) << HAK_GRANULE_SHIFT, covered);
@@ -41,7 +38,7 @@ bool hak_mark_purge(size_t granule, size_t count)
 {
     if (!hak_os_purge(hak_granule_address(granule), count << HAK_GRANULE_SHIFT))
         return false;
-    purge_marks(granule, count);
+    hak_mark_forget(granule, count);
     return true;
 }
 
@@ -52,7 +49,7 @@ size_t hak_mark_bytes(void)
 
 size_t hak_mark_reserved_bytes(void)
 {
-    return hak_marks == NULL ? 0 : hak_mark_bytes_for(hak_region.window_bytes);
+    return hak_marks == NULL ? 0 : hak_region.marks.room_bytes;
 }
 
 bool hak_mark_is_freed_at(const void *block)
@@ -62,21 +59,19 @@ bool hak_mark_is_freed_at(const void *block)
     return state == MARK_FREED || state == MARK_CLEARED;
 }
 
-/* Two threads may commit the same steps at the same time: the second changes nothing. */
 static bool cover(size_t end_bytes)
 {
-    size_t covered = hak_load_relaxed(&hak_mark_covered_bytes);
-    if (HAK_LIKELY(end_bytes <= covered))
+    if (HAK_LIKELY(end_bytes <= hak_load_relaxed(&hak_mark_covered_bytes)))
         return true;
+    hak_lock_take(&hak_region.lock);
     size_t end = hak_least(hak_align_up(end_bytes, STEP_BYTES), hak_region.window_bytes);
-    if (!hak_os_commit((char *)hak_marks + hak_mark_bytes_for(covered),
-                       hak_mark_bytes_for(end - covered)))
-        return false;
-    while (covered < end)
+    enum os_map result =
+        hak_area_grow(&hak_region.marks, hak_mark_bytes_for(end), hak_mark_bytes_for(STEP_BYTES));
+    if (result == OS_MAPPED && end > hak_load_relaxed(&hak_mark_covered_bytes))
         /* release: partner is the acquire in hak_mark_at */
-        if (hak_cas_release(&hak_mark_covered_bytes, &covered, end))
-            break;
-    return true;
+        hak_store_release(&hak_mark_covered_bytes, end);
+    hak_lock_give(&hak_region.lock);
+    return result == OS_MAPPED;
 }
 
 bool hak_mark_cover(size_t granule, size_t count)

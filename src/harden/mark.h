@@ -42,8 +42,8 @@ struct mark {
 #define HAK_MARK_SHIFT 5
 #define HAK_MARK_BLOCK_BYTES_LEAST ((size_t)1 << HAK_MARK_SHIFT)
 
-/* Reserves the address space. */
-bool hak_mark_start(void);
+/* Takes the room for marks that the region has. */
+void hak_mark_start(void);
 
 /* Makes the marks of the granules usable and NONE; false: out of memory. */
 bool hak_mark_clear(size_t granule, size_t count);
@@ -59,13 +59,16 @@ extern _Atomic size_t hak_mark_covered_bytes;
  * then; false: the kernel refused, and nothing has changed. */
 bool hak_mark_purge(size_t granule, size_t count);
 
+/* The second half of that, for granules whose memory is gone. */
+void hak_mark_forget(size_t granule, size_t count);
+
 /* What the marks of so many bytes of the window take. */
 HAK_INLINE size_t hak_mark_bytes_for(size_t window_bytes)
 {
     return (window_bytes >> HAK_MARK_SHIFT) * sizeof(uint64_t);
 }
 
-/* Bytes of the marks that are usable, from hak_marks on, and of all that are reserved; 0 without
+/* Bytes of the marks that are usable, from hak_marks on, and of all there is room for; 0 without
  * hardened mode. */
 size_t hak_mark_bytes(void);
 size_t hak_mark_reserved_bytes(void);

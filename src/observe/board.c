@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/board.h"
 
+#include "os/output.h"
+#include "os/shared.h"
+
 #include <string.h>
 
 #define READ_TRIES 100
@@ -65,4 +68,33 @@ bool hak_board_read(const struct board *board, struct board_page *page)
             return true;
     }
     return false;
+}
+
+struct sweep {
+    uint64_t pid_space;
+    uint32_t kept_pid;
+    bool has_times; /* /proc is that of this space */
+};
+
+static bool is_left(const void *start, uint32_t number, const void *context)
+{
+    const struct board_head *head = start;
+    const struct sweep *sweep = context;
+    if (head->magic != HAK_BOARD_MAGIC || head->pid != number || number == sweep->kept_pid ||
+        head->pid_space != sweep->pid_space)
+        return false;
+    if (!hak_os_is_process(number))
+        return true;
+    uint64_t ticks = sweep->has_times ? hak_os_start_ticks(number) : 0;
+    return ticks != 0 && head->start_ticks != 0 && ticks != head->start_ticks;
+}
+
+uint32_t hak_board_remove_left(uint32_t kept_pid)
+{
+    struct sweep sweep = {.pid_space = hak_os_pid_space(), .kept_pid = kept_pid};
+    uint64_t own_ticks = hak_os_start_ticks(0);
+    if (sweep.pid_space == 0)
+        return 0;
+    sweep.has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks(hak_os_pid());
+    return hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &sweep);
 }

@@ -13,8 +13,13 @@
  *             read a store that follows the writer's fence, so the fences pair, and the second load
  *             must see g + 1 or more: the reader starts again. A writer that dies in the middle
  *             leaves the last whole page.
+ *             A file whose process is gone is left behind, with the last numbers. It is removed
+ *             when it is certain that nobody writes to it: a regular file of this user, named as
+ *             the process in it, of this space of process ids (containers may share /dev/shm), and
+ *             there is no such process, or one that was started at another time.
  * Threads     one writer at a time, elected by the caller; any number of readers.
- * Tests       tests/unit/observe/board_test.c, tests/race/board_race.c
+ * Tests       tests/unit/observe/board_test.c, tests/race/board_race.c,
+ *             tests/preload/left_boards_preload.py
  */
 #ifndef HAK_OBSERVE_BOARD_H
 #define HAK_OBSERVE_BOARD_H
@@ -22,7 +27,7 @@
 #include "observe/decision.h"
 #include "observe/snapshot.h"
 
-#define HAK_BOARD_MAGIC 0x316472616f626b68ull /* "hkboard1" */
+#define HAK_BOARD_MAGIC 0x326472616f626b68ull /* "hkboard2" */
 #define HAK_BOARD_PATH "/dev/shm/hakmem."
 
 struct board_page {
@@ -34,15 +39,20 @@ struct board_page {
 #define HAK_BOARD_PAGE_WORDS (sizeof(struct board_page) / sizeof(uint64_t))
 hak_static_assert(sizeof(struct board_page) % sizeof(uint64_t) == 0, "a page is copied by words");
 
-struct board {
+struct board_head {
     uint64_t magic;
     uint64_t layout;       /* hak_board_layout of who wrote it */
     uint64_t pid;          /* of the process */
+    uint64_t pid_space;    /* in which it has this id (hak_os_pid_space) */
     uint64_t start_ticks;  /* when it was started: pids come again */
     uint64_t window_start; /* its address space for blocks */
     uint64_t block_start;  /* a little before it, for those that are guarded */
     uint64_t record_start; /* and for hakmem's own records */
     uint64_t record_end;
+};
+
+struct board {
+    struct board_head head;
     _Atomic uint64_t published;
     _Atomic uint64_t pages[2][HAK_BOARD_PAGE_WORDS];
 };
@@ -52,6 +62,10 @@ uint64_t hak_board_layout(void);
 
 /* The writer's next page. */
 void hak_board_publish(struct board *board, const struct board_page *page);
+
+/* Removes what processes of this user left behind, but that of `kept_pid` (0: of none); returns how
+ * many. A bounded number of files is looked at, by one thread at a time. */
+uint32_t hak_board_remove_left(uint32_t kept_pid);
 
 /* The newest whole page; false: there is none, or the writer is faster again and again. */
 bool hak_board_read(const struct board *board, struct board_page *page);

@@ -30,7 +30,8 @@ void hak_copy_mark_start(void (*settle)(void))
     if (!hak_os_fault_is_due(FAULT_MAP))
         page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
-    if (page != MAP_FAILED && madvise(page, bytes, MADV_WIPEONFORK) == 0) {
+    if (page != MAP_FAILED && hak_os_is_advised(page) &&
+        madvise(page, bytes, MADV_WIPEONFORK) == 0) {
         hak_copy_mark = page;
         hak_store_relaxed(&hak_copy_mark->state, COPY_SETTLED);
     } else if (page != MAP_FAILED) {
@@ -62,7 +63,6 @@ void hak_copy_mark_clear(void)
 {
     if (hak_copy_mark != &never_cleared)
         return;
-    hak_store_relaxed(&hak_copy_mark->background_tid, 0);
     hak_store_relaxed(&hak_copy_mark->is_printing, 0);
     hak_store_relaxed(&hak_copy_mark->state, COPY_UNNOTICED);
 }

@@ -28,9 +28,8 @@ enum copy_state { COPY_UNNOTICED, COPY_SETTLED, COPY_SETTLING };
 
 /* All of it is 0 in a copy. */
 struct copy_mark {
-    _Atomic uint32_t state;          /* enum copy_state */
-    _Atomic uint32_t background_tid; /* of hakmem's own thread; 0: there is none */
-    _Atomic uint32_t is_printing;    /* somebody has the buffer for statistics */
+    _Atomic uint32_t state;       /* enum copy_state */
+    _Atomic uint32_t is_printing; /* somebody has the buffer for statistics */
 };
 extern struct copy_mark *hak_copy_mark;
 

@@ -11,23 +11,13 @@ HAK_ASK_LIBC(dlsym)
 /* Weak also in programs: a static one need not take the loader in for this. */
 #pragma weak dlsym
 
-static void *look_up(void *where, const char *name)
+void *hak_next_symbol(const char *name)
 {
     void *(*find)(void *, const char *) = dlsym;
     if (find == NULL)
         return NULL;
     int saved = errno;
-    void *found = find(where, name);
+    void *found = find(RTLD_NEXT, name);
     errno = saved;
     return found;
-}
-
-void *hak_next_symbol(const char *name)
-{
-    return look_up(RTLD_NEXT, name);
-}
-
-void *hak_program_symbol(const char *name)
-{
-    return look_up(RTLD_DEFAULT, name);
 }

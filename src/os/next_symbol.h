@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/next_symbol.h - what a name means, or would mean if hakmem did not define it.
+/* os/next_symbol.h - what a name would mean if hakmem did not define it.
  *
  * Owns        nothing.
  * Invariants  errno is kept. The loader may take its lock and allocate: never call this with a lock
@@ -13,9 +13,5 @@
 /* The next definition of `name` behind hakmem's in the loader's order; NULL when there is none, and
  * in static programs. */
 void *hak_next_symbol(const char *name);
-
-/* What `name` means to the program: of a variable, the copy that its code was linked to. NULL as
- * above. */
-void *hak_program_symbol(const char *name);
 
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/node.h"
 
+#include "os/confine.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 
@@ -14,13 +15,13 @@
 /* As "0-1" or "0,2"; a single one is a number alone. */
 #define ONLINE "/sys/devices/system/node/online"
 
-enum nodes { NODES_UNREAD, NODES_ONE, NODES_SEVERAL };
+static _Atomic bool has_nodes;
 
-static uint32_t read_nodes(void)
+void hak_os_read_nodes(void)
 {
     char text[64];
     hak_os_read_text(ONLINE, text, sizeof text);
-    return strpbrk(text, "-,") != NULL ? NODES_SEVERAL : NODES_ONE;
+    hak_store_relaxed(&has_nodes, strpbrk(text, "-,") != NULL);
 }
 
 static uint32_t faked_count(void)
@@ -30,21 +31,13 @@ static uint32_t faked_count(void)
 
 bool hak_os_has_nodes(void)
 {
-    static _Atomic uint32_t known;
-    if (faked_count() != 0)
-        return faked_count() > 1;
-    uint32_t nodes = hak_load_relaxed(&known);
-    if (HAK_UNLIKELY(nodes == NODES_UNREAD)) {
-        nodes = read_nodes();
-        hak_store_relaxed(&known, nodes);
-    }
-    return nodes == NODES_SEVERAL;
+    return faked_count() != 0 ? faked_count() > 1 : hak_load_relaxed(&has_nodes);
 }
 
 uint32_t hak_os_node(void)
 {
     unsigned cpu = 0, node = 0;
-    if (!hak_os_has_nodes())
+    if (!hak_os_has_nodes() || hak_os_is_confined())
         return 0;
     if (faked_count() != 0)
         return hak_load_relaxed(&hak_os_fault.node) % HAK_NODES_MOST;

@@ -3,8 +3,8 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise mremap membarrier futex sched_yield write openat
- *             read close clock_gettime getrlimit geteuid rt_sigprocmask rt_sigaction sigaltstack.
+ *             Calls: mmap munmap mprotect madvise mremap membarrier futex openat read close
+ *             clock_gettime getrlimit rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
  *             made to fail through os/os_fault.h
@@ -38,12 +38,8 @@ size_t hak_os_page_bytes(void);
 /* Reserves address space without memory behind it, at least page-aligned; NULL when refused. */
 void *hak_os_reserve(size_t bytes);
 
-/* The same at a random place, which nobody can tell from where other mappings are; where the kernel
- * does not follow the hint, it is a place of the kernel's choice. */
-void *hak_os_reserve_apart(size_t bytes);
-
-/* Gives address space back that hak_os_reserve gave. */
-void hak_os_release(void *start, size_t bytes);
+/* Gives addresses back with what is behind them; false: the kernel refused, all is as it was. */
+bool hak_os_release(void *start, size_t bytes);
 
 /* Makes reserved address space usable and zero; false when the kernel refuses (nothing changed). */
 bool hak_os_commit(void *start, size_t bytes);
@@ -53,12 +49,22 @@ bool hak_os_commit(void *start, size_t bytes);
 bool hak_os_deny(void *start, size_t bytes);
 bool hak_os_allow(void *start, size_t bytes);
 
-/* Maps usable zero memory at exactly `start` where nothing is mapped; false when taken or
- * refused. */
-bool hak_os_commit_unreserved(void *start, size_t bytes);
+/* Maps usable zero memory at exactly `start`, where nothing is mapped; or pages without access. */
+enum os_map {
+    OS_MAPPED,
+    OS_MAP_TAKEN,   /* others have mapped something there; nothing changed */
+    OS_MAP_REFUSED, /* the kernel gives no more; nothing changed */
+};
+enum os_map hak_os_map(void *start, size_t bytes);
+enum os_map hak_os_map_denied(void *start, size_t bytes);
+
+/* False where advice on memory (madvise(2)) that is not known is answered as if it were followed, as
+ * emulators of user programs do: a kind that not every kernel has cannot be relied on. */
+bool hak_os_is_advised(void *page);
 
 /* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now
- * reads as zero (false on locked memory, where the contents stay). */
+ * reads as zero. Where the program locked it, it stays locked; before Linux 5.18 that is refused,
+ * and some of the contents may stay. */
 bool hak_os_purge(void *start, size_t bytes);
 
 /* What became of an attempt to move pages. */
@@ -76,7 +82,9 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes);
 /* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
 bool hak_os_renew(void *start, size_t bytes);
 
-/* Mappings that the kernel lets a process have (vm.max_map_count). */
+/* Mappings that the kernel lets a process have (vm.max_map_count): the usual number until it was
+ * read from /proc. */
+void hak_os_read_mappings_most(void);
 size_t hak_os_mappings_most(void);
 
 /* Asks that [start, start + bytes) be never backed by huge pages, or that it be from now on; hints.
@@ -90,10 +98,8 @@ uint64_t hak_os_clock_ms(void);
 /* Nanoseconds of a monotonic clock, exact and ten times as dear. */
 uint64_t hak_os_clock_ns(void);
 
-/* Soft limit of the process's address space, or of locked memory when it is finite and binds this
- * process; SIZE_MAX when there is none (getrlimit(2)). */
+/* Soft limit of the process's address space; SIZE_MAX when there is none (getrlimit(2)). */
 size_t hak_os_address_limit_bytes(void);
-size_t hak_os_lock_limit_bytes(void);
 
 /* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
 bool hak_os_has_membarrier(void);
@@ -103,32 +109,27 @@ bool hak_os_has_membarrier(void);
 uint64_t hak_os_block_signals(void);
 void hak_os_restore_signals(uint64_t blocked);
 
-/* True when the program handles some signal that can come at any time (64 system calls). */
+/* True when the program handles some signal that can come at any time (64 system calls); false in
+ * one that confined itself, which is not asked any more. */
 bool hak_os_handles_signals(void);
 
 /* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
-/* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)). */
+/* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)); true in a
+ * program that confined itself, where that cannot be asked. */
 bool hak_os_may_be_on_signal_stack(void);
 
 /* Every running thread of the process passes a full memory barrier before this returns true; false:
- * the kernel refused, as a filter does that the program set up meanwhile. */
+ * the kernel refused, or the program confined itself. */
 bool hak_os_membarrier(void);
 
+/* Lets others run for a moment. */
 void hak_os_yield(void);
 /* Sleeps while *word == value, at most `timeout_ms` (0: without limit); wakes spuriously. */
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms);
 void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count);
 
-/* Writes all of `text` to `fd`, ignoring errors: nothing could be done about them. */
-void hak_os_write(int fd, const char *text, size_t bytes);
-
-/* Opens a file for appending (created 0600); returns a descriptor or -1. */
-int hak_os_open_append(const char *path);
-/* A copy of `fd` that survives the program closing its own, above the usual ones; `fd` itself when
- * none can be had. */
-int hak_os_keep_fd(int fd);
 void hak_os_close(int fd);
 /* Reads at most `bytes` of the file at `path` into `buffer`; returns the count or -1. */
 long hak_os_read_file(const char *path, char *buffer, size_t bytes);

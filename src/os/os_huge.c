@@ -13,7 +13,8 @@
 #define SETTING "/sys/kernel/mm/transparent_hugepage/enabled"
 /* Linux 6.8 and later: the setting for pages of 2 MiB, which may be to inherit the one above. */
 #define SIZE_SETTING "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
-#define UNREAD UINT32_MAX
+/* Until it was read: what is given back shall stay away wherever it might be filled again. */
+static _Atomic uint32_t known = HUGE_ALWAYS;
 
 enum os_huge hak_os_huge_setting(const char *size_text, const char *text)
 {
@@ -24,26 +25,20 @@ enum os_huge hak_os_huge_setting(const char *size_text, const char *text)
     return strstr(text, "[madvise]") != NULL ? HUGE_ON_REQUEST : HUGE_NEVER;
 }
 
-static enum os_huge read_setting(void)
+void hak_os_read_huge_pages(void)
 {
     char size_text[64], text[64];
     hak_os_read_text(SIZE_SETTING, size_text, sizeof size_text);
     hak_os_read_text(SETTING, text, sizeof text);
-    return hak_os_huge_setting(size_text, text);
+    hak_store_relaxed(&known, (uint32_t)hak_os_huge_setting(size_text, text));
 }
 
 enum os_huge hak_os_huge_pages(void)
 {
-    static _Atomic uint32_t known = UNREAD;
     uint32_t fake = HAK_CHECK_LEVEL < 2 ? 0 : hak_load_relaxed(&hak_os_fault.huge_pages);
     if (fake != 0)
         return (enum os_huge)(fake - 1);
-    uint32_t setting = hak_load_relaxed(&known);
-    if (HAK_UNLIKELY(setting == UNREAD)) {
-        setting = (uint32_t)read_setting();
-        hak_store_relaxed(&known, setting);
-    }
-    return (enum os_huge)setting;
+    return (enum os_huge)hak_load_relaxed(&known);
 }
 
 /* A file read line by line; what does not fit a line is cut. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* os/os_huge.h - what the kernel does about huge pages.
  *
- * Owns        the system's setting, read once.
+ * Owns        the system's setting, as it was read; until then HUGE_ALWAYS.
  * Invariants  as in os/os.h: errno stays, nothing is allocated.
- * Threads     any; two that ask first at the same time read the same file.
+ * Threads     any.
  * Tests       tests/unit/os/os_huge_test.c
  */
 #ifndef HAK_OS_OS_HUGE_H
@@ -13,7 +13,10 @@
 
 enum os_huge { HUGE_NEVER, HUGE_ON_REQUEST, HUGE_ALWAYS };
 
-/* Whether processes get huge pages; reads /sys once. Tests set it through os/os_fault.h. */
+/* Reads the setting from /sys; a kernel without the file has no huge pages. */
+void hak_os_read_huge_pages(void);
+
+/* Whether processes get huge pages. Tests set it through os/os_fault.h. */
 enum os_huge hak_os_huge_pages(void);
 
 /* What the two files of /sys say together: the one for pages of 2 MiB, which is empty where the

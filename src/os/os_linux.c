@@ -5,16 +5,14 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "os/confine.h"
 #include "os/os_fault.h"
-#include "os/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -27,6 +25,16 @@
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
+
+/* With what the kernel adds to each sleep about 0.1 ms. */
+#define YIELD_NS 50000
+#define SPIN_ROUNDS 200
+
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+#define NO_ADVICE (-1)
 
 #define USABLE (PROT_READ | PROT_WRITE)
 #define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -52,7 +60,7 @@ void hak_os_start(void)
     hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
     int saved = errno;
     membarrier_works =
-        HAK_MEMBARRIER_ALLOWED &&
+        HAK_MEMBARRIER_ALLOWED && !hak_os_is_confined() &&
         syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     errno = saved;
 }
@@ -70,15 +78,15 @@ static void assert_pages(const void *start, size_t bytes)
     (void)bytes;
 }
 
-static void *reserve(uintptr_t hint, size_t bytes)
+void *hak_os_reserve(size_t bytes)
 {
-    assert_pages((void *)hint, bytes);
+    assert_pages(NULL, bytes);
     if (hak_os_fault_is_due(FAULT_MAP))
         return NULL;
     int saved = errno;
     /* The kernel aligns to its own pages only. */
     size_t slack = pages_are_fake() ? page_bytes : 0;
-    void *start = mmap((void *)hint, bytes + slack, PROT_NONE, FRESH, -1, 0);
+    void *start = mmap(NULL, bytes + slack, PROT_NONE, FRESH, -1, 0);
     if (start != MAP_FAILED && slack != 0)
         start = (void *)hak_align_up((uintptr_t)start, slack);
     errno = saved;
@@ -86,29 +94,43 @@ static void *reserve(uintptr_t hint, size_t bytes)
     return start == MAP_FAILED ? NULL : start;
 }
 
-void *hak_os_reserve(size_t bytes)
+static enum os_map map_at(void *start, size_t bytes, int access, int flags)
 {
-    return reserve(0, bytes);
+    assert_pages(start, bytes);
+    if (hak_os_fault_is_due(FAULT_MAP))
+        return OS_MAP_REFUSED;
+    int saved = errno;
+    void *got = mmap(start, bytes, access, FRESH | flags, -1, 0);
+    bool is_taken = got != MAP_FAILED || errno == EEXIST;
+    /* A kernel before 4.17 takes every address as a hint only. */
+    if (got != MAP_FAILED && got != start)
+        munmap(got, bytes);
+    errno = saved;
+    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    if (got == start)
+        return OS_MAPPED;
+    return is_taken ? OS_MAP_TAKEN : OS_MAP_REFUSED;
 }
 
-/* The kernel puts mappings below the stack, one under the other, and programs and what brk gives
- * them at two thirds of the address space or at its very beginning: far from both. */
-void *hak_os_reserve_apart(size_t bytes)
+enum os_map hak_os_map(void *start, size_t bytes)
 {
-    uintptr_t top = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t pages = top / 2 / HAK_GRANULE_BYTES;
-    return reserve(top / 8 / HAK_GRANULE_BYTES * HAK_GRANULE_BYTES +
-                       hak_os_random() % pages * HAK_GRANULE_BYTES,
-                   bytes);
+    return map_at(start, bytes, USABLE, MAP_FIXED_NOREPLACE);
 }
 
-void hak_os_release(void *start, size_t bytes)
+enum os_map hak_os_map_denied(void *start, size_t bytes)
+{
+    return map_at(start, bytes, PROT_NONE,
+                  0); /* sanitizers refuse some places, but to hints only */
+}
+
+bool hak_os_release(void *start, size_t bytes)
 {
     assert_pages(start, bytes);
     int saved = errno;
-    munmap(start, bytes);
+    int result = munmap(start, bytes);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
+    return result == 0;
 }
 
 static bool protect(void *start, size_t bytes, int access)
@@ -136,19 +158,18 @@ bool hak_os_allow(void *start, size_t bytes)
     return protect(start, bytes, USABLE);
 }
 
-bool hak_os_commit_unreserved(void *start, size_t bytes)
+bool hak_os_is_advised(void *page)
 {
-    assert_pages(start, bytes);
-    if (hak_os_fault_is_due(FAULT_MAP))
-        return false;
-    int saved = errno;
-    void *got = mmap(start, bytes, USABLE, FRESH | MAP_FIXED_NOREPLACE, -1, 0);
-    hak_fetch_add_relaxed(&hak_os_counters.map_count, 1);
-    /* A kernel before 4.17 takes the address as a hint only. */
-    if (got != MAP_FAILED && got != start)
-        munmap(got, bytes);
-    errno = saved;
-    return got == start;
+    return madvise(page, page_bytes, NO_ADVICE) != 0;
+}
+
+/* Memory that the program locked is refused by the first advice; by the second, it is fetched anew
+ * and stays locked. */
+static bool discard(void *start, size_t bytes)
+{
+    return madvise(start, bytes, MADV_DONTNEED) == 0 ||
+           (errno == EINVAL && hak_os_is_advised(start) &&
+            madvise(start, bytes, MADV_DONTNEED_LOCKED) == 0);
 }
 
 bool hak_os_purge(void *start, size_t bytes)
@@ -158,14 +179,14 @@ bool hak_os_purge(void *start, size_t bytes)
         return false;
     int saved = errno;
     uint64_t begun_ns = hak_os_clock_ns();
-    int result = madvise(start, bytes, MADV_DONTNEED);
+    bool is_gone = discard(start, bytes);
     hak_fetch_add_relaxed(&hak_os_counters.purge_time_ns, hak_os_clock_ns() - begun_ns);
     errno = saved;
     hak_fetch_add_relaxed(&hak_os_counters.advise_count, 1);
     hak_fetch_add_relaxed(&hak_os_counters.purge_count, 1);
-    if (result == 0)
+    if (is_gone)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
-    return result == 0;
+    return is_gone;
 }
 
 bool hak_os_renew(void *start, size_t bytes)
@@ -180,20 +201,22 @@ bool hak_os_renew(void *start, size_t bytes)
     return got == start;
 }
 
-size_t hak_os_mappings_most(void)
+static _Atomic size_t mappings_most = 65530; /* what every kernel starts with */
+
+void hak_os_read_mappings_most(void)
 {
-    static _Atomic size_t known;
-    size_t most = hak_load_relaxed(&known);
-    if (most != 0)
-        return most;
+    size_t most = 0;
     char digits[32];
     hak_os_read_text("/proc/sys/vm/max_map_count", digits, sizeof digits);
     for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
         most = most * 10 + (size_t)(*at - '0');
-    if (most == 0)
-        most = 65530; /* what every kernel starts with */
-    hak_store_relaxed(&known, most);
-    return most;
+    if (most != 0)
+        hak_store_relaxed(&mappings_most, most);
+}
+
+size_t hak_os_mappings_most(void)
+{
+    return hak_load_relaxed(&mappings_most);
 }
 
 static bool advise(void *start, size_t bytes, int advice)
@@ -232,29 +255,13 @@ uint64_t hak_os_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What could not be asked is no limit. Each resource is named where it is asked for: C libraries
- * differ in the type of the name. */
-static size_t soft_bytes(const struct rlimit *limit, int saved_errno)
-{
-    errno = saved_errno;
-    return limit->rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit->rlim_cur;
-}
-
 size_t hak_os_address_limit_bytes(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     int saved = errno;
-    getrlimit(RLIMIT_AS, &limit);
-    return soft_bytes(&limit, saved);
-}
-
-size_t hak_os_lock_limit_bytes(void)
-{
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    int saved = errno;
-    if (geteuid() != 0)
-        getrlimit(RLIMIT_MEMLOCK, &limit);
-    return soft_bytes(&limit, saved);
+    getrlimit(RLIMIT_AS, &limit); /* what could not be asked is no limit */
+    errno = saved;
+    return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
 }
 
 bool hak_os_has_membarrier(void)
@@ -265,95 +272,12 @@ bool hak_os_has_membarrier(void)
 bool hak_os_membarrier(void)
 {
     int saved = errno;
+    if (!hak_os_ask_begin())
+        return false;
     long result = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    hak_os_ask_end();
     errno = saved;
     return result == 0;
-}
-
-/* The kernel's set of signals has 64 bits on the machines supported; libc's wrappers
- * would leave out its own two, and one of them carries cancellation. */
-#define SIGNAL_COUNT 64
-#define SIGNAL_BIT(number) (1ull << ((number) - 1))
-/* Raised by an instruction, not from outside: blocked, they would kill. */
-#define FAULT_SIGNALS                                                                              \
-    (SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGILL) |          \
-     SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGABRT))
-/* With it libc changes the identity of every thread; its handler neither allocates nor jumps. */
-#define SETXID_SIGNAL 33
-#define QUIET_SIGNALS (FAULT_SIGNALS | SIGNAL_BIT(SETXID_SIGNAL))
-
-uint64_t hak_os_block_signals(void)
-{
-    uint64_t wanted = ~FAULT_SIGNALS;
-    uint64_t before = 0;
-    int saved = errno;
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &wanted, &before, sizeof before);
-    errno = saved;
-    return before;
-}
-
-void hak_os_restore_signals(uint64_t blocked)
-{
-    int saved = errno;
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
-    errno = saved;
-}
-
-static _Atomic(void (*)(void)) quiet_handler;
-
-void hak_os_note_quiet_handler(void (*handler)(void))
-{
-    hak_store_relaxed(&quiet_handler, handler);
-}
-
-bool hak_os_handles_signals(void)
-{
-    int saved = errno;
-    bool is_found = false;
-    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
-        /* The kernel's structure, of which only the first word is of interest. */
-        void (*action[8])(void) = {NULL};
-        if (QUIET_SIGNALS & SIGNAL_BIT(number))
-            continue;
-        if (syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
-            is_found = action[0] != (void (*)(void))SIG_DFL &&
-                       action[0] != (void (*)(void))SIG_IGN &&
-                       action[0] != hak_load_relaxed(&quiet_handler);
-    }
-    errno = saved;
-    return is_found;
-}
-
-/* Some handler runs on the alternate stack of its thread, if that has one. */
-static bool has_handler_on_stack(void)
-{
-    bool is_found = false;
-    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
-        uintptr_t action[8] = {0}; /* the second word: flags */
-        if (number != SETXID_SIGNAL &&
-            syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
-            is_found = action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN &&
-                       (action[1] & SA_ONSTACK) != 0;
-    }
-    return is_found;
-}
-
-/* While a handler runs on a stack of the kind SS_AUTODISARM, the kernel says that there is none. */
-bool hak_os_may_be_on_signal_stack(void)
-{
-    stack_t stack = {0};
-    int saved = errno;
-    if (sigaltstack(NULL, &stack) != 0)
-        stack.ss_flags = SS_DISABLE;
-    bool may_be = (stack.ss_flags & SS_ONSTACK) != 0 ||
-                  ((stack.ss_flags & SS_DISABLE) != 0 && has_handler_on_stack());
-    errno = saved;
-    return may_be;
-}
-
-void hak_os_yield(void)
-{
-    sched_yield();
 }
 
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)
@@ -364,42 +288,30 @@ void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_
     errno = saved;
 }
 
+/* Instead of a sleep: one that a signal interrupted goes on by another call, restart_syscall. */
+static void spin(void)
+{
+    for (int i = 0; i < SPIN_ROUNDS; i++)
+        hak_cpu_relax();
+}
+
+void hak_os_yield(void)
+{
+    static const struct timespec moment = {0, YIELD_NS};
+    static _Atomic uint32_t nobody;
+    int saved = errno;
+    if (hak_os_is_confined())
+        spin();
+    else
+        syscall(SYS_futex, &nobody, FUTEX_WAIT_PRIVATE, 0, &moment, NULL, 0);
+    errno = saved;
+}
+
 void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count)
 {
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
     errno = saved;
-}
-
-void hak_os_write(int fd, const char *text, size_t bytes)
-{
-    int saved = errno;
-    while (bytes > 0) {
-        ssize_t written = write(fd, text, bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        text += written;
-        bytes -= (size_t)written;
-    }
-    errno = saved;
-}
-
-int hak_os_open_append(const char *path)
-{
-    int saved = errno;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    errno = saved;
-    return fd;
-}
-
-int hak_os_keep_fd(int fd)
-{
-    int saved = errno;
-    int kept = fcntl(fd, F_DUPFD_CLOEXEC, 100);
-    errno = saved;
-    return kept < 0 ? fd : kept;
 }
 
 void hak_os_close(int fd)
@@ -449,15 +361,4 @@ char **hak_os_environment(void)
 bool hak_os_is_privileged(void)
 {
     return getauxval(AT_SECURE) != 0;
-}
-
-_Noreturn void hak_panic(const char *what)
-{
-    char line[512] = "hakmem: ";
-    size_t used = strlen(line);
-    size_t length = hak_least(strlen(what), sizeof line - used - 1);
-    memcpy(line + used, what, length);
-    line[used + length] = '\n';
-    hak_os_write(STDERR_FILENO, line, used + length + 1);
-    abort();
 }

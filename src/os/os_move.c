@@ -65,7 +65,7 @@ static enum os_move move(void *from, void *to, size_t bytes)
     }
     /* The kernel may have unmapped the target before it failed. If the target is free it is ours
      * again; if not, it was never unmapped or somebody was faster, and nobody can tell which. */
-    if (hak_os_commit_unreserved(to, bytes))
+    if (hak_os_map(to, bytes) == OS_MAPPED)
         return OS_MOVE_REFUSED;
     if (hak_fetch_add_relaxed(&targets_lost, 1) + 1 >= TARGETS_LOST_MOST)
         hak_store_relaxed(&move_support, MOVE_MISSING);

@@ -11,13 +11,29 @@
 #include <time.h>
 #include <unistd.h>
 
+/* With few descriptors allowed there may be none above the usual ones: any but the standard ones
+ * will do then. */
+static int move_away(int fd)
+{
+    int moved = hak_os_kept_copy(fd);
+    if (moved < 0 && fd > STDERR_FILENO)
+        return fd;
+    if (moved < 0)
+        moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(fd);
+    return moved;
+}
+
 int hak_os_output_open(const char *path)
 {
     int saved = errno;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
     int error = errno;
-    if (fd >= 0)
+    if (fd >= 0) {
         fcntl(fd, F_SETFL, O_APPEND);
+        fd = move_away(fd);
+        error = EMFILE;
+    }
     errno = saved;
     return fd >= 0 ? fd : -error;
 }
@@ -42,13 +58,18 @@ static void swallow_signals(uint64_t before)
         raised = pending_signals() & ~before;
 }
 
-int hak_os_output_write(int fd, const char *bytes, size_t count)
+/* `kept`: what fd must be before each call, as one may wait for long; NULL: whatever it is. */
+static int write_all(int fd, const struct os_kept_fd *kept, const char *bytes, size_t count)
 {
     int error = 0;
     int saved = errno;
     uint64_t blocked = hak_os_block_signals();
     uint64_t before = pending_signals();
     while (count > 0) {
+        if (kept != NULL && !hak_os_kept_is_same(kept)) {
+            error = EBADF;
+            break;
+        }
         ssize_t written = write(fd, bytes, count);
         if (written < 0 && errno == EINTR)
             continue;
@@ -64,6 +85,16 @@ int hak_os_output_write(int fd, const char *bytes, size_t count)
     hak_os_restore_signals(blocked);
     errno = saved;
     return error;
+}
+
+int hak_os_output_write(int fd, const char *bytes, size_t count)
+{
+    return write_all(fd, NULL, bytes, count);
+}
+
+int hak_os_output_write_kept(const struct os_kept_fd *to, const char *bytes, size_t count)
+{
+    return write_all(to->fd, to, bytes, count);
 }
 
 const char *hak_os_error_name(int error)

@@ -10,14 +10,18 @@
 #ifndef HAK_OS_OUTPUT_H
 #define HAK_OS_OUTPUT_H
 
-#include "base/compiler.h"
+#include "os/kept_fd.h"
 
 /* Opens a file for appending (created 0600), without waiting for the reader of a pipe; returns a
- * descriptor, or an error number below 0. */
+ * descriptor, closed by exec and never one of 0 to 2, which the program may have closed and goes on
+ * using; or an error number below 0. */
 int hak_os_output_open(const char *path);
 
-/* Writes all; returns 0 or an error number. */
+/* Writes all to what the caller takes `fd` to be; returns 0 or an error number. */
 int hak_os_output_write(int fd, const char *bytes, size_t count);
+
+/* The same as long as it leads to the file that it led to; EBADF from then on. */
+int hak_os_output_write_kept(const struct os_kept_fd *to, const char *bytes, size_t count);
 
 /* What <errno.h> calls the error, for those that files meet; "an error" for others. */
 const char *hak_os_error_name(int error);

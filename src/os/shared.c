@@ -2,14 +2,23 @@
 #define _GNU_SOURCE
 #include "os/shared.h"
 
+#include "base/text.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* A folder full of files, ours or others', costs no start more than this. A read gives 4 KiB of
+ * names, about 100. */
+#define SWEEP_READS_MOST 64
+#define SWEEP_FILES_MOST 256
+#define SWEEP_HEAD_BYTES 256
 
 static int create(const char *path)
 {
@@ -51,16 +60,146 @@ void hak_os_shared_remove(const char *path)
     errno = saved;
 }
 
-/* proc(5): the 22nd field, and the second one may hold anything up to its last parenthesis. */
-uint64_t hak_os_start_ticks(void)
+/* "/proc/NUMBER/stat", or "/proc/self/stat" for 0. */
+static void name_stat(char *path, size_t bytes, uint32_t pid)
 {
-    char line[1024];
-    uint64_t ticks = 0;
-    hak_os_read_text("/proc/self/stat", line, sizeof line);
+    struct text text = {.start = path, .bytes = bytes - 1};
+    hak_text_add(&text, "/proc/");
+    if (pid == 0)
+        hak_text_add(&text, "self");
+    else
+        hak_text_add_number(&text, pid, 10);
+    hak_text_add(&text, "/stat");
+    path[text.used] = '\0';
+}
+
+static uint64_t number_at(const char *text)
+{
+    uint64_t number = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        number = number * 10 + (uint64_t)(*text - '0');
+    return number;
+}
+
+/* proc(5): the 22nd field, and the second one may hold anything up to its last parenthesis. */
+uint64_t hak_os_start_ticks(uint32_t pid)
+{
+    char path[64], line[1024];
+    name_stat(path, sizeof path, pid);
+    hak_os_read_text(path, line, sizeof line);
     const char *at = strrchr(line, ')');
     for (int field = 2; at != NULL && field < 22; field++)
         at = strchr(at + 1, ' ');
-    for (at = at == NULL ? "" : at + 1; *at >= '0' && *at <= '9'; at++)
-        ticks = ticks * 10 + (uint64_t)(*at - '0');
-    return ticks;
+    return at == NULL ? 0 : number_at(at + 1);
+}
+
+bool hak_os_is_process(uint32_t pid)
+{
+    int saved = errno;
+    bool is_absent = kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+    errno = saved;
+    return !is_absent;
+}
+
+/* namespaces(7): the link reads "pid:[4026531836]". */
+uint64_t hak_os_pid_space(void)
+{
+    char name[64];
+    int saved = errno;
+    ssize_t length = readlink("/proc/self/ns/pid", name, sizeof name - 1);
+    errno = saved;
+    name[length < 0 ? 0 : length] = '\0';
+    const char *at = strchr(name, '[');
+    return at == NULL ? 0 : number_at(at + 1);
+}
+
+/* getdents64(2) */
+struct entry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t bytes;
+    uint8_t type;
+    char name[];
+};
+
+struct sweep {
+    int folder;
+    const char *prefix; /* of the names in it */
+    size_t head_bytes;
+    bool (*is_left)(const void *head, uint32_t number, const void *context);
+    const void *context;
+    uint32_t looked, removed;
+};
+
+/* The number that a name ends with; 0: it is not one of those that we write. */
+static uint32_t number_of(const struct sweep *sweep, const char *name)
+{
+    size_t prefix_bytes = strlen(sweep->prefix);
+    if (strncmp(name, sweep->prefix, prefix_bytes) != 0)
+        return 0;
+    name += prefix_bytes;
+    size_t digits = strspn(name, "0123456789");
+    if (*name == '0' || digits == 0 || digits > 9 || name[digits] != '\0')
+        return 0;
+    return (uint32_t)number_at(name);
+}
+
+static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)
+{
+    static uint64_t head[SWEEP_HEAD_BYTES / sizeof(uint64_t)];
+    struct stat about;
+    return syscall(SYS_fstat, fd, &about) == 0 && S_ISREG(about.st_mode) &&
+           about.st_uid == geteuid() && sweep->head_bytes <= sizeof head &&
+           pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
+           sweep->is_left(head, number, sweep->context);
+}
+
+static void look_at(struct sweep *sweep, const char *name)
+{
+    uint32_t number = number_of(sweep, name);
+    if (number == 0 || sweep->looked == SWEEP_FILES_MOST)
+        return;
+    sweep->looked++;
+    int fd = openat(sweep->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (is_left_file(sweep, fd, number) && unlinkat(sweep->folder, name, 0) == 0)
+        sweep->removed++;
+    close(fd);
+}
+
+/* Looks at the next entries; false: there are none. */
+static bool look_on(struct sweep *sweep)
+{
+    static _Alignas(struct entry) char entries[4096];
+    long got = syscall(SYS_getdents64, sweep->folder, entries, sizeof entries);
+    for (long at = 0; at < got;) {
+        const struct entry *entry = (const void *)(entries + at);
+        look_at(sweep, entry->name);
+        at += entry->bytes;
+    }
+    return got > 0 && sweep->looked < SWEEP_FILES_MOST;
+}
+
+uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes,
+                             bool (*is_left)(const void *head, uint32_t number,
+                                             const void *context),
+                             const void *context)
+{
+    char path[128] = "";
+    int saved = errno;
+    const char *name = strrchr(prefix, '/') + 1;
+    struct text text = {.start = path, .bytes = sizeof path - 1};
+    hak_text_add_bytes(&text, prefix, (size_t)(name - prefix));
+    struct sweep sweep = {.prefix = name,
+                          .head_bytes = head_bytes,
+                          .is_left = is_left,
+                          .context = context,
+                          .folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    for (int i = 0; sweep.folder >= 0 && i < SWEEP_READS_MOST && look_on(&sweep); i++)
+        continue;
+    if (sweep.folder >= 0)
+        close(sweep.folder);
+    errno = saved;
+    return sweep.removed;
 }

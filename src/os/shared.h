@@ -3,9 +3,10 @@
  *
  * Owns        nothing.
  * Invariants  no function changes errno or allocates. The file is new, of mode 0600, and never what
- *             a link leads to; its memory is there before anybody writes to it.
+ *             a link leads to; its memory is there before anybody writes to it. Files that others
+ *             put there under such names are left alone, whatever they are.
  * Threads     any.
- * Tests       tests/unit/os/shared_test.c
+ * Tests       tests/unit/os/shared_test.c, tests/unit/os/shared_sweep_test.c
  */
 #ifndef HAK_OS_SHARED_H
 #define HAK_OS_SHARED_H
@@ -19,7 +20,22 @@ void *hak_os_shared_create(const char *path, size_t bytes, int *error);
 /* Removes the file; the mapping stays. */
 void hak_os_shared_remove(const char *path);
 
-/* When this process was started, in clock ticks since the machine was; 0: /proc does not say. */
-uint64_t hak_os_start_ticks(void);
+/* Of the regular files of this user whose path is `prefix` and a number, removes those that
+ * `is_left` takes for left, by their first `head_bytes` bytes (256 at most); returns how many.
+ * Looks at a bounded number of them, follows no link; one thread at a time. */
+uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes,
+                             bool (*is_left)(const void *head, uint32_t number,
+                                             const void *context),
+                             const void *context);
+
+/* When a process (0: this one) was started, in clock ticks since the machine was; 0: /proc does not
+ * say. */
+uint64_t hak_os_start_ticks(uint32_t pid);
+
+/* False when it is certain that no process has this id. */
+bool hak_os_is_process(uint32_t pid);
+
+/* The namespace that process ids are of, a number; 0: /proc does not say. */
+uint64_t hak_os_pid_space(void);
 
 #endif

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/thread_exit.h"
 
+#include "os/confine.h"
 #include "os/linkage.h"
 
 #include <errno.h>
@@ -29,6 +30,8 @@ bool hak_thread_exit_set(void *value)
 
 bool hak_thread_is_first(void)
 {
+    if (hak_os_is_confined())
+        return false; /* the first one has called before */
     int saved = errno;
     bool is_first = syscall(SYS_gettid) == getpid();
     errno = saved;

@@ -3,63 +3,63 @@
 
 #include "base/bits.h"
 #include "base/limits.h"
+#include "os/claim.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "region/region.h"
 
 static struct hak_lock meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
 static size_t used_bytes;
-static _Atomic size_t committed_bytes; /* of the present area */
-static _Atomic size_t earlier_bytes;   /* of areas before it */
+static _Atomic size_t earlier_bytes; /* of areas before it */
 
 #define MORE_BYTES (16 * HAK_MIB)
 
-/* Steps of an eighth, at least 64 KiB, at most 4 MiB. */
-static bool grow(size_t needed_bytes)
+/* Steps of an eighth, at least 64 KiB, at most 4 MiB; what is needed, where that cannot be had. */
+static enum os_map grow(size_t needed_bytes)
 {
-    size_t committed = hak_load_relaxed(&committed_bytes);
-    size_t step = hak_clamp(committed / 8, 64 * HAK_KIB, 4 * HAK_MIB);
-    size_t end = hak_align_up(hak_most(needed_bytes, committed + step), 64 * HAK_KIB);
-    end = hak_most(needed_bytes, hak_least(end, hak_region.meta_bytes));
-    if (end > hak_region.meta_bytes ||
-        !hak_os_commit(hak_region.meta_start + committed, end - committed))
-        return false;
-    hak_store_relaxed(&committed_bytes, end);
-    return true;
+    struct area *area = &hak_region.meta;
+    size_t usable = hak_load_relaxed(&area->usable_bytes);
+    size_t step = hak_clamp(usable / 8, 64 * HAK_KIB, 4 * HAK_MIB);
+    size_t wished = hak_least(usable + step, area->room_bytes);
+    if (needed_bytes <= usable)
+        return OS_MAPPED;
+    if (wished > needed_bytes && hak_area_grow(area, wished, 64 * HAK_KIB) == OS_MAPPED)
+        return OS_MAPPED;
+    return hak_area_grow(area, needed_bytes, hak_os_page_bytes());
 }
 
-/* Where the area was made small, another one follows it somewhere else. */
+/* Where the area is full, or others have mapped something in it, another one follows it somewhere
+ * else. */
 static bool extend(size_t bytes)
 {
-    size_t guard = hak_os_page_bytes();
-    size_t more = hak_most(MORE_BYTES, hak_align_up(bytes, HAK_GRANULE_BYTES));
-    unsigned char *start =
-        hak_region.is_reserved ? NULL : hak_os_reserve_apart(guard + more + guard);
-    if (start == NULL)
+    size_t guard = hak_os_page_bytes(), more = MORE_BYTES;
+    if (bytes > more)
         return false;
-    start += guard;
-    hak_os_refuse_huge_pages(start, more);
-    hak_counter_add(&earlier_bytes, hak_load_relaxed(&committed_bytes));
+    struct os_claim claim = {.front_bytes = guard, .bytes = guard + more + guard};
+    if (!hak_os_claim(&claim, ZONE_MORE_RECORDS))
+        return false;
+    hak_os_claim_open(&claim);
+    hak_counter_add(&earlier_bytes, hak_load_relaxed(&hak_region.meta.usable_bytes));
     /* In this order: whoever is stopped in between by a jump leaves an area that is full. */
-    hak_region.meta_bytes = 0;
+    hak_region.meta.room_bytes = 0;
     hak_compiler_fence();
-    hak_region.meta_start = start;
+    hak_area_start(&hak_region.meta, claim.start + guard, 0);
     used_bytes = 0;
-    hak_store_relaxed(&committed_bytes, 0);
     hak_compiler_fence();
-    hak_region.meta_bytes = more;
+    hak_region.meta.room_bytes = more;
     return true;
 }
 
 static void *take_locked(size_t bytes)
 {
-    size_t end = used_bytes + hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
-    if (end > hak_region.meta_bytes && extend(bytes))
-        end = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
-    if (end > hak_load_relaxed(&committed_bytes) && !grow(end))
+    bytes = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
+    enum os_map result = grow(used_bytes + bytes);
+    if (result == OS_MAP_TAKEN && extend(bytes))
+        result = grow(bytes);
+    if (result != OS_MAPPED)
         return NULL;
-    void *record = hak_region.meta_start + used_bytes;
-    used_bytes = end;
+    void *record = hak_region.meta.start + used_bytes;
+    used_bytes += bytes;
     return record;
 }
 
@@ -98,12 +98,13 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record)
 
 size_t hak_meta_bytes(void)
 {
-    return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&committed_bytes);
+    return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&hak_region.meta.usable_bytes);
 }
 
 size_t hak_meta_present_bytes(void)
 {
-    return hak_load_relaxed(&earlier_bytes) == 0 ? hak_load_relaxed(&committed_bytes) : 0;
+    return hak_load_relaxed(&earlier_bytes) == 0 ? hak_load_relaxed(&hak_region.meta.usable_bytes)
+                                                 : 0;
 }
 
 void hak_meta_mend(void)

@@ -4,31 +4,35 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
+#include "os/claim.h"
 #include "os/os.h"
 #include "region/tag_map.h"
 
-/* A locked-memory limit below this is the system's default, which no program that locks its whole
- * heap can live with; above, somebody chose it, and unused reservations must not count against
- * it. */
-#define LOCK_LIMIT_CHOSEN (64 * HAK_MIB)
 /* Metadata may take this share of the window: the smallest blocks' records need 1/28 of their
  * slab. */
 #define META_SHARE 16
-#define HOLES_SKIPPED_MOST 4096
+/* When so much more than what was known to be possible is mapped, a limit was raised: it is not the
+ * program that unmapped something of its own. */
+#define RAISED_SHARE 4
+/* Others' mappings are stepped over: by an eighth of what was stepped over already, so often. */
+#define HOLE_SHARE 8
+#define HOLES_SKIPPED_MOST 256
 
 struct region hak_region = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_REGION),
                             .purge_lock = HAK_LOCK_START_WITH(HAK_LOCK_PURGE)};
+static struct area tags, owners, superslabs;
 
-/* Where each part of the records starts, from the start of their reservation. */
+/* Where each part of the records starts, from the start of their claim. */
 struct layout {
     size_t tags;
     size_t owners;
     size_t superslabs;
     size_t meta;
+    size_t marks;
     size_t end;
 };
 
-/* Tables are committed in steps of this many bytes. */
+/* Tables become usable in steps of this many bytes. */
 static size_t table_step(void)
 {
     return hak_most(hak_os_page_bytes(), 16 * HAK_KIB);
@@ -41,58 +45,61 @@ static size_t guarded_bytes(void)
     return hak_conf_number(guard_rate) == 0 ? 0 : HAK_GUARDED_SLOTS * slot;
 }
 
-/* Each part lies between memory without access. */
-static struct layout layout_of(size_t window_bytes, size_t meta_bytes)
+/* Each part is followed by a page that is never mapped. */
+static struct layout layout_of(size_t window_bytes)
 {
     size_t guard = hak_os_page_bytes();
     size_t step = table_step();
     size_t granules = window_bytes >> HAK_GRANULE_SHIFT;
     size_t records = granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
+    size_t marks = hak_conf_number(harden) == 0 ? 0 : window_bytes / HAK_MARKS_SHARE;
     struct layout at;
     at.tags = guard;
     at.owners = at.tags + hak_align_up(granules * sizeof(uint32_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
-    at.end = at.meta + hak_align_up(meta_bytes, guard) + guard;
+    at.marks = at.meta + window_bytes / META_SHARE + guard;
+    at.end = at.marks + hak_align_up(marks, step) + guard;
     return at;
 }
 
-static void adopt_layout(unsigned char *start, struct layout at, size_t meta_bytes)
+static void adopt_layout(char *start, struct layout at)
 {
-    hak_region.tags = (_Atomic uint32_t *)(void *)(start + at.tags);
-    hak_region.owners = (_Atomic(void *) *)(void *)(start + at.owners);
-    hak_region.superslab_records = start + at.superslabs;
-    hak_region.meta_start = start + at.meta;
-    hak_region.meta_bytes = meta_bytes;
+    size_t guard = hak_os_page_bytes();
+    hak_area_start(&tags, start + at.tags, at.owners - guard - at.tags);
+    hak_area_start(&owners, start + at.owners, at.superslabs - guard - at.owners);
+    hak_area_start(&superslabs, start + at.superslabs, at.meta - guard - at.superslabs);
+    hak_area_start(&hak_region.meta, start + at.meta, at.marks - guard - at.meta);
+    hak_area_start(&hak_region.marks, start + at.marks, at.end - guard - at.marks);
+    hak_region.tags = (_Atomic uint32_t *)(void *)tags.start;
+    hak_region.owners = (_Atomic(void *) *)(void *)owners.start;
+    hak_region.superslab_records = superslabs.start;
     hak_region.records_start = (uintptr_t)start;
-    hak_region.records_end = (uintptr_t)start + at.end;
-    hak_os_refuse_huge_pages(start, at.end);
+    hak_region.records_end = (uintptr_t)start + at.marks;
 }
 
 /* The slots of guarded blocks and the window, and the records somewhere else: who knows an address
- * of a block does not know theirs. Where address space is scarce all but the window stays reserved,
- * and the window is mapped where the trial showed room. */
-static bool start_both(size_t window_bytes, size_t meta_bytes, bool is_reserved)
+ * of a block does not know theirs. Both are open only when both have a place. */
+static bool start_both(size_t window_bytes)
 {
     size_t guard = hak_os_page_bytes(), front = guard + guarded_bytes() + guard;
-    size_t behind = window_bytes + HAK_SUPERSLAB_BYTES;
-    struct layout at = layout_of(window_bytes, meta_bytes);
-    unsigned char *start = hak_os_reserve(front + behind);
-    if (start == NULL)
+    struct layout at = layout_of(window_bytes);
+    struct os_claim window = {.front_bytes = front,
+                              .bytes = front + window_bytes + HAK_SUPERSLAB_BYTES + guard};
+    struct os_claim records = {.front_bytes = guard, .bytes = at.end};
+    if (!hak_os_claim(&window, ZONE_BLOCKS))
         return false;
-    unsigned char *records = hak_os_reserve_apart(at.end);
-    if (records == NULL) {
-        hak_os_release(start, front + behind);
+    if (!hak_os_claim(&records, ZONE_RECORDS)) {
+        hak_os_claim_drop(&window);
         return false;
     }
-    if (!is_reserved)
-        hak_os_release(start + front, behind);
-    adopt_layout(records, at, meta_bytes);
-    hak_region.guarded_start = start + guard;
+    hak_os_claim_open(&window);
+    hak_os_claim_open(&records);
+    adopt_layout(records.start, at);
+    hak_region.guarded_start = (unsigned char *)window.start + guard;
     hak_region.guarded_bytes = guarded_bytes();
-    hak_region.base = hak_align_up((uintptr_t)start + front, HAK_SUPERSLAB_BYTES);
+    hak_region.base = hak_align_up((uintptr_t)window.start + front, HAK_SUPERSLAB_BYTES);
     hak_region.window_bytes = window_bytes;
-    hak_region.is_reserved = is_reserved;
     return true;
 }
 
@@ -111,72 +118,64 @@ static void advise_pages(size_t offset, size_t bytes)
 
 bool hak_region_start(void)
 {
-    size_t address_limit = hak_os_address_limit_bytes();
-    size_t lock_limit = hak_os_lock_limit_bytes();
-    size_t window = HAK_WINDOW_BYTES_MAX;
-    size_t meta_most = SIZE_MAX;
-    bool is_scarce = false;
-    if (address_limit < 4 * window) {
-        window = hak_align_up(address_limit / 4 * 3, HAK_SUPERSLAB_BYTES);
-        is_scarce = true;
-    }
-    if (lock_limit >= LOCK_LIMIT_CHOSEN && lock_limit < SIZE_MAX / 2048) {
-        /* Most programs with such a limit never lock: their window stays wide. Its tables take less
-         * than a quarter of the limit, the first piece of metadata an eighth. */
-        window = hak_least(window, hak_align_up(lock_limit * 1024, HAK_SUPERSLAB_BYTES));
-        meta_most = hak_align_up(lock_limit / 8, HAK_GRANULE_BYTES);
-        is_scarce = true;
-    }
-    for (window = hak_clamp(window, HAK_WINDOW_BYTES_MIN, HAK_WINDOW_BYTES_MAX);
-         window >= HAK_WINDOW_BYTES_MIN; window = hak_align_down(window / 2, HAK_SUPERSLAB_BYTES)) {
-        if (start_both(window, hak_least(window / META_SHARE, meta_most), !is_scarce)) {
-            if (!is_scarce)
-                advise_pages(0, window);
+    hak_store_relaxed(&hak_region.most_bytes, hak_os_address_limit_bytes());
+    for (size_t window = HAK_WINDOW_BYTES_MAX; window >= HAK_WINDOW_BYTES_MIN; window /= 2)
+        if (start_both(window))
             return true;
-        }
-    }
     return false;
 }
 
-/* Makes one table, usable up to `old_bytes`, usable up to `new_bytes`. */
-static bool table_commit(void *table, size_t old_bytes, size_t new_bytes)
+static bool table_grow(struct area *table, size_t bytes)
 {
-    size_t old_end = hak_align_up(old_bytes, table_step());
-    size_t new_end = hak_align_up(new_bytes, table_step());
-    return new_end <= old_end || hak_os_commit((char *)table + old_end, new_end - old_end);
+    return hak_area_grow(table, bytes, table_step()) == OS_MAPPED;
 }
 
-static bool tables_commit(size_t old_granules, size_t new_granules)
+/* Makes the table entries of the first `bytes` of the window usable. */
+static bool tables_grow(size_t bytes)
 {
-    size_t old_records = old_granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
-    size_t new_records = new_granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
-    return table_commit((void *)hak_region.tags, old_granules * sizeof(uint32_t),
-                        new_granules * sizeof(uint32_t)) &&
-           table_commit((void *)hak_region.owners, old_granules * sizeof(void *),
-                        new_granules * sizeof(void *)) &&
-           table_commit(hak_region.superslab_records, old_records, new_records);
+    size_t granules = bytes >> HAK_GRANULE_SHIFT;
+    size_t records = granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
+    return table_grow(&tags, granules * sizeof(uint32_t)) &&
+           table_grow(&owners, granules * sizeof(void *)) && table_grow(&superslabs, records);
 }
 
-/* Commits `bytes` at `offset` of the window with their table entries. */
-static bool piece_commit(size_t offset, size_t bytes)
+static enum os_map map(size_t offset, size_t bytes)
 {
-    void *start = (void *)(hak_region.base + offset);
-    return hak_region.is_reserved ? hak_os_commit(start, bytes)
-                                  : hak_os_commit_unreserved(start, bytes);
+    enum os_map result = hak_os_map((void *)(hak_region.base + offset), bytes);
+    if (result == OS_MAPPED) {
+        advise_pages(offset, bytes);
+        size_t mapped = hak_fetch_add_relaxed(&hak_region.mapped_bytes, bytes) + bytes;
+        size_t most = hak_region_most_bytes();
+        if (HAK_UNLIKELY(hak_excess(mapped, most) > most / RAISED_SHARE))
+            hak_store_relaxed(&hak_region.most_bytes, SIZE_MAX);
+    }
+    return result;
 }
 
-/* Tries `bytes` at the end of what is committed; where the address space is shared, steps over what
- * others have mapped there. Returns the offset of the piece, or SIZE_MAX. */
-static size_t piece_find(size_t committed, size_t bytes)
+static void note_refusal(size_t bytes)
 {
-    size_t tries = hak_region.is_reserved ? 1 : HOLES_SKIPPED_MOST;
-    for (size_t offset = committed; tries > 0; tries--, offset += HAK_SUPERSLAB_BYTES) {
+    hak_store_relaxed(&hak_region.most_bytes, hak_load_relaxed(&hak_region.mapped_bytes) + bytes);
+}
+
+/* Maps `bytes` with their tables at the end of what is committed, behind what others have mapped
+ * there. Returns the offset of the piece, or SIZE_MAX. */
+static size_t piece_map(size_t committed, size_t bytes)
+{
+    size_t offset = committed;
+    for (int tries = 0; tries < HOLES_SKIPPED_MOST; tries++) {
         if (bytes > hak_region.window_bytes - offset)
             return SIZE_MAX;
-        if (!tables_commit(committed >> HAK_GRANULE_SHIFT, (offset + bytes) >> HAK_GRANULE_SHIFT))
-            return SIZE_MAX;
-        if (piece_commit(offset, bytes))
+        enum os_map result = tables_grow(offset + bytes) ? map(offset, bytes) : OS_MAP_REFUSED;
+        if (result == OS_MAPPED)
             return offset;
+        if (result == OS_MAP_REFUSED) {
+            note_refusal(bytes);
+            return SIZE_MAX;
+        }
+        size_t hole = offset - committed;
+        offset += hak_align_down(hole / HOLE_SHARE, HAK_SUPERSLAB_BYTES) + HAK_SUPERSLAB_BYTES;
+        if (offset > hak_region.window_bytes)
+            return SIZE_MAX;
     }
     return SIZE_MAX;
 }
@@ -191,10 +190,10 @@ struct granule_range hak_region_grow(size_t granule_count)
     size_t step = hak_align_down(committed / 8, HAK_SUPERSLAB_BYTES);
     size_t wished = hak_clamp(step, HAK_COMMIT_STEP_LEAST, HAK_COMMIT_STEP_MOST);
     wished = hak_most(least, hak_least(wished, left));
-    size_t offset = least > left ? SIZE_MAX : piece_find(committed, wished);
+    size_t offset = least > left ? SIZE_MAX : piece_map(committed, wished);
     if (offset == SIZE_MAX && wished > least && least <= left) {
         wished = least;
-        offset = piece_find(committed, wished);
+        offset = piece_map(committed, wished);
     }
     if (offset != SIZE_MAX) {
         range.first = (uint32_t)(offset >> HAK_GRANULE_SHIFT);
@@ -202,13 +201,29 @@ struct granule_range hak_region_grow(size_t granule_count)
         size_t hole = committed >> HAK_GRANULE_SHIFT;
         hak_tag_write(hole, range.first - hole, HAK_TAG_HOLE);
         hak_counter_add(&hak_region.hole_bytes, (range.first - hole) << HAK_GRANULE_SHIFT);
-        if (!hak_region.is_reserved)
-            advise_pages(offset, wished);
         /* release: partner is the acquire in hak_region_holds */
         hak_store_release(&hak_region.committed_bytes, offset + wished);
     }
     hak_lock_give(&hak_region.lock);
     return range;
+}
+
+bool hak_region_unmap(struct granule_range range)
+{
+    size_t bytes = (size_t)range.count << HAK_GRANULE_SHIFT;
+    if (!hak_os_release(hak_granule_address(range.first), bytes))
+        return false;
+    hak_fetch_add_relaxed(&hak_region.mapped_bytes, -bytes);
+    return true;
+}
+
+enum os_map hak_region_map(struct granule_range range)
+{
+    size_t bytes = (size_t)range.count << HAK_GRANULE_SHIFT;
+    enum os_map result = map((size_t)range.first << HAK_GRANULE_SHIFT, bytes);
+    if (result == OS_MAP_REFUSED)
+        note_refusal(bytes);
+    return result;
 }
 
 bool hak_region_renew(struct granule_range range)

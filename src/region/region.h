@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* region/region.h - the window: all address space that blocks ever come from.
+/* region/region.h - the window: all addresses that blocks ever come from.
  *
- * Owns        two reservations: room for guarded blocks (harden/guarded.h) with the window behind
- *             it; and at a random place the records, each part between pages without access: the
- *             tag map, the owner map, the superslab records and the metadata area.
- * Invariants  commit is monotone: [base, base + committed) is readable and writable for good, and
- *             so are the table entries of its granules. committed grows in superslab multiples.
- *             Memory is never decommitted by changing its protection, only purged.
+ * Owns        two claims (os/claim.h): room for guarded blocks (harden/guarded.h) with the window
+ *             behind it; and the records, each part between pages without access: the tag map, the
+ *             owner map, the superslab records, the metadata area, the marks of hardened mode.
+ * Invariants  no address of the window or the records is mapped before it is needed. Commit is
+ *             monotone: the tables of [base, base + committed) are usable for good, committed grows
+ *             in superslab multiples. What is committed is mapped, but for holes, which are
+ *             others', and for what hak_region_unmap took; its protection never changes.
  * Threads     anyone reads; growth is under the REGION lock; committed_bytes is published with
- *             release after the tables, so that who sees it may read the tables (acquire).
+ *             release after the tables, so that who sees it may read the tables (acquire). Ranges
+ *             that are mapped and unmapped belong to the caller.
  * Tests       tests/unit/region/region_test.c
  */
 #ifndef HAK_REGION_REGION_H
@@ -17,25 +19,28 @@
 #include "base/atomic.h"
 #include "base/limits.h"
 #include "os/lock.h"
+#include "os/os.h"
+#include "region/area.h"
 
 /* Bytes of a superslab record; the depot says what is in it. */
 #define HAK_SUPERSLAB_RECORD_BYTES 64u
 
 struct region {
     uintptr_t base;                   /* first byte of the window, superslab-aligned */
-    size_t window_bytes;              /* address space the tables can describe */
+    size_t window_bytes;              /* addresses the tables can describe */
     _Atomic uint32_t *tags;           /* one word per granule */
     _Atomic(void *) *owners;          /* one record pointer per granule */
     unsigned char *superslab_records; /* one record per superslab */
-    unsigned char *meta_start;        /* address space for metadata */
-    size_t meta_bytes;
-    uintptr_t records_start; /* all of these lie there */
+    struct area meta;                 /* addresses for metadata */
+    struct area marks;                /* for harden/mark.h; no room without hardened mode */
+    uintptr_t records_start;          /* all of these lie there, but for the marks */
     uintptr_t records_end;
     unsigned char *guarded_start; /* address space for guarded blocks */
     size_t guarded_bytes;
-    bool is_reserved; /* false: the window is mapped bit by bit where nothing else is */
     _Atomic size_t committed_bytes;
-    _Atomic size_t hole_bytes; /* of these, mapped by others */
+    _Atomic size_t hole_bytes;   /* of these, mapped by others */
+    _Atomic size_t mapped_bytes; /* of these, mapped by us */
+    _Atomic size_t most_bytes;   /* that can be mapped, as far as is known */
     struct hak_lock lock;
     struct hak_lock purge_lock; /* who purges what is free; never awaited while memory is left */
 };
@@ -47,6 +52,9 @@ struct granule_range {
     uint32_t count;
 };
 
+/* The marks of so many bytes of the window take one. */
+#define HAK_MARKS_SHARE 4u
+
 /* Guarded blocks have so many slots of so many bytes each. */
 #define HAK_GUARDED_SLOTS 64u
 HAK_INLINE size_t hak_guarded_slot_bytes(void)
@@ -55,7 +63,7 @@ HAK_INLINE size_t hak_guarded_slot_bytes(void)
     return page > 16 * HAK_KIB ? page : 16 * HAK_KIB;
 }
 
-/* Reserves the address space; false when the kernel refuses even the smallest. */
+/* Finds places for the window and the records; false when there is none even for the smallest. */
 bool hak_region_start(void);
 
 /* Commits at least `granule_count` fresh granules in one piece that starts at a superslab; they
@@ -66,11 +74,26 @@ struct granule_range hak_region_grow(size_t granule_count);
  * the kernel refused; nobody may touch them then, for others may be mapped there. */
 bool hak_region_renew(struct granule_range range);
 
-/* True when more than half of the window is committed, which only happens where it is small:
- * address space must then be shared more closely than speed would have it. */
+/* Gives the addresses of granules back with what is behind them; false: the kernel refused, and
+ * they are as they were. */
+bool hak_region_unmap(struct granule_range range);
+
+/* Maps granules again that were unmapped: they read as zero. Where others have mapped something
+ * meanwhile they are theirs. */
+enum os_map hak_region_map(struct granule_range range);
+
+/* What can be mapped of the window in all, as far as is known: RLIMIT_AS at the start, or what
+ * there was when the kernel last refused. SIZE_MAX: there is no limit. */
+HAK_INLINE size_t hak_region_most_bytes(void)
+{
+    return hak_load_relaxed(&hak_region.most_bytes);
+}
+
+/* True when more than half of that is mapped: address space must then be shared more closely than
+ * speed would have it. */
 HAK_INLINE bool hak_region_is_tight(void)
 {
-    return hak_load_relaxed(&hak_region.committed_bytes) > hak_region.window_bytes / 2;
+    return hak_load_relaxed(&hak_region.mapped_bytes) > hak_region_most_bytes() / 2;
 }
 
 HAK_INLINE void *hak_granule_address(size_t granule)

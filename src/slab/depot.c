@@ -323,9 +323,9 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
     return purged;
 }
 
-/* Takes the warm free granules of the oldest superslab out, purges them, puts them back. Returns
- * the bytes purged. */
-static size_t purge_oldest(uint64_t before_ms)
+/* Takes the warm free granules of the oldest superslab out, purges them, puts them back: as the
+ * youngest, where the kernel refused some. Adds the bytes purged; false: nothing is old enough. */
+static bool purge_oldest(uint64_t before_ms, size_t *bytes)
 {
     hak_lock_take(&depot.lock);
     start_once();
@@ -333,7 +333,7 @@ static size_t purge_oldest(uint64_t before_ms)
     struct superslab *superslab = hak_list_element(oldest, struct superslab, warm_link);
     if (oldest == &depot.warm || superslab->warm_since_ms > before_ms) {
         hak_lock_give(&depot.lock);
-        return 0;
+        return false;
     }
     uint32_t mask = warm_mask(superslab);
     unlink_superslab(superslab);
@@ -356,18 +356,17 @@ static size_t purge_oldest(uint64_t before_ms)
     link_superslab(superslab);
     note_warm(superslab, true);
     hak_lock_give(&depot.lock);
-    return (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
+    *bytes += (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
+    return true;
 }
 
 size_t hak_depot_purge(uint64_t before_ms, uint32_t budget)
 {
     size_t total = 0;
-    for (; budget > 0; budget--) {
-        size_t bytes = purge_oldest(before_ms);
-        if (bytes == 0) /* nothing is old enough, or the kernel refuses (locked memory) */
-            break;
-        total += bytes;
-    }
+    /* Each once, though the kernel may refuse (locked memory). */
+    budget = (uint32_t)hak_least(budget, hak_depot_superslab_count());
+    while (budget > 0 && purge_oldest(before_ms, &total))
+        budget--;
     return total;
 }
 

@@ -29,24 +29,6 @@ void hak_large_succeed(struct span *from, struct span *to)
     hak_span_unlock();
 }
 
-/* Any block of the group; NULL: it has none. */
-static void *first_block(const struct list_link *group)
-{
-    hak_span_lock();
-    void *block = NULL;
-    if (!hak_list_is_empty(group))
-        block = hak_list_element(group->next, struct span, bin_link)->user;
-    hak_span_unlock();
-    return block;
-}
-
-void hak_large_give_group(struct list_link *group)
-{
-    void *block;
-    while ((block = first_block(group)) != NULL)
-        hak_large_give(block);
-}
-
 size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
 {
     size_t bytes = 0;

@@ -12,6 +12,7 @@
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
+#include "span/span_purge.h"
 
 #include <string.h>
 
@@ -338,4 +339,22 @@ size_t hak_large_live_count(void)
 size_t hak_large_peak_bytes(void)
 {
     return hak_load_relaxed(&peak_bytes);
+}
+
+/* Any block of the group; NULL: it has none. */
+static void *first_block(const struct list_link *group)
+{
+    hak_span_lock();
+    void *block = NULL;
+    if (!hak_list_is_empty(group))
+        block = hak_list_element(group->next, struct span, bin_link)->user;
+    hak_span_unlock();
+    return block;
+}
+
+void hak_large_give_group(struct list_link *group)
+{
+    void *block;
+    while ((block = first_block(group)) != NULL)
+        hak_large_give(block);
 }

@@ -14,7 +14,8 @@
 #include "base/list.h"
 #include "region/region.h"
 
-enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN };
+/* Bare: its addresses are not mapped. */
+enum span_state { SPAN_USED, SPAN_WARM, SPAN_CLEAN, SPAN_BARE };
 
 /* More pieces than a block can gather that doubles from 1 MiB to 1 GiB and never finds room. */
 #define HAK_SPAN_PIECES_MOST 12u
@@ -30,7 +31,7 @@ struct span {
     uint32_t count;
     uint32_t state; /* enum span_state */
     uint32_t epoch; /* of the heap when it last became free */
-    uint32_t node;  /* on whose memory it lies, unless it is clean */
+    uint32_t node;  /* on whose memory it lies, where it is warm */
     uint32_t piece_count;
     uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */
 };

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
+#include "region/mappings.h"
 #include "region/tag_map.h"
 
 #include <string.h>
@@ -24,13 +25,15 @@ void hak_span_free_start(void)
 
 static struct span_bins *bins_of(const struct span *span)
 {
-    return span->state == SPAN_WARM ? &hak_span_free.warm[span->node] : &hak_span_free.clean;
+    if (span->state == SPAN_WARM)
+        return &hak_span_free.warm[span->node];
+    return span->state == SPAN_CLEAN ? &hak_span_free.clean : &hak_span_free.bare;
 }
 
 /* Whether two free spans can be one. */
 static bool are_alike(const struct span *one, const struct span *other)
 {
-    return one->state == other->state && (one->state == SPAN_CLEAN || one->node == other->node);
+    return one->state == other->state && (one->state != SPAN_WARM || one->node == other->node);
 }
 
 static void note_oldest(void)
@@ -46,6 +49,16 @@ static void write_edges(const struct span *span, void *record)
 {
     hak_owner_write(span->first, 1, record);
     hak_owner_write(span->first + span->count - 1, 1, record);
+}
+
+/* Each bare span divides the mapping of the window. */
+static void count_bare(const struct span *span, uint32_t difference)
+{
+    if (HAK_LIKELY(span->state != SPAN_BARE))
+        return;
+    size_t bytes = hak_span_bytes(span);
+    hak_mappings_give(-difference);
+    hak_counter_add(&hak_span_free.bare_bytes, difference == 1 ? bytes : -bytes);
 }
 
 /* Puts a span that touches no free span of its state on its bin. A young one goes to the end of the
@@ -66,6 +79,7 @@ static void link_free(struct span *span, bool is_young)
         note_oldest();
     } else {
         hak_counter_add(&hak_span_free.clean_bytes, bytes);
+        count_bare(span, 1);
     }
 }
 
@@ -80,6 +94,7 @@ void hak_span_free_remove(struct span *span)
         note_oldest();
     } else {
         hak_counter_add(&hak_span_free.clean_bytes, -bytes);
+        count_bare(span, -1u);
     }
 }
 
@@ -100,8 +115,10 @@ void hak_span_free_renew(void)
         memset(hak_span_free.warm[node].in_use, 0, sizeof hak_span_free.warm[node].in_use);
     hak_span_free.warm_nodes = 0;
     memset(hak_span_free.clean.in_use, 0, sizeof hak_span_free.clean.in_use);
+    memset(hak_span_free.bare.in_use, 0, sizeof hak_span_free.bare.in_use);
     hak_store_relaxed(&hak_span_free.warm_bytes, 0);
     hak_store_relaxed(&hak_span_free.clean_bytes, 0);
+    hak_store_relaxed(&hak_span_free.bare_bytes, 0);
     hak_store_relaxed(&hak_span_free.oldest_ms, 0);
     hak_span_free_start();
 }
@@ -181,14 +198,21 @@ static void run_add(struct run *run, const struct span *span)
     run->warm_count += span->state == SPAN_WARM ? span->count : 0;
 }
 
+/* The free span with an edge there whose memory can be used as it is. */
+static struct span *mapped_at(size_t granule)
+{
+    struct span *span = hak_span_free_at(granule);
+    return span == NULL || span->state == SPAN_BARE ? NULL : span;
+}
+
 /* The run of at least `count` granules around a warm span, first to its end, then to its front. */
 static struct run run_around(struct span *warm, uint32_t count)
 {
     struct run run = {warm, warm, warm->count, warm->count, false};
     for (int tries = 0; run.count < count && tries < RUN_SPANS_MOST; tries++) {
-        struct span *behind = hak_span_free_at((size_t)run.last->first + run.last->count);
+        struct span *behind = mapped_at((size_t)run.last->first + run.last->count);
         struct span *before =
-            behind != NULL || run.first->first == 0 ? NULL : hak_span_free_at(run.first->first - 1);
+            behind != NULL || run.first->first == 0 ? NULL : mapped_at(run.first->first - 1);
         if (behind == NULL && before == NULL)
             break;
         run.is_cut_in_front = behind == NULL;
@@ -285,7 +309,9 @@ bool hak_span_free_is_sound(void)
             return false;
         warm_bytes += bytes;
     }
-    return warm_bytes == hak_load_relaxed(&hak_span_free.warm_bytes) &&
-           audit_bins(&hak_span_free.clean, SPAN_CLEAN) ==
-               hak_load_relaxed(&hak_span_free.clean_bytes);
+    size_t clean_bytes = audit_bins(&hak_span_free.clean, SPAN_CLEAN);
+    size_t bare_bytes = audit_bins(&hak_span_free.bare, SPAN_BARE);
+    return warm_bytes == hak_load_relaxed(&hak_span_free.warm_bytes) && clean_bytes != SIZE_MAX &&
+           bare_bytes == hak_load_relaxed(&hak_span_free.bare_bytes) &&
+           clean_bytes + bare_bytes == hak_load_relaxed(&hak_span_free.clean_bytes);
 }

@@ -2,9 +2,9 @@
 /* span/span_free.h - the free spans: by length, by age, and by where they lie.
  *
  * Owns        struct span_free and the pool of records.
- * Invariants  clean spans never touch, nor do warm ones of one node (they coalesce). The first and
- *             the last granule of a free span point to its record in the owner map, with bit 0 set;
- *             no other granule does.
+ * Invariants  clean spans never touch, nor do bare ones, nor warm ones of one node (they
+ *             coalesce). The first and the last granule of a free span point to its record in the
+ *             owner map, with bit 0 set; no other granule does.
  * Threads     under the SPAN lock; the sums are read without it.
  * Tests       tests/unit/span/span_heap_test.c, tests/model/
  */
@@ -18,9 +18,11 @@
 struct span_free {
     struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
     struct span_bins clean;
+    struct span_bins bare;
     struct list_link ages; /* of the warm ones, oldest first */
     _Atomic size_t warm_bytes;
-    _Atomic size_t clean_bytes;
+    _Atomic size_t clean_bytes; /* and bare ones */
+    _Atomic size_t bare_bytes;
     _Atomic uint64_t oldest_ms; /* when the oldest warm one was freed; 0: none */
     uint32_t epoch;             /* how often all that was free was given up */
     uint32_t warm_nodes;        /* bit n: node n has had warm spans */
@@ -49,8 +51,8 @@ struct span *hak_span_record_like(const struct span *like, uint32_t first, uint3
  * and nothing has changed, when no record can be had for what is left. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
 
-/* Takes neighbouring free spans of both states as one, so that resident memory of the node that is
- * too small on its own is used before untouched memory. NULL: there are none, or no memory for a
+/* Takes neighbouring free spans, warm and clean, as one, so that resident memory of the node that
+ * is too small on its own is used before untouched memory. NULL: there are none, or no memory for a
  * record. */
 struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node);
 

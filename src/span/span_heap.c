@@ -3,20 +3,16 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "conf/conf.h"
-#include "harden/mark.h"
 #include "observe/stat.h"
 #include "os/node.h"
 #include "os/os.h"
-#include "os/os_huge.h"
-#include "region/mappings.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
 #include "span/span_free.h"
 #include "span/span_move.h"
+#include "span/span_purge.h"
 
-static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_SPAN);
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
@@ -77,7 +73,7 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
     bool is_big = fit.count >= HAK_BIG_GRANULES;
     uint64_t now_ms = is_big ? hak_os_clock_ms() : 0;
     uint32_t node = own_node();
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
     struct span *span = take_near(fit, node);
@@ -89,8 +85,46 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return span;
+}
+
+static void give_as(struct span *span, enum span_state state)
+{
+    uint64_t now_ms = hak_os_clock_ms();
+    hak_span_lock();
+    span->user = NULL;
+    span->state = (uint32_t)state;
+    span->freed_ms = now_ms;
+    hak_span_free_insert(span, true);
+    hak_span_unlock();
+}
+
+/* Takes free addresses and maps them again. */
+static struct span *take_bare(struct span_fit fit, bool *is_zero)
+{
+    *is_zero = true;
+    for (;;) {
+        hak_span_lock();
+        hak_span_free_start();
+        struct span *span = take_from(&hak_span_free.bare, fit);
+        if (span != NULL)
+            span->state = SPAN_USED;
+        hak_span_unlock();
+        if (span == NULL)
+            return NULL;
+        span->node = own_node();
+        switch (hak_region_map((struct granule_range){span->first, span->count})) {
+        case OS_MAPPED:
+            return span;
+        case OS_MAP_TAKEN:
+            hak_span_lose(span);
+            break;
+        case OS_MAP_REFUSED:
+            give_as(span, SPAN_BARE);
+            return NULL;
+        }
+    }
 }
 
 /* Adds fresh granules to the clean spans; false when the window or the kernel has no more. */
@@ -112,10 +146,10 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->node = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_insert(span, true);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return true;
 }
 
@@ -124,14 +158,16 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
     struct span_fit fit = {count, alignment, 0};
     for (int round = 0; round < 3; round++) {
         struct span *span = take_free(fit, is_zero);
+        if (span == NULL)
+            span = take_bare(fit, is_zero);
         if (span != NULL)
             return span;
         if (grow(count, alignment))
             continue;
-        /* Nothing fits and nothing can be added: what others are purging comes back, and joining
-         * warm with clean spans may make room. */
+        /* Nothing fits and nothing can be added: what others are purging comes back, and giving all
+         * addresses back joins them, and may make room elsewhere. */
         hak_lock_take(&hak_region.purge_lock);
-        size_t purged_bytes = hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+        size_t purged_bytes = hak_span_purge(UINT64_MAX, 0, UINT32_MAX) + hak_span_strip();
         hak_lock_give(&hak_region.purge_lock);
         if (purged_bytes == 0)
             break;
@@ -143,14 +179,14 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 static struct span *take_with_room(struct span_fit fit)
 {
     struct span_fit roomy = {2 * fit.count, fit.alignment, fit.phase};
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     struct span *span = hak_span_bins_find(&hak_span_free.clean, roomy);
     if (span != NULL && !hak_span_free_carve(span, hak_span_place(span, fit), fit.count))
         span = NULL;
     if (span != NULL)
         span->state = SPAN_USED;
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return span;
 }
 
@@ -162,46 +198,26 @@ struct span *hak_span_take_roomy(struct span_fit fit)
     return span;
 }
 
-static void give_as(struct span *span, enum span_state state)
-{
-    uint64_t now_ms = hak_os_clock_ms();
-    hak_lock_take(&lock);
-    span->user = NULL;
-    span->state = (uint32_t)state;
-    span->freed_ms = now_ms;
-    hak_span_free_insert(span, true);
-    hak_lock_give(&lock);
-}
-
-void hak_span_give_many(struct span **spans, uint32_t count)
-{
-    hak_lock_take(&lock);
-    hak_span_free_start();
-    for (uint32_t i = 0; i < count; i++) {
-        hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
-        spans[i]->user = NULL;
-        spans[i]->state = SPAN_WARM;
-        hak_span_free_insert(spans[i], true);
-    }
-    hak_lock_give(&lock);
-}
-
 void hak_span_give(struct span *span)
 {
     hak_assert(span->state == SPAN_USED);
-    if (HAK_LIKELY(span->piece_count == 0))
-        give_as(span, SPAN_WARM);
-    else
+    if (HAK_UNLIKELY(span->piece_count != 0))
         hak_span_give_clean(span);
+    else if (HAK_UNLIKELY(hak_span_is_too_much(span)))
+        hak_span_give_purged(span);
+    else
+        give_as(span, SPAN_WARM);
 }
 
 void hak_span_give_clean(struct span *span)
 {
     hak_assert(span->state == SPAN_USED);
-    if (span->piece_count == 0 || hak_span_pieces_renew(span))
-        give_as(span, SPAN_CLEAN);
-    else
+    if (span->piece_count != 0 && !hak_span_pieces_renew(span))
         hak_span_lose(span);
+    else if (HAK_UNLIKELY(hak_span_is_too_much(span)))
+        hak_span_give_purged(span);
+    else
+        give_as(span, SPAN_CLEAN);
 }
 
 void hak_span_lose(struct span *span)
@@ -212,6 +228,35 @@ void hak_span_lose(struct span *span)
     hak_meta_pool_give(&hak_span_pool, span);
 }
 
+void hak_span_give_many(struct span **spans, uint32_t count)
+{
+    if (HAK_UNLIKELY(hak_region_most_bytes() != SIZE_MAX)) {
+        for (uint32_t i = 0; i < count; i++)
+            hak_span_give(spans[i]); /* one by one: addresses may have to go back */
+        return;
+    }
+    hak_span_lock();
+    hak_span_free_start();
+    for (uint32_t i = 0; i < count; i++) {
+        hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
+        spans[i]->user = NULL;
+        spans[i]->state = SPAN_WARM;
+        hak_span_free_insert(spans[i], true);
+    }
+    hak_span_unlock();
+}
+
+bool hak_span_give_purged(struct span *span)
+{
+    if (span->piece_count != 0) {
+        hak_span_give_clean(span);
+        return false;
+    }
+    enum span_state state = hak_span_discard(span);
+    give_as(span, state);
+    return state != SPAN_WARM;
+}
+
 /* Extends the span by what is free behind it. When that is too little but the window ends there,
  * *missing says how many granules the window would have to grow by; else it is 0. */
 static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
@@ -220,14 +265,14 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
     uint32_t end = span->first + span->count;
     struct span *behind = hak_span_free_at(end);
     *missing = 0;
-    if (behind != NULL && behind->count >= more) {
+    if (behind != NULL && behind->count >= more && behind->state != SPAN_BARE) {
         if (!hak_span_free_carve(behind, behind->first, more))
             return false;
         span->count += behind->count;
         hak_meta_pool_give(&hak_span_pool, behind);
         return true;
     }
-    uint32_t room = behind == NULL || behind->state == SPAN_WARM ? 0 : behind->count;
+    uint32_t room = behind == NULL || behind->state != SPAN_CLEAN ? 0 : behind->count;
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
     if ((size_t)end + room == committed)
         *missing = more - room;
@@ -237,14 +282,14 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
 bool hak_span_extend(struct span *span, uint32_t count)
 {
     uint32_t missing;
-    hak_lock_take(&lock);
+    hak_span_lock();
     bool is_done = extend_locked(span, count, &missing);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     if (is_done || missing == 0 || !grow(missing, 1))
         return is_done;
-    hak_lock_take(&lock);
+    hak_span_lock();
     is_done = extend_locked(span, count, &missing);
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return is_done;
 }
 
@@ -278,118 +323,6 @@ struct span *hak_span_attach(struct granule_range range)
     return span;
 }
 
-/* The end of a warm span by which `excess_bytes` are given up, cut where a superslab begins. */
-static bool carve_excess(struct span *span, size_t excess_bytes)
-{
-    size_t base = hak_region.base >> HAK_GRANULE_SHIFT;
-    size_t end = base + span->first + span->count;
-    size_t excess = hak_align_up(excess_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT;
-    if (excess >= span->count)
-        return false;
-    size_t first = hak_align_down(end - excess, HAK_SUPERSLAB_GRANULES);
-    return first > base + span->first &&
-           hak_span_free_carve(span, (uint32_t)(first - base), (uint32_t)(end - first));
-}
-
-/* Takes the oldest warm span out of the bins if it is old enough, or as much of its end as is to
- * go; NULL otherwise. */
-static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
-{
-    struct span *span = NULL;
-    hak_lock_take(&lock);
-    hak_span_free_start();
-    struct list_link *oldest = hak_span_free.ages.next;
-    size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    if (oldest != &hak_span_free.ages && warm_bytes > keep_bytes) {
-        span = hak_list_element(oldest, struct span, age_link);
-        if (span->freed_ms > before_ms)
-            span = NULL;
-        else if (!carve_excess(span, warm_bytes - keep_bytes))
-            hak_span_free_remove(span);
-    }
-    hak_lock_give(&lock);
-    return span;
-}
-
-/* Whether huge pages come unasked, so that the kernel fills what went back to it again if it shares
- * a huge page with memory in use. The first part of the window refuses them. */
-static bool is_refilled(const struct span *span)
-{
-    int64_t thp = hak_conf_number(thp);
-    size_t end_bytes = (size_t)(span->first + span->count) << HAK_GRANULE_SHIFT;
-    return thp == THP_ON || (thp == THP_AUTO && end_bytes > HAK_SMALL_PAGES_BYTES &&
-                             hak_os_huge_pages() == HUGE_ALWAYS);
-}
-
-static void refuse_huge_page(uintptr_t start)
-{
-    if (hak_mappings_admit_advice(hak_granule_of((void *)start)))
-        hak_os_refuse_huge_pages((void *)start, HAK_SUPERSLAB_BYTES);
-}
-
-static void refuse_refill(uintptr_t start, uintptr_t end)
-{
-    uintptr_t head = hak_align_down(start, HAK_SUPERSLAB_BYTES);
-    uintptr_t tail = hak_align_down(end, HAK_SUPERSLAB_BYTES);
-    if (head != start)
-        refuse_huge_page(head);
-    if (tail != end && (tail != head || head == start))
-        refuse_huge_page(tail);
-}
-
-static bool purge_span(const struct span *span)
-{
-    uintptr_t start = (uintptr_t)hak_granule_address(span->first);
-    if (is_refilled(span))
-        refuse_refill(start, start + hak_span_bytes(span));
-    return hak_mark_purge(span->first, span->count);
-}
-
-bool hak_span_give_purged(struct span *span)
-{
-    bool is_purged = span->piece_count == 0 && purge_span(span);
-    if (is_purged)
-        give_as(span, SPAN_CLEAN);
-    else
-        hak_span_give(span);
-    return is_purged;
-}
-
-static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
-{
-    size_t total = 0;
-    for (; budget > 0; budget--) {
-        struct span *span = take_oldest(before_ms, keep_bytes);
-        if (span == NULL)
-            break;
-        size_t bytes = hak_span_bytes(span);
-        bool is_purged = purge_span(span);
-        uint64_t now_ms = hak_os_clock_ms();
-        hak_lock_take(&lock);
-        if (is_purged)
-            hak_big_cache_left(span->count, span->freed_ms, now_ms, why);
-        span->state = is_purged ? SPAN_CLEAN : SPAN_WARM;
-        span->freed_ms = now_ms;
-        hak_span_free_insert(span, true);
-        hak_lock_give(&lock);
-        if (!is_purged)
-            break;
-        total += bytes;
-    }
-    return total;
-}
-
-size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget)
-{
-    enum big_leave why = before_ms == UINT64_MAX ? LEAVES_TRIMMED : LEAVES_AGED;
-    return purge(before_ms, keep_bytes, budget, why);
-}
-
-size_t hak_span_evict(size_t keep_bytes)
-{
-    return purge(UINT64_MAX, keep_bytes, UINT32_MAX, LEAVES_EVICTED);
-}
-
 size_t hak_span_warm_bytes(void)
 {
     return hak_load_relaxed(&hak_span_free.warm_bytes);
@@ -418,33 +351,18 @@ uint64_t hak_span_oldest_ms(void)
 
 bool hak_span_heap_is_sound(void)
 {
-    hak_lock_take(&lock);
+    hak_span_lock();
     hak_span_free_start();
     bool is_sound = hak_span_free_is_sound();
-    hak_lock_give(&lock);
+    hak_span_unlock();
     return is_sound;
 }
 
 void hak_span_mend(void)
 {
-    if (!hak_lock_is_left(&lock))
+    if (!hak_span_lock_is_left())
         return;
     hak_counter_add(&known_bytes, -hak_span_warm_bytes() - hak_span_clean_bytes());
     hak_span_free_renew();
-    hak_lock_give(&lock);
-}
-
-void hak_span_lock(void)
-{
-    hak_lock_take(&lock);
-}
-
-void hak_span_unlock(void)
-{
-    hak_lock_give(&lock);
-}
-
-void hak_span_lock_reset(void)
-{
-    hak_lock_reset(&lock);
+    hak_span_unlock();
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        the SPAN lock and, through span/span_free.h, the free spans: warm ones (their memory
- *             may hold data and be resident) and clean ones (fresh or purged: they read as zero).
- * Invariants  a span becomes clean only if the kernel said that its memory is gone.
+ * Owns        through span/span_free.h, the free spans: warm ones (their memory
+ *             may hold data and be resident), clean ones (fresh or purged: they read as zero) and
+ *             bare ones (their addresses went back, too, since address space is scarce).
+ * Invariants  a span becomes clean only if the kernel said that its memory is gone. A bare one is
+ *             mapped before anybody gets it; where others have mapped something meanwhile, it is
+ *             lost.
  * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out
  *             (under the lock PURGE, so that a fork waits until it is back), and growth of the
  *             window happens before the lock is taken again.
@@ -13,6 +16,7 @@
 #define HAK_SPAN_SPAN_HEAP_H
 
 #include "span/span.h"
+#include "span/span_lock.h"
 
 /* A used span of `count` granules whose first is a multiple of `alignment` (granules, a power of
  * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
@@ -23,7 +27,8 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 struct span *hak_span_take_roomy(struct span_fit fit);
 
 /* Gives a used span back; its memory may hold data, or, in the second form, reads as zero where it
- * was not moved here. */
+ * was not moved here. Where address space is limited and enough of it is free, its
+ * addresses go to the kernel as well. */
 void hak_span_give(struct span *span);
 void hak_span_give_clean(struct span *span);
 
@@ -48,15 +53,7 @@ void hak_span_cut(struct span *span, uint32_t count);
 struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
-/* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first,
- * while more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. Those who
- * may meet others at it hold the region's purge lock. */
-size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
-
-/* The same for all that is too much, however young. */
-size_t hak_span_evict(size_t keep_bytes);
-
-/* Bytes free and warm, free and clean; without the lock, for decisions and statistics. */
+/* Bytes free and warm, free and clean or bare; without the lock, for decisions and statistics. */
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);
 
@@ -75,10 +72,5 @@ bool hak_span_heap_is_sound(void);
 /* The calling thread left a section by a jump: if it holds the lock, all that was free is given up,
  * and the heap starts anew. */
 void hak_span_mend(void);
-
-/* Around fork. */
-void hak_span_lock(void);
-void hak_span_unlock(void);
-void hak_span_lock_reset(void);
 
 #endif

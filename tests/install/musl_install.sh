@@ -48,6 +48,16 @@ quietly "$CMAKE" --build "$work/musl"
 quietly musl-gcc -o "$work/plain_use" "$work/use.c"
 quietly musl-gcc -o "$work/linked_use" "$work/musl/hakmem.o" "$work/use.c"
 quietly musl-gcc -static -o "$work/static_use" "$work/musl/hakmem.o" "$work/use.c"
+# A program that confines itself, as in sandbox_install.sh.
+headers="-idirafter /usr/include -idirafter /usr/include/$(uname -m)-linux-gnu"
+for how in '' -static; do
+    quietly musl-gcc $headers $how -o "$work/sandboxed" "$work/musl/hakmem.o" \
+        "$tests/aid/sandboxed.c"
+    for list in allocator openssh; do
+        quietly "$work/sandboxed" prctl $list 40 0
+        quietly "$work/sandboxed" seccomp $list 40 4
+    done
+done
 serves preloaded env LD_PRELOAD="$work/musl/libhakmem.so" "$work/plain_use"
 serves linked "$work/linked_use"
 serves static "$work/static_use"

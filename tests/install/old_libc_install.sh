@@ -7,8 +7,7 @@
 needs "$CC" sed
 
 # Names of the same length, in place.
-missing='pthread_key_create pthread_setspecific pthread_create pthread_sigmask
-    pthread_attr_setstacksize dlsym'
+missing='pthread_key_create pthread_setspecific dlsym'
 rename=
 for name in $missing; do
     check "the library asks for $name, weakly" \

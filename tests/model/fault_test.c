@@ -2,16 +2,17 @@
 /* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call,
  * or while the window is used up. */
 #include "account.h"
+#include "api/background.h"
 #include "operations.h"
 #include "os/os_fault.h"
+#include "os/thread.h"
 #include "policy/policy_table.h"
 
 #include <pthread.h>
-#include <sys/stat.h>
 
 static struct reference reference;
 static uint32_t injected_count;
-static void *ballast; /* held for the whole run, so that the maintenance thread is worth it */
+static void *ballast; /* held for the whole run, so that the background thread is worth it */
 
 static void audit(void)
 {
@@ -137,34 +138,38 @@ TEST(when_only_mremap_fails_nothing_is_lost)
     run_kind(FAULT_MOVE);
 }
 
-static void *end(void *argument)
+static void *hold_heap(void *argument)
 {
+    hak_free(hak_malloc(100));
+    hak_store_release((_Atomic uint32_t *)argument, 1);
+    for (;;)
+        pause();
     return argument;
 }
 
-/* A process that has threads gets the maintenance thread by its size alone. */
-static void have_threads(void)
+/* A process with two heaps gets the background thread by its size alone. */
+static void have_two_heaps(void)
 {
+    static _Atomic uint32_t is_there;
     pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, end, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, hold_heap, &is_there), 0);
+    while (hak_load_acquire(&is_there) == 0)
+        usleep(100);
 }
 
 static void run_beside_thread(uint32_t every)
 {
-    have_threads();
+    have_two_heaps();
     hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
     hak_os_fault_every(every);
     ballast = hak_malloc(80 * HAK_MIB);
     CHECK(ballast != NULL);
     run(every, 3000, false);
-    struct stat tasks; /* . and .. and a directory for each thread */
-    CHECK_EQ(stat("/proc/self/task", &tasks), 0);
-    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), every == 1);
-    CHECK_EQ(tasks.st_nlink, every == 1 ? 3 : 4);
+    bool is_started = hak_background_thread(0)->area != NULL;
+    CHECK(every != 1 || hak_load_relaxed(&hak_os_fault.injected) > 0);
+    CHECK_EQ(is_started, every != 1 && HAK_OWN_THREADS_ALLOWED);
 }
 
-/* A process asks for its maintenance thread once, and a fork's child for its own. */
 TEST(when_only_clone_fails_nothing_is_lost)
 {
     CHECK_EXITS(run_beside_thread(1), 0);
@@ -172,16 +177,17 @@ TEST(when_only_clone_fails_nothing_is_lost)
     CHECK_PASSED();
 }
 
-/* The maintenance thread is not to be had: slow paths do its work. */
+/* The background thread is not to be had: slow paths do its work. */
 TEST(when_only_clone_fails_slow_paths_give_memory_back)
 {
     if (HAK_CHECK_LEVEL < 2)
         SKIP("faults are compiled away below check level 2");
-    have_threads();
+    have_two_heaps();
     hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
     hak_os_fault_every(1);
     hak_store_relaxed(&hak_policy.decay_ms, 5);
     void *blocks[80];
+    uint64_t begun_ms = hak_os_clock_ms();
     for (int i = 0; i < 80; i++) {
         blocks[i] = hak_malloc(HAK_MIB);
         CHECK(blocks[i] != NULL);
@@ -189,7 +195,7 @@ TEST(when_only_clone_fails_slow_paths_give_memory_back)
     }
     usleep(30000);
     hak_maintain_tick();
-    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), 1);
+    CHECK(hak_load_relaxed(&hak_os_fault.injected) > 0);
     for (int i = 0; i < 80; i++)
         hak_free(blocks[i]);
     for (int i = 0; i < 200 && hak_span_warm_bytes() > 20 * HAK_MIB; i++) {
@@ -197,7 +203,8 @@ TEST(when_only_clone_fails_slow_paths_give_memory_back)
         hak_maintain_tick();
     }
     CHECK(hak_span_warm_bytes() <= 20 * HAK_MIB);
-    CHECK_EQ(hak_load_relaxed(&hak_os_fault.injected), 1); /* it is not asked for again */
+    /* It is asked for again once a second. */
+    CHECK(hak_load_relaxed(&hak_os_fault.injected) <= 2 + (hak_os_clock_ms() - begun_ms) / 900);
     check_nothing_is_live();
 }
 

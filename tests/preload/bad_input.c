@@ -360,6 +360,7 @@ static void use_freed(use *call, size_t bytes)
  * home. */
 TEST(freed_blocks_are_not_freed_or_resized_again)
 {
+    CHECK_OWN_STDERR();
     for (unsigned i = 0; i < FREES; i++) {
         CHECK_ABORTS(use_freed(frees[i], 100), "hakmem: double free: pointer 0x");
         CHECK_ABORTS(use_freed(frees[i], 100), "block of 112 bytes, already free\n");
@@ -392,6 +393,7 @@ static void ask_hakmem_inside(void *block)
 /* Undefined in C; reported at once where a block's size is looked up, when it comes home else. */
 TEST(pointers_into_blocks_are_not_freed_or_resized)
 {
+    CHECK_OWN_STDERR();
     for (unsigned i = 0; i < FREES; i++) {
         CHECK_ABORTS(use_inside(frees[i], 100, 16), "hakmem: invalid free: pointer 0x");
         CHECK_ABORTS(use_inside(frees[i], 100, 8), "of 112 bytes, not the start of a block\n");
@@ -450,6 +452,7 @@ static void use_destroyed_while_its_record_serves_another(void (*call)(hakmem_he
 /* <hakmem/hakmem.h>: the handle of a destroyed heap is misuse, reported for certain. */
 TEST(a_destroyed_heap_is_reported_by_every_function)
 {
+    CHECK_OWN_STDERR();
     for (unsigned i = 0; i < HEAP_USES; i++) {
         CHECK_ABORTS(use_destroyed(heap_uses[i]), "hakmem: invalid heap");
         CHECK_ABORTS(use_destroyed(heap_uses[i]), "the heap was destroyed\n");
@@ -461,6 +464,7 @@ TEST(a_destroyed_heap_is_reported_by_every_function)
 
 TEST(what_is_no_heap_is_reported_by_every_function)
 {
+    CHECK_OWN_STDERR();
     static _Alignas(64) char words[256];
     new_heap();
     block_of_heap = hakmem_heap_malloc(heap, 100);
@@ -485,6 +489,7 @@ static void resize_in_heap(void *block)
 /* <hakmem/hakmem.h>: a block that is not of this heap is misuse. */
 TEST(a_heap_takes_no_other_pointers)
 {
+    CHECK_OWN_STDERR();
     static _Alignas(16) char foreign[64];
     new_heap();
     char *own = hakmem_heap_malloc(heap, 100), *large = hakmem_heap_malloc(heap, LARGE_BYTES);

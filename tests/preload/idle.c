@@ -86,7 +86,6 @@ TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)
     /* One block in a hundred keeps one page in four. */
     CHECK(shrinks_to(base + (full - base) / 2));
     check_kept();
-    CHECK_EQ(own_threads(), 1);
     fill_all();
     check_kept();
     free_most();
@@ -94,20 +93,29 @@ TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)
     check_kept();
 }
 
-static int has_own_thread_soon(void)
+static int has_own_threads_soon(int count)
 {
-    for (uint64_t start = now_ms(); now_ms() - start < PATIENCE_MS; sleep_ms(5))
-        if (own_threads() == 1)
+    for (uint64_t start = now_ms(); now_ms() - start < PATIENCE_MS; sleep_ms(2))
+        if (own_threads() == count)
             return 1;
     return 0;
 }
 
-TEST(a_program_of_one_thread_stays_so_while_it_uses_its_memory)
+static int has_own_thread_soon(void)
+{
+    return has_own_threads_soon(1);
+}
+
+/* It ends when it has found nothing for a while. */
+static int has_no_own_thread_soon(void)
+{
+    return has_own_threads_soon(0);
+}
+
+TEST(a_program_of_one_thread_has_ours_only_once_much_is_free_and_libc_never_hears_of_it)
 {
     time_limit(200);
     const volatile char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
-    if (single_threaded == NULL)
-        return; /* libc does not tell: it gets the thread by its size */
     size_t base = resident_bytes();
     fill_all();
     CHECK(resident_bytes() - base > 64u << 20);
@@ -122,35 +130,39 @@ TEST(a_program_of_one_thread_stays_so_while_it_uses_its_memory)
         memset(large, 1, 1u << 20);
         free(large);
     }
-    CHECK(*single_threaded != 0);
     CHECK_EQ(own_threads(), 0);
     free_most();
     CHECK(has_own_thread_soon());
+    CHECK(single_threaded == NULL || *single_threaded != 0);
     check_kept();
+    CHECK(has_no_own_thread_soon());
+    fill_all();
+    free_most();
+    CHECK(has_own_thread_soon());
 }
 
-TEST(a_program_of_threads_has_ours_once_it_is_large)
+static void *hold_memory(void *argument)
+{
+    free(hidden(malloc(100)));
+    for (;;)
+        pause();
+    return argument;
+}
+
+TEST(a_program_whose_threads_use_memory_has_ours_while_it_works_and_is_large)
 {
     time_limit(200);
-    have_threads();
+    start_thread(hold_memory, NULL);
+    sleep_ms(50);
     fill_all();
     CHECK(has_own_thread_soon());
     check_kept();
-}
-
-/* libc asks for memory in the middle of starting a thread, and that request may start ours. */
-TEST(a_large_program_that_begins_to_have_threads_has_ours_then)
-{
-    time_limit(200);
-    fill_all();
-    for (unsigned i = 0; i < 20; i++) {
-        for (unsigned bytes = 16; bytes <= 1024; bytes += 16) /* leaves no block in a bin */
-            for (unsigned j = 0; j < 200; j++)
-                hidden(malloc(bytes));
-        have_threads();
+    CHECK(has_no_own_thread_soon());
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        free(blocks[i]);
+        blocks[i] = malloc(bytes_of(i));
     }
     CHECK(has_own_thread_soon());
-    check_kept();
 }
 
 PART(shrinks_one_block)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/mlockall.c - everything locked into memory, as real-time programs and keepers of
- * keys do, by root and by a user whose limit was raised. Locked pages cannot be purged, so calloc
- * must not take purged memory for zero. If this fails, such programs do not start, or read old
- * secrets. */
+ * keys do, by root and by a user whose limit was raised. Only new kernels purge locked pages, so
+ * calloc must not take what is free for zero. If this fails, such programs do not start, read old
+ * secrets, or grow for ever. */
 #include "program.h"
 
 #include <linux/capability.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -103,6 +104,103 @@ TEST(root_locks_after_it_allocated)
     needs_root();
     time_limit(100);
     CHECK_EXITS(become("what_locks_after_it_allocated"), 0);
+}
+
+/* A number of KiB that the kernel tells of this process. */
+static size_t status_kib(const char *name)
+{
+    static char text[8192];
+    int file = open("/proc/self/status", O_RDONLY);
+    ssize_t length = read(file, text, sizeof text - 1);
+    CHECK(file >= 0 && length > 0);
+    close(file);
+    text[length] = '\0';
+    const char *line = strstr(text, name);
+    CHECK(line != NULL);
+    return strtoul(line + strlen(name) + 1, NULL, 10);
+}
+
+#define BLOCKS 200
+#define BLOCK_BYTES ((size_t)500000)
+
+/* Linux 5.18 and later drop pages that are locked (MADV_DONTNEED_LOCKED). */
+static void needs_new_kernel(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED && mlock(page, 4096) == 0);
+    if (madvise(page, 4096, 24) != 0)
+        SKIP("this kernel does not drop locked pages");
+    munmap(page, 4096);
+}
+
+static void allocate_and_free(size_t bytes)
+{
+    static char *blocks[BLOCKS * BLOCK_BYTES / 1000];
+    size_t count = BLOCKS * BLOCK_BYTES / bytes;
+    for (size_t i = 0; i < count; i++) {
+        CHECK((blocks[i] = malloc(bytes)) != NULL);
+        memset(blocks[i], 1, bytes);
+    }
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+}
+
+PART(what_locks_and_gives_back)
+{
+    check_is_served();
+    free(hidden(malloc(1)));
+    lock_everything();
+    /* The program, its stack and libraries, and a little of ours. */
+    size_t locked = status_kib("VmLck");
+    if (locked > 64 << 10)
+        CHECK_FAILED("%zu KiB are locked", locked);
+    size_t before = status_kib("VmRSS");
+    static const size_t sizes[] = {BLOCK_BYTES, 1000, 20000};
+    for (int i = 0; i < 3; i++) {
+        allocate_and_free(sizes[i]);
+        malloc_trim(0);
+        size_t after = status_kib("VmRSS");
+        if (after > before + (16 << 10))
+            CHECK_FAILED("%zu KiB, then %zu KiB after blocks of %zu bytes", before, after,
+                         sizes[i]);
+    }
+}
+
+TEST(root_locks_no_more_than_there_is_and_what_is_freed_goes_back)
+{
+    needs_root();
+    needs_new_kernel();
+    time_limit(100);
+    CHECK_EXITS(become("what_locks_and_gives_back"), 0);
+}
+
+/* As keepers of keys do, which lock single pages, and free them locked. */
+PART(what_locks_a_page_here_and_there)
+{
+    static char *blocks[100];
+    for (int round = 0; round < 2; round++) {
+        size_t bytes = round == 0 ? BLOCK_BYTES : 20000;
+        size_t before = status_kib("VmRSS");
+        for (int i = 0; i < 100; i++) {
+            CHECK((blocks[i] = malloc(bytes)) != NULL);
+            memset(blocks[i], 1, bytes);
+        }
+        for (int i = 10; i < 100; i += 30)
+            CHECK_EQ(mlock(blocks[i] + 4096, 100), 0);
+        for (int i = 0; i < 100; i++)
+            free(blocks[i]);
+        malloc_trim(0);
+        size_t after = status_kib("VmRSS");
+        if (after > before + 1024)
+            CHECK_FAILED("%zu KiB, then %zu KiB after blocks of %zu bytes", before, after, bytes);
+    }
+}
+
+TEST(a_locked_page_does_not_keep_the_others_from_going_back)
+{
+    needs_new_kernel();
+    time_limit(100);
+    CHECK_EXITS(become("what_locks_a_page_here_and_there"), 0);
 }
 
 TEST(root_locks_unlocks_and_locks)

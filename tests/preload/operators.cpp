@@ -213,7 +213,7 @@ void spend_the_reserve()
     std::set_new_handler(nullptr);
 }
 
-// In a process of its own, with 1 GiB of address space.
+// In a process of its own, with 700 MiB of address space.
 void a_handler_that_frees_memory_lets_new_succeed()
 {
     for (const New &form : news) {
@@ -233,7 +233,7 @@ void memory_that_a_handler_frees_is_used(const char *program)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        struct rlimit limit = {std::size_t{1} << 30, std::size_t{1} << 30};
+        struct rlimit limit = {std::size_t{700} << 20, std::size_t{700} << 20};
         if (setrlimit(RLIMIT_AS, &limit) == 0)
             execl("/proc/self/exe", program, "limited", static_cast<char *>(nullptr));
         _exit(3);

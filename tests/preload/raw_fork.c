@@ -401,7 +401,7 @@ static void *load_libraries(void *unused)
     return unused;
 }
 
-TEST(a_copy_that_grows_starts_no_thread_under_locks_of_the_loader)
+TEST(a_copy_that_grows_waits_for_no_lock_of_the_loader)
 {
     time_limit(500);
     pthread_t loading = start_thread(load_libraries, NULL);

@@ -190,8 +190,9 @@ def check_bad():
             ("another version", good[:8] + bytes(8) + good[16:], "another version"),
             ("an earlier process's", good, "earlier process"),
             ("an earlier one of the same number",
-             good[:16] + own + bytes(8) + good[32:], "earlier process"),
-            ("a truncated file", good[:16] + own + ticks + good[32:5000], "cut short")):
+             good[:16] + own + good[24:32] + bytes(8) + good[40:], "earlier process"),
+            ("a truncated file",
+             good[:16] + own + good[24:32] + ticks + good[40:5000], "cut short")):
         path.write_bytes(content)
         refuses(what, silent.pid, "--once", pattern=pattern)
         path.unlink()
@@ -204,12 +205,27 @@ def check_bad():
     path.unlink()
     os.kill(shown.pid, signal.SIGKILL)
     shown.wait()
-    refuses("a killed one", shown.pid, "--once", pattern="no process")
-    equal("what it left is removed", board(shown).exists(), False)
+    check_ended(shown)
     for wrong in ([], ["x"], ["1", "2"], ["1", "--serve"], ["1", "--serve", "70000"],
                   ["1", "--interval", "0"], ["1", "--never"], ["-5"]):
         top(*wrong, status=2)
     stop(silent)
+
+
+def check_ended(process):
+    """What a killed one left is shown, as such, and goes when anybody looks at another one."""
+    time.sleep(0.1)
+    for _ in range(2):
+        once = subprocess.run([HAKMEM, "top", str(process.pid), "--once"], capture_output=True,
+                              text=True, timeout=60, check=True)
+        equal("it says so", "has ended" in once.stderr and once.stdout.startswith("ended, "), True)
+        equal("of memory that is gone nothing is said", "resident" in once.stdout, False)
+        equal("the last numbers", json.loads(top(process.pid, "--json"))["pid"], process.pid)
+    refuses("it cannot be watched", process.pid, "--serve", "0", pattern="--once shows")
+    equal("it stays", board(process).exists(), True)
+    refuses("another one", 999999999, "--once", pattern="no process 999999999$")
+    equal("what it left is removed", board(process).exists(), False)
+    refuses("an ended one", process.pid, "--once", pattern="no process")
 
 
 def check_fork():

@@ -107,15 +107,20 @@ static void run_moments(void)
     CHECK_EQ(hak_load_relaxed(&round_ended), MOMENTS);
 }
 
-static void run(void)
+static void run_bodies(void (*const bodies[])(struct racer *))
 {
-    void (*const bodies[])(struct racer *) = {own, own, claim, claim};
     atomic_store(&owners_at_work, 2);
     race(4, bodies);
     for (uint32_t which = 0; which < 2; which++) {
         CHECK_EQ(inside[which], OWNER_ROUNDS + atomic_load(&claims_count[which]));
         CHECK(atomic_load(&claims_count[which]) > 0);
     }
+}
+
+static void run(void)
+{
+    void (*const bodies[])(struct racer *) = {own, own, claim, claim};
+    run_bodies(bodies);
 }
 
 TEST(a_gate_with_the_kernels_barrier_excludes)
@@ -130,8 +135,27 @@ TEST(a_gate_with_the_kernels_barrier_excludes)
 TEST(a_gate_with_fences_on_both_sides_excludes)
 {
     hak_os_start();
-    hak_gate_is_asymmetric = false;
+    hak_gate_start();
+    hak_gate_end_asymmetry();
     run();
+}
+
+static void give_up_and_claim(struct racer *racer)
+{
+    usleep(30000);
+    hak_gate_end_asymmetry();
+    CHECK(!hak_gate_is_asymmetric);
+    claim(racer);
+}
+
+TEST(a_gate_whose_process_gives_the_kernels_barrier_up_excludes_all_along)
+{
+    void (*const bodies[])(struct racer *) = {own, own, claim, give_up_and_claim};
+    hak_os_start();
+    hak_gate_start();
+    if (!hak_gate_is_asymmetric)
+        SKIP("no membarrier here, or ThreadSanitizer");
+    run_bodies(bodies);
 }
 
 TEST(the_kernels_barrier_excludes_at_the_very_same_moment)
@@ -146,6 +170,7 @@ TEST(the_kernels_barrier_excludes_at_the_very_same_moment)
 TEST(fences_exclude_at_the_very_same_moment)
 {
     hak_os_start();
-    hak_gate_is_asymmetric = false;
+    hak_gate_start();
+    hak_gate_end_asymmetry();
     run_moments();
 }

@@ -8,6 +8,7 @@
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
+#include "span/span_purge.h"
 
 #define RACERS 4u
 #define ROUNDS 6000u

@@ -238,3 +238,32 @@ TEST(options_that_cannot_change_or_do_not_exist_are_refused_and_nothing_is_said)
     CHECK_EQ(hakmem_option_get("thread_cache", value, sizeof value), 0);
     CHECK_STR(value, "4194304");
 }
+
+/* hakmem/hakmem.h: "Blocks are aligned to 16, those of requests of up to 8 bytes to 8." */
+TEST(every_function_aligns_blocks_as_the_header_says)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    uintptr_t bits_of_8 = 0;
+    CHECK(heap != NULL);
+    for (size_t bytes = 0; bytes < 300000; bytes += 1 + bytes / 64) {
+        void *blocks[] = {hakmem_malloc(bytes),
+                          hakmem_calloc(1, bytes),
+                          hakmem_realloc(NULL, bytes),
+                          hakmem_realloc(hakmem_malloc(bytes + 100), bytes + (bytes == 0)),
+                          hakmem_heap_malloc(heap, bytes),
+                          hakmem_heap_calloc(heap, 1, bytes),
+                          hakmem_heap_realloc(heap, NULL, bytes),
+                          hak_new(bytes),
+                          hak_new_array(bytes)};
+        for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+            CHECK_EQ((uintptr_t)blocks[i] % (bytes <= 8 ? 8 : 16), 0);
+            bits_of_8 |= bytes == 8 ? (uintptr_t)blocks[i] : 0;
+        }
+        for (size_t i = 0; i < 7; i++)
+            hakmem_free(blocks[i]);
+        hak_delete(blocks[7]);
+        hak_delete_array(blocks[8]);
+    }
+    CHECK(bits_of_8 % 16 != 0); /* no more than it says */
+    hakmem_heap_destroy(heap);
+}

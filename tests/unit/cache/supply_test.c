@@ -168,8 +168,10 @@ static void fill_superslabs(uint32_t count)
 TEST(a_kernel_without_huge_pages_is_not_asked)
 {
     pretend(HUGE_NEVER);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count);
     uint64_t calls = hak_load_relaxed(&hak_os_counters.advise_count);
-    fill_superslabs(4);
+    fill_superslabs(first_count + 4);
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
     CHECK_EQ(hak_depot_huge_count(), 0);
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), calls);

@@ -222,7 +222,41 @@ TEST(what_a_mode_implies_is_shown_as_the_modes)
     CHECK_SAYS(hak_conf_start(), "hakmem: mode=minimal (environment)\n");
 }
 
-/* Each row is accepted whole, silently, and sets no mode. */
+#define LEARN_IDLE "learn=drain+decay+sites+thread_cache+thp+growth"
+
+static void start_with(const char *settings)
+{
+    hakmem_conf = settings;
+    hak_conf_start();
+}
+
+TEST(what_has_no_effect_yet_is_told_in_one_line)
+{
+    CHECK_SAYS_ONE_LINE(start_with("learn:all"),
+                        "hakmem: without effect in this version: " LEARN_IDLE " (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+decay"),
+                        "version: learn=decay (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("profile:/x"), "version: profile (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("mode:learning"), "version: " LEARN_IDLE " (mode=learning)\n");
+    CHECK_SAYS_ONE_LINE(start_with("mode:research,profile:/x"),
+                        LEARN_IDLE " (mode=research), profile (hakmem_conf)\n");
+}
+
+TEST(what_has_an_effect_is_not)
+{
+    CHECK_SAYS_NOTHING(start_with(""));
+    CHECK_SAYS_NOTHING(start_with("learn:big_cache"));
+    CHECK_SAYS_NOTHING(start_with("learn:none,mode:minimal"));
+    CHECK_SAYS_NOTHING(start_with("mode:research,learn:big_cache"));
+}
+
+TEST(what_has_no_effect_yet_is_no_mistake)
+{
+    setenv("HAKMEM_ABORT_CONF", "1", 1);
+    CHECK_SAYS_ONE_LINE(start_with("learn:all,profile:/x"), "without effect");
+}
+
+/* Each row is accepted whole, and sets no mode. */
 static void check_row(const char *word, const char *settings, enum conf_option option, int64_t at)
 {
     int64_t number;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/copy_mark_test.c - a copy of the process notices that it is one. */
 #define _GNU_SOURCE
+#include "base/limits.h"
 #include "check.h"
 #include "os/copy_mark.h"
 #include "os/os.h"
@@ -18,6 +19,13 @@ static void settle(void)
 {
     settled_count++;
     usleep(20000); /* so that others come meanwhile */
+}
+
+/* Emulators of user programs clear no page in a copy. */
+static bool are_copies_told(void)
+{
+    static _Alignas(HAK_GRANULE_BYTES) char page[HAK_GRANULE_BYTES];
+    return hak_os_is_advised(page);
 }
 
 static void start(void)
@@ -44,26 +52,28 @@ static pid_t copy(void)
 TEST(a_raw_copy_is_noticed_and_settled_once)
 {
     start();
-    hak_store_relaxed(&hak_copy_mark->background_tid, 7);
+    if (!are_copies_told())
+        SKIP("nothing tells copies here");
     hak_store_relaxed(&hak_copy_mark->is_printing, 1);
     pid_t pid = copy();
     if (pid == 0) {
         bool was_unnoticed = hak_copy_is_unnoticed();
-        bool was_cleared = hak_load_relaxed(&hak_copy_mark->background_tid) == 0 &&
-                           hak_load_relaxed(&hak_copy_mark->is_printing) == 0;
+        bool was_cleared = hak_load_relaxed(&hak_copy_mark->is_printing) == 0;
         hak_copy_look();
         hak_copy_look();
         _exit(was_unnoticed && was_cleared && settled_count == 1 ? 0 : 1);
     }
     expect_end(pid);
     CHECK(!hak_copy_is_unnoticed());
-    CHECK_EQ(hak_load_relaxed(&hak_copy_mark->background_tid), 7);
+    CHECK_EQ(hak_load_relaxed(&hak_copy_mark->is_printing), 1);
     CHECK_EQ(settled_count, 0);
 }
 
 TEST(a_copy_of_a_copy_is_noticed_whether_that_one_was_settled_or_not)
 {
     start();
+    if (!are_copies_told())
+        SKIP("nothing tells copies here");
     pid_t pid = copy();
     if (pid == 0) {
         pid_t first = copy();
@@ -98,6 +108,8 @@ static void *look(void *unused)
 TEST(threads_that_notice_together_settle_once_and_all_wait_for_it)
 {
     start();
+    if (!are_copies_told())
+        SKIP("nothing tells copies here");
     pid_t pid = copy();
     if (pid == 0) {
         pthread_t threads[4];

@@ -18,7 +18,9 @@ static bool machine_has_nodes(void)
 
 TEST(the_nodes_are_the_machines_unless_they_are_faked)
 {
+    CHECK(!hak_os_has_nodes());
     errno = 77;
+    hak_os_read_nodes();
     CHECK_EQ(hak_os_has_nodes(), machine_has_nodes());
     CHECK(machine_has_nodes() || hak_os_node() == 0);
     CHECK(hak_os_node() < HAK_NODES_MOST);

@@ -226,11 +226,11 @@ TEST(when_membarrier_begins_to_fail_no_stranger_enters_a_heap)
 }
 
 /* Memory that cannot be had: NULL and ENOMEM, and all goes on when it can. */
-TEST(without_mprotect_requests_are_refused_and_what_is_committed_serves_on)
+TEST(without_mmap_requests_are_refused_and_what_is_mapped_serves_on)
 {
     unsigned char *block = hak_malloc(1000);
     memset(block, 5, 1000);
-    refuse_call(SYS_mprotect, ENOMEM);
+    refuse_call(SYS_mmap, ENOMEM);
     void *first = NULL;
     for (size_t bytes = HAK_GIB; bytes >= HAK_MIB; bytes /= 2) {
         errno = 0;

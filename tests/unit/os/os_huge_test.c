@@ -41,7 +41,9 @@ TEST(the_setting_is_the_systems_unless_it_is_faked)
     char size_text[64], text[64];
     hak_os_read_text(SETTINGS "hugepages-2048kB/enabled", size_text, sizeof size_text);
     hak_os_read_text(SETTINGS "enabled", text, sizeof text);
+    CHECK_EQ(hak_os_huge_pages(), HUGE_ALWAYS); /* the worst, as long as nobody has looked */
     errno = 77;
+    hak_os_read_huge_pages();
     CHECK_EQ(hak_os_huge_pages(), hak_os_huge_setting(size_text, text));
     CHECK_EQ(errno, 77);
     if (HAK_CHECK_LEVEL < 2)
@@ -55,6 +57,7 @@ TEST(the_setting_is_the_systems_unless_it_is_faked)
 TEST(huge_pages_of_a_range_are_counted_and_no_others)
 {
     hak_os_start();
+    hak_os_read_huge_pages();
     if (hak_os_page_bytes() > 4096 || hak_os_huge_pages() == HUGE_NEVER)
         SKIP("no huge pages here");
     char *all = hak_os_reserve(6 * HUGE_BYTES);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 TEST(a_full_disk_is_told)
 {
@@ -24,6 +25,37 @@ TEST(what_cannot_be_opened_is_told)
     CHECK_EQ(hak_os_output_open("/none/such"), -ENOENT);
     CHECK_EQ(errno, 77);
     CHECK_STR(hak_os_error_name(12345), "an error");
+}
+
+TEST(a_file_is_no_standard_descriptor_and_closed_by_exec)
+{
+    for (int low = 0; low < 2; low++) {
+        if (low)
+            setrlimit(RLIMIT_NOFILE, &(struct rlimit){20, 20});
+        close(STDIN_FILENO);
+        int fd = hak_os_output_open("/dev/null");
+        CHECK(fd >= (low ? 3 : 100));
+        CHECK_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        CHECK_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+    }
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, 3});
+    CHECK_EQ(hak_os_output_open("/dev/null"), -EMFILE);
+    CHECK_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
+}
+
+TEST(what_led_to_one_file_is_not_written_to_when_it_leads_to_another)
+{
+    char path[] = "/tmp/output_test.XXXXXX";
+    struct stat about;
+    int fd = mkstemp(path);
+    int full = open("/dev/full", O_WRONLY);
+    struct os_kept_fd kept = hak_os_kept_fd(full);
+    CHECK_EQ(hak_os_output_write_kept(&kept, "text", 4), ENOSPC);
+    CHECK_EQ(dup2(fd, full), full);
+    CHECK_EQ(hak_os_output_write_kept(&kept, "text", 4), EBADF);
+    CHECK(stat(path, &about) == 0);
+    CHECK_EQ(about.st_size, 0);
+    unlink(path);
 }
 
 TEST(a_pipe_without_a_reader_raises_no_signal)

@@ -73,6 +73,24 @@ TEST(the_start_of_a_process_is_what_proc_says)
     char *at = strrchr(line, ')') + 2;
     for (int field = 3; field < 22; field++)
         at = strchr(at, ' ') + 1;
-    CHECK_EQ(hak_os_start_ticks(), strtoull(at, NULL, 10));
-    CHECK(hak_os_start_ticks() > 0);
+    CHECK_EQ(hak_os_start_ticks(0), strtoull(at, NULL, 10));
+    CHECK(hak_os_start_ticks(0) > 0);
+}
+
+TEST(a_process_is_known_by_its_number_and_its_start)
+{
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    errno = 77;
+    siginfo_t about;
+    CHECK_EQ(waitid(P_PID, (id_t)pid, &about, WEXITED | WNOWAIT), 0);
+    CHECK(hak_os_is_process((uint32_t)pid)); /* nobody can have its number yet */
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    CHECK(!hak_os_is_process((uint32_t)pid));
+    CHECK(hak_os_is_process(1));
+    CHECK_EQ(hak_os_start_ticks((uint32_t)getpid()), hak_os_start_ticks(0));
+    CHECK_EQ(hak_os_start_ticks((uint32_t)pid), 0);
+    CHECK(hak_os_pid_space() != 0);
+    CHECK_EQ(errno, 77);
 }

@@ -1,60 +1,142 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/os/thread_test.c - a thread of our own: it runs, has a name, and gets no signal;
- * and libc tells whether there are threads. */
+/* tests/unit/os/thread_test.c - a thread that libc does not know: it runs, with variables of its
+ * own, gets no signal, and leaves room for the next one. */
 #include "os/thread.h"
 
 #include "base/atomic.h"
 #include "check.h"
 #include "os/os.h"
+#include "os/section.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+static struct os_thread thread;
 static _Atomic uint32_t stage;
 static char name[16];
-static sigset_t blocked;
+static uint64_t blocked;
+static _Thread_local int mine = 7;
+static int seen_mine, seen_errno;
+static const void *seen_errno_at;
 
-static void *run(void *argument)
+static void run(void)
 {
-    CHECK(argument == NULL);
+    seen_mine = mine;
+    mine = 9;
+    seen_errno_at = &errno;
+    seen_errno = errno;
+    errno = 5;
+    hak_lock_held = 0;
     hak_os_thread_name("hakmem");
     prctl(PR_GET_NAME, name);
-    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof blocked);
     hak_store_release(&stage, 1);
-    hak_os_futex_wake(&stage, 1);
-    return NULL;
+    while (hak_load_acquire(&stage) == 1)
+        hak_os_futex_wait(&stage, 1, 10);
 }
 
-static void await_stage(void)
+static void end(void)
 {
+    hak_store_release(&stage, 2);
+    while (!hak_os_thread_is_over(&thread))
+        hak_os_thread_await(&thread, 1000);
+}
+
+static void start_and_await(void)
+{
+    hak_store_release(&stage, 0);
+    CHECK(hak_os_thread_start(&thread, run, &mine));
     while (hak_load_acquire(&stage) == 0)
         hak_os_futex_wait(&stage, 0, 10);
 }
 
-TEST(a_thread_runs_with_all_signals_blocked_and_the_starter_keeps_its_own)
+/* Sanitizers know no such threads. */
+static bool has_threads(void)
 {
-    sigset_t before, after;
-    sigprocmask(SIG_BLOCK, NULL, &before);
-    errno = 77;
-    CHECK(hak_os_thread_start(run));
-    CHECK_EQ(errno, 77);
-    await_stage();
-    CHECK(strcmp(name, "hakmem") == 0);
-    CHECK(sigismember(&blocked, SIGTERM) == 1);
-    CHECK(sigismember(&blocked, SIGINT) == 1);
-    CHECK(sigismember(&blocked, SIGPROF) == 1);
-    sigprocmask(SIG_BLOCK, NULL, &after);
-    CHECK(sigismember(&after, SIGTERM) == sigismember(&before, SIGTERM));
+    if (HAK_OWN_THREADS_ALLOWED)
+        return true;
+    CHECK(!hak_os_thread_start(&thread, run, &mine));
+    return false;
 }
 
-TEST(a_process_is_single_threaded_until_its_first_thread)
+TEST(a_thread_has_variables_of_its_own_and_all_signals_blocked)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
-    CHECK(hak_os_is_single_threaded());
-#endif
-    CHECK(hak_os_thread_start(run));
-    CHECK(!hak_os_is_single_threaded());
-    await_stage();
+    uint64_t before = 0, after = 0;
+    hak_os_start();
+    if (!has_threads())
+        return;
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &before, sizeof before);
+    errno = 77;
+    start_and_await();
+    CHECK_EQ(errno, 77);
+    CHECK_EQ(mine, 7);
+    CHECK_EQ(seen_mine, 0); /* all zero, whatever the program has there */
+    CHECK_EQ(seen_errno, 0);
+    CHECK(seen_errno_at != &errno);
+    CHECK(strcmp(name, "hakmem") == 0);
+    CHECK_EQ(blocked | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1), ~0ull);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &after, sizeof after);
+    CHECK_EQ(before, after);
+    CHECK(!hak_os_thread_is_over(&thread));
+    end();
+}
+
+TEST(a_place_serves_one_thread_after_another)
+{
+    hak_os_start();
+    if (!has_threads())
+        return;
+    for (int i = 0; i < 1000; i++) {
+        start_and_await();
+        end();
+    }
+    size_t used = hak_os_thread_stack_used_bytes(&thread);
+    CHECK(used > 0 && used < HAK_THREAD_STACK_BYTES / 2);
+}
+
+TEST(a_child_has_no_thread_and_can_have_one_in_the_same_place)
+{
+    hak_os_start();
+    if (!has_threads())
+        return;
+    start_and_await();
+    pid_t child = fork();
+    if (child == 0) {
+        hak_os_thread_forget(&thread);
+        CHECK(hak_os_thread_is_over(&thread));
+        start_and_await();
+        CHECK_EQ(seen_mine, 0);
+        end();
+        _exit(0);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    end();
+}
+
+static int seen_policy = -1;
+
+static void look_at_policy(void)
+{
+    hak_os_thread_be_ordinary();
+    seen_policy = (int)syscall(SYS_sched_getscheduler, 0);
+}
+
+TEST(a_thread_is_ordinary_though_its_maker_is_not)
+{
+    struct sched_param first = {.sched_priority = 1};
+    hak_os_start();
+    if (!has_threads() || sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        return;
+    CHECK(hak_os_thread_start(&thread, look_at_policy, &mine));
+    while (!hak_os_thread_is_over(&thread))
+        hak_os_thread_await(&thread, 1000);
+    CHECK_EQ(seen_policy, SCHED_OTHER);
 }

@@ -7,6 +7,8 @@
 #include "region/meta.h"
 #include "region/region.h"
 
+#include <sys/mman.h>
+
 static void start(void)
 {
     hak_os_start();
@@ -94,8 +96,26 @@ TEST(the_area_grows_by_pieces_and_says_how_far)
 TEST(metadata_has_a_share_of_the_window_and_no_more)
 {
     start();
-    CHECK_EQ(hak_meta_take(hak_region.meta_bytes + 1), NULL);
+    CHECK_EQ(hak_meta_take(hak_region.meta.room_bytes + 1), NULL);
     CHECK(hak_meta_take(64) != NULL);
+}
+
+TEST(where_others_are_in_the_way_metadata_goes_on_elsewhere)
+{
+    start();
+    unsigned char *record = hak_meta_take(100);
+    memset(record, 1, 100);
+    unsigned char *start_of_area = hak_region.meta.start;
+    void *place = start_of_area + hak_load_relaxed(&hak_region.meta.usable_bytes);
+    CHECK_EQ(mmap(place, 64 * HAK_KIB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+             place);
+    unsigned char *other = hak_meta_take(200 * HAK_KIB);
+    CHECK(other != NULL && hak_region.meta.start != start_of_area);
+    CHECK(is_zero(other, 200 * HAK_KIB));
+    memset(other, 2, 200 * HAK_KIB);
+    CHECK_EQ(record[99], 1);
+    CHECK(hak_meta_bytes() >= 264 * HAK_KIB);
+    CHECK_EQ(hak_meta_present_bytes(), 0);
 }
 
 TEST(a_refusal_of_the_kernel_costs_no_record)

@@ -8,6 +8,7 @@
 
 #include "region/tag_map.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 #include <pthread.h>
 
 static struct span *take(uint32_t count)

@@ -11,6 +11,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
+#include "span/span_purge.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -9,6 +9,7 @@
 #include "os/os_fault.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 
 static void run_on(uint32_t node)
 {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/user_heap.h"
+
+#include "api/api.h"
+#include "base/bits.h"
+#include "cache/limit.h"
+#include "cache/supply.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The tick is looked at once in so many operations on a heap. */
+#define OPERATIONS_PER_TICK 1024
+
+void hak_user_heap_leave(struct private_heap *heap)
+{
+    bool is_due = ++heap->operation_count % OPERATIONS_PER_TICK == 0;
+    hak_private_leave(heap);
+    if (HAK_UNLIKELY(is_due))
+        hak_maintain_tick();
+}
+
+static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)
+{
+    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    if (heap == NULL)
+        return NULL;
+    bool is_zero = false;
+    void *block = content == LARGE_ZERO ? hak_heap_take_one(&heap->heap, class_index, &is_zero)
+                                        : hak_heap_take_used(&heap->heap, class_index);
+    hak_user_heap_leave(heap);
+    if (content == LARGE_ZERO && block != NULL && !is_zero)
+        memset(block, 0, hak_size_classes[class_index].block_bytes);
+    return block;
+}
+
+/* Clearing and growing takes place outside the lock. */
+static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
+                        enum large_content content)
+{
+    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    if (heap == NULL)
+        return NULL;
+    hak_user_heap_leave(heap);
+    void *block = hak_supply_large(NULL, bytes, alignment, content);
+    if (block == NULL)
+        return NULL;
+    heap = hak_private_enter(handle, "invalid heap");
+    if (heap == NULL) {
+        hak_large_give(block);
+        return NULL;
+    }
+    hak_large_join(block, &heap->large_blocks);
+    hak_stat_add(&heap->heap.stats, spans_taken, 1);
+    hak_private_leave(heap);
+    return block;
+}
+
+static void *take_once(hakmem_heap *handle, size_t bytes, size_t alignment,
+                       enum large_content content)
+{
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    return class_index < HAK_CLASS_COUNT ? take_small(handle, class_index, content)
+                                         : take_large(handle, bytes, alignment, content);
+}
+
+/* What every block of the size is aligned to. */
+static size_t least_alignment(size_t bytes)
+{
+    return bytes <= HAK_ORDINARY_ALIGNMENT / 2 ? HAK_ORDINARY_ALIGNMENT / 2
+                                               : HAK_ORDINARY_ALIGNMENT;
+}
+
+void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
+                         enum large_content content)
+{
+    void *block = NULL;
+    alignment = hak_most(alignment, least_alignment(bytes));
+    if (bytes <= HAK_REQUEST_BYTES_MAX && alignment <= HAK_REQUEST_BYTES_MAX) {
+        block = take_once(handle, bytes, alignment, content);
+        if (HAK_UNLIKELY(block == NULL)) {
+            hak_thread_flush();
+            if (hak_limit_is_set())
+                hak_maintain_relieve();
+            else
+                hak_maintain_purge_all();
+            block = take_once(handle, bytes, alignment, content);
+        }
+    }
+    if (HAK_UNLIKELY(block == NULL)) {
+        hak_stat_global_add(out_of_memory, 1);
+        errno = ENOMEM;
+    }
+    return block;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* api/user_heap.h - blocks from a heap that the program made.
+ *
+ * Owns        nothing; the heap is cache/private_heap.h's.
+ * Invariants  a block comes from the heap that was asked, or not at all.
+ * Threads     any.
+ * Tests       tests/unit/api/hakmem_heap_test.c, tests/model/heaps_test.c
+ */
+#ifndef HAK_API_USER_HEAP_H
+#define HAK_API_USER_HEAP_H
+
+#include "cache/private_heap.h"
+#include "hakmem/hakmem.h"
+#include "span/large.h"
+
+/* A block of at least `bytes` aligned to `alignment`, and to what every block of the size is
+ * aligned to; NULL with ENOMEM: out of memory, or refused. */
+void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
+                         enum large_content content);
+
+/* Leaves a heap that was entered, and looks after memory now and then. */
+void hak_user_heap_leave(struct private_heap *heap);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/confine.h"
+
+#include "os/next_symbol.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Who asks reads a few small files at most. */
+#define WAIT_NS 1000000
+#define WAITS_MOST 1000
+
+_Atomic bool hak_os_confined;
+static _Atomic uint32_t asking_count;
+static _Atomic(void (*)(void)) prepare_for_it;
+
+bool hak_os_ask_begin(void)
+{
+    hak_fetch_add_relaxed(&asking_count, 1);
+    hak_fence_full(); /* partner: the fence in hak_os_confine */
+    if (!hak_os_is_confined())
+        return true;
+    hak_os_ask_end();
+    return false;
+}
+
+void hak_os_ask_end(void)
+{
+    hak_fetch_sub_acq_rel(&asking_count, 1); /* partner: the acquire in hak_os_confine */
+}
+
+void hak_os_ask_reset(void)
+{
+    hak_store_relaxed(&asking_count, 0);
+}
+
+void hak_os_on_confinement(void (*prepare)(void))
+{
+    hak_store_relaxed(&prepare_for_it, prepare);
+}
+
+void hak_os_confine(void)
+{
+    static const struct timespec wait = {0, WAIT_NS};
+    int saved = errno;
+    void (*prepare)(void) = hak_load_relaxed(&prepare_for_it);
+    if (!hak_os_is_confined() && prepare != NULL)
+        prepare();
+    hak_store_relaxed(&hak_os_confined, true);
+    hak_fence_full(); /* partner: the fence in hak_os_ask_begin */
+    for (int i = 0; i < WAITS_MOST; i++) {
+        uint32_t count = hak_load_acquire(&asking_count);
+        if (count == 0)
+            break;
+        /* Nobody wakes us: another filter may be in force already, and this is no new call. */
+        syscall(SYS_futex, &asking_count, FUTEX_WAIT_PRIVATE, count, &wait, NULL, 0);
+    }
+    errno = saved;
+}
+
+#if HAK_INTERPOSE
+
+typedef int prctl_function(int option, ...);
+typedef long syscall_function(long number, long a, long b, long c, long d, long e, long f);
+static _Atomic(prctl_function *) next_prctl;
+static _Atomic(syscall_function *) next_syscall;
+
+/* The loader is not to be asked in the middle of some thread's call. */
+__attribute__((constructor)) static void find_next(void)
+{
+    prctl_function *found_prctl;
+    syscall_function *found_syscall;
+    *(void **)&found_prctl = hak_next_symbol("prctl");
+    *(void **)&found_syscall = hak_next_symbol("syscall");
+    hak_store_relaxed(&next_prctl, found_prctl);
+    hak_store_relaxed(&next_syscall, found_syscall);
+}
+
+/* syscall(2), for static programs and before the constructor above. */
+HAK_NOINLINE static long enter_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+    long result;
+#if defined(__x86_64__)
+    register long fourth __asm__("r10") = d;
+    register long fifth __asm__("r8") = e;
+    register long sixth __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long name __asm__("x8") = number;
+    register long first __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
+    register long sixth __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    result = first;
+#elif defined(__riscv)
+    register long name __asm__("a7") = number;
+    register long first __asm__("a0") = a;
+    register long second __asm__("a1") = b;
+    register long third __asm__("a2") = c;
+    register long fourth __asm__("a3") = d;
+    register long fifth __asm__("a4") = e;
+    register long sixth __asm__("a5") = f;
+    __asm__ volatile("ecall"
+                     : "+r"(first)
+                     : "r"(name), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    result = first;
+#else
+#error "no system call instruction is known for this processor"
+#endif
+    if ((unsigned long)result <= -4096ul)
+        return result;
+    errno = (int)-result;
+    return -1;
+}
+
+/* Without a filter a program asks only what the kernel can do. */
+static bool is_filter_of_prctl(long option, long mode, long filter)
+{
+    return option == PR_SET_SECCOMP && (mode == SECCOMP_MODE_STRICT || filter != 0);
+}
+
+static bool is_filter(long number, long a, long b, long c)
+{
+    if (HAK_UNLIKELY(number == SYS_seccomp))
+        return a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0);
+    return HAK_UNLIKELY(number == SYS_prctl) && is_filter_of_prctl(a, b, c);
+}
+
+/* Weak, as the other one: a program that has its own keeps it. */
+__attribute__((weak)) HAK_EXPORT int prctl(int option, ...)
+{
+    va_list arguments;
+    va_start(arguments, option);
+    long a = va_arg(arguments, long);
+    long b = va_arg(arguments, long);
+    long c = va_arg(arguments, long);
+    long d = va_arg(arguments, long);
+    va_end(arguments);
+    if (is_filter_of_prctl(option, a, b))
+        hak_os_confine();
+    prctl_function *next = hak_load_relaxed(&next_prctl);
+    return next != NULL ? next(option, a, b, c, d)
+                        : (int)enter_kernel(SYS_prctl, option, a, b, c, d, 0);
+}
+
+static long pass_on(long number, long a, long b, long c, long d, long e, long f)
+{
+    syscall_function *next = hak_load_relaxed(&next_syscall);
+    return next != NULL ? next(number, a, b, c, d, e, f) : enter_kernel(number, a, b, c, d, e, f);
+}
+
+HAK_NOINLINE static long confine_and_pass_on(long number, long a, long b, long c, long d, long e,
+                                             long f)
+{
+    hak_os_confine();
+    return pass_on(number, a, b, c, d, e, f);
+}
+
+/* syscall(2), under a name of its own here, since unistd.h declares it without parameters' types.
+ * What follows is called last and with the same arguments, so that compilers make it a jump: calls
+ * such as clone return through libc's own function alone. */
+long hak_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
+
+__attribute__((weak)) HAK_EXPORT long hak_syscall(long number, long a, long b, long c, long d,
+                                                  long e, long f)
+{
+    return is_filter(number, a, b, c) ? confine_and_pass_on(number, a, b, c, d, e, f)
+                                      : pass_on(number, a, b, c, d, e, f);
+}
+
+#endif

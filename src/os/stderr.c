@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/stderr.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "os/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STDERR 2
+
+static struct os_kept_fd at_start = {.fd = -1};
+static struct os_kept_fd copy = {.fd = -1};
+static bool is_noted;
+
+void hak_os_stderr_note(void)
+{
+    at_start = hak_os_kept_fd(STDERR);
+    copy.fd = -1;
+    is_noted = true;
+}
+
+void hak_os_stderr_start(void)
+{
+    if (!is_noted)
+        hak_os_stderr_note();
+}
+
+void hak_os_stderr_keep(void)
+{
+    hak_os_stderr_start();
+    if (hak_os_kept_is_same(&copy) || !hak_os_kept_is_same(&at_start))
+        return;
+    copy = at_start;
+    copy.fd = hak_os_kept_copy(STDERR);
+}
+
+const struct os_kept_fd *hak_os_stderr(void)
+{
+    hak_os_stderr_start();
+    if (hak_os_kept_is_same(&copy))
+        return &copy;
+    return hak_os_kept_is_same(&at_start) ? &at_start : NULL;
+}
+
+int hak_os_stderr_write(const char *text, size_t bytes)
+{
+    const struct os_kept_fd *to = hak_os_stderr();
+    return to == NULL ? EBADF : hak_os_output_write_kept(to, text, bytes);
+}
+
+_Noreturn void hak_panic(const char *what)
+{
+    char line[512] = "hakmem: ";
+    size_t used = strlen(line);
+    size_t length = hak_least(strlen(what), sizeof line - used - 1);
+    memcpy(line + used, what, length);
+    line[used + length] = '\n';
+    hak_os_stderr_write(line, used + length + 1);
+    abort();
+}

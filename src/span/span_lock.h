@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* span/span_lock.h - the lock of the free spans.
+ *
+ * Owns        the lock of rank SPAN.
+ * Invariants  held for every access to free spans, their bins and groups of large blocks; never
+ *             across a system call.
+ * Threads     any.
+ * Tests       tests/race/span_race.c
+ */
+#ifndef HAK_SPAN_SPAN_LOCK_H
+#define HAK_SPAN_SPAN_LOCK_H
+
+#include "base/compiler.h"
+
+void hak_span_lock(void);
+void hak_span_unlock(void);
+
+/* In a fork's child. */
+void hak_span_lock_reset(void);
+
+/* The calling thread left a section by a jump and holds the lock. */
+bool hak_span_lock_is_left(void);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/ending.c - hakmem's own thread is not felt: the process ends with its last thread
+ * and by every signal, changes its ids and namespaces, and runs with any stack of variables. If
+ * this fails, a process stays for ever, or keeps rights that it has given up. */
+#include "program.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#define PATIENCE_MS 30000
+#define LARGE_BYTES ((size_t)120 << 20)
+
+/* As much as a program may have that has many libraries: a small stack has no room for it. */
+static _Thread_local char variables[59000];
+
+static void work(void)
+{
+    enum { COUNT = 30 };
+    void *blocks[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = malloc(LARGE_BYTES / COUNT);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], 1, LARGE_BYTES / COUNT);
+    }
+    for (int i = 0; i < COUNT; i++)
+        free(blocks[i]);
+}
+
+static void *work_and_end(void *argument)
+{
+    work();
+    return argument;
+}
+
+static void leave_a_mark(void)
+{
+    ssize_t written = write(9, "atexit\n", 7);
+    (void)written;
+}
+
+PART(ends_with_its_last_thread)
+{
+    pthread_attr_t detached;
+    pthread_t thread;
+    atexit(leave_a_mark);
+    pthread_attr_init(&detached);
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+    CHECK_EQ(pthread_create(&thread, &detached, work_and_end, NULL), 0);
+    pthread_exit(NULL);
+}
+
+PART(ends_with_its_only_thread)
+{
+    atexit(leave_a_mark);
+    work();
+    pthread_exit(NULL);
+}
+
+static void check_ends(const char *part, const char *setting, const char *value)
+{
+    int mark[2];
+    char text[16] = "";
+    CHECK_EQ(pipe(mark), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(mark[1], 9);
+        dup2(open("/dev/null", O_WRONLY), 2);
+        if (setting != NULL)
+            setenv(setting, value, 1);
+        become(part);
+    }
+    close(mark[1]);
+    CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
+    CHECK(read(mark[0], text, sizeof text - 1) > 0);
+    CHECK(strcmp(text, "atexit\n") == 0);
+    close(mark[0]);
+}
+
+TEST(a_process_ends_with_its_last_thread_and_its_handlers_run)
+{
+    time_limit(200);
+    check_is_served();
+    check_ends("ends_with_its_last_thread", NULL, NULL);
+    check_ends("ends_with_its_only_thread", NULL, NULL);
+    check_ends("ends_with_its_last_thread", "HAKMEM_STATS", "text");
+    check_ends("ends_with_its_only_thread", "HAKMEM_STATS_INTERVAL", "50ms");
+    check_ends("ends_with_its_last_thread", "HAKMEM_STATS_SHM", "on");
+}
+
+static void *sleep_for_ever(void *argument)
+{
+    for (;;)
+        pause();
+    return argument;
+}
+
+/* A process in each of its states: at work, with our thread awake, with it gone or asleep. */
+TEST(a_signal_ends_the_process_at_any_moment)
+{
+    static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
+    static const int waits_ms[] = {0, 3, 10, 50, 300, 1500};
+    time_limit(200);
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned j = 0; j < sizeof waits_ms / sizeof *waits_ms; j++) {
+            pid_t child = fork();
+            if (child == 0) {
+                if (j % 2 == 0)
+                    start_thread(sleep_for_ever, NULL);
+                work();
+                if (j % 2 == 0)
+                    pthread_exit(NULL);
+                sleep_for_ever(NULL);
+            }
+            sleep_ms(100 + waits_ms[j]);
+            CHECK_EQ(kill(child, signals[i]), 0);
+            int status = status_within(child, PATIENCE_MS);
+            CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
+        }
+}
+
+/* The kernel's id of our thread; 0: there is none. */
+static int own_thread(void)
+{
+    int found = 0;
+    char path[64], name[16];
+    for (int id = getpid(); id < getpid() + 200 && found == 0; id++) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/comm", id);
+        int fd = open(path, O_RDONLY);
+        memset(name, 0, sizeof name);
+        if (fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strcmp(name, "hakmem\n") == 0)
+            found = id;
+        if (fd >= 0)
+            close(fd);
+    }
+    return found;
+}
+
+static int await_own_thread(void)
+{
+    int found;
+    uint64_t start = now_ms();
+    while ((found = own_thread()) == 0 && now_ms() - start < PATIENCE_MS)
+        sleep_ms(1);
+    return found;
+}
+
+/* The line of /proc/PID/task/ID/status that begins with `name`. */
+static void read_status(int id, const char *name, char line[256])
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", id);
+    FILE *file = fopen(path, "r");
+    line[0] = '\0';
+    while (file != NULL && fgets(line, 256, file) != NULL && strncmp(line, name, strlen(name)) != 0)
+        line[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+/* In a program that is linked with hakmem libc's function is called: the documents say so. */
+static int is_preloaded(void)
+{
+    Dl_info library;
+    return dladdr(dlsym(RTLD_DEFAULT, "malloc"), &library) != 0 &&
+           strstr(library.dli_fname, "libhakmem") != NULL;
+}
+
+TEST(no_thread_keeps_an_identity_that_the_program_gave_up)
+{
+    time_limit(100);
+    check_is_served();
+    if (geteuid() != 0 || !is_preloaded())
+        return;
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        if (child == 0) {
+            char line[256];
+            work();
+            CHECK(await_own_thread() != 0);
+            sleep_ms(round);
+            CHECK_EQ(setgid(65534), 0);
+            CHECK_EQ(setuid(65534), 0);
+            int id = own_thread();
+            if (id != 0) {
+                read_status(id, "Uid:", line);
+                CHECK(line[0] == '\0' || strstr(line, "65534\t65534") != NULL);
+                read_status(id, "Gid:", line);
+                CHECK(line[0] == '\0' || strstr(line, "65534\t65534") != NULL);
+            }
+            work();
+            _exit(0);
+        }
+        CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
+    }
+}
+
+TEST(a_process_of_one_thread_may_have_a_user_namespace_of_its_own)
+{
+    time_limit(100);
+    check_is_served();
+    pid_t child = fork();
+    if (child == 0)
+        _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : 1);
+    if (status_within(child, PATIENCE_MS) != 0 || !is_preloaded())
+        return; /* it may not, with or without us */
+    work();
+    CHECK(await_own_thread() != 0);
+    CHECK_EQ(unshare(CLONE_NEWUSER), 0);
+}
+
+TEST(our_thread_is_an_ordinary_one_whoever_starts_it)
+{
+    time_limit(100);
+    struct sched_param first = {.sched_priority = 1};
+    check_is_served();
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        return; /* not permitted here */
+    work();
+    int id = await_own_thread();
+    CHECK(id != 0);
+    for (int i = 0; i < 1000 && sched_getscheduler(id) == SCHED_FIFO; i++)
+        sleep_ms(1);
+    int policy = sched_getscheduler(id);
+    CHECK(policy == SCHED_OTHER || policy == -1);
+}
+
+/* libc's malloc allows it, and programs do it. */
+TEST(a_child_of_vfork_that_allocates_costs_its_parent_nothing)
+{
+    time_limit(200);
+    size_t base = resident_bytes();
+    for (volatile int round = 0; round < 20; round++) {
+        pid_t child = vfork();
+        if (child == 0) {
+            work();
+            free(hidden(malloc(1000)));
+            if (round % 2 == 0)
+                execl("/bin/true", "true", (char *)NULL);
+            _exit(0);
+        }
+        CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
+    }
+    work();
+    uint64_t start = now_ms();
+    while (resident_bytes() > base + LARGE_BYTES / 2 && now_ms() - start < PATIENCE_MS)
+        sleep_ms(20);
+    CHECK(resident_bytes() <= base + LARGE_BYTES / 2);
+}
+
+PART(has_many_variables)
+{
+    memset(variables, 1, sizeof variables);
+    work();
+    sleep_ms(400);
+    work();
+    CHECK_EQ(variables[sizeof variables / 2], 1);
+}
+
+TEST(our_thread_has_room_beside_any_thread_local_variables)
+{
+    static const char *const settings[][2] = {{"HAKMEM_STATS_SHM", "on"},
+                                              {"HAKMEM_MODE", "research"},
+                                              {"HAKMEM_STATS_INTERVAL", "20ms"},
+                                              {"HAKMEM_STATS_SIGNAL", "USR2"},
+                                              {"HAKMEM_CRASH_REPORT", "on"}};
+    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
+    time_limit(100);
+    for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            dup2(open("/dev/null", O_WRONLY), 2);
+            setenv("HAKMEM_STATS", forms[i % 4], 1);
+            setenv("HAKMEM_STATS_INTERVAL", "50ms", 1);
+            setenv(settings[i][0], settings[i][1], 1);
+            become("has_many_variables");
+        }
+        CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/confine_test.c - before a program confines itself hakmem gets ready; afterwards it
+ * asks nothing more. */
+#define _GNU_SOURCE
+#include "os/confine.h"
+
+#include "check.h"
+#include "os/node.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+static int preparations;
+static bool was_confined;
+
+static void prepare(void)
+{
+    preparations++;
+    was_confined = hak_os_is_confined();
+    errno = 5;
+}
+
+TEST(it_gets_ready_once_before_it_is_confined)
+{
+    hak_os_on_confinement(prepare);
+    CHECK(!hak_os_is_confined());
+    errno = 77;
+    hak_os_confine();
+    hak_os_confine();
+    CHECK_EQ(errno, 77);
+    CHECK(hak_os_is_confined());
+    CHECK_EQ(preparations, 1);
+    CHECK(!was_confined);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+}
+
+TEST(what_may_be_asked_before_is_not_asked_afterwards)
+{
+    hak_os_start();
+    signal(SIGUSR1, on_signal);
+    CHECK_EQ(hak_os_membarrier(), hak_os_has_membarrier());
+    CHECK(hak_os_handles_signals());
+    CHECK(!hak_os_may_be_on_signal_stack());
+    CHECK(hak_os_ask_begin());
+    hak_os_ask_end();
+    hak_os_confine();
+    CHECK(!hak_os_ask_begin());
+    CHECK(!hak_os_membarrier());
+    CHECK(!hak_os_handles_signals());
+    CHECK(hak_os_may_be_on_signal_stack()); /* nobody knows: nothing is taken for left */
+}
+
+TEST(a_confined_thread_is_taken_to_run_on_the_first_node)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    hak_store_relaxed(&hak_os_fault.node_count, 4);
+    hak_store_relaxed(&hak_os_fault.node, 3);
+    CHECK_EQ(hak_os_node(), 3);
+    hak_os_confine();
+    CHECK_EQ(hak_os_node(), 0);
+}
+
+static _Atomic int has_asked;
+
+static void *ask(void *argument)
+{
+    CHECK(hak_os_ask_begin());
+    has_asked = 1;
+    usleep(50000);
+    has_asked = 2;
+    hak_os_ask_end();
+    return argument;
+}
+
+TEST(who_is_asking_has_done_so_when_the_filter_comes)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, ask, NULL), 0);
+    while (has_asked == 0)
+        usleep(100);
+    hak_os_confine();
+    CHECK_EQ(has_asked, 2);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+TEST(who_never_ends_asking_is_not_waited_for_for_ever)
+{
+    CHECK(hak_os_ask_begin());
+    hak_os_confine();
+    CHECK(hak_os_is_confined());
+    hak_os_ask_reset();
+    CHECK(!hak_os_ask_begin());
+}
+
+TEST(a_child_is_confined_as_its_parent_is)
+{
+    hak_os_confine();
+    CHECK_EXITS(_exit(hak_os_is_confined() ? 3 : 4), 3);
+}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""No files of src/ use each other in a circle but those named in src/LAYERS; read from the
+objects' symbols."""
+import re
+import sys
+
+from checklib import BUILD, finish, run, text
+
+OBJECTS = ("hakmem_objects.dir", "hakmem_objects_shared.dir")
+
+
+def symbols():
+    """file -> (symbols that it defines, symbols that it uses)."""
+    found = {}
+    for folder in OBJECTS:
+        for path in sorted((BUILD / "CMakeFiles" / folder / "src").rglob("*.o")):
+            status, lines = run("nm", path)
+            if status != 0:
+                raise SystemExit(lines)
+            name = re.sub(r".*/src/|\.o$", "", str(path))
+            defined, used = found.setdefault(name, (set(), set()))
+            for kind, symbol in re.findall(r"^[0-9a-f ]{16} (\w) (\S+)$", lines, re.M):
+                (used if kind in "Uwv" else defined).add(symbol)
+    return found
+
+
+def graph_of(found):
+    """file -> {file that it uses: the symbols that it uses of it}."""
+    home = {symbol: name for name, (defined, _) in found.items()
+            for symbol in defined if symbol.startswith("hak_")}
+    graph = {name: {} for name in found}
+    for name, (_, used) in found.items():
+        for symbol in used:
+            if symbol in home and home[symbol] != name:
+                graph[name].setdefault(home[symbol], set()).add(symbol)
+    return graph
+
+
+def circles(graph):
+    """The strongly connected components of more than one file (Tarjan, 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(name):
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for inner in graph[name]:
+            if inner not in index:
+                visit(inner)
+            if inner in stack:
+                low[name] = min(low[name], low[inner])
+        if low[name] == index[name]:
+            at = stack.index(name)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for name in graph:
+        if name not in index:
+            visit(name)
+    return found
+
+
+def known_circles():
+    """Those that src/LAYERS still allows: sets of files."""
+    return [set(line.partition(":")[2].split())
+            for line in text("src/LAYERS").splitlines() if line.startswith("circle:")]
+
+
+def main():
+    sys.setrecursionlimit(10000)
+    graph = graph_of(symbols())
+    problems = [] if graph else [f"no objects below {BUILD}: run ./hak build"]
+    for circle in circles(graph):
+        if any(set(circle) <= known for known in known_circles()):
+            continue
+        problems.append(f"a circle of {len(circle)} files: " + " ".join(circle))
+        for name in circle:
+            for inner in sorted(set(graph[name]) & set(circle)):
+                problems.append(f"  {name} -> {inner}: " + " ".join(sorted(graph[name][inner])))
+    finish("links", f"{len(graph)} files", problems)
+
+
+main()
