@@ -460,7 +460,7 @@ void hak_registry_restart_in_child(struct heap *own, struct heap *lent)
     /* Our own slow path, interrupted by the handler that forked, goes on with what it has in its
      * hands. */
     if (inside_count != 0 && !(own != NULL && hak_gate_is_nested(&own->gate)))
-        hak_tokens_restore(is_whole);
+        hak_tokens_restore(hak_registry_first(), is_whole);
 }
 
 /* Somebody who stayed behind was changing the heap. */
@@ -494,5 +494,5 @@ void hak_registry_settle(const struct copier *copier, bool has_lost_tokens)
     if (!hak_lock_is_noted(HAK_LOCK_REGISTRY))
         begin_generation(copier->own, copier->lent);
     if (has_lost_tokens)
-        hak_tokens_restore(is_whole);
+        hak_tokens_restore(hak_registry_first(), is_whole);
 }

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/tokens.h"
 
-#include "cache/registry.h"
 #include "cache/supply.h"
 
 /* Slabs of heaps that nobody takes from any more may be half made: a slab counts only if tag, map
  * and record agree, and its heap's thread was outside. */
-void hak_tokens_restore(bool (*is_whole)(const struct heap *))
+void hak_tokens_restore(struct heap *first, bool (*is_whole)(const struct heap *))
 {
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+    for (struct heap *heap = first; heap != NULL; heap = heap->next)
         if (is_whole(heap))
             hak_pending_take_all(&heap->owner);
     size_t limit = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;

@@ -13,7 +13,7 @@
 
 #include "cache/heap.h"
 
-/* For the slabs of all heaps that `is_whole` says nobody was changing. */
-void hak_tokens_restore(bool (*is_whole)(const struct heap *));
+/* For the slabs of those heaps, from `first` on, that `is_whole` says nobody was changing. */
+void hak_tokens_restore(struct heap *first, bool (*is_whole)(const struct heap *));
 
 #endif

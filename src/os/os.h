@@ -58,8 +58,8 @@ enum os_map {
 enum os_map hak_os_map(void *start, size_t bytes);
 enum os_map hak_os_map_denied(void *start, size_t bytes);
 
-/* False where advice on memory (madvise(2)) that is not known is answered as if it were followed, as
- * emulators of user programs do: a kind that not every kernel has cannot be relied on. */
+/* False where unknown advice on memory (madvise(2)) is answered as if it were followed, as by
+ * emulators of user programs: a kind that not every kernel has cannot be relied on. */
 bool hak_os_is_advised(void *page);
 
 /* Returns the memory behind [start, start + bytes) to the kernel; true only when the range now
@@ -116,8 +116,8 @@ bool hak_os_handles_signals(void);
 /* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
-/* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)); true in a
- * program that confined itself, where that cannot be asked. */
+/* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)); true
+ * in a program that confined itself, where that cannot be asked. */
 bool hak_os_may_be_on_signal_stack(void);
 
 /* Every running thread of the process passes a full memory barrier before this returns true; false:

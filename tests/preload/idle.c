@@ -3,7 +3,6 @@
  * itself. If this fails, a service that was busy once keeps its peak for ever. */
 #include "program.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
 
@@ -53,25 +52,6 @@ static int shrinks_to(size_t bytes)
         if (resident_bytes() <= bytes)
             return 1;
     return 0;
-}
-
-/* Threads of this process whose name is "hakmem". */
-static int own_threads(void)
-{
-    int count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    CHECK(tasks != NULL);
-    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
-        char path[300], name[16] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
-        int fd = open(path, O_RDONLY);
-        if (fd < 0)
-            continue;
-        count += read(fd, name, sizeof name - 1) > 0 && strncmp(name, "hakmem\n", 7) == 0;
-        close(fd);
-    }
-    closedir(tasks);
-    return count;
 }
 
 TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)

@@ -16,6 +16,7 @@
 
 #include "check.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -181,6 +182,25 @@ static inline size_t resident_bytes(void)
     close(fd);
     CHECK_EQ(sscanf(line, "%*d %ld", &resident), 1);
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Threads of this process whose name is "hakmem". */
+static inline int own_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[300], name[16] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", task->d_name);
+        int fd = open(path, O_RDONLY);
+        if (fd < 0)
+            continue;
+        count += read(fd, name, sizeof name - 1) > 0 && strncmp(name, "hakmem\n", 7) == 0;
+        close(fd);
+    }
+    closedir(tasks);
+    return count;
 }
 
 static inline long resident_kb(void)

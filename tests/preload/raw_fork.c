@@ -154,17 +154,19 @@ static void make_copy(unsigned number, unsigned kind)
 
 static void copy_while_memory_goes_back(unsigned kind)
 {
-    unsigned rounds = is_full() ? 100 : 4, number = 0;
+    unsigned rounds = is_full() ? 100 : 4, number = 0, beside = 0;
     have_threads();
     keep_one();
     for (unsigned round = 0; round < rounds; round++) {
         make_sparse();
         uint64_t end_ms = now_ms() + ROUND_MS;
         while (number % 16 != 15 || now_ms() < end_ms) {
+            beside += own_threads() == 1;
             make_copy(number++, kind);
             nanosleep(&(struct timespec){0, COPY_GAP_US * 1000L}, NULL);
         }
     }
+    CHECK(beside > number / 4);
 }
 
 TEST(copies_by_Fork_live_beside_hakmems_own_thread)

@@ -29,6 +29,6 @@ done
 seed=${HAK_SOAK_SEED:-$(date +%s)}
 soak "$seconds" "$seed"
 cat "$work/seed_$seed.out"
-for what in exchanges resizes threads children libraries signals heaps; do
+for what in exchanges resizes threads libraries signals heaps fork _Fork clone vfork posix_spawn; do
     check "some $what" [ "$(sed -n "s/^$what: //p" "$work/seed_$seed.out")" -gt 0 ]
 done

@@ -2,7 +2,7 @@
 /* tests/soak/soak.c - everything at once, for a while: soak SECONDS SEED
  *
  * Threads exchange blocks of all sizes whose contents are checked, others come, go and are
- * cancelled; children are forked and allocate; libraries are loaded; signals interrupt all of it
+ * cancelled; children are made in five ways by threads that allocate, and do so, too; libraries are loaded; signals interrupt all of it
  * each few milliseconds; private heaps come and go; options change, memory is trimmed and counted.
  * With SOAK_MAY_FAIL set requests may be refused, as under a limit.
  *
@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,7 @@
 
 #define SLOTS 512u
 #define WORKERS 3u
+#define FORK_KINDS 5u
 #define LIVE_BYTES_MOST ((size_t)192 << 20)
 
 struct block {
@@ -41,12 +43,14 @@ struct block {
 
 static _Atomic(struct block *) slots[SLOTS];
 static _Atomic size_t live_bytes;
-static _Atomic uint64_t counts[8];
+static _Atomic uint64_t counts[7];
 static _Atomic bool is_over;
 static bool may_fail;
 static uint64_t seed;
 
-enum counted { EXCHANGES, RESIZES, REFUSALS, THREADS, CHILDREN, LIBRARIES, SIGNALS, HEAPS };
+static _Atomic uint64_t children[FORK_KINDS];
+
+enum counted { EXCHANGES, RESIZES, REFUSALS, THREADS, LIBRARIES, SIGNALS, HEAPS };
 
 #define EXPECT(condition)                                                                          \
     do {                                                                                           \
@@ -247,25 +251,72 @@ static void child_lives(uint64_t state)
     _exit(0);
 }
 
+/* The child of a vfork has this memory; it allocates, then becomes another program. */
+static pid_t become_another_program(uint64_t *state)
+{
+    struct block *block = NULL;
+    pid_t pid = vfork();
+    if (pid == 0) {
+        block = take(state);
+        give(block);
+        execl("/bin/true", "true", (char *)NULL);
+        _exit(1);
+    }
+    return pid;
+}
+
+/* glibc from 2.34 on. */
+extern pid_t _Fork(void) __attribute__((weak));
+
+/* A new process in one of five ways. No handler of fork hears of those made by _Fork and clone. */
+static pid_t make_child(uint32_t kind, uint64_t *state)
+{
+    static char *no_words[] = {NULL};
+    static char *words[] = {"true", NULL};
+    pid_t pid = -1;
+    if (kind == 0)
+        return fork();
+    if (kind == 1 && _Fork != NULL)
+        return _Fork();
+    if (kind <= 2)
+        return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (kind == 3)
+        return become_another_program(state);
+    return posix_spawn(&pid, "/bin/true", NULL, NULL, words, no_words) == 0 ? pid : -1;
+}
+
+static void await_child(pid_t pid)
+{
+    int status = pid > 0 ? -1 : 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0)
+        EXPECT(errno == EINTR);
+    EXPECT(status == 0);
+}
+
+/* Changes what this thread holds, then makes a child in the midst of it. */
 static void *fork_now_and_then(void *argument)
 {
+    struct block *own[50] = {NULL};
     uint64_t state = seed + (uintptr_t)argument;
     while (!atomic_load(&is_over)) {
-        /* Or a copy of which no handler of fork hears. */
-        bool is_raw = draw(&state) % 2 == 0;
-        pid_t pid = is_raw ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
-        EXPECT(pid >= 0);
+        for (uint32_t i = draw(&state) % 1000; i > 0; i--) {
+            struct block **place = &own[draw(&state) % 50];
+            give(*place);
+            *place = take(&state);
+        }
+        uint32_t kind = draw(&state) % FORK_KINDS;
+        pid_t pid = make_child(kind, &state);
+        EXPECT(pid >= 0 || may_fail);
         if (pid == 0) {
             atomic_store(&live_bytes, 0);
             child_lives(draw(&state));
         }
-        int status = -1;
-        while (waitpid(pid, &status, 0) < 0)
-            EXPECT(errno == EINTR);
-        EXPECT(status == 0);
-        count(CHILDREN);
-        usleep(draw(&state) % 30000);
+        await_child(pid);
+        atomic_fetch_add(&children[kind], pid > 0);
+        usleep(draw(&state) % 10000);
     }
+    for (int i = 0; i < 50; i++)
+        give(own[i]);
     return NULL;
 }
 
@@ -361,8 +412,8 @@ static void start_signals(void)
 
 int main(int argument_count, char **arguments)
 {
-    static void *(*const bodies[])(void *) = {come_and_go, fork_now_and_then, load_libraries,
-                                              govern_on};
+    static void *(*const bodies[])(void *) = {come_and_go, fork_now_and_then, fork_now_and_then,
+                                              load_libraries, govern_on};
     enum { OTHERS = sizeof bodies / sizeof *bodies };
     pthread_t threads[WORKERS + OTHERS];
     if (argument_count != 3)
@@ -383,9 +434,12 @@ int main(int argument_count, char **arguments)
     for (uint32_t i = 0; i < SLOTS; i++)
         give(atomic_exchange(&slots[i], NULL));
     EXPECT(atomic_load(&live_bytes) == 0);
-    static const char *const names[] = {"exchanges", "resizes",   "refusals", "threads",
-                                        "children",  "libraries", "signals",  "heaps"};
-    for (int i = 0; i < 8; i++)
+    static const char *const names[] = {"exchanges", "resizes", "refusals", "threads",
+                                        "libraries", "signals", "heaps"};
+    for (int i = 0; i < 7; i++)
         printf("%s: %llu\n", names[i], (unsigned long long)atomic_load(&counts[i]));
+    static const char *const ways[] = {"fork", "_Fork", "clone", "vfork", "posix_spawn"};
+    for (unsigned i = 0; i < FORK_KINDS; i++)
+        printf("%s: %llu\n", ways[i], (unsigned long long)atomic_load(&children[i]));
     return 0;
 }
