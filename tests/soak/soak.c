@@ -2,8 +2,9 @@
 /* tests/soak/soak.c - everything at once, for a while: soak SECONDS SEED
  *
  * Threads exchange blocks of all sizes whose contents are checked, others come, go and are
- * cancelled; children are made in five ways by threads that allocate, and do so, too; libraries are loaded; signals interrupt all of it
- * each few milliseconds; private heaps come and go; options change, memory is trimmed and counted.
+ * cancelled; threads that allocate make children in five ways, and these allocate, too; libraries
+ * are loaded; signals interrupt all of it each few milliseconds; private heaps come and go; options
+ * change, memory is trimmed and counted.
  * With SOAK_MAY_FAIL set requests may be refused, as under a limit.
  *
  * Exit status 0 after SECONDS; a failed check aborts and names the seed.
