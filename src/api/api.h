@@ -114,7 +114,8 @@ void *hak_foreign_realloc(void *block, size_t bytes);
 /* Looks after a heap of the calling thread: quiet bins, sparse slabs. */
 struct heap;
 void hak_maintain_heap(struct heap *heap);
-void hak_maintain_tick(void);
+/* Gives back what has been free for long; false, and nothing done: it is not time yet. */
+bool hak_maintain_tick(void);
 /* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
  * sweep is left half way. */
 size_t hak_maintain_visit(bool *is_done);

@@ -273,12 +273,6 @@ void hak_background_consider(void)
         start();
 }
 
-void hak_background_want(void)
-{
-    hak_store_relaxed(&is_wanted, 1);
-    hak_background_consider();
-}
-
 void hak_background_wake(void)
 {
     hak_background_stir();
@@ -333,9 +327,20 @@ const struct os_thread *hak_background_thread(uint32_t place)
     return &threads[place % 2];
 }
 
+/* Something is to be printed while the program sleeps: it runs from now on. */
+static void want(void)
+{
+    hak_store_relaxed(&is_wanted, 1);
+    hak_background_consider();
+}
+
 __attribute__((constructor)) static void be_at_home(void)
 {
     home_process = hak_os_pid();
     hak_process_on_fork(forget);
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
+    hak_process_start();
+    hak_outlet_start(hak_background_stir);
+    if (hak_outlet_patience_ms() != 0)
+        want();
 }

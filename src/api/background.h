@@ -24,9 +24,6 @@
 
 struct os_thread;
 
-/* Something is to be printed while the program sleeps: it runs from now on. */
-void hak_background_want(void);
-
 /* Starts it when it is due, or wakes it; from the tick. */
 void hak_background_wake(void);
 

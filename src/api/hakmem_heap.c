@@ -3,6 +3,7 @@
 #include "api/background.h"
 #include "api/hardened.h"
 #include "api/tally.h"
+#include "api/tick.h"
 #include "api/user_heap.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
@@ -112,7 +113,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
     if (heap == NULL)
         return;
     hak_private_destroy(heap);
-    hak_maintain_tick();
+    hak_tick_now();
     hak_background_consider();
 }
 

@@ -3,82 +3,24 @@
 
 #include "api/api.h"
 #include "api/background.h"
+#include "api/tick.h"
 #include "api/vault.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
-#include "cache/registry.h"
-#include "conf/conf.h"
 #include "harden/checks.h"
 #include "harden/empty.h"
-#include "harden/quarantine.h"
 #include "harden/seal.h"
-#include "region/meta.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* A mark's shift of an alignment to 16. */
 #define ORDINARY_SHIFT 5
-/* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
-#define FETCHED_AHEAD 4
-/* Each heap's share of the quarantine is at least this. */
-#define SHARE_BYTES_LEAST (64 * HAK_KIB)
-
-bool hak_hardened_start(void)
-{
-    if (HAK_UNLIKELY(hak_load_relaxed(&hak_harden) == HARDEN_UNSTARTED) && !hak_process_start())
-        return false;
-    return hak_harden_has(HARDEN_EXACT);
-}
-
-/* Lets go what is more than the quarantine may weigh. */
-static void quarantine_trim(const struct service *service, size_t most_bytes)
-{
-    struct quarantine *quarantine = service->heap->quarantine;
-    void *block;
-    while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
-           (block = hak_quarantine_first(quarantine)) != NULL) {
-        struct place place;
-        if (quarantine->count > FETCHED_AHEAD)
-            hak_mark_fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
-        hak_place_find(block, "invalid free", &place);
-        hak_quarantine_pop(quarantine, hak_vault_weight(&place));
-        hak_vault_give(service, &place);
-    }
-}
-
-void hak_hardened_drain(const struct service *service)
-{
-    if (HAK_UNLIKELY(service->heap->quarantine != NULL))
-        quarantine_trim(service, 0);
-}
-
-static size_t share_bytes(void)
-{
-    size_t all = (size_t)hak_conf_number(quarantine);
-    return hak_clamp(all / (hak_registry_active_count() + 1), hak_least(SHARE_BYTES_LEAST, all),
-                     all);
-}
-
-static bool has_quarantine(struct heap *heap)
-{
-    if (!hak_harden_has(HARDEN_QUARANTINE) || heap == NULL)
-        return false;
-    if (heap->quarantine == NULL)
-        heap->quarantine = hak_meta_take(sizeof *heap->quarantine);
-    return heap->quarantine != NULL;
-}
-
 static void retain(const struct place *place)
 {
     struct service service = hak_service_begin();
-    if (has_quarantine(service.heap)) {
-        hak_quarantine_push(service.heap->quarantine, place->block, hak_vault_weight(place));
-        quarantine_trim(&service, share_bytes());
-    } else {
-        hak_vault_give(&service, place);
-    }
+    hak_vault_keep(&service, place);
     hak_service_end(&service);
     if (place->slab == NULL)
         hak_background_consider();
@@ -87,7 +29,7 @@ static void retain(const struct place *place)
 /* Memory is out: what waits goes home before a second try. */
 static void *take_at_last(const struct service *service, struct request request)
 {
-    hak_hardened_drain(service);
+    hak_vault_drain(service);
     hak_heap_flush_all(service->heap);
     hak_heap_retire_spares(service->heap);
     hak_maintain_purge_all();

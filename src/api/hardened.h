@@ -13,6 +13,7 @@
 #ifndef HAK_API_HARDENED_H
 #define HAK_API_HARDENED_H
 
+#include "cache/lifecycle.h"
 #include "harden/harden.h"
 #include "harden/mark.h"
 
@@ -33,13 +34,10 @@ struct claim {
     bool is_aligned; /* the alignment is said */
 };
 
-/* Starts the process; true when the mode is on. */
-bool hak_hardened_start(void);
-
 /* True when the mode is on; starts the process if need be. */
 HAK_INLINE bool hak_is_hardened(void)
 {
-    return HAK_UNLIKELY(hak_load_relaxed(&hak_harden) != 0) && hak_hardened_start();
+    return HAK_UNLIKELY(hak_load_relaxed(&hak_harden) != 0) && hak_process_is_hardened();
 }
 
 /* True when the mode is on already: else no block is one of it. */
@@ -71,9 +69,5 @@ bool hak_hardened_give(void *block, struct claim claim);
 /* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. */
 void *hak_hardened_resize(void *block, size_t bytes);
 size_t hak_hardened_usable_bytes(void *block);
-
-/* Verifies and frees what waits in the quarantine of the heap, if it has one. */
-struct service;
-void hak_hardened_drain(const struct service *service);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/background.h"
-#include "api/hardened.h"
-#include "api/outlet.h"
 #include "api/service.h"
+#include "api/vault.h"
 #include "base/bits.h"
 #include "cache/idle.h"
 #include "cache/lifecycle.h"
@@ -282,7 +280,7 @@ static void gather(void)
 {
     struct heap *own = hak_own_heap();
     if (own != NULL && !hak_gate_is_nested(&own->gate) && hak_heap_enter(own)) {
-        hak_hardened_drain(&(struct service){.heap = own});
+        hak_vault_drain(&(struct service){.heap = own});
         hak_heap_flush_all(own);
         hak_gate_leave(&own->gate);
     }
@@ -331,20 +329,19 @@ static size_t relieve_at_times(uint64_t now)
     return hak_maintain_purge_all();
 }
 
-void hak_maintain_tick(void)
+bool hak_maintain_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
     uint64_t last = hak_load_relaxed(&last_tick_ms);
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
-        return;
+        return false;
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         relieve_at_times(now);
     else if (decay <= now)
         purge_aged(now, decay);
-    hak_outlet_tick();
-    hak_background_wake();
+    return true;
 }
 
 size_t hak_maintain_visit(bool *is_done)

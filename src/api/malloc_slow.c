@@ -3,8 +3,9 @@
 #include "api/background.h"
 #include "api/guard.h"
 #include "api/hardened.h"
-#include "api/service.h"
 #include "api/tally.h"
+#include "api/tick.h"
+#include "api/vault.h"
 #include "base/check.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
@@ -120,7 +121,7 @@ void hak_thread_flush(void)
         return;
     struct service service = hak_service_begin();
     if (service.heap != NULL) {
-        hak_hardened_drain(&service);
+        hak_vault_drain(&service);
         hak_heap_flush_all(service.heap);
         hak_heap_retire_spares(service.heap);
     }

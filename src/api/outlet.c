@@ -2,7 +2,6 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
-#include "api/background.h"
 #include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -40,6 +39,7 @@ static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
 static _Atomic uint64_t next_show_ms = NEVER_MS;
 static bool has_signal;
+static void (*stir_background)(void); /* it may sleep when the signal comes */
 /* The file that is named, open from the start on: later the program may have no right to open it,
  * or another root folder. The name may hold the process's id, then a child has another file. */
 static struct os_kept_fd file = {.fd = -1};
@@ -223,7 +223,7 @@ static bool has_interval(void)
 static void wake(void)
 {
     hak_store_relaxed(&is_asked, 1);
-    hak_background_stir();
+    stir_background();
 }
 
 static bool is_print_due(uint64_t now)
@@ -299,9 +299,9 @@ static bool has_something_to_print(void)
     return hak_conf_number(stats) != STATS_OFF || has_interval() || has_signal;
 }
 
-__attribute__((constructor)) static void start_outlet(void)
+void hak_outlet_start(void (*stir)(void))
 {
-    hak_process_start();
+    stir_background = stir;
     if (*hak_conf_text(stats_signal) != '\0')
         start_listening();
     if (has_something_to_print() && *hak_conf_text(stats_file) != '\0')
@@ -313,9 +313,6 @@ __attribute__((constructor)) static void start_outlet(void)
     if (hak_conf_number(stats_shm) == STATS_SHM_ON)
         hak_store_relaxed(&next_show_ms, 0);
     hak_outlet_tick();
-    if (hak_outlet_patience_ms() != 0) {
-        hak_background_want();
-    }
 }
 
 /* At the end of the process, after the program's own destructors. */

@@ -24,6 +24,9 @@
 /* Prints and publishes what is due; from the tick and the background thread. */
 void hak_outlet_tick(void);
 
+/* Opens what the options name; `stir` is called by the signal's handler. Once, at the start. */
+void hak_outlet_start(void (*stir)(void));
+
 /* How long the background thread may sleep before something is due; 0: for ever. */
 uint32_t hak_outlet_patience_ms(void);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/service.h"
 
-#include "api/api.h"
-#include "api/background.h"
 #include "os/os.h"
 
 /* The thread's own heap, or a borrowed one; NULL: neither. */
@@ -42,16 +40,4 @@ void hak_service_end_slow(const struct service *service)
     }
     if (HAK_UNLIKELY(service->is_shielded))
         hak_os_restore_signals(service->signals_before);
-}
-
-void hak_service_look(struct heap *heap)
-{
-    uint64_t now = hak_os_clock_ms();
-    if (HAK_LIKELY(heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
-                   now - heap->tick_ms < HAK_TICK_LATE_MS))
-        return;
-    heap->tick_ms = now;
-    hak_maintain_heap(heap);
-    hak_maintain_tick();
-    hak_background_consider_heap(heap);
 }

@@ -13,12 +13,6 @@
 #include "cache/registry.h"
 #include "os/lock.h"
 
-/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
- * looked at once in so many, and a tick is late after so long. */
-#define HAK_SLOW_OPERATIONS_PER_TICK 64
-#define HAK_SLOW_OPERATIONS_PER_LOOK 4
-#define HAK_TICK_LATE_MS 50
-
 /* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
  * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
 struct service {
@@ -29,12 +23,10 @@ struct service {
     uint64_t signals_before;
 };
 
-/* When something out of the common has to be seen to; `here`: the frame of who begins. */
+/* Begins, and ends after the gate was left, when something out of the common has to be seen to;
+ * `here`: the frame of who begins. The end of every service is in api/tick.h. */
 struct service hak_service_begin_slow(uintptr_t here);
 void hak_service_end_slow(const struct service *service);
-
-/* What a heap's thread does now and then: maintenance, if it is time. Outside the gate. */
-void hak_service_look(struct heap *heap);
 
 /* The thread's heap when there is nothing to take care of; else NULL. */
 HAK_INLINE struct heap *hak_heap_at_rest(void)
@@ -59,18 +51,6 @@ HAK_INLINE struct service hak_service_begin(void)
     if (HAK_UNLIKELY(heap == NULL || !hak_heap_enter(heap)))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
     return (struct service){.heap = heap};
-}
-
-HAK_INLINE void hak_service_end(const struct service *service)
-{
-    struct heap *heap = service->heap;
-    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
-        hak_gate_leave(&heap->gate);
-        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
-            hak_service_look(heap);
-    }
-    if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
-        hak_service_end_slow(service);
 }
 
 /* Where the window is tight, a block of one of so many larger classes is better than a new slab:

@@ -2,6 +2,7 @@
 #include "api/user_heap.h"
 
 #include "api/api.h"
+#include "api/tick.h"
 #include "base/bits.h"
 #include "cache/limit.h"
 #include "cache/supply.h"
@@ -17,7 +18,7 @@ void hak_user_heap_leave(struct private_heap *heap)
     bool is_due = ++heap->operation_count % OPERATIONS_PER_TICK == 0;
     hak_private_leave(heap);
     if (HAK_UNLIKELY(is_due))
-        hak_maintain_tick();
+        hak_tick_now();
 }
 
 static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)

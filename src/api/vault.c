@@ -2,17 +2,26 @@
 #include "api/vault.h"
 
 #include "base/bits.h"
+#include "base/check.h"
+#include "cache/registry.h"
 #include "cache/supply.h"
+#include "conf/conf.h"
 #include "harden/checks.h"
+#include "harden/quarantine.h"
 #include "harden/seal.h"
 #include "os/os.h"
 #include "region/guard.h"
+#include "region/meta.h"
 #include "span/large.h"
 
 #include <string.h>
 
 /* Larger blocks are cleared by giving their pages back. */
 #define PURGE_BYTES_LEAST HAK_MIB
+/* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
+#define FETCHED_AHEAD 4
+/* Each heap's share of the quarantine is at least this. */
+#define SHARE_BYTES_LEAST (64 * HAK_KIB)
 
 static size_t canary_least(void)
 {
@@ -222,7 +231,8 @@ void hak_vault_shut(const struct place *place)
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
 }
 
-size_t hak_vault_weight(const struct place *place)
+/* What the block weighs in a quarantine. */
+static size_t weight(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     return mark.kind == MARK_SHUT ? hak_os_page_bytes() : place->capacity;
@@ -250,7 +260,8 @@ static void give_small(const struct service *service, const struct place *place)
         hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
 }
 
-void hak_vault_give(const struct service *service, const struct place *place)
+/* Verifies a block that was shut and gives it back to its slab or span. */
+static void give(const struct service *service, const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
@@ -260,4 +271,53 @@ void hak_vault_give(const struct service *service, const struct place *place)
         give_small(service, place);
     else
         give_large(place, mark);
+}
+
+/* Lets go what is more than the quarantine may weigh. */
+static void quarantine_trim(const struct service *service, size_t most_bytes)
+{
+    struct quarantine *quarantine = service->heap->quarantine;
+    void *block;
+    while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
+           (block = hak_quarantine_first(quarantine)) != NULL) {
+        struct place place;
+        if (quarantine->count > FETCHED_AHEAD)
+            hak_mark_fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
+        bool is_marked = hak_place_find(block, "invalid free", &place);
+        hak_require(is_marked, "what waits in a quarantine has a mark");
+        hak_quarantine_pop(quarantine, weight(&place));
+        give(service, &place);
+    }
+}
+
+void hak_vault_drain(const struct service *service)
+{
+    if (HAK_UNLIKELY(service->heap->quarantine != NULL))
+        quarantine_trim(service, 0);
+}
+
+static size_t share_bytes(void)
+{
+    size_t all = (size_t)hak_conf_number(quarantine);
+    return hak_clamp(all / (hak_registry_active_count() + 1), hak_least(SHARE_BYTES_LEAST, all),
+                     all);
+}
+
+static bool has_quarantine(struct heap *heap)
+{
+    if (!hak_harden_has(HARDEN_QUARANTINE) || heap == NULL)
+        return false;
+    if (heap->quarantine == NULL)
+        heap->quarantine = hak_meta_take(sizeof *heap->quarantine);
+    return heap->quarantine != NULL;
+}
+
+void hak_vault_keep(const struct service *service, const struct place *place)
+{
+    if (has_quarantine(service->heap)) {
+        hak_quarantine_push(service->heap->quarantine, place->block, weight(place));
+        quarantine_trim(service, share_bytes());
+    } else {
+        give(service, place);
+    }
 }

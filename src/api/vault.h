@@ -38,10 +38,11 @@ void hak_vault_open(void *block, struct request request);
 /* The mark of the block is FREED: clears it, or shuts its pages. */
 void hak_vault_shut(const struct place *place);
 
-/* What the block weighs in a quarantine. */
-size_t hak_vault_weight(const struct place *place);
+/* A block that was shut waits in the heap's quarantine, if there is one; those that have waited
+ * for long enough are verified and go back to their slabs and spans. */
+void hak_vault_keep(const struct service *service, const struct place *place);
 
-/* Verifies a block that was shut and gives it back to its slab or span. */
-void hak_vault_give(const struct service *service, const struct place *place);
+/* All that wait in the quarantine of the heap, if it has one. */
+void hak_vault_drain(const struct service *service);
 
 #endif

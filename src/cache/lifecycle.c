@@ -329,6 +329,13 @@ bool hak_process_start(void)
     return hak_load_acquire(&process_state) == PROCESS_STARTED;
 }
 
+bool hak_process_is_hardened(void)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_harden) == HARDEN_UNSTARTED) && !hak_process_start())
+        return false;
+    return hak_harden_has(HARDEN_EXACT);
+}
+
 struct heap *hak_thread_heap(void)
 {
     struct heap *heap = hak_own_heap();

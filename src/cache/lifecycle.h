@@ -67,6 +67,9 @@ void hak_heap_return(struct heap *heap);
 /* Starts the process's hakmem if that has not happened; false: no address space could be had. */
 bool hak_process_start(void);
 
+/* The same; true when hardened mode is on. */
+bool hak_process_is_hardened(void);
+
 /* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
  * has something to mend. */
 void hak_process_on_fork(void (*mender)(void));

@@ -12,8 +12,8 @@
 
 #include "../check.h"
 #include "api/api.h"
-#include "api/hardened.h"
 #include "api/service.h"
+#include "api/vault.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "region/tag_map.h"
@@ -24,7 +24,7 @@
 static inline void heap_empty(struct heap *heap)
 {
     hak_gate_enter(&heap->gate);
-    hak_hardened_drain(&(struct service){.heap = heap});
+    hak_vault_drain(&(struct service){.heap = heap});
     hak_heap_flush_all(heap);
     hak_heap_retire_spares(heap);
     CHECK(hak_heap_is_sound(heap));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/maintain_test.c - free memory goes back to the kernel, in time and on demand. */
 #include "api/api.h"
-#include "api/service.h"
+#include "api/tick.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"
 #include "cache/registry.h"

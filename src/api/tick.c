@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/tick.h"
+
+#include "api/api.h"
+#include "api/background.h"
+#include "api/outlet.h"
+#include "os/os.h"
+
+void hak_tick_now(void)
+{
+    if (!hak_maintain_tick())
+        return;
+    hak_outlet_tick();
+    hak_background_wake();
+}
+
+void hak_tick_look(struct heap *heap)
+{
+    uint64_t now = hak_os_clock_ms();
+    if (HAK_LIKELY(heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
+                   now - heap->tick_ms < HAK_TICK_LATE_MS))
+        return;
+    heap->tick_ms = now;
+    hak_maintain_heap(heap);
+    hak_tick_now();
+    hak_background_consider_heap(heap);
+}

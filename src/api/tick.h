@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* api/tick.h - what threads do for the whole process now and then, as they leave a slow path.
+ *
+ * Owns        when: once in so many slow operations of a thread, or if the last time was long ago.
+ * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
+ *             what is to be printed, the background thread. None of these calls it.
+ * Threads     any, outside every gate and lock.
+ * Tests       tests/unit/api/maintain_test.c, tests/model/fault_test.c, tests/preload/idle.c
+ */
+#ifndef HAK_API_TICK_H
+#define HAK_API_TICK_H
+
+#include "api/service.h"
+
+/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
+ * looked at once in so many, and a tick is late after so long. */
+#define HAK_SLOW_OPERATIONS_PER_TICK 64
+#define HAK_SLOW_OPERATIONS_PER_LOOK 4
+#define HAK_TICK_LATE_MS 50
+
+/* A thread looks at the clock, then after its heap and the process if it is time. */
+void hak_tick_look(struct heap *heap);
+
+/* After the process only; for threads that work in heaps of the program's own. */
+void hak_tick_now(void);
+
+/* Ends the service, and looks on the way out. */
+HAK_INLINE void hak_service_end(const struct service *service)
+{
+    struct heap *heap = service->heap;
+    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
+        hak_gate_leave(&heap->gate);
+        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+            hak_tick_look(heap);
+    }
+    if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
+        hak_service_end_slow(service);
+}
+
+#endif
