@@ -205,21 +205,33 @@ size_t hak_hardened_usable_bytes(void *block)
     return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place.capacity;
 }
 
-/* Gives a live block another size where it is; false: it must move. */
-static bool resize_here(const struct place *place, struct mark mark, uint64_t word, size_t bytes)
+/* The live block is nobody's while its size changes: who frees it meanwhile is found. */
+static void seize(const struct place *place, struct mark mark, uint64_t word)
 {
-    size_t spare = hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
-    bool fits = place->slab == NULL
-                    ? hak_align_up(bytes + spare, hak_os_page_bytes()) == place->capacity
-                    : bytes + spare <= place->capacity && bytes >= place->capacity / 2;
-    if (!fits)
-        return false;
-    size_t old_bytes = mark.bytes;
     mark.state = MARK_FREED;
     if (!atomic_compare_exchange_strong_explicit(place->mark, &word, hak_mark_pack(mark),
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse("invalid realloc", place->block, mark.bytes, "freed at the same time");
     hak_mark_open();
+}
+
+/* It is live again as it was, but for its guards perhaps. */
+static void let_go(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    mark.state = MARK_LIVE;
+    /* release: as in hak_vault_open */
+    atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+}
+
+/* Gives a live block of a slab another size where it is; false: it must move. */
+static bool resize_small(const struct place *place, struct mark mark, uint64_t word, size_t bytes)
+{
+    size_t spare = hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
+    if (bytes + spare > place->capacity || bytes < place->capacity / 2)
+        return false;
+    size_t old_bytes = mark.bytes;
+    seize(place, mark, word);
     if (hak_harden_has(HARDEN_CANARY)) {
         size_t from = hak_least(bytes, old_bytes);
         size_t to = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, place->capacity);
@@ -228,10 +240,35 @@ static bool resize_here(const struct place *place, struct mark mark, uint64_t wo
         hak_seal_write(place->block, bytes, place->capacity);
     }
     mark.bytes = bytes;
+    mark.alignment_shift = 0; /* it is a block of realloc's from now on */
     mark.state = MARK_LIVE;
     /* release: as in hak_vault_open */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
     return true;
+}
+
+/* Another size for a large block that stays one, in place or at another one, the old one being in
+ * quarantine then; NULL: nothing has changed, and only a copy can help. */
+static void *resize_large(struct place *place, struct mark mark, uint64_t word, size_t bytes)
+{
+    if (bytes <= HAK_CLASS_BYTES_MAX ||
+        !hak_limit_admits(hak_excess(bytes, hak_vault_content_bytes(place, mark))))
+        return NULL;
+    void *block = place->block;
+    seize(place, mark, word);
+    if (!hak_vault_resize(place, bytes)) {
+        block = hak_limit_admits(bytes) ? hak_vault_move(place, bytes) : NULL;
+        if (block == NULL) {
+            let_go(place);
+            return NULL;
+        }
+        hak_vault_open(block, (struct request){.bytes = bytes});
+        retain(place);
+    } else {
+        hak_background_consider();
+    }
+    hak_limit_settle();
+    return block;
 }
 
 void *hak_hardened_resize(void *block, size_t bytes)
@@ -244,9 +281,12 @@ void *hak_hardened_resize(void *block, size_t bytes)
         struct mark mark = live_mark(&place, "invalid realloc", &word);
         check_claim(block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
         check_seals(&place, mark, word);
-        if (resize_here(&place, mark, word, bytes))
+        if (place.slab != NULL && resize_small(&place, mark, word, bytes))
             return block;
-        old_bytes = hak_harden_has(HARDEN_CANARY) ? mark.bytes : place.capacity;
+        void *resized = place.slab == NULL ? resize_large(&place, mark, word, bytes) : NULL;
+        if (resized != NULL)
+            return resized;
+        old_bytes = hak_vault_content_bytes(&place, mark);
     } else if (!hak_empty_is_live(block)) {
         hak_misuse("invalid realloc", block, 0, "already free");
     }

@@ -199,10 +199,11 @@ void hak_vault_open(void *block, struct request request)
     mark.is_guarded = false;
     if (slab != NULL)
         make_clear(&place, old, request);
-    else if (margin_bytes(request.alignment) != 0)
-        mark.is_guarded = raise_margins(&place);
+    /* Before the guards: what was touched before it was divided can become one mapping again. */
     if (hak_harden_has(HARDEN_CANARY))
         hak_seal_write(block, request.bytes, place.capacity);
+    if (slab == NULL && margin_bytes(request.alignment) != 0)
+        mark.is_guarded = raise_margins(&place);
     mark.state = MARK_LIVE;
     mark.bytes = request.bytes;
     mark.kind = (uint8_t)request.kind;
@@ -213,22 +214,157 @@ void hak_vault_open(void *block, struct request request)
     atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
 }
 
-void hak_vault_shut(const struct place *place)
+/* The block is clear: its pages lose their access where they can. */
+static void shut_clear(const struct place *place, struct mark mark)
 {
-    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
-    bool is_large = place->slab == NULL;
-    if (hak_harden_has(HARDEN_ZERO)) {
-        bool is_purged = is_large && (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
-                         hak_os_purge(place->block, place->capacity);
-        if (!is_purged)
-            memset(place->block, 0, place->capacity);
-    }
     mark.state = MARK_CLEARED;
-    if (is_large && mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
+    if (place->slab == NULL && mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
         hak_guard_raise(place->block, place->capacity))
         mark.kind = MARK_SHUT;
     /* release: partner is the acquire in hak_seal_end_is_whole */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+}
+
+void hak_vault_shut(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (hak_harden_has(HARDEN_ZERO)) {
+        bool is_purged = place->slab == NULL &&
+                         (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
+                         hak_os_purge(place->block, place->capacity);
+        if (!is_purged)
+            memset(place->block, 0, place->capacity);
+    }
+    shut_clear(place, mark);
+}
+
+size_t hak_vault_content_bytes(const struct place *place, struct mark mark)
+{
+    return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place->capacity;
+}
+
+/* Whole pages read as zero. */
+static void clear_pages(char *start, size_t bytes)
+{
+    if (bytes != 0 && !hak_os_purge(start, bytes))
+        memset(start, 0, bytes);
+}
+
+/* Clears what lies behind the content of a large block, from there to the end of a page: all of it
+ * when memory is handed out clear, else the canary, which nobody may learn. */
+static void clear_behind(char *block, size_t content_bytes, size_t end_bytes)
+{
+    size_t rest_bytes = hak_least(hak_align_up(content_bytes, hak_os_page_bytes()), end_bytes);
+    if (hak_harden_has(HARDEN_ZERO))
+        clear_pages(block + rest_bytes, end_bytes - rest_bytes);
+    else
+        rest_bytes = hak_least(content_bytes + HAK_CANARY_BYTES_MOST, end_bytes);
+    memset(block + content_bytes, 0, rest_bytes - content_bytes);
+}
+
+static void lower_behind(const struct place *place, struct mark mark)
+{
+    if (mark.is_guarded)
+        hak_guard_lower(place->block + place->capacity, hak_os_page_bytes());
+}
+
+/* True when the block has both guards again; else it has none. */
+static bool raise_behind(const struct place *place, struct mark mark)
+{
+    size_t page = hak_os_page_bytes();
+    if (!mark.is_guarded)
+        return false;
+    if (hak_guard_raise(place->block + place->capacity, page))
+        return true;
+    hak_guard_lower(place->block - page, page);
+    return false;
+}
+
+/* What a large block of so many bytes takes, with its margins. */
+static size_t span_bytes_for(size_t bytes)
+{
+    return margin_bytes(0) + large_capacity(bytes) + margin_bytes(0);
+}
+
+/* It lies in its span as those do that have no alignment beyond a page's. */
+static bool is_ordinary(const struct place *place)
+{
+    return place->block == span_start(place->block) + margin_bytes(0);
+}
+
+bool hak_vault_resize(struct place *place, size_t bytes)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    size_t capacity = large_capacity(bytes);
+    size_t wished_bytes = hak_align_up(span_bytes_for(bytes), HAK_GRANULE_BYTES);
+    char *start = span_start(place->block);
+    size_t span_bytes = hak_large_usable_bytes(start, "invalid realloc");
+    if (!is_ordinary(place) || wished_bytes < span_bytes ||
+        (wished_bytes > span_bytes && !hak_large_resize(start, wished_bytes)))
+        return false;
+    size_t old_bytes = hak_vault_content_bytes(place, mark);
+    size_t kept_bytes = hak_least(old_bytes, bytes);
+    if (capacity == place->capacity) { /* as when a program appends: only the canary moves */
+        size_t end_bytes = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, capacity);
+        memset(place->block + kept_bytes, 0, end_bytes - kept_bytes);
+    } else {
+        lower_behind(place, mark);
+        clear_behind(place->block, kept_bytes, hak_most(place->capacity, capacity));
+        place->capacity = capacity;
+        mark.is_guarded = raise_behind(place, mark);
+    }
+    if (hak_harden_has(HARDEN_CANARY))
+        hak_seal_write(place->block, bytes, capacity);
+    mark.bytes = bytes;
+    mark.alignment_shift = 0; /* it is a block of realloc's from now on */
+    mark.state = MARK_LIVE;
+    /* release: as in hak_vault_open */
+    atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+    return true;
+}
+
+/* What the block holds goes to the span at `start`; it is shut then. False: that span is lost. */
+static bool carry(const struct place *place, struct mark mark, char *start, size_t bytes)
+{
+    char *old_start = span_start(place->block);
+    size_t margin = (size_t)(place->block - old_start);
+    char *block = start + margin;
+    size_t kept_bytes = hak_least(hak_vault_content_bytes(place, mark), bytes);
+    size_t moved_bytes = hak_least(hak_large_usable_bytes(old_start, "invalid realloc"),
+                                   hak_large_usable_bytes(start, "invalid realloc")) -
+                         margin;
+    lower_behind(place, mark);
+    enum span_move result = hak_large_carry(old_start, start, margin);
+    mark.is_guarded = raise_behind(place, mark);
+    hak_store_relaxed(place->mark, hak_mark_pack(mark));
+    if (result == SPAN_DAMAGED)
+        return false;
+    if (result == SPAN_STAYED)
+        memcpy(block, place->block, kept_bytes);
+    clear_behind(block, kept_bytes, moved_bytes);
+    if (result == SPAN_STAYED) {
+        hak_vault_shut(place);
+        return true;
+    }
+    if (moved_bytes < place->capacity && hak_harden_has(HARDEN_ZERO))
+        clear_pages(place->block + moved_bytes, place->capacity - moved_bytes);
+    shut_clear(place, mark);
+    return true;
+}
+
+void *hak_vault_move(const struct place *place, size_t bytes)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (!is_ordinary(place))
+        return NULL;
+    char *start = hak_large_take_target(span_start(place->block), span_bytes_for(bytes));
+    if (start == NULL)
+        return NULL;
+    if (!hak_mark_cover(hak_granule_of(start), 1)) {
+        hak_large_give(start);
+        return NULL;
+    }
+    return carry(place, mark, start, bytes) ? start + margin_bytes(0) : NULL;
 }
 
 /* What the block weighs in a quarantine. */

@@ -5,9 +5,11 @@
  *             page behind the start of its span and is followed by another, both guards when there
  *             are any left; while it waits in quarantine its pages are guards, too (MARK_SHUT).
  * Invariants  a place is found from the tag map, the slab and the mark alone: nothing that the
- *             program can write to is believed.
+ *             program can write to is believed. A block that realloc resizes is FREED meanwhile,
+ *             so that whoever frees it too is found, and its guard behind is down; the old place of
+ *             one that moved is a freed block of its own, which keeps its span.
  * Threads     hak_place_find: any; the others: who took the block or freed it.
- * Tests       tests/attack/, tests/unit/api/hardened_test.c
+ * Tests       tests/attack/, tests/unit/api/hardened_test.c, tests/unit/api/hardened_resize_test.c
  */
 #ifndef HAK_API_VAULT_H
 #define HAK_API_VAULT_H
@@ -37,6 +39,19 @@ void hak_vault_open(void *block, struct request request);
 
 /* The mark of the block is FREED: clears it, or shuts its pages. */
 void hak_vault_shut(const struct place *place);
+
+/* Bytes of a live block that are the program's. */
+size_t hak_vault_content_bytes(const struct place *place, struct mark mark);
+
+/* Gives a large block whose mark is FREED another size where it is, and its place another
+ * capacity; then it is LIVE. False: it cannot grow there, or would leave granules behind, and all
+ * is as it was. */
+bool hak_vault_resize(struct place *place, size_t bytes);
+
+/* A new block of `bytes` for what a large block holds whose mark is FREED: its pages are moved
+ * there, or copied where the kernel refuses, and the old block is shut. hak_vault_open is next for
+ * the new one. NULL: all is as it was, but for its guards perhaps. */
+void *hak_vault_move(const struct place *place, size_t bytes);
 
 /* A block that was shut waits in the heap's quarantine, if there is one; those that have waited
  * for long enough are verified and go back to their slabs and spans. */

@@ -11,7 +11,6 @@
 #include "span/big_cache.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
-#include "span/span_move.h"
 #include "span/span_purge.h"
 
 #include <string.h>
@@ -304,7 +303,7 @@ void *hak_large_move(void *block, size_t bytes)
     if (to == NULL)
         return NULL;
     withdraw(from);
-    enum span_move result = hak_span_move(from, to);
+    enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {
         count_held(hak_span_bytes(to) - old_bytes);
         publish(to, before);
@@ -319,6 +318,32 @@ void *hak_large_move(void *block, size_t bytes)
     else
         hak_span_lose(to);
     return NULL;
+}
+
+void *hak_large_take_target(const void *block, size_t bytes)
+{
+    const struct span *from = span_of(block, "invalid realloc");
+    if (bytes > hak_region.window_bytes / 2 || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
+        return NULL;
+    struct span *to = take_target(from, granules_for(bytes));
+    if (to == NULL)
+        return NULL;
+    count_held(hak_span_bytes(to));
+    hak_fetch_add_relaxed(&held_count, 1);
+    publish(to, 0);
+    return to->user;
+}
+
+enum span_move hak_large_carry(const void *block, void *target, size_t kept_bytes)
+{
+    struct span *to = span_of(target, "invalid realloc");
+    enum span_move result = hak_span_move(span_of(block, "invalid realloc"), to, kept_bytes);
+    if (result == SPAN_DAMAGED) {
+        withdraw(to);
+        count_given(hak_span_bytes(to), 1);
+        hak_span_lose(to);
+    }
+    return result;
 }
 
 size_t hak_large_held_bytes(void)

@@ -11,7 +11,7 @@
 #ifndef HAK_SPAN_LARGE_H
 #define HAK_SPAN_LARGE_H
 
-#include "base/compiler.h"
+#include "span/span_move.h"
 
 enum large_content { LARGE_ANY, LARGE_ZERO };
 
@@ -51,6 +51,13 @@ bool hak_large_resize(void *block, size_t bytes);
 /* Makes the block longer by moving its pages to another place; NULL: it stays, and only a copy can
  * help. */
 void *hak_large_move(void *block, size_t bytes);
+
+/* The same in two steps, for blocks that start where their spans do, whose places both stay taken.
+ * First a block of `bytes` of zero memory for the pages of a live one; NULL: only a copy can help.
+ * Then what both have is moved, but for the first `kept_bytes` (span/span_move.h); SPAN_DAMAGED:
+ * the new block is gone. */
+void *hak_large_take_target(const void *block, size_t bytes);
+enum span_move hak_large_carry(const void *block, void *target, size_t kept_bytes);
 
 /* True when a live large block starts at `block`, whose granule has the SPAN tag. */
 bool hak_large_is_block(const void *block);

@@ -2,6 +2,7 @@
 #include "span/span_move.h"
 
 #include "base/bits.h"
+#include "base/check.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "region/mappings.h"
@@ -42,7 +43,11 @@ static uint32_t moved_end(const struct span *span)
 /* Counts the pieces that `to` will have; false when they are too many for it or the process. */
 static bool admit(const struct span *from, struct span *to)
 {
-    uint32_t count = from->piece_count + (moved_end(from) < from->count ? 1 : 0);
+    uint32_t end = from->count < to->count ? from->count : to->count;
+    uint32_t whole = 0; /* pieces that go as they are */
+    while (whole < from->piece_count && from->piece_ends[whole] < end)
+        whole++;
+    uint32_t count = whole + 1;
     if (count > HAK_SPAN_PIECES_MOST)
         return false;
     uint64_t most =
@@ -56,44 +61,52 @@ static bool admit(const struct span *from, struct span *to)
     }
     memcpy(to->piece_ends, from->piece_ends, sizeof to->piece_ends);
     to->piece_count = count;
-    to->piece_ends[count - 1] = from->count;
+    to->piece_ends[count - 1] = end;
     return true;
 }
 
-static unsigned char *piece_start(const struct span *span, const struct span *divided,
-                                  uint32_t piece)
+/* A piece as it lies in both spans. */
+struct piece {
+    unsigned char *from;
+    unsigned char *to;
+    size_t bytes;
+};
+
+static struct piece piece_at(const struct span *from, const struct span *to, uint32_t index,
+                             size_t kept_bytes)
 {
-    uint32_t begin = piece == 0 ? 0 : divided->piece_ends[piece - 1];
-    return hak_granule_address(span->first + begin);
+    size_t begin = kept_bytes;
+    if (index > 0)
+        begin = (size_t)to->piece_ends[index - 1] << HAK_GRANULE_SHIFT;
+    size_t end = (size_t)to->piece_ends[index] << HAK_GRANULE_SHIFT;
+    unsigned char *from_start = hak_granule_address(from->first);
+    unsigned char *to_start = hak_granule_address(to->first);
+    return (struct piece){from_start + begin, to_start + begin, end - begin};
 }
 
-static size_t piece_bytes(const struct span *divided, uint32_t piece)
+enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_bytes)
 {
-    uint32_t begin = piece == 0 ? 0 : divided->piece_ends[piece - 1];
-    return (size_t)(divided->piece_ends[piece] - begin) << HAK_GRANULE_SHIFT;
-}
-
-enum span_move hak_span_move(struct span *from, struct span *to)
-{
+    hak_assert(kept_bytes < HAK_GRANULE_BYTES);
     if (!admit(from, to))
         return SPAN_STAYED;
     enum os_move result = OS_MOVED;
-    uint32_t piece = 0;
-    for (; piece < to->piece_count && result == OS_MOVED; piece++)
-        result = hak_os_move(piece_start(from, to, piece), piece_start(to, to, piece),
-                             piece_bytes(to, piece));
+    uint32_t tried = 0;
+    for (; tried < to->piece_count && result == OS_MOVED; tried++) {
+        struct piece piece = piece_at(from, to, tried, kept_bytes);
+        result = hak_os_move(piece.from, piece.to, piece.bytes);
+    }
     if (result == OS_MOVED) {
         to->node = from->node;
         return SPAN_MOVED;
     }
     /* Back with what was moved already: `from` is still mapped, so copying cannot fail. */
-    for (uint32_t i = 0; i + 1 < piece; i++)
-        memcpy(piece_start(from, to, i), piece_start(to, to, i), piece_bytes(to, i));
-    if (result == OS_MOVE_REFUSED)
-        return SPAN_STAYED;
-    for (uint32_t i = 0; i + 1 < piece; i++)
-        hak_os_purge(piece_start(to, to, i), piece_bytes(to, i));
-    return SPAN_DAMAGED;
+    for (uint32_t i = 0; i + 1 < tried; i++) {
+        struct piece piece = piece_at(from, to, i, kept_bytes);
+        memcpy(piece.from, piece.to, piece.bytes);
+        if (result == OS_MOVE_LOST)
+            hak_os_purge(piece.to, piece.bytes);
+    }
+    return result == OS_MOVE_LOST ? SPAN_DAMAGED : SPAN_STAYED;
 }
 
 bool hak_span_pieces_renew(struct span *span)

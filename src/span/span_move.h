@@ -15,14 +15,14 @@
 #include "span/span.h"
 
 enum span_move {
-    SPAN_MOVED,   /* `to` begins with what `from` held; `from` reads as zero but for its pieces */
-    SPAN_STAYED,  /* `from` is as it was, `to` still usable */
+    SPAN_MOVED,   /* `to` holds what `from` held, which is empty as far as that went */
+    SPAN_STAYED,  /* `from` is as it was, `to` still usable: it holds nothing but parts of that */
     SPAN_DAMAGED, /* `from` is as it was, but `to` must be lost */
 };
 
-/* Moves all of `from` to the beginning of `to`, which is at least as long, clean and without
- * pieces. */
-enum span_move hak_span_move(struct span *from, struct span *to);
+/* Moves `from` to the same place in `to`, which is clean and without pieces: as much as both have,
+ * but for the first `kept_bytes` (whole pages, less than a granule), which are left alone. */
+enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_bytes);
 
 /* Maps the span anew so that it is one with its neighbours and reads as zero; false: the kernel
  * refused, and the span must be lost. */
