@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""No files of src/ use each other in a circle but those named in src/LAYERS; read from the
-objects' symbols."""
+"""No files of src/ use each other in a circle; read from the objects' symbols."""
 import re
 import sys
 
-from checklib import BUILD, finish, run, text
+from checklib import BUILD, finish, run
 
 OBJECTS = ("hakmem_objects.dir", "hakmem_objects_shared.dir")
 
@@ -60,19 +59,11 @@ def circles(graph):
     return found
 
 
-def known_circles():
-    """Those that src/LAYERS still allows: sets of files."""
-    return [set(line.partition(":")[2].split())
-            for line in text("src/LAYERS").splitlines() if line.startswith("circle:")]
-
-
 def main():
     sys.setrecursionlimit(10000)
     graph = graph_of(symbols())
     problems = [] if graph else [f"no objects below {BUILD}: run ./hak build"]
     for circle in circles(graph):
-        if any(set(circle) <= known for known in known_circles()):
-            continue
         problems.append(f"a circle of {len(circle)} files: " + " ".join(circle))
         for name in circle:
             for inner in sorted(set(graph[name]) & set(circle)):

@@ -111,9 +111,9 @@ void hak_foreign_free(void *block);
 void *hak_foreign_realloc(void *block, size_t bytes);
 
 /* maintain.c: what is done now and then from slow paths. */
-/* Looks after a heap of the calling thread: quiet bins, sparse slabs. */
-struct heap;
-void hak_maintain_heap(struct heap *heap);
+/* Looks after the calling thread's cache and its heap: quiet bins, sparse slabs. */
+struct thread_cache;
+void hak_maintain_cache(struct thread_cache *cache);
 /* Gives back what has been free for long; false, and nothing done: it is not time yet. */
 bool hak_maintain_tick(void);
 /* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no

@@ -112,7 +112,7 @@ static uint64_t sum_of(enum hak_stat stat)
 static void tell_counters(void)
 {
     tell_counter("window_committed_bytes", hak_load_relaxed(&hak_region.committed_bytes));
-    tell_counter("active_heaps", hak_registry_active_count());
+    tell_counter("active_heaps", hak_load_relaxed(&hak_active_caches));
 #define X(name, meaning) tell_counter(#name, hak_load_relaxed(&hak_stat_globals.name));
     HAK_STAT_GLOBAL_TABLE(X)
 #undef X

@@ -72,7 +72,7 @@ void hakmem_heap_free(hakmem_heap *handle, void *block)
 {
     if (block == NULL)
         return;
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL) {
         hak_free(block);
         return;
@@ -98,7 +98,7 @@ void *hakmem_heap_realloc(hakmem_heap *handle, void *block, size_t bytes)
         hakmem_heap_free(handle, block);
         return NULL;
     }
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap != NULL)
         hak_private_leave(heap);
     require_block_of(handle, block, "invalid heap realloc");
@@ -109,7 +109,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
 {
     if (handle == NULL)
         return;
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap destroy");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap destroy");
     if (heap == NULL)
         return;
     hak_private_destroy(heap);
@@ -119,7 +119,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
 
 void hakmem_heap_trim(hakmem_heap *handle)
 {
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL)
         return;
     hak_private_trim(heap);
@@ -140,7 +140,7 @@ int hakmem_heap_stats_get(hakmem_heap *handle, struct hakmem_heap_stats *stats, 
     if (stats_bytes == 0)
         return EINVAL;
     struct private_use use = {0, 0, 0};
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap != NULL) {
         use = hak_private_use(heap);
         hak_user_heap_leave(heap);

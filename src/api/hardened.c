@@ -30,8 +30,8 @@ static void retain(const struct place *place)
 static void *take_at_last(const struct service *service, struct request request)
 {
     hak_vault_drain(service);
-    hak_heap_flush_all(service->heap);
-    hak_heap_retire_spares(service->heap);
+    hak_cache_flush_all(service->cache);
+    hak_heap_retire_spares(&service->cache->heap);
     hak_maintain_purge_all();
     void *block = hak_vault_take(service, request);
     return block != NULL ? block : hak_vault_take_larger(service, request);
@@ -41,7 +41,7 @@ static void *take_in_service(struct request request)
 {
     struct service service = hak_service_begin();
     void *block = NULL;
-    if (service.heap != NULL) {
+    if (service.cache != NULL) {
         block = hak_vault_take(&service, request);
         if (HAK_UNLIKELY(block == NULL))
             block = take_at_last(&service, request);

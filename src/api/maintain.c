@@ -82,21 +82,22 @@ static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
-void hak_maintain_heap(struct heap *heap)
+void hak_maintain_cache(struct thread_cache *cache)
 {
+    struct heap *heap = &cache->heap;
     uint64_t now = hak_os_clock_ms();
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
     if (!hak_heap_enter(heap))
         return;
-    hak_heap_shrink_quiet(heap, now);
+    hak_cache_shrink_quiet(cache, now);
     if (decay <= now)
         hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
     uint32_t relief = hak_load_relaxed(&relief_count);
-    if (HAK_UNLIKELY(heap->relief_count != relief)) {
-        heap->relief_count = relief;
-        hak_heap_flush_all(heap);
+    if (HAK_UNLIKELY(cache->relief_count != relief)) {
+        cache->relief_count = relief;
+        hak_cache_flush_all(cache);
         hak_heap_retire_spares(heap);
     }
     if (decay <= now && now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
@@ -280,8 +281,8 @@ static void gather(void)
 {
     struct heap *own = hak_own_heap();
     if (own != NULL && !hak_gate_is_nested(&own->gate) && hak_heap_enter(own)) {
-        hak_vault_drain(&(struct service){.heap = own});
-        hak_heap_flush_all(own);
+        hak_vault_drain(&(struct service){.cache = hak_cache_of(own)});
+        hak_cache_flush_all(hak_cache_of(own));
         hak_gate_leave(&own->gate);
     }
     drain_all();

@@ -17,7 +17,7 @@ HAK_INLINE void *take(size_t bytes)
 /* Puts the block into the bin of its class; false: the slow way, nothing was written. */
 HAK_INLINE bool give(void *block)
 {
-    struct thread_cache *cache = hak_thread;
+    struct cache_bins *cache = hak_thread;
     size_t offset = (uintptr_t)block - cache->base;
     if (HAK_UNLIKELY(offset >= cache->committed_bytes))
         return false;

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
+#include "cache/refill.h"
 #include "cache/supply.h"
 #include "harden/checks.h"
 #include "observe/decision.h"
@@ -27,48 +28,48 @@ static void *clear(void *block, uint32_t class_index, enum content content)
     return block;
 }
 
-static void *class_take(struct heap *heap, uint32_t class_index, size_t alignment,
+static void *class_take(struct thread_cache *cache, uint32_t class_index, size_t alignment,
                         enum content content)
 {
-    void *block = hak_bin_pop(&heap->cache.bins[class_index]);
+    void *block = hak_bin_pop(&cache->hot.bins[class_index]);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_heap_take_tight(heap, class_index, alignment);
+        block = hak_cache_take_tight(cache, class_index, alignment);
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
-        heap->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
-        block = hak_heap_take_one(heap, class_index, &is_zero);
+        cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
+        block = hak_heap_take_one(&cache->heap, class_index, &is_zero);
         return is_zero ? block : clear(block, class_index, content);
     }
     if (block == NULL)
-        block = hak_heap_refill(heap, class_index);
+        block = hak_cache_refill(cache, class_index);
     return clear(block, class_index, content);
 }
 
 /* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
-static void *take_once(struct heap *heap, uint32_t class_index, size_t bytes, size_t alignment,
-                       enum content content)
+static void *take_once(struct thread_cache *cache, uint32_t class_index, size_t bytes,
+                       size_t alignment, enum content content)
 {
     if (class_index < HAK_CLASS_COUNT)
-        return class_take(heap, class_index, alignment, content);
-    void *block = hak_supply_large(&heap->spans, bytes, alignment,
+        return class_take(cache, class_index, alignment, content);
+    void *block = hak_supply_large(&cache->heap.spans, bytes, alignment,
                                    content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
     if (HAK_LIKELY(block != NULL))
-        hak_stat_add(&heap->stats, spans_taken, 1);
+        hak_stat_add(&cache->heap.stats, spans_taken, 1);
     return block;
 }
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
  * before a second try, and at last a block of any larger class will do. */
-static HAK_NOINLINE void *take_at_last(struct heap *heap, uint32_t class_index, size_t bytes,
-                                       size_t alignment, enum content content)
+static HAK_NOINLINE void *take_at_last(struct thread_cache *cache, uint32_t class_index,
+                                       size_t bytes, size_t alignment, enum content content)
 {
-    hak_heap_flush_all(heap);
-    hak_heap_retire_spares(heap);
+    hak_cache_flush_all(cache);
+    hak_heap_retire_spares(&cache->heap);
     hak_maintain_purge_all();
-    void *block = take_once(heap, class_index, bytes, alignment, content);
+    void *block = take_once(cache, class_index, bytes, alignment, content);
     if (block != NULL || class_index == HAK_CLASS_COUNT)
         return block;
-    block = hak_heap_take_larger(heap, class_index, HAK_CLASS_COUNT, alignment);
+    block = hak_cache_take_larger(cache, class_index, HAK_CLASS_COUNT, alignment);
     return clear(block, class_index, content);
 }
 
@@ -77,10 +78,10 @@ static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignmen
 {
     struct service service = hak_service_begin();
     void *block = NULL;
-    if (service.heap != NULL) {
-        block = take_once(service.heap, class_index, bytes, alignment, content);
+    if (service.cache != NULL) {
+        block = take_once(service.cache, class_index, bytes, alignment, content);
         if (HAK_UNLIKELY(block == NULL))
-            block = take_at_last(service.heap, class_index, bytes, alignment, content);
+            block = take_at_last(service.cache, class_index, bytes, alignment, content);
     }
     hak_service_end(&service);
     return block;
@@ -108,10 +109,10 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
 /* The common way of every unusual request; inline, so that it knows who asks. */
 HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
 {
-    struct heap *heap = hak_own_heap();
+    struct thread_cache *cache = hak_own_cache();
     void *block = NULL;
-    if (hak_guard_is_due(heap))
-        block = hak_guard_take(heap, bytes, alignment, HAK_GUARD_CALLER());
+    if (hak_guard_is_due(cache))
+        block = hak_guard_take(cache, bytes, alignment, HAK_GUARD_CALLER());
     return block != NULL ? block : take_ordinary(class_index, bytes, alignment, content);
 }
 
@@ -120,10 +121,10 @@ void hak_thread_flush(void)
     if (!hak_thread->is_heap)
         return;
     struct service service = hak_service_begin();
-    if (service.heap != NULL) {
+    if (service.cache != NULL) {
         hak_vault_drain(&service);
-        hak_heap_flush_all(service.heap);
-        hak_heap_retire_spares(service.heap);
+        hak_cache_flush_all(service.cache);
+        hak_heap_retire_spares(&service.cache->heap);
     }
     hak_service_end(&service);
 }
@@ -176,42 +177,42 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
 }
 
 /* Usually after many that did not come by here, which count for the tick. */
-static void send_home(struct heap *heap, struct slab *slab, void *block)
+static void send_home(struct thread_cache *cache, struct slab *slab, void *block)
 {
-    if (hak_combine_sort(&heap->combine, &heap->stats))
-        heap->slow_count |= HAK_SLOW_OPERATIONS_PER_TICK / 2 - 1;
-    hak_combine_add(&heap->combine, slab, block, &heap->stats);
+    if (hak_combine_sort(&cache->combine, &cache->heap.stats))
+        cache->slow_count |= HAK_SLOW_OPERATIONS_PER_TICK / 2 - 1;
+    hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
 }
 
 /* Whether the thread's bins take blocks with the tag. */
-HAK_INLINE bool may_keep(const struct thread_cache *cache, uint32_t tag)
+HAK_INLINE bool may_keep(const struct cache_bins *cache, uint32_t tag)
 {
     return (tag & cache->others) < HAK_BIN_LIMIT;
 }
 
 /* A block of some heap's slab: into the bin if ours may take it, else home or on its way there. */
-static void give_small(struct heap *heap, void *block, uint32_t tag, bool is_borrowed)
+static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bool is_borrowed)
 {
     struct slab *slab = hak_owner_read(hak_granule_of(block));
     if (is_borrowed) {
         hak_combine_bypass(slab, block);
         return;
     }
-    if (!may_keep(&heap->cache, tag)) {
-        send_home(heap, slab, block);
+    if (!may_keep(&cache->hot, tag)) {
+        send_home(cache, slab, block);
         return;
     }
     uint32_t class_index = slab->class_index;
-    struct bin *bin = &heap->cache.bins[class_index];
+    struct bin *bin = &cache->hot.bins[class_index];
     hak_slab_index_of(slab, block, "invalid free");
     if (hak_bin_is_full(bin))
-        hak_heap_flush(heap, class_index);
+        hak_cache_flush(cache, class_index);
     if (!hak_bin_is_full(bin))
         hak_bin_push(bin, block);
-    else if (hak_load_relaxed(&slab->owner) == &heap->owner) /* it has no magazine yet */
-        hak_heap_give(heap, slab, block);
+    else if (hak_load_relaxed(&slab->owner) == &cache->heap.owner) /* it has no magazine yet */
+        hak_heap_give(&cache->heap, slab, block);
     else
-        send_home(heap, slab, block);
+        send_home(cache, slab, block);
 }
 
 /* Without a heap. */
@@ -228,18 +229,18 @@ static void give(void *block)
     struct service service = hak_service_begin();
     /* Not before the gate: until then a visitor may take the slab away (cache/idle.h). */
     uint32_t tag = hak_tag_read(hak_granule_of(block));
-    if (service.heap == NULL) {
+    if (service.cache == NULL) {
         give_alone(block, tag);
         hak_service_end(&service);
         return;
     }
-    service.heap->cache.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
+    service.cache->hot.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
     if (hak_tag_is_slab(tag)) {
-        give_small(service.heap, block, tag, service.is_borrowed);
+        give_small(service.cache, block, tag, service.is_borrowed);
     } else {
-        hak_stat_add(&service.heap->stats, spans_given, 1);
-        hak_large_give_cached(service.is_borrowed ? NULL : &service.heap->spans, block,
-                              hak_heap_span_cache_most());
+        hak_stat_add(&service.cache->heap.stats, spans_given, 1);
+        hak_large_give_cached(service.is_borrowed ? NULL : &service.cache->heap.spans, block,
+                              hak_cache_spans_most());
     }
     hak_service_end(&service);
     if (!hak_tag_is_slab(tag))
@@ -248,7 +249,7 @@ static void give(void *block)
 
 /* A small block of another heap that waits to go home with others. False: it is something else, or
  * there is no room. */
-HAK_INLINE bool wait_for_others(struct thread_cache *cache, void *block)
+HAK_INLINE bool wait_for_others(struct cache_bins *cache, void *block)
 {
     size_t offset = (uintptr_t)block - cache->base;
     if (HAK_UNLIKELY(offset >= cache->committed_bytes)) /* always, without a heap */
@@ -256,7 +257,7 @@ HAK_INLINE bool wait_for_others(struct thread_cache *cache, void *block)
     uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
     if (may_keep(cache, tag) || !hak_tag_may_wait(tag))
         return false;
-    return hak_combine_wait(&((struct heap *)(void *)cache)->combine, block);
+    return hak_combine_wait(&((struct thread_cache *)(void *)cache)->combine, block);
 }
 
 static HAK_NOINLINE void free_anything(void *block)

@@ -97,7 +97,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                                        << HAK_GRANULE_SHIFT,
                                   .span_keep_ms = hak_big_cache_keep_ms(),
                                   .span_lost_bytes = hak_span_lost_bytes(),
-                                  .active_heaps = hak_registry_active_count(),
+                                  .active_heaps = hak_load_relaxed(&hak_active_caches),
                                   .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
                                   .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
                                   .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),

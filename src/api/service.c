@@ -21,22 +21,23 @@ struct service hak_service_begin_slow(uintptr_t here)
     hak_copy_look();
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
-    service.heap = find_heap(here, &service.is_borrowed);
-    while (service.heap != NULL && HAK_UNLIKELY(!hak_heap_enter(service.heap))) {
+    struct heap *heap = find_heap(here, &service.is_borrowed);
+    while (heap != NULL && HAK_UNLIKELY(!hak_heap_enter(heap))) {
         if (service.is_borrowed)
-            hak_heap_return(service.heap);
+            hak_heap_return(heap);
         else
             hak_thread_forget_heap();
-        service.heap = find_heap(here, &service.is_borrowed);
+        heap = find_heap(here, &service.is_borrowed);
     }
+    service.cache = heap == NULL ? NULL : hak_cache_of(heap);
     return service;
 }
 
 void hak_service_end_slow(const struct service *service)
 {
-    if (service->heap != NULL && service->is_borrowed) {
-        hak_gate_leave(&service->heap->gate);
-        hak_heap_return(service->heap);
+    if (service->cache != NULL && service->is_borrowed) {
+        hak_gate_leave(&service->cache->heap.gate);
+        hak_heap_return(&service->cache->heap);
     }
     if (HAK_UNLIKELY(service->is_shielded))
         hak_os_restore_signals(service->signals_before);

@@ -10,14 +10,15 @@
 #define HAK_API_SERVICE_H
 
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "os/lock.h"
 
-/* The heap that serves this call, with its gate held. Usually the thread's own; a borrowed one past
- * the thread's end, or when a signal handler interrupted the thread inside its own gate. */
+/* The cache that serves this call, with the gate of its heap held. Usually the thread's own; a
+ * borrowed one past the thread's end, or when a handler interrupted the thread inside its gate. */
 struct service {
     /* NULL: no memory even for a heap, or a handler interrupted who holds a lock. */
-    struct heap *heap;
+    struct thread_cache *cache;
     bool is_borrowed;
     bool is_shielded; /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
@@ -50,16 +51,17 @@ HAK_INLINE struct service hak_service_begin(void)
     struct heap *heap = hak_heap_at_rest();
     if (HAK_UNLIKELY(heap == NULL || !hak_heap_enter(heap)))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
-    return (struct service){.heap = heap};
+    return (struct service){.cache = hak_cache_of(heap)};
 }
 
 /* Where the window is tight, a block of one of so many larger classes is better than a new slab:
- * hak_heap_take_larger for these. */
+ * hak_cache_take_larger for these. */
 #define HAK_TIGHT_CLASSES 16u
-HAK_INLINE void *hak_heap_take_tight(struct heap *heap, uint32_t class_index, size_t alignment)
+HAK_INLINE void *hak_cache_take_tight(struct thread_cache *cache, uint32_t class_index,
+                                      size_t alignment)
 {
     uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
-    return hak_heap_take_larger(heap, class_index, limit, alignment);
+    return hak_cache_take_larger(cache, class_index, limit, alignment);
 }
 
 #endif

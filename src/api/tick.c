@@ -14,14 +14,14 @@ void hak_tick_now(void)
     hak_background_wake();
 }
 
-void hak_tick_look(struct heap *heap)
+void hak_tick_look(struct thread_cache *cache)
 {
     uint64_t now = hak_os_clock_ms();
-    if (HAK_LIKELY(heap->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
-                   now - heap->tick_ms < HAK_TICK_LATE_MS))
+    if (HAK_LIKELY(cache->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
+                   now - cache->tick_ms < HAK_TICK_LATE_MS))
         return;
-    heap->tick_ms = now;
-    hak_maintain_heap(heap);
+    cache->tick_ms = now;
+    hak_maintain_cache(cache);
     hak_tick_now();
-    hak_background_consider_heap(heap);
+    hak_background_consider_heap(&cache->heap);
 }

@@ -19,7 +19,7 @@
 #define HAK_TICK_LATE_MS 50
 
 /* A thread looks at the clock, then after its heap and the process if it is time. */
-void hak_tick_look(struct heap *heap);
+void hak_tick_look(struct thread_cache *cache);
 
 /* After the process only; for threads that work in heaps of the program's own. */
 void hak_tick_now(void);
@@ -27,11 +27,11 @@ void hak_tick_now(void);
 /* Ends the service, and looks on the way out. */
 HAK_INLINE void hak_service_end(const struct service *service)
 {
-    struct heap *heap = service->heap;
-    if (HAK_LIKELY(heap != NULL && !service->is_borrowed)) {
-        hak_gate_leave(&heap->gate);
-        if (HAK_UNLIKELY(++heap->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
-            hak_tick_look(heap);
+    struct thread_cache *cache = service->cache;
+    if (HAK_LIKELY(cache != NULL && !service->is_borrowed)) {
+        hak_gate_leave(&cache->heap.gate);
+        if (HAK_UNLIKELY(++cache->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+            hak_tick_look(cache);
     }
     if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
         hak_service_end_slow(service);

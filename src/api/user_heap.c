@@ -5,6 +5,7 @@
 #include "api/tick.h"
 #include "base/bits.h"
 #include "cache/limit.h"
+#include "cache/refill.h"
 #include "cache/supply.h"
 
 #include <errno.h>
@@ -12,6 +13,13 @@
 
 /* The tick is looked at once in so many operations on a heap. */
 #define OPERATIONS_PER_TICK 1024
+
+struct private_heap *hak_user_heap_enter(hakmem_heap *handle, const char *what)
+{
+    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
+        hak_thread_mend();
+    return hak_private_enter(handle, what);
+}
 
 void hak_user_heap_leave(struct private_heap *heap)
 {
@@ -23,7 +31,7 @@ void hak_user_heap_leave(struct private_heap *heap)
 
 static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)
 {
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL)
         return NULL;
     bool is_zero = false;
@@ -39,14 +47,14 @@ static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_co
 static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
                         enum large_content content)
 {
-    struct private_heap *heap = hak_private_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL)
         return NULL;
     hak_user_heap_leave(heap);
     void *block = hak_supply_large(NULL, bytes, alignment, content);
     if (block == NULL)
         return NULL;
-    heap = hak_private_enter(handle, "invalid heap");
+    heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL) {
         hak_large_give(block);
         return NULL;

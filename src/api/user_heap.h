@@ -18,6 +18,9 @@
 void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
                          enum large_content content);
 
+/* hak_private_enter, after what a jump left of a section of this thread has been mended. */
+struct private_heap *hak_user_heap_enter(hakmem_heap *handle, const char *what);
+
 /* Leaves a heap that was entered, and looks after memory now and then. */
 void hak_user_heap_leave(struct private_heap *heap);
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "conf/conf.h"
@@ -134,14 +135,17 @@ void *hak_vault_take(const struct service *service, struct request request)
 {
     uint32_t class_index = class_for(request);
     if (class_index == HAK_CLASS_COUNT) {
-        hak_stat_add(&service->heap->stats, spans_taken, 1);
+        hak_stat_add(&service->cache->heap.stats, spans_taken, 1);
         return take_large(request);
     }
     void *block = NULL;
-    hak_combine_publish_all(&service->heap->combine, &service->heap->stats);
+    hak_combine_publish_all(&service->cache->combine, &service->cache->heap.stats);
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_heap_take_tight(service->heap, class_index, block_alignment(request));
-    return block != NULL ? block : hak_heap_take_used(service->heap, class_index);
+        block = hak_cache_take_tight(service->cache, class_index, block_alignment(request));
+    if (block != NULL)
+        return block;
+    service->cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
+    return hak_heap_take_used(&service->cache->heap, class_index);
 }
 
 void *hak_vault_take_larger(const struct service *service, struct request request)
@@ -149,8 +153,8 @@ void *hak_vault_take_larger(const struct service *service, struct request reques
     uint32_t class_index = class_for(request);
     if (class_index == HAK_CLASS_COUNT)
         return NULL;
-    return hak_heap_take_larger(service->heap, class_index, HAK_CLASS_COUNT,
-                                block_alignment(request));
+    return hak_cache_take_larger(service->cache, class_index, HAK_CLASS_COUNT,
+                                 block_alignment(request));
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. */
@@ -387,13 +391,13 @@ static void give_large(const struct place *place, struct mark mark)
 
 static void give_small(const struct service *service, const struct place *place)
 {
-    struct heap *heap = service->heap;
-    if (heap != NULL && hak_load_relaxed(&place->slab->owner) == &heap->owner)
-        hak_heap_give(heap, place->slab, place->block);
-    else if (heap == NULL || service->is_borrowed)
+    struct thread_cache *cache = service->cache;
+    if (cache != NULL && hak_load_relaxed(&place->slab->owner) == &cache->heap.owner)
+        hak_heap_give(&cache->heap, place->slab, place->block);
+    else if (cache == NULL || service->is_borrowed)
         hak_combine_bypass(place->slab, place->block);
     else
-        hak_combine_add(&heap->combine, place->slab, place->block, &heap->stats);
+        hak_combine_add(&cache->combine, place->slab, place->block, &cache->heap.stats);
 }
 
 /* Verifies a block that was shut and gives it back to its slab or span. */
@@ -412,7 +416,7 @@ static void give(const struct service *service, const struct place *place)
 /* Lets go what is more than the quarantine may weigh. */
 static void quarantine_trim(const struct service *service, size_t most_bytes)
 {
-    struct quarantine *quarantine = service->heap->quarantine;
+    struct quarantine *quarantine = service->cache->quarantine;
     void *block;
     while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
            (block = hak_quarantine_first(quarantine)) != NULL) {
@@ -428,30 +432,30 @@ static void quarantine_trim(const struct service *service, size_t most_bytes)
 
 void hak_vault_drain(const struct service *service)
 {
-    if (HAK_UNLIKELY(service->heap->quarantine != NULL))
+    if (HAK_UNLIKELY(service->cache->quarantine != NULL))
         quarantine_trim(service, 0);
 }
 
 static size_t share_bytes(void)
 {
     size_t all = (size_t)hak_conf_number(quarantine);
-    return hak_clamp(all / (hak_registry_active_count() + 1), hak_least(SHARE_BYTES_LEAST, all),
-                     all);
+    return hak_clamp(all / (hak_load_relaxed(&hak_active_caches) + 1),
+                     hak_least(SHARE_BYTES_LEAST, all), all);
 }
 
-static bool has_quarantine(struct heap *heap)
+static bool has_quarantine(struct thread_cache *cache)
 {
-    if (!hak_harden_has(HARDEN_QUARANTINE) || heap == NULL)
+    if (!hak_harden_has(HARDEN_QUARANTINE) || cache == NULL)
         return false;
-    if (heap->quarantine == NULL)
-        heap->quarantine = hak_meta_take(sizeof *heap->quarantine);
-    return heap->quarantine != NULL;
+    if (cache->quarantine == NULL)
+        cache->quarantine = hak_meta_take(sizeof *cache->quarantine);
+    return cache->quarantine != NULL;
 }
 
 void hak_vault_keep(const struct service *service, const struct place *place)
 {
-    if (has_quarantine(service->heap)) {
-        hak_quarantine_push(service->heap->quarantine, place->block, weight(place));
+    if (has_quarantine(service->cache)) {
+        hak_quarantine_push(service->cache->quarantine, place->block, weight(place));
         quarantine_trim(service, share_bytes());
     } else {
         give(service, place);

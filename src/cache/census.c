@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-static void count_bins(struct census *census, const struct heap *heap)
+static void count_bins(struct census *census, const struct thread_cache *cache)
 {
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        census->classes[i].cached += hak_magazine_peek(&heap->magazines[i], &heap->cache.bins[i]);
+        census->classes[i].cached += hak_magazine_peek(&cache->magazines[i], &cache->hot.bins[i]);
 }
 
 static void count_waiting(struct census *census, const struct combine *combine)
@@ -59,6 +59,13 @@ static void count_quarantine(struct census *census, const struct quarantine *qua
     }
 }
 
+static void count_cache(struct census *census, const struct thread_cache *cache)
+{
+    count_bins(census, cache);
+    count_combined(census, &cache->combine);
+    count_quarantine(census, cache->quarantine);
+}
+
 static void count_heap(struct heap *heap, enum heap_access access, void *context)
 {
     struct census *census = context;
@@ -75,12 +82,11 @@ static void count_heap(struct heap *heap, enum heap_access access, void *context
         census->closed_heaps++;
         return;
     }
-    count_bins(census, heap);
-    count_combined(census, &heap->combine);
     count_pending(census, &heap->owner);
-    count_quarantine(census, heap->quarantine);
     if (private_heap != NULL)
         hak_private_leave(private_heap);
+    else
+        count_cache(census, hak_cache_of(heap));
 }
 
 void hak_census_take(struct census *census)

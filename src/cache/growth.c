@@ -38,7 +38,7 @@ static size_t thread_bound_bytes(void)
 {
     size_t bytes =
         hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
-    size_t share = bytes / (hak_registry_active_count() + 1);
+    size_t share = bytes / (hak_load_relaxed(&hak_active_caches) + 1);
     return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
 }
 
@@ -50,9 +50,9 @@ static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_b
 }
 
 /* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
-static HAK_NOINLINE bool grow(struct heap *heap, uint32_t class_index)
+static HAK_NOINLINE bool grow(struct thread_cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &heap->magazines[class_index];
+    struct magazine *magazine = &cache->magazines[class_index];
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     uint32_t most = capacity_most(class_index);
     bool is_first = magazine->slots == NULL;
@@ -64,19 +64,19 @@ static HAK_NOINLINE bool grow(struct heap *heap, uint32_t class_index)
     if (capacity <= magazine->capacity)
         return false;
     size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
-    if ((!is_first && heap->capacity_bytes + more_bytes > thread_bound_bytes()) ||
-        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity)) {
+    if ((!is_first && cache->capacity_bytes + more_bytes > thread_bound_bytes()) ||
+        !hak_magazine_resize(magazine, &cache->hot.bins[class_index], capacity)) {
         magazine->is_grown = false;
         return false;
     }
-    heap->capacity_bytes += more_bytes;
-    hak_stat_add(&heap->stats, magazines_grown, 1);
+    cache->capacity_bytes += more_bytes;
+    hak_stat_add(&cache->heap.stats, magazines_grown, 1);
     return true;
 }
 
-bool hak_growth_note_miss(struct heap *heap, uint32_t class_index)
+bool hak_growth_note_miss(struct thread_cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &heap->magazines[class_index];
+    struct magazine *magazine = &cache->magazines[class_index];
     magazine->was_missed = true;
     if (HAK_LIKELY(magazine->is_grown))
         return false;
@@ -84,33 +84,33 @@ bool hak_growth_note_miss(struct heap *heap, uint32_t class_index)
         misses_to_grow(magazine, hak_size_classes[class_index].block_bytes))
         return false;
     magazine->miss_count = 0;
-    return grow(heap, class_index);
+    return grow(cache, class_index);
 }
 
 /* After a bin's slots were taken away, all or some. */
-static void account_lost(struct heap *heap, uint32_t class_index, uint32_t capacity_before)
+static void account_lost(struct thread_cache *cache, uint32_t class_index, uint32_t capacity_before)
 {
-    struct magazine *magazine = &heap->magazines[class_index];
+    struct magazine *magazine = &cache->magazines[class_index];
     hak_growth_begin(magazine);
-    heap->capacity_bytes -=
+    cache->capacity_bytes -=
         (size_t)(capacity_before - magazine->capacity) * hak_size_classes[class_index].block_bytes;
 }
 
-void hak_growth_shrink(struct heap *heap, uint32_t class_index, uint32_t capacity)
+void hak_growth_shrink(struct thread_cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    struct magazine *magazine = &heap->magazines[class_index];
+    struct magazine *magazine = &cache->magazines[class_index];
     uint32_t before = magazine->capacity;
     if (before == capacity ||
-        !hak_magazine_resize(magazine, &heap->cache.bins[class_index], capacity))
+        !hak_magazine_resize(magazine, &cache->hot.bins[class_index], capacity))
         return;
-    account_lost(heap, class_index, before);
-    hak_stat_add(&heap->stats, magazines_shrunk, 1);
+    account_lost(cache, class_index, before);
+    hak_stat_add(&cache->heap.stats, magazines_shrunk, 1);
 }
 
-void hak_growth_undo(struct heap *heap, uint32_t class_index)
+void hak_growth_undo(struct thread_cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &heap->magazines[class_index];
+    struct magazine *magazine = &cache->magazines[class_index];
     uint32_t before = magazine->capacity;
-    hak_magazine_remove(magazine, &heap->cache.bins[class_index], &heap->sentinel);
-    account_lost(heap, class_index, before);
+    hak_magazine_remove(magazine, &cache->hot.bins[class_index], &cache->sentinel);
+    account_lost(cache, class_index, before);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache/growth.h - how many slots the bins of a heap have.
+/* cache/growth.h - how many slots the bins of a thread have.
  *
  * Owns        when a bin gets its first slots, when it grows, and what all bins may hold. A bin
  *             grows with its misses, a flush that finds it full or a refill that finds it empty.
@@ -12,7 +12,7 @@
 #ifndef HAK_CACHE_GROWTH_H
 #define HAK_CACHE_GROWTH_H
 
-#include "cache/heap.h"
+#include "cache/thread_cache.h"
 
 /* From this size on blocks count as large: their bins start later and smaller, and are bounded by
  * a row of their own. */
@@ -22,12 +22,12 @@
 void hak_growth_begin(struct magazine *magazine);
 
 /* Notes a miss of the class's bin and lets it grow if it is time; true when it grew. */
-bool hak_growth_note_miss(struct heap *heap, uint32_t class_index);
+bool hak_growth_note_miss(struct thread_cache *cache, uint32_t class_index);
 
 /* Lets a bin hold `capacity` blocks, no more than now and no less than it has. */
-void hak_growth_shrink(struct heap *heap, uint32_t class_index, uint32_t capacity);
+void hak_growth_shrink(struct thread_cache *cache, uint32_t class_index, uint32_t capacity);
 
 /* Takes the slots of an empty bin away. */
-void hak_growth_undo(struct heap *heap, uint32_t class_index);
+void hak_growth_undo(struct thread_cache *cache, uint32_t class_index);
 
 #endif

@@ -30,17 +30,6 @@
 
 enum process_state { PROCESS_UNSTARTED, PROCESS_STARTED, PROCESS_FAILED };
 
-static void *no_block[1];
-#define NO_HEAP                                                                                    \
-    {                                                                                              \
-        .others = HAK_TAG_OTHERS, .bins = {                                                        \
-            [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
-        }                                                                                          \
-    }
-struct thread_cache hak_thread_unstarted = NO_HEAP;
-struct thread_cache hak_thread_exited = NO_HEAP;
-HAK_TLS struct thread_cache *hak_thread = &hak_thread_unstarted;
-
 static HAK_TLS uint32_t destructor_rounds;
 static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
@@ -88,18 +77,19 @@ static void freeze_heap(struct heap *heap)
 
 static void retire_heap(struct heap *heap)
 {
+    struct thread_cache *cache = hak_cache_of(heap);
     if (hak_gate_is_nested(&heap->gate)) {
         freeze_heap(heap); /* the thread left a slow path by a jump, or was cancelled there */
         return;
     }
     if (!hak_heap_enter(heap))
         return;
-    if (hak_registry_has_room_for_bins(heap)) {
-        hak_combine_publish_all(&heap->combine, &heap->stats);
+    if (hak_registry_has_room_for_bins(cache)) {
+        hak_combine_publish_all(&cache->combine, &heap->stats);
         hak_heap_collect(heap);
         hak_heap_drop_spans(heap);
     } else {
-        hak_heap_flush_all(heap);
+        hak_cache_flush_all(cache);
     }
     hak_heap_park(heap);
 }
@@ -354,7 +344,7 @@ struct heap *hak_thread_heap(void)
     if (heap == NULL)
         return NULL;
     hak_stat_global_add(threads_started, 1);
-    hak_thread = &heap->cache;
+    hak_thread = &hak_cache_of(heap)->hot;
     hak_thread_exit_set(heap);
     hak_os_crash_thread_begin();
     return heap;

@@ -39,7 +39,7 @@
 #ifndef HAK_CACHE_LIFECYCLE_H
 #define HAK_CACHE_LIFECYCLE_H
 
-#include "cache/heap.h"
+#include "cache/thread_cache.h"
 
 /* The calling thread's heap, made ready if this is its first call; NULL: out of memory, or the
  * thread is past its end (hak_thread == &hak_thread_exited). */

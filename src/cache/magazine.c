@@ -6,6 +6,18 @@
 
 #include <string.h>
 
+static void *no_block[1];
+#define NO_HEAP                                                                                    \
+    {                                                                                              \
+        .others = HAK_TAG_OTHERS, .bins = {                                                        \
+            [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
+        }                                                                                          \
+    }
+struct cache_bins hak_thread_unstarted = NO_HEAP;
+struct cache_bins hak_thread_exited = NO_HEAP;
+HAK_TLS struct cache_bins *hak_thread = &hak_thread_unstarted;
+_Atomic uint32_t hak_active_caches;
+
 #define ORDER_COUNT 16
 static struct meta_pool array_pools[ORDER_COUNT];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/magazine.h - what the hot path reads: one thread's bins of ready blocks.
  *
- * Owns        struct bin and struct thread_cache. A bin is a stack of block addresses in an array
+ * Owns        struct bin and struct cache_bins. A bin is a stack of block addresses in an array
  *             (the magazine) whose lowest slot holds NULL for ever: the popped value itself says
  *             "empty".
  * Invariants  slots[1..top] are blocks of the bin's class, none twice, of common classes of any
@@ -32,7 +32,7 @@ struct bin {
     void **limit; /* last usable slot */
 };
 
-struct thread_cache {
+struct cache_bins {
     uintptr_t base;         /* of the window */
     size_t committed_bytes; /* of the window, as this thread last saw it */
     _Atomic uint32_t *tags; /* the tag map */
@@ -43,17 +43,19 @@ struct thread_cache {
 };
 
 /* The calling thread's cache; never NULL. */
-extern HAK_TLS struct thread_cache *hak_thread;
+extern HAK_TLS struct cache_bins *hak_thread;
 
 /* What a thread has before its first call, and after its last destructor. */
-extern struct thread_cache hak_thread_unstarted;
-extern struct thread_cache hak_thread_exited;
+extern struct cache_bins hak_thread_unstarted;
+extern struct cache_bins hak_thread_exited;
+
+/* Caches that threads have; the registry counts them. */
+extern _Atomic uint32_t hak_active_caches;
 
 /* Finds a bin by its scaled index, as tags and the size table hold it. */
-HAK_INLINE struct bin *hak_bin_at(struct thread_cache *cache, size_t scaled)
+HAK_INLINE struct bin *hak_bin_at(struct cache_bins *cache, size_t scaled)
 {
-    size_t offset =
-        offsetof(struct thread_cache, none) + scaled * sizeof(struct bin) / HAK_BIN_SCALE;
+    size_t offset = offsetof(struct cache_bins, none) + scaled * sizeof(struct bin) / HAK_BIN_SCALE;
     return (struct bin *)(void *)((char *)cache + offset);
 }
 

@@ -2,7 +2,6 @@
 #include "cache/private_heap.h"
 
 #include "base/check.h"
-#include "cache/lifecycle.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
@@ -103,8 +102,6 @@ static struct private_heap *record_of(void *handle, const char *what)
 struct private_heap *hak_private_enter(void *handle, const char *what)
 {
     struct private_heap *heap = record_of(handle, what);
-    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
-        hak_thread_mend();
     hak_lock_take(&heap->lock);
     if (HAK_LIKELY(heap->state == PRIVATE_LIVE && handle == handle_of(heap)))
         return heap;

@@ -21,7 +21,6 @@ static struct hak_lock registry_lock = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
 static _Atomic(struct heap *) heaps;
 static struct heap *parked;
 static _Atomic uint32_t parked_count;
-static _Atomic uint32_t active_count;
 /* What the bins of parked heaps may hold. */
 static _Atomic size_t parked_bytes;
 /* Of the next heap; beyond the last one there are none. */
@@ -43,9 +42,9 @@ static HAK_TLS struct heap *last_activated;
 /* The last time when all gates were to be closed they were. */
 static bool are_gates_closed = true;
 
+/* The heap has been started with the next id. */
 static void add_locked(struct heap *heap)
 {
-    hak_heap_start(heap, next_id);
     next_id = hak_heap_id_after(next_id);
     heap->number = ++heap_count;
     heap->next = hak_load_relaxed(&heaps);
@@ -57,9 +56,11 @@ static struct heap *create_locked(void)
 {
     if (next_id > HAK_HEAP_ID_LAST)
         return NULL;
-    struct heap *heap = hak_meta_take(sizeof *heap);
-    if (heap == NULL)
+    struct thread_cache *cache = hak_meta_take(sizeof *cache);
+    if (cache == NULL)
         return NULL;
+    struct heap *heap = &cache->heap;
+    hak_cache_start(cache, next_id);
     add_locked(heap);
     hak_stat_global_add(heaps_created, 1);
     return heap;
@@ -79,8 +80,8 @@ static void activate_locked(struct heap *heap)
     forget_bins(heap);
     heap->generation = generation;
     heap->outer = NULL;
-    heap->tick_ms = hak_os_clock_ms();
-    hak_counter_add(&active_count, 1);
+    hak_cache_of(heap)->tick_ms = hak_os_clock_ms();
+    hak_counter_add(&hak_active_caches, 1);
     hak_store_relaxed(&heap->gate.held, GATE_OPEN);
     /* release: partner is the acquire in hak_stranger_enter */
     hak_store_release(&heap->state, HEAP_ACTIVE);
@@ -90,8 +91,10 @@ bool hak_registry_add(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
     bool has_id = next_id <= HAK_HEAP_ID_LAST;
-    if (has_id)
+    if (has_id) {
+        hak_heap_start(heap, next_id);
         add_locked(heap);
+    }
     hak_lock_give(&registry_lock);
     return has_id;
 }
@@ -101,7 +104,7 @@ static void park_locked(struct heap *heap)
     hak_store_relaxed(&heap->state, HEAP_PARKED);
     heap->parked_next = parked;
     heap->is_drained = false;
-    heap->parked_bytes = heap->capacity_bytes;
+    heap->parked_bytes = hak_cache_of(heap)->capacity_bytes;
     hak_store_relaxed(&heap->parked_ms, hak_os_clock_ms());
     parked = heap;
     hak_counter_add(&parked_bytes, heap->parked_bytes);
@@ -199,9 +202,9 @@ bool hak_heap_adopt_parked(struct heap *heap)
     return is_ours;
 }
 
-bool hak_registry_has_room_for_bins(const struct heap *heap)
+bool hak_registry_has_room_for_bins(const struct thread_cache *cache)
 {
-    return hak_load_relaxed(&parked_bytes) + heap->capacity_bytes <=
+    return hak_load_relaxed(&parked_bytes) + cache->capacity_bytes <=
            hak_policy_read(parked_cache_bytes);
 }
 
@@ -214,7 +217,7 @@ static void drain(struct heap *heap, uint64_t before_ms)
         return;
     }
     if (heap->parked_bytes != 0)
-        hak_heap_flush_all(heap);
+        hak_cache_flush_all(hak_cache_of(heap));
     forget_bins(heap);
     hak_heap_tidy(heap);
     heap->is_drained = true;
@@ -259,7 +262,7 @@ void hak_heap_park(struct heap *heap)
 {
     hak_gate_leave(&heap->gate);
     hak_lock_take(&registry_lock);
-    hak_counter_add(&active_count, -1u);
+    hak_counter_add(&hak_active_caches, -1u);
     park_locked(heap);
     last_activated = NULL;
     hak_lock_give(&registry_lock);
@@ -269,7 +272,7 @@ void hak_heap_park(struct heap *heap)
 void hak_heap_freeze(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
-    hak_counter_add(&active_count, -1u);
+    hak_counter_add(&hak_active_caches, -1u);
     freeze_locked(heap);
     hak_lock_give(&registry_lock);
 }
@@ -315,11 +318,6 @@ struct heap *hak_registry_first(void)
 {
     /* acquire: partner is the release in create_locked */
     return hak_load_acquire(&heaps);
-}
-
-uint32_t hak_registry_active_count(void)
-{
-    return hak_load_relaxed(&active_count);
 }
 
 static bool try_both(void)
@@ -439,16 +437,17 @@ static void begin_generation(struct heap *own, struct heap *lent)
 {
     generation++;
     hak_store_relaxed(&orphans, hak_registry_first());
-    hak_store_relaxed(&active_count, own != NULL && has_owner(own));
+    hak_store_relaxed(&hak_active_caches, own != NULL && has_owner(own));
     if (last_activated != NULL)
         last_activated->generation = generation;
     if (own != NULL) {
         own->generation = generation;
-        own->tick_ms = hak_os_clock_ms(); /* a child that soon becomes another program is in time */
+        hak_cache_of(own)->tick_ms =
+            hak_os_clock_ms(); /* a child that soon becomes another program is in time */
     }
     for (; lent != NULL; lent = lent->outer) {
         lent->generation = generation;
-        hak_counter_add(&active_count, 1);
+        hak_counter_add(&hak_active_caches, 1);
     }
 }
 

@@ -13,7 +13,7 @@
 #ifndef HAK_CACHE_REGISTRY_H
 #define HAK_CACHE_REGISTRY_H
 
-#include "cache/heap.h"
+#include "cache/thread_cache.h"
 
 /* A heap for a thread: a parked one if there is one, else a new one; NULL: out of memory. */
 struct heap *hak_heap_adopt(void);
@@ -30,7 +30,7 @@ void hak_registry_drain_parked(uint64_t before_ms);
 
 /* Whether the bins of one more heap may stay as they are when it is parked, for the next thread
  * does what the last one did, often. */
-bool hak_registry_has_room_for_bins(const struct heap *heap);
+bool hak_registry_has_room_for_bins(const struct thread_cache *cache);
 
 /* Starts a private heap's record, which is zeroed but for its state, and adds it to all heaps;
  * false: there are no ids left. */
@@ -74,9 +74,6 @@ typedef void heap_visitor(struct heap *heap, enum heap_access access, void *cont
  * is possible within a few milliseconds. Allocates nothing; does not wait for a registry that a
  * signal handler may have interrupted. */
 void hak_registry_visit(heap_visitor *visit, void *context);
-
-/* Heaps that belong to a thread now. */
-uint32_t hak_registry_active_count(void);
 
 /* Before a fork: takes the registry's lock, closes all gates and waits at most `patience_ms`, all
  * in all, until the other threads have left their heaps; `own` is not waited for. */

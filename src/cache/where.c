@@ -33,10 +33,10 @@ static bool is_in_bin(const struct magazine *magazine, const struct bin *bin, co
 }
 
 /* Freed by a thread that gathers such blocks before it sends them home. */
-static bool is_withheld(const struct heap *heap, const struct slab *slab, uint32_t index,
+static bool is_withheld(const struct thread_cache *cache, const struct slab *slab, uint32_t index,
                         const void *block)
 {
-    const struct combine *combine = &heap->combine;
+    const struct combine *combine = &cache->combine;
     if (is_in_bin(&combine->magazine, &combine->waiting, block))
         return true;
     for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
@@ -54,9 +54,12 @@ static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, con
     if (hak_mark_is_freed_at(block))
         return WHERE_FREED;
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (is_in_bin(&heap->magazines[class_index], &heap->cache.bins[class_index], block))
+        if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)
+            continue;
+        const struct thread_cache *cache = hak_cache_of(heap);
+        if (is_in_bin(&cache->magazines[class_index], &cache->hot.bins[class_index], block))
             return WHERE_CACHED;
-        if (is_withheld(heap, slab, index, block))
+        if (is_withheld(cache, slab, index, block))
             return WHERE_HOMEWARD;
     }
     return WHERE_LIVE;

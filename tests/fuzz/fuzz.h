@@ -93,7 +93,7 @@ static inline void own_heap_check(void)
     struct heap *heap = hak_thread_heap();
     CHECK(heap != NULL);
     hak_gate_enter(&heap->gate);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
     hak_gate_leave(&heap->gate);
     CHECK(hak_span_heap_is_sound());
 }

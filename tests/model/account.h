@@ -23,11 +23,16 @@
 
 static inline void heap_empty(struct heap *heap)
 {
+    if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE) {
+        hak_heap_tidy(heap);
+        CHECK(hak_heap_is_sound(heap));
+        return;
+    }
     hak_gate_enter(&heap->gate);
-    hak_vault_drain(&(struct service){.heap = heap});
-    hak_heap_flush_all(heap);
+    hak_vault_drain(&(struct service){.cache = hak_cache_of(heap)});
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_heap_retire_spares(heap);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
     hak_gate_leave(&heap->gate);
 }
 

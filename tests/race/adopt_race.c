@@ -2,6 +2,7 @@
 /* tests/race/adopt_race.c - heaps are parked, adopted and robbed of slabs by many threads; each
  * heap has one owner at a time. */
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "racers.h"
 
@@ -26,20 +27,20 @@ static void slot_exchange(uint64_t index, struct heap *heap, uint64_t *block)
     CHECK_EQ(*block, (uintptr_t)block);
     struct slab *slab = hak_slab_at(block);
     CHECK(slab != NULL);
-    hak_combine_add(&heap->combine, slab, block, &heap->stats);
+    hak_combine_add(&hak_cache_of(heap)->combine, slab, block, &heap->stats);
 }
 
 /* Takes blocks of one class into the slots, and frees what comes out of them. */
 static void use(struct racer *racer, struct heap *heap)
 {
     uint32_t class_index = (uint32_t)draw(racer) % 3 * 20 + 1;
-    struct bin *bin = &heap->cache.bins[class_index];
+    struct bin *bin = &hak_cache_of(heap)->hot.bins[class_index];
     for (uint64_t i = draw(racer) % 40; i > 0; i--) {
         uint64_t *block = NULL;
         if (draw(racer) % 3 != 0) {
             block = hak_bin_pop(bin);
             if (block == NULL)
-                block = hak_heap_refill(heap, class_index);
+                block = hak_cache_refill(hak_cache_of(heap), class_index);
             CHECK(block != NULL);
         }
         slot_exchange(draw(racer), heap, block);
@@ -59,10 +60,10 @@ static void adopt_and_park(struct racer *racer)
         hak_gate_enter(&heap->gate);
         use(racer, heap);
         stumble(racer);
-        hak_heap_flush_all(heap);
+        hak_cache_flush_all(hak_cache_of(heap));
         if (draw(racer) % 16 == 0)
             hak_heap_retire_spares(heap);
-        CHECK(hak_heap_is_sound(heap));
+        CHECK(hak_cache_is_sound(hak_cache_of(heap)));
         left[number]++;
         hak_heap_park(heap);
         stumble(racer);
@@ -77,7 +78,7 @@ static void empty_all_heaps(void)
     for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
         CHECK((adopted[count++] = hak_heap_adopt()) != NULL);
     for (uint32_t i = 0; i < 3 * count; i++) {
-        hak_heap_flush_all(adopted[i % count]);
+        hak_cache_flush_all(hak_cache_of(adopted[i % count]));
         hak_heap_retire_spares(adopted[i % count]);
     }
     for (uint32_t i = 0; i < count; i++)
@@ -89,11 +90,11 @@ TEST(a_heap_has_one_owner_at_a_time_and_loses_no_block)
 {
     CHECK(hak_process_start());
     race_alike(RACERS, adopt_and_park);
-    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     struct heap *heap = hak_heap_adopt();
     for (uint32_t i = 0; i < SLOTS; i++)
         slot_exchange(i, heap, NULL);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_heap_park(heap);
     empty_all_heaps();
     CHECK_EQ(hak_slab_record_count(), 0);

@@ -2,6 +2,7 @@
 /* tests/race/remote_race.c - many publishers against an owner who collects, also while slabs change
  * their owner. What a publisher wrote into a block happens before the owner hands it out again. */
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "cache/supply.h"
 #include "racers.h"
@@ -149,15 +150,15 @@ static void own_and_move(struct racer *racer)
             if (moved != NULL)
                 hak_heap_receive(mine, moved);
         }
-        struct bin *bin = &mine->cache.bins[CLASS_INDEX];
+        struct bin *bin = &hak_cache_of(mine)->hot.bins[CLASS_INDEX];
         uint64_t *block = hak_bin_pop(bin);
         if (block == NULL)
-            block = hak_heap_refill(mine, CLASS_INDEX);
+            block = hak_cache_refill(hak_cache_of(mine), CLASS_INDEX);
         CHECK(block != NULL);
         if (draw(racer) % 64 == 0)
-            hak_heap_flush_all(mine);
+            hak_cache_flush_all(hak_cache_of(mine));
         if (draw(racer) % 128 == 0)
-            CHECK(hak_heap_is_sound(mine));
+            CHECK(hak_cache_is_sound(hak_cache_of(mine)));
         pthread_mutex_unlock(&heaps_lock);
         block_hand_out(racer, block);
         stumble(racer);
@@ -206,9 +207,9 @@ TEST(blocks_come_home_while_their_slabs_change_owners)
     race(5, bodies);
     for (uint32_t round = 0; round < 3; round++) {
         for (uint32_t i = 0; i < 2; i++) {
-            hak_heap_flush_all(heaps[i]);
+            hak_cache_flush_all(hak_cache_of(heaps[i]));
             hak_heap_retire_spares(heaps[i]);
-            CHECK(hak_heap_is_sound(heaps[i]));
+            CHECK(hak_cache_is_sound(hak_cache_of(heaps[i])));
         }
     }
     CHECK_EQ(hak_slab_record_count(), 0);

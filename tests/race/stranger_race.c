@@ -120,7 +120,7 @@ static void *exchange(void *argument)
         hak_gate_enter(&own->gate);
         if (hak_idle_take(own, class_index) != NULL)
             atomic_fetch_add(&taken, 1);
-        CHECK(hak_heap_is_sound(own));
+        CHECK(hak_cache_is_sound(hak_cache_of(own)));
         hak_gate_leave(&own->gate);
     }
     return NULL;
@@ -183,7 +183,7 @@ static void visit_adopted(struct heap *own)
     CHECK(own != parked_heap);
     while (!hak_stranger_try_enter(parked_heap))
         sched_yield();
-    CHECK(hak_heap_is_sound(parked_heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(parked_heap)));
     hak_stranger_leave(parked_heap);
 }
 

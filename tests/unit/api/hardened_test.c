@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "../../attack/hardened.h"
 #include "api/api.h"
-#include "cache/heap.h"
+#include "cache/refill.h"
+#include "cache/thread_cache.h"
 #include "cache/where.h"
 #include "hakmem/hakmem.h"
 #include "harden/mark.h"
@@ -52,25 +53,25 @@ TEST(no_bin_ever_has_a_magazine)
     others_take(64);
     others_free(FIRST_HALF);
     others_free(SECOND_HALF);
-    const struct heap *heap = (const struct heap *)(void *)hak_thread;
+    struct heap *heap = hak_own_heap();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(heap->magazines[i].slots == NULL);
+        CHECK(hak_cache_of(heap)->magazines[i].slots == NULL);
 }
 
 TEST(no_bin_may_grow_even_after_a_flush)
 {
     hak_free(take_some(100));
     hak_thread_flush();
-    struct heap *heap = (struct heap *)(void *)hak_thread;
+    struct heap *heap = hak_own_heap();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(heap->magazines[i].is_grown);
+        CHECK(hak_cache_of(heap)->magazines[i].is_grown);
     hak_free(take_some(100));
     hak_gate_enter(&heap->gate);
     for (uint32_t i = 0; i < 4; i++) /* as where the window is tight */
-        CHECK(hak_heap_take_larger(heap, 0, HAK_CLASS_COUNT, 16) != NULL);
+        CHECK(hak_cache_take_larger(hak_cache_of(heap), 0, HAK_CLASS_COUNT, 16) != NULL);
     hak_gate_leave(&heap->gate);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(heap->magazines[i].slots == NULL);
+        CHECK(hak_cache_of(heap)->magazines[i].slots == NULL);
 }
 
 static struct hakmem_stats stats_now(void)

@@ -224,7 +224,7 @@ TEST(while_the_soft_limit_is_passed_a_thread_sweeps_its_slabs_however_long_decay
     CHECK_EQ(hak_load_relaxed(swept), 0);
     for (int i = 0; i < 1000 && hak_load_relaxed(swept) == 0; i++) {
         usleep(10000);
-        hak_maintain_heap(heap);
+        hak_maintain_cache(hak_cache_of(heap));
     }
     CHECK(hak_load_relaxed(swept) > 0);
 }
@@ -240,14 +240,14 @@ TEST(memory_that_is_short_empties_the_bins_of_each_thread_once)
     hak_free(kept);
     hakmem_stats_get(&stats, sizeof stats);
     CHECK(stats.cached_bytes > 0);
-    uint32_t before = heap->relief_count;
+    uint32_t before = hak_cache_of(heap)->relief_count;
     hak_maintain_relieve();
-    hak_maintain_heap(heap);
-    CHECK_EQ(heap->relief_count, before + 1);
+    hak_maintain_cache(hak_cache_of(heap));
+    CHECK_EQ(hak_cache_of(heap)->relief_count, before + 1);
     hakmem_stats_get(&stats, sizeof stats);
     CHECK_EQ(stats.cached_bytes, 0);
     hak_free(hak_malloc(64));
     hak_free(hak_malloc(64));
-    hak_maintain_heap(heap);
-    CHECK_EQ(heap->relief_count, before + 1);
+    hak_maintain_cache(hak_cache_of(heap));
+    CHECK_EQ(hak_cache_of(heap)->relief_count, before + 1);
 }

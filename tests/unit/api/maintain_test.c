@@ -4,6 +4,7 @@
 #include "api/tick.h"
 #include "base/limits.h"
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "check.h"
 #include "policy/policy_table.h"
@@ -43,7 +44,7 @@ TEST(a_purge_of_everything_reaches_empty_slabs)
     for (int i = 0; i < 64; i++)
         hak_free(blocks[i]);
     hak_gate_enter(&heap->gate);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_gate_leave(&heap->gate);
     CHECK(hak_depot_warm_count() + hak_span_warm_bytes() > 0);
     CHECK(hak_maintain_purge_all() > 0);
@@ -65,9 +66,9 @@ static struct heap *adopt(void)
 static void leave_bins_beside_a_moved_slab(struct heap *binned, struct heap *taker)
 {
     uint32_t class_index = hak_class_of(64);
-    void *block = hak_heap_refill(binned, class_index);
+    void *block = hak_cache_refill(hak_cache_of(binned), class_index);
     CHECK(block != NULL);
-    hak_bin_push(&binned->cache.bins[class_index], block);
+    hak_bin_push(&hak_cache_of(binned)->hot.bins[class_index], block);
     hak_heap_park(binned);
     CHECK(hak_registry_take_abandoned(taker, class_index) != NULL);
     hak_heap_park(taker);

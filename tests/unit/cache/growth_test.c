@@ -23,12 +23,12 @@ static void miss_often(void)
 }
 
 /* What the heap's bins may hold beyond the first slots of each class, which are free of charge. */
-static size_t charged_bytes(const struct heap *heap)
+static size_t charged_bytes(struct heap *heap)
 {
     size_t free_bytes = 0;
     for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
         free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
-    return hak_excess(heap->capacity_bytes, free_bytes);
+    return hak_excess(hak_cache_of(heap)->capacity_bytes, free_bytes);
 }
 
 /* The same, after the bins of this thread have missed. */
@@ -37,7 +37,7 @@ static size_t grow(void)
     struct heap *heap = hak_thread_heap();
     CHECK(heap != NULL);
     miss_often();
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
     return charged_bytes(heap);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/cache/heap_test.c - bins are filled from slabs and go home to them. */
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "check.h"
 #include "os/os.h"
@@ -23,38 +24,39 @@ static struct heap *enter(void)
 
 static void *take(struct heap *heap, uint32_t class_index)
 {
-    void *block = hak_bin_pop(&heap->cache.bins[class_index]);
+    void *block = hak_bin_pop(&hak_cache_of(heap)->hot.bins[class_index]);
     if (block == NULL)
-        block = hak_heap_refill(heap, class_index);
+        block = hak_cache_refill(hak_cache_of(heap), class_index);
     CHECK(block != NULL);
     return block;
 }
 
 static void give(struct heap *heap, uint32_t class_index, void *block)
 {
-    struct bin *bin = &heap->cache.bins[class_index];
+    struct bin *bin = &hak_cache_of(heap)->hot.bins[class_index];
     if (hak_bin_is_full(bin))
-        hak_heap_flush(heap, class_index);
+        hak_cache_flush(hak_cache_of(heap), class_index);
     if (hak_bin_is_full(bin))
         hak_heap_give(heap, hak_slab_at(block), block);
     else
         hak_bin_push(bin, block);
 }
 
-static uint64_t counted(const struct heap *heap, enum hak_stat stat)
+static uint64_t counted(struct heap *heap, enum hak_stat stat)
 {
     return hak_load_relaxed(&heap->stats.counters[stat]);
 }
 
-static uint32_t bin_count(const struct heap *heap, uint32_t class_index)
+static uint32_t bin_count(struct heap *heap, uint32_t class_index)
 {
-    return hak_magazine_count(&heap->magazines[class_index], &heap->cache.bins[class_index]);
+    return hak_magazine_count(&hak_cache_of(heap)->magazines[class_index],
+                              &hak_cache_of(heap)->hot.bins[class_index]);
 }
 
 TEST(a_refill_gives_a_block_and_leaves_others_in_the_bin)
 {
     struct heap *heap = enter();
-    unsigned char *block = hak_heap_refill(heap, CLASS);
+    unsigned char *block = hak_cache_refill(hak_cache_of(heap), CLASS);
     CHECK(block != NULL);
     CHECK(bin_count(heap, CLASS) >= 1);
     struct slab *slab = hak_slab_at(block);
@@ -62,8 +64,8 @@ TEST(a_refill_gives_a_block_and_leaves_others_in_the_bin)
     CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
     CHECK_EQ(slab->used, bin_count(heap, CLASS) + 1);
     CHECK_EQ(hak_tag_read(hak_granule_of(block)), hak_tag_of(heap->owner.heap_id, CLASS));
-    CHECK_EQ(hak_bin_pop(&heap->cache.bins[CLASS]), block + 64); /* by rising address */
-    CHECK(hak_heap_is_sound(heap));
+    CHECK_EQ(hak_bin_pop(&hak_cache_of(heap)->hot.bins[CLASS]), block + 64); /* by rising address */
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(every_class_can_be_refilled_and_flushed)
@@ -74,11 +76,11 @@ TEST(every_class_can_be_refilled_and_flushed)
             memset(blocks[k] = take(heap, i), 1, hak_size_classes[i].block_bytes);
         for (uint32_t k = 0; k < 20; k++)
             give(heap, i, blocks[k]);
-        CHECK(hak_heap_is_sound(heap));
+        CHECK(hak_cache_is_sound(hak_cache_of(heap)));
     }
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_heap_retire_spares(heap);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
@@ -88,21 +90,22 @@ TEST(a_full_bin_sends_the_older_half_home)
     hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
     for (uint32_t i = 0; i < 500; i++)
         blocks[i] = take(heap, CLASS);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     uint32_t given = 0;
-    while (counted(heap, HAK_STAT_flushes) == 0 || heap->magazines[CLASS].miss_count != 0)
+    while (counted(heap, HAK_STAT_flushes) == 0 ||
+           hak_cache_of(heap)->magazines[CLASS].miss_count != 0)
         give(heap, CLASS, blocks[given++]); /* until it has grown as far as it may */
-    while (!hak_bin_is_full(&heap->cache.bins[CLASS]))
+    while (!hak_bin_is_full(&hak_cache_of(heap)->hot.bins[CLASS]))
         give(heap, CLASS, blocks[given++]);
     uint32_t held = bin_count(heap, CLASS);
-    void *oldest_kept = heap->magazines[CLASS].slots[1 + (held + 1) / 2];
-    void *youngest = *heap->cache.bins[CLASS].top;
+    void *oldest_kept = hak_cache_of(heap)->magazines[CLASS].slots[1 + (held + 1) / 2];
+    void *youngest = *hak_cache_of(heap)->hot.bins[CLASS].top;
     while (bin_count(heap, CLASS) == held)
-        hak_heap_flush(heap, CLASS);
+        hak_cache_flush(hak_cache_of(heap), CLASS);
     CHECK_EQ(bin_count(heap, CLASS), held / 2);
-    CHECK_EQ(heap->magazines[CLASS].slots[1], oldest_kept);
-    CHECK_EQ(*heap->cache.bins[CLASS].top, youngest);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK_EQ(hak_cache_of(heap)->magazines[CLASS].slots[1], oldest_kept);
+    CHECK_EQ(*hak_cache_of(heap)->hot.bins[CLASS].top, youngest);
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
@@ -111,7 +114,7 @@ TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
     void *block = take(heap, CLASS);
     struct slab *slab = hak_slab_at(block);
     give(heap, CLASS, block);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK_EQ(heap->spare[CLASS], slab);
     CHECK_EQ(slab->place, SLAB_SPARE);
     CHECK_EQ(hak_slab_at(take(heap, CLASS)), slab);
@@ -128,7 +131,7 @@ TEST(a_second_empty_slab_is_retired_at_once)
     CHECK(hak_slab_record_count() >= 2);
     for (uint32_t i = 0; i < count; i++)
         give(heap, CLASS, blocks[i]);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK_EQ(hak_slab_record_count(), 1);
     CHECK(counted(heap, HAK_STAT_retired_slabs) >= 1);
     hak_heap_retire_spares(heap);
@@ -139,8 +142,8 @@ TEST(an_empty_slab_of_large_blocks_is_not_kept)
 {
     struct heap *heap = enter();
     uint32_t class_index = hak_class_of(2 * HAK_SPARE_BLOCK_BYTES_MAX);
-    void *block = hak_heap_refill(heap, class_index);
-    hak_heap_flush_all(heap);
+    void *block = hak_cache_refill(hak_cache_of(heap), class_index);
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK_EQ(hak_slab_record_count(), 1);
     hak_heap_give(heap, hak_slab_at(block), block);
     CHECK_EQ(heap->spare[class_index], NULL);
@@ -153,7 +156,7 @@ TEST(a_block_can_go_home_past_the_bin)
     struct heap *heap = enter();
     void *block = take(heap, CLASS), *other = take(heap, CLASS);
     struct slab *slab = hak_slab_at(block);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK_EQ(slab->used, 2);
     hak_heap_give(heap, slab, block);
     CHECK_EQ(slab->used, 1);
@@ -161,7 +164,7 @@ TEST(a_block_can_go_home_past_the_bin)
     CHECK_ABORTS(hak_heap_give(heap, slab, block), "double free");
     hak_heap_give(heap, slab, other);
     CHECK_EQ(slab->place, SLAB_SPARE);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(the_fullest_slab_serves_first)
@@ -170,7 +173,7 @@ TEST(the_fullest_slab_serves_first)
     uint32_t per_slab = hak_size_classes[CLASS].block_count;
     for (uint32_t i = 0; i < 2 * per_slab; i++)
         blocks[i] = take(heap, CLASS);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     struct slab *fuller = hak_slab_at(blocks[0]), *emptier = hak_slab_at(blocks[2 * per_slab - 1]);
     CHECK(fuller != emptier);
     uint32_t given = 0;
@@ -178,10 +181,10 @@ TEST(the_fullest_slab_serves_first)
         if (hak_slab_at(blocks[i]) == emptier && given++ < per_slab - 2)
             give(heap, CLASS, blocks[i]);
     give(heap, CLASS, blocks[0]);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK(fuller->used > emptier->used);
     CHECK_EQ(take(heap, CLASS), blocks[0]);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(a_zero_block_comes_from_memory_that_was_never_used)
@@ -190,7 +193,7 @@ TEST(a_zero_block_comes_from_memory_that_was_never_used)
     unsigned char *block = take(heap, CLASS);
     memset(block, 1, 64);
     give(heap, CLASS, block);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     bool is_zero = false;
     unsigned char *zero = hak_heap_take_one(heap, CLASS, &is_zero);
     CHECK(zero != NULL);
@@ -204,28 +207,30 @@ TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)
 {
     struct heap *heap = enter();
     uint32_t larger = hak_class_of(112), limit = CLASS + 16;
-    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 16), NULL);
+    CHECK_EQ(hak_cache_take_larger(hak_cache_of(heap), CLASS, limit, 16), NULL);
     void *block = take(heap, larger);
     give(heap, larger, block);
-    CHECK_EQ(hak_heap_take_larger(heap, CLASS, larger, 16), NULL); /* it is below the limit */
-    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 32), NULL);  /* 112 is no multiple of 32 */
-    CHECK_EQ(hak_heap_take_larger(heap, CLASS, limit, 16), block);
-    hak_heap_flush_all(heap);
-    void *other = hak_heap_take_larger(heap, CLASS, limit, 16);
+    CHECK_EQ(hak_cache_take_larger(hak_cache_of(heap), CLASS, larger, 16),
+             NULL); /* it is below the limit */
+    CHECK_EQ(hak_cache_take_larger(hak_cache_of(heap), CLASS, limit, 32),
+             NULL); /* 112 is no multiple of 32 */
+    CHECK_EQ(hak_cache_take_larger(hak_cache_of(heap), CLASS, limit, 16), block);
+    hak_cache_flush_all(hak_cache_of(heap));
+    void *other = hak_cache_take_larger(hak_cache_of(heap), CLASS, limit, 16);
     CHECK(other != NULL && other != block);
     CHECK_EQ(hak_slab_at(other)->class_index, larger);
     CHECK_EQ(hak_slab_record_count(), 1);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(remote_frees_come_home_at_the_next_refill)
 {
     struct heap *heap = enter();
     void *block = take(heap, CLASS);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_combine_bypass(hak_slab_at(block), block);
     CHECK(hak_load_relaxed(&heap->owner.pending) != NULL);
-    CHECK_EQ(hak_heap_refill(heap, CLASS), block);
+    CHECK_EQ(hak_cache_refill(hak_cache_of(heap), CLASS), block);
     CHECK_EQ(counted(heap, HAK_STAT_pending_blocks), 1);
     CHECK_EQ(counted(heap, HAK_STAT_pending_slabs), 1);
 }
@@ -235,7 +240,7 @@ TEST(a_slab_whose_last_block_comes_home_remotely_is_retired)
     struct heap *heap = enter();
     uint32_t class_index = hak_class_of(8192);
     void *block = take(heap, class_index);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_combine_bypass(hak_slab_at(block), block);
     CHECK_EQ(hak_slab_record_count(), 1);
     hak_heap_collect(heap);
@@ -248,7 +253,7 @@ TEST(a_surrendered_slab_changes_owner_and_tags_and_its_blocks_come_home)
     CHECK(to != from);
     void *kept = take(from, OWNED_CLASS);
     void *late = take(from, OWNED_CLASS);
-    hak_heap_flush_all(from);
+    hak_cache_flush_all(hak_cache_of(from));
     struct slab *slab = hak_slab_at(kept);
     hak_combine_bypass(slab, late); /* waits on the old owner's stack */
     CHECK_EQ(hak_heap_surrender(to, OWNED_CLASS), NULL);
@@ -262,7 +267,7 @@ TEST(a_surrendered_slab_changes_owner_and_tags_and_its_blocks_come_home)
     CHECK_EQ(hak_load_relaxed(&from->owner.pending), NULL);
     hak_heap_collect(to);
     CHECK_EQ(slab->used, 0);
-    CHECK(hak_heap_is_sound(from) && hak_heap_is_sound(to));
+    CHECK(hak_cache_is_sound(hak_cache_of(from)) && hak_cache_is_sound(hak_cache_of(to)));
 }
 
 TEST(others_blocks_in_a_bin_go_home_in_runs_when_it_is_flushed)
@@ -273,25 +278,25 @@ TEST(others_blocks_in_a_bin_go_home_in_runs_when_it_is_flushed)
     give(own, CLASS, take(own, CLASS)); /* there is a magazine */
     for (int i = 0; i < COUNT; i++)
         blocks[i] = take(other, CLASS);
-    hak_heap_flush_all(other);
+    hak_cache_flush_all(hak_cache_of(other));
     uint64_t own_used = hak_load_relaxed(&own->owner.use[CLASS].used_blocks);
     for (int i = 0; i < COUNT; i++)
         give(own, CLASS, blocks[i]);
     CHECK_EQ(hak_load_relaxed(&other->owner.use[CLASS].used_blocks), COUNT);
-    hak_heap_flush_all(own);
+    hak_cache_flush_all(hak_cache_of(own));
     CHECK(hak_load_relaxed(&own->owner.use[CLASS].used_blocks) <= own_used);
     CHECK_EQ(counted(own, HAK_STAT_remote_blocks), COUNT);
     CHECK(counted(own, HAK_STAT_remote_publishes) <= COUNT / (HAK_TINY ? 1 : 16));
     hak_heap_collect(other);
     CHECK_EQ(hak_load_relaxed(&other->owner.use[CLASS].used_blocks), 0);
-    CHECK(hak_heap_is_sound(own) && hak_heap_is_sound(other));
+    CHECK(hak_cache_is_sound(hak_cache_of(own)) && hak_cache_is_sound(hak_cache_of(other)));
 }
 
 TEST(a_slab_found_on_the_stack_of_its_old_owner_is_forwarded)
 {
     struct heap *from = enter(), *to = hak_heap_adopt();
     void *first = take(from, CLASS), *second = take(from, CLASS);
-    hak_heap_flush_all(from);
+    hak_cache_flush_all(hak_cache_of(from));
     struct slab *slab = hak_heap_surrender(from, CLASS);
     hak_combine_bypass(slab, first); /* read its owner before the move */
     hak_heap_receive(to, slab);
@@ -308,13 +313,13 @@ TEST(a_cached_block_whose_slab_moved_goes_home_to_the_new_owner)
 {
     struct heap *from = enter(), *to = hak_heap_adopt();
     void *block = take(from, CLASS), *other = take(from, CLASS);
-    hak_heap_flush_all(from);
+    hak_cache_flush_all(hak_cache_of(from));
     give(from, CLASS, block);
     hak_heap_receive(to, hak_heap_surrender(from, CLASS));
-    hak_heap_flush_all(from);
+    hak_cache_flush_all(hak_cache_of(from));
     hak_heap_collect(to);
     CHECK_EQ(hak_slab_at(other)->used, 1);
-    CHECK(hak_heap_is_sound(from) && hak_heap_is_sound(to));
+    CHECK(hak_cache_is_sound(hak_cache_of(from)) && hak_cache_is_sound(hak_cache_of(to)));
 }
 
 TEST(bins_that_were_quiet_are_shrunk)
@@ -328,41 +333,41 @@ TEST(bins_that_were_quiet_are_shrunk)
         for (uint32_t i = 0; i < 500; i++)
             give(heap, CLASS, blocks[i]);
     }
-    uint32_t capacity = heap->magazines[CLASS].capacity;
+    uint32_t capacity = hak_cache_of(heap)->magazines[CLASS].capacity;
     uint64_t quiet_ms = hak_policy_read(quiet_ms), now = hak_os_clock_ms() + quiet_ms;
     CHECK(capacity >= 2 * HAK_MAGAZINE_SLOTS_LEAST);
-    hak_heap_shrink_quiet(heap, now);
-    CHECK_EQ(heap->magazines[CLASS].capacity, capacity); /* it was missed before */
-    hak_heap_shrink_quiet(heap, now + quiet_ms - 1);
-    CHECK_EQ(heap->magazines[CLASS].capacity, capacity); /* too soon */
-    hak_heap_shrink_quiet(heap, now + quiet_ms);
-    CHECK_EQ(heap->magazines[CLASS].capacity, capacity / 2);
+    hak_cache_shrink_quiet(hak_cache_of(heap), now);
+    CHECK_EQ(hak_cache_of(heap)->magazines[CLASS].capacity, capacity); /* it was missed before */
+    hak_cache_shrink_quiet(hak_cache_of(heap), now + quiet_ms - 1);
+    CHECK_EQ(hak_cache_of(heap)->magazines[CLASS].capacity, capacity); /* too soon */
+    hak_cache_shrink_quiet(hak_cache_of(heap), now + quiet_ms);
+    CHECK_EQ(hak_cache_of(heap)->magazines[CLASS].capacity, capacity / 2);
     CHECK(bin_count(heap, CLASS) <= capacity / 2);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(a_block_cached_twice_is_a_double_free_when_it_goes_home)
 {
     struct heap *heap = enter();
     void *block = take(heap, CLASS);
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     give(heap, CLASS, block);
     give(heap, CLASS, block);
-    CHECK_ABORTS(hak_heap_flush_all(heap), "double free");
+    CHECK_ABORTS(hak_cache_flush_all(hak_cache_of(heap)), "double free");
 }
 
 TEST(an_audit_sees_capacity_masks_and_spares_that_lie)
 {
     struct heap *heap = enter();
     give(heap, CLASS, take(heap, CLASS));
-    CHECK(hak_heap_is_sound(heap));
-    heap->capacity_bytes++;
-    CHECK(!hak_heap_is_sound(heap));
-    heap->capacity_bytes--;
-    hak_heap_flush_all(heap);
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
+    hak_cache_of(heap)->capacity_bytes++;
+    CHECK(!hak_cache_is_sound(hak_cache_of(heap)));
+    hak_cache_of(heap)->capacity_bytes--;
+    hak_cache_flush_all(hak_cache_of(heap));
     CHECK(heap->spare[CLASS] != NULL);
     heap->spare[CLASS]->used++;
-    CHECK(!hak_heap_is_sound(heap));
+    CHECK(!hak_cache_is_sound(hak_cache_of(heap)));
     heap->spare[CLASS]->used--;
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }

@@ -87,13 +87,13 @@ TEST(an_empty_slab_that_goes_to_the_depot_is_not_handed_out)
     struct heap *own = hak_own_heap();
     hak_free(hak_malloc(BYTES));
     hak_gate_enter(&own->gate);
-    hak_heap_flush_all(own);
+    hak_cache_flush_all(hak_cache_of(own));
     CHECK(own->spare[hak_class_of(BYTES)] != NULL); /* it keeps one, and no second */
     hak_gate_leave(&own->gate);
     CHECK_EQ(take(), NULL); /* the first look */
     const struct slab *slab = take();
     CHECK(slab == NULL || slab->place != SLAB_NOWHERE);
-    CHECK(hak_heap_is_sound(own));
+    CHECK(hak_cache_is_sound(hak_cache_of(own)));
     end_sleeper(thread);
 }
 
@@ -230,6 +230,6 @@ TEST(a_block_whose_slab_is_taken_while_its_owner_frees_it_goes_to_the_new_owner)
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 1);
     hak_heap_collect(own);
     CHECK_EQ(slab->used, 1);
-    CHECK(hak_heap_is_sound(own));
+    CHECK(hak_cache_is_sound(hak_cache_of(own)));
     hak_gate_leave(&own->gate);
 }

@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "cache/lifecycle.h"
 #include "cache/private_heap.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "check.h"
@@ -41,7 +42,7 @@ static void *take_a_block(void *argument)
     CHECK_EQ(hak_thread, &hak_thread_unstarted);
     seen_block = hak_malloc(100);
     seen_heap = hak_thread_heap();
-    CHECK_EQ((void *)hak_thread, (void *)seen_heap);
+    CHECK_EQ((void *)hak_thread, (void *)hak_cache_of(seen_heap));
     return NULL;
 }
 
@@ -50,7 +51,7 @@ TEST(a_thread_has_a_heap_from_its_first_call_on)
     CHECK_EQ(hak_thread, &hak_thread_unstarted);
     CHECK(hak_malloc(1) != NULL);
     CHECK_EQ(hak_thread->is_heap, 1);
-    CHECK_EQ((void *)hak_thread_heap(), (void *)hak_thread);
+    CHECK_EQ((void *)hak_cache_of(hak_thread_heap()), (void *)hak_thread);
     CHECK_EQ(heap_count(), 1);
 }
 
@@ -68,7 +69,7 @@ TEST(the_heap_of_a_thread_that_ended_is_parked_and_the_next_thread_takes_it)
     run(take_a_block);
     struct heap *first = seen_heap;
     CHECK_EQ(hak_load_relaxed(&first->state), HEAP_PARKED);
-    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     run(take_a_block);
     CHECK_EQ(seen_heap, first);
     CHECK_EQ(heap_count(), 1);
@@ -77,10 +78,10 @@ TEST(the_heap_of_a_thread_that_ended_is_parked_and_the_next_thread_takes_it)
 TEST(the_next_thread_finds_the_bins_as_the_last_one_left_them)
 {
     run(take_a_block);
-    size_t capacity_bytes = seen_heap->capacity_bytes;
+    size_t capacity_bytes = hak_cache_of(seen_heap)->capacity_bytes;
     CHECK(capacity_bytes > 0);
     hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms) - 1); /* too young */
-    CHECK_EQ(seen_heap->capacity_bytes, capacity_bytes);
+    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, capacity_bytes);
     uint64_t refills = hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]);
     run(take_a_block);
     CHECK_EQ(hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]), refills);
@@ -92,7 +93,7 @@ TEST(the_bins_of_a_parked_heap_are_emptied_when_it_is_old_enough)
     struct slab *slab = hak_slab_at(seen_block);
     CHECK(slab->used > 1);
     hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms));
-    CHECK_EQ(seen_heap->capacity_bytes, 0);
+    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, 0);
     CHECK_EQ(slab->used, 1);
 }
 
@@ -100,7 +101,7 @@ TEST(bins_of_parked_heaps_are_empty_beyond_their_bound)
 {
     hak_store_relaxed(&hak_policy.parked_cache_bytes, 0);
     run(take_a_block);
-    CHECK_EQ(seen_heap->capacity_bytes, 0);
+    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, 0);
     CHECK_EQ(hak_slab_at(seen_block)->used, 1);
 }
 
@@ -138,7 +139,7 @@ TEST(a_thread_past_its_end_is_lent_a_heap_for_each_call)
     CHECK_EQ(pthread_key_create(&late_key, use_late), 0);
     run(end_with_late_use);
     CHECK(was_exited);
-    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     CHECK_EQ(heap_count(), 1);
     CHECK(hak_malloc_usable_size(seen_block) >= 5000);
     hak_free(seen_block);
@@ -150,7 +151,7 @@ TEST(a_borrowed_heap_is_returned)
     CHECK(heap != NULL);
     CHECK_EQ(hak_thread, &hak_thread_unstarted);
     hak_gate_enter(&heap->gate);
-    void *block = hak_heap_refill(heap, 3);
+    void *block = hak_cache_refill(hak_cache_of(heap), 3);
     hak_gate_leave(&heap->gate);
     hak_heap_return(heap);
     CHECK(block != NULL);
@@ -170,7 +171,7 @@ TEST(a_call_from_within_a_slow_path_uses_another_heap)
     CHECK(hak_gate_is_nested(&own->gate));
     CHECK_EQ(hak_load_relaxed(&own->stats.counters[HAK_STAT_refills]), 0);
     hak_gate_leave(&own->gate);
-    CHECK(hak_heap_is_sound(own));
+    CHECK(hak_cache_is_sound(hak_cache_of(own)));
 }
 
 static void *leave_inside(void *argument)
@@ -277,7 +278,7 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
     CHECK(block != NULL && other != NULL);
     CHECK_EQ(hak_load_relaxed(&broken->state), HEAP_FROZEN);
     CHECK(hak_thread_heap() != broken);
-    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
     hak_free(block); /* is accepted */
     hak_free(other);
 }
@@ -375,6 +376,8 @@ TEST(a_private_heap_that_was_left_by_a_jump_is_frozen_and_others_are_not)
     private_handle = hak_private_create();
     if (setjmp(where) == 0)
         descend_lock_and_jump(enter_private_heap, where);
+    CHECK(hak_lock_is_abandoned());
+    hak_thread_mend();
     struct private_heap *heap = hak_private_enter(other, "test");
     CHECK(heap != NULL);
     hak_private_leave(heap);
@@ -493,7 +496,7 @@ TEST(a_slow_path_goes_on_in_parent_and_child_when_a_handler_forks)
     interrupted_heap = hak_thread_heap();
     hak_gate_enter(&interrupted_heap->gate);
     raise(SIGUSR1);
-    void *block = hak_heap_refill(interrupted_heap, 4);
+    void *block = hak_cache_refill(hak_cache_of(interrupted_heap), 4);
     hak_gate_leave(&interrupted_heap->gate);
     CHECK(block != NULL);
     CHECK_EQ(hak_thread_heap(), interrupted_heap);

@@ -128,7 +128,7 @@ TEST(a_removed_magazine_leaves_the_bin_on_the_sentinel)
 
 TEST(bins_are_found_as_tags_name_them)
 {
-    struct thread_cache *cache = &hak_thread_unstarted;
+    struct cache_bins *cache = &hak_thread_unstarted;
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         CHECK_EQ(hak_bin_at(cache, HAK_BIN_OF_CLASS(i)), &cache->bins[i]);
     CHECK(hak_bin_is_full(hak_bin_at(cache, HAK_TAG_NONE)));
@@ -136,7 +136,7 @@ TEST(bins_are_found_as_tags_name_them)
 
 TEST(a_thread_without_a_heap_has_bins_that_are_empty_and_full)
 {
-    struct thread_cache *caches[] = {&hak_thread_unstarted, &hak_thread_exited};
+    struct cache_bins *caches[] = {&hak_thread_unstarted, &hak_thread_exited};
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(caches[i]->is_heap, 0);
         CHECK_EQ(caches[i]->committed_bytes, 0);

@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "check.h"
 #include "hakmem/hakmem.h"
@@ -101,9 +102,9 @@ TEST(a_private_heap_takes_no_slab_of_a_heap_without_a_thread)
     struct heap *other = hak_heap_adopt();
     CHECK(other != NULL);
     hak_gate_enter(&other->gate);
-    void *left = hak_heap_refill(other, hak_class_of(48));
+    void *left = hak_cache_refill(hak_cache_of(other), hak_class_of(48));
     CHECK(left != NULL);
-    hak_heap_flush_all(other);
+    hak_cache_flush_all(hak_cache_of(other));
     hak_heap_park(other);
     hakmem_heap *heap = new_heap();
     void *block = hakmem_heap_malloc(heap, 48);
@@ -127,7 +128,7 @@ TEST(a_free_by_a_stranger_is_published_at_once)
     void *block = hakmem_heap_malloc(heap, 48), *kept = hakmem_heap_malloc(heap, 48);
     hak_free(block);
     CHECK_EQ(hak_load_relaxed(&hak_slab_at(kept)->remote_count), 1);
-    CHECK_EQ(hak_thread_heap()->combine.held_bytes, 0);
+    CHECK_EQ(hak_cache_of(hak_thread_heap())->combine.held_bytes, 0);
     CHECK_EQ(hakmem_heap_malloc(heap, 48), block);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/cache/registry_test.c - heaps are made, parked and adopted again. */
 #include "cache/lifecycle.h"
+#include "cache/refill.h"
 #include "cache/registry.h"
 #include "cache/stranger.h"
 #include "check.h"
@@ -39,7 +40,7 @@ static struct heap *adopt_elsewhere(void)
 
 static void park(struct heap *heap)
 {
-    hak_heap_flush_all(heap);
+    hak_cache_flush_all(hak_cache_of(heap));
     hak_heap_park(heap);
     CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_PARKED);
 }
@@ -51,21 +52,21 @@ TEST(heaps_have_different_ids_and_are_numbered_from_1_on)
     CHECK(first->owner.heap_id != second->owner.heap_id);
     CHECK_EQ(first->number, 1);
     CHECK_EQ(second->number, 2);
-    CHECK_EQ(first->cache.others, hak_tag_others(first->owner.heap_id));
+    CHECK_EQ(hak_cache_of(first)->hot.others, hak_tag_others(first->owner.heap_id));
     CHECK_EQ(first->owner.heap_id, first->owner.heap_id);
-    CHECK_EQ(first->cache.is_heap, 1);
+    CHECK_EQ(hak_cache_of(first)->hot.is_heap, 1);
 }
 
 TEST(a_parked_heap_is_adopted_before_a_new_one_is_made)
 {
     struct heap *first = adopt();
-    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
     park(first);
-    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     CHECK(!hak_gate_is_nested(&first->gate));
     CHECK_EQ(adopt(), first);
     CHECK(adopt() != first);
-    CHECK_EQ(hak_registry_active_count(), 2);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 2);
 }
 
 TEST(the_list_of_all_heaps_keeps_the_parked_ones)
@@ -81,20 +82,20 @@ TEST(the_list_of_all_heaps_keeps_the_parked_ones)
 TEST(a_slab_with_free_blocks_is_taken_out_of_a_parked_heap)
 {
     struct heap *dead = adopt(), *heap = adopt();
-    void *block = hak_heap_refill(dead, CLASS);
+    void *block = hak_cache_refill(hak_cache_of(dead), CLASS);
     park(dead);
     struct slab *slab = hak_registry_take_abandoned(heap, CLASS);
     CHECK_EQ(slab, hak_slab_at(block));
     CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
     CHECK_EQ(slab->place, SLAB_PARTIAL);
     CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
-    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
 }
 
 TEST(a_spare_slab_of_a_parked_heap_can_be_taken_as_well)
 {
     struct heap *dead = adopt(), *heap = adopt();
-    void *block = hak_heap_refill(dead, CLASS);
+    void *block = hak_cache_refill(hak_cache_of(dead), CLASS);
     hak_combine_bypass(hak_slab_at(block), block);
     park(dead);
     CHECK(dead->spare[CLASS] != NULL);
@@ -107,9 +108,9 @@ TEST(a_spare_slab_of_a_parked_heap_can_be_taken_as_well)
 TEST(a_refill_prefers_an_abandoned_slab_to_a_new_one)
 {
     struct heap *dead = adopt(), *heap = adopt();
-    void *block = hak_heap_refill(dead, CLASS);
+    void *block = hak_cache_refill(hak_cache_of(dead), CLASS);
     park(dead);
-    void *other = hak_heap_refill(heap, CLASS);
+    void *other = hak_cache_refill(hak_cache_of(heap), CLASS);
     CHECK_EQ(hak_slab_at(other), hak_slab_at(block));
     CHECK(other != block);
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_abandoned_slabs]), 1);
@@ -118,7 +119,7 @@ TEST(a_refill_prefers_an_abandoned_slab_to_a_new_one)
 TEST(nothing_is_taken_from_active_heaps)
 {
     struct heap *other = adopt(), *heap = adopt();
-    CHECK(hak_heap_refill(other, CLASS) != NULL);
+    CHECK(hak_cache_refill(hak_cache_of(other), CLASS) != NULL);
     CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
 }
 
@@ -126,12 +127,13 @@ TEST(remote_frees_that_wait_for_a_parked_heap_are_collected_on_the_way)
 {
     struct heap *dead = adopt(), *heap = adopt();
     uint32_t count = hak_size_classes[CLASS].block_count;
-    void *first = hak_heap_refill(dead, CLASS);
+    void *first = hak_cache_refill(hak_cache_of(dead), CLASS);
     struct slab *slab = hak_slab_at(first);
     void *last = first;
     while (slab->used < count) {
-        last = hak_heap_refill(dead, CLASS);
-        dead->cache.bins[CLASS].top = dead->magazines[CLASS].slots; /* what it filled is live */
+        last = hak_cache_refill(hak_cache_of(dead), CLASS);
+        hak_cache_of(dead)->hot.bins[CLASS].top =
+            hak_cache_of(dead)->magazines[CLASS].slots; /* what it filled is live */
     }
     park(dead); /* its only slab is full: on no list */
     CHECK_EQ(hak_registry_take_abandoned(heap, CLASS), NULL);
@@ -143,7 +145,7 @@ TEST(remote_frees_that_wait_for_a_parked_heap_are_collected_on_the_way)
 TEST(what_waits_for_parked_heaps_can_be_drained)
 {
     struct heap *dead = adopt();
-    void *block = hak_heap_refill(dead, hak_class_of(8192));
+    void *block = hak_cache_refill(hak_cache_of(dead), hak_class_of(8192));
     park(dead);
     hak_combine_bypass(hak_slab_at(block), block);
     CHECK_EQ(hak_slab_record_count(), 1);
@@ -177,13 +179,13 @@ TEST(in_the_child_of_a_fork_open_heaps_are_parked_and_others_frozen_when_one_is_
     hak_gate_leave(&idle->gate);
     hak_registry_stop_heaps(own, 0);
     hak_registry_restart_in_child(own, NULL);
-    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
     CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_ACTIVE);
     hak_registry_drain_parked(UINT64_MAX);
     CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
     CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_PARKED);
     CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
-    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
     CHECK_EQ(adopt(), idle);
     CHECK(adopt() != busy);
 }
@@ -211,7 +213,7 @@ TEST(a_heap_adopted_in_the_child_is_no_orphan)
 TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
 {
     struct heap *own = adopt(), *busy = adopt_elsewhere();
-    void *block = hak_heap_refill(own, CLASS);
+    void *block = hak_cache_refill(hak_cache_of(own), CLASS);
     struct slab *slab = hak_slab_at(block);
     uint32_t used = slab->used;
     hak_combine_bypass(slab, block);
@@ -230,7 +232,7 @@ TEST(in_the_child_tokens_in_the_hands_of_others_come_back)
 TEST(in_the_child_a_count_without_bits_is_forgotten)
 {
     struct heap *own = adopt(), *busy = adopt_elsewhere();
-    void *block = hak_heap_refill(own, CLASS);
+    void *block = hak_cache_refill(hak_cache_of(own), CLASS);
     struct slab *slab = hak_slab_at(block);
     hak_fetch_add_relaxed(&slab->remote_count, 3); /* by `busy`, which is copied before its bits */
     hak_gate_leave(&own->gate);
@@ -262,7 +264,7 @@ TEST(in_a_raw_copy_heaps_that_others_were_in_are_frozen_and_the_others_are_orpha
     CHECK_EQ(hak_load_relaxed(&own->state), HEAP_ACTIVE);
     CHECK_EQ(hak_load_relaxed(&idle->state), HEAP_ACTIVE);
     CHECK_EQ(hak_load_relaxed(&busy->state), HEAP_FROZEN);
-    CHECK_EQ(hak_registry_active_count(), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
     CHECK_EQ(adopt(), idle);
 }
 
@@ -281,7 +283,7 @@ TEST(in_a_raw_copy_a_heap_that_was_visited_is_frozen_also_its_makers_own)
     CHECK_EQ(hak_load_relaxed(&claimed->gate.claimed), GATE_UNCLAIMED);
     CHECK(!hak_heap_enter(own));
     CHECK(!hak_gate_is_nested(&own->gate));
-    CHECK_EQ(hak_registry_active_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
 }
 
 TEST(a_raw_copy_made_between_a_heap_and_its_thread_keeps_the_heap_with_the_thread)
