@@ -341,6 +341,8 @@ __attribute__((constructor)) static void be_at_home(void)
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
     hak_process_start();
     hak_outlet_start(hak_background_stir);
-    if (hak_outlet_patience_ms() != 0)
+    if (hak_outlet_patience_ms() != 0) {
+        hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
         want();
+    }
 }
