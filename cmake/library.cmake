@@ -25,13 +25,12 @@ if(HAKMEM_PRESET STREQUAL "tsan" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
 endif()
 
 # The hot path's machine code is reviewed (tests/golden): nothing that a distribution adds to
-# its compiler may change it, and the compiler may not take our malloc for the one it knows.
+# its compiler may change it, and the compiler may not take our malloc for the one it knows. The
+# Rust crate reads the same flags.
+file(STRINGS cmake/code_flags.txt code_flags)
 add_library(hakmem_code INTERFACE)
 target_link_libraries(hakmem_code INTERFACE hakmem_flags)
-target_compile_options(hakmem_code INTERFACE
-  -fPIC -fvisibility=hidden -ftls-model=initial-exec -fno-plt -fno-semantic-interposition
-  -fno-stack-protector -fno-lto
-  -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc -fno-builtin-free)
+target_compile_options(hakmem_code INTERFACE ${code_flags})
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|i.86")
   target_compile_options(hakmem_code INTERFACE -fcf-protection=none)
 endif()

@@ -10,7 +10,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
 HAK = re.compile(r"\./hak ([a-z]+)")
 # A path in backticks: it begins with a folder of the root and holds no placeholder or pattern.
-PATH = re.compile(r"(?:\./)?((?:src|include|tools|tests|bench|cli|cmake|docs|\.ci)/[\w./+-]*)")
+PATH = re.compile(r"(?:\./)?("
+                  r"(?:src|include|tools|tests|bench|cli|cmake|docs|packaging|\.ci)/[\w./+-]*)")
 
 
 def commands():

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//! Zeroed memory is not touched before the program does: alone here, as it is read from the
+//! process's resident memory.
+
+use std::alloc::{alloc_zeroed, dealloc, Layout};
+use std::fs;
+
+#[global_allocator]
+static GLOBAL: hakmem::Hakmem = hakmem::Hakmem;
+
+fn resident_bytes() -> usize {
+    let pages = fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = pages.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+const LARGE_BYTES: usize = 1 << 30;
+
+#[test]
+fn large_zeroed_memory_is_not_touched() {
+    let before = resident_bytes();
+    let zeros = vec![0u8; LARGE_BYTES];
+    assert!(resident_bytes() - before < 8 << 20, "of Vec");
+    assert_eq!(zeros[LARGE_BYTES / 2], 0);
+    drop(zeros);
+
+    for shift in 5..=6 {
+        let layout = Layout::from_size_align(LARGE_BYTES, 1 << shift).unwrap();
+        unsafe {
+            let block = alloc_zeroed(layout);
+            assert!(!block.is_null() && block as usize % layout.align() == 0);
+            assert!(resident_bytes() - before < 8 << 20, "aligned to {}", layout.align());
+            dealloc(block, layout);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+# The Python wheel in a clean virtual environment: its tag is what auditwheel finds it to be, its
+# command serves Python programs, and its functions have the numbers.
+. "$(dirname "$0")/lib.sh"
+needs "$CMAKE" readelf
+root=$(cd "$tests/../.." && pwd)
+tools=$root/out/venv/bin
+python=$tools/python
+[ -x "$python" ] || python=python3
+needs "$python"
+"$python" -c 'import ensurepip, venv' 2>/dev/null || skip "no ensurepip"
+unset PYTHONPATH PYTHONMALLOC PYTHONHOME
+PATH=$(dirname "$CMAKE"):$PATH
+HAKMEM_BUILD=$OUT
+PIP_DISABLE_PIP_VERSION_CHECK=1
+PYTHONDONTWRITEBYTECODE=1
+export PATH HAKMEM_BUILD PIP_DISABLE_PIP_VERSION_CHECK PYTHONDONTWRITEBYTECODE
+
+quietly "$python" -m venv "$work/env"
+env=$work/env/bin
+for time in first second; do
+    quietly "$env/pip" wheel --no-deps --no-index -w "$work/$time" "$root/packaging/python"
+done
+unset HAKMEM_BUILD
+wheel=$(echo "$work"/first/*.whl)
+check "the wheel is the same each time" cmp "$wheel" "$work/second/${wheel##*/}"
+tag=$(echo "$wheel" | sed 's/.*-\(manylinux[^-]*\)\.whl/\1/')
+if [ -x "$tools/auditwheel" ]; then
+    quietly "$tools/auditwheel" show "$wheel"
+    check "auditwheel finds $tag: $(cat "$work/said")" \
+        sh -c "tr -s ' \n' ' ' <'$work/said' | grep -q 'following platform tag: \"$tag\"'"
+fi
+
+quietly "$env/pip" install --no-index "$wheel"
+cat >"$work/app.py" <<'END'
+import sys
+import hakmem
+
+if not hakmem.is_serving():
+    sys.exit("not served")
+before = hakmem.stats()
+large = [bytes(100_000) for _ in range(500)]
+during = hakmem.stats()
+assert during["live_bytes"] > before["live_bytes"] + 40_000_000, during
+del large
+given = hakmem.trim()
+after = hakmem.stats()
+assert given > 20_000_000, given
+assert after["returned_bytes"] >= before["returned_bytes"] + given, after
+parts = hakmem.residency()
+assert parts["resident_bytes"] >= parts["metadata_bytes"] > 0, parts
+sys.exit(7 if sys.argv[1:] == ["ends"] else 0)
+END
+
+# run STATUS COMMAND...: it ends so and says nothing.
+run() {
+    expected=$1
+    shift
+    status=0
+    (cd "$work" && exec timeout "$limit_s" "$@") </dev/null >"$work/run.out" 2>&1 || status=$?
+    equal "$*: $(tail -n 3 "$work/run.out")" "$status" "$expected"
+}
+run 0 "$env/python" -m hakmem run app.py
+run 7 "$env/python" -m hakmem run app.py ends
+run 7 "$env/hakmem" run --mode fast -o decay=2s app.py ends
+run 7 "$env/hakmem" run -m app ends
+run 7 "$env/hakmem" run -- "$env/python" app.py ends
+run 7 env LD_PRELOAD="$("$env/python" -c 'import hakmem; print(hakmem.library())')" \
+    "$env/python" app.py ends
+run 0 "$env/hakmem" run true
+run 0 "$env/hakmem" options
+large_blocks=0 # which this program has none of
+serves served "$env/hakmem" run "$work/app.py"
+
+run 1 "$env/python" app.py
+equal "a process without hakmem is told so" "$(cat "$work/run.out")" "not served"
+run 1 "$env/python" -c 'import hakmem; hakmem.stats()'
+check "and what to do" grep -q 'python -m hakmem run' "$work/run.out"
+
+# Python's own allocator takes most small objects before malloc sees them.
+run 0 "$env/python" -m hakmem run -c 'import hakmem
+a = hakmem.stats()["live_bytes"]; b = list(map(float, range(200_000)))
+assert hakmem.stats()["live_bytes"] - a < 3_000_000'
+run 0 env PYTHONMALLOC=malloc "$env/python" -m hakmem run -c 'import hakmem
+a = hakmem.stats()["live_bytes"]; b = list(map(float, range(200_000)))
+assert hakmem.stats()["live_bytes"] - a > 4_000_000'
+
+quietly "$env/pip" uninstall -y hakmem
+equal "nothing stays" "$(find "$work/env" -name '*hakmem*')" ""
