@@ -21,8 +21,7 @@ HAK_INLINE bool give(void *block)
     size_t offset = (uintptr_t)block - cache->base;
     if (HAK_UNLIKELY(offset >= cache->committed_bytes))
         return false;
-    uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
-    size_t scaled = tag & cache->others; /* one of ours to cache: it is the bin */
+    size_t scaled = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
     if (HAK_UNLIKELY(scaled >= HAK_BIN_LIMIT))
         return false;
     struct bin *bin = hak_bin_at(cache, scaled);

@@ -176,20 +176,6 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
     return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
 }
 
-/* Usually after many that did not come by here, which count for the tick. */
-static void send_home(struct thread_cache *cache, struct slab *slab, void *block)
-{
-    if (hak_combine_sort(&cache->combine, &cache->heap.stats))
-        cache->slow_count |= HAK_SLOW_OPERATIONS_PER_TICK / 2 - 1;
-    hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
-}
-
-/* Whether the thread's bins take blocks with the tag. */
-HAK_INLINE bool may_keep(const struct cache_bins *cache, uint32_t tag)
-{
-    return (tag & cache->others) < HAK_BIN_LIMIT;
-}
-
 /* A block of some heap's slab: into the bin if ours may take it, else home or on its way there. */
 static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bool is_borrowed)
 {
@@ -198,8 +184,8 @@ static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bo
         hak_combine_bypass(slab, block);
         return;
     }
-    if (!may_keep(&cache->hot, tag)) {
-        send_home(cache, slab, block);
+    if (tag == HAK_TAG_PRIVATE) {
+        hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
         return;
     }
     uint32_t class_index = slab->class_index;
@@ -212,7 +198,7 @@ static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bo
     else if (hak_load_relaxed(&slab->owner) == &cache->heap.owner) /* it has no magazine yet */
         hak_heap_give(&cache->heap, slab, block);
     else
-        send_home(cache, slab, block);
+        hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
 }
 
 /* Without a heap. */
@@ -247,19 +233,6 @@ static void give(void *block)
         hak_background_consider();
 }
 
-/* A small block of another heap that waits to go home with others. False: it is something else, or
- * there is no room. */
-HAK_INLINE bool wait_for_others(struct cache_bins *cache, void *block)
-{
-    size_t offset = (uintptr_t)block - cache->base;
-    if (HAK_UNLIKELY(offset >= cache->committed_bytes)) /* always, without a heap */
-        return false;
-    uint32_t tag = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
-    if (may_keep(cache, tag) || !hak_tag_may_wait(tag))
-        return false;
-    return hak_combine_wait(&((struct thread_cache *)(void *)cache)->combine, block);
-}
-
 static HAK_NOINLINE void free_anything(void *block)
 {
     if (block == NULL)
@@ -291,28 +264,22 @@ static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
     return free_hardened(block, claim);
 }
 
-HAK_INLINE void free_plain(void *block)
-{
-    if (HAK_UNLIKELY(!wait_for_others(hak_thread, block)))
-        free_anything(block);
-}
-
 void hak_free_slow(void *block)
 {
     if (HAK_LIKELY(!hak_is_watched()) ||
         !free_watched(block, (struct claim){.bytes = HAK_ANY_BYTES}))
-        free_plain(block);
+        free_anything(block);
 }
 
 void hak_free_uncounted(void *block)
 {
     if (!free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
-        free_plain(block);
+        free_anything(block);
 }
 
 void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
 {
     struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
     if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, claim))
-        free_plain(block);
+        free_anything(block);
 }

@@ -233,7 +233,7 @@ static uint64_t table_resident(struct walk *walk, const void *table, size_t byte
 static uint64_t metadata_resident(struct walk *walk)
 {
     size_t granules = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
-    return table_resident(walk, (void *)hak_region.tags, granules * sizeof(uint32_t)) +
+    return table_resident(walk, (void *)hak_region.tags, granules * sizeof(uint8_t)) +
            table_resident(walk, (void *)hak_region.owners, granules * sizeof(void *)) +
            table_resident(walk, hak_region.superslab_records,
                           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES) +

@@ -28,7 +28,6 @@
 #define HAK_MAGAZINE_SLOTS_MOST 4u
 #define HAK_COMBINE_ENTRIES 2u
 #define HAK_COMBINE_BYTES 64u
-#define HAK_COMBINE_WAITING 3u
 #else
 #define HAK_SUPERSLAB_GRANULES 32u
 #define HAK_SLAB_BLOCKS_MAX 8192u
@@ -36,7 +35,6 @@
 #define HAK_MAGAZINE_SLOTS_MOST 1024u
 #define HAK_COMBINE_ENTRIES 32u
 #define HAK_COMBINE_BYTES (32u * 1024u)
-#define HAK_COMBINE_WAITING 32u
 #endif
 
 /* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */
@@ -65,16 +63,6 @@
 
 /* Blocks above this size that another thread frees are published at once, not combined. */
 #define HAK_COMBINE_BLOCK_BYTES_MAX 4096u
-/* Common classes: blocks of 64 bytes to 4 KiB stay with whoever frees them, until his bin is full.
- * Smaller ones share cache lines, so they go home; larger ones would cost memory. */
-#define HAK_COMMON_CLASS_LEAST 4u
-#define HAK_COMMON_CLASS_MOST 48u
-#define HAK_CLASS_IS_COMMON(class_index)                                                           \
-    ((class_index) - HAK_COMMON_CLASS_LEAST <= HAK_COMMON_CLASS_MOST - HAK_COMMON_CLASS_LEAST)
-/* Smaller blocks of other heaps wait to be combined; the largest of them, and its class. */
-#define HAK_WAITING_BLOCK_BYTES_MAX 48u
-#define HAK_WAITING_CLASS_MAX (HAK_COMMON_CLASS_LEAST - 1)
-
 /* The scaled form of a class that tags and the hot path use. Bin 0 takes nothing. */
 #define HAK_BIN_SCALE 2u
 #define HAK_BIN_OF_CLASS(class_index) (((class_index) + 1) * HAK_BIN_SCALE)

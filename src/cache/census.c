@@ -13,19 +13,8 @@ static void count_bins(struct census *census, const struct thread_cache *cache)
         census->classes[i].cached += hak_magazine_peek(&cache->magazines[i], &cache->hot.bins[i]);
 }
 
-static void count_waiting(struct census *census, const struct combine *combine)
-{
-    uint32_t count = hak_magazine_peek(&combine->magazine, &combine->waiting);
-    for (uint32_t i = 1; i <= count; i++) {
-        uint32_t tag = hak_tag_read(hak_granule_of(hak_word_peek(&combine->slots[i])));
-        if (hak_tag_is_slab(tag))
-            census->classes[hak_tag_class(tag)].withheld++;
-    }
-}
-
 static void count_combined(struct census *census, const struct combine *combine)
 {
-    count_waiting(census, combine);
     if (combine->held_bytes == 0)
         return;
     for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {

@@ -2,7 +2,6 @@
 #include "cache/combine.h"
 
 #include "base/check.h"
-#include "cache/supply.h"
 #include "harden/checks.h"
 #include "slab/remote.h"
 
@@ -67,22 +66,6 @@ static void publish_table(struct combine *combine, struct stat_block *stats)
     hak_assert(combine->held_bytes == 0);
 }
 
-void hak_combine_start(struct combine *combine)
-{
-    combine->magazine = (struct magazine){.slots = combine->slots, .capacity = HAK_COMBINE_WAITING};
-    hak_magazine_open(&combine->magazine, &combine->waiting, 0);
-}
-
-/* The slab of a block that was another heap's when it began to wait. It is in use for as long as
- * nobody else frees the block, too. */
-static struct slab *slab_of(const void *block)
-{
-    struct slab *slab = hak_slab_at(block);
-    if (HAK_UNLIKELY(slab == NULL))
-        hak_misuse("double free", block, 0, "its slab is gone");
-    return slab;
-}
-
 /* Gathers the first blocks of those that share a word of one slab; returns how many. */
 static uint32_t gather_run(struct combine *combine, struct slab *slab, void *const *blocks,
                            uint32_t count, struct stat_block *stats)
@@ -130,21 +113,8 @@ void hak_combine_add(struct combine *combine, struct slab *slab, void *block,
     hak_combine_add_run(combine, slab, &block, 1, stats);
 }
 
-bool hak_combine_sort(struct combine *combine, struct stat_block *stats)
-{
-    if (hak_magazine_count(&combine->magazine, &combine->waiting) == 0)
-        return false;
-    uint32_t count = hak_magazine_close(&combine->magazine, &combine->waiting);
-    void *const *blocks = combine->slots + 1;
-    for (uint32_t at = 0; at < count;)
-        at += hak_combine_add_run(combine, slab_of(blocks[at]), blocks + at, count - at, stats);
-    hak_magazine_open(&combine->magazine, &combine->waiting, 0);
-    return true;
-}
-
 void hak_combine_publish_all(struct combine *combine, struct stat_block *stats)
 {
-    hak_combine_sort(combine, stats);
     publish_table(combine, stats);
 }
 

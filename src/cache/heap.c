@@ -5,10 +5,9 @@
 #include "cache/supply.h"
 #include "span/large.h"
 
-void hak_heap_start(struct heap *heap, uint32_t id)
+void hak_heap_start(struct heap *heap)
 {
     heap->sweep_class = HAK_CLASS_COUNT;
-    heap->owner.heap_id = id;
     hak_list_start(&heap->full);
 }
 

@@ -22,7 +22,6 @@
 enum heap_state { HEAP_ACTIVE, HEAP_PARKED, HEAP_FROZEN, HEAP_PRIVATE };
 
 struct heap {
-    uint32_t number;         /* for people, from 1 on */
     uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on */
     _Atomic uint64_t idle_mark;      /* slow operations when it was last looked at (cache/idle.h) */
@@ -50,8 +49,8 @@ struct heap {
     uint32_t generation;        /* of the process that the owner lives in: forks since the first */
 };
 
-/* Fills an empty record (zeroed) as heap `id`. */
-void hak_heap_start(struct heap *heap, uint32_t id);
+/* Fills an empty record (zeroed). */
+void hak_heap_start(struct heap *heap);
 
 /* The fullest partial slab of the class; NULL: there is none. */
 struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);

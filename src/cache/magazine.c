@@ -9,7 +9,7 @@
 static void *no_block[1];
 #define NO_HEAP                                                                                    \
     {                                                                                              \
-        .others = HAK_TAG_OTHERS, .bins = {                                                        \
+        .bins = {                                                        \
             [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
         }                                                                                          \
     }

@@ -4,10 +4,9 @@
  * Owns        struct bin and struct cache_bins. A bin is a stack of block addresses in an array
  *             (the magazine) whose lowest slot holds NULL for ever: the popped value itself says
  *             "empty".
- * Invariants  slots[1..top] are blocks of the bin's class, none twice, of common classes of any
- *             heap but private ones; top <= limit. A state
- *             without a heap has top == limit == its sentinel in every bin (empty and full at once)
- *             and no bits of its own: every call takes the slow way, before any write.
+ * Invariants  slots[1..top] are blocks of the bin's class, none twice, of any heap but private ones;
+ *             top <= limit. A state without a heap has top == limit == its sentinel in every bin
+ *             (empty and full at once): every call takes the slow way, before any write.
  *             Pop lowers top after reading the slot, push writes the slot before raising top: a
  *             fork, a jump or a death between two stores leaks a block, it never doubles one. What
  *             moves blocks from slot to slot closes the bin meanwhile (empty and full at once): a
@@ -35,9 +34,8 @@ struct bin {
 struct cache_bins {
     uintptr_t base;         /* of the window */
     size_t committed_bytes; /* of the window, as this thread last saw it */
-    _Atomic uint32_t *tags; /* the tag map */
-    uint32_t others;        /* bits that only tags of other heaps have (region/tag_map.h) */
-    uint32_t is_heap;       /* 0 for the states without a heap */
+    _Atomic uint8_t *tags;  /* the tag map */
+    uint64_t is_heap;       /* 0 for the states without a heap */
     struct bin none;        /* bin 0: of HAK_TAG_NONE, empty and full */
     struct bin bins[HAK_CLASS_COUNT];
 };

@@ -23,7 +23,6 @@ static _Atomic(struct private_heap *) heaps; /* written under set_lock; only eve
 static struct private_heap *parked;
 static struct private_heap *drained_next;
 static _Atomic uint32_t live_count;
-static struct meta_pool refused; /* records for which there were no ids */
 
 static struct private_heap *first(void)
 {
@@ -38,7 +37,7 @@ static void *handle_of(const struct private_heap *heap)
 /* A record that is not on the list of all yet. */
 static struct private_heap *new_record(void)
 {
-    struct private_heap *heap = hak_meta_pool_take(&refused, sizeof *heap);
+    struct private_heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL || (uintptr_t)heap >> ADDRESS_BITS != 0)
         return NULL;
     hak_store_relaxed(&heap->heap.state, HEAP_PRIVATE);
@@ -47,10 +46,8 @@ static struct private_heap *new_record(void)
     heap->generation = 1;
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE);
     hak_large_group_start(&heap->large_blocks);
-    if (hak_registry_add(&heap->heap))
-        return heap; /* from here on a census may look in */
-    hak_meta_pool_give(&refused, heap);
-    return NULL;
+    hak_registry_add(&heap->heap); /* from here on a census may look in */
+    return heap;
 }
 
 static struct private_heap *take_parked(void)

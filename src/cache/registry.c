@@ -23,8 +23,6 @@ static struct heap *parked;
 static _Atomic uint32_t parked_count;
 /* What the bins of parked heaps may hold. */
 static _Atomic size_t parked_bytes;
-/* Of the next heap; beyond the last one there are none. */
-static uint32_t next_id = HAK_HEAP_ID_FIRST;
 static uint32_t heap_count;
 /* A parked heap that the lock's holder is changing. */
 static struct heap *worked_on;
@@ -42,11 +40,9 @@ static HAK_TLS struct heap *last_activated;
 /* The last time when all gates were to be closed they were. */
 static bool are_gates_closed = true;
 
-/* The heap has been started with the next id. */
 static void add_locked(struct heap *heap)
 {
-    next_id = hak_heap_id_after(next_id);
-    heap->number = ++heap_count;
+    heap->owner.heap_id = ++heap_count;
     heap->next = hak_load_relaxed(&heaps);
     /* release: partner is the acquire in hak_registry_first */
     hak_store_release(&heaps, heap);
@@ -54,13 +50,11 @@ static void add_locked(struct heap *heap)
 
 static struct heap *create_locked(void)
 {
-    if (next_id > HAK_HEAP_ID_LAST)
-        return NULL;
     struct thread_cache *cache = hak_meta_take(sizeof *cache);
     if (cache == NULL)
         return NULL;
     struct heap *heap = &cache->heap;
-    hak_cache_start(cache, next_id);
+    hak_cache_start(cache);
     add_locked(heap);
     hak_stat_global_add(heaps_created, 1);
     return heap;
@@ -87,16 +81,12 @@ static void activate_locked(struct heap *heap)
     hak_store_release(&heap->state, HEAP_ACTIVE);
 }
 
-bool hak_registry_add(struct heap *heap)
+void hak_registry_add(struct heap *heap)
 {
     hak_lock_take(&registry_lock);
-    bool has_id = next_id <= HAK_HEAP_ID_LAST;
-    if (has_id) {
-        hak_heap_start(heap, next_id);
-        add_locked(heap);
-    }
+    hak_heap_start(heap);
+    add_locked(heap);
     hak_lock_give(&registry_lock);
-    return has_id;
 }
 
 static void park_locked(struct heap *heap)
@@ -116,7 +106,7 @@ static void freeze_locked(struct heap *heap)
     forget_bins(heap);
     hak_store_relaxed(&heap->state, HEAP_FROZEN);
     hak_stat_global_add(heaps_frozen, 1);
-    hak_decide(freeze_heap, heap->number);
+    hak_decide(freeze_heap, heap->owner.heap_id);
 }
 
 /* Its thread lives in the parent only. */
@@ -174,7 +164,7 @@ struct heap *hak_heap_adopt(void)
     struct heap *heap = adopt_locked();
     hak_lock_give(&registry_lock);
     if (heap != NULL)
-        hak_decide(adopt_heap, heap->number);
+        hak_decide(adopt_heap, heap->owner.heap_id);
     return heap;
 }
 
@@ -266,7 +256,7 @@ void hak_heap_park(struct heap *heap)
     park_locked(heap);
     last_activated = NULL;
     hak_lock_give(&registry_lock);
-    hak_decide(park_heap, heap->number);
+    hak_decide(park_heap, heap->owner.heap_id);
 }
 
 void hak_heap_freeze(struct heap *heap)

@@ -32,9 +32,8 @@ void hak_registry_drain_parked(uint64_t before_ms);
  * does what the last one did, often. */
 bool hak_registry_has_room_for_bins(const struct thread_cache *cache);
 
-/* Starts a private heap's record, which is zeroed but for its state, and adds it to all heaps;
- * false: there are no ids left. */
-bool hak_registry_add(struct heap *heap);
+/* Starts a private heap's record, which is zeroed but for its state, and adds it to all heaps. */
+void hak_registry_add(struct heap *heap);
 
 /* Leaves a heap whose gate is held, and whose remote frees are published, to the next thread. */
 void hak_heap_park(struct heap *heap);

@@ -18,8 +18,7 @@
 /* What the granules of a slab say (region/tag_map.h) while it belongs to `owner`. */
 HAK_INLINE uint32_t hak_supply_tag(const struct slab *slab, const struct slab_owner *owner)
 {
-    return owner->is_private ? hak_tag_of_private(owner->heap_id, slab->class_index)
-                             : hak_tag_of(owner->heap_id, slab->class_index);
+    return owner->is_private ? HAK_TAG_PRIVATE : hak_tag_of(slab->class_index);
 }
 
 /* The slab of a block in the window, which must be live; NULL when no slab is there. */

@@ -15,15 +15,13 @@
 /* What a bin may hold while its class shrinks. */
 #define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
 
-void hak_cache_start(struct thread_cache *cache, uint32_t id)
+void hak_cache_start(struct thread_cache *cache)
 {
     cache->hot.base = hak_region.base;
     cache->hot.committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
     cache->hot.tags = hak_region.tags;
-    cache->hot.others = hak_tag_others(id);
     cache->hot.is_heap = 1;
-    hak_heap_start(&cache->heap, id);
-    hak_combine_start(&cache->combine);
+    hak_heap_start(&cache->heap);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         cache->hot.bins[i] = (struct bin){&cache->sentinel, &cache->sentinel};
         hak_growth_begin(&cache->magazines[i]);

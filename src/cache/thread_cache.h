@@ -31,8 +31,8 @@ struct thread_cache {
     struct heap heap;
 };
 
-/* Fills an empty record (zeroed), whose heap is number `id`. */
-void hak_cache_start(struct thread_cache *cache, uint32_t id);
+/* Fills an empty record (zeroed). */
+void hak_cache_start(struct thread_cache *cache);
 
 /* Makes room in a full bin: more slots, or half of its blocks go home, oldest first. The gate is
  * held, as for all below. */

@@ -33,12 +33,9 @@ static bool is_in_bin(const struct magazine *magazine, const struct bin *bin, co
 }
 
 /* Freed by a thread that gathers such blocks before it sends them home. */
-static bool is_withheld(const struct thread_cache *cache, const struct slab *slab, uint32_t index,
-                        const void *block)
+static bool is_withheld(const struct thread_cache *cache, const struct slab *slab, uint32_t index)
 {
     const struct combine *combine = &cache->combine;
-    if (is_in_bin(&combine->magazine, &combine->waiting, block))
-        return true;
     for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
         const struct combine_entry *entry = &combine->entries[i];
         if (hak_word_peek(&entry->slab) == slab && entry->word_index == index / 64 &&
@@ -59,7 +56,7 @@ static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, con
         const struct thread_cache *cache = hak_cache_of(heap);
         if (is_in_bin(&cache->magazines[class_index], &cache->hot.bins[class_index], block))
             return WHERE_CACHED;
-        if (is_withheld(cache, slab, index, block))
+        if (is_withheld(cache, slab, index))
             return WHERE_HOMEWARD;
     }
     return WHERE_LIVE;

@@ -55,7 +55,7 @@ static struct layout layout_of(size_t window_bytes)
     size_t marks = hak_conf_number(harden) == 0 ? 0 : window_bytes / HAK_MARKS_SHARE;
     struct layout at;
     at.tags = guard;
-    at.owners = at.tags + hak_align_up(granules * sizeof(uint32_t), step) + guard;
+    at.owners = at.tags + hak_align_up(granules * sizeof(uint8_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
     at.marks = at.meta + window_bytes / META_SHARE + guard;
@@ -71,7 +71,7 @@ static void adopt_layout(char *start, struct layout at)
     hak_area_start(&superslabs, start + at.superslabs, at.meta - guard - at.superslabs);
     hak_area_start(&hak_region.meta, start + at.meta, at.marks - guard - at.meta);
     hak_area_start(&hak_region.marks, start + at.marks, at.end - guard - at.marks);
-    hak_region.tags = (_Atomic uint32_t *)(void *)tags.start;
+    hak_region.tags = (_Atomic uint8_t *)(void *)tags.start;
     hak_region.owners = (_Atomic(void *) *)(void *)owners.start;
     hak_region.superslab_records = superslabs.start;
     hak_region.records_start = (uintptr_t)start;
@@ -135,7 +135,7 @@ static bool tables_grow(size_t bytes)
 {
     size_t granules = bytes >> HAK_GRANULE_SHIFT;
     size_t records = granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
-    return table_grow(&tags, granules * sizeof(uint32_t)) &&
+    return table_grow(&tags, granules * sizeof(uint8_t)) &&
            table_grow(&owners, granules * sizeof(void *)) && table_grow(&superslabs, records);
 }
 

@@ -28,7 +28,7 @@
 struct region {
     uintptr_t base;                   /* first byte of the window, superslab-aligned */
     size_t window_bytes;              /* addresses the tables can describe */
-    _Atomic uint32_t *tags;           /* one word per granule */
+    _Atomic uint8_t *tags;            /* one byte per granule */
     _Atomic(void *) *owners;          /* one record pointer per granule */
     unsigned char *superslab_records; /* one record per superslab */
     struct area meta;                 /* addresses for metadata */

@@ -44,7 +44,7 @@ const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = 
     hak_static_assert(BLOCKS(bytes) >= 1, "a slab holds at least one block");
 HAK_SIZE_CLASSES(CLASS_ASSERT)
 
-hak_static_assert(HAK_BIN_LIMIT < 256, "a bin fits the low byte of a tag");
+hak_static_assert(HAK_BIN_LIMIT < 0xfd, "other tags than bins are above them");
 
 uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
 {

@@ -24,7 +24,7 @@ struct slab;
 /* Where the slabs of one heap come home to; part of the heap, never freed. */
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
-    uint32_t heap_id;
+    uint32_t heap_id; /* from 1 on */
     bool is_private; /* a private heap's: its slabs never move, and frees into them never wait */
     HAK_CACHE_ALIGNED struct class_use use[HAK_CLASS_COUNT];
 };
