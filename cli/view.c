@@ -352,9 +352,9 @@ static void add_head(struct pane *pane, const struct target *now)
                  age_ms / 1000, style(view, "\033[0m"));
     add(pane,
         "%s%s%s, process %d, up %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ", %" PRIu64
-        " thread heaps, %s live%s",
+        " thread caches, %s live%s",
         style(view, "\033[1m"), now->name, style(view, "\033[0m"), now->pid, seconds / 3600,
-        seconds / 60 % 60, seconds % 60, of->active_heaps, bytes_of(of->live_bytes).text, stale);
+        seconds / 60 % 60, seconds % 60, of->active_caches, bytes_of(of->live_bytes).text, stale);
     if (now->has_ended)
         return;
     if (now->has_smaps)

@@ -111,11 +111,13 @@ void hak_foreign_free(void *block);
 void *hak_foreign_realloc(void *block, size_t bytes);
 
 /* maintain.c: what is done now and then from slow paths. */
-/* Looks after the calling thread's cache and its heap: quiet bins, sparse slabs. */
+/* Looks after the calling thread's cache and the heap that it is near: quiet bins, sparse slabs. */
 struct thread_cache;
 void hak_maintain_cache(struct thread_cache *cache);
 /* Gives back what has been free for long; false, and nothing done: it is not time yet. */
 bool hak_maintain_tick(void);
+/* Frees that came to busy heaps come home, and what heaps keep at hand goes to all. */
+void hak_maintain_empty_heaps(void);
 /* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
  * sweep is left half way. */
 size_t hak_maintain_visit(bool *is_done);
@@ -126,7 +128,7 @@ size_t hak_maintain_purge_all(void);
 size_t hak_maintain_trim(size_t keep_bytes);
 
 /* Memory is short: all of that at once, and each thread empties its bins when it next looks after
- * its heap. Returns the bytes. Outside every gate and lock. */
+ * its cache. Returns the bytes. Outside every heap and lock. */
 size_t hak_maintain_relieve(void);
 
 /* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */

@@ -5,10 +5,11 @@
 #include "api/outlet.h"
 #include "api/service.h"
 #include "base/bits.h"
+#include "cache/cache_list.h"
 #include "cache/container.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
-#include "cache/registry.h"
 #include "cache/settings.h"
 #include "conf/conf.h"
 #include "os/confine.h"
@@ -23,7 +24,7 @@
 #define START_BYTES (64 * HAK_MIB)
 /* From this size on it is started once, to read what the machine and the container are like. */
 #define READ_BYTES (16 * HAK_MIB)
-/* In a program with one heap: while one part in so many of what is held is free. */
+/* In a program of one thread: while one part in so many of what is held is free. */
 #define FREE_SHARE 4
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
@@ -52,7 +53,7 @@ static _Atomic uint32_t alarm_count;
 static _Atomic uint32_t is_wanted; /* though the heap is small */
 static _Atomic uint64_t refused_ms;
 static _Atomic size_t start_bytes = START_BYTES;
-static _Atomic size_t free_in_slabs; /* of the one heap, as of its last tick */
+static _Atomic size_t free_in_slabs; /* as of the last tick of some thread */
 static uint32_t home_process;        /* a child of vfork has another id, and this memory */
 
 static bool is_large(void)
@@ -60,7 +61,7 @@ static bool is_large(void)
     return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
 }
 
-/* In a program with one heap its own slow paths give back what it frees, as long as it works: the
+/* In a program of one thread its own slow paths give back what it frees, as long as it works: the
  * thread has something to do when much is free. */
 static bool is_worth_while(void)
 {
@@ -85,12 +86,11 @@ static bool has_something_to_read(void)
 /* Slow operations of all threads so far: changes as long as the program is at work. */
 static uint64_t activity(void)
 {
-    uint64_t sum = 0;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        sum += hak_load_relaxed(&heap->stats.counters[HAK_STAT_refills]) +
-               hak_load_relaxed(&heap->stats.counters[HAK_STAT_flushes]) +
-               hak_load_relaxed(&heap->stats.counters[HAK_STAT_remote_publishes]) +
-               hak_load_relaxed(&heap->stats.counters[HAK_STAT_spans_given]);
+    uint64_t sum = hak_load_relaxed(&hak_stat_cacheless.counters[HAK_STAT_spans_given]);
+    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+        sum += hak_load_relaxed(&i->stats.counters[HAK_STAT_refills]) +
+               hak_load_relaxed(&i->stats.counters[HAK_STAT_flushes]) +
+               hak_load_relaxed(&i->stats.counters[HAK_STAT_spans_given]);
     return sum;
 }
 
@@ -279,11 +279,14 @@ void hak_background_wake(void)
     hak_background_consider();
 }
 
-void hak_background_consider_heap(const struct heap *heap)
+void hak_background_consider_slabs(void)
 {
     if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE || !is_large()))
         return;
-    hak_store_relaxed(&free_in_slabs, hak_heap_free_bytes(heap));
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < hak_heap_count(); i++)
+        bytes += hak_heap_free_bytes(hak_heap_at(i));
+    hak_store_relaxed(&free_in_slabs, bytes);
     hak_background_consider();
 }
 

@@ -14,7 +14,7 @@
  *             two sees the other, and starts it again or goes on. While the old one is on its way
  *             out a new one has the second place. A pause: who starts stores "runs", then
  *             reads the count of pauses; who pauses counts, then awaits "none" and the end of both.
- * Threads     any, also inside gates and locks and in signal handlers.
+ * Threads     any, also inside slow paths and locks and in signal handlers.
  * Tests       tests/preload/idle.c, tests/preload/ending.c, tests/model/fault_test.c
  */
 #ifndef HAK_API_BACKGROUND_H
@@ -30,9 +30,8 @@ void hak_background_wake(void);
 /* Starts it when it is due, after a large block became free. */
 void hak_background_consider(void);
 
-/* The same after a heap was looked after: what lies free in its slabs is known. */
-struct heap;
-void hak_background_consider_heap(const struct heap *heap);
+/* The same after a thread looked after its cache: what lies free in slabs is counted. */
+void hak_background_consider_slabs(void);
 
 /* Wakes it if it sleeps for long; from a signal handler, too. */
 void hak_background_stir(void);

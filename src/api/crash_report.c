@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "cache/lifecycle.h"
-#include "cache/registry.h"
+#include "cache/census.h"
+#include "cache/magazine.h"
 #include "cache/where.h"
 #include "conf/conf.h"
 #include "harden/guarded.h"
@@ -101,22 +102,14 @@ static void tell_counter(const char *name, uint64_t value)
     end(&line);
 }
 
-static uint64_t sum_of(enum hak_stat stat)
-{
-    uint64_t sum = 0;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        sum += hak_load_relaxed(&heap->stats.counters[stat]);
-    return sum;
-}
-
 static void tell_counters(void)
 {
     tell_counter("window_committed_bytes", hak_load_relaxed(&hak_region.committed_bytes));
-    tell_counter("active_heaps", hak_load_relaxed(&hak_active_caches));
+    tell_counter("active_caches", hak_load_relaxed(&hak_active_caches));
 #define X(name, meaning) tell_counter(#name, hak_load_relaxed(&hak_stat_globals.name));
     HAK_STAT_GLOBAL_TABLE(X)
 #undef X
-#define X(name, meaning) tell_counter(#name, sum_of(HAK_STAT_##name));
+#define X(name, meaning) tell_counter(#name, hak_census_counter(HAK_STAT_##name));
     HAK_STAT_TABLE(X)
 #undef X
 }

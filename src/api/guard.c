@@ -35,7 +35,7 @@ HAK_NOINLINE void *hak_guard_take(struct thread_cache *cache, size_t bytes, size
     bool is_first = cache->guard_left_bytes == 0; /* nothing was drawn yet */
     if (!is_first && !hak_guarded_fits(bytes, alignment))
         return NULL; /* the next one that fits */
-    if (hak_heap_at_rest() != &cache->heap)
+    if (hak_cache_at_rest() != cache)
         return NULL;
     cache->guard_left_bytes = hak_guarded_countdown();
     if (is_first || hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())

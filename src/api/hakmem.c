@@ -5,6 +5,7 @@
 #include "api/hardened.h"
 #include "base/bits.h"
 #include "cache/lifecycle.h"
+#include "cache/supply.h"
 #include "harden/guarded.h"
 #include "observe/snapshot.h"
 #include "span/large.h"
@@ -110,7 +111,7 @@ int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
         .returned_bytes = now.purged_bytes,
         .superslab_count = now.superslabs,
         .slab_count = now.slabs,
-        .thread_heap_count = now.active_heaps,
+        .thread_heap_count = now.active_caches,
         .private_heap_count = now.private_heaps,
         .foreign_free_count = now.foreign_frees,
         .out_of_memory_count = now.out_of_memory,

@@ -29,9 +29,11 @@ static void retain(const struct place *place)
 /* Memory is out: what waits goes home before a second try. */
 static void *take_at_last(const struct service *service, struct request request)
 {
-    hak_vault_drain(service);
-    hak_cache_flush_all(service->cache);
-    hak_heap_retire_spares(&service->cache->heap);
+    if (service->cache != NULL) {
+        hak_vault_drain(service);
+        hak_cache_flush_all(service->cache);
+    }
+    hak_maintain_empty_heaps();
     hak_maintain_purge_all();
     void *block = hak_vault_take(service, request);
     return block != NULL ? block : hak_vault_take_larger(service, request);
@@ -41,9 +43,9 @@ static void *take_in_service(struct request request)
 {
     struct service service = hak_service_begin();
     void *block = NULL;
-    if (service.cache != NULL) {
+    if (HAK_LIKELY(!service.is_refused)) {
         block = hak_vault_take(&service, request);
-        if (HAK_UNLIKELY(block == NULL))
+        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
             block = take_at_last(&service, request);
     }
     hak_service_end(&service);

@@ -3,16 +3,14 @@
 #include "api/service.h"
 #include "api/vault.h"
 #include "base/bits.h"
-#include "cache/idle.h"
+#include "cache/cache_list.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/private_heap.h"
-#include "cache/registry.h"
-#include "cache/stranger.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "observe/decision.h"
-#include "os/confine.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
@@ -31,10 +29,11 @@
 /* One visit to a heap looks closely at so many slabs at most, and comes so often. */
 #define SWEEP_SLABS 16
 #define SWEEP_GAP_MS 4
-/* hakmem's own thread leaves a heap alone that its owner swept so recently, and stays for so many
- * visits' worth. */
-#define OWNER_GAP_MS 50
-#define STRANGER_SWEEPS 4
+/* The background thread leaves a heap alone that some thread swept so recently, stays for so many
+ * visits' worth, and waits so long to get in. */
+#define THREADS_GAP_MS 50
+#define BACKGROUND_SWEEPS 4
+#define BACKGROUND_PATIENCE_MS 4
 
 /* No page is smaller. */
 #define PAGE_BYTES_LEAST 4096u
@@ -82,35 +81,42 @@ static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
+/* The heap that the thread is near gives back what grew old. */
+static void maintain_heap(uint64_t now, uint64_t decay)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap == NULL || decay > now || !hak_heap_try_enter(heap))
+        return;
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    if (now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
+        sweep(heap, now, decay);
+    hak_heap_leave(heap);
+}
+
 void hak_maintain_cache(struct thread_cache *cache)
 {
-    struct heap *heap = &cache->heap;
     uint64_t now = hak_os_clock_ms();
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
-    if (!hak_heap_enter(heap))
+    if (hak_cache_at_rest() != cache)
         return;
+    hak_cache_begin(cache);
     hak_cache_shrink_quiet(cache, now);
-    if (decay <= now)
-        hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
     uint32_t relief = hak_load_relaxed(&relief_count);
     if (HAK_UNLIKELY(cache->relief_count != relief)) {
         cache->relief_count = relief;
         hak_cache_flush_all(cache);
-        hak_heap_retire_spares(heap);
     }
-    if (decay <= now && now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
-        sweep(heap, now, decay);
-    hak_gate_leave(&heap->gate);
+    maintain_heap(now, decay);
+    hak_cache_end(cache);
 }
 
 /* Gives back what has been free for longer than `decay`. */
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
-    hak_registry_drain_parked(before);
-    hak_idle_collect();
+    hak_caches_drain(before);
     hak_private_drain_some();
     size_t keep = keep_bytes();
     if (!hak_lock_try(&hak_region.purge_lock))
@@ -128,89 +134,38 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     return bytes;
 }
 
-/* A heap that the caller is in: some visits' worth, and the owner's next one when it comes. */
-static size_t sweep_for_owner(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
+/* A heap that the caller is in: some visits' worth. */
+static size_t sweep_for_threads(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
     hak_heap_collect(heap);
     hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
-    for (int i = 0; i < STRANGER_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
+    for (int i = 0; i < BACKGROUND_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
         bytes += sweep(heap, now, decay);
     *is_done = *is_done && hak_heap_is_swept(heap);
-    hak_store_relaxed(&heap->sweep_visit_ms, now - OWNER_GAP_MS);
-    hak_idle_note_visit(heap, bytes);
+    hak_store_relaxed(&heap->sweep_visit_ms, now - THREADS_GAP_MS);
     return bytes;
 }
 
-/* A thread's signals while it has a parked heap. */
-struct shield {
-    uint64_t signals_before;
-    bool is_up;
-};
-
-/* A confined program that handles no signal may not be allowed to block any. */
-static struct shield shield_begin(void)
-{
-    bool may_block = !hak_os_is_confined() || hak_load_relaxed(&hak_lock_signals_matter);
-    struct shield shield = {.is_up = may_block};
-    if (shield.is_up)
-        shield.signals_before = hak_os_block_signals();
-    return shield;
-}
-
-static void shield_end(struct shield shield)
-{
-    if (shield.is_up)
-        hak_os_restore_signals(shield.signals_before);
-}
-
-/* Takes a parked heap for a while. Signals wait meanwhile: a handler that left by a jump would
- * leave it without anybody. */
-static bool adopt(struct heap *heap, struct shield *shield)
-{
-    if (hak_load_relaxed(&heap->state) != HEAP_PARKED)
-        return false;
-    *shield = shield_begin();
-    if (hak_heap_adopt_parked(heap)) {
-        hak_gate_enter(&heap->gate);
-        return true;
-    }
-    shield_end(*shield);
-    return false;
-}
-
-static void leave_adopted(struct heap *heap, struct shield shield)
-{
-    hak_heap_park(heap);
-    shield_end(shield);
-}
-
-/* Sweeps heaps whose threads have not done so lately, or that have none. */
+/* Sweeps heaps that no thread has swept lately. */
 static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
-    struct shield shield;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < OWNER_GAP_MS ||
-            !hak_idle_is_due(heap, now, decay))
+    for (uint32_t i = 0; i < hak_heap_count(); i++) {
+        struct heap *heap = hak_heap_at(i);
+        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < THREADS_GAP_MS ||
+            !hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS))
             continue;
-        if (hak_stranger_enter(heap)) {
-            bytes += sweep_for_owner(heap, now, decay, is_done);
-            hak_stranger_leave(heap);
-        } else if (now - hak_load_relaxed(&heap->parked_ms) >= decay && adopt(heap, &shield)) {
-            bytes += sweep_for_owner(heap, now, decay, is_done);
-            leave_adopted(heap, shield);
-        }
+        bytes += sweep_for_threads(heap, now, decay, is_done);
+        hak_heap_leave(heap);
     }
     return bytes;
 }
 
-/* What becomes free without the bins of threads that run. Bins hold blocks of slabs that have moved
- * to other heaps, which may have had their turn: these are found by the second round. */
+/* What becomes free without the caches of threads that run. */
 static void drain_all(void)
 {
-    hak_registry_drain_parked(UINT64_MAX);
-    hak_registry_drain_parked(UINT64_MAX);
+    hak_caches_drain(UINT64_MAX);
     hak_private_drain_all();
 }
 
@@ -236,39 +191,27 @@ size_t hak_maintain_purge_all(void)
 static void tidy(struct heap *heap, enum heap_access access, void *context)
 {
     (void)context;
-    if (access != HEAP_OPEN || hak_load_relaxed(&heap->state) == HEAP_FROZEN)
-        return;
-    hak_heap_tidy(heap);
+    if (access == HEAP_ENTERED)
+        hak_heap_tidy(heap);
 }
 
-/* One go of a sweep of everything in a heap; true when it is over, or the heap is busy. */
-static bool sweep_some(struct heap *heap, struct whole_sweep *progress)
+void hak_maintain_empty_heaps(void)
 {
-    struct shield shield;
-    bool is_over = true;
-    if (heap == hak_own_heap()) {
-        if (!hak_heap_enter(heap))
-            return true;
-        is_over = hak_heap_sweep_whole(heap, progress);
-        hak_gate_leave(&heap->gate);
-    } else if (hak_stranger_enter(heap)) {
-        is_over = hak_heap_sweep_whole(heap, progress);
-        hak_stranger_leave(heap);
-    } else if (adopt(heap, &shield)) {
-        is_over = hak_heap_sweep_whole(heap, progress);
-        leave_adopted(heap, shield);
-    }
-    return is_over;
+    hak_heaps_visit(tidy, NULL);
 }
 
 /* The dead pages of all heaps. */
 static size_t sweep_whole(void)
 {
     size_t bytes = hak_private_sweep_all();
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
+    for (uint32_t i = 0; i < hak_heap_count(); i++) {
+        struct heap *heap = hak_heap_at(i);
         struct whole_sweep progress = {0};
-        while (!sweep_some(heap, &progress))
-            continue;
+        bool is_over = false;
+        while (!is_over && hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS)) {
+            is_over = hak_heap_sweep_whole(heap, &progress);
+            hak_heap_leave(heap);
+        }
         if (progress.bytes > 0)
             hak_decide(sweep, progress.bytes);
         bytes += progress.bytes;
@@ -279,14 +222,15 @@ static size_t sweep_whole(void)
 /* Blocks that are free but lie about come home to their slabs, and empty slabs to the depot. */
 static void gather(void)
 {
-    struct heap *own = hak_own_heap();
-    if (own != NULL && !hak_gate_is_nested(&own->gate) && hak_heap_enter(own)) {
-        hak_vault_drain(&(struct service){.cache = hak_cache_of(own)});
-        hak_cache_flush_all(hak_cache_of(own));
-        hak_gate_leave(&own->gate);
+    struct thread_cache *own = hak_cache_at_rest();
+    if (own != NULL) {
+        hak_cache_begin(own);
+        hak_vault_drain(&(struct service){.cache = own});
+        hak_cache_flush_all(own);
+        hak_cache_end(own);
     }
     drain_all();
-    hak_registry_visit(tidy, NULL);
+    hak_maintain_empty_heaps();
 }
 
 size_t hak_maintain_trim(size_t keep_bytes)

@@ -7,6 +7,7 @@
 #include "api/tick.h"
 #include "api/vault.h"
 #include "base/check.h"
+#include "cache/flush.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/refill.h"
@@ -28,20 +29,31 @@ static void *clear(void *block, uint32_t class_index, enum content content)
     return block;
 }
 
+/* A block past the cache, which there is none of. */
+static void *take_alone(uint32_t class_index, enum content content)
+{
+    bool is_zero = false;
+    hak_stat_global_add(cacheless_requests, 1);
+    void *block = hak_take_one(class_index, content == CONTENT_ZERO ? &is_zero : NULL);
+    return is_zero ? block : clear(block, class_index, content);
+}
+
 static void *class_take(struct thread_cache *cache, uint32_t class_index, size_t alignment,
                         enum content content)
 {
+    if (HAK_UNLIKELY(cache == NULL))
+        return take_alone(class_index, content);
     void *block = hak_bin_pop(&cache->hot.bins[class_index]);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_cache_take_tight(cache, class_index, alignment);
+        block = hak_take_tight(cache, class_index, alignment);
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
         cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
-        block = hak_heap_take_one(&cache->heap, class_index, &is_zero);
+        block = hak_take_one(class_index, &is_zero);
         return is_zero ? block : clear(block, class_index, content);
     }
     if (block == NULL)
-        block = hak_cache_refill(cache, class_index);
+        block = hak_refill(cache, class_index);
     return clear(block, class_index, content);
 }
 
@@ -51,10 +63,10 @@ static void *take_once(struct thread_cache *cache, uint32_t class_index, size_t 
 {
     if (class_index < HAK_CLASS_COUNT)
         return class_take(cache, class_index, alignment, content);
-    void *block = hak_supply_large(&cache->heap.spans, bytes, alignment,
-                                   content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+    void *block =
+        hak_take_large(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
     if (HAK_LIKELY(block != NULL))
-        hak_stat_add(&cache->heap.stats, spans_taken, 1);
+        hak_stat_add_for(cache, spans_taken, 1);
     return block;
 }
 
@@ -63,13 +75,14 @@ static void *take_once(struct thread_cache *cache, uint32_t class_index, size_t 
 static HAK_NOINLINE void *take_at_last(struct thread_cache *cache, uint32_t class_index,
                                        size_t bytes, size_t alignment, enum content content)
 {
-    hak_cache_flush_all(cache);
-    hak_heap_retire_spares(&cache->heap);
+    if (cache != NULL)
+        hak_cache_flush_all(cache);
+    hak_maintain_empty_heaps();
     hak_maintain_purge_all();
     void *block = take_once(cache, class_index, bytes, alignment, content);
     if (block != NULL || class_index == HAK_CLASS_COUNT)
         return block;
-    block = hak_cache_take_larger(cache, class_index, HAK_CLASS_COUNT, alignment);
+    block = hak_take_larger(cache, class_index, HAK_CLASS_COUNT, alignment);
     return clear(block, class_index, content);
 }
 
@@ -78,9 +91,9 @@ static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignmen
 {
     struct service service = hak_service_begin();
     void *block = NULL;
-    if (service.cache != NULL) {
+    if (HAK_LIKELY(!service.is_refused)) {
         block = take_once(service.cache, class_index, bytes, alignment, content);
-        if (HAK_UNLIKELY(block == NULL))
+        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
             block = take_at_last(service.cache, class_index, bytes, alignment, content);
     }
     hak_service_end(&service);
@@ -124,7 +137,6 @@ void hak_thread_flush(void)
     if (service.cache != NULL) {
         hak_vault_drain(&service);
         hak_cache_flush_all(service.cache);
-        hak_heap_retire_spares(&service.cache->heap);
     }
     hak_service_end(&service);
 }
@@ -176,16 +188,12 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
     return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
 }
 
-/* A block of some heap's slab: into the bin if ours may take it, else home or on its way there. */
-static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bool is_borrowed)
+/* A block of a slab: into the bin if there is one with room, else home. */
+static void give_small(struct thread_cache *cache, void *block, uint32_t tag)
 {
     struct slab *slab = hak_owner_read(hak_granule_of(block));
-    if (is_borrowed) {
-        hak_combine_bypass(slab, block);
-        return;
-    }
-    if (tag == HAK_TAG_PRIVATE) {
-        hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
+    if (HAK_UNLIKELY(cache == NULL || tag == HAK_TAG_PRIVATE)) {
+        hak_flush_one(slab, block);
         return;
     }
     uint32_t class_index = slab->class_index;
@@ -195,38 +203,21 @@ static void give_small(struct thread_cache *cache, void *block, uint32_t tag, bo
         hak_cache_flush(cache, class_index);
     if (!hak_bin_is_full(bin))
         hak_bin_push(bin, block);
-    else if (hak_load_relaxed(&slab->owner) == &cache->heap.owner) /* it has no magazine yet */
-        hak_heap_give(&cache->heap, slab, block);
-    else
-        hak_combine_add(&cache->combine, slab, block, &cache->heap.stats);
+    else /* it has no magazine yet */
+        hak_flush_one(slab, block);
 }
 
-/* Without a heap. */
-static void give_alone(void *block, uint32_t tag)
-{
-    if (hak_tag_is_slab(tag))
-        hak_combine_bypass(hak_owner_read(hak_granule_of(block)), block);
-    else
-        hak_large_give(block);
-}
-
-static void give(void *block)
+static void give(void *block, uint32_t tag)
 {
     struct service service = hak_service_begin();
-    /* Not before the gate: until then a visitor may take the slab away (cache/idle.h). */
-    uint32_t tag = hak_tag_read(hak_granule_of(block));
-    if (service.cache == NULL) {
-        give_alone(block, tag);
-        hak_service_end(&service);
-        return;
-    }
-    service.cache->hot.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
+    struct thread_cache *cache = service.cache;
+    if (cache != NULL)
+        cache->hot.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
     if (hak_tag_is_slab(tag)) {
-        give_small(service.cache, block, tag, service.is_borrowed);
+        give_small(cache, block, tag);
     } else {
-        hak_stat_add(&service.cache->heap.stats, spans_given, 1);
-        hak_large_give_cached(service.is_borrowed ? NULL : &service.cache->heap.spans, block,
-                              hak_cache_spans_most());
+        hak_stat_add_for(cache, spans_given, 1);
+        hak_flush_large(block);
     }
     hak_service_end(&service);
     if (!hak_tag_is_slab(tag))
@@ -247,7 +238,7 @@ static HAK_NOINLINE void free_anything(void *block)
     else if (HAK_UNLIKELY(tag == HAK_TAG_NONE))
         hak_misuse("invalid free", block, 0, "nothing is allocated there");
     else
-        give(block);
+        give(block, tag);
 }
 
 /* False: it is not a block that hardened mode knows. */

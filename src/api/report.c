@@ -3,8 +3,8 @@
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/census.h"
-#include "cache/lifecycle.h"
-#include "cache/registry.h"
+#include "cache/heaps.h"
+#include "cache/magazine.h"
 #include "harden/guarded.h"
 #include "harden/mark.h"
 #include "observe/snapshot.h"
@@ -97,7 +97,8 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                                        << HAK_GRANULE_SHIFT,
                                   .span_keep_ms = hak_big_cache_keep_ms(),
                                   .span_lost_bytes = hak_span_lost_bytes(),
-                                  .active_heaps = hak_load_relaxed(&hak_active_caches),
+                                  .heaps = hak_heap_count(),
+                                  .active_caches = hak_load_relaxed(&hak_active_caches),
                                   .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
                                   .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
                                   .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
@@ -123,7 +124,6 @@ void hak_snapshot_take(struct snapshot *snapshot)
     hak_tally_read(snapshot);
     snapshot->live_bytes =
         snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        for (int i = 0; i < HAK_STAT_COUNT; i++)
-            snapshot->sums[i] += hak_load_relaxed(&heap->stats.counters[i]);
+    for (int i = 0; i < HAK_STAT_COUNT; i++)
+        snapshot->sums[i] = hak_census_counter((enum hak_stat)i);
 }

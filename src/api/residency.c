@@ -4,7 +4,6 @@
 #include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "cache/private_heap.h"
-#include "cache/registry.h"
 #include "hakmem/hakmem.h"
 #include "harden/mark.h"
 #include "os/os_resident.h"
@@ -128,10 +127,7 @@ static struct slab *slab_at(const struct walk *walk, uint32_t at, const struct s
 static void add_heap(struct heap *heap, enum heap_access access, void *context)
 {
     struct walk *walk = context;
-    struct private_heap *private_heap = NULL;
-    if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)
-        private_heap = hak_private_look_into(heap);
-    if (access == HEAP_CLOSED && private_heap == NULL)
+    if (access == HEAP_CLOSED)
         return;
     for (uint32_t at = 0; at < walk->count; at++) {
         const struct slab *slab = slab_at(walk, at, &heap->owner);
@@ -140,8 +136,6 @@ static void add_heap(struct heap *heap, enum heap_access access, void *context)
         add_slab_granule(walk, slab, at);
         walk->is_done[at] = true;
     }
-    if (private_heap != NULL)
-        hak_private_leave(private_heap);
 }
 
 /* What begins at a granule that is in no slab: a live block, a free span, or nothing that the
@@ -197,8 +191,10 @@ static bool look(struct walk *walk)
 static void add_piece(struct walk *walk)
 {
     memset(walk->is_done, 0, sizeof walk->is_done);
-    if (look(walk))
-        hak_registry_visit(add_heap, walk);
+    if (look(walk)) {
+        hak_heaps_visit(add_heap, walk);
+        hak_private_visit(add_heap, walk);
+    }
     hak_depot_lock();
     hak_span_lock();
     add_others(walk);

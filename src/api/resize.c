@@ -7,7 +7,6 @@
 #include "api/user_heap.h"
 #include "base/bits.h"
 #include "base/check.h"
-#include "cache/heap.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "cache/private_heap.h"
@@ -61,9 +60,8 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
     memcpy(moved, block, copied_bytes);
     hak_free_again(block);
-    struct heap *heap = hak_thread_heap();
-    if (HAK_LIKELY(heap != NULL))
-        hak_stat_add(&heap->stats, realloc_copied_bytes, copied_bytes);
+    struct thread_cache *cache = hak_own_cache();
+    hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
     return moved;
 }
 

@@ -3,42 +3,45 @@
 
 #include "os/os.h"
 
-/* The thread's own heap, or a borrowed one; NULL: neither. */
-static struct heap *find_heap(uintptr_t here, bool *is_borrowed)
+/* The slow path that the cache is busy with is gone: the stack it ran on has been left, by a jump
+ * out of a signal handler. */
+static bool is_abandoned(const struct thread_cache *cache, uintptr_t here)
 {
-    struct heap *heap = hak_thread_heap();
-    if (HAK_UNLIKELY(heap != NULL && hak_gate_is_abandoned_at(&heap->gate, here)))
-        heap = hak_thread_replace_heap(heap);
-    *is_borrowed = heap == NULL || hak_gate_is_nested(&heap->gate) || hak_lock_is_inside();
-    return *is_borrowed ? hak_heap_borrow() : heap;
+    return hak_load_relaxed(&cache->state) != CACHE_IDLE &&
+           hak_frame_is_left_at(cache->frame, here);
+}
+
+/* The thread's own cache, unless something of it was interrupted. */
+static struct thread_cache *find_cache(uintptr_t here)
+{
+    struct thread_cache *cache = hak_thread_cache();
+    if (HAK_UNLIKELY(cache != NULL && is_abandoned(cache, here)))
+        cache = hak_thread_replace_cache(cache);
+    return cache != NULL && hak_thread_is_outside() ? cache : NULL;
 }
 
 struct service hak_service_begin_slow(uintptr_t here)
 {
-    struct service service = {.is_shielded = hak_load_relaxed(&hak_gate_jumps_matter)};
+    struct service service = {.is_shielded = hak_load_relaxed(&hak_jumps_matter)};
     if (HAK_UNLIKELY(service.is_shielded))
         service.signals_before = hak_os_block_signals();
     hak_copy_look();
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
-    struct heap *heap = find_heap(here, &service.is_borrowed);
-    while (heap != NULL && HAK_UNLIKELY(!hak_heap_enter(heap))) {
-        if (service.is_borrowed)
-            hak_heap_return(heap);
-        else
-            hak_thread_forget_heap();
-        heap = find_heap(here, &service.is_borrowed);
+    if (HAK_UNLIKELY(hak_heap_is_held()))
+        hak_thread_mend_heaps(false);
+    service.cache = find_cache(here);
+    if (service.cache != NULL) {
+        hak_cache_begin(service.cache);
+        service.cache->frame = here;
+    } else {
+        service.is_refused = hak_lock_is_inside() || !hak_process_start();
     }
-    service.cache = heap == NULL ? NULL : hak_cache_of(heap);
     return service;
 }
 
 void hak_service_end_slow(const struct service *service)
 {
-    if (service->cache != NULL && service->is_borrowed) {
-        hak_gate_leave(&service->cache->heap.gate);
-        hak_heap_return(&service->cache->heap);
-    }
     if (HAK_UNLIKELY(service->is_shielded))
         hak_os_restore_signals(service->signals_before);
 }

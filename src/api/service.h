@@ -1,67 +1,84 @@
 /* SPDX-License-Identifier: MIT */
-/* api/service.h - a heap for one slow call.
+/* api/service.h - a thread's cache for one slow call.
  *
- * Owns        nothing; the heap is the thread's or borrowed.
- * Invariants  between begin and end the heap's gate is held.
+ * Owns        nothing.
+ * Invariants  between begin and end the thread's own cache is busy. A handler that interrupts it
+ *             does without a cache, as a thread past its end does: each block comes from a heap, and
+ *             goes home at once.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/api/, tests/preload/signals.c
  */
 #ifndef HAK_API_SERVICE_H
 #define HAK_API_SERVICE_H
 
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/refill.h"
-#include "cache/registry.h"
 #include "os/lock.h"
 
-/* The cache that serves this call, with the gate of its heap held. Usually the thread's own; a
- * borrowed one past the thread's end, or when a handler interrupted the thread inside its gate. */
 struct service {
-    /* NULL: no memory even for a heap, or a handler interrupted who holds a lock. */
-    struct thread_cache *cache;
-    bool is_borrowed;
-    bool is_shielded; /* from signals: slow paths of this program are left by jumps */
+    struct thread_cache *cache; /* NULL: this call does without */
+    bool is_refused;            /* it interrupted a thread with a lock, or hakmem cannot start */
+    bool is_shielded;           /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
 };
 
-/* Begins, and ends after the gate was left, when something out of the common has to be seen to;
- * `here`: the frame of who begins. The end of every service is in api/tick.h. */
+/* Begins and ends when something out of the common has to be seen to; `here`: the frame of who
+ * begins. The end of every service is in api/tick.h. */
 struct service hak_service_begin_slow(uintptr_t here);
 void hak_service_end_slow(const struct service *service);
 
-/* The thread's heap when there is nothing to take care of; else NULL. */
-HAK_INLINE struct heap *hak_heap_at_rest(void)
+/* The thread's cache when there is nothing to take care of; else NULL. */
+HAK_INLINE struct thread_cache *hak_cache_at_rest(void)
 {
-    struct heap *heap = hak_own_heap();
-    bool is_at_rest = heap != NULL && !hak_gate_is_nested(&heap->gate) && hak_lock_held == 0 &&
-                      !hak_load_relaxed(&hak_gate_jumps_matter) && !hak_copy_is_unnoticed();
-    return HAK_LIKELY(is_at_rest) ? heap : NULL;
+    struct thread_cache *cache = hak_own_cache();
+    bool is_at_rest = cache != NULL && hak_load_relaxed(&cache->state) == CACHE_IDLE &&
+                      hak_lock_held == 0 && !hak_heap_is_held() &&
+                      !hak_load_relaxed(&hak_jumps_matter) && !hak_copy_is_unnoticed();
+    return HAK_LIKELY(is_at_rest) ? cache : NULL;
 }
 
-/* Outside every lock, and outside the gate of its own heap: no handler that interrupted a section
- * or a slow path of its thread. */
+/* Outside every lock, heap and slow path: no handler that interrupted one of its thread. */
 HAK_INLINE bool hak_thread_is_outside(void)
 {
-    const struct heap *own = hak_own_heap();
-    return !hak_lock_is_inside() && (own == NULL || !hak_gate_is_nested(&own->gate));
+    const struct thread_cache *own = hak_own_cache();
+    return !hak_lock_is_inside() && !hak_heap_is_held() &&
+           (own == NULL || hak_load_relaxed(&own->state) == CACHE_IDLE);
+}
+
+/* Nobody else may use the cache from here on: not a handler, nor a copy of the process. */
+HAK_INLINE void hak_cache_begin(struct thread_cache *cache)
+{
+    hak_store_relaxed(&cache->state, CACHE_BUSY);
+    hak_compiler_fence();
+    /* After that: a handler before this line may have begun and ended. */
+    cache->frame = (uintptr_t)__builtin_frame_address(0);
+    hak_compiler_fence();
+}
+
+HAK_INLINE void hak_cache_end(struct thread_cache *cache)
+{
+    hak_compiler_fence();
+    hak_store_relaxed(&cache->state, CACHE_IDLE);
+    hak_compiler_fence();
 }
 
 HAK_INLINE struct service hak_service_begin(void)
 {
-    struct heap *heap = hak_heap_at_rest();
-    if (HAK_UNLIKELY(heap == NULL || !hak_heap_enter(heap)))
+    struct thread_cache *cache = hak_cache_at_rest();
+    if (HAK_UNLIKELY(cache == NULL))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
-    return (struct service){.cache = hak_cache_of(heap)};
+    hak_cache_begin(cache);
+    return (struct service){.cache = cache};
 }
 
 /* Where the window is tight, a block of one of so many larger classes is better than a new slab:
- * hak_cache_take_larger for these. */
+ * hak_take_larger for these. */
 #define HAK_TIGHT_CLASSES 16u
-HAK_INLINE void *hak_cache_take_tight(struct thread_cache *cache, uint32_t class_index,
-                                      size_t alignment)
+HAK_INLINE void *hak_take_tight(struct thread_cache *cache, uint32_t class_index, size_t alignment)
 {
     uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
-    return hak_cache_take_larger(cache, class_index, limit, alignment);
+    return hak_take_larger(cache, class_index, limit, alignment);
 }
 
 #endif

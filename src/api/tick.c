@@ -23,5 +23,5 @@ void hak_tick_look(struct thread_cache *cache)
     cache->tick_ms = now;
     hak_maintain_cache(cache);
     hak_tick_now();
-    hak_background_consider_heap(&cache->heap);
+    hak_background_consider_slabs();
 }

@@ -4,7 +4,7 @@
  * Owns        when: once in so many slow operations of a thread, or if the last time was long ago.
  * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
  *             what is to be printed, the background thread. None of these calls it.
- * Threads     any, outside every gate and lock.
+ * Threads     any, outside every heap and lock.
  * Tests       tests/unit/api/maintain_test.c, tests/model/fault_test.c, tests/preload/idle.c
  */
 #ifndef HAK_API_TICK_H
@@ -18,7 +18,7 @@
 #define HAK_SLOW_OPERATIONS_PER_LOOK 4
 #define HAK_TICK_LATE_MS 50
 
-/* A thread looks at the clock, then after its heap and the process if it is time. */
+/* A thread looks at the clock, then after its cache and the process if it is time. */
 void hak_tick_look(struct thread_cache *cache);
 
 /* After the process only; for threads that work in heaps of the program's own. */
@@ -28,12 +28,12 @@ void hak_tick_now(void);
 HAK_INLINE void hak_service_end(const struct service *service)
 {
     struct thread_cache *cache = service->cache;
-    if (HAK_LIKELY(cache != NULL && !service->is_borrowed)) {
-        hak_gate_leave(&cache->heap.gate);
+    if (HAK_LIKELY(cache != NULL)) {
+        hak_cache_end(cache);
         if (HAK_UNLIKELY(++cache->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
             hak_tick_look(cache);
     }
-    if (HAK_UNLIKELY(service->is_borrowed || service->is_shielded))
+    if (HAK_UNLIKELY(service->is_shielded))
         hak_service_end_slow(service);
 }
 

@@ -6,7 +6,6 @@
 #include "base/bits.h"
 #include "cache/limit.h"
 #include "cache/refill.h"
-#include "cache/supply.h"
 
 #include <errno.h>
 #include <string.h>
@@ -51,7 +50,7 @@ static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
     if (heap == NULL)
         return NULL;
     hak_user_heap_leave(heap);
-    void *block = hak_supply_large(NULL, bytes, alignment, content);
+    void *block = hak_take_large(bytes, alignment, content);
     if (block == NULL)
         return NULL;
     heap = hak_user_heap_enter(handle, "invalid heap");

@@ -3,8 +3,8 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "cache/flush.h"
 #include "cache/refill.h"
-#include "cache/registry.h"
 #include "cache/supply.h"
 #include "conf/conf.h"
 #include "harden/checks.h"
@@ -134,18 +134,19 @@ static void *take_large(struct request request)
 void *hak_vault_take(const struct service *service, struct request request)
 {
     uint32_t class_index = class_for(request);
+    struct thread_cache *cache = service->cache;
     if (class_index == HAK_CLASS_COUNT) {
-        hak_stat_add(&service->cache->heap.stats, spans_taken, 1);
+        hak_stat_add_for(cache, spans_taken, 1);
         return take_large(request);
     }
     void *block = NULL;
-    hak_combine_publish_all(&service->cache->combine, &service->cache->heap.stats);
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_cache_take_tight(service->cache, class_index, block_alignment(request));
+        block = hak_take_tight(cache, class_index, block_alignment(request));
     if (block != NULL)
         return block;
-    service->cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
-    return hak_heap_take_used(&service->cache->heap, class_index);
+    if (cache != NULL)
+        cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
+    return hak_take_one(class_index, NULL);
 }
 
 void *hak_vault_take_larger(const struct service *service, struct request request)
@@ -153,8 +154,7 @@ void *hak_vault_take_larger(const struct service *service, struct request reques
     uint32_t class_index = class_for(request);
     if (class_index == HAK_CLASS_COUNT)
         return NULL;
-    return hak_cache_take_larger(service->cache, class_index, HAK_CLASS_COUNT,
-                                 block_alignment(request));
+    return hak_take_larger(service->cache, class_index, HAK_CLASS_COUNT, block_alignment(request));
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. */
@@ -389,26 +389,15 @@ static void give_large(const struct place *place, struct mark mark)
     hak_large_give(span_start(place->block));
 }
 
-static void give_small(const struct service *service, const struct place *place)
-{
-    struct thread_cache *cache = service->cache;
-    if (cache != NULL && hak_load_relaxed(&place->slab->owner) == &cache->heap.owner)
-        hak_heap_give(&cache->heap, place->slab, place->block);
-    else if (cache == NULL || service->is_borrowed)
-        hak_combine_bypass(place->slab, place->block);
-    else
-        hak_combine_add(&cache->combine, place->slab, place->block, &cache->heap.stats);
-}
-
 /* Verifies a block that was shut and gives it back to its slab or span. */
-static void give(const struct service *service, const struct place *place)
+static void give(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
         HAK_UNLIKELY(!hak_seal_is_zero(place->block, place->capacity)))
         hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
     if (place->slab != NULL)
-        give_small(service, place);
+        hak_flush_one(place->slab, place->block);
     else
         give_large(place, mark);
 }
@@ -426,7 +415,7 @@ static void quarantine_trim(const struct service *service, size_t most_bytes)
         bool is_marked = hak_place_find(block, "invalid free", &place);
         hak_require(is_marked, "what waits in a quarantine has a mark");
         hak_quarantine_pop(quarantine, weight(&place));
-        give(service, &place);
+        give(&place);
     }
 }
 
@@ -458,6 +447,6 @@ void hak_vault_keep(const struct service *service, const struct place *place)
         hak_quarantine_push(service->cache->quarantine, place->block, weight(place));
         quarantine_trim(service, share_bytes());
     } else {
-        give(service, place);
+        give(place);
     }
 }

@@ -28,7 +28,7 @@ struct place {
 bool hak_place_find(void *block, const char *what, struct place *place);
 
 /* A new block for the request, with everything but its mark made ready: *mark is what it must
- * become. NULL: out of memory. The heap's gate is held; it may be borrowed. */
+ * become. NULL: out of memory. */
 void *hak_vault_take(const struct service *service, struct request request);
 
 /* The same from what the heap has already, a block of any larger class, when memory is out. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/census.h"
 
+#include "cache/cache_list.h"
+#include "cache/heaps.h"
 #include "cache/private_heap.h"
-#include "cache/registry.h"
 #include "harden/quarantine.h"
 
 #include <string.h>
@@ -11,17 +12,6 @@ static void count_bins(struct census *census, const struct thread_cache *cache)
 {
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         census->classes[i].cached += hak_magazine_peek(&cache->magazines[i], &cache->hot.bins[i]);
-}
-
-static void count_combined(struct census *census, const struct combine *combine)
-{
-    if (combine->held_bytes == 0)
-        return;
-    for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
-        const struct combine_entry *entry = &combine->entries[i];
-        if (entry->slab != NULL)
-            census->classes[entry->slab->class_index].withheld += hak_bit_count(entry->mask);
-    }
 }
 
 static void count_pending(struct census *census, struct slab_owner *owner)
@@ -33,26 +23,23 @@ static void count_pending(struct census *census, struct slab_owner *owner)
         census->classes[slab->class_index].homeward += hak_load_relaxed(&slab->remote_count);
 }
 
+/* The thread that has it may be at work on it: what it holds is a block, or was one. */
 static void count_quarantine(struct census *census, const struct quarantine *quarantine)
 {
-    for (uint32_t i = 0; quarantine != NULL && i < quarantine->count; i++) {
-        uint32_t granule = hak_granule_of(hak_quarantine_at(quarantine, i));
-        uint32_t tag = hak_tag_read(granule);
-        if (hak_tag_is_slab(tag)) {
+    uint32_t count = quarantine == NULL ? 0 : hak_word_peek(&quarantine->count);
+    for (uint32_t i = 0; i < count; i++) {
+        const void *block = hak_quarantine_peek(quarantine, i);
+        uint32_t granule = hak_granule_of(block);
+        uint32_t tag = hak_region_holds(block) ? hak_tag_read(granule) : HAK_TAG_NONE;
+        const struct span *span = tag == HAK_TAG_SPAN ? hak_owner_read(granule) : NULL;
+        if (hak_tag_is_class(tag)) {
             census->classes[hak_tag_class(tag)].withheld++;
-        } else {
-            const struct span *span = hak_owner_read(granule);
-            census->large_withheld_bytes += hak_span_bytes(span);
+        } else if (span != NULL) {
+            census->large_withheld_bytes += (size_t)hak_word_peek(&span->count)
+                                            << HAK_GRANULE_SHIFT;
             census->large_withheld_blocks++;
         }
     }
-}
-
-static void count_cache(struct census *census, const struct thread_cache *cache)
-{
-    count_bins(census, cache);
-    count_combined(census, &cache->combine);
-    count_quarantine(census, cache->quarantine);
 }
 
 static void count_heap(struct heap *heap, enum heap_access access, void *context)
@@ -64,22 +51,34 @@ static void count_heap(struct heap *heap, enum heap_access access, void *context
         census->classes[i].used += hak_load_relaxed(&use->used_blocks);
         census->classes[i].taken += hak_load_relaxed(&use->taken_blocks);
     }
-    struct private_heap *private_heap = NULL;
-    if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)
-        private_heap = hak_private_look_into(heap);
-    if (access == HEAP_CLOSED && private_heap == NULL) {
-        census->closed_heaps++;
-        return;
-    }
-    count_pending(census, &heap->owner);
-    if (private_heap != NULL)
-        hak_private_leave(private_heap);
+    if (access == HEAP_ENTERED)
+        count_pending(census, &heap->owner);
     else
-        count_cache(census, hak_cache_of(heap));
+        census->closed_heaps++;
 }
 
 void hak_census_take(struct census *census)
 {
     memset(census, 0, sizeof *census);
-    hak_registry_visit(count_heap, census);
+    hak_heaps_visit(count_heap, census);
+    hak_private_visit(count_heap, census);
+    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next) {
+        if (hak_word_peek(&i->place) == CACHE_LOST)
+            continue;
+        count_bins(census, i);
+        count_quarantine(census, hak_word_peek(&i->quarantine));
+    }
+}
+
+uint64_t hak_census_counter(enum hak_stat stat)
+{
+    uint64_t sum = hak_load_relaxed(&hak_stat_cacheless.counters[stat]);
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count; i++)
+        sum += hak_load_relaxed(&hak_heap_at(i)->stats.counters[stat]);
+    for (const struct private_heap *i = hak_private_first(); i != NULL; i = i->next)
+        sum += hak_load_relaxed(&i->heap.stats.counters[stat]);
+    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+        sum += hak_load_relaxed(&i->stats.counters[stat]);
+    return sum;
 }

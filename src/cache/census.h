@@ -4,23 +4,25 @@
  * Owns        struct census: for each class, over all heaps, its slabs, its used blocks, and which
  *             of the used ones are not the program's.
  * Invariants  exact when the other threads stand still, running or asleep, outside hakmem. A heap
- *             that cannot be entered within a few milliseconds, or a private one that somebody is
- *             in, is counted from outside: what it has cached then counts as the program's.
- * Threads     any. Heaps are entered one after the other (cache/registry.h); bins are read while
- *             their owners pop and push (cache/magazine.h), all else while it stands still: nobody
- *             takes from a pending stack but who is inside, and pushes leave its links alone.
+ *             that cannot be entered within a few milliseconds, or one of the program's own that
+ *             somebody is in, is counted from outside: what is on its way home to it counts as the
+ *             program's.
+ * Threads     any. Heaps are entered one after the other; bins and quarantines are read while
+ *             their threads work on them (cache/magazine.h): a count may be wrong by what happens
+ *             meanwhile.
  * Tests       tests/unit/cache/census_test.c, tests/race/api_race.c
  */
 #ifndef HAK_CACHE_CENSUS_H
 #define HAK_CACHE_CENSUS_H
 
+#include "observe/stat.h"
 #include "slab/size_class.h"
 
 struct class_census {
     uint64_t slabs;
     uint64_t used;     /* blocks that are not free in a slab; of these are */
     uint64_t cached;   /* in bins */
-    uint64_t withheld; /* freed by other threads, in their combining tables; in quarantine */
+    uint64_t withheld; /* in quarantine */
     uint64_t homeward; /* sent home, and not collected yet */
     uint64_t taken;    /* blocks that ever left slabs */
 };
@@ -33,5 +35,8 @@ struct census {
 };
 
 void hak_census_take(struct census *census);
+
+/* A counter of all heaps and caches together. Nothing is entered: in a signal handler, too. */
+uint64_t hak_census_counter(enum hak_stat stat);
 
 #endif

@@ -2,7 +2,6 @@
 #include "cache/growth.h"
 
 #include "cache/limit.h"
-#include "cache/registry.h"
 #include "harden/harden.h"
 #include "policy/policy_table.h"
 
@@ -70,7 +69,7 @@ static HAK_NOINLINE bool grow(struct thread_cache *cache, uint32_t class_index)
         return false;
     }
     cache->capacity_bytes += more_bytes;
-    hak_stat_add(&cache->heap.stats, magazines_grown, 1);
+    hak_stat_add(&cache->stats, magazines_grown, 1);
     return true;
 }
 
@@ -104,7 +103,7 @@ void hak_growth_shrink(struct thread_cache *cache, uint32_t class_index, uint32_
         !hak_magazine_resize(magazine, &cache->hot.bins[class_index], capacity))
         return;
     account_lost(cache, class_index, before);
-    hak_stat_add(&cache->heap.stats, magazines_shrunk, 1);
+    hak_stat_add(&cache->stats, magazines_shrunk, 1);
 }
 
 void hak_growth_undo(struct thread_cache *cache, uint32_t class_index)

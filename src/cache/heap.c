@@ -7,8 +7,19 @@
 
 void hak_heap_start(struct heap *heap)
 {
+    heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);
     heap->sweep_class = HAK_CLASS_COUNT;
     hak_list_start(&heap->full);
+}
+
+static void count_partial(struct heap *heap, uint32_t class_index, uint32_t slabs)
+{
+    hak_word_publish(&heap->partial_count[class_index], heap->partial_count[class_index] + slabs);
+}
+
+static void set_mask(struct heap *heap, uint32_t class_index, uint32_t mask)
+{
+    hak_word_publish(&heap->partial_mask[class_index], (uint8_t)mask);
 }
 
 static void unlist(struct heap *heap, struct slab *slab)
@@ -17,11 +28,11 @@ static void unlist(struct heap *heap, struct slab *slab)
     if (slab->place == SLAB_PARTIAL) {
         struct list_link *list = &heap->partial[class_index][slab->octile];
         hak_list_remove(&slab->link);
-        heap->partial_count[class_index]--;
+        count_partial(heap, class_index, -1u);
         if (hak_list_is_empty(list))
-            heap->partial_mask[class_index] &= (uint8_t)~(1u << slab->octile);
+            set_mask(heap, class_index, heap->partial_mask[class_index] & ~(1u << slab->octile));
     } else if (slab->place == SLAB_SPARE) {
-        heap->spare[class_index] = NULL;
+        hak_word_publish(&heap->spare[class_index], NULL);
     } else if (slab->place == SLAB_FULL) {
         hak_list_remove(&slab->link);
     }
@@ -35,8 +46,8 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
     if (!(heap->partial_mask[class_index] & (1u << octile)))
         hak_list_start(list); /* lists start with their first slab: most never have one */
     hak_list_insert_first(list, &slab->link);
-    heap->partial_count[class_index]++;
-    heap->partial_mask[class_index] |= (uint8_t)(1u << octile);
+    count_partial(heap, class_index, 1);
+    set_mask(heap, class_index, heap->partial_mask[class_index] | 1u << octile);
     slab->octile = (uint8_t)octile;
     slab->place = SLAB_PARTIAL;
 }
@@ -49,7 +60,7 @@ static bool settle_empty(struct heap *heap, struct slab *slab)
         return true;
     unlist(heap, slab);
     if (heap->spare[slab->class_index] == NULL && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
-        heap->spare[slab->class_index] = slab;
+        hak_word_publish(&heap->spare[slab->class_index], slab);
         slab->place = SLAB_SPARE;
         return true;
     }
@@ -88,13 +99,11 @@ struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index)
                             link);
 }
 
-uint32_t hak_heap_give_run(struct heap *heap, struct slab *slab, void *const *blocks,
-                           uint32_t count)
+void hak_heap_give_word(struct heap *heap, struct slab *slab, uint32_t word_index, uint64_t mask)
 {
-    uint32_t given = hak_slab_give_run(slab, blocks, count);
-    hak_use_note(heap->owner.use, slab->class_index, -(int64_t)given);
+    hak_slab_give_word(slab, word_index, mask);
+    hak_use_note(heap->owner.use, slab->class_index, -(int64_t)hak_bit_count(mask));
     hak_heap_settle(heap, slab);
-    return given;
 }
 
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
@@ -131,15 +140,15 @@ void hak_heap_collect(struct heap *heap)
     }
 }
 
-struct slab *hak_heap_surrender(struct heap *parked, uint32_t class_index)
+struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index)
 {
-    hak_heap_collect(parked);
-    struct slab *slab = hak_heap_densest(parked, class_index);
+    hak_heap_collect(from);
+    struct slab *slab = hak_heap_densest(from, class_index);
     if (slab == NULL)
-        slab = parked->spare[class_index];
+        slab = from->spare[class_index];
     if (slab != NULL) {
-        unlist(parked, slab);
-        hak_use_note_slab(parked->owner.use, class_index, -1, slab->used);
+        unlist(from, slab);
+        hak_use_note_slab(from->owner.use, class_index, -1, slab->used);
     }
     return slab;
 }
@@ -148,8 +157,6 @@ bool hak_heap_receive(struct heap *heap, struct slab *slab)
 {
     /* release: partner is the acquire in hak_pending_push and hak_heap_collect */
     hak_store_release(&slab->owner, &heap->owner);
-    hak_tag_write(hak_granule_of((void *)slab->start), slab->granule_count,
-                  hak_supply_tag(slab, &heap->owner));
     hak_use_note_slab(heap->owner.use, slab->class_index, 1, slab->used);
     return hak_heap_settle(heap, slab);
 }

@@ -2,10 +2,11 @@
 #include "cache/lifecycle.h"
 
 #include "base/check.h"
+#include "cache/cache_list.h"
+#include "cache/heaps.h"
 #include "cache/private_heap.h"
-#include "cache/registry.h"
 #include "cache/settings.h"
-#include "cache/stranger.h"
+#include "cache/tokens.h"
 #include "conf/conf.h"
 #include "harden/harden.h"
 #include "os/confine.h"
@@ -35,10 +36,7 @@ static struct hak_lock start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
 static _Atomic uint32_t process_state;
 static bool has_exit_key;
 static _Atomic(void (*)(void)) mend_in_child;
-
-/* What is lent to this thread, innermost first: more than one heap when handlers interrupt each
- * other, or when one was left by a jump. */
-static HAK_TLS struct heap *lent;
+_Atomic bool hak_jumps_matter;
 
 /* Mends what a lock protects and gives it back, for any lock that nothing of one's own needs. */
 static void mend(struct hak_lock *lock)
@@ -55,8 +53,7 @@ static void mend_all(void)
     hak_depot_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
     hak_private_mend();
-    hak_registry_mend();
-    hak_stranger_mend();
+    hak_caches_mend();
     mend(&start_lock);
 }
 
@@ -66,32 +63,20 @@ void hak_thread_mend(void)
     mend_all();
 }
 
-/* A slow path of this heap was left half done. Each costs what the heap held, so from now on slow
- * paths are not interrupted any more. */
-static void freeze_heap(struct heap *heap)
+/* Slow paths that are left by jumps cost what they held, so from now on they are not
+ * interrupted any more. */
+static void note_jump(void)
 {
     hak_lock_note_handler();
-    hak_gate_note_jump();
-    hak_heap_freeze(heap);
+    hak_store_relaxed(&hak_jumps_matter, true);
 }
 
-static void retire_heap(struct heap *heap)
+void hak_thread_mend_heaps(bool is_over)
 {
-    struct thread_cache *cache = hak_cache_of(heap);
-    if (hak_gate_is_nested(&heap->gate)) {
-        freeze_heap(heap); /* the thread left a slow path by a jump, or was cancelled there */
-        return;
-    }
-    if (!hak_heap_enter(heap))
-        return;
-    if (hak_registry_has_room_for_bins(cache)) {
-        hak_combine_publish_all(&cache->combine, &heap->stats);
-        hak_heap_collect(heap);
-        hak_heap_drop_spans(heap);
-    } else {
-        hak_cache_flush_all(cache);
-    }
-    hak_heap_park(heap);
+    if (hak_heaps_mend(is_over))
+        note_jump();
+    if (is_over)
+        hak_remote_forget_own();
 }
 
 static void on_thread_exit(void *value)
@@ -99,51 +84,20 @@ static void on_thread_exit(void *value)
     if (++destructor_rounds < DESTRUCTOR_ROUNDS && hak_thread_exit_set(value))
         return;
     hak_copy_look();
-    struct heap *heap = hak_own_heap();
+    struct thread_cache *cache = hak_own_cache();
     if (hak_lock_is_inside()) /* the thread was cancelled there */
         hak_thread_mend();
+    hak_thread_mend_heaps(true);
     hak_thread = &hak_thread_exited;
     hak_os_crash_thread_end();
-    if (heap != NULL)
-        retire_heap(heap);
-    for (; lent != NULL; lent = lent->outer)
-        freeze_heap(lent);
-}
-
-struct heap *hak_heap_borrow(void)
-{
-    if (hak_lock_is_inside() || !hak_process_start())
-        return NULL;
-    for (; lent != NULL && hak_gate_is_abandoned(&lent->gate); lent = lent->outer)
-        freeze_heap(lent);
-    if (hak_own_heap() == NULL)
-        hak_stat_global_add(exit_operations, 1);
-    struct heap *heap = hak_heap_adopt();
-    if (heap == NULL)
-        return NULL;
-    heap->outer = lent;
-    hak_compiler_fence();
-    lent = heap;
-    return heap;
-}
-
-void hak_heap_return(struct heap *heap)
-{
-    for (; lent != heap; lent = lent->outer)
-        freeze_heap(lent);
-    lent = heap->outer;
-    retire_heap(heap);
-}
-
-/* A handler that forks while its thread is inside gates: another one that does the same, and is
- * first, would wait for them in vain. */
-static void note_fork(bool waits)
-{
-    struct heap *own = hak_own_heap();
-    if (own != NULL)
-        hak_gate_note_fork(&own->gate, waits);
-    for (struct heap *heap = lent; heap != NULL; heap = heap->outer)
-        hak_gate_note_fork(&heap->gate, waits);
+    if (cache == NULL)
+        return;
+    if (hak_load_relaxed(&cache->state) == CACHE_IDLE) {
+        hak_cache_return(cache);
+    } else { /* the thread left a slow path by a jump, or was cancelled there */
+        note_jump();
+        hak_cache_lose(cache);
+    }
 }
 
 static void before_fork(void)
@@ -151,10 +105,9 @@ static void before_fork(void)
     hak_copy_look();
     if (!hak_lock_begin_fork())
         return;
-    note_fork(true);
-    hak_stranger_lock();
-    note_fork(false);
-    hak_registry_stop_heaps(hak_own_heap(), FORK_PATIENCE_MS);
+    hak_caches_lock();
+    hak_heaps_stop(FORK_PATIENCE_MS);
+    hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
     hak_depot_lock();
@@ -177,8 +130,8 @@ static void after_fork_in_parent(void)
     hak_depot_unlock();
     hak_lock_give(&hak_region.purge_lock);
     hak_private_unlock_all();
-    hak_registry_restart_heaps();
-    hak_stranger_unlock();
+    hak_heaps_go_on();
+    hak_caches_unlock();
 }
 
 static void reset_locks(void)
@@ -189,7 +142,6 @@ static void reset_locks(void)
     hak_depot_lock_reset();
     hak_lock_reset(&hak_region.purge_lock);
     hak_private_restart_in_child();
-    hak_stranger_lock_reset();
 }
 
 static void call_mender(void)
@@ -202,21 +154,25 @@ static void call_mender(void)
 /* This thread was interrupted in none of hakmem's sections and slow paths. */
 static bool is_outside(void)
 {
-    const struct heap *own = hak_own_heap();
-    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) == 0 && lent == NULL &&
-           (own == NULL || !hak_gate_is_nested(&own->gate));
+    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) == 0 && !hak_heap_is_held() && !hak_remote_is_own();
+}
+
+/* Frees that were under way in other threads, or in heaps that are lost, come home all the same.
+ * What this thread was interrupted in goes on with what it has in its hands. */
+static void restore_tokens(bool is_any_lost)
+{
+    bool is_torn = hak_remote_forget_others();
+    if ((is_torn || is_any_lost) && is_outside())
+        hak_tokens_restore();
 }
 
 /* The caller is the thread that copied the process: the first of the copy. */
 static void settle_as_copier(void)
 {
-    struct copier copier = {hak_own_heap(), lent};
-    bool was_outside = is_outside();
-    bool is_any_half = hak_registry_settle_gates(&copier);
+    bool is_any_lost = hak_heaps_settle(true);
     mend_all();
-    hak_registry_settle(&copier, is_any_half && was_outside);
-    if (was_outside && copier.own != NULL && hak_load_relaxed(&copier.own->state) == HEAP_FROZEN)
-        hak_thread = &hak_thread_unstarted;
+    hak_caches_settle(hak_own_cache());
+    restore_tokens(is_any_lost);
 }
 
 static void settle_copy(void)
@@ -225,7 +181,7 @@ static void settle_copy(void)
     if (hak_thread_is_first()) {
         settle_as_copier();
     } else {
-        hak_registry_settle_gates(NULL);
+        hak_heaps_settle(false);
         mend_all();
     }
     hak_lock_end_settling();
@@ -245,7 +201,9 @@ static void after_fork_in_child(void)
     }
     hak_lock_forget_all();
     reset_locks();
-    hak_registry_restart_in_child(hak_own_heap(), lent);
+    bool is_any_lost = hak_heaps_restart_in_child();
+    hak_caches_restart_in_child(hak_own_cache());
+    restore_tokens(is_any_lost);
     hak_copy_mark_settled();
     hak_lock_end_fork_in_child();
     call_mender();
@@ -280,7 +238,6 @@ static void start_locked(void)
     hak_os_start();
     hak_copy_mark_start(settle_copy);
     hak_os_stderr_start();
-    hak_gate_start();
     hak_conf_start();
     apply_conf();
     if (!hak_region_start()) {
@@ -289,7 +246,8 @@ static void start_locked(void)
     }
     hak_settings_start();
     hak_harden_start();
-    /* Before any thread can have a heap, which its end must park; libc does not allocate for it. */
+    /* Before any thread can have a cache, which its end must return; libc does not allocate for
+     * it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);
     /* release: partner is the acquire in hak_process_start */
     hak_store_release(&process_state, PROCESS_STARTED);
@@ -326,33 +284,28 @@ bool hak_process_is_hardened(void)
     return hak_harden_has(HARDEN_EXACT);
 }
 
-struct heap *hak_thread_heap(void)
+struct thread_cache *hak_thread_cache(void)
 {
-    struct heap *heap = hak_own_heap();
-    if (heap != NULL || hak_thread == &hak_thread_exited || hak_lock_is_inside() ||
-        !hak_process_start())
-        return heap;
-    heap = hak_own_heap(); /* the start may have allocated, and so started this thread */
-    if (heap != NULL)
-        return heap;
+    struct thread_cache *cache = hak_own_cache();
+    if (cache != NULL || hak_thread == &hak_thread_exited || hak_lock_is_inside() ||
+        hak_heap_is_held() || !hak_process_start())
+        return cache;
+    cache = hak_own_cache(); /* the start may have allocated, and so started this thread */
+    if (cache != NULL)
+        return cache;
     if (HAK_UNLIKELY(!has_exit_key && !hak_thread_is_first())) {
-        /* Nobody would park its heap: such a thread borrows one for each slow operation. */
+        /* Nobody would return its cache: such a thread does without. */
         hak_thread = &hak_thread_exited;
         return NULL;
     }
-    heap = hak_heap_adopt();
-    if (heap == NULL)
+    cache = hak_cache_take();
+    if (cache == NULL)
         return NULL;
     hak_stat_global_add(threads_started, 1);
-    hak_thread = &hak_cache_of(heap)->hot;
-    hak_thread_exit_set(heap);
+    hak_thread = &cache->hot;
+    hak_thread_exit_set(cache);
     hak_os_crash_thread_begin();
-    return heap;
-}
-
-void hak_thread_forget_heap(void)
-{
-    hak_thread = &hak_thread_unstarted;
+    return cache;
 }
 
 void hak_thread_be_apart(void)
@@ -360,9 +313,11 @@ void hak_thread_be_apart(void)
     hak_thread = &hak_thread_exited;
 }
 
-struct heap *hak_thread_replace_heap(struct heap *heap)
+struct thread_cache *hak_thread_replace_cache(struct thread_cache *cache)
 {
     hak_thread = &hak_thread_unstarted;
-    freeze_heap(heap);
-    return hak_thread_heap();
+    note_jump();
+    hak_remote_forget_own();
+    hak_cache_lose(cache);
+    return hak_thread_cache();
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/private_heap.h"
 
+#include "base/bits.h"
 #include "base/check.h"
-#include "cache/registry.h"
 #include "cache/supply.h"
 #include "cache/sweep.h"
 #include "harden/checks.h"
@@ -23,9 +23,11 @@ static _Atomic(struct private_heap *) heaps; /* written under set_lock; only eve
 static struct private_heap *parked;
 static struct private_heap *drained_next;
 static _Atomic uint32_t live_count;
+static _Atomic uint32_t last_id;
 
-static struct private_heap *first(void)
+struct private_heap *hak_private_first(void)
 {
+    /* acquire: partner is the release in hak_private_create */
     return hak_load_acquire(&heaps);
 }
 
@@ -40,13 +42,13 @@ static struct private_heap *new_record(void)
     struct private_heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL || (uintptr_t)heap >> ADDRESS_BITS != 0)
         return NULL;
-    hak_store_relaxed(&heap->heap.state, HEAP_PRIVATE);
+    hak_heap_start(&heap->heap);
+    heap->heap.lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE);
     heap->heap.owner.is_private = true;
+    heap->heap.owner.heap_id = HAK_HEAPS_MOST + 1 + hak_fetch_add_relaxed(&last_id, 1);
     heap->magic = MAGIC;
     heap->generation = 1;
-    heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE);
     hak_large_group_start(&heap->large_blocks);
-    hak_registry_add(&heap->heap); /* from here on a census may look in */
     return heap;
 }
 
@@ -71,13 +73,13 @@ void *hak_private_create(void)
         return NULL;
     hak_lock_take(&set_lock);
     if (is_new) {
-        heap->next = first();
+        heap->next = hak_private_first();
         /* release: partner is the acquire in first, for hak_private_mend */
         hak_store_release(&heaps, heap);
     }
-    hak_lock_take(&heap->lock);
+    hak_lock_take(&heap->heap.lock);
     heap->state = PRIVATE_LIVE;
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
     hak_lock_give(&set_lock);
     hak_fetch_add_relaxed(&live_count, 1);
     hak_stat_global_add(private_heaps, 1);
@@ -99,30 +101,30 @@ static struct private_heap *record_of(void *handle, const char *what)
 struct private_heap *hak_private_enter(void *handle, const char *what)
 {
     struct private_heap *heap = record_of(handle, what);
-    hak_lock_take(&heap->lock);
+    hak_lock_take(&heap->heap.lock);
     if (HAK_LIKELY(heap->state == PRIVATE_LIVE && handle == handle_of(heap)))
         return heap;
     bool is_frozen = heap->state == PRIVATE_FROZEN && handle == handle_of(heap);
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
     if (!is_frozen)
         hak_misuse(what, handle, 0, "the heap was destroyed");
     return NULL;
 }
 
-struct private_heap *hak_private_look_into(struct heap *record)
+void hak_private_visit(heap_visitor *visit, void *context)
 {
-    struct private_heap *heap = hak_list_element(record, struct private_heap, heap);
-    if (!hak_lock_try(&heap->lock))
-        return NULL;
-    if (heap->state != PRIVATE_FROZEN)
-        return heap;
-    hak_lock_give(&heap->lock);
-    return NULL;
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
+        bool is_entered = hak_lock_try(&heap->heap.lock);
+        bool is_whole = is_entered && heap->state != PRIVATE_FROZEN;
+        visit(&heap->heap, is_whole ? HEAP_ENTERED : HEAP_CLOSED, context);
+        if (is_entered)
+            hak_lock_give(&heap->heap.lock);
+    }
 }
 
 void hak_private_leave(struct private_heap *heap)
 {
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
 }
 
 /* Retires the slabs of a list with all that is in them; returns how many they were. */
@@ -168,7 +170,7 @@ void hak_private_destroy(struct private_heap *heap)
     hak_large_give_group(&heap->large_blocks);
     heap->state = PRIVATE_PARKED;
     heap->generation = heap->generation % GENERATION_MOST + 1;
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
     hak_fetch_add_relaxed(&live_count, -1u);
     hak_lock_take(&set_lock);
     heap->parked_next = parked;
@@ -200,11 +202,11 @@ void hak_private_trim(struct private_heap *heap)
 
 static void drain(struct private_heap *heap)
 {
-    if (!hak_lock_try(&heap->lock))
+    if (!hak_lock_try(&heap->heap.lock))
         return;
     if (heap->state != PRIVATE_FROZEN)
         hak_private_trim(heap);
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
 }
 
 void hak_private_drain_some(void)
@@ -213,7 +215,7 @@ void hak_private_drain_some(void)
         return;
     struct private_heap *heap = drained_next;
     for (int i = 0; i < DRAINED_AT_ONCE; i++) {
-        if (heap == NULL && (heap = first()) == NULL)
+        if (heap == NULL && (heap = hak_private_first()) == NULL)
             break;
         if (hak_load_relaxed(&heap->heap.owner.pending) != NULL)
             drain(heap);
@@ -227,7 +229,7 @@ void hak_private_drain_all(void)
 {
     if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
         return;
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next)
         drain(heap);
     hak_lock_give(&set_lock);
 }
@@ -236,11 +238,11 @@ void hak_private_drain_all(void)
 static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep)
 {
     bool is_over = true;
-    if (!hak_lock_try(&heap->lock))
+    if (!hak_lock_try(&heap->heap.lock))
         return true;
     if (heap->state != PRIVATE_FROZEN)
         is_over = hak_heap_sweep_whole(&heap->heap, sweep);
-    hak_lock_give(&heap->lock);
+    hak_lock_give(&heap->heap.lock);
     return is_over;
 }
 
@@ -249,7 +251,7 @@ size_t hak_private_sweep_all(void)
     size_t bytes = 0;
     if (hak_load_relaxed(&live_count) == 0)
         return 0;
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
         struct whole_sweep sweep = {0};
         bool is_over = false;
         /* Between two goes a fork may come, which waits for this lock. */
@@ -302,42 +304,30 @@ bool hak_private_is_sound(struct private_heap *heap)
     return hak_heap_is_sound(&heap->heap);
 }
 
-/* Waits for the lock, not for ever. */
-static bool claim(struct private_heap *heap, uint32_t patience_ms)
-{
-    uint64_t deadline = 0;
-    while (!hak_lock_try_among(&heap->lock)) {
-        uint64_t now = hak_os_clock_ms();
-        if (deadline == 0)
-            deadline = now + patience_ms;
-        if (now > deadline)
-            return false;
-        hak_os_yield();
-    }
-    return true;
-}
-
 void hak_private_lock_all(uint32_t patience_ms)
 {
     hak_lock_take(&set_lock);
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
-        heap->is_claimed = claim(heap, patience_ms);
+    uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
+        uint64_t left_ms = hak_excess(deadline_ms, hak_os_clock_ms());
+        heap->heap.is_claimed = hak_lock_take_within(&heap->heap.lock, (uint32_t)left_ms);
+    }
 }
 
 void hak_private_unlock_all(void)
 {
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next)
-        if (heap->is_claimed)
-            hak_lock_give_among(&heap->lock);
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next)
+        if (heap->heap.is_claimed)
+            hak_lock_give_among(&heap->heap.lock);
     hak_lock_give(&set_lock);
 }
 
 void hak_private_restart_in_child(void)
 {
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
-        if (!heap->is_claimed)
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
+        if (!heap->heap.is_claimed)
             heap->state = PRIVATE_FROZEN;
-        hak_lock_reset(&heap->lock);
+        hak_lock_reset(&heap->heap.lock);
     }
     hak_lock_reset(&set_lock);
 }
@@ -346,11 +336,11 @@ void hak_private_restart_in_child(void)
 static void freeze_left(void)
 {
     bool is_noted = hak_lock_is_noted(HAK_LOCK_PRIVATE);
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
-        if (hak_load_relaxed(&heap->lock.state) == 0 || (is_noted && hak_lock_is_own(&heap->lock)))
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
+        if (hak_load_relaxed(&heap->heap.lock.state) == 0 || (is_noted && hak_lock_is_own(&heap->heap.lock)))
             continue;
         heap->state = PRIVATE_FROZEN;
-        hak_store_relaxed(&heap->lock.state, 0);
+        hak_store_relaxed(&heap->heap.lock.state, 0);
     }
 }
 
@@ -360,7 +350,7 @@ static void mend_groups(void)
     bool is_settling = hak_lock_is_settling();
     if (is_settling && hak_lock_is_noted(HAK_LOCK_SPAN))
         return; /* this thread was interrupted there, and nobody else was */
-    for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
+    for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
         if (!is_settling)
             hak_span_lock();
         hak_large_group_mend(&heap->large_blocks);
@@ -374,13 +364,13 @@ void hak_private_mend(void)
     if (hak_lock_is_settling())
         freeze_left();
     else if (hak_lock_is_noted(HAK_LOCK_PRIVATE)) {
-        for (struct private_heap *heap = first(); heap != NULL; heap = heap->next) {
-            if (!hak_lock_is_own(&heap->lock)) {
-                hak_lock_give_slow(&heap->lock); /* the jump may have come just before this */
+        for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
+            if (!hak_lock_is_own(&heap->heap.lock)) {
+                hak_lock_give_slow(&heap->heap.lock); /* the jump may have come just before this */
                 continue;
             }
             heap->state = PRIVATE_FROZEN;
-            hak_lock_give_among(&heap->lock);
+            hak_lock_give_among(&heap->heap.lock);
         }
         hak_lock_end(HAK_LOCK_PRIVATE);
     }

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/private_heap.h - heaps that the program makes, shares among threads and destroys whole.
  *
- * Owns        struct private_heap: a heap record (cache/heap.h) with an id of its own, a lock, and
- *             the group of its large blocks. Its bins stay empty: a block is live, on its way home,
- *             or in a bitmap, so that every second free is seen and destruction knows of all.
+ * Owns        struct private_heap: a heap (cache/heap.h) and the group of its large blocks. No cache
+ *             holds blocks of it: a block is live, on its way home, or in a bitmap, so that every
+ *             second free is seen and destruction knows of all.
  * Invariants  whoever changes the heap's slabs holds its lock; its slabs never move to another heap
- *             and none of another's comes to it, so all blocks that name its id are its own. Full
- *             slabs are on heap.full: partial lists, spares and that list are all slabs there are.
+ *             and none of another's comes to it. Full slabs are on heap.full: partial lists, spares and that list are all slabs there are.
  *             A handle is the record's address with its generation in the upper 16 bits; the
  *             generation grows when the heap is destroyed. Records are never freed but parked, for
  *             the next heap: ids and records are as many as heaps ever lived at once.
- * Argument    free() by any thread finds a tag that is not its own and publishes (slab/remote.h)
- *             without the lock. A block must not wait in that thread's combining table: the entry
- *             would be published into a slab that destroy has retired. Line 0 of the slab says so
- *             (is_private), and it is constant while a block is live. Frees that happened before
+ * Argument    free() by any thread finds the tag PRIVATE, which no bin takes, and publishes
+ *             (slab/remote.h) without the lock. A block must not wait anywhere: it would be
+ *             published into a slab that destroy has retired. Frees that happened before
  *             destroy are whole, so collecting brings them home. A free that races with destroy is
  *             the program's mistake; still, a slab whose remote_count is not 0 after collecting
  *             stays with the record, and the record's next heap inherits it: its publisher may yet
@@ -23,16 +21,15 @@
  *             fork takes the locks like any thread, but waits for each a bounded time only: its
  *             holder may be the interrupted thread itself. What it could not take is frozen in the
  *             child: no memory comes from it, frees are accepted, destroy gives nothing back.
- *             Holders wait for DEPOT, SPAN, REGION and META alone, and for no gate; threads inside
- *             their gates never wait for these locks. So fork takes them after the gates, and
- *             before the locks of higher rank.
+ *             Holders wait for DEPOT, SPAN, REGION and META alone, and threads that are inside a
+ *             shared heap never wait for these locks.
  * Threads     any thread, not signal handlers; PRIVATE_SET guards the lists, PRIVATE each heap.
  * Tests       tests/unit/cache/private_heap_test.c, tests/race/private_race.c
  */
 #ifndef HAK_CACHE_PRIVATE_HEAP_H
 #define HAK_CACHE_PRIVATE_HEAP_H
 
-#include "cache/heap.h"
+#include "cache/heaps.h"
 #include "os/lock.h"
 
 enum private_state { PRIVATE_PARKED, PRIVATE_LIVE, PRIVATE_FROZEN };
@@ -40,11 +37,9 @@ enum private_state { PRIVATE_PARKED, PRIVATE_LIVE, PRIVATE_FROZEN };
 struct private_heap {
     struct heap heap;
     uint64_t magic;
-    struct hak_lock lock;
     uint32_t generation; /* 1 to 65535 */
     uint32_t state;      /* enum private_state */
     uint32_t operation_count;
-    bool is_claimed; /* by the fork under way */
     struct list_link large_blocks;
     struct private_heap *next; /* all records */
     struct private_heap *parked_next;
@@ -58,9 +53,11 @@ void *hak_private_create(void);
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
 
-/* Enters the private heap with this record, live or parked, without waiting; NULL: somebody is
- * inside, or it is frozen. */
-struct private_heap *hak_private_look_into(struct heap *record);
+/* First of all records; the others follow through `next`. */
+struct private_heap *hak_private_first(void);
+
+/* Calls `visit` for each, live or parked, as hak_heaps_visit does, without waiting. */
+void hak_private_visit(heap_visitor *visit, void *context);
 
 /* Destroys the heap that the caller entered, with all blocks in it, and leaves it. */
 void hak_private_destroy(struct private_heap *heap);

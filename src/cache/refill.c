@@ -2,15 +2,42 @@
 #include "cache/refill.h"
 
 #include "cache/growth.h"
-#include "cache/idle.h"
+#include "cache/heaps.h"
+#include "cache/limit.h"
 #include "cache/order.h"
-#include "cache/registry.h"
 #include "cache/supply.h"
 #include "observe/decision.h"
 
-/* Remote frees are collected by each refill that finds no partial slab, and else by one slow
- * operation in so many: what has gathered meanwhile costs one hand-over a slab. */
-#define SLOW_OPERATIONS_PER_COLLECT 4u
+/* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
+ * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
+#define REFILLS_PER_COLLECT 4u
+
+/* Whether a look into another heap is worth its lock: a hint. */
+static bool may_have(const struct heap *heap, uint32_t class_index)
+{
+    return hak_word_peek(&heap->partial_mask[class_index]) != 0 ||
+           hak_word_peek(&heap->spare[class_index]) != NULL;
+}
+
+/* A slab of another heap that nobody is in; NULL: none has one. */
+static struct slab *steal(struct heap *heap, uint32_t class_index)
+{
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count; i++) {
+        struct heap *from = hak_heap_at((heap->owner.heap_id + i) % count);
+        if (from == heap || !may_have(from, class_index) || !hak_heap_try_enter(from))
+            continue;
+        struct slab *slab = hak_heap_surrender(from, class_index);
+        bool is_ours = slab != NULL && hak_heap_receive(heap, slab);
+        hak_heap_leave(from);
+        if (is_ours) {
+            hak_stat_add(&heap->stats, stolen_slabs, 1);
+            hak_decide(steal_slab, slab->block_bytes);
+            return slab;
+        }
+    }
+    return NULL;
+}
 
 /* A slab with free blocks when the heap has no partial one: stages 1 (spare) to 4. */
 static struct slab *find_slab(struct heap *heap, uint32_t class_index)
@@ -21,15 +48,7 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index)
         return slab;
     }
     if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
-        slab = hak_registry_take_abandoned(heap, class_index);
-    if (slab != NULL) {
-        hak_stat_add(&heap->stats, abandoned_slabs, 1);
-        hak_decide(abandoned_slab, slab->block_bytes);
-        return slab;
-    }
-    slab = hak_supply_started_slab(class_index, &heap->owner, &heap->stats);
-    if (slab == NULL && !heap->owner.is_private)
-        slab = hak_idle_take(heap, class_index);
+        slab = steal(heap, class_index);
     return slab != NULL ? slab : hak_supply_slab(class_index, &heap->owner, &heap->stats);
 }
 
@@ -76,52 +95,105 @@ void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
     return block;
 }
 
-/* Blocks for the cache; what it hands out counts for the next guarded one. */
-static uint32_t take_for_bin(struct thread_cache *cache, uint32_t class_index, void **blocks,
-                             uint32_t count)
+/* Up to `count` blocks of some heap. */
+static uint32_t take_from_heap(uint32_t class_index, void **blocks, uint32_t count)
 {
-    uint32_t taken = take(&cache->heap, class_index, blocks, count);
-    cache->guard_left_bytes -= (int64_t)taken * hak_size_classes[class_index].block_bytes;
+    struct heap *heap = hak_heap_enter();
+    if (HAK_UNLIKELY(heap == NULL))
+        return 0;
+    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
+        hak_heap_collect(heap);
+    uint32_t taken = take(heap, class_index, blocks, count);
+    hak_heap_leave(heap);
     return taken;
 }
 
-void *hak_cache_refill(struct thread_cache *cache, uint32_t class_index)
+void *hak_refill(struct thread_cache *cache, uint32_t class_index)
 {
     struct magazine *magazine = &cache->magazines[class_index];
     struct bin *bin = &cache->hot.bins[class_index];
-    hak_stat_add(&cache->heap.stats, refills, 1);
-    if (cache->heap.partial_mask[class_index] == 0 ||
-        cache->slow_count % SLOW_OPERATIONS_PER_COLLECT == 0)
-        hak_heap_collect(&cache->heap);
-    hak_combine_publish_all(&cache->combine, &cache->heap.stats);
+    hak_stat_add(&cache->stats, refills, 1);
     hak_growth_note_miss(cache, class_index);
+    void *block = NULL;
+    uint32_t taken;
     if (magazine->slots == NULL) {
-        void *block;
-        return take_for_bin(cache, class_index, &block, 1) == 1 ? block : NULL;
+        taken = take_from_heap(class_index, &block, 1);
+    } else {
+        void **slots = magazine->slots + 1;
+        taken = take_from_heap(class_index, slots, (magazine->capacity + 1u) / 2);
+        if (taken != 0) {
+            hak_order_reverse(slots, taken);
+            block = slots[taken - 1];
+            /* The blocks are marked used before they appear in the bin. */
+            hak_compiler_fence();
+            hak_word_publish(&bin->top, slots + taken - 2);
+        }
     }
-    void **slots = magazine->slots + 1;
-    uint32_t count = take_for_bin(cache, class_index, slots, (magazine->capacity + 1u) / 2);
-    if (count == 0)
-        return NULL;
-    hak_order_reverse(slots, count);
-    /* The blocks are marked used before they appear in the bin. */
-    hak_compiler_fence();
-    bin->top = slots + count - 2;
-    return slots[count - 1];
+    cache->guard_left_bytes -= (int64_t)taken * hak_size_classes[class_index].block_bytes;
+    return block;
 }
 
-void *hak_cache_take_larger(struct thread_cache *cache, uint32_t class_index, uint32_t class_limit,
-                            size_t alignment)
+void *hak_take_one(uint32_t class_index, bool *is_zero)
 {
-    hak_heap_collect(&cache->heap);
+    struct heap *heap = hak_heap_enter();
+    if (heap == NULL)
+        return NULL;
+    void *block = is_zero != NULL ? hak_heap_take_one(heap, class_index, is_zero)
+                                  : hak_heap_take_used(heap, class_index);
+    hak_heap_leave(heap);
+    return block;
+}
+
+/* From what is there already. */
+static void *take_present(uint32_t class_index)
+{
+    void *block = NULL;
+    struct heap *heap = hak_heap_enter();
+    if (heap == NULL)
+        return NULL;
+    if (heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL ||
+        steal(heap, class_index) != NULL)
+        take(heap, class_index, &block, 1);
+    hak_heap_leave(heap);
+    return block;
+}
+
+void *hak_take_larger(struct thread_cache *cache, uint32_t class_index, uint32_t class_limit,
+                      size_t alignment)
+{
+    struct heap *heap = hak_heap_enter();
+    if (heap != NULL) {
+        hak_heap_collect(heap);
+        hak_heap_leave(heap);
+    }
     for (uint32_t i = class_index; i < class_limit; i++) {
         if (hak_size_classes[i].block_bytes % alignment != 0)
             continue;
-        void *block = hak_bin_pop(&cache->hot.bins[i]);
-        if (block == NULL && (cache->heap.partial_mask[i] != 0 || cache->heap.spare[i] != NULL))
-            block = hak_cache_refill(cache, i);
+        void *block = cache == NULL ? NULL : hak_bin_pop(&cache->hot.bins[i]);
+        if (block == NULL)
+            block = take_present(i);
         if (block != NULL)
             return block;
     }
     return NULL;
+}
+
+/* A span that the heap of the processor has at hand; NULL: none, or somebody is inside. */
+static struct span *find_span(const struct large_request *request)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap == NULL || hak_load_relaxed(&heap->spans.count) == 0 ||
+        !hak_large_fits_cache(request) || !hak_heap_try_enter(heap))
+        return NULL;
+    struct span *span = hak_large_find(&heap->spans, request);
+    hak_heap_leave(heap);
+    return span;
+}
+
+void *hak_take_large(size_t bytes, size_t alignment, enum large_content content)
+{
+    if (!hak_limit_admits(bytes))
+        return NULL;
+    struct large_request request = hak_supply_request(bytes, alignment, content);
+    return hak_supply_large(find_span(&request), bytes, alignment, content);
 }

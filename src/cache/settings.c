@@ -2,9 +2,9 @@
 #include "cache/settings.h"
 
 #include "cache/container.h"
-#include "cache/gate.h"
 #include "conf/conf.h"
 #include "os/confine.h"
+#include "os/lock.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_huge.h"
@@ -31,7 +31,6 @@ static void prepare_for_confinement(void)
     hak_settings_read();
     if (hak_os_handles_signals())
         hak_lock_note_handler();
-    hak_gate_end_asymmetry();
 }
 
 void hak_settings_start(void)

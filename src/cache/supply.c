@@ -137,7 +137,7 @@ static struct depot_granules take_granules(uint32_t count, const struct slab_own
     return granules;
 }
 
-struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
+static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
                                      struct stat_block *stats)
 {
     uint32_t count = hak_size_classes[class_index].granule_count;
@@ -151,7 +151,7 @@ struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *ow
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats)
 {
-    struct slab *slab = hak_supply_started_slab(class_index, owner, stats);
+    struct slab *slab = take_started(class_index, owner, stats);
     uint32_t count = hak_size_classes[class_index].granule_count;
     for (int i = 0; slab == NULL && i < TRIES; i++) {
         if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
@@ -164,18 +164,23 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
     return slab;
 }
 
-void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
+void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
                        enum large_content content)
 {
-    if (!hak_limit_admits(bytes))
+    if (cached == NULL && !hak_limit_admits(bytes))
         return NULL;
-    bool is_short = hak_limit_is_set() || hak_region_is_tight();
-    void *block = hak_large_take_cached(cache, bytes, alignment, content,
-                                        is_short ? LARGE_PACKED : LARGE_ROOMY);
+    struct large_request request = hak_supply_request(bytes, alignment, content);
+    void *block = hak_large_take_in(cached, &request);
     if (block == NULL || hak_limit_settle())
         return block;
     hak_large_give(block);
     return NULL;
+}
+
+struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content)
+{
+    bool is_short = hak_limit_is_set() || hak_region_is_tight();
+    return (struct large_request){bytes, alignment, content, is_short ? LARGE_PACKED : LARGE_ROOMY};
 }
 
 void hak_supply_retire(struct slab *slab)

@@ -4,7 +4,7 @@
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
  *             be had leaves everything as it was.
- * Threads     the owner of the slab, inside its gate; the depot and the span heap lock themselves.
+ * Threads     who is inside the slab's heap; the depot and the span heap lock themselves.
  * Tests       tests/unit/cache/supply_test.c, tests/model/
  */
 #ifndef HAK_CACHE_SUPPLY_H
@@ -33,12 +33,11 @@ HAK_INLINE struct slab *hak_slab_at(const void *block)
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats);
 
-/* Stage 3 alone: NULL when no started superslab has room. */
-struct slab *hak_supply_started_slab(uint32_t class_index, struct slab_owner *owner,
-                                     struct stat_block *stats);
+/* What is asked of the spans for a large block. */
+struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content);
 
-/* A large block as hak_large_take_cached has it, within the limit. */
-void *hak_supply_large(struct span_cache *cache, size_t bytes, size_t alignment,
+/* A large block within the limit, in a span that a cache had (NULL: another one). */
+void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
                        enum large_content content);
 
 /* Gives superslabs that are wholly free, but for one, back to the spans. */

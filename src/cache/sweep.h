@@ -6,7 +6,7 @@
  *             class, a few slabs at a time, and starts once in a decay time.
  * Invariants  in a pass pages leave only slabs from which no block was taken between two looks.
  *             Programs whose slabs are dense or busy pay a walk over short lists.
- * Threads     the owner inside its gate, or who claimed it.
+ * Threads     who is inside the heap.
  * Tests       tests/unit/cache/sweep_test.c, tests/model/
  */
 #ifndef HAK_CACHE_SWEEP_H
@@ -35,7 +35,7 @@ bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep);
 bool hak_heap_is_swept(const struct heap *heap);
 
 /* True when every partial slab of the class is sparse and there are many: then cached blocks pin
- * pages that would go back without them. */
+ * pages that would go back without them. Without the lock, a hint. */
 bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index);
 
 #endif

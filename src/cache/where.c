@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/where.h"
 
-#include "cache/registry.h"
+#include "cache/cache_list.h"
+#include "cache/supply.h"
 #include "harden/guarded.h"
 #include "harden/mark.h"
 #include "os/os.h"
@@ -32,33 +33,14 @@ static bool is_in_bin(const struct magazine *magazine, const struct bin *bin, co
     return false;
 }
 
-/* Freed by a thread that gathers such blocks before it sends them home. */
-static bool is_withheld(const struct thread_cache *cache, const struct slab *slab, uint32_t index)
-{
-    const struct combine *combine = &cache->combine;
-    for (uint32_t i = 0; i < HAK_COMBINE_ENTRIES; i++) {
-        const struct combine_entry *entry = &combine->entries[i];
-        if (hak_word_peek(&entry->slab) == slab && entry->word_index == index / 64 &&
-            (hak_word_peek(&entry->mask) >> (index % 64) & 1) != 0)
-            return true;
-    }
-    return false;
-}
-
-static enum where_kind kind_of_used(const struct slab *slab, uint32_t index, const void *block)
+static enum where_kind kind_of_used(const struct slab *slab, const void *block)
 {
     uint32_t class_index = slab->class_index;
     if (hak_mark_is_freed_at(block))
         return WHERE_FREED;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next) {
-        if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE)
-            continue;
-        const struct thread_cache *cache = hak_cache_of(heap);
-        if (is_in_bin(&cache->magazines[class_index], &cache->hot.bins[class_index], block))
+    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+        if (is_in_bin(&i->magazines[class_index], &i->hot.bins[class_index], block))
             return WHERE_CACHED;
-        if (is_withheld(cache, slab, index))
-            return WHERE_HOMEWARD;
-    }
     return WHERE_LIVE;
 }
 
@@ -83,7 +65,7 @@ static struct where in_slab(struct slab *slab, uintptr_t address)
     else if (has_bit(hak_slab_remote_words(slab), index))
         where.kind = WHERE_HOMEWARD;
     else
-        where.kind = kind_of_used(slab, index, (const void *)where.block);
+        where.kind = kind_of_used(slab, (const void *)where.block);
     return where;
 }
 

@@ -4,12 +4,13 @@
  * Owns        a queue of addresses; first in, first out.
  * Invariants  at most HAK_QUARANTINE_BLOCKS of them. What a block weighs is the caller's business,
  *             the same when it comes and when it goes.
- * Threads     whoever is inside the heap that has it.
+ * Threads     the one whose cache has it; others may peek.
  * Tests       tests/unit/harden/quarantine_test.c
  */
 #ifndef HAK_HARDEN_QUARANTINE_H
 #define HAK_HARDEN_QUARANTINE_H
 
+#include "base/atomic.h"
 #include "base/compiler.h"
 
 #define HAK_QUARANTINE_BLOCKS 4096u
@@ -32,11 +33,19 @@ HAK_INLINE void *hak_quarantine_at(const struct quarantine *quarantine, uint32_t
     return quarantine->blocks[(quarantine->first + index) % HAK_QUARANTINE_BLOCKS];
 }
 
+/* The same, read by another thread, which may be late. */
+HAK_INLINE void *hak_quarantine_peek(const struct quarantine *quarantine, uint32_t index)
+{
+    uint32_t at = (hak_word_peek(&quarantine->first) + index) % HAK_QUARANTINE_BLOCKS;
+    return hak_word_peek(&quarantine->blocks[at]);
+}
+
 /* It is not full. */
 HAK_INLINE void hak_quarantine_push(struct quarantine *quarantine, void *block, size_t bytes)
 {
-    quarantine->blocks[(quarantine->first + quarantine->count) % HAK_QUARANTINE_BLOCKS] = block;
-    quarantine->count++;
+    uint32_t at = (quarantine->first + quarantine->count) % HAK_QUARANTINE_BLOCKS;
+    hak_word_publish(&quarantine->blocks[at], block);
+    hak_word_publish(&quarantine->count, quarantine->count + 1);
     quarantine->bytes += bytes;
 }
 
@@ -49,8 +58,8 @@ HAK_INLINE void *hak_quarantine_first(const struct quarantine *quarantine)
 /* Lets the first block go, which weighs `bytes`. */
 HAK_INLINE void hak_quarantine_pop(struct quarantine *quarantine, size_t bytes)
 {
-    quarantine->first = (quarantine->first + 1) % HAK_QUARANTINE_BLOCKS;
-    quarantine->count--;
+    hak_word_publish(&quarantine->first, (quarantine->first + 1) % HAK_QUARANTINE_BLOCKS);
+    hak_word_publish(&quarantine->count, quarantine->count - 1);
     quarantine->bytes -= bytes;
 }
 

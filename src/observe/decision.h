@@ -22,11 +22,10 @@
     X(trim, "bytes", "everything free went back, because it was asked for or memory was out")      \
     X(fresh_superslab, "bytes", "a superslab was begun, for blocks of so many bytes")              \
     X(huge_superslab, "bytes", "huge pages were asked for it")                                     \
-    X(abandoned_slab, "bytes", "a slab of a heap without a thread was taken over")                 \
+    X(steal_slab, "bytes", "a slab was taken from another heap")                                   \
     X(drain_bin, "bytes", "a bin of such blocks was emptied, its slabs being sparse")              \
-    X(adopt_heap, "heap", "a thread was given this heap")                                          \
-    X(park_heap, "heap", "its thread left it")                                                     \
-    X(freeze_heap, "heap", "it was given up")                                                      \
+    X(lose_heap, "heap", "it was given up")                                                        \
+    X(lose_cache, "bytes", "a thread cache that could hold so many was given up")                  \
     X(out_of_memory, "bytes", "a request for so many was refused")
 
 enum decision_kind {

@@ -21,12 +21,11 @@
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
     X(cached_bytes, "free blocks at hand in the threads' bins, and span_cached_bytes")             \
-    X(span_cached_bytes, "spans at hand in the threads' caches of large blocks")                   \
+    X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                   \
     X(cached_spans, "how many these are")                                                          \
     X(span_cache_hits, "large blocks served from there")                                           \
-    X(withheld_bytes,                                                                              \
-      "freed by other threads, which gather them before they go home; in quarantine")              \
-    X(homeward_bytes, "freed by other threads, sent home, not collected yet")                      \
+    X(withheld_bytes, "freed, and in quarantine")                                                  \
+    X(homeward_bytes, "freed while their heap was busy, not collected yet")                        \
     X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
     X(slab_warm_bytes, "free in superslabs, resident")                                             \
     X(slab_clean_bytes, "free in superslabs, without memory behind them")                          \
@@ -44,7 +43,8 @@
     X(superslabs, "superslabs that hold slabs")                                                    \
     X(slabs, "slabs in use")                                                                       \
     X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
-    X(active_heaps, "heaps that belong to a thread")                                               \
+    X(active_caches, "thread caches in use")                                                       \
+    X(heaps, "heaps that all threads share")                                                       \
     X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
     X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
     X(huge_page_bytes, "huge pages in the window, as the kernel says; 0 where nobody asked it")    \

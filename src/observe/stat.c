@@ -2,3 +2,4 @@
 #include "observe/stat.h"
 
 struct stat_globals hak_stat_globals;
+struct stat_block hak_stat_cacheless;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* observe/stat.h - the counters, declared once.
  *
- * Owns        HAK_STAT_TABLE: counters that each heap keeps for its thread, and
+ * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a heap's counter is written by its thread alone,
- *             so counting costs a load and a store; sums are exact when the threads stand still.
+ * Invariants  nothing is counted on the hot path; a counter is written by who is inside its heap, or
+ *             has its cache, so counting costs a load and a store; sums are exact when the threads
+ *             stand still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/observe/stat_test.c
  */
@@ -19,11 +20,10 @@
 #define HAK_STAT_TABLE(X)                                                                          \
     X(refills, "bins found empty and filled from slabs")                                           \
     X(flushes, "bins found full and emptied by half")                                              \
-    X(pending_slabs, "stage 0: slabs collected after remote frees")                                \
+    X(pending_slabs, "stage 0: slabs collected after frees into a busy heap")                      \
     X(pending_blocks, "stage 0: blocks that came home with them")                                  \
     X(spare_slabs, "stage 1: own empty slabs used again")                                          \
-    X(abandoned_slabs, "stage 2: slabs taken from heaps without a thread")                         \
-    X(idle_slabs, "stage 2: slabs taken from heaps whose threads sleep")                           \
+    X(stolen_slabs, "stage 2: slabs taken from other heaps")                                       \
     X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
     X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
@@ -31,8 +31,8 @@
     X(retired_slabs, "empty slabs given back to the depot")                                        \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
     X(swept_bytes, "given back to the kernel from such slabs")                                     \
-    X(remote_blocks, "blocks of other heaps that this thread sent home")                           \
-    X(remote_publishes, "atomic publications that carried them home")                              \
+    X(remote_blocks, "blocks freed while their heap was busy")                                     \
+    X(remote_publishes, "atomic publications that left them at its door")                          \
     X(spans_taken, "large blocks allocated")                                                       \
     X(spans_given, "large blocks freed")                                                           \
     X(realloc_copied_bytes, "copied by realloc to another place")                                  \
@@ -51,6 +51,17 @@ struct stat_block {
     _Atomic uint64_t counters[HAK_STAT_COUNT];
 };
 
+/* The same for a cache, or, without one (NULL), for all who have none. */
+#define hak_stat_add_for(cache, name, value)                                                       \
+    do {                                                                                           \
+        if (HAK_LIKELY((cache) != NULL))                                                           \
+            hak_stat_add(&(cache)->stats, name, value);                                            \
+        else                                                                                       \
+            hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
+                                  (uint64_t)(value));                                              \
+    } while (0)
+extern struct stat_block hak_stat_cacheless;
+
 #define hak_stat_add(block, name, value)                                                           \
     do {                                                                                           \
         uint64_t value_ = (uint64_t)(value);                                                       \
@@ -62,11 +73,12 @@ struct stat_block {
 #define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
     X(foreign_frees, "frees of pointers that are not hakmem's, by option foreign")                 \
     X(fallback, "requests passed to another allocator")                                            \
-    X(threads_started, "threads that were given a heap")                                           \
-    X(heaps_created, "heaps made; the others were adopted")                                        \
-    X(heaps_frozen, "heaps given up: busy at a fork, or left by a jump")                           \
+    X(threads_started, "threads that were given a cache")                                          \
+    X(heaps_created, "heaps made for processors, or since all were busy")                          \
+    X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
+    X(caches_lost, "thread caches given up: busy at a fork, or left by a jump")                    \
     X(private_heaps, "heaps made by hakmem_heap_new")                                              \
-    X(exit_operations, "allocations by threads past their end")                                    \
+    X(cacheless_requests, "requests of threads past their end, and of handlers inside slow paths") \
     X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \
     X(spans_reused_bytes, "so much of them was such memory")                                       \
     X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/lock.h"
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "policy/policy_table.h"
 
@@ -49,36 +50,59 @@ bool hak_lock_is_had(const struct hak_lock *lock)
     return (hak_lock_held & HAK_LOCK_ALL) != 0;
 }
 
-static void spin_or_sleep(struct hak_lock *lock)
+static bool spin(struct hak_lock *lock)
 {
-    uint32_t self = hak_lock_self();
     uint64_t rounds = hak_policy_read(spin_rounds);
     for (uint64_t i = 0; i < rounds; i++) {
-        uint32_t expected = 0;
-        if (hak_load_relaxed(&lock->state) == 0 && hak_cas_acquire(&lock->state, &expected, self))
-            return;
+        if (hak_load_relaxed(&lock->state) == 0 && hak_lock_try_among(lock))
+            return true;
         hak_cpu_relax();
     }
-    for (;;) {
-        hak_copy_look();
-        uint32_t state = hak_load_relaxed(&lock->state);
-        /* acquire: partner is the release in hak_lock_give. Others may sleep: who comes from here
-         * wakes one of them, perhaps for nothing. */
-        if (state == 0 && hak_cas_acquire(&lock->state, &state, self | HAK_LOCK_SLEEPS))
-            return;
-        if (state != 0 && (state & HAK_LOCK_SLEEPS ||
-                           hak_cas_acquire(&lock->state, &state, state | HAK_LOCK_SLEEPS)))
-            hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, SLEEP_MS);
-    }
+    return false;
+}
+
+/* One sleep of so long at most, if the lock is not free; true: it is had. Others may sleep: who
+ * comes from here wakes one of them, perhaps for nothing. */
+static bool sleep_once(struct hak_lock *lock, uint32_t most_ms)
+{
+    hak_copy_look();
+    uint32_t state = hak_load_relaxed(&lock->state);
+    /* acquire: partner is the release in hak_lock_give */
+    if (state == 0)
+        return hak_cas_acquire(&lock->state, &state, hak_lock_self() | HAK_LOCK_SLEEPS);
+    if (state & HAK_LOCK_SLEEPS || hak_cas_acquire(&lock->state, &state, state | HAK_LOCK_SLEEPS))
+        hak_os_futex_wait(&lock->state, state | HAK_LOCK_SLEEPS, most_ms);
+    return false;
+}
+
+static void count_wait(const struct hak_lock *lock, uint64_t start_ns)
+{
+    struct hak_lock_waits *waits = &hak_lock_waits[lock->rank];
+    hak_fetch_add_relaxed(&waits->count, 1);
+    hak_fetch_add_relaxed(&waits->time_ns, hak_os_clock_ns() - start_ns);
 }
 
 void hak_lock_take_slow(struct hak_lock *lock)
 {
-    struct hak_lock_waits *waits = &hak_lock_waits[lock->rank];
     uint64_t start_ns = hak_os_clock_ns();
-    spin_or_sleep(lock);
-    hak_fetch_add_relaxed(&waits->count, 1);
-    hak_fetch_add_relaxed(&waits->time_ns, hak_os_clock_ns() - start_ns);
+    bool is_taken = spin(lock);
+    while (!is_taken)
+        is_taken = sleep_once(lock, SLEEP_MS);
+    count_wait(lock, start_ns);
+}
+
+bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms)
+{
+    if (hak_lock_try_among(lock))
+        return true;
+    uint64_t start_ns = hak_os_clock_ns();
+    uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
+    bool is_taken = spin(lock);
+    uint64_t left_ms;
+    while (!is_taken && (left_ms = hak_excess(deadline_ms, hak_os_clock_ms())) != 0)
+        is_taken = sleep_once(lock, (uint32_t)left_ms);
+    count_wait(lock, start_ns);
+    return is_taken;
 }
 
 void hak_lock_give_slow(struct hak_lock *lock)

@@ -20,8 +20,9 @@
 /* rank (rising), name in the statistics, what it protects. */
 #define HAK_LOCK_TABLE(X)                                                                          \
     X(START, start, "the one start of the process")                                                \
-    X(STRANGER, stranger, "claims of heaps whose threads run: one stranger at a time")             \
-    X(REGISTRY, registry, "list of heaps and of parked heaps")                                     \
+    X(CACHES, caches, "lists of thread caches: in use, without a thread")                          \
+    X(HEAPS, heaps, "the table of heaps, for who makes one more")                                  \
+    X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
     X(PRIVATE_SET, private_set, "list of private heaps and of parked ones")                        \
     X(PRIVATE, private, "one private heap: its slabs and its handle's generation")                 \
     X(PURGE, purge, "what is out of the depot and the spans while it goes back to the kernel")     \
@@ -122,7 +123,8 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
     hak_lock_end(lock->rank);
 }
 
-/* Without the bookkeeping of ranks: for fork, which takes all locks of one rank. */
+/* Without the bookkeeping of ranks: for heaps, whose holders note them (cache/heaps.h), and for
+ * fork, which takes all locks of one rank. */
 HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
 {
     uint32_t expected = 0;
@@ -136,6 +138,9 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
     if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) & HAK_LOCK_SLEEPS))
         hak_lock_give_slow(lock);
 }
+
+/* The same, waiting so long at most. */
+bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
 
 /* In the child of a fork, where the threads that waited do not exist: free again, held by
  * nobody. */

@@ -18,16 +18,16 @@
       "what the bins of one thread may hold")                                                      \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "what the bins of all threads may hold, or an eighth of a limit; 64 KiB each at least")      \
-    X(parked_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                     \
-      "what the bins of all heaps without a thread may hold, until `decay` is over")               \
+    X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
+      "what the bins of all caches without a thread may hold, until `decay` is over")              \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "what one bin of blocks below 4 KiB may hold")                                               \
     X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "what one thread keeps of the spans that its large blocks of up to 1 MiB left")              \
+      "what one heap keeps of the spans that its large blocks of up to 1 MiB left")              \
     X(span_cache_percent, 12, 0, 100,                                                              \
-      "all threads together, of the most large blocks that there ever were; each may keep one")    \
+      "all heaps together, of the most large blocks that there ever were; each may keep one")    \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
@@ -77,7 +77,7 @@
  * options that it implies (conf/conf_modes.h). */
 #define HAK_POLICY_PRICE_TABLE(X)                                                                  \
     X(process_cache_bytes, 128 * HAK_MIB, 32 * HAK_MIB, 8 * HAK_MIB)                               \
-    X(parked_cache_bytes, 4 * HAK_MIB, HAK_MIB, 128 * HAK_KIB)                                     \
+    X(free_cache_bytes, 4 * HAK_MIB, HAK_MIB, 128 * HAK_KIB)                                       \
     X(class_cache_bytes, 512 * HAK_KIB, 96 * HAK_KIB, 16 * HAK_KIB)                                \
     X(large_class_cache_bytes, HAK_MIB, 192 * HAK_KIB, 32 * HAK_KIB)                               \
     X(quiet_ms, 2000, 500, 100)                                                                    \

@@ -27,12 +27,18 @@ HAK_INLINE uint32_t hak_tag_of(uint32_t class_index)
     return HAK_BIN_OF_CLASS(class_index);
 }
 
+/* A slab of a shared heap: hak_tag_class says of which class. */
+HAK_INLINE bool hak_tag_is_class(uint32_t tag)
+{
+    return tag - 1 < HAK_TAG_PRIVATE - 1;
+}
+
+/* A slab of any heap. */
 HAK_INLINE bool hak_tag_is_slab(uint32_t tag)
 {
     return tag - 1 < HAK_TAG_PRIVATE;
 }
 
-/* Of a slab's tag which is not a private heap's. */
 HAK_INLINE uint32_t hak_tag_class(uint32_t tag)
 {
     return tag / HAK_BIN_SCALE - 1;

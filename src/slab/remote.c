@@ -2,19 +2,18 @@
 #include "slab/remote.h"
 
 #include "base/check.h"
-#include "harden/checks.h"
 
-static _Noreturn void report(const struct slab *slab, uint32_t word_index, uint64_t bits,
-                             const char *what, const char *state)
-{
-    size_t index = (size_t)word_index * 64 + hak_bit_lowest(bits);
-    hak_misuse(what, (const void *)(slab->start + index * slab->block_bytes), slab->block_bytes,
-               state);
-}
+/* Publications that have begun and not ended: of all threads, and of this one with its handlers. */
+static _Atomic uint32_t under_way;
+static HAK_TLS uint32_t own_under_way;
 
 void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask)
 {
     uint32_t count = hak_bit_count(mask);
+    own_under_way++;
+    /* relaxed: the addition below releases it, so that a copy of the process that has the one has
+     * the other */
+    hak_fetch_add_relaxed(&under_way, 1);
     /* acq_rel: pairs with the collector's subtraction. The token is acquired when the count was 0,
      * so that the last collector is done with the link; the bits below are ordered after the
      * count. */
@@ -22,9 +21,13 @@ void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask)
     /* release: partner is the exchange in hak_remote_collect */
     uint64_t old = hak_fetch_or_release(&hak_slab_remote_words(slab)[word_index], mask);
     if (HAK_UNLIKELY(old & mask))
-        report(slab, word_index, old & mask, "double free", "already freed by another thread");
+        hak_slab_report(slab, word_index, old & mask, "double free",
+                        "already freed by another thread");
     if (before == 0)
         hak_pending_push(slab);
+    /* acq_rel: after the push, as a copy of the process sees it */
+    hak_fetch_sub_acq_rel(&under_way, 1);
+    own_under_way--;
 }
 
 void hak_pending_push(struct slab *slab)
@@ -49,6 +52,24 @@ void hak_pending_restore(struct slab *slab)
         hak_pending_push(slab);
 }
 
+bool hak_remote_is_own(void)
+{
+    return own_under_way != 0;
+}
+
+bool hak_remote_forget_others(void)
+{
+    bool is_torn = hak_load_relaxed(&under_way) != own_under_way;
+    hak_store_relaxed(&under_way, own_under_way);
+    return is_torn;
+}
+
+void hak_remote_forget_own(void)
+{
+    hak_fetch_sub_acq_rel(&under_way, own_under_way);
+    own_under_way = 0;
+}
+
 struct slab *hak_pending_take_all(struct slab_owner *owner)
 {
     if (hak_load_relaxed(&owner->pending) == NULL)
@@ -67,15 +88,8 @@ uint32_t hak_remote_collect(struct slab *slab, bool *is_done)
             continue;
         /* acquire: partner is the fetch_or in hak_remote_publish */
         uint64_t bits = hak_exchange_acquire(&remote[i], 0);
-        uint32_t below = slab->bump > i * 64 ? slab->bump - i * 64 : 0;
-        uint64_t never = bits & ~hak_bit_low_mask(below);
-        uint64_t twice = bits & hak_load_relaxed(&slab->words[i]);
-        if (HAK_UNLIKELY(never != 0))
-            report(slab, i, never, "invalid free", "never allocated");
-        if (HAK_UNLIKELY(twice != 0))
-            report(slab, i, twice, "double free", "already free");
         if (bits != 0)
-            hak_slab_set_free(slab, i, bits);
+            hak_slab_give_word(slab, i, bits);
         collected += hak_bit_count(bits);
     }
     /* acq_rel: pairs with the addition in hak_remote_publish; after it the link may be written by

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slab/remote.h - blocks freed by threads that do not own their slab.
+/* slab/remote.h - blocks freed while their heap was busy.
  *
  * Owns        the remote bitmap and remote_count of a slab, and the pending stacks of its owners.
  * Invariants  The token rule. A publisher adds the number of its blocks to remote_count before it
@@ -17,7 +17,9 @@
  *             take-all. Only collectors lower the count; a publisher that took its own duplicates
  *             back could let it reach 0 while the slab is on a stack (the model shows how), so a
  *             duplicate is fatal instead. (4) a fork copies a token in the hand of a thread that
- *             the child has not: there counts and stacks are made anew from the bits.
+ *             the child has not: publications under way are counted, from before they touch the
+ *             slab until after the push, so the child knows, and makes counts and stacks anew from
+ *             the bits.
  * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
  *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml
@@ -27,8 +29,8 @@
 
 #include "slab/slab.h"
 
-/* Frees the blocks `mask` of word `word_index`; mask is not 0. Blocks that were freed before by any
- * thread but the owner are a double free, reported. */
+/* Frees the blocks `mask` of word `word_index`; mask is not 0. Blocks of which another such
+ * free is under way are a double free, reported. */
 void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask);
 
 /* Puts a slab whose token the caller holds on the pending stack of its present owner. */
@@ -41,13 +43,23 @@ struct slab *hak_pending_take_all(struct slab_owner *owner);
  * the slab's remote frees anew and stacks it if there are any. */
 void hak_pending_restore(struct slab *slab);
 
+/* This thread was interrupted while it published. */
+bool hak_remote_is_own(void);
+
+/* In a copy of the process: there are no other threads' publications any more; true: some were
+ * under way. */
+bool hak_remote_forget_others(void);
+
+/* This thread left a publication by a jump. What it was to bring home may be lost. */
+void hak_remote_forget_own(void);
+
 /* The slab after `slab` in a chain that was taken. */
 HAK_INLINE struct slab *hak_pending_next(struct slab *slab)
 {
     return hak_load_relaxed(&slab->pending_next);
 }
 
-/* Moves remote frees into the free bitmap. The caller owns the slab and holds its token. Returns
+/* Moves remote frees into the free bitmap. The caller holds the heap and the slab's token. Returns
  * how many blocks came home; sets *is_done when the token has lapsed (else the caller pushes
  * again). */
 uint32_t hak_remote_collect(struct slab *slab, bool *is_done);

@@ -171,31 +171,24 @@ void hak_slab_give(struct slab *slab, void *block)
     slab->used--;
 }
 
-uint32_t hak_slab_give_run(struct slab *slab, void *const *blocks, uint32_t count)
+_Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
+                               const char *what, const char *state)
 {
-    uintptr_t start = slab->start;
-    uint64_t reciprocal = slab->reciprocal;
-    size_t block_bytes = slab->block_bytes;
-    size_t begun_bytes = slab->bump * block_bytes;
-    uint32_t given = 0;
-    for (; given < count; given++) {
-        size_t offset = (uintptr_t)blocks[given] - start;
-        uint32_t index = hak_block_index(reciprocal, offset);
-        if (offset >= begun_bytes || index * block_bytes != offset)
-            break;
-        uint64_t word = hak_load_relaxed(&slab->words[index >> 6]);
-        uint64_t bit = 1ull << (index & 63);
-        if (HAK_UNLIKELY(word & bit))
-            break;
-        hak_store_relaxed(&slab->words[index >> 6], word | bit);
-        if (word == 0)
-            slab->summary[index >> 12] |= 1ull << (index >> 6 & 63);
-    }
-    slab->used -= given;
-    if (HAK_LIKELY(given != 0))
-        return given;
-    hak_slab_give(slab, blocks[0]); /* says what is wrong with it */
-    return 1;
+    size_t index = (size_t)word_index * 64 + hak_bit_lowest(bits);
+    hak_misuse(what, (const void *)(slab->start + index * slab->block_bytes), slab->block_bytes,
+               state);
+}
+
+void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits)
+{
+    uint32_t below = slab->bump > word_index * 64 ? slab->bump - word_index * 64 : 0;
+    uint64_t never = bits & ~hak_bit_low_mask(below);
+    uint64_t twice = bits & hak_load_relaxed(&slab->words[word_index]);
+    if (HAK_UNLIKELY(never != 0))
+        hak_slab_report(slab, word_index, never, "invalid free", "never allocated");
+    if (HAK_UNLIKELY(twice != 0))
+        hak_slab_report(slab, word_index, twice, "double free", "already free");
+    hak_slab_set_free(slab, word_index, bits);
 }
 
 bool hak_slab_is_sound(const struct slab *slab)

@@ -7,8 +7,8 @@
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
  *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is
  *             set exactly if its word is not 0. remote_count > 0 implies used > 0.
- * Threads     line 0 is constant while any block is live; line 1 and the free bitmap are the
- *             owner's; line 2 and the remote bitmap are shared (slab/remote.h).
+ * Threads     line 0 is constant while any block is live; line 1 and the free bitmap belong to who
+ *             holds the heap's lock; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/
  */
 #ifndef HAK_SLAB_SLAB_H
@@ -24,8 +24,8 @@ struct slab;
 /* Where the slabs of one heap come home to; part of the heap, never freed. */
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
-    uint32_t heap_id; /* from 1 on */
-    bool is_private; /* a private heap's: its slabs never move, and frees into them never wait */
+    uint32_t heap_id;               /* from 1 on, for people and for the depot */
+    bool is_private;                /* the program's own: its slabs never move */
     HAK_CACHE_ALIGNED struct class_use use[HAK_CLASS_COUNT];
 };
 
@@ -34,7 +34,7 @@ struct slab_owner {
 /* SLAB_FULL: on the list of full slabs, which only private heaps keep. */
 enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL };
 
-/*  line 0      geometry            line 1   owner's state         line 2   strangers' state
+/*  line 0      geometry            line 1   the heap's            line 2   everybody's     
  *  then        free bitmap, padded to lines, then remote bitmap, padded to lines             */
 struct slab {
     uintptr_t start;
@@ -89,9 +89,12 @@ void *hak_slab_take_zero(struct slab *slab);
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
-/* Gives back as many of the `count` blocks as lie in this slab, up to the first that does not; the
- * first of them does. Returns their number. Misuse as above. */
-uint32_t hak_slab_give_run(struct slab *slab, void *const *blocks, uint32_t count);
+/* The same for blocks of one word of the bitmap; `bits` is not 0. */
+void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits);
+
+/* Reports the first of these blocks, and aborts. */
+_Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
+                               const char *what, const char *state);
 
 HAK_INLINE void *hak_slab_block_at(const struct slab *slab, uint32_t index)
 {

@@ -129,24 +129,44 @@ size_t hak_large_good_bytes(size_t bytes)
     return hak_align_up(bytes + room_bytes, HAK_GRANULE_BYTES) - room_bytes;
 }
 
-void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
-                            enum large_content content, enum large_room room)
+static uint32_t wished_granules(const struct large_request *request)
 {
-    bytes = hak_most(bytes, 1);
-    uint32_t wished_count = granules_for(coloured_bytes(bytes, alignment, room));
-    uint32_t alignment_count = (uint32_t)hak_most(alignment >> HAK_GRANULE_SHIFT, 1);
-    if (bytes > hak_region.window_bytes || alignment > hak_region.window_bytes)
-        return NULL;
+    return granules_for(coloured_bytes(request->bytes, request->alignment, request->room));
+}
+
+static uint32_t alignment_granules(const struct large_request *request)
+{
+    return (uint32_t)hak_most(request->alignment >> HAK_GRANULE_SHIFT, 1);
+}
+
+static bool is_too_large(const struct large_request *request)
+{
+    return request->bytes > hak_region.window_bytes || request->alignment > hak_region.window_bytes;
+}
+
+bool hak_large_fits_cache(const struct large_request *request)
+{
+    return !is_too_large(request) && wished_granules(request) <= HAK_SPAN_CACHE_GRANULES_MOST;
+}
+
+struct span *hak_large_find(struct span_cache *cache, const struct large_request *request)
+{
+    return hak_span_cache_take(cache, wished_granules(request), alignment_granules(request));
+}
+
+void *hak_large_take_in(struct span *span, const struct large_request *request)
+{
+    size_t bytes = hak_most(request->bytes, 1);
     bool is_zero = false;
-    struct span *span = NULL;
-    if (cache != NULL)
-        span = hak_span_cache_take(cache, wished_count, alignment_count);
+    if (is_too_large(request))
+        return NULL;
     if (span == NULL)
-        span = take_span(granules_for(bytes), wished_count, alignment_count, &is_zero);
+        span = take_span(granules_for(bytes), (uint32_t)hak_most(wished_granules(request), 1),
+                         alignment_granules(request), &is_zero);
     if (span == NULL)
         return NULL;
-    size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, alignment);
-    if (content == LARGE_ZERO && !is_zero)
+    size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
+    if (request->content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
     publish(span, before);
     return span->user;
@@ -154,7 +174,8 @@ void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t align
 
 void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 {
-    return hak_large_take_cached(NULL, bytes, alignment, content, LARGE_ROOMY);
+    struct large_request request = {bytes, alignment, content, LARGE_ROOMY};
+    return hak_large_take_in(NULL, &request);
 }
 
 /* The record of a live large block. */
@@ -177,18 +198,19 @@ static void count_given(size_t bytes, uint32_t count)
     hak_fetch_add_relaxed(&held_count, -(size_t)count);
 }
 
-/* Puts the span into the cache, which may hold so much; false: it is none for a cache. */
-static bool put_into(struct span_cache *cache, struct span *span, size_t most_bytes)
+bool hak_large_may_keep(const struct span *span)
 {
-    if (cache == NULL || span->count > HAK_SPAN_CACHE_GRANULES_MOST || span->piece_count != 0 ||
-        HAK_UNLIKELY(hak_region_is_tight() || !hak_big_cache_is_needed()))
-        return false;
+    return span->count <= HAK_SPAN_CACHE_GRANULES_MOST && span->piece_count == 0 &&
+           HAK_LIKELY(!hak_region_is_tight() && hak_big_cache_is_needed());
+}
+
+void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_bytes)
+{
     size_t bytes = hak_span_bytes(span);
     if (hak_load_relaxed(&cache->bytes) + bytes > most_bytes ||
         hak_load_relaxed(&cache->count) == HAK_SPAN_CACHE_SLOTS)
         hak_large_drop_cached(cache, 0, most_bytes / 2, HAK_SPAN_CACHE_SLOTS / 2);
     hak_span_cache_put(cache, span);
-    return true;
 }
 
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
@@ -201,24 +223,17 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
     count_given(bytes, count - hak_load_relaxed(&cache->count));
 }
 
-/* The memory of a freed block goes to the kernel at once. The gate of the heap is held: a fork
- * waits for it. */
-static void give_up(struct span *span)
-{
-    uint32_t count = span->count;
-    bool is_gone = hak_span_give_purged(span);
-    hak_big_cache_note_given_up(count, is_gone);
-    hak_stat_global_add(spans_given_up, is_gone);
-}
-
-void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes)
+struct span *hak_large_end(void *block)
 {
     struct span *span = span_of(block, "invalid free");
     withdraw(span);
     if (HAK_UNLIKELY(span->group != NULL))
         hak_large_leave(span);
-    if (put_into(cache, span, most_bytes))
-        return;
+    return span;
+}
+
+void hak_large_release(struct span *span)
+{
     count_given(hak_span_bytes(span), 1);
     if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
         /* A handler interrupted its own thread in a section like ours: the memory goes to the
@@ -227,15 +242,25 @@ void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_by
         hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
         return;
     }
-    if (HAK_UNLIKELY(cache != NULL && !hak_big_cache_is_needed()))
-        give_up(span);
-    else
-        hak_span_give(span);
+    hak_span_give(span);
+}
+
+void hak_large_give_up(struct span *span)
+{
+    uint32_t count = span->count;
+    if (hak_big_cache_is_needed() || hak_lock_is_noted_from(HAK_LOCK_SPAN)) {
+        hak_large_release(span);
+        return;
+    }
+    count_given(hak_span_bytes(span), 1);
+    bool is_gone = hak_span_give_purged(span);
+    hak_big_cache_note_given_up(count, is_gone);
+    hak_stat_global_add(spans_given_up, is_gone);
 }
 
 void hak_large_give(void *block)
 {
-    hak_large_give_cached(NULL, block, 0);
+    hak_large_release(hak_large_end(block));
 }
 
 size_t hak_large_usable_bytes(const void *block, const char *what)

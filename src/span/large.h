@@ -26,12 +26,28 @@ void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
 /* Frees a large block; anything that is not the start of one is misuse, reported. */
 void hak_large_give(void *block);
 
-/* The same past the SPAN lock where the heap's cache has a span that fits, or room for it within
- * `most_bytes`; NULL: no cache. The heap's gate is held. */
+/* The same in steps, for heaps' caches of spans. Whether a span cache may have what fits; a span of
+ * the cache, whose heap is held, NULL: it has none; and the block in that span (NULL: another
+ * one). */
 struct span_cache;
-void *hak_large_take_cached(struct span_cache *cache, size_t bytes, size_t alignment,
-                            enum large_content content, enum large_room room);
-void hak_large_give_cached(struct span_cache *cache, void *block, size_t most_bytes);
+struct large_request {
+    size_t bytes;
+    size_t alignment;
+    enum large_content content;
+    enum large_room room;
+};
+bool hak_large_fits_cache(const struct large_request *request);
+struct span *hak_large_find(struct span_cache *cache, const struct large_request *request);
+void *hak_large_take_in(struct span *span, const struct large_request *request);
+
+/* And the end of a block: its span is the caller's. Whether a cache may have it; into the cache,
+ * whose heap is held and which may hold so much; or back to the span heap, at once to the kernel
+ * where few blocks ever came back. */
+struct span *hak_large_end(void *block);
+bool hak_large_may_keep(const struct span *span);
+void hak_large_keep(struct span_cache *cache, struct span *span, size_t most_bytes);
+void hak_large_release(struct span *span);
+void hak_large_give_up(struct span *span);
 
 /* Frees the spans of a cache as hak_span_cache_drop says. */
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
