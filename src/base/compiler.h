@@ -50,24 +50,14 @@
 #define hak_cpu_relax() hak_compiler_fence()
 #endif
 
-/* ThreadSanitizer knows nothing of membarrier: there the gate uses fences on both sides. */
-#if defined(__SANITIZE_THREAD__)
-#define HAK_MEMBARRIER_ALLOWED 0
-#define HAK_OWN_THREADS_ALLOWED 0
-#elif defined(__SANITIZE_ADDRESS__)
+/* Sanitizers know threads that libc made, and no others (os/thread.h). */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HAK_OWN_THREADS_ALLOWED 0
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAK_MEMBARRIER_ALLOWED 0
-#endif
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define HAK_OWN_THREADS_ALLOWED 0
 #endif
 #endif
-#ifndef HAK_MEMBARRIER_ALLOWED
-#define HAK_MEMBARRIER_ALLOWED 1
-#endif
-/* Sanitizers know threads that libc made, and no others (os/thread.h). */
 #ifndef HAK_OWN_THREADS_ALLOWED
 #define HAK_OWN_THREADS_ALLOWED 1
 #endif

@@ -48,6 +48,14 @@ static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_b
     return block_bytes < HAK_LARGE_BIN_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
 }
 
+/* Few, but so many that half of them are a cache line: what a refill brings is one thread's. */
+static uint32_t first_capacity(uint32_t block_bytes)
+{
+    uint32_t line = 2 * HAK_CACHE_LINE_BYTES / block_bytes;
+    uint32_t few = (uint32_t)hak_most(HAK_MAGAZINE_SLOTS_LEAST, line) - 1;
+    return (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, few);
+}
+
 /* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
 static HAK_NOINLINE bool grow(struct thread_cache *cache, uint32_t class_index)
 {
@@ -57,7 +65,7 @@ static HAK_NOINLINE bool grow(struct thread_cache *cache, uint32_t class_index)
     bool is_first = magazine->slots == NULL;
     uint32_t capacity = magazine->capacity * 2u + 1u;
     if (is_first)
-        capacity = (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, HAK_MAGAZINE_SLOTS_LEAST - 1);
+        capacity = first_capacity(block_bytes);
     capacity = (uint32_t)hak_least(capacity, most);
     magazine->is_grown = capacity == most;
     if (capacity <= magazine->capacity)

@@ -12,8 +12,8 @@
 /* So many processors are told apart. */
 #define PROCESSORS_MOST 256u
 /* Where all are busy one more is made, up to so many for each processor, and a few. */
-#define HEAPS_PER_PROCESSOR 2u
-#define HEAPS_BESIDE 8u
+#define HEAPS_PER_PROCESSOR 1u
+#define HEAPS_BESIDE 0u
 /* Who waits for a heap looks for another way after so long. */
 #define WAIT_MS 20u
 /* A visit waits so long for one heap, and no more for the others if it was in vain. */

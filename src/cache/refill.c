@@ -12,10 +12,12 @@
  * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define REFILLS_PER_COLLECT 4u
 
-/* Whether a look into another heap is worth its lock: a hint. */
+/* Whether a look into another heap is worth its lock: a hint. Of blocks that share cache lines a
+ * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
 static bool may_have(const struct heap *heap, uint32_t class_index)
 {
-    return hak_word_peek(&heap->partial_mask[class_index]) != 0 ||
+    uint32_t kept = hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES;
+    return hak_word_peek(&heap->partial_count[class_index]) > kept ||
            hak_word_peek(&heap->spare[class_index]) != NULL;
 }
 

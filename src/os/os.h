@@ -3,7 +3,7 @@
  *
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
- *             Calls: mmap munmap mprotect madvise mremap membarrier futex openat read close
+ *             Calls: mmap munmap mprotect madvise mremap futex openat read close
  *             clock_gettime getrlimit rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
@@ -28,8 +28,7 @@ struct os_counters {
 };
 extern struct os_counters hak_os_counters;
 
-/* Reads the page size and registers for membarrier; called once, before any other thread can exist
- * in hakmem. */
+/* Reads the page size; called once, before any other thread can exist in hakmem. */
 void hak_os_start(void);
 
 /* Bytes of a page; a power of two, at most a granule. */
@@ -101,9 +100,6 @@ uint64_t hak_os_clock_ns(void);
 /* Soft limit of the process's address space; SIZE_MAX when there is none (getrlimit(2)). */
 size_t hak_os_address_limit_bytes(void);
 
-/* True when hak_os_membarrier works for this process (membarrier(2), private expedited). */
-bool hak_os_has_membarrier(void);
-
 /* Blocks every signal for this thread, libc's own for cancellation too, but those that a faulting
  * instruction raises; returns what was blocked before. */
 uint64_t hak_os_block_signals(void);
@@ -119,10 +115,6 @@ void hak_os_note_quiet_handler(void (*handler)(void));
 /* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)); true
  * in a program that confined itself, where that cannot be asked. */
 bool hak_os_may_be_on_signal_stack(void);
-
-/* Every running thread of the process passes a full memory barrier before this returns true; false:
- * the kernel refused, or the program confined itself. */
-bool hak_os_membarrier(void);
 
 /* Lets others run for a moment. */
 void hak_os_yield(void);

@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -43,7 +42,6 @@ struct os_counters hak_os_counters;
 struct os_fault hak_os_fault;
 
 static size_t page_bytes = 4096;
-static bool membarrier_works;
 
 static bool pages_are_fake(void)
 {
@@ -58,11 +56,6 @@ void hak_os_start(void)
     if (pages_are_fake())
         page_bytes = hak_load_relaxed(&hak_os_fault.page_bytes);
     hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
-    int saved = errno;
-    membarrier_works =
-        HAK_MEMBARRIER_ALLOWED && !hak_os_is_confined() &&
-        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-    errno = saved;
 }
 
 size_t hak_os_page_bytes(void)
@@ -262,22 +255,6 @@ size_t hak_os_address_limit_bytes(void)
     getrlimit(RLIMIT_AS, &limit); /* what could not be asked is no limit */
     errno = saved;
     return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
-}
-
-bool hak_os_has_membarrier(void)
-{
-    return membarrier_works;
-}
-
-bool hak_os_membarrier(void)
-{
-    int saved = errno;
-    if (!hak_os_ask_begin())
-        return false;
-    long result = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    hak_os_ask_end();
-    errno = saved;
-    return result == 0;
 }
 
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)

@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
 {
     struct input input = {bytes, bytes + byte_count};
     CHECK(hak_process_start());
-    CHECK(hak_thread_heap() != NULL);
+    CHECK(hak_thread_cache() != NULL);
     hak_maintain_purge_all(); /* so that this input meets the kernel */
     reference.may_fail = true;
     while (!input_is_over(&input))

@@ -90,11 +90,11 @@ static inline struct live live_remove(struct reference *reference, uint32_t inde
 
 static inline void own_heap_check(void)
 {
-    struct heap *heap = hak_thread_heap();
-    CHECK(heap != NULL);
-    hak_gate_enter(&heap->gate);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
-    hak_gate_leave(&heap->gate);
+    struct thread_cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && hak_cache_is_sound(cache));
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && hak_heap_is_sound(heap));
+    hak_heap_leave(heap);
     CHECK(hak_span_heap_is_sound());
 }
 

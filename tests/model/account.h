@@ -14,46 +14,42 @@
 #include "api/api.h"
 #include "api/service.h"
 #include "api/vault.h"
+#include "cache/cache_list.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
-#include "cache/registry.h"
+#include "cache/private_heap.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 
-static inline void heap_empty(struct heap *heap)
+static inline void cache_empty(struct thread_cache *cache)
 {
-    if (hak_load_relaxed(&heap->state) == HEAP_PRIVATE) {
-        hak_heap_tidy(heap);
-        CHECK(hak_heap_is_sound(heap));
-        return;
-    }
-    hak_gate_enter(&heap->gate);
-    hak_vault_drain(&(struct service){.cache = hak_cache_of(heap)});
-    hak_cache_flush_all(hak_cache_of(heap));
-    hak_heap_retire_spares(heap);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
-    hak_gate_leave(&heap->gate);
+    hak_cache_begin(cache);
+    hak_vault_drain(&(struct service){.cache = cache});
+    hak_cache_flush_all(cache);
+    CHECK(hak_cache_is_sound(cache));
+    hak_cache_end(cache);
 }
 
-static inline bool is_some_heap_parked(void)
+static inline void heap_empty(struct heap *heap, enum heap_access access, void *context)
 {
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        if (hak_load_relaxed(&heap->state) == HEAP_PARKED)
-            return true;
-    return false;
+    (void)context;
+    CHECK_EQ(access, HEAP_ENTERED);
+    hak_heap_tidy(heap);
+    CHECK(hak_heap_is_sound(heap));
 }
 
-/* Empties the caller's heap and all parked ones, which are active afterwards; twice, for slabs that
- * moved are forwarded from one to another. */
+/* Twice, for frees into slabs that moved are forwarded from one heap to another. */
 static inline void heaps_empty_all(void)
 {
-    CHECK(hak_thread_heap() != NULL);
-    while (is_some_heap_parked())
-        CHECK(hak_heap_adopt() != NULL);
-    for (int round = 0; round < 3; round++)
-        for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-            heap_empty(heap);
+    CHECK(hak_thread_cache() != NULL);
+    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+        cache_empty(i);
+    for (int round = 0; round < 3; round++) {
+        hak_heaps_visit(heap_empty, NULL);
+        hak_private_visit(heap_empty, NULL);
+    }
 }
 
 /* Free spans and granules outside of them, walking the window from edge to edge. */

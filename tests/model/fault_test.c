@@ -17,10 +17,11 @@ static void *ballast; /* held for the whole run, so that the background thread i
 
 static void audit(void)
 {
-    struct heap *heap = hak_thread_heap();
-    hak_gate_enter(&heap->gate);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
-    hak_gate_leave(&heap->gate);
+    struct thread_cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && hak_cache_is_sound(cache));
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && hak_heap_is_sound(heap));
+    hak_heap_leave(heap);
     CHECK(hak_span_heap_is_sound());
     reference_check_overlap(&reference);
 }
@@ -43,7 +44,7 @@ static void run(uint32_t every, uint32_t steps, bool is_warmed_up)
         step(&reference, (i / 1000) % 2 == 0 ? 16 : 6);
         if (i % 200 == 199)
             hak_maintain_purge_all();
-        if (i % 500 == 499 && hak_thread_heap() != NULL)
+        if (i % 500 == 499 && hak_thread_cache() != NULL)
             audit();
     }
     injected_count = hak_load_relaxed(&hak_os_fault.injected);

@@ -10,11 +10,11 @@ static struct reference reference;
 
 static void audit(void)
 {
-    struct heap *heap = hak_thread_heap();
-    CHECK(heap != NULL);
-    hak_gate_enter(&heap->gate);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
-    hak_gate_leave(&heap->gate);
+    struct thread_cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && hak_cache_is_sound(cache));
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && hak_heap_is_sound(heap));
+    hak_heap_leave(heap);
     CHECK(hak_span_heap_is_sound());
     reference_check_overlap(&reference);
 }
@@ -92,7 +92,7 @@ TEST(random_operations_agree_with_the_reference_when_bins_are_flushed_often)
     for (uint32_t i = 0; i < 25000; i++) {
         step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
         if (i % 20 == 0)
-            heap_empty(hak_thread_heap());
+            cache_empty(hak_thread_cache());
     }
     audit();
     free_everything(&reference);

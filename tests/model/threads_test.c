@@ -154,12 +154,12 @@ TEST(threads_that_live_shortly_leave_nothing_behind)
     run(600, 100, 4096);
 }
 
-TEST(as_many_heaps_are_made_as_threads_ran_at_once)
+TEST(threads_that_come_and_go_make_no_more_caches_than_ran_at_once_and_few_heaps)
 {
     run(300, 50, 1024);
-    uint32_t heaps = 0;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
-        heaps++;
-    CHECK(heaps > 0);
-    CHECK(heaps <= LANES); /* this thread took one that was parked */
+    uint32_t caches = 0;
+    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+        caches++;
+    CHECK(caches > 0 && caches <= LANES); /* this thread took one that was free */
+    CHECK(hak_heap_count() > 0 && hak_heap_count() <= 2 * LANES + 8);
 }

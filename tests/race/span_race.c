@@ -48,8 +48,11 @@ static struct large *make(struct racer *racer)
     size_t bytes = BYTES_LEAST + draw(racer) % (20 * HAK_GRANULE_BYTES);
     size_t alignment = (size_t)16 << draw(racer) % 16;
     enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
-    unsigned char *block =
-        hak_large_take_cached(&caches[racer->index], bytes, alignment, content, LARGE_ROOMY);
+    struct large_request request = {bytes, alignment, content, LARGE_ROOMY};
+    struct span *cached = hak_large_fits_cache(&request)
+                              ? hak_large_find(&caches[racer->index], &request)
+                              : NULL;
+    unsigned char *block = hak_large_take_in(cached, &request);
     CHECK(block != NULL);
     CHECK_EQ((uintptr_t)block % alignment, 0);
     for (size_t i = 0; content == LARGE_ZERO && i < bytes; i += 1021)
@@ -75,7 +78,11 @@ static void exchange_large_blocks(struct racer *racer)
         if (moved != NULL || (choice == 1 && hak_large_resize(large, bytes)))
             sign(large, bytes, draw(racer));
         inspect(large);
-        hak_large_give_cached(&caches[racer->index], large, CACHE_BYTES);
+        struct span *span = hak_large_end(large);
+        if (hak_large_may_keep(span))
+            hak_large_keep(&caches[racer->index], span, CACHE_BYTES);
+        else
+            hak_large_give_up(span);
         CHECK(hak_span_cache_is_sound(&caches[racer->index]));
     }
     CHECK(hak_load_relaxed(&caches[racer->index].hits) > 0);

@@ -175,7 +175,7 @@ TEST(statistics_are_the_numbers_of_the_text)
     SAME(returned_bytes, "purged_bytes");
     SAME(superslab_count, "superslabs");
     SAME(slab_count, "slabs");
-    SAME(thread_heap_count, "active_heaps");
+    SAME(thread_heap_count, "active_caches");
     SAME(private_heap_count, "private_heaps");
     SAME(foreign_free_count, "foreign_frees");
     SAME(out_of_memory_count, "out_of_memory");

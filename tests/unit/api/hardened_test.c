@@ -53,25 +53,23 @@ TEST(no_bin_ever_has_a_magazine)
     others_take(64);
     others_free(FIRST_HALF);
     others_free(SECOND_HALF);
-    struct heap *heap = hak_own_heap();
+    const struct thread_cache *cache = hak_own_cache();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(hak_cache_of(heap)->magazines[i].slots == NULL);
+        CHECK(cache->magazines[i].slots == NULL);
 }
 
 TEST(no_bin_may_grow_even_after_a_flush)
 {
     hak_free(take_some(100));
     hak_thread_flush();
-    struct heap *heap = hak_own_heap();
+    struct thread_cache *cache = hak_own_cache();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(hak_cache_of(heap)->magazines[i].is_grown);
+        CHECK(cache->magazines[i].is_grown);
     hak_free(take_some(100));
-    hak_gate_enter(&heap->gate);
     for (uint32_t i = 0; i < 4; i++) /* as where the window is tight */
-        CHECK(hak_cache_take_larger(hak_cache_of(heap), 0, HAK_CLASS_COUNT, 16) != NULL);
-    hak_gate_leave(&heap->gate);
+        CHECK(hak_take_larger(cache, 0, HAK_CLASS_COUNT, 16) != NULL);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(hak_cache_of(heap)->magazines[i].slots == NULL);
+        CHECK(cache->magazines[i].slots == NULL);
 }
 
 static struct hakmem_stats stats_now(void)

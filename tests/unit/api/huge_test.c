@@ -106,7 +106,7 @@ static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge set
     for (int i = 0; i < 100; i++) {
         bool is_done;
         usleep(5000);
-        hak_maintain_cache(hak_cache_of(hak_thread_heap()));
+        hak_maintain_cache(hak_thread_cache());
         hak_maintain_visit(&is_done);
     }
     collapse(setting == HUGE_ALWAYS);

@@ -23,7 +23,7 @@ TEST(a_snapshot_counts_slabs_spans_and_heaps)
     hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
     void *large = hak_malloc(HAK_MIB);
     struct snapshot snapshot = taken();
-    CHECK_EQ(snapshot.active_heaps, 1);
+    CHECK_EQ(snapshot.active_caches, 1);
     CHECK_EQ(snapshot.slabs, 1);
     CHECK_EQ(snapshot.superslabs, 1);
     CHECK(snapshot.large_live_bytes >= HAK_MIB);

@@ -22,42 +22,42 @@ static void miss_often(void)
         }
 }
 
-/* What the heap's bins may hold beyond the first slots of each class, which are free of charge. */
-static size_t charged_bytes(struct heap *heap)
+/* What the bins may hold beyond the first slots of each class, which are free of charge. */
+static size_t charged_bytes(const struct thread_cache *cache)
 {
     size_t free_bytes = 0;
     for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
         free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
-    return hak_excess(hak_cache_of(heap)->capacity_bytes, free_bytes);
+    return hak_excess(cache->capacity_bytes, free_bytes);
 }
 
 /* The same, after the bins of this thread have missed. */
 static size_t grow(void)
 {
-    struct heap *heap = hak_thread_heap();
-    CHECK(heap != NULL);
+    struct thread_cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
     miss_often();
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
-    return charged_bytes(heap);
+    CHECK(hak_cache_is_sound(cache));
+    return charged_bytes(cache);
 }
 
 TEST(the_bins_of_a_thread_stay_within_its_bound)
 {
-    CHECK(hak_thread_heap() != NULL);
+    CHECK(hak_thread_cache() != NULL);
     hak_store_relaxed(&hak_policy.thread_cache_bytes, 64 * HAK_KIB);
     CHECK(grow() <= 64 * HAK_KIB);
 }
 
 TEST(the_bins_of_a_thread_stay_within_its_share_of_what_all_may_hold)
 {
-    CHECK(hak_thread_heap() != NULL);
+    CHECK(hak_thread_cache() != NULL);
     hak_store_relaxed(&hak_policy.process_cache_bytes, 64 * HAK_KIB);
     CHECK(grow() <= 64 * HAK_KIB);
 }
 
 TEST(bins_stay_within_an_eighth_of_a_limit)
 {
-    CHECK(hak_thread_heap() != NULL);
+    CHECK(hak_thread_cache() != NULL);
     hak_store_relaxed(&hak_policy.soft_limit_bytes, 800 * HAK_KIB);
     hak_store_relaxed(&hak_policy.limit_bytes, HAK_GIB);
     size_t bytes = grow();

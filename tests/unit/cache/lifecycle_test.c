@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/cache/lifecycle_test.c - threads and children begin and end. */
 #include "api/api.h"
+#include "api/service.h"
+#include "cache/cache_list.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/private_heap.h"
 #include "cache/refill.h"
-#include "cache/registry.h"
-#include "cache/stranger.h"
 #include "check.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
@@ -18,7 +19,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
-static struct heap *seen_heap;
+static struct thread_cache *seen_cache;
 static void *seen_block;
 
 static void run(void *(*body)(void *))
@@ -28,12 +29,17 @@ static void run(void *(*body)(void *))
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-static uint32_t heap_count(void)
+static uint32_t cache_count(void)
 {
     uint32_t count = 0;
-    for (struct heap *heap = hak_registry_first(); heap != NULL; heap = heap->next)
+    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
         count++;
     return count;
+}
+
+static uint64_t refills(const struct thread_cache *cache)
+{
+    return hak_load_relaxed(&cache->stats.counters[HAK_STAT_refills]);
 }
 
 static void *take_a_block(void *argument)
@@ -41,18 +47,19 @@ static void *take_a_block(void *argument)
     (void)argument;
     CHECK_EQ(hak_thread, &hak_thread_unstarted);
     seen_block = hak_malloc(100);
-    seen_heap = hak_thread_heap();
-    CHECK_EQ((void *)hak_thread, (void *)hak_cache_of(seen_heap));
+    seen_cache = hak_thread_cache();
+    CHECK_EQ((void *)hak_thread, (void *)seen_cache);
     return NULL;
 }
 
-TEST(a_thread_has_a_heap_from_its_first_call_on)
+TEST(a_thread_has_a_cache_from_its_first_call_on)
 {
     CHECK_EQ(hak_thread, &hak_thread_unstarted);
     CHECK(hak_malloc(1) != NULL);
     CHECK_EQ(hak_thread->is_heap, 1);
-    CHECK_EQ((void *)hak_cache_of(hak_thread_heap()), (void *)hak_thread);
-    CHECK_EQ(heap_count(), 1);
+    CHECK_EQ((void *)hak_thread_cache(), (void *)hak_thread);
+    CHECK_EQ(cache_count(), 1);
+    CHECK_EQ(hak_heap_count(), 1);
 }
 
 TEST(a_free_alone_starts_a_thread_too)
@@ -64,44 +71,44 @@ TEST(a_free_alone_starts_a_thread_too)
     CHECK_EQ(hak_thread->is_heap, 1);
 }
 
-TEST(the_heap_of_a_thread_that_ended_is_parked_and_the_next_thread_takes_it)
+TEST(the_cache_of_a_thread_that_ended_is_free_and_the_next_thread_takes_it)
 {
     run(take_a_block);
-    struct heap *first = seen_heap;
-    CHECK_EQ(hak_load_relaxed(&first->state), HEAP_PARKED);
+    struct thread_cache *first = seen_cache;
+    CHECK_EQ(first->place, CACHE_FREE);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     run(take_a_block);
-    CHECK_EQ(seen_heap, first);
-    CHECK_EQ(heap_count(), 1);
+    CHECK_EQ(seen_cache, first);
+    CHECK_EQ(cache_count(), 1);
 }
 
 TEST(the_next_thread_finds_the_bins_as_the_last_one_left_them)
 {
     run(take_a_block);
-    size_t capacity_bytes = hak_cache_of(seen_heap)->capacity_bytes;
+    size_t capacity_bytes = seen_cache->capacity_bytes;
     CHECK(capacity_bytes > 0);
-    hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms) - 1); /* too young */
-    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, capacity_bytes);
-    uint64_t refills = hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]);
+    hak_caches_drain(seen_cache->free_ms - 1); /* too young */
+    CHECK_EQ(seen_cache->capacity_bytes, capacity_bytes);
+    uint64_t before = refills(seen_cache);
     run(take_a_block);
-    CHECK_EQ(hak_load_relaxed(&seen_heap->stats.counters[HAK_STAT_refills]), refills);
+    CHECK_EQ(refills(seen_cache), before);
 }
 
-TEST(the_bins_of_a_parked_heap_are_emptied_when_it_is_old_enough)
+TEST(the_bins_of_a_free_cache_are_emptied_when_it_is_old_enough)
 {
     run(take_a_block);
     struct slab *slab = hak_slab_at(seen_block);
     CHECK(slab->used > 1);
-    hak_registry_drain_parked(hak_load_relaxed(&seen_heap->parked_ms));
-    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, 0);
+    hak_caches_drain(seen_cache->free_ms);
+    CHECK_EQ(seen_cache->capacity_bytes, 0);
     CHECK_EQ(slab->used, 1);
 }
 
-TEST(bins_of_parked_heaps_are_empty_beyond_their_bound)
+TEST(bins_of_free_caches_are_empty_beyond_their_bound)
 {
-    hak_store_relaxed(&hak_policy.parked_cache_bytes, 0);
+    hak_store_relaxed(&hak_policy.free_cache_bytes, 0);
     run(take_a_block);
-    CHECK_EQ(hak_cache_of(seen_heap)->capacity_bytes, 0);
+    CHECK_EQ(seen_cache->capacity_bytes, 0);
     CHECK_EQ(hak_slab_at(seen_block)->used, 1);
 }
 
@@ -133,61 +140,57 @@ static void *end_with_late_use(void *argument)
     return NULL;
 }
 
-TEST(a_thread_past_its_end_is_lent_a_heap_for_each_call)
+TEST(a_thread_past_its_end_is_served_without_a_cache)
 {
     CHECK(hak_process_start());
     CHECK_EQ(pthread_key_create(&late_key, use_late), 0);
     run(end_with_late_use);
     CHECK(was_exited);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
-    CHECK_EQ(heap_count(), 1);
+    CHECK_EQ(cache_count(), 1);
     CHECK(hak_malloc_usable_size(seen_block) >= 5000);
     hak_free(seen_block);
 }
 
-TEST(a_borrowed_heap_is_returned)
+/* As a signal handler finds them: its thread is in a slow path, and in a heap. */
+TEST(a_call_from_within_a_slow_path_does_without_the_cache_and_its_heap)
 {
-    struct heap *heap = hak_heap_borrow();
-    CHECK(heap != NULL);
-    CHECK_EQ(hak_thread, &hak_thread_unstarted);
-    hak_gate_enter(&heap->gate);
-    void *block = hak_cache_refill(hak_cache_of(heap), 3);
-    hak_gate_leave(&heap->gate);
-    hak_heap_return(heap);
-    CHECK(block != NULL);
-    CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_PARKED);
-    hak_registry_drain_parked(UINT64_MAX);
-    CHECK_EQ(hak_slab_at(block)->used, 1);
-}
-
-TEST(a_call_from_within_a_slow_path_uses_another_heap)
-{
-    struct heap *own = hak_thread_heap();
-    hak_gate_enter(&own->gate); /* as a signal handler finds it */
+    hak_free(hak_malloc(1));
+    struct thread_cache *own = hak_thread_cache();
+    struct heap *heap = hak_heap_at(0);
+    uint64_t before = refills(own);
+    hak_cache_begin(own);
+    CHECK(hak_heap_try_enter(heap));
     void *block = hak_malloc(3000);
     CHECK(block != NULL);
-    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &own->owner);
+    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &heap->owner);
     hak_free(block);
-    CHECK(hak_gate_is_nested(&own->gate));
-    CHECK_EQ(hak_load_relaxed(&own->stats.counters[HAK_STAT_refills]), 0);
-    hak_gate_leave(&own->gate);
-    CHECK(hak_cache_is_sound(hak_cache_of(own)));
+    CHECK_EQ(hak_load_relaxed(&own->state), CACHE_BUSY);
+    CHECK_EQ(refills(own), before);
+    CHECK_EQ(hak_heap_holds.count, 1);
+    hak_heap_leave(heap);
+    hak_cache_end(own);
+    CHECK(hak_cache_is_sound(own) && hak_heap_is_sound(heap));
+    CHECK_EQ(hak_heap_count(), 2);
 }
 
 static void *leave_inside(void *argument)
 {
     take_a_block(argument);
-    hak_gate_enter(&seen_heap->gate); /* and never leave: a longjmp out of a handler */
+    hak_cache_begin(seen_cache); /* and never end: a longjmp out of a handler */
+    CHECK(hak_heap_try_enter(hak_heap_at(0)));
     return NULL;
 }
 
-TEST(the_heap_of_a_thread_that_left_a_slow_path_by_a_jump_is_never_used_again)
+TEST(what_a_thread_was_in_that_left_a_slow_path_by_a_jump_is_never_used_again)
 {
     run(leave_inside);
-    struct heap *broken = seen_heap;
-    CHECK_EQ(hak_load_relaxed(&broken->state), HEAP_FROZEN);
+    struct thread_cache *broken = seen_cache;
+    CHECK_EQ(broken->place, CACHE_LOST);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
     run(take_a_block);
-    CHECK(seen_heap != broken);
+    CHECK(seen_cache != broken);
+    CHECK(hak_load_relaxed(&hak_slab_at(seen_block)->owner) != &hak_heap_at(0)->owner);
 }
 
 static void child_allocates(void)
@@ -200,11 +203,21 @@ static void child_allocates(void)
     hak_free(seen_block);
 }
 
-static void check_state_in_child(enum heap_state state)
+static void check_in_child(enum cache_place place, enum heap_state state)
 {
-    hak_registry_drain_parked(UINT64_MAX);
-    CHECK_EQ(hak_load_relaxed(&seen_heap->state), state);
+    hak_caches_drain(UINT64_MAX);
+    CHECK_EQ(seen_cache->place, place);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), state);
     CHECK_EQ(hak_lock_held, 0);
+}
+
+static void start_and_await(void *(*body)(void *))
+{
+    pthread_t thread;
+    CHECK(hak_malloc(10) != NULL);
+    CHECK_EQ(pthread_create(&thread, NULL, body, NULL), 0);
+    while (__atomic_load_n(&seen_cache, __ATOMIC_ACQUIRE) == NULL)
+        usleep(1000);
 }
 
 static void *keep_alive(void *argument)
@@ -215,55 +228,67 @@ static void *keep_alive(void *argument)
     return NULL;
 }
 
-TEST(the_child_of_a_fork_allocates_and_adopts_what_its_threads_left)
+TEST(the_child_of_a_fork_allocates_and_uses_what_its_threads_left)
 {
-    CHECK(hak_malloc(10) != NULL);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, keep_alive, NULL), 0);
-    while (__atomic_load_n(&seen_heap, __ATOMIC_ACQUIRE) == NULL)
-        usleep(1000);
+    start_and_await(keep_alive);
     CHECK_EXITS(child_allocates(), 0);
-    CHECK_EXITS(check_state_in_child(HEAP_PARKED), 0);
-    CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_ACTIVE);
-    CHECK_EQ(hak_load_relaxed(&hak_gates_closed), 0);
+    CHECK_EXITS(check_in_child(CACHE_FREE, HEAP_OPEN), 0);
+    CHECK_EQ(seen_cache->place, CACHE_IN_USE);
     child_allocates();
 }
 
-static void *hold_the_gate(void *argument)
+/* In a slow path, in a heap or not. */
+static bool is_in_heap;
+static void *stay_inside(void *argument)
 {
     (void)argument;
-    struct heap *heap = hak_thread_heap();
-    hak_gate_enter(&heap->gate);
-    __atomic_store_n(&seen_heap, heap, __ATOMIC_RELEASE);
+    struct thread_cache *cache = hak_thread_cache();
+    hak_cache_begin(cache);
+    if (is_in_heap)
+        CHECK(hak_heap_try_enter(hak_heap_at(0)));
+    __atomic_store_n(&seen_cache, cache, __ATOMIC_RELEASE);
     for (;;)
         pause();
     return NULL;
 }
 
-TEST(a_heap_whose_gate_does_not_open_is_frozen_in_the_child_only)
+TEST(a_heap_that_is_not_left_is_lost_in_the_child_only)
 {
-    CHECK(hak_malloc(10) != NULL);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, hold_the_gate, NULL), 0);
-    while (__atomic_load_n(&seen_heap, __ATOMIC_ACQUIRE) == NULL)
-        usleep(1000);
-    CHECK_EXITS(check_state_in_child(HEAP_FROZEN), 0);
+    is_in_heap = true;
+    start_and_await(stay_inside);
+    CHECK_EXITS(check_in_child(CACHE_LOST, HEAP_LOST), 0);
     CHECK_EXITS(child_allocates(), 0);
-    CHECK_EQ(hak_load_relaxed(&seen_heap->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_OPEN);
+}
+
+TEST(a_cache_that_is_being_changed_for_long_is_lost_in_the_child_only)
+{
+    start_and_await(stay_inside);
+    CHECK_EXITS(check_in_child(CACHE_LOST, HEAP_OPEN), 0);
+    CHECK_EXITS(child_allocates(), 0);
+    CHECK_EQ(seen_cache->place, CACHE_IN_USE);
+}
+
+TEST(the_cache_of_a_thread_that_waits_for_a_heap_serves_in_the_child)
+{
+    start_and_await(stay_inside);
+    hak_store_relaxed(&seen_cache->state, CACHE_WAITS);
+    CHECK_EXITS(check_in_child(CACHE_FREE, HEAP_OPEN), 0);
 }
 
 /* Deep on the stack, as a handler is. */
-static __attribute__((noinline)) void enter_and_jump(struct heap *heap, jmp_buf where)
+static __attribute__((noinline)) void enter_and_jump(jmp_buf where)
 {
-    hak_gate_enter(&heap->gate);
+    hak_cache_begin(hak_thread_cache());
+    CHECK(hak_heap_try_enter(hak_heap_at(0)));
     longjmp(where, 1);
 }
 
-static __attribute__((noinline)) void descend_and_jump(struct heap *heap, jmp_buf where)
+static __attribute__((noinline)) void descend_and_jump(jmp_buf where)
 {
     volatile char frame[4096] = {0};
     frame[0] = 1;
-    enter_and_jump(heap, where);
+    enter_and_jump(where);
     CHECK_FAILED("frame %d", frame[0]);
 }
 
@@ -271,19 +296,22 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
 {
     jmp_buf where;
     void *block = hak_malloc(100);
-    struct heap *broken = hak_thread_heap();
+    struct thread_cache *broken = hak_thread_cache();
     if (setjmp(where) == 0)
-        descend_and_jump(broken, where);
+        descend_and_jump(where);
     void *other = hak_malloc(5000);
     CHECK(block != NULL && other != NULL);
-    CHECK_EQ(hak_load_relaxed(&broken->state), HEAP_FROZEN);
-    CHECK(hak_thread_heap() != broken);
+    CHECK_EQ(broken->place, CACHE_LOST);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
+    CHECK(hak_thread_cache() != broken);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
+    CHECK_EQ(hak_heap_holds.count, 0);
     hak_free(block); /* is accepted */
     hak_free(other);
+    hak_thread_flush();
 }
 
-static struct heap *interrupted_heap;
+static struct thread_cache *interrupted_cache;
 static _Atomic int handled;
 
 static __attribute__((noinline)) void lock_and_jump(void (*lock)(void), jmp_buf where)
@@ -323,9 +351,7 @@ static void region_lock(void)
 
 static void all_locks(void)
 {
-    hak_stranger_lock();
-    hak_registry_stop_heaps(hak_own_heap(), 0);
-    hak_gates_open(); /* a fork's are opened with signals blocked */
+    hak_caches_lock();
     purge_lock();
     hak_depot_lock();
     hak_span_lock();
@@ -336,8 +362,8 @@ static void all_locks(void)
 /* The other thread would wait for ever. */
 TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
 {
-    static void (*const locks[])(void) = {hak_stranger_lock, purge_lock,  hak_depot_lock,
-                                          hak_span_lock,     region_lock, hak_meta_lock,
+    static void (*const locks[])(void) = {hak_caches_lock, purge_lock,  hak_depot_lock,
+                                          hak_span_lock,   region_lock, hak_meta_lock,
                                           all_locks};
     jmp_buf where;
     alarm(60);
@@ -391,18 +417,18 @@ static void count_within(int number)
 {
     (void)number;
     counted++;
-    counted_within += hak_lock_is_inside() || hak_gate_is_nested(&hak_own_heap()->gate);
+    counted_within += !hak_thread_is_outside();
 }
 
 TEST(once_a_slow_path_was_left_by_a_jump_none_is_interrupted_any_more)
 {
     jmp_buf where;
     hak_free(hak_malloc(10));
-    CHECK(!hak_load_relaxed(&hak_gate_jumps_matter));
+    CHECK(!hak_load_relaxed(&hak_jumps_matter));
     if (setjmp(where) == 0)
-        descend_and_jump(hak_thread_heap(), where);
+        descend_and_jump(where);
     hak_free(hak_malloc(5000));
-    CHECK(hak_load_relaxed(&hak_gate_jumps_matter));
+    CHECK(hak_load_relaxed(&hak_jumps_matter));
     struct itimerval every = {{0, 100}, {0, 100}}, never = {{0, 0}, {0, 0}};
     signal(SIGALRM, count_within);
     CHECK_EQ(setitimer(ITIMER_REAL, &every, NULL), 0);
@@ -416,24 +442,28 @@ TEST(once_a_slow_path_was_left_by_a_jump_none_is_interrupted_any_more)
 static void allocate_in_handler(int number)
 {
     (void)number;
-    CHECK(hak_gate_is_nested(&interrupted_heap->gate));
-    CHECK_EQ(hak_thread_heap(), interrupted_heap);
+    CHECK_EQ(hak_load_relaxed(&interrupted_cache->state), CACHE_BUSY);
+    CHECK_EQ(hak_thread_cache(), interrupted_cache);
     void *block = hak_malloc(3000);
     CHECK(block != NULL);
-    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &interrupted_heap->owner);
+    CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &hak_heap_at(0)->owner);
     hak_free(block);
     handled++;
 }
 
 static void interrupt_slow_path(void)
 {
-    interrupted_heap = hak_thread_heap();
-    hak_gate_enter(&interrupted_heap->gate);
+    hak_free(hak_malloc(1));
+    interrupted_cache = hak_thread_cache();
+    hak_cache_begin(interrupted_cache);
+    CHECK(hak_heap_try_enter(hak_heap_at(0)));
     raise(SIGUSR1);
-    hak_gate_leave(&interrupted_heap->gate);
+    hak_heap_leave(hak_heap_at(0));
+    hak_cache_end(interrupted_cache);
     CHECK_EQ(handled, 1);
-    CHECK_EQ(hak_thread_heap(), interrupted_heap);
-    CHECK_EQ(hak_load_relaxed(&interrupted_heap->state), HEAP_ACTIVE);
+    CHECK_EQ(hak_thread_cache(), interrupted_cache);
+    CHECK_EQ(interrupted_cache->place, CACHE_IN_USE);
+    CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_OPEN);
 }
 
 TEST(a_handler_in_a_slow_path_is_told_from_a_jump_out_of_it)
@@ -478,7 +508,7 @@ static void fork_in_handler(int number)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        CHECK_EQ(hak_thread_heap(), interrupted_heap);
+        CHECK_EQ(hak_thread_cache(), interrupted_cache);
         child_allocates();
         return; /* and goes on with the slow path */
     }
@@ -493,13 +523,16 @@ TEST(a_slow_path_goes_on_in_parent_and_child_when_a_handler_forks)
     seen_block = hak_malloc(70);
     pid_t parent = getpid();
     signal(SIGUSR1, fork_in_handler);
-    interrupted_heap = hak_thread_heap();
-    hak_gate_enter(&interrupted_heap->gate);
+    interrupted_cache = hak_thread_cache();
+    hak_cache_begin(interrupted_cache);
+    CHECK(hak_heap_try_enter(hak_heap_at(0)));
     raise(SIGUSR1);
-    void *block = hak_cache_refill(hak_cache_of(interrupted_heap), 4);
-    hak_gate_leave(&interrupted_heap->gate);
+    void *block = hak_heap_take_used(hak_heap_at(0), 4);
+    CHECK(hak_heap_is_sound(hak_heap_at(0)));
+    hak_heap_leave(hak_heap_at(0));
+    hak_cache_end(interrupted_cache);
     CHECK(block != NULL);
-    CHECK_EQ(hak_thread_heap(), interrupted_heap);
+    CHECK_EQ(hak_thread_cache(), interrupted_cache);
     CHECK_EQ(hak_lock_held, 0);
     if (getpid() != parent)
         _exit(0);

@@ -5,7 +5,6 @@
 #include "api/api.h"
 #include "cache/lifecycle.h"
 #include "cache/refill.h"
-#include "cache/registry.h"
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "region/meta.h"
@@ -62,8 +61,8 @@ TEST(ten_thousand_heaps_in_turn_use_one_record)
     CHECK_EQ(hak_large_live_bytes(), 0);
     CHECK(hak_meta_bytes() - meta <= 64 * HAK_KIB);
     uint32_t private_count = 0;
-    for (struct heap *i = hak_registry_first(); i != NULL; i = i->next)
-        private_count += hak_load_relaxed(&i->state) == HEAP_PRIVATE;
+    for (struct private_heap *i = hak_private_first(); i != NULL; i = i->next)
+        private_count++;
     CHECK_EQ(private_count, 1);
 }
 
@@ -97,15 +96,11 @@ TEST(full_slabs_are_on_a_list_of_their_own)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_private_heap_takes_no_slab_of_a_heap_without_a_thread)
+TEST(a_private_heap_takes_no_slab_of_a_shared_one)
 {
-    struct heap *other = hak_heap_adopt();
-    CHECK(other != NULL);
-    hak_gate_enter(&other->gate);
-    void *left = hak_cache_refill(hak_cache_of(other), hak_class_of(48));
+    void *left = hak_malloc(48);
     CHECK(left != NULL);
-    hak_cache_flush_all(hak_cache_of(other));
-    hak_heap_park(other);
+    hak_thread_flush();
     hakmem_heap *heap = new_heap();
     void *block = hakmem_heap_malloc(heap, 48);
     CHECK(hak_slab_at(block) != hak_slab_at(left));
@@ -128,7 +123,6 @@ TEST(a_free_by_a_stranger_is_published_at_once)
     void *block = hakmem_heap_malloc(heap, 48), *kept = hakmem_heap_malloc(heap, 48);
     hak_free(block);
     CHECK_EQ(hak_load_relaxed(&hak_slab_at(kept)->remote_count), 1);
-    CHECK_EQ(hak_cache_of(hak_thread_heap())->combine.held_bytes, 0);
     CHECK_EQ(hakmem_heap_malloc(heap, 48), block);
 }
 
@@ -192,20 +186,4 @@ TEST(a_heap_that_is_busy_for_longer_than_fork_waits_is_frozen_in_the_child)
     CHECK_EQ(pthread_join(thread, NULL), 0);
     hak_private_leave(record);
     CHECK(hakmem_heap_malloc(heap, 10) != NULL);
-}
-
-/* One record takes all ids; whoever walks the list of heaps from now on never ends. */
-TEST(a_heap_refused_since_ids_are_used_up_costs_no_memory)
-{
-    new_heap();
-    struct heap *record = hak_meta_take(sizeof *record);
-    CHECK(record != NULL);
-    hak_store_relaxed(&record->state, HEAP_PRIVATE);
-    while (hak_registry_add(record))
-        continue;
-    CHECK(hakmem_heap_new() == NULL);
-    size_t before = hak_meta_bytes();
-    for (int i = 0; i < 1000; i++)
-        CHECK(hakmem_heap_new() == NULL);
-    CHECK_EQ(hak_meta_bytes(), before);
 }

@@ -4,8 +4,6 @@
 #include "cache/settings.h"
 
 #include "api/api.h"
-#include "cache/gate.h"
-#include "cache/registry.h"
 #include "check.h"
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
@@ -15,8 +13,6 @@
 #include "os/os.h"
 #include "os/os_huge.h"
 
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 
 static bool were_read(void)
@@ -73,36 +69,4 @@ TEST(handlers_that_were_there_before_are_known_behind_it)
     CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
     hak_os_confine();
     CHECK(hak_load_relaxed(&hak_lock_signals_matter));
-}
-
-static sem_t has_started, may_end;
-
-static void *hold_a_heap(void *argument)
-{
-    hak_free(hak_malloc(100));
-    sem_post(&has_started);
-    sem_wait(&may_end);
-    return argument;
-}
-
-static void count_open(struct heap *heap, enum heap_access access, void *count)
-{
-    (void)heap;
-    *(unsigned *)count += access == HEAP_OPEN;
-}
-
-TEST(other_threads_heaps_are_entered_behind_it_without_the_kernels_barrier)
-{
-    unsigned count = 0;
-    pthread_t thread;
-    hak_free(hak_malloc(1));
-    CHECK_EQ(sem_init(&has_started, 0, 0) | sem_init(&may_end, 0, 0), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, hold_a_heap, NULL), 0);
-    sem_wait(&has_started);
-    hak_os_confine();
-    CHECK(!hak_gate_is_asymmetric);
-    hak_registry_visit(count_open, &count);
-    CHECK_EQ(count, 2);
-    sem_post(&may_end);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
 }

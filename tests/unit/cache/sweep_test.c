@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/cache/sweep_test.c - sparse slabs lose their dead pages, busy and dense ones lose
  * nothing. */
+#include "cache/heaps.h"
 #include "cache/refill.h"
 #include "cache/sweep.h"
 
@@ -21,9 +22,9 @@ static uint64_t now_ms = 1000000;
 
 static struct heap *enter(void)
 {
-    struct heap *heap = hak_thread_heap();
+    CHECK(hak_process_start());
+    struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
-    hak_gate_enter(&heap->gate);
     return heap;
 }
 
@@ -69,7 +70,7 @@ TEST(a_slab_is_purged_by_the_second_pass_that_finds_it_untouched)
     CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
     CHECK_EQ(pass(heap), 0);
     check_kept(count, 8 * 64);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
+    CHECK(hak_heap_is_sound(heap));
 }
 
 TEST(a_slab_in_use_is_left_alone)
@@ -145,7 +146,7 @@ TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
     CHECK_EQ(sweep_whole(heap, &goes), 0);
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]), looked);
     check_kept(count, 8 * 64);
-    CHECK(hak_cache_is_sound(hak_cache_of(heap)));
+    CHECK(hak_heap_is_sound(heap));
 }
 
 TEST(an_empty_slab_that_nobody_wants_goes_back)

@@ -3,6 +3,8 @@
 #include "cache/where.h"
 
 #include "api/api.h"
+#include "cache/flush.h"
+#include "cache/heaps.h"
 #include "check.h"
 #include "region/region.h"
 
@@ -55,49 +57,35 @@ TEST(records_and_strangers_are_told_apart)
     check_where((void *)UINTPTR_MAX, WHERE_FOREIGN);
 }
 
-/* What a block is after a free by another thread; 48 bytes go home, 1000 into any bin. */
-static size_t bytes_freed;
-
-static enum where_kind kind_after_free(void)
-{
-    return bytes_freed > HAK_WAITING_BLOCK_BYTES_MAX ? WHERE_CACHED : WHERE_HOMEWARD;
-}
-
 static void *free_it(void *block)
-{
-    hak_free(block); /* it has no heap yet */
-    check_where(block, WHERE_HOMEWARD);
-    return NULL;
-}
-
-static void *free_it_at_work(void *block)
 {
     hak_free(hak_malloc(1));
     hak_free(block);
-    check_where(block, kind_after_free());
+    check_where(block, WHERE_CACHED);
     hak_thread_flush();
     return NULL;
 }
 
-static void check_freed_by(void *(*body)(void *))
+TEST(a_block_that_another_thread_freed_is_in_its_bin)
 {
-    pthread_t thread;
-    void *block = hak_malloc(bytes_freed);
-    CHECK(pthread_create(&thread, NULL, body, block) == 0);
-    pthread_join(thread, NULL);
-    enum where_kind kind = hak_where(block).kind;
-    CHECK(kind == WHERE_HOMEWARD || kind == WHERE_FREED);
+    for (size_t bytes = 8; bytes < 4096; bytes *= 5) {
+        pthread_t thread;
+        void *block = hak_malloc(bytes);
+        CHECK(pthread_create(&thread, NULL, free_it, block) == 0);
+        pthread_join(thread, NULL);
+        check_where(block, WHERE_FREED);
+    }
 }
 
-TEST(a_small_block_that_another_thread_freed_is_on_its_way_home)
+TEST(a_block_that_was_freed_while_its_heap_was_busy_is_on_its_way_home)
 {
-    bytes_freed = 48;
-    check_freed_by(free_it);
-    check_freed_by(free_it_at_work);
-}
-
-TEST(a_block_of_a_common_class_that_another_thread_freed_is_in_its_bin)
-{
-    bytes_freed = 1000;
-    check_freed_by(free_it_at_work);
+    void *block = hak_malloc(48);
+    struct slab *slab = hak_slab_at(block);
+    struct heap *heap = hak_heap_of(hak_load_relaxed(&slab->owner));
+    CHECK(hak_heap_try_enter(heap));
+    hak_flush_one(slab, block);
+    check_where(block, WHERE_HOMEWARD);
+    hak_heap_collect(heap);
+    check_where(block, WHERE_FREED);
+    hak_heap_leave(heap);
 }

@@ -9,9 +9,9 @@ static struct decision last[HAK_DECISIONS_KEPT];
 TEST(what_was_decided_last_comes_first)
 {
     hak_decide(purge, 4096);
-    hak_decide(adopt_heap, 3);
+    hak_decide(lose_heap, 3);
     hak_decisions_copy(last);
-    CHECK_EQ(hak_decision_kind(last[0]), DECISION_adopt_heap);
+    CHECK_EQ(hak_decision_kind(last[0]), DECISION_lose_heap);
     CHECK_EQ(hak_decision_number(last[0]), 3);
     CHECK_EQ(hak_decision_kind(last[1]), DECISION_purge);
     CHECK_EQ(hak_decision_number(last[1]), 4096);
@@ -31,7 +31,7 @@ TEST(older_ones_make_room)
 TEST(kinds_have_names_and_strange_ones_none)
 {
     CHECK_STR(hak_decision_name(DECISION_purge), "purge");
-    CHECK_STR(hak_decision_unit(DECISION_park_heap), "heap");
+    CHECK_STR(hak_decision_unit(DECISION_lose_heap), "heap");
     CHECK_STR(hak_decision_name(DECISION_COUNT), "");
     CHECK_STR(hak_decision_unit((enum decision_kind)255), "");
 }

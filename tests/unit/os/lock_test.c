@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 
-static struct hak_lock low = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
-static struct hak_lock same = HAK_LOCK_START_WITH(HAK_LOCK_REGISTRY);
+static struct hak_lock low = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
+static struct hak_lock same = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
 static struct hak_lock high = HAK_LOCK_START_WITH(HAK_LOCK_META);
 
 static void take(struct hak_lock *first, struct hak_lock *second)
@@ -82,7 +82,7 @@ TEST(who_waits_for_a_lock_sleeps_and_is_woken)
     while (!(hak_load_relaxed(&low.state) & HAK_LOCK_SLEEPS))
         usleep(1000);
     CHECK_EQ(hak_load_acquire(&steps), 0);
-    const struct hak_lock_waits *waits = &hak_lock_waits[HAK_LOCK_REGISTRY];
+    const struct hak_lock_waits *waits = &hak_lock_waits[HAK_LOCK_CACHES];
     CHECK_EQ(hak_load_relaxed(&waits->count), 0);
     uint64_t slept_from_ns = hak_os_clock_ns();
     usleep(1000);

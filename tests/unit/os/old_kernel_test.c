@@ -4,8 +4,6 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "base/limits.h"
-#include "cache/gate.h"
-#include "cache/registry.h"
 #include "check.h"
 #include "observe/snapshot.h"
 #include "os/os.h"
@@ -18,7 +16,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -173,55 +170,10 @@ static void live_with_threads(void)
     CHECK(hak_span_heap_is_sound());
 }
 
-/* Linux before 4.14, and containers whose filter does not know the call. */
-TEST(without_membarrier_threads_come_and_go_and_all_is_trimmed)
+/* Containers whose filter does not know the call. */
+TEST(without_a_processor_number_threads_come_and_go_and_all_is_trimmed)
 {
-    refuse_call(SYS_membarrier, ENOSYS);
-    hak_os_start(); /* again: programs start hakmem before main */
-    hak_gate_start();
-    CHECK(!hak_gate_is_asymmetric);
-    live_with_threads();
-}
-
-static sem_t has_started, may_end;
-
-static void *hold_a_heap(void *argument)
-{
-    hak_free(hak_malloc(100));
-    sem_post(&has_started);
-    sem_wait(&may_end);
-    return argument;
-}
-
-static void count_open(struct heap *heap, enum heap_access access, void *count)
-{
-    (void)heap;
-    *(unsigned *)count += access == HEAP_OPEN;
-}
-
-static unsigned open_heaps(void)
-{
-    unsigned count = 0;
-    hak_registry_visit(count_open, &count);
-    return count;
-}
-
-/* Programs that lock themselves in once they run. */
-TEST(when_membarrier_begins_to_fail_no_stranger_enters_a_heap)
-{
-    hak_free(hak_malloc(1));
-    if (!hak_gate_is_asymmetric)
-        SKIP("no membarrier here");
-    pthread_t thread;
-    CHECK_EQ(sem_init(&has_started, 0, 0) | sem_init(&may_end, 0, 0), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, hold_a_heap, NULL), 0);
-    sem_wait(&has_started);
-    CHECK_EQ(open_heaps(), 2);
-    refuse_call(SYS_membarrier, EPERM);
-    CHECK_EQ(open_heaps(), 1); /* our own */
-    CHECK_EXITS(live_on(), 0);
-    sem_post(&may_end);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    refuse_call(SYS_getcpu, ENOSYS);
     live_with_threads();
 }
 

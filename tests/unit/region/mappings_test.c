@@ -105,7 +105,7 @@ static void use_small_blocks(void)
 
 static uint64_t asked_count(void)
 {
-    return hak_load_relaxed(&hak_thread_heap()->stats.counters[HAK_STAT_huge_superslabs]);
+    return hak_census_counter(HAK_STAT_huge_superslabs);
 }
 
 TEST(superslabs_for_which_huge_pages_are_asked_are_counted)

@@ -33,22 +33,6 @@ TEST(classes_rise_from_8_bytes_to_128_kib)
         CHECK(class_at(i)->block_bytes > class_at(i - 1)->block_bytes);
 }
 
-TEST(blocks_that_wait_to_go_home_are_those_below_common_classes)
-{
-    CHECK_EQ(class_at(HAK_WAITING_CLASS_MAX)->block_bytes, HAK_WAITING_BLOCK_BYTES_MAX);
-    CHECK(HAK_WAITING_BLOCK_BYTES_MAX <= HAK_COMBINE_BLOCK_BYTES_MAX);
-}
-
-TEST(common_classes_are_those_from_a_cache_line_to_4_kib)
-{
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
-        uint32_t bytes = class_at(i)->block_bytes;
-        CHECK_EQ(HAK_CLASS_IS_COMMON(i), bytes >= HAK_CACHE_LINE_BYTES && bytes <= 4096);
-        if (HAK_CLASS_IS_COMMON(i))
-            CHECK(bytes <= HAK_COMBINE_BLOCK_BYTES_MAX);
-    }
-}
-
 TEST(waste_beyond_rounding_to_16_is_an_eighth_and_above_4_kib_a_fifth)
 {
     for (size_t bytes = 1; bytes <= HAK_CLASS_BYTES_MAX; bytes++) {

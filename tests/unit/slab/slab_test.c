@@ -125,32 +125,19 @@ TEST(a_block_given_twice_is_a_double_free)
     CHECK_ABORTS(hak_slab_give(slab, blocks[0]), "block of 64 bytes, already free");
 }
 
-TEST(a_run_of_blocks_comes_home_up_to_the_first_of_another_slab)
-{
-    struct slab *slab = slab_of(64), *other = slab_of(64);
-    uint32_t count = hak_slab_take(slab, blocks, 200), at = count / 2;
-    CHECK(at >= 2);
-    CHECK_EQ(hak_slab_take(other, blocks + at, 1), 1); /* one of the first slab's stays out */
-    CHECK_EQ(hak_slab_give_run(slab, blocks, count), at);
-    CHECK_EQ(slab->used, count - at);
-    CHECK(hak_slab_is_sound(slab));
-    CHECK_EQ(hak_slab_give_run(slab, blocks + at + 1, count - at - 1), count - at - 1);
-    CHECK_EQ(slab->used, 1);
-    CHECK(hak_slab_is_sound(slab));
-    CHECK_EQ(other->used, 1);
-}
-
-TEST(misuse_within_a_run_is_named)
+TEST(blocks_of_one_word_come_home_together)
 {
     struct slab *slab = slab_of(64);
-    hak_slab_take(slab, blocks, 3);
-    void *twice[] = {blocks[0], blocks[1], blocks[0]};
-    CHECK_EQ(hak_slab_give_run(slab, twice, 3), 2);
-    CHECK_ABORTS(hak_slab_give_run(slab, twice + 2, 1), "double free");
-    void *inside = (char *)blocks[2] + 8, *fresh = (char *)blocks[2] + 64;
-    CHECK_ABORTS(hak_slab_give_run(slab, &inside, 1), "not the start of a block");
-    CHECK_ABORTS(hak_slab_give_run(slab, &fresh, 1), "never allocated");
-    CHECK_EQ(slab->used, 1);
+    uint32_t count = hak_slab_take(slab, blocks, 8);
+    CHECK(count >= 4);
+    hak_slab_give_word(slab, 0, 0xd);
+    CHECK_EQ(slab->used, count - 3);
+    CHECK(hak_slab_is_sound(slab));
+    CHECK_ABORTS(hak_slab_give_word(slab, 0, 0x6), "double free");
+    CHECK_ABORTS(hak_slab_give_word(slab, 0, 1ull << count), "never allocated");
+    hak_slab_give_word(slab, 0, 0x2);
+    CHECK_EQ(slab->used, count - 4);
+    CHECK(hak_slab_is_sound(slab));
 }
 
 TEST(a_block_that_was_never_taken_cannot_be_given)

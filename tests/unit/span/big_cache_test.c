@@ -165,10 +165,15 @@ static void use_once(size_t granules)
 {
     size_t bytes = granules * HAK_GRANULE_BYTES;
     CHECK(hak_process_start());
-    void *block = hak_large_take_cached(&cache, bytes, 4096, LARGE_ANY, LARGE_PACKED);
+    struct large_request request = {bytes, 4096, LARGE_ANY, LARGE_PACKED};
+    void *block = hak_large_take_in(hak_large_find(&cache, &request), &request);
     CHECK(block != NULL);
     memset(block, 1, bytes);
-    hak_large_give_cached(&cache, block, SIZE_MAX);
+    struct span *span = hak_large_end(block);
+    if (hak_large_may_keep(span))
+        hak_large_keep(&cache, span, SIZE_MAX);
+    else
+        hak_large_give_up(span);
 }
 
 TEST(what_the_first_large_blocks_leave_goes_at_once)
