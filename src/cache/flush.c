@@ -44,20 +44,45 @@ static struct run *run_of(struct batch *batch, struct slab *slab, uint32_t word_
     return run;
 }
 
-static void gather(struct batch *batch, void *block, uint32_t class_index)
+/* The slab of a block that was put into a bin of the class. It is in use for as long as nobody else
+ * frees the block, too. */
+static struct slab *slab_of(const void *block, uint32_t class_index)
 {
     struct slab *slab = hak_slab_at(block);
-    uint32_t index;
     if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
         hak_misuse("double free", block, hak_size_classes[class_index].block_bytes,
                    "its slab is gone");
-    if (HAK_UNLIKELY(!hak_slab_find_start(slab, block, &index) || index >= slab->block_count))
-        hak_slab_index_of(slab, block, "invalid free"); /* says what is wrong with it */
-    struct run *run = run_of(batch, slab, index / 64);
-    uint64_t bit = 1ull << (index % 64);
-    if (HAK_UNLIKELY(run->mask & bit))
-        report_twice(block, slab);
-    run->mask |= bit;
+    return slab;
+}
+
+/* Gathers the first blocks of those that share a word of one slab's bitmap; returns how many.
+ * Blocks that were allocated together come back together: most need no look at their slab. */
+static uint32_t gather(struct batch *batch, void *const *blocks, uint32_t count,
+                       uint32_t class_index)
+{
+    struct slab *slab = slab_of(blocks[0], class_index);
+    const struct slab shape = {
+        .start = slab->start, .reciprocal = slab->reciprocal, .block_bytes = slab->block_bytes};
+    uint32_t index;
+    if (HAK_UNLIKELY(!hak_slab_find_start(&shape, blocks[0], &index) || index >= slab->block_count))
+        hak_slab_index_of(slab, blocks[0], "invalid free"); /* says what is wrong with it */
+    uint32_t first = index & ~63u;
+    uint32_t limit = (uint32_t)hak_least(64, slab->block_count - first);
+    uint32_t at = 0;
+    uint64_t mask = 0;
+    do {
+        uint64_t bit = 1ull << (index - first);
+        if (HAK_UNLIKELY(mask & bit))
+            report_twice(blocks[at], slab);
+        mask |= bit;
+        at++;
+    } while (at < count && hak_slab_find_start(&shape, blocks[at], &index) &&
+             index - first < limit);
+    struct run *run = run_of(batch, slab, first / 64);
+    if (HAK_UNLIKELY(run->mask & mask))
+        report_twice(blocks[0], slab);
+    run->mask |= mask;
+    return at;
 }
 
 static struct heap *heap_of(const struct run *run)
@@ -73,6 +98,15 @@ static void publish(const struct run *run, struct stat_block *stats)
     hak_remote_publish(run->slab, run->word_index, run->mask);
 }
 
+/* The heap is entered. */
+static void give(struct heap *heap, const struct run *run, bool is_last_of_slab)
+{
+    hak_slab_give_word(run->slab, run->word_index, run->mask);
+    hak_use_note(heap->owner.use, run->slab->class_index, -(int64_t)hak_bit_count(run->mask));
+    if (is_last_of_slab)
+        hak_heap_settle(heap, run->slab);
+}
+
 /* Brings all runs of one heap home; the others stay in the batch. */
 static void send_some(struct batch *batch, struct stat_block *stats)
 {
@@ -81,10 +115,11 @@ static void send_some(struct batch *batch, struct stat_block *stats)
     uint32_t left = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         struct run *run = &batch->runs[i];
+        bool is_last_of_slab = i + 1 == batch->count || run[1].slab != run->slab;
         if (!is_entered && (i == 0 || heap_of(run) == heap))
             publish(run, stats);
         else if (is_entered && heap_of(run) == heap)
-            hak_heap_give_word(heap, run->slab, run->word_index, run->mask);
+            give(heap, run, is_last_of_slab);
         else
             batch->runs[left++] = *run;
     }
@@ -99,8 +134,8 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
     batch.count = 0;
     memset(batch.places, 0, sizeof batch.places);
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    for (uint32_t i = 0; i < count; i++)
-        gather(&batch, blocks[i], class_index);
+    for (uint32_t at = 0; at < count;)
+        at += gather(&batch, blocks + at, count - at, class_index);
     while (batch.count != 0)
         send_some(&batch, stats);
 }

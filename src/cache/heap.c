@@ -99,13 +99,6 @@ struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index)
                             link);
 }
 
-void hak_heap_give_word(struct heap *heap, struct slab *slab, uint32_t word_index, uint64_t mask)
-{
-    hak_slab_give_word(slab, word_index, mask);
-    hak_use_note(heap->owner.use, slab->class_index, -(int64_t)hak_bit_count(mask));
-    hak_heap_settle(heap, slab);
-}
-
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
 {
     hak_slab_give(slab, block);

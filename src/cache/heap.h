@@ -51,10 +51,6 @@ struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);
  * went to the depot. */
 bool hak_heap_settle(struct heap *heap, struct slab *slab);
 
-/* Gives blocks of word `word_index` of the bitmap of the heap's slab back. Blocks that are free, or
- * were never handed out, are misuse, reported. */
-void hak_heap_give_word(struct heap *heap, struct slab *slab, uint32_t word_index, uint64_t mask);
-
 /* Gives one block back to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 

@@ -93,3 +93,14 @@ uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, vo
     hak_magazine_open(magazine, bin, held - count);
     return count;
 }
+
+uint32_t hak_magazine_take_newest(struct magazine *magazine, struct bin *bin, void **blocks,
+                                  uint32_t most)
+{
+    uint32_t held = hak_magazine_close(magazine, bin);
+    uint32_t count = (uint32_t)hak_least(most, held);
+    memcpy(blocks, magazine->slots + 1 + held - count, count * sizeof *blocks);
+    /* The blocks leave the bin before anybody marks them free. */
+    hak_magazine_open(magazine, bin, held - count);
+    return count;
+}

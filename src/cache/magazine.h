@@ -121,6 +121,11 @@ void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sent
 uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
                                   uint32_t most);
 
+/* The same of the newest blocks, which are those of few slabs where a thread frees what another
+ * allocated. */
+uint32_t hak_magazine_take_newest(struct magazine *magazine, struct bin *bin, void **blocks,
+                                  uint32_t most);
+
 /* The same, read by a stranger with a claim on the gate; never more than the capacity. */
 HAK_INLINE uint32_t hak_magazine_peek(const struct magazine *magazine, const struct bin *bin)
 {
