@@ -9,6 +9,9 @@
  * needs once or twice goes straight back to its slab, where other classes can have the memory. */
 #define MISSES_TO_GROW 2
 #define MISSES_TO_START_LARGE 8
+/* Bins of blocks up to this size may have so many slots whatever they hold. */
+#define MIDDLING_BYTES_MOST (32 * HAK_KIB)
+#define MIDDLING_SLOTS_LEAST 15
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
 /* What a thread's bins may hold however many threads there are. */
@@ -29,7 +32,8 @@ static uint32_t capacity_most(uint32_t class_index)
     size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
                        ? hak_policy_read(class_cache_bytes)
                        : hak_policy_read(large_class_cache_bytes);
-    return (uint32_t)hak_clamp(bytes / block_bytes, 2, HAK_MAGAZINE_SLOTS_MOST - 1);
+    uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? MIDDLING_SLOTS_LEAST : 2;
+    return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_MAGAZINE_SLOTS_MOST - 1);
 }
 
 /* What all bins of this thread may hold. */
