@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
-#include "cache/lifecycle.h"
 #include "cache/census.h"
+#include "cache/lifecycle.h"
 #include "cache/magazine.h"
 #include "cache/where.h"
 #include "conf/conf.h"

@@ -5,7 +5,7 @@
  * Invariants  no more than one in a tick of the kernel's coarse clock, so that its few system
  *             calls are lost among what the program does meanwhile; where guard_rate is below
  *             HAK_GUARD_RATE_BRISK, all that are due. Never for a thread without a heap of its own,
- *             inside its gate or a lock, nor where there is a limit, which counts none of them.
+ *             inside a slow path or a lock, nor where there is a limit, which counts none of them.
  * Threads     any.
  * Tests       tests/unit/api/guard_test.c, tests/attack/
  */

@@ -402,10 +402,15 @@ static void give(const struct place *place)
         give_large(place, mark);
 }
 
+static struct quarantine *quarantine_of(const struct thread_cache *cache)
+{
+    return hak_load_relaxed(&cache->quarantine);
+}
+
 /* Lets go what is more than the quarantine may weigh. */
 static void quarantine_trim(const struct service *service, size_t most_bytes)
 {
-    struct quarantine *quarantine = service->cache->quarantine;
+    struct quarantine *quarantine = quarantine_of(service->cache);
     void *block;
     while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
            (block = hak_quarantine_first(quarantine)) != NULL) {
@@ -421,7 +426,7 @@ static void quarantine_trim(const struct service *service, size_t most_bytes)
 
 void hak_vault_drain(const struct service *service)
 {
-    if (HAK_UNLIKELY(service->cache->quarantine != NULL))
+    if (HAK_UNLIKELY(quarantine_of(service->cache) != NULL))
         quarantine_trim(service, 0);
 }
 
@@ -436,15 +441,16 @@ static bool has_quarantine(struct thread_cache *cache)
 {
     if (!hak_harden_has(HARDEN_QUARANTINE) || cache == NULL)
         return false;
-    if (cache->quarantine == NULL)
-        cache->quarantine = hak_meta_take(sizeof *cache->quarantine);
-    return cache->quarantine != NULL;
+    if (quarantine_of(cache) == NULL)
+        /* release: partner is the acquire of who counts (cache/census.h) */
+        hak_store_release(&cache->quarantine, hak_meta_take(sizeof(struct quarantine)));
+    return quarantine_of(cache) != NULL;
 }
 
 void hak_vault_keep(const struct service *service, const struct place *place)
 {
     if (has_quarantine(service->cache)) {
-        hak_quarantine_push(service->cache->quarantine, place->block, weight(place));
+        hak_quarantine_push(quarantine_of(service->cache), place->block, weight(place));
         quarantine_trim(service, share_bytes());
     } else {
         give(place);

@@ -26,15 +26,11 @@
 #define HAK_SLAB_BLOCKS_MAX 8u
 #define HAK_MAGAZINE_SLOTS_LEAST 4u
 #define HAK_MAGAZINE_SLOTS_MOST 4u
-#define HAK_COMBINE_ENTRIES 2u
-#define HAK_COMBINE_BYTES 64u
 #else
 #define HAK_SUPERSLAB_GRANULES 32u
 #define HAK_SLAB_BLOCKS_MAX 8192u
 #define HAK_MAGAZINE_SLOTS_LEAST 8u
 #define HAK_MAGAZINE_SLOTS_MOST 1024u
-#define HAK_COMBINE_ENTRIES 32u
-#define HAK_COMBINE_BYTES (32u * 1024u)
 #endif
 
 /* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */
@@ -61,8 +57,6 @@
  * where the kernel hands huge pages to everybody. */
 #define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)
 
-/* Blocks above this size that another thread frees are published at once, not combined. */
-#define HAK_COMBINE_BLOCK_BYTES_MAX 4096u
 /* The scaled form of a class that tags and the hot path use. Bin 0 takes nothing. */
 #define HAK_BIN_SCALE 2u
 #define HAK_BIN_OF_CLASS(class_index) (((class_index) + 1) * HAK_BIN_SCALE)

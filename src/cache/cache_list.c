@@ -51,7 +51,7 @@ static struct thread_cache *create_locked(void)
 
 static void free_locked(struct thread_cache *cache)
 {
-    cache->place = CACHE_FREE;
+    hak_word_publish(&cache->place, CACHE_FREE);
     cache->free_bytes = cache->capacity_bytes;
     cache->free_ms = hak_os_clock_ms();
     hak_counter_add(&free_bytes, cache->free_bytes);
@@ -63,7 +63,7 @@ static void free_locked(struct thread_cache *cache)
 
 static void lose_locked(struct thread_cache *cache)
 {
-    cache->place = CACHE_LOST;
+    hak_word_publish(&cache->place, CACHE_LOST);
     hak_stat_global_add(caches_lost, 1);
     hak_decide(lose_cache, cache->capacity_bytes);
 }
@@ -95,7 +95,7 @@ static struct thread_cache *unlink_free(struct thread_cache **place)
     struct thread_cache *cache = *place;
     if (cache == NULL)
         return NULL;
-    cache->place = CACHE_IN_USE;
+    hak_word_publish(&cache->place, CACHE_IN_USE);
     cache->generation = generation;
     hak_compiler_fence();
     *place = cache->next_free;
@@ -131,8 +131,10 @@ static bool has_room_for(const struct thread_cache *cache)
 
 void hak_cache_return(struct thread_cache *cache)
 {
+    hak_store_relaxed(&cache->state, CACHE_BUSY);
     if (!has_room_for(cache))
         hak_cache_flush_all(cache);
+    hak_store_relaxed(&cache->state, CACHE_IDLE);
     hak_lock_take(&caches_lock);
     free_locked(cache);
     count_threads(-1u);
@@ -223,8 +225,11 @@ void hak_caches_mend(void)
     if (!hak_lock_is_left(&caches_lock))
         return;
     hak_store_relaxed(&free_bytes, 0); /* counted anew: their change may be half done, too */
-    for (const struct thread_cache *cache = free_caches; cache != NULL; cache = cache->next_free)
+    for (struct thread_cache *cache = free_caches; cache != NULL; cache = cache->next_free) {
         hak_counter_add(&free_bytes, cache->free_bytes);
+        hak_word_publish(&cache->place,
+                         CACHE_FREE); /* who was to take it had said so, and is gone */
+    }
     hak_lock_give(&caches_lock);
 }
 

@@ -23,6 +23,12 @@ static void count_pending(struct census *census, struct slab_owner *owner)
         census->classes[slab->class_index].homeward += hak_load_relaxed(&slab->remote_count);
 }
 
+/* A hint: the span may be another one's by now. */
+static HAK_RACY size_t bytes_of(const struct span *span)
+{
+    return hak_span_bytes(span);
+}
+
 /* The thread that has it may be at work on it: what it holds is a block, or was one. */
 static void count_quarantine(struct census *census, const struct quarantine *quarantine)
 {
@@ -35,8 +41,7 @@ static void count_quarantine(struct census *census, const struct quarantine *qua
         if (hak_tag_is_class(tag)) {
             census->classes[hak_tag_class(tag)].withheld++;
         } else if (span != NULL) {
-            census->large_withheld_bytes += (size_t)hak_word_peek(&span->count)
-                                            << HAK_GRANULE_SHIFT;
+            census->large_withheld_bytes += bytes_of(span);
             census->large_withheld_blocks++;
         }
     }
@@ -66,7 +71,7 @@ void hak_census_take(struct census *census)
         if (hak_word_peek(&i->place) == CACHE_LOST)
             continue;
         count_bins(census, i);
-        count_quarantine(census, hak_word_peek(&i->quarantine));
+        count_quarantine(census, hak_load_acquire(&i->quarantine));
     }
 }
 

@@ -6,7 +6,7 @@
  * Invariants  a thread's bins hold no more than row thread_cache_bytes, nor than its share of what
  *             all threads' bins may hold: row process_cache_bytes, or, if that is less, an eighth
  *             of the limit. 64 KiB and the first slots of each class are always allowed.
- * Threads     the owner, inside its gate, or who holds a parked heap; visitors never.
+ * Threads     the one that has the cache, which is busy.
  * Tests       tests/unit/cache/growth_test.c
  */
 #ifndef HAK_CACHE_GROWTH_H

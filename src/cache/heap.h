@@ -24,12 +24,12 @@ enum heap_state { HEAP_OPEN, HEAP_LOST };
 
 struct heap {
     struct hak_lock lock;
-    _Atomic uint32_t state; /* enum heap_state */
-    bool is_claimed;        /* by the fork under way */
+    _Atomic uint32_t state;  /* enum heap_state */
+    bool is_claimed;         /* by the fork under way */
     uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
-    _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
-    uint32_t collect_count;          /* refills, for how often frees are collected */
-    uint32_t sweep_class;            /* where it stands; HAK_CLASS_COUNT: it is over */
+    _Atomic uint64_t sweep_visit_ms;         /* when it last went on; anybody reads */
+    uint32_t collect_count;                  /* refills, for how often frees are collected */
+    uint32_t sweep_class;                    /* where it stands; HAK_CLASS_COUNT: it is over */
     uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty; peeked at */
     uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_CLASS_COUNT];

@@ -26,8 +26,9 @@ static struct {
     _Atomic(struct heap *) near[PROCESSORS_MOST]; /* of a processor; NULL: it has none yet */
     _Atomic uint32_t count;
     _Atomic uint32_t near_count;
-    _Atomic uint32_t near_mask; /* which bits of a processor's number count: fewer for few threads */
-    struct hak_lock lock;       /* who makes one more */
+    _Atomic uint32_t
+        near_mask;        /* which bits of a processor's number count: fewer for few threads */
+    struct hak_lock lock; /* who makes one more */
 } heaps = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS)};
 
 uint32_t hak_heap_count(void)
@@ -76,6 +77,7 @@ static struct heap *make_locked(void)
     /* release: partner is the acquire in hak_heap_count */
     hak_store_release(&heaps.count, count + 1);
     hak_stat_global_add(heaps_created, 1);
+    hak_decide(make_heap, heap->owner.heap_id);
     return heap;
 }
 

@@ -9,9 +9,7 @@
 static void *no_block[1];
 #define NO_HEAP                                                                                    \
     {                                                                                              \
-        .bins = {                                                        \
-            [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block}                     \
-        }                                                                                          \
+        .bins = { [0 ... HAK_CLASS_COUNT - 1] = {.top = no_block, .limit = no_block} }             \
     }
 struct cache_bins hak_thread_unstarted = NO_HEAP;
 struct cache_bins hak_thread_exited = NO_HEAP;
@@ -32,6 +30,14 @@ static void give_array(uint32_t order, void **slots)
         hak_meta_pool_give(&array_pools[order], slots);
 }
 
+/* Whoever counts meanwhile may look. */
+static void adopt(struct magazine *magazine, struct magazine to)
+{
+    hak_word_publish(&magazine->slots, to.slots);
+    hak_word_publish(&magazine->capacity, to.capacity);
+    magazine->order = to.order;
+}
+
 /* Puts the bin on `to`, whose slots may be the old ones; false: it holds more than that may. */
 static bool move(struct magazine *magazine, struct bin *bin, struct magazine to)
 {
@@ -41,7 +47,7 @@ static bool move(struct magazine *magazine, struct bin *bin, struct magazine to)
         to.slots[0] = NULL;
         if (count != 0 && to.slots != magazine->slots)
             memcpy(to.slots + 1, magazine->slots + 1, count * sizeof *to.slots);
-        *magazine = to;
+        adopt(magazine, to);
     }
     hak_magazine_open(magazine, bin, count);
     return is_right;
@@ -73,13 +79,12 @@ void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sent
         hak_magazine_open(magazine, bin, count);
         return;
     }
-    bin->top = sentinel;
+    hak_word_publish(&bin->top, sentinel);
     hak_compiler_fence();
     bin->limit = sentinel;
     hak_compiler_fence();
     hak_meta_pool_give(&array_pools[magazine->order], magazine->slots);
-    magazine->slots = NULL;
-    magazine->capacity = 0;
+    adopt(magazine, (struct magazine){.slots = NULL, .order = magazine->order});
 }
 
 uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
@@ -89,17 +94,6 @@ uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, vo
     uint32_t count = (uint32_t)hak_least(most, held);
     memcpy(blocks, magazine->slots + 1, count * sizeof *blocks);
     memmove(magazine->slots + 1, magazine->slots + 1 + count, (held - count) * sizeof *blocks);
-    /* The blocks leave the bin before anybody marks them free. */
-    hak_magazine_open(magazine, bin, held - count);
-    return count;
-}
-
-uint32_t hak_magazine_take_newest(struct magazine *magazine, struct bin *bin, void **blocks,
-                                  uint32_t most)
-{
-    uint32_t held = hak_magazine_close(magazine, bin);
-    uint32_t count = (uint32_t)hak_least(most, held);
-    memcpy(blocks, magazine->slots + 1 + held - count, count * sizeof *blocks);
     /* The blocks leave the bin before anybody marks them free. */
     hak_magazine_open(magazine, bin, held - count);
     return count;

@@ -13,10 +13,9 @@
  *             handler that comes in between takes the slow way, and so does a thread that left by
  *             a jump, until its next slow path finds that out. Without that the same block would
  *             be in two slots, or the array in use and free.
- * Threads     the owner alone; only cache/ and api/malloc.c know that "owner" is a thread. Who
- *             holds a claim on the gate may count: it reads `top` while the owner pops and pushes
- *             (relaxed, without order: a count may be late by what happens meanwhile), and all else
- *             stands still, since arrays change inside the gate only.
+ * Threads     the one that has the cache; only cache/ and api/malloc.c know that it is a thread.
+ *             Others may count (relaxed, without order: a count may be wrong by what happens
+ *             meanwhile). Arrays are never unmapped.
  * Tests       tests/unit/cache/magazine_test.c, tests/golden/
  */
 #ifndef HAK_CACHE_MAGAZINE_H
@@ -121,18 +120,14 @@ void hak_magazine_remove(struct magazine *magazine, struct bin *bin, void **sent
 uint32_t hak_magazine_take_oldest(struct magazine *magazine, struct bin *bin, void **blocks,
                                   uint32_t most);
 
-/* The same of the newest blocks, which are those of few slabs where a thread frees what another
- * allocated. */
-uint32_t hak_magazine_take_newest(struct magazine *magazine, struct bin *bin, void **blocks,
-                                  uint32_t most);
-
-/* The same, read by a stranger with a claim on the gate; never more than the capacity. */
+/* Blocks the bin holds, counted by another thread; never more than the capacity. */
 HAK_INLINE uint32_t hak_magazine_peek(const struct magazine *magazine, const struct bin *bin)
 {
-    if (magazine->slots == NULL)
+    uintptr_t slots = (uintptr_t)hak_word_peek(&magazine->slots);
+    if (slots == 0)
         return 0;
-    size_t bytes = (uintptr_t)hak_word_peek(&bin->top) - (uintptr_t)magazine->slots;
-    return bytes / sizeof(void *) <= magazine->capacity ? (uint32_t)(bytes / sizeof(void *)) : 0;
+    size_t count = ((uintptr_t)hak_word_peek(&bin->top) - slots) / sizeof(void *);
+    return count <= hak_word_peek(&magazine->capacity) ? (uint32_t)count : 0;
 }
 
 /* Blocks the bin holds. */

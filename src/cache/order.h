@@ -3,7 +3,7 @@
  *
  * Owns        nothing.
  * Invariants  the blocks stay the same, in another order.
- * Threads     the owner of the bin, inside its gate.
+ * Threads     the one that has the bin; other heaps may be at work.
  * Tests       tests/unit/cache/order_test.c
  */
 #ifndef HAK_CACHE_ORDER_H

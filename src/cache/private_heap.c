@@ -337,7 +337,8 @@ static void freeze_left(void)
 {
     bool is_noted = hak_lock_is_noted(HAK_LOCK_PRIVATE);
     for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
-        if (hak_load_relaxed(&heap->heap.lock.state) == 0 || (is_noted && hak_lock_is_own(&heap->heap.lock)))
+        if (hak_load_relaxed(&heap->heap.lock.state) == 0 ||
+            (is_noted && hak_lock_is_own(&heap->heap.lock)))
             continue;
         heap->state = PRIVATE_FROZEN;
         hak_store_relaxed(&heap->heap.lock.state, 0);

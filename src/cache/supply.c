@@ -138,7 +138,7 @@ static struct depot_granules take_granules(uint32_t count, const struct slab_own
 }
 
 static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
-                                     struct stat_block *stats)
+                                 struct stat_block *stats)
 {
     uint32_t count = hak_size_classes[class_index].granule_count;
     struct depot_granules granules = take_granules(count, owner);

@@ -20,10 +20,10 @@ bool hak_heap_is_swept(const struct heap *heap)
 
 bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
 {
-    size_t granules =
-        (size_t)hak_word_peek(&heap->partial_count[class_index]) *
-        hak_size_classes[class_index].granule_count;
-    return hak_word_peek(&heap->partial_mask[class_index]) < 1u << SPARSE_OCTILES && granules >= SPARSE_GRANULES;
+    size_t granules = (size_t)hak_word_peek(&heap->partial_count[class_index]) *
+                      hak_size_classes[class_index].granule_count;
+    return hak_word_peek(&heap->partial_mask[class_index]) < 1u << SPARSE_OCTILES &&
+           granules >= SPARSE_GRANULES;
 }
 
 /* Whether a slab is worth a close look; notes that this pass has seen it. */

@@ -38,18 +38,6 @@ static void flush_oldest(struct thread_cache *cache, uint32_t class_index, uint3
     }
 }
 
-static void flush_newest(struct thread_cache *cache, uint32_t class_index, uint32_t count)
-{
-    void *blocks[HAK_FLUSH_BLOCKS_MOST];
-    for (uint32_t taken = HAK_FLUSH_BLOCKS_MOST; count > 0 && taken == HAK_FLUSH_BLOCKS_MOST;
-         count -= taken) {
-        taken = hak_magazine_take_newest(&cache->magazines[class_index],
-                                         &cache->hot.bins[class_index], blocks,
-                                         (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST));
-        hak_flush(blocks, taken, class_index, &cache->stats);
-    }
-}
-
 /* What its bins hold of the class may pin pages that could go back. */
 static bool class_is_sparse(uint32_t class_index)
 {
@@ -88,10 +76,8 @@ void hak_cache_flush(struct thread_cache *cache, uint32_t class_index)
         hak_order_by_slab_use(magazine->slots + 1,
                               (uint32_t)hak_least(held, HAK_ORDER_BLOCKS_MOST));
         hak_magazine_open(magazine, bin, held);
-        flush_oldest(cache, class_index, (held + 1) / 2);
-    } else {
-        flush_newest(cache, class_index, (held + 1) / 2);
     }
+    flush_oldest(cache, class_index, (held + 1) / 2);
 }
 
 void hak_cache_flush_all(struct thread_cache *cache)

@@ -30,12 +30,12 @@ struct thread_cache {
     size_t capacity_bytes;    /* what all magazines may hold */
     uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
     struct magazine magazines[HAK_CLASS_COUNT];
-    struct quarantine *quarantine; /* in hardened mode, from the first free on */
-    struct stat_block stats;       /* anybody reads */
+    _Atomic(struct quarantine *) quarantine; /* in hardened mode, from the first free on */
+    struct stat_block stats;                 /* anybody reads */
 
     struct thread_cache *next; /* all caches; constant once published */
     struct thread_cache *next_free;
-    uint32_t place;      /* enum cache_place; under the lock CACHES, as all below */
+    uint32_t place;      /* enum cache_place; peeked at. Under the lock CACHES, as all below */
     uint32_t generation; /* of the process that its thread lives in: forks since the first */
     uint64_t free_ms;    /* since when it is free, and what its bins may hold meanwhile */
     size_t free_bytes;

@@ -21,7 +21,7 @@
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
     X(cached_bytes, "free blocks at hand in the threads' bins, and span_cached_bytes")             \
-    X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                   \
+    X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                     \
     X(cached_spans, "how many these are")                                                          \
     X(span_cache_hits, "large blocks served from there")                                           \
     X(withheld_bytes, "freed, and in quarantine")                                                  \
@@ -79,7 +79,7 @@ struct snapshot_class {
     uint64_t block_bytes;
     uint64_t slabs;
     uint64_t live_blocks;
-    uint64_t cached_blocks; /* in bins, in combining tables and on the way home */
+    uint64_t cached_blocks; /* in bins, in quarantine and on the way home */
     uint64_t free_blocks;   /* in slabs */
     uint64_t taken_blocks;  /* that left slabs for bins or for the program, since the start */
     uint64_t requests;      /* stats=exact: requests for sizes of this class */

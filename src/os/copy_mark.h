@@ -39,12 +39,12 @@ void hak_copy_mark_start(void (*settle)(void));
 /* This process is a copy, and nobody has settled it yet. */
 HAK_INLINE bool hak_copy_is_unnoticed(void)
 {
-    /* relaxed: who finds it settled by another thread has met that one under a lock or a gate, or
+    /* relaxed: who finds it settled by another thread has met that one under a lock, or
      * has nothing to do with what it changed */
     return HAK_UNLIKELY(hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
 }
 
-/* Returns with the copy settled. No lock and no gate may be taken before, nor awaited. */
+/* Returns with the copy settled. No lock may be taken before, nor awaited. */
 void hak_copy_notice(void);
 
 HAK_INLINE void hak_copy_look(void)

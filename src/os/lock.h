@@ -23,8 +23,8 @@
     X(CACHES, caches, "lists of thread caches: in use, without a thread")                          \
     X(HEAPS, heaps, "the table of heaps, for who makes one more")                                  \
     X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
-    X(PRIVATE_SET, private_set, "list of private heaps and of parked ones")                        \
-    X(PRIVATE, private, "one private heap: its slabs and its handle's generation")                 \
+    X(PRIVATE_SET, private_set, "lists of the program's own heaps and of spare records")           \
+    X(PRIVATE, private, "one of these heaps: its slabs and its handle's generation")               \
     X(PURGE, purge, "what is out of the depot and the spans while it goes back to the kernel")     \
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \

@@ -25,9 +25,9 @@
     X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "what one heap keeps of the spans that its large blocks of up to 1 MiB left")              \
+      "what one heap keeps of the spans that its large blocks of up to 1 MiB left")                \
     X(span_cache_percent, 12, 0, 100,                                                              \
-      "all heaps together, of the most large blocks that there ever were; each may keep one")    \
+      "all heaps together, of the most large blocks that there ever were; each may keep one")      \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \

@@ -5,9 +5,9 @@
  *             where 64 bits must cover a long slab, counted from the first block) that went back to
  *             the kernel and that no block was taken from since.
  * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a thread
- *             cache, in a combining table or on their way home count as used, so their bytes stay.
+ *             cache or on their way home count as used, so their bytes stay.
  *             hak_slab_take and hak_slab_take_zero clear the bits of what they hand out.
- * Threads     the owner inside its gate, or who claimed it: a free block becomes used only there.
+ * Threads     who is inside the heap: a free block becomes used only there.
  *             Remote frees may arrive meanwhile; they only add free blocks.
  * Tests       tests/unit/slab/pages_test.c, tests/model/
  */

@@ -12,10 +12,10 @@ static void free_by_two_strangers(size_t bytes)
 TEST(a_block_freed_by_two_other_threads_is_reported_by_the_second)
 {
     CHECK_ABORTS(free_by_two_strangers(64), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(free_by_two_strangers(64), "block of 64 bytes, already freed by another thread\n");
+    CHECK_ABORTS(free_by_two_strangers(64), "block of 64 bytes, already free\n");
 }
 
-TEST(a_block_that_is_too_large_to_combine_is_reported_as_well)
+TEST(so_is_one_whose_slab_is_gone_by_then)
 {
-    CHECK_ABORTS(free_by_two_strangers(32768), "already freed by another thread\n");
+    CHECK_ABORTS(free_by_two_strangers(32768), "nothing is allocated there\n");
 }

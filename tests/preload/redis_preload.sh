@@ -105,4 +105,3 @@ stop NOSAVE
 served redis
 check "its threads came to hakmem" [ "$(counter redis threads_started)" -gt 2 ]
 check "redis's own requests came to hakmem" [ "$(counter redis refills)" -gt 1000 ]
-check "what one thread took another freed" [ "$(counter redis remote_blocks)" -gt 0 ]

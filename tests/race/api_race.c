@@ -2,8 +2,8 @@
 /* tests/race/api_race.c - malloc, realloc and free by threads that come and go, with blocks handed
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
-#include "cache/lifecycle.h"
 #include "cache/cache_list.h"
+#include "cache/lifecycle.h"
 #include "observe/snapshot.h"
 #include "racers.h"
 

@@ -5,6 +5,7 @@
 #include "cache/supply.h"
 #include "mailboxes.h"
 #include "region/tag_map.h"
+#include "slab/remote.h"
 
 #define PUBLISHERS 3u
 #define BLOCKS 200000u

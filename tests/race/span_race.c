@@ -49,9 +49,8 @@ static struct large *make(struct racer *racer)
     size_t alignment = (size_t)16 << draw(racer) % 16;
     enum large_content content = draw(racer) % 4 == 0 ? LARGE_ZERO : LARGE_ANY;
     struct large_request request = {bytes, alignment, content, LARGE_ROOMY};
-    struct span *cached = hak_large_fits_cache(&request)
-                              ? hak_large_find(&caches[racer->index], &request)
-                              : NULL;
+    struct span *cached =
+        hak_large_fits_cache(&request) ? hak_large_find(&caches[racer->index], &request) : NULL;
     unsigned char *block = hak_large_take_in(cached, &request);
     CHECK(block != NULL);
     CHECK_EQ((uintptr_t)block % alignment, 0);

@@ -80,9 +80,9 @@ static void do_countable_things(void)
     free(hidden(foreign + 8192));
     if (malloc((size_t)1 << 45) != NULL)
         exit(5);
-    printf("threads_started %d\nremote_blocks %d\nprivate_heaps %d\nforeign_frees 2\n"
+    printf("threads_started %d\nprivate_heaps %d\nforeign_frees 2\n"
            "out_of_memory 1\n",
-           THREADS, STRANGE_FREES, HEAPS);
+           THREADS, HEAPS);
 }
 
 int main(int argument_count, char **arguments)

@@ -7,6 +7,7 @@
 #include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
 #include "slab/depot.h"
+#include "slab/slab.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "unit/asan.h"

@@ -3,6 +3,7 @@
  * requests are refused, and frees make room again. */
 #include "api/api.h"
 #include "base/limits.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/limit.h"
 #include "check.h"

@@ -7,10 +7,10 @@
 #include "cache/refill.h"
 #include "check.h"
 
-#include <pthread.h>
 #include "policy/policy_table.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"
+#include <pthread.h>
 
 #define BYTES (2 * HAK_MIB)
 

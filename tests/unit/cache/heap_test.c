@@ -19,7 +19,7 @@ static struct heap *start(void)
 {
     cache = hak_thread_cache();
     CHECK(cache != NULL);
-    struct heap *heap = hak_heap_start();
+    struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
     hak_heap_leave(heap);
     return heap;
@@ -29,7 +29,7 @@ static struct heap *start(void)
 static struct heap *second(struct heap *heap)
 {
     CHECK(hak_heap_try_enter(heap));
-    struct heap *other = hak_heap_start();
+    struct heap *other = hak_heap_enter();
     CHECK(other != NULL && other != heap);
     hak_heap_leave(other);
     hak_heap_leave(heap);
@@ -118,8 +118,7 @@ TEST(a_full_bin_sends_the_older_half_home)
         blocks[i] = take(CLASS);
     hak_cache_flush_all(cache);
     uint32_t given = 0;
-    while (counted(&cache->stats, HAK_STAT_flushes) == 0 ||
-           cache->magazines[CLASS].miss_count != 0)
+    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || cache->magazines[CLASS].miss_count != 0)
         give(CLASS, blocks[given++]); /* until it has grown as far as it may */
     while (!hak_bin_is_full(&cache->hot.bins[CLASS]))
         give(CLASS, blocks[given++]);
@@ -236,10 +235,8 @@ TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)
     CHECK_EQ(hak_take_larger(cache, CLASS, limit, 16), NULL);
     void *block = take(larger);
     give(larger, block);
-    CHECK_EQ(hak_take_larger(cache, CLASS, larger, 16),
-             NULL); /* it is below the limit */
-    CHECK_EQ(hak_take_larger(cache, CLASS, limit, 32),
-             NULL); /* 112 is no multiple of 32 */
+    CHECK_EQ(hak_take_larger(cache, CLASS, larger, 16), NULL); /* it is below the limit */
+    CHECK_EQ(hak_take_larger(cache, CLASS, limit, 32), NULL);  /* 112 is no multiple of 32 */
     CHECK_EQ(hak_take_larger(cache, CLASS, limit, 16), block);
     hak_cache_flush_all(cache);
     void *other = hak_take_larger(cache, CLASS, limit, 16);
@@ -423,7 +420,7 @@ TEST(bins_that_were_quiet_are_shrunk)
 
 TEST(a_block_cached_twice_is_a_double_free_when_it_goes_home)
 {
-    struct heap *heap = start();
+    start();
     void *block = take(CLASS);
     hak_cache_flush_all(cache);
     give(CLASS, block);

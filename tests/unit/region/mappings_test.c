@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "base/limits.h"
+#include "cache/census.h"
 #include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"

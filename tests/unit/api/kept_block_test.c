@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/api/common_class_test.c - a thread keeps blocks of common classes that it frees,
- * whichever heap they are of, and sends all others home. */
+/* tests/unit/api/kept_block_test.c - a thread keeps small blocks that it frees, whoever allocated
+ * them; those of the program's own heaps go home. */
 #include "api/api.h"
 #include "check.h"
 #include "hakmem/hakmem.h"
@@ -41,24 +41,11 @@ static bool keeps(size_t bytes, void *block)
     return errand.is_kept;
 }
 
-TEST(a_thread_keeps_blocks_of_common_classes_that_it_frees)
+TEST(a_thread_keeps_small_blocks_that_it_frees)
 {
-    size_t sizes[] = {64, 100, 1000, 3500};
+    size_t sizes[] = {1, 8, 16, 48, 64, 100, 1000, 3500, 5000, 30000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         CHECK(keeps(sizes[i], hak_malloc(sizes[i])));
-}
-
-TEST(blocks_that_share_cache_lines_go_home)
-{
-    size_t sizes[] = {1, 8, 16, 32, 48};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        CHECK(!keeps(sizes[i], hak_malloc(sizes[i])));
-}
-
-TEST(large_blocks_go_home)
-{
-    CHECK(!keeps(5000, hak_malloc(5000)));
-    CHECK(!keeps(30000, hak_malloc(30000)));
 }
 
 TEST(blocks_of_private_heaps_go_home)
