@@ -156,7 +156,7 @@ void hak_flush_one(struct slab *slab, void *block)
     hak_remote_publish(slab, index / 64, 1ull << (index % 64));
 }
 
-/* What one heap's cache of spans may hold: a share of the most large blocks that there ever were. */
+/* What one heap's cache of spans may hold: a share of the most large blocks ever. */
 static size_t spans_most(void)
 {
     size_t share =

@@ -12,7 +12,7 @@
  *             where it is, somebody else has freed the block, too, and the slab's generation says
  *             so, or its bitmap.
  * Threads     any, signal handlers too; no heap is held.
- * Tests       tests/unit/cache/flush_test.c, tests/race/heaps_race.c
+ * Tests       tests/unit/cache/heap_test.c, tests/race/heaps_race.c
  */
 #ifndef HAK_CACHE_FLUSH_H
 #define HAK_CACHE_FLUSH_H

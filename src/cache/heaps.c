@@ -11,9 +11,6 @@
 
 /* So many processors are told apart. */
 #define PROCESSORS_MOST 256u
-/* Where all are busy one more is made, up to so many for each processor, and a few. */
-#define HEAPS_PER_PROCESSOR 1u
-#define HEAPS_BESIDE 0u
 /* Who waits for a heap looks for another way after so long. */
 #define WAIT_MS 20u
 /* A visit waits so long for one heap, and no more for the others if it was in vain. */
@@ -138,10 +135,10 @@ static struct heap *try_all(const struct heap *first)
     return NULL;
 }
 
+/* Without having waited, no more than processors were seen. */
 static bool may_be_more(void)
 {
-    return hak_load_relaxed(&heaps.count) <
-           hak_load_relaxed(&heaps.near_count) * HEAPS_PER_PROCESSOR + HEAPS_BESIDE;
+    return hak_load_relaxed(&heaps.count) < hak_load_relaxed(&heaps.near_count);
 }
 
 /* Waits for the heap; a copy of the process that is made meanwhile finds the thread's cache
@@ -158,21 +155,29 @@ static bool await(struct heap *heap)
     return is_entered;
 }
 
+/* One try: the processor's own heap, any, or one more; NULL: all are busy, and there are enough. */
+static struct heap *enter_or_make(_Atomic(struct heap *) *place, bool is_nested, bool is_urgent)
+{
+    uint32_t seen = hak_heap_count();
+    struct heap *near = hak_load_acquire(place);
+    struct heap *heap = is_open(near) ? NULL : make_for(place, seen, is_nested);
+    if (heap == NULL)
+        heap = try_all(near);
+    if (heap == NULL && (is_urgent || may_be_more()))
+        heap = make(seen, is_nested);
+    return heap;
+}
+
 /* A handler that interrupted who is inside a heap or a section does not wait. */
 static HAK_NOINLINE struct heap *enter_slow(_Atomic(struct heap *) *place)
 {
     bool is_nested = hak_heap_is_held() || hak_lock_is_inside();
     bool has_waited = false;
     for (;;) {
-        uint32_t seen = hak_heap_count();
-        struct heap *near = hak_load_acquire(place);
-        struct heap *heap = is_open(near) ? NULL : make_for(place, seen, is_nested);
-        if (heap == NULL)
-            heap = try_all(near);
-        if (heap == NULL && (is_nested || has_waited || may_be_more()))
-            heap = make(seen, is_nested);
+        struct heap *heap = enter_or_make(place, is_nested, is_nested || has_waited);
         if (heap != NULL || is_nested)
             return heap;
+        struct heap *near = hak_load_acquire(place);
         heap = is_open(near) ? near : find_open();
         if (heap == NULL || await(heap))
             return heap;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/private_heap.h - heaps that the program makes, shares among threads and destroys whole.
  *
- * Owns        struct private_heap: a heap (cache/heap.h) and the group of its large blocks. No cache
- *             holds blocks of it: a block is live, on its way home, or in a bitmap, so that every
- *             second free is seen and destruction knows of all.
+ * Owns        struct private_heap: a heap (cache/heap.h) and the group of its large blocks. No
+ *             cache holds blocks of it: a block is live, on its way home, or in a bitmap, so that
+ *             every second free is seen and destruction knows of all.
  * Invariants  whoever changes the heap's slabs holds its lock; its slabs never move to another heap
- *             and none of another's comes to it. Full slabs are on heap.full: partial lists, spares and that list are all slabs there are.
+ *             and none of another's comes to it. Full slabs are on heap.full: partial lists, spares
+ *             and that list are all slabs there are.
  *             A handle is the record's address with its generation in the upper 16 bits; the
  *             generation grows when the heap is destroyed. Records are never freed but parked, for
  *             the next heap: ids and records are as many as heaps ever lived at once.

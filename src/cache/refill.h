@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* cache/refill.h - where blocks come from when a bin is empty, or is to be passed by.
  *
- * Owns        the order in which places are asked: the heap's own partial slabs and spare one, slabs
- *             of other heaps, a started superslab, and a new superslab. So memory that lies free in
+ * Owns        the order in which places are asked: the heap's own partial slabs and spare one,
+ *             slabs of other heaps, a started superslab, and a new superslab. So memory that lies free in
  *             one heap serves all before more is taken. Heaps of the program's own ask no other
  *             heap: what lives in others' slabs must not be destroyed with them.
  * Invariants  memory that cannot be had leaves everything as it was.
  * Threads     any; the cache is the caller's, and busy.
- * Tests       tests/unit/cache/refill_test.c, tests/model/
+ * Tests       tests/unit/cache/heap_test.c, tests/model/
  */
 #ifndef HAK_CACHE_REFILL_H
 #define HAK_CACHE_REFILL_H

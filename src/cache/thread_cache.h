@@ -6,7 +6,7 @@
  * Invariants  a block is in one bin, in the thread's hands, or in a slab. A record is never freed:
  *             one without a thread waits for the next, whole (cache/cache_list.h).
  * Threads     the thread that has it; others may count what is in it.
- * Tests       tests/unit/cache/thread_cache_test.c, tests/model/, tests/race/
+ * Tests       tests/unit/cache/heap_test.c, tests/model/, tests/race/
  */
 #ifndef HAK_CACHE_THREAD_CACHE_H
 #define HAK_CACHE_THREAD_CACHE_H

@@ -6,7 +6,7 @@
  *             from a pending stack, or counted and not yet pushed (slab/remote.h). Counts and
  *             stacks are made anew from the bits.
  * Threads     the only one of a child, inside nothing.
- * Tests       tests/unit/cache/tokens_test.c
+ * Tests       tests/unit/cache/heaps_test.c
  */
 #ifndef HAK_CACHE_TOKENS_H
 #define HAK_CACHE_TOKENS_H

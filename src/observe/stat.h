@@ -3,9 +3,9 @@
  *
  * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a counter is written by who is inside its heap, or
- *             has its cache, so counting costs a load and a store; sums are exact when the threads
- *             stand still.
+ * Invariants  nothing is counted on the hot path; a counter is written by who is inside its heap,
+ *             or has its cache, so counting costs a load and a store; sums are exact when the
+ *             threads stand still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/observe/stat_test.c
  */

@@ -43,8 +43,7 @@ struct hak_lock {
     uint32_t rank;
 };
 
-/* How often locks of a rank were held by somebody else when they were asked for, and how long that
- * took. */
+/* How often locks of a rank were waited for, and how long. */
 struct hak_lock_waits {
     _Atomic uint64_t count;
     _Atomic uint64_t time_ns;
@@ -123,8 +122,7 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
     hak_lock_end(lock->rank);
 }
 
-/* Without the bookkeeping of ranks: for heaps, whose holders note them (cache/heaps.h), and for
- * fork, which takes all locks of one rank. */
+/* Without ranks: for heaps (cache/heaps.h), and fork, which takes many. */
 HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
 {
     uint32_t expected = 0;
@@ -139,15 +137,12 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
         hak_lock_give_slow(lock);
 }
 
-/* The same, waiting so long at most. */
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
 
-/* In the child of a fork, where the threads that waited do not exist: free again, held by
- * nobody. */
+/* In the child of a fork: free again, held by nobody. */
 void hak_lock_reset(struct hak_lock *lock);
 
-/* Around the settling of a copy of the process, with signals blocked: every lock that another
- * thread holds is taken for left. */
+/* Around the settling of a copy, signals blocked: locks that other threads hold count as left. */
 void hak_lock_begin_settling(void);
 bool hak_lock_is_settling(void);
 void hak_lock_end_settling(void);

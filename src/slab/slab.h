@@ -31,7 +31,7 @@ struct slab_owner {
 
 #define SLAB_UNSWEPT 0xffffu
 
-/* SLAB_FULL: on the list of full slabs, which only private heaps keep. */
+/* SLAB_FULL: on a list that only private heaps keep. */
 enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL };
 
 /*  line 0      geometry            line 1   the heap's            line 2   everybody's     
@@ -89,10 +89,8 @@ void *hak_slab_take_zero(struct slab *slab);
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
-/* The same for blocks of one word of the bitmap; `bits` is not 0. */
+/* The same for blocks of one word of the bitmap; `bits` is not 0. The other one only reports. */
 void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits);
-
-/* Reports the first of these blocks, and aborts. */
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
                                const char *what, const char *state);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/heaps_race.c - threads take blocks out of heaps that they share and send others' blocks
- * home, while slabs move from heap to heap and some heaps are busy for long. */
+/* tests/race/heaps_race.c - threads take blocks out of heaps that they share and send others'
+ * blocks home, while slabs move from heap to heap and some heaps are busy for long. */
 #include "api/api.h"
 #include "cache/flush.h"
 #include "cache/heaps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/remote_race.c - many publishers against one who collects. What a publisher wrote into a
- * block happens before the collector hands it out again. */
+/* tests/race/remote_race.c - many publishers against one who collects. What a publisher wrote into
+ * a block happens before the collector hands it out again. */
 #include "cache/lifecycle.h"
 #include "cache/supply.h"
 #include "mailboxes.h"
