@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/model/remote.pml - blocks freed by threads that do not own their slab: the token rule.
+/* docs/model/remote.pml - blocks on their way home while slabs move: the token rule.
  *
- * Owns        the protocol behind hak_remote_publish, hak_remote_collect, hak_pending_push,
- *             hak_pending_take_all, hak_heap_collect, hak_heap_park, hak_heap_adopt,
- *             hak_heap_surrender and hak_heap_receive.
+ * Owns        the protocol behind hak_flush, hak_remote_publish, hak_remote_collect,
+ *             hak_pending_push, hak_pending_take_all, hak_heap_collect, hak_heap_surrender,
+ *             hak_heap_receive and hak_tokens_restore.
  * Invariants  remote_count > 0 exactly while the slab is on one pending stack or in one hand;
  *             checked in every state where either side changes, not only at the end.
- * Threads     two publishers; two heap threads that drain, retire, park, adopt and take; a tick
- *             that runs when all of them are done.
+ * Threads     two flushers, which bring blocks home under the lock of their heap or, where it is
+ *             busy, publish them; two thieves, which enter either heap, collect, retire, hand out
+ *             and take slabs from the other one; then somebody who enters both.
  * Checked by  tests/model/spin/run.sh
  *
+ * Locks       Here a heap is entered in one step, by whoever finds it free; who may wait for one
+ *             and what handlers do is heap_locks.pml's business.
  * Scenarios   (default) two slabs of one word   ONE_SLAB  one slab of two words
- *             DOUBLE_FREE  both publishers free one block   PUSH_BEFORE_OR  (c) before (b)
- *             FORK  publishers and heap threads vanish at any step; the child repairs (pan -E)
+ *             DOUBLE_FREE  both flushers free one block   PUSH_BEFORE_OR  (c) before (b)
+ *             FORK  all others vanish at any step; heaps that they were in are lost, the child
+ *             repairs the others (pan -E)
  * Mutants     BUG_*: each takes one rule away; a search must find the harm.
  */
 
@@ -24,21 +28,17 @@
 #define WORDS 1
 #endif
 #define HEAPS 2
-#define NONE 9                  /* no heap */
-#define TICK 2                  /* the id of the tick as a holder of heaps; 0 and 1: heap threads */
+#define NOBODY 9
+#define LAST 4                  /* the last one's id; 0 and 1: thieves; 2 and 3: flushers */
 #ifndef ACTIONS
-#define ACTIONS 2               /* of the second heap thread; the first does one more */
+#define ACTIONS 1               /* of each thief */
 #endif
 #define BITS(x) (((x) & 1) + (((x) >> 1) & 1) + (((x) >> 2) & 1))
-
-#define ACTIVE 0
-#define PARKED 1
-#define CLAIMED 2
 
 /* The slab record. Indices: s for slabs, AT(s, w) for words, h for heaps. */
 #define AT(s, w) ((s) * WORDS + (w))
 byte slab_heap[SLABS];          /* atomic; changed only by who holds the heap it names */
-byte remote_word[SLABS * WORDS];/* atomic: freed by strangers, not collected */
+byte remote_word[SLABS * WORDS];/* atomic: published, not collected */
 short remote_count[SLABS];      /* atomic */
 byte remote_dups[SLABS];        /* atomic: counted by a publisher, but its bit was there already */
 byte link[SLABS];               /* next slab of the pending stack + 1; 0 ends it */
@@ -48,17 +48,26 @@ bit retired[SLABS];             /* plain */
 
 /* The heap record; never freed. */
 byte pending[HEAPS];            /* atomic: top slab + 1 */
-byte state[HEAPS];              /* atomic */
-bit vacant_not_empty[HEAPS];    /* atomic hint: the tick looks at parked heaps with this bit */
+byte holder[HEAPS] = NOBODY;    /* the lock */
+#ifdef FORK
+byte under_way;                 /* publications that have begun and not ended */
+bit lost[HEAPS];                /* in the child */
+#define BEGIN under_way++;
+#define END under_way--;
+#define IS_WHOLE(h) (!lost[h])
+#else
+#define BEGIN
+#define END
+#define IS_WHOLE(h) true
+#endif
 
-/* One block handed out again after it was collected: it returns by a publisher. */
+/* One block handed out again after it was collected: it returns by a flusher. */
 byte again_slab, again_word, again_mask;
 bit again_spent;
 
 /* Ghosts: for assertions only, nothing acts on them. */
 byte hands[SLABS];              /* threads that may push or collect this slab */
 byte on_stack[SLABS];           /* linked into a stack, or into the untouched part of a taken one */
-byte holder[HEAPS];             /* who holds the heap: exclusive */
 byte reports;                   /* double frees reported */
 byte finished;
 #ifdef FORK
@@ -108,21 +117,14 @@ inline pending_push(h, s) {
 		:: else -> top = 0
 		fi
 	   }
-	od;
-	/* The state is read after the push: one of us and the parking thread sees the other. */
-	atomic {
-		ALIVE ->
-		if
-		:: state[h] == PARKED -> vacant_not_empty[h] = 1
-		:: else
-		fi
-	}
+	od
 }
 
 inline publish_add(s, k) {
 	atomic {
 		ALIVE ->
 		assert(!retired[s]);
+		BEGIN
 		moved = (remote_count[s] == 0);
 		remote_count[s] = remote_count[s] + k;
 #ifdef BUG_FLIGHT_IS_NOT_USED
@@ -174,7 +176,7 @@ inline publish_push(s) {
 	fi
 }
 
-/* hak_remote_publish. The caller's table entry is cleared before: `m` is the only copy. */
+/* hak_remote_publish. */
 inline remote_publish(s, w, m) {
 #ifdef BUG_OR_BEFORE_COUNT
 	publish_or(s, w, m);
@@ -190,6 +192,23 @@ inline remote_publish(s, w, m) {
 	publish_push(s)
 #endif
 #endif
+#ifdef FORK
+	atomic { ALIVE -> END }
+#endif
+}
+
+/* hak_slab_give_word, of the blocks in `taken`; who calls it holds the slab's heap. */
+inline give(s, w) {
+	assert(holder[slab_heap[s]] == me && !retired[s]);
+#ifdef DOUBLE_FREE
+	reports = reports + BITS(taken & free_word[AT(s, w)]);
+	taken = taken & ~free_word[AT(s, w)];
+#endif
+	assert((taken & free_word[AT(s, w)]) == 0);     /* no block comes home twice */
+	free_word[AT(s, w)] = free_word[AT(s, w)] | taken;
+	used[s] = used[s] - BITS(taken);
+	assert(used[s] >= 0);
+	taken = 0
 }
 
 /* One word of a collection: exchange with 0, merge. The merge touches what only the holder
@@ -197,22 +216,48 @@ inline remote_publish(s, w, m) {
 inline collect_word(s, w) {
 	atomic {
 		ALIVE ->
-		assert(holder[slab_heap[s]] == me && !retired[s]);
 		taken = remote_word[AT(s, w)];
 		remote_word[AT(s, w)] = 0;
 		count = count + BITS(taken);
-#ifdef DOUBLE_FREE
-		reports = reports + BITS(taken & free_word[AT(s, w)]);
-		taken = taken & ~free_word[AT(s, w)];
+#ifdef BUG_FLIGHT_IS_NOT_USED
+		used[s] = used[s] + BITS(taken);
 #endif
-		assert((taken & free_word[AT(s, w)]) == 0);     /* no block is collected twice */
-		free_word[AT(s, w)] = free_word[AT(s, w)] | taken;
-#ifndef BUG_FLIGHT_IS_NOT_USED
-		used[s] = used[s] - BITS(taken);
-#endif
-		assert(used[s] >= 0);
-		taken = 0
+		give(s, w)
 	}
+}
+
+/* hak_flush: home under the heap's lock, if it is free and still the slab's own. */
+inline flush(s, w, m) {
+	atomic { ALIVE -> assert(!retired[s]); to = slab_heap[s] }
+	atomic {
+		ALIVE ->
+		if
+		:: holder[to] == NOBODY && IS_WHOLE(to) -> holder[to] = me; has = 1
+		:: else -> to = 0
+		fi
+	}
+	if
+	:: has ->
+		atomic {
+			ALIVE ->
+#ifndef BUG_NO_SECOND_LOOK
+			has = (slab_heap[s] == to);
+#endif
+			if
+			:: has ->
+				taken = m;
+				give(s, w)
+			:: else
+			fi
+		}
+		atomic { ALIVE -> holder[to] = NOBODY; to = 0 }
+	:: else
+	fi;
+	if
+	:: !has -> remote_publish(s, w, m)
+	:: else
+	fi;
+	has = 0
 }
 
 /* hak_remote_collect. Needs the token of s. */
@@ -229,9 +274,9 @@ inline remote_collect(s) {
 		remote_count[s] = remote_count[s] - count;
 		count = 0;
 		if
-		:: remote_count[s] == 0 -> hands[s]--; to = NONE
+		:: remote_count[s] == 0 -> hands[s]--; to = NOBODY
 #ifdef BUG_NO_REQUEUE
-		:: else -> hands[s]--; to = NONE
+		:: else -> hands[s]--; to = NOBODY
 #else
 		:: else -> to = slab_heap[s]
 #endif
@@ -239,16 +284,15 @@ inline remote_collect(s) {
 		TOKEN_IS_SOUND(s)
 	}
 	if
-	:: to != NONE -> pending_push(to, s)
+	:: to != NOBODY -> pending_push(to, s)
 	:: else
 	fi;
 	to = 0
 }
 
 /* hak_heap_collect: hak_pending_take_all and one pass over what it took. A slab that is re-queued
- * waits for the next pass: a publisher stopped between add and OR must not make us spin. */
+ * waits for the next one: a publisher stopped between add and OR must not make us spin. */
 inline pending_drain(h) {
-	atomic { ALIVE -> vacant_not_empty[h] = 0 }
 	atomic { ALIVE -> assert(holder[h] == me); rest = pending[h]; pending[h] = 0 }
 	do
 	:: atomic { ALIVE && rest != 0 ->
@@ -278,28 +322,6 @@ inline pending_drain(h) {
 	   mine = 0
 	:: ALIVE && rest == 0 -> break
 	od
-}
-
-inline heap_look_back(h) {
-	atomic {
-		ALIVE ->
-		if
-		:: pending[h] != 0 -> vacant_not_empty[h] = 1
-		:: else
-		fi
-	}
-}
-
-/* The end of hak_heap_park and of a claim: the heap goes to whoever comes, then a look back for
- * the tick's hint. The look must not pass the store: an exchange, not a release store. */
-inline heap_leave(h) {
-#ifdef BUG_LOOK_BEFORE_PARK
-	heap_look_back(h);
-#endif
-	atomic { ALIVE -> holder[h] = NONE; state[h] = PARKED }
-#if !defined(BUG_LOOK_BEFORE_PARK) && !defined(BUG_NO_LOOK_BACK)
-	heap_look_back(h)
-#endif
 }
 
 /* A slab without live blocks goes back; a slab with a free block may hand it out again. */
@@ -334,7 +356,7 @@ inline slab_use(s) {
 	fi
 }
 
-/* hak_heap_surrender and hak_heap_receive, under the claim of `from`. */
+/* hak_heap_surrender and hak_heap_receive: both heaps are held. */
 inline slab_take(s, from) {
 	atomic {
 		ALIVE ->
@@ -345,88 +367,84 @@ inline slab_take(s, from) {
 	}
 }
 
-/* A thread with a heap: me is 0 or 1 and starts with the heap of that number. */
-proctype heap_thread(byte me) {
-	byte my_heap = me, left = ACTIONS + 1 - me;
+/* Slow paths of a thread. */
+proctype thief(byte me) {
+	byte my_heap, left = ACTIONS;
 	byte top, to, rest, mine, taken, count, other;
 
 	do
-	:: ALIVE && left > 0 && my_heap != NONE -> left--;
+	:: atomic { ALIVE && left > 0 -> left--;
 		if
-		:: pending_drain(my_heap);                      /* a refill */
-		   slab_use(0);
+		:: holder[0] == NOBODY -> my_heap = 0
+		:: holder[1] == NOBODY -> my_heap = 1
+		fi;
+		holder[my_heap] = me;
+		other = 1 - my_heap
+	   }
+	   if
+	   :: pending_drain(my_heap);
+	      slab_use(0);
 #if SLABS == 2
-		   slab_use(1)
+	      slab_use(1)
 #endif
-		:: heap_leave(my_heap); my_heap = NONE          /* hak_heap_park: thread exit */
+	   :: ALIVE && holder[other] != NOBODY
+	   :: atomic { ALIVE && holder[other] == NOBODY -> skip
+#ifndef BUG_STEAL_WITHOUT_LOCK
+		holder[other] = me
+#endif
+	      }
+#ifndef BUG_STEAL_WITHOUT_LOCK
+	      pending_drain(other);
+#endif
+	      slab_take(0, other);
+#if SLABS == 2
+	      if
+	      :: slab_take(1, other)
+	      :: skip
+	      fi;
+#endif
+#ifndef BUG_STEAL_WITHOUT_LOCK
+	      atomic { ALIVE -> holder[other] = NOBODY };
+#endif
+	      slab_use(0)
 #ifdef BUG_COLLECT_WITHOUT_TOKEN
-		:: atomic { slab_heap[0] == my_heap && !retired[0] && remote_count[0] > 0 -> skip }
-		   remote_collect(0)                            /* a refill looks at its own slab */
+	   :: atomic { slab_heap[0] == my_heap && !retired[0] && remote_count[0] > 0 -> skip }
+	      remote_collect(0)                         /* a refill looks at its own slab */
 #endif
-		:: other = 1 - my_heap;                         /* stage 2: slabs of a parked heap */
-		   if
-#ifdef BUG_TAKE_WITHOUT_CLAIM
-		   :: atomic { state[other] != CLAIMED -> skip }
-#else
-		   :: atomic { ALIVE && state[other] == PARKED ->
-			state[other] = CLAIMED; assert(holder[other] == NONE); holder[other] = me }
-		      pending_drain(other);
-#endif
-		      slab_take(0, other);
-#if SLABS == 2
-		      if
-		      :: slab_take(1, other)
-		      :: skip
-		      fi;
-#endif
-#ifndef BUG_TAKE_WITHOUT_CLAIM
-		      heap_leave(other)
-#endif
-		   :: ALIVE && state[other] != PARKED           /* the CAS failed */
-		   fi;
-		   other = 0
-		fi
-	:: ALIVE && left > 0 && my_heap == NONE -> left--;        /* a new thread: hak_heap_adopt */
-		if
-		:: atomic { ALIVE && state[0] == PARKED ->
-			state[0] = ACTIVE; assert(holder[0] == NONE); holder[0] = me; my_heap = 0 }
-		:: atomic { ALIVE && state[1] == PARKED ->
-			state[1] = ACTIVE; assert(holder[1] == NONE); holder[1] = me; my_heap = 1 }
-		:: ALIVE && state[0] != PARKED && state[1] != PARKED
-		fi
+	   fi;
+	   atomic { ALIVE -> holder[my_heap] = NOBODY; my_heap = 0; other = 0 }
 	:: ALIVE && left == 0 -> break
 #ifdef FORK
 	:: forked -> break
 #endif
 	od;
-	/* A heap that still has its thread refills some day: init does it, as the tick. */
-end:	atomic { ALIVE -> if :: my_heap != NONE -> holder[my_heap] = TICK :: else fi; finished++ }
+end:	atomic { ALIVE -> finished++ }
 }
 
-/* What each publisher frees, in order: of slab 0 blocks 0-2 of word 0, of the last slab and word
+/* What each flusher frees, in order: of slab 0 blocks 0-2 of word 0, of the last slab and word
  * blocks 0-1. In DOUBLE_FREE and FORK block 2 stays in use: the slab outlives the misuse, and the
  * child of a fork frees it. */
-proctype publisher(byte me) {
-	byte top, to, twice, s, w, m;
-	bit moved;
+proctype flusher(byte me) {
+	byte top, to, twice, taken, s, w, m;
+	bit moved, has;
 
 	if
 #ifdef DOUBLE_FREE
-	:: me == 0 -> remote_publish(0, 0, 1); remote_publish(0, 0, 2)
-	:: me == 1 -> remote_publish(0, 0, 1); remote_publish(SLABS - 1, WORDS - 1, 3)
+	:: me == 2 -> flush(0, 0, 1); flush(0, 0, 2)
+	:: me == 3 -> flush(0, 0, 1); flush(SLABS - 1, WORDS - 1, 3)
 #elif defined(FORK)
-	:: me == 0 -> remote_publish(0, 0, 1)
-	:: me == 1 -> remote_publish(0, 0, 2); remote_publish(SLABS - 1, WORDS - 1, 1)
+	:: me == 2 -> flush(0, 0, 1)
+	:: me == 3 -> flush(SLABS - 1, WORDS - 1, 1)
 #else
-	:: me == 0 -> remote_publish(0, 0, 3); remote_publish(SLABS - 1, WORDS - 1, 1)
-	:: me == 1 -> remote_publish(SLABS - 1, WORDS - 1, 2); remote_publish(0, 0, 4)
+	:: me == 2 -> flush(0, 0, 3); flush(SLABS - 1, WORDS - 1, 1)
+	:: me == 3 -> flush(SLABS - 1, WORDS - 1, 2); flush(0, 0, 4)
 #endif
 	fi;
 	if
 	:: atomic { ALIVE && again_mask != 0 ->
 		s = again_slab; w = again_word; m = again_mask;
 		again_slab = 0; again_word = 0; again_mask = 0 }
-	   remote_publish(s, w, m);
+	   flush(s, w, m);
 	   s = 0; w = 0; m = 0
 	:: ALIVE
 	fi;
@@ -437,42 +455,59 @@ end:	atomic { ALIVE -> finished++ }
 	(free_word[AT(s, w)] | ((again_slab == (s) && again_word == (w)) -> again_mask : 0)) == (all)
 
 /* The child of a fork has the publishers' memory but not the publishers: a count may have no bits,
- * a token no hand, a taken list no reader. Stacks and counts are made anew from the bits. */
+ * a token no hand, a taken list no reader. Stacks and counts are made anew from the bits, for slabs
+ * of heaps that are whole. */
 inline slab_repair(s) {
-	remote_count[s] = BITS(remote_word[AT(s, 0)]);
-	remote_dups[s] = 0;
 	hands[s] = 0;
 	on_stack[s] = 0;
 	if
-	:: remote_count[s] > 0 ->
-		link[s] = pending[slab_heap[s]];
-		pending[slab_heap[s]] = s + 1;
-		on_stack[s] = 1
-	:: else
+	:: IS_WHOLE(slab_heap[s]) ->
+		remote_count[s] = BITS(remote_word[AT(s, 0)]);
+		remote_dups[s] = 0;
+		if
+		:: remote_count[s] > 0 ->
+			link[s] = pending[slab_heap[s]];
+			pending[slab_heap[s]] = s + 1;
+			on_stack[s] = 1
+		:: else
+		fi
+	:: else -> hands[s] = remote_count[s] > 0       /* for ever in a hand that is gone */
 	fi
 }
 
+#ifdef FORK
+#ifdef BUG_NO_CHILD_REPAIR
+#define MAY_BE_TORN false
+#elif defined(BUG_LOST_HEAP_HAS_NO_TOKENS)
+#define MAY_BE_TORN (under_way != 0)
+#else
+#define MAY_BE_TORN (under_way != 0 || lost[0] || lost[1])
+#endif
+
 inline child_repair() {
 	d_step {
-		holder[0] = NONE; state[0] = PARKED; vacant_not_empty[0] = 1;
-		holder[1] = NONE; state[1] = PARKED; vacant_not_empty[1] = 1;
-#ifdef BUG_NO_CHILD_REPAIR
-		hands[0] = 0; hands[1] = 0
-#else
-		pending[0] = 0;
-		pending[1] = 0;
-		slab_repair(0);
-		slab_repair(1)
-#endif
+		lost[0] = holder[0] != NOBODY;
+		lost[1] = holder[1] != NOBODY;
+		holder[0] = NOBODY;
+		holder[1] = NOBODY;
+		if
+		:: MAY_BE_TORN ->
+			pending[0] = 0;
+			pending[1] = 0;
+			slab_repair(0);
+			slab_repair(1)
+		:: else -> NO_HAND(0); NO_HAND(1)
+		fi;
+		under_way = 0
 	}
 }
+#endif
 
 init {
-	byte me = TICK, pass, h, top, to, rest, mine, taken, count, twice;
-	bit moved;
+	byte me = LAST, pass, h, top, to, rest, mine, taken, count, twice;
+	bit moved, has;
 
 	atomic {
-		holder[1] = 1;
 		used[0] = 3;
 #if SLABS == 2
 		slab_heap[1] = 1;
@@ -480,67 +515,75 @@ init {
 #else
 		used[0] = 5;
 #endif
-		run heap_thread(0);
-		run heap_thread(1);
-		run publisher(0);
-		run publisher(1)
+		run thief(0);
+		run thief(1);
+		run flusher(2);
+		run flusher(3)
 	}
 #ifdef FORK
 	/* Any moment may be the last. */
 	d_step { true -> forked = 1 }
 	child_repair();
-	remote_publish(0, 0, 4);
+	flush(0, 0, 4);
 #else
 	finished == 4;
 #endif
 
 	/* Quiet: every token is on a stack, none in a hand. */
 	d_step {
-		NO_HAND(0);
-		TOKEN_IS_SOUND(0);
-		NO_HAND(SLABS - 1);
-		TOKEN_IS_SOUND(SLABS - 1)
+		if
+		:: IS_WHOLE(slab_heap[0]) -> NO_HAND(0); TOKEN_IS_SOUND(0)
+		:: else
+		fi;
+		if
+		:: IS_WHOLE(slab_heap[SLABS - 1]) -> NO_HAND(SLABS - 1); TOKEN_IS_SOUND(SLABS - 1)
+		:: else
+		fi
 	}
-	/* The tick. Three passes: a slab may be forwarded, then collected. A parked heap is visited
-	 * only if its hint says so, a heap with a thread always (its next refill). */
+	/* The last one enters both heaps twice: a slab may be forwarded, then collected. */
 	do
-	:: pass < 3 ->
+	:: pass < 2 ->
 		h = 0;
 		do
-		:: h < HEAPS ->
-			if
-			:: state[h] == PARKED && vacant_not_empty[h] ->
-				atomic { state[h] = CLAIMED; holder[h] = me }
-				pending_drain(h);
-				heap_leave(h)
-			:: state[h] == ACTIVE -> pending_drain(h)
-			:: else
-			fi;
+		:: h < HEAPS && IS_WHOLE(h) ->
+			holder[h] = me;
+			pending_drain(h);
+			holder[h] = NOBODY;
 			h++
-		:: else -> break
+		:: h < HEAPS && !IS_WHOLE(h) -> h++
+		:: h == HEAPS -> break
 		od;
 		pass++
 	:: else -> break
 	od;
 
+#ifdef FORK
+	/* What was on its way in a dead flusher's hand is lost; what has a bit is not. */
+	if
+	:: IS_WHOLE(slab_heap[0]) ->
+		assert(remote_count[0] == 0 && remote_word[0] == 0);
+		assert(free_word[0] & 4);
+		assert(used[0] == 3 - BITS(free_word[0]))
+	:: else
+	fi;
+	if
+	:: IS_WHOLE(slab_heap[1]) -> assert(remote_count[1] == 0 && remote_word[1] == 0)
+	:: else
+	fi
+#else
 	/* Nothing is lost: all freed blocks are in the free bitmap, all counts and stacks are empty. */
 	assert(pending[0] == 0 && pending[1] == 0);
-	assert(state[0] != CLAIMED && state[1] != CLAIMED);
+	assert(holder[0] == NOBODY && holder[1] == NOBODY);
 	assert(remote_count[0] == 0 && remote_word[0] == 0 && remote_dups[0] == 0);
 	assert(remote_count[SLABS - 1] == 0 && remote_word[SLABS * WORDS - 1] == 0);
+	assert(ALL_FREED(SLABS - 1, WORDS - 1, 3));
 #ifdef DOUBLE_FREE
 	assert(ALL_FREED(0, 0, 3) && used[0] == 1);
-	assert(reports == 1);
-#elif defined(FORK)
-	/* What was on its way in a dead publisher's hand is lost; what has a bit is not. */
-	assert(free_word[0] & 4);
-	assert(used[0] == 3 - BITS(free_word[0]));
+	assert(reports == 1)
 #else
 	assert(ALL_FREED(0, 0, 7));
 	assert(used[0] == ((again_mask != 0 && again_slab == 0) -> 1 : 0));
-	assert(reports == 0);
+	assert(reports == 0)
 #endif
-#ifndef FORK
-	assert(ALL_FREED(SLABS - 1, WORDS - 1, 3))
 #endif
 }

@@ -61,14 +61,15 @@ bool hak_mark_is_freed_at(const void *block)
 
 static bool cover(size_t end_bytes)
 {
-    if (HAK_LIKELY(end_bytes <= hak_load_relaxed(&hak_mark_covered_bytes)))
+    /* acquire: partner is the release below; the marks were mapped before it */
+    if (HAK_LIKELY(end_bytes <= hak_load_acquire(&hak_mark_covered_bytes)))
         return true;
     hak_lock_take(&hak_region.lock);
     size_t end = hak_least(hak_align_up(end_bytes, STEP_BYTES), hak_region.window_bytes);
     enum os_map result =
         hak_area_grow(&hak_region.marks, hak_mark_bytes_for(end), hak_mark_bytes_for(STEP_BYTES));
     if (result == OS_MAPPED && end > hak_load_relaxed(&hak_mark_covered_bytes))
-        /* release: partner is the acquire in hak_mark_at */
+        /* release: partner is the acquire in hak_mark_at and above */
         hak_store_release(&hak_mark_covered_bytes, end);
     hak_lock_give(&hak_region.lock);
     return result == OS_MAPPED;
