@@ -33,7 +33,7 @@ static void *clear(void *block, uint32_t class_index, enum content content)
 static void *take_alone(uint32_t class_index, enum content content)
 {
     bool is_zero = false;
-    hak_stat_global_add(cacheless_requests, 1);
+    hak_stat_global_add(cacheless_calls, 1);
     void *block = hak_take_one(class_index, content == CONTENT_ZERO ? &is_zero : NULL);
     return is_zero ? block : clear(block, class_index, content);
 }

@@ -7,8 +7,8 @@
  * out of a signal handler. */
 static bool is_abandoned(const struct thread_cache *cache, uintptr_t here)
 {
-    return hak_load_relaxed(&cache->state) != CACHE_IDLE &&
-           hak_frame_is_left_at(cache->frame, here);
+    return hak_cache_state(cache) != CACHE_IDLE &&
+           hak_frame_is_left_at(hak_cache_frame(cache), here);
 }
 
 /* The thread's own cache, unless something of it was interrupted. */
@@ -32,8 +32,8 @@ struct service hak_service_begin_slow(uintptr_t here)
         hak_thread_mend_heaps(false);
     service.cache = find_cache(here);
     if (service.cache != NULL) {
-        hak_cache_begin(service.cache);
-        service.cache->frame = here;
+        hak_store_relaxed(&service.cache->state, (here & ~HAK_CACHE_STATES) | CACHE_BUSY);
+        hak_compiler_fence();
     } else {
         service.is_refused = hak_lock_is_inside() || !hak_process_start();
     }

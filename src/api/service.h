@@ -32,9 +32,9 @@ void hak_service_end_slow(const struct service *service);
 HAK_INLINE struct thread_cache *hak_cache_at_rest(void)
 {
     struct thread_cache *cache = hak_own_cache();
-    bool is_at_rest = cache != NULL && hak_load_relaxed(&cache->state) == CACHE_IDLE &&
-                      hak_lock_held == 0 && !hak_heap_is_held() &&
-                      !hak_load_relaxed(&hak_jumps_matter) && !hak_copy_is_unnoticed();
+    bool is_at_rest = cache != NULL && hak_cache_state(cache) == CACHE_IDLE && hak_lock_held == 0 &&
+                      !hak_heap_is_held() && !hak_load_relaxed(&hak_jumps_matter) &&
+                      !hak_copy_is_unnoticed();
     return HAK_LIKELY(is_at_rest) ? cache : NULL;
 }
 
@@ -43,24 +43,20 @@ HAK_INLINE bool hak_thread_is_outside(void)
 {
     const struct thread_cache *own = hak_own_cache();
     return !hak_lock_is_inside() && !hak_heap_is_held() &&
-           (own == NULL || hak_load_relaxed(&own->state) == CACHE_IDLE);
+           (own == NULL || hak_cache_state(own) == CACHE_IDLE);
 }
 
 /* Nobody else may use the cache from here on: not a handler, nor a copy of the process. */
 HAK_INLINE void hak_cache_begin(struct thread_cache *cache)
 {
-    hak_store_relaxed(&cache->state, CACHE_BUSY);
-    hak_compiler_fence();
-    /* After that: a handler before this line may have begun and ended. */
-    cache->frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_CACHE_STATES;
+    hak_store_relaxed(&cache->state, frame | CACHE_BUSY);
     hak_compiler_fence();
 }
 
 HAK_INLINE void hak_cache_end(struct thread_cache *cache)
 {
-    hak_compiler_fence();
-    hak_store_relaxed(&cache->state, CACHE_IDLE);
-    hak_compiler_fence();
+    hak_cache_set_state(cache, CACHE_IDLE);
 }
 
 HAK_INLINE struct service hak_service_begin(void)

@@ -80,10 +80,10 @@ static void settle_orphans(uint32_t limit)
     for (; orphans != NULL && limit > 0; orphans = orphans->next, limit--) {
         if (!is_orphan(orphans))
             continue;
-        if (hak_load_relaxed(&orphans->state) == CACHE_BUSY) {
+        if (hak_cache_state(orphans) == CACHE_BUSY) {
             lose_locked(orphans);
         } else {
-            hak_store_relaxed(&orphans->state, CACHE_IDLE);
+            hak_cache_set_state(orphans, CACHE_IDLE);
             free_locked(orphans);
         }
     }
@@ -131,10 +131,10 @@ static bool has_room_for(const struct thread_cache *cache)
 
 void hak_cache_return(struct thread_cache *cache)
 {
-    hak_store_relaxed(&cache->state, CACHE_BUSY);
+    hak_cache_set_state(cache, CACHE_BUSY);
     if (!has_room_for(cache))
         hak_cache_flush_all(cache);
-    hak_store_relaxed(&cache->state, CACHE_IDLE);
+    hak_cache_set_state(cache, CACHE_IDLE);
     hak_lock_take(&caches_lock);
     free_locked(cache);
     count_threads(-1u);
@@ -170,9 +170,9 @@ void hak_caches_drain(uint64_t before_ms)
 {
     struct thread_cache *cache;
     for (int i = 0; i < DRAINED_AT_ONCE && (cache = take_old(before_ms)) != NULL; i++) {
-        hak_store_relaxed(&cache->state, CACHE_BUSY);
+        hak_cache_set_state(cache, CACHE_BUSY);
         hak_cache_flush_all(cache);
-        hak_store_relaxed(&cache->state, CACHE_IDLE);
+        hak_cache_set_state(cache, CACHE_IDLE);
         hak_lock_take(&caches_lock);
         free_locked(cache);
         hak_lock_give(&caches_lock);
@@ -189,7 +189,7 @@ void hak_caches_await(const struct thread_cache *own, uint32_t patience_ms)
     uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
     for (struct thread_cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
         while (cache != own && cache->place == CACHE_IN_USE && !is_orphan(cache) &&
-               hak_load_relaxed(&cache->state) == CACHE_BUSY && hak_os_clock_ms() < deadline_ms)
+               hak_cache_state(cache) == CACHE_BUSY && hak_os_clock_ms() < deadline_ms)
             hak_os_yield();
 }
 

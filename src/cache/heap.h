@@ -26,6 +26,7 @@ struct heap {
     struct hak_lock lock;
     _Atomic uint32_t state;  /* enum heap_state */
     bool is_claimed;         /* by the fork under way */
+    uintptr_t before;        /* what who is inside had noted before (cache/heaps.h) */
     uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms;         /* when it last went on; anybody reads */
     uint32_t collect_count;                  /* refills, for how often frees are collected */

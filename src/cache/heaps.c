@@ -62,7 +62,7 @@ struct heap *hak_heap_near(void)
 static struct heap *make_locked(void)
 {
     uint32_t count = hak_load_relaxed(&heaps.count);
-    if (count == HAK_HEAPS_MOST || hak_heap_holds.count == HAK_HOLDS_MOST)
+    if (count == HAK_HEAPS_MOST || (hak_heap_holds.note & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST)
         return NULL;
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
@@ -78,17 +78,34 @@ static struct heap *make_locked(void)
     return heap;
 }
 
+/* While the thread waits; a copy of the process that is made meanwhile finds its cache whole. */
+static struct thread_cache *begin_wait(void)
+{
+    struct thread_cache *cache = hak_own_cache();
+    if (cache == NULL || hak_cache_state(cache) != CACHE_BUSY)
+        return NULL;
+    hak_cache_set_state(cache, CACHE_WAITS);
+    return cache;
+}
+
+static void end_wait(struct thread_cache *cache)
+{
+    if (cache != NULL)
+        hak_cache_set_state(cache, CACHE_BUSY);
+}
+
 /* One more heap, entered, if there are still no more than the `seen` ones. NULL: there are, or no
  * memory; or the caller may not wait for who makes one. */
 static struct heap *make(uint32_t seen, bool is_nested)
 {
     struct heap *heap = NULL;
-    if (hak_lock_is_inside())
+    if (hak_lock_is_inside() || (is_nested && !hak_lock_try(&heaps.lock)))
         return NULL;
-    if (!is_nested)
+    if (!is_nested) {
+        struct thread_cache *cache = begin_wait();
         hak_lock_take(&heaps.lock);
-    else if (!hak_lock_try(&heaps.lock))
-        return NULL;
+        end_wait(cache);
+    }
     if (hak_load_relaxed(&heaps.count) == seen)
         heap = make_locked();
     hak_lock_give(&heaps.lock);
@@ -141,17 +158,11 @@ static bool may_be_more(void)
     return hak_load_relaxed(&heaps.count) < hak_load_relaxed(&heaps.near_count);
 }
 
-/* Waits for the heap; a copy of the process that is made meanwhile finds the thread's cache
- * whole. */
 static bool await(struct heap *heap)
 {
-    struct thread_cache *cache = hak_own_cache();
-    bool is_busy = cache != NULL && hak_load_relaxed(&cache->state) == CACHE_BUSY;
-    if (is_busy)
-        hak_store_relaxed(&cache->state, CACHE_WAITS);
+    struct thread_cache *cache = begin_wait();
     bool is_entered = hak_heap_enter_within(heap, WAIT_MS);
-    if (is_busy)
-        hak_store_relaxed(&cache->state, CACHE_BUSY);
+    end_wait(cache);
     return is_entered;
 }
 
@@ -175,6 +186,8 @@ static HAK_NOINLINE struct heap *enter_slow(_Atomic(struct heap *) *place)
     bool has_waited = false;
     for (;;) {
         struct heap *heap = enter_or_make(place, is_nested, is_nested || has_waited);
+        if (heap != NULL && has_waited)
+            hak_store_release(place, heap); /* nobody need wait for that other one again */
         if (heap != NULL || is_nested)
             return heap;
         struct heap *near = hak_load_acquire(place);
@@ -198,18 +211,15 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms)
         return true;
     if (hak_heap_is_held() || hak_load_relaxed(&heap->state) != HEAP_OPEN)
         return false;
-    struct heap_holds *held = &hak_heap_holds;
-    held->count = 1;
-    hak_compiler_fence();
-    held->holds[0] = (struct heap_hold){heap, (uintptr_t)__builtin_frame_address(0)};
-    hak_compiler_fence();
+    hak_heap_note(heap);
     if (hak_lock_take_within(&heap->lock, patience_ms)) {
-        if (hak_load_relaxed(&heap->state) == HEAP_OPEN)
+        if (hak_load_relaxed(&heap->state) == HEAP_OPEN) {
+            heap->before = 0;
             return true;
+        }
         hak_lock_give_among(&heap->lock);
     }
-    hak_compiler_fence();
-    held->count = 0;
+    hak_heap_forget(0);
     return false;
 }
 
@@ -236,22 +246,38 @@ static void lose(struct heap *heap)
     hak_decide(lose_heap, heap->owner.heap_id);
 }
 
-bool hak_heaps_mend(bool is_over)
+static bool lose_left(bool is_over)
 {
-    struct heap_holds *held = &hak_heap_holds;
     bool is_any_lost = false;
-    while (held->count != 0) {
-        struct heap_hold *hold = &held->holds[held->count - 1];
-        if (!is_over && !hak_frame_is_left(hold->frame))
-            break;
-        if (hak_lock_is_own(&hold->heap->lock)) {
-            lose(hold->heap);
+    uintptr_t note;
+    while ((note = hak_heap_holds.note) != 0 &&
+           (is_over || hak_frame_is_left(note & ~HAK_HOLDS_COUNT))) {
+        struct heap_hold hold = hak_heap_holds.holds[(note & HAK_HOLDS_COUNT) - 1];
+        if (hak_lock_is_own(&hold.heap->lock)) {
+            lose(hold.heap);
             is_any_lost = true;
-            hak_lock_give_among(&hold->heap->lock); /* who waits for it finds it lost */
+            hak_lock_give_among(&hold.heap->lock); /* who waits for it finds it lost */
         }
-        held->count--;
+        hak_heap_forget(hold.before);
     }
     return is_any_lost;
+}
+
+/* A handler that mends meanwhile would forget twice. */
+bool hak_heaps_mend(bool is_over)
+{
+    if (!hak_heap_is_held())
+        return false;
+    uint64_t signals = hak_os_block_signals();
+    bool is_any_lost = lose_left(is_over);
+    hak_os_restore_signals(signals);
+    return is_any_lost;
+}
+
+void hak_heaps_mend_table(void)
+{
+    if (hak_lock_is_left(&heaps.lock))
+        hak_lock_give(&heaps.lock);
 }
 
 void hak_heaps_stop(uint32_t patience_ms)
@@ -303,10 +329,7 @@ static bool open_all(bool (*is_mine)(const struct heap *heap))
  * that is used again. */
 static bool is_held(const struct heap *heap)
 {
-    for (uint32_t i = 0; i < hak_heap_holds.count; i++)
-        if (hak_heap_holds.holds[i].heap == heap)
-            return hak_lock_is_own(&heap->lock);
-    return false;
+    return hak_heap_is_noted(heap) && hak_lock_is_own(&heap->lock);
 }
 
 static bool is_nobodys(const struct heap *heap)
@@ -324,8 +347,5 @@ bool hak_heaps_restart_in_child(void)
 
 bool hak_heaps_settle(bool is_copier)
 {
-    bool is_any_lost = open_all(is_copier ? is_held : is_nobodys);
-    if (hak_lock_is_left(&heaps.lock))
-        hak_lock_give(&heaps.lock); /* a heap that was being made is lost */
-    return is_any_lost;
+    return open_all(is_copier ? is_held : is_nobodys);
 }

@@ -6,10 +6,9 @@
  *             has one. A thread that holds none enters the heap of its processor, else any other,
  *             else one more is made, up to a bound, else it waits. Who holds one enters others by
  *             trying only. So nobody waits who is waited for.
- *             What a thread holds, or is about to take, is noted before the lock is had and
- *             forgotten after it is given: a handler may see it early or late, never miss it. A
- *             handler that interrupted a slow path with a heap waits for none: it tries all, makes
- *             one more, or is refused.
+ *             What a thread holds, or is about to take, is noted (cache/holds.h). A handler that
+ *             interrupted a slow path with a heap does not try what is noted, and waits for none: it
+ *             tries all others, makes one more, or is refused.
  *             Locks of higher rank are taken with a heap held; the registry's is not, but by
  *             trying.
  * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow
@@ -21,68 +20,47 @@
  *             again under its lock (cache/flush.h).
  * Threads     any, signal handlers too.
  * Tests       tests/unit/cache/heaps_test.c, tests/race/heaps_race.c, docs/model/heap_locks.pml,
- *             docs/model/lost_lock.pml
+ *             docs/model/lost_lock.pml, docs/model/heap_fork.pml
  */
 #ifndef HAK_CACHE_HEAPS_H
 #define HAK_CACHE_HEAPS_H
 
 #include "cache/heap.h"
+#include "cache/holds.h"
 #include "os/lock.h"
 
 /* So many heaps at most, however many processors there are. */
 #define HAK_HEAPS_MOST 512u
-/* A thread holds two at most, one of them to take a slab from; so does each handler inside. */
-#define HAK_HOLDS_MOST 8u
-
-struct heap_hold {
-    struct heap *heap;
-    uintptr_t frame; /* where the thread's stack was */
-};
-struct heap_holds {
-    uint32_t count;
-    struct heap_hold holds[HAK_HOLDS_MOST];
-};
-extern HAK_TLS struct heap_holds hak_heap_holds;
-
-/* The calling thread was interrupted with a heap, or has one. */
-HAK_INLINE bool hak_heap_is_held(void)
-{
-    return hak_heap_holds.count != 0;
-}
-
 /* Enters the heap if nobody is inside. */
 HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
-    struct heap_holds *held = &hak_heap_holds;
-    uint32_t at = held->count;
+    uintptr_t before = hak_heap_holds.note;
     uint32_t expected = 0;
     if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL)) /* a handler of our own fork: all are ours */
         return heap->is_claimed;
-    if (HAK_UNLIKELY(at == HAK_HOLDS_MOST))
+    if (HAK_UNLIKELY((before & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST || hak_heap_is_noted(heap)))
         return false;
-    held->count = at + 1;
-    hak_compiler_fence();
-    /* After the count: a handler before this line may have used the place itself. */
-    held->holds[at] = (struct heap_hold){heap, (uintptr_t)__builtin_frame_address(0)};
-    hak_compiler_fence();
+    hak_heap_note(heap);
     /* acquire: partner is the release in hak_heap_leave */
     bool is_entered = hak_cas_acquire(&heap->lock.state, &expected, hak_lock_self());
-    if (HAK_LIKELY(is_entered && hak_load_relaxed(&heap->state) == HEAP_OPEN))
+    if (HAK_LIKELY(is_entered && hak_load_relaxed(&heap->state) == HEAP_OPEN)) {
+        heap->before = before;
         return true;
+    }
     if (is_entered)
         hak_lock_give_among(&heap->lock);
-    hak_compiler_fence();
-    held->count = at;
+    hak_heap_forget(before);
     return false;
 }
 
+/* Those that were entered last are left first. */
 HAK_INLINE void hak_heap_leave(struct heap *heap)
 {
+    uintptr_t before = heap->before;
     if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL))
         return;
     hak_lock_give_among(&heap->lock);
-    hak_compiler_fence();
-    hak_heap_holds.count--;
+    hak_heap_forget(before);
 }
 
 /* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
@@ -114,6 +92,9 @@ void hak_heaps_visit(heap_visitor *visit, void *context);
 /* The calling thread left slow paths by a jump, or was cancelled in them (is_over: its end): the
  * heaps that it held are lost. True: there were some. */
 bool hak_heaps_mend(bool is_over);
+
+/* The same of the table: a heap that was being made is lost. */
+void hak_heaps_mend_table(void);
 
 /* Around fork, by who holds the registry's lock: all heaps are entered but for those that others
  * do not leave within `patience_ms` in all; they are lost in the child. What the forking thread was

@@ -53,6 +53,7 @@ static void mend_all(void)
     hak_depot_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
     hak_private_mend();
+    hak_heaps_mend_table();
     hak_caches_mend();
     mend(&start_lock);
 }
@@ -92,7 +93,7 @@ static void on_thread_exit(void *value)
     hak_os_crash_thread_end();
     if (cache == NULL)
         return;
-    if (hak_load_relaxed(&cache->state) == CACHE_IDLE) {
+    if (hak_cache_state(cache) == CACHE_IDLE) {
         hak_cache_return(cache);
     } else { /* the thread left a slow path by a jump, or was cancelled there */
         note_jump();

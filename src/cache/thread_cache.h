@@ -21,8 +21,7 @@ enum cache_place { CACHE_IN_USE, CACHE_FREE, CACHE_LOST };
 struct thread_cache {
     struct cache_bins hot;    /* first: the thread's pointer points here */
     void *sentinel;           /* NULL: bins without a magazine stand on it */
-    _Atomic uint32_t state;   /* enum cache_state; written by the thread */
-    uintptr_t frame;          /* where its stack was when the slow path began */
+    _Atomic uintptr_t state;  /* enum cache_state, and where the slow path's stack began */
     uint32_t slow_count;      /* slow operations, for the tick */
     uint32_t relief_count;    /* of the process, when its bins were last emptied for it */
     uint64_t tick_ms;         /* when its thread last looked after it */
@@ -40,6 +39,28 @@ struct thread_cache {
     uint64_t free_ms;    /* since when it is free, and what its bins may hold meanwhile */
     size_t free_bytes;
 };
+
+/* Frames are aligned to 16 bytes. Both in one word: no handler sees a slow path that has begun with
+ * the frame of one that is over. */
+#define HAK_CACHE_STATES ((uintptr_t)15)
+
+HAK_INLINE enum cache_state hak_cache_state(const struct thread_cache *cache)
+{
+    return (enum cache_state)(hak_load_relaxed(&cache->state) & HAK_CACHE_STATES);
+}
+
+HAK_INLINE uintptr_t hak_cache_frame(const struct thread_cache *cache)
+{
+    return hak_load_relaxed(&cache->state) & ~HAK_CACHE_STATES;
+}
+
+/* The frame stays. */
+HAK_INLINE void hak_cache_set_state(struct thread_cache *cache, enum cache_state state)
+{
+    hak_compiler_fence();
+    hak_store_relaxed(&cache->state, hak_cache_frame(cache) | state);
+    hak_compiler_fence();
+}
 
 /* Fills an empty record (zeroed). */
 void hak_cache_start(struct thread_cache *cache);

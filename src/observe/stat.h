@@ -78,7 +78,7 @@ extern struct stat_block hak_stat_cacheless;
     X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
     X(caches_lost, "thread caches given up: busy at a fork, or left by a jump")                    \
     X(private_heaps, "heaps made by hakmem_heap_new")                                              \
-    X(cacheless_requests, "requests of threads past their end, and of handlers inside slow paths") \
+    X(cacheless_calls, "requests of threads past their end, and of handlers inside slow paths")    \
     X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \
     X(spans_reused_bytes, "so much of them was such memory")                                       \
     X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \

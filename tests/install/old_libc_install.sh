@@ -23,7 +23,7 @@ done
 silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
 serves threads env LD_PRELOAD="$work/libhakmem.so" "$work/use"
 equal "only the first thread has a heap of its own" "$(counter threads threads_started)" 1
-check "the others did without" [ "$(counter threads cacheless_requests)" -gt 4 ]
+check "the others did without" [ "$(counter threads cacheless_calls)" -gt 4 ]
 for program in ls sh; do
     plainly "$program" "$program" --version
     PRELOAD_LIB=$work/libhakmem.so preloaded "$program" "$program" --version

@@ -206,7 +206,9 @@ TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
     CHECK(hak_heap_try_enter(first));
     struct heap *other = hak_heap_enter();
     CHECK(other != NULL && other != first);
+    hak_heap_leave(other);
     hak_heap_leave(first);
+    CHECK(hak_heap_try_enter(other));
     uint32_t class_index = hak_class_of(400);
     void *block = hak_heap_take_used(other, class_index);
     hak_heap_leave(other);

@@ -165,9 +165,9 @@ TEST(a_call_from_within_a_slow_path_does_without_the_cache_and_its_heap)
     CHECK(block != NULL);
     CHECK(hak_load_relaxed(&hak_slab_at(block)->owner) != &heap->owner);
     hak_free(block);
-    CHECK_EQ(hak_load_relaxed(&own->state), CACHE_BUSY);
+    CHECK_EQ(hak_cache_state(own), CACHE_BUSY);
     CHECK_EQ(refills(own), before);
-    CHECK_EQ(hak_heap_holds.count, 1);
+    CHECK_EQ(hak_heap_holds.note & HAK_HOLDS_COUNT, 1);
     hak_heap_leave(heap);
     hak_cache_end(own);
     CHECK(hak_cache_is_sound(own) && hak_heap_is_sound(heap));
@@ -272,7 +272,7 @@ TEST(a_cache_that_is_being_changed_for_long_is_lost_in_the_child_only)
 TEST(the_cache_of_a_thread_that_waits_for_a_heap_serves_in_the_child)
 {
     start_and_await(stay_inside);
-    hak_store_relaxed(&seen_cache->state, CACHE_WAITS);
+    hak_cache_set_state(seen_cache, CACHE_WAITS);
     CHECK_EXITS(check_in_child(CACHE_FREE, HEAP_OPEN), 0);
 }
 
@@ -305,7 +305,7 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
     CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
     CHECK(hak_thread_cache() != broken);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
-    CHECK_EQ(hak_heap_holds.count, 0);
+    CHECK_EQ(hak_heap_holds.note, 0);
     hak_free(block); /* is accepted */
     hak_free(other);
     hak_thread_flush();
@@ -442,7 +442,7 @@ TEST(once_a_slow_path_was_left_by_a_jump_none_is_interrupted_any_more)
 static void allocate_in_handler(int number)
 {
     (void)number;
-    CHECK_EQ(hak_load_relaxed(&interrupted_cache->state), CACHE_BUSY);
+    CHECK_EQ(hak_cache_state(interrupted_cache), CACHE_BUSY);
     CHECK_EQ(hak_thread_cache(), interrupted_cache);
     void *block = hak_malloc(3000);
     CHECK(block != NULL);
