@@ -7,8 +7,8 @@
  *             else one more is made, up to a bound, else it waits. Who holds one enters others by
  *             trying only. So nobody waits who is waited for.
  *             What a thread holds, or is about to take, is noted (cache/holds.h). A handler that
- *             interrupted a slow path with a heap does not try what is noted, and waits for none: it
- *             tries all others, makes one more, or is refused.
+ *             interrupted a slow path with a heap does not try what is noted, and waits for none:
+ *             it tries all others, makes one more, or is refused.
  *             Locks of higher rank are taken with a heap held; the registry's is not, but by
  *             trying.
  * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/cache/heaps_test.c - which heap a slow path enters, and what becomes of one that nobody
- * leaves. */
+/* tests/unit/cache/heaps_test.c - which heap a slow path enters, and what becomes of one that
+ * nobody leaves. */
 #include "api/api.h"
 #include "cache/flush.h"
 #include "cache/heaps.h"
