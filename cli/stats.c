@@ -66,6 +66,8 @@ static void print_head(const struct report *report, const char *path)
     struct tm local;
     if (seconds != 0 && localtime_r(&seconds, &local) != NULL)
         strftime(when, sizeof when, ", %Y-%m-%d %H:%M:%S", &local);
+    if (report_find(report, "shadowed", 0) != 0)
+        puts("hakmem was mapped and served nothing: another malloc came first");
     uint64_t process = report_find(report, "pid", 0);
     if (process != 0)
         printf("process %" PRIu64 "%s\n\n", process, when);
