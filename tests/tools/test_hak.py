@@ -10,9 +10,9 @@ import pytest
 from conftest import ROOT
 
 TESTS = """
-add_test({build}.unit.base.list_test.a_started_list_is_empty "{out}/{build}/tests/unit_base_list_test" "a_started_list_is_empty")
-add_test([=[{build}.pages_16k.unit.base.list_test]=] "/usr/bin/cmake" "-E" "env" "HAK_FAKE_PAGE_BYTES=16384" "{out}/{build}/tests/unit_base_list_test")
-add_test({build}.preload.fork_preload "/usr/bin/cmake" "-E" "env" "LD_PRELOAD={out}/{build}/libhakmem.so" "{out}/{build}/tests/fork_preload")
+add_test({build}.unit.base.list_test.a_started_list_is_empty "{tests}/unit_base_list_test" "a")
+add_test([=[{build}.pages_16k.unit.base.list_test]=] "cmake" "-E" "{tests}/unit_base_list_test")
+add_test({build}.preload.fork_preload "cmake" "A={tests}/../libhakmem.so" "{tests}/fork_preload")
 """
 SCRIPT = 'add_test({build}.preload.make_preload "sh" "/tests/preload/make_preload.sh")\n'
 
@@ -34,7 +34,7 @@ def hak_fixture(tmp_path):
         folder.mkdir(parents=True)
         text = "" if build == "fuzz" else TESTS + (SCRIPT if build == "release" else "")
         (folder / "CTestTestfile.cmake").write_text(
-            text.format(build=build, out=tmp_path / "out"))
+            text.format(build=build, tests=folder).replace("tests/../", ""))
     for name in ("bin/cmake", "bin/ctest", "bin/apt-get", "out/venv/bin/python"):
         (tmp_path / name).write_text(f'#!/bin/sh\necho "{name.split("/")[-1]} $*" >>"$CALLS"\n')
         (tmp_path / name).chmod(0o755)
