@@ -38,7 +38,10 @@
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
       "  keys: q quit, s another order of sizes, + - slower and faster, h help\n")                 \
     X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back",        \
-      "  PID                a process: whose malloc it calls, its memory and limits\n")
+      "  PID                a process: whose malloc it calls, its memory and limits\n")            \
+    X(migrate, "[NAME=VALUE]...", "say in hakmem's words what another allocator's settings say",   \
+      "  NAME=VALUE         say MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n"     \
+      "                     without one, those of the environment\n")
 
 enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md, docs/stats.schema.json, docs/hakmem.conf
-and what docs/man lists from the tables in the headers.
+and what docs/man and docs/migrate list from the tables in the headers.
 
 gen_docs.py          writes them
 gen_docs.py --check  exits 1 and names each one that is not what it would write
@@ -349,6 +349,29 @@ def sample():
     return "\n".join(lines)
 
 
+def migration(allocator):
+    """A function that writes docs/migrate/ALLOCATOR.md"""
+    opens = "<!-- The options are generated from cli/migrate_table.h. -->\n"
+    ends = "<!-- End of the options. -->\n"
+
+    def page():
+        text = (ROOT / f"docs/migrate/{allocator}.md").read_text()
+        before, rest = text.split(opens)
+        body = []
+        for _, name, ours, form, *note in rows("../cli/migrate_table.h",
+                                              f"MIGRATE_{allocator.upper()}"):
+            ours, form = words(ours), words(form)
+            pairs = form.split(",") if "=" in form else []
+            values = ", ".join(f"{word} is {to}" for word, to in
+                               (pair.split("=") for pair in pairs))
+            remark = "; ".join(part for part in (values, words(note[0]) if note else "") if part)
+            body.append([f"`{words(name)}`", f"`{ours}`" if ours else "none", remark])
+        return (before + opens + "\n" + table([allocator, "hakmem", ""], body) + "\n" + ends +
+                rest.split(ends)[1])
+
+    return page
+
+
 def stats():
     """docs/STATS.md"""
     parts = [("Memory, at the moment of printing", "observe/snapshot.h",
@@ -428,6 +451,9 @@ def main():
     stale = []
     for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy),
                        ("stats.schema.json", schema), ("hakmem.conf", sample),
+                       ("migrate/jemalloc.md", migration("jemalloc")),
+                       ("migrate/tcmalloc.md", migration("tcmalloc")),
+                       ("migrate/mimalloc.md", migration("mimalloc")),
                        ("man/hakmem.3", manual), ("man/hakmem.1", command_manual)):
         path = ROOT / "docs" / name
         text = make()
