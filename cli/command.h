@@ -29,12 +29,13 @@
     X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, as text or JSON",       \
       "  --all              also what is zero, and settings\n"                                     \
       "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
-    X(top, "PID [--once | --json | --serve PORT] [--interval SECONDS]",                            \
+    X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
       "show where the memory of a running process is, again and again",                            \
       "  PID                a process that was started with HAKMEM_STATS_SHM=1\n"                  \
       "  --once             once, as plain text\n"                                                 \
       "  --json             once, as JSON (docs/stats.schema.json)\n"                              \
       "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
+      "  --all              with --serve: all processes that this user started so\n"               \
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
       "  keys: q quit, s another order of sizes, + - slower and faster, h help\n")                 \
     X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back",        \

@@ -26,6 +26,7 @@ struct wish {
     enum way way;
     int pid;
     int port;
+    bool is_all;
     uint32_t interval_ms;
 };
 
@@ -257,6 +258,8 @@ static bool understand(struct wish *wish, char ***arguments)
         wish->way = WAY_ONCE;
     } else if (strcmp(word, "--json") == 0) {
         wish->way = WAY_JSON;
+    } else if (strcmp(word, "--all") == 0) {
+        wish->is_all = true;
     } else if (strcmp(word, "--serve") == 0) {
         wish->way = WAY_SERVE;
         wish->port = number_from(**arguments, 0, 65535);
@@ -281,13 +284,16 @@ int command_top(int argument_count, char **arguments)
     for (char **next = arguments + 1; *next != NULL;)
         if (!understand(&wish, &next))
             return EXIT_USAGE;
-    if (wish.pid == 0)
+    if (wish.is_all && (wish.way != WAY_SERVE || wish.pid != 0))
+        return complain(EXIT_USAGE, "top: --all goes with --serve, and without a process");
+    if (wish.pid == 0 && !wish.is_all)
         return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
     hak_board_remove_left((uint32_t)wish.pid);
     if (wish.way == WAY_SERVE) {
         static struct target target;
         const char *why;
-        return fail(target_read(&target, wish.pid, &why) ? serve(wish.pid, wish.port) : why);
+        bool is_read = wish.is_all || target_read(&target, wish.pid, &why);
+        return fail(is_read ? serve(wish.pid, wish.port) : why);
     }
     if (wish.way != WAY_TERMINAL)
         return run_once(&wish);

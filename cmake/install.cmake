@@ -33,6 +33,7 @@ install(FILES packaging/completions/hakmem.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES README.md CHANGELOG.md docs/CONFIG.md docs/STATS.md docs/SYSCALLS.md
   docs/hakmem.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY packaging/service/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 # The files say where they are by their own place, so that a folder can be moved after installing.

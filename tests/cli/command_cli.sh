@@ -25,6 +25,8 @@ refused top_two 2 "top: one process at a time, not also '2'" top 1 2
 refused top_pace 2 "top: --interval takes 0.25 to 64 seconds, not '0.01'" top 1 --interval 0.01
 refused top_no_pace 2 "top: --interval takes 0.25 to 64 seconds, not 'nothing'" top 1 --interval
 refused top_port 2 "top: --serve takes a port, 0 to 65535, not '70000'" top 1 --serve 70000
+refused top_all 2 "top: --all goes with --serve" top --all
+refused top_all_one 2 "top: --all goes with --serve" top 1 --all --serve 0
 refused top_never 2 "top: there is no argument '--never'" top 1 --never
 
 # Output that does not arrive is not a success.
