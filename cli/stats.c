@@ -2,6 +2,7 @@
 #include "command.h"
 #include "observe/snapshot.h"
 #include "statistics.h"
+#include "summary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -179,6 +180,7 @@ static int show(const char *path, struct reader *reader, bool is_all)
     for (; report_read(reader, &report); reports++) {
         printf("%s", reports > 0 ? "\n" : "");
         print_head(&report, path);
+        print_summary(&report);
         print_memory(&report);
         print_classes(&report);
         print_numbers(&report, is_all);
