@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/command.h - the subcommands of `hakmem`, one row and one file each.
  *
- * Owns        COMMAND_TABLE: X(name, arguments, meaning). A row has a function command_NAME in
- *             cli/NAME.c; the usage text and the table of docs/man/hakmem.1 are made from the rows.
+ * Owns        COMMAND_TABLE: X(name, arguments, meaning, details). A row has a function
+ *             command_NAME in cli/NAME.c; the usage texts and the synopsis of docs/man/hakmem.1
+ *             are made from the rows.
  * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage; `run` has that of the
  *             program, 126 or 127 as env(1). What is wrong is said in one line on standard error.
  * Threads     one.
@@ -16,13 +17,32 @@
 #include <stdarg.h>
 
 #define COMMAND_TABLE(X)                                                                           \
-    X(run, "[--mode MODE] [-o NAME=VALUE]... PROGRAM [ARGUMENT]...",                               \
-      "run a program with hakmem as its malloc")                                                   \
-    X(options, "[NAME]...", "list the options, their values in force here and what they mean")     \
-    X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, as text or JSON")       \
-    X(top, "PID [--once | --json | --serve PORT] [--interval SECONDS]",                            \
-      "show where the memory of a running process is, again and again")                            \
-    X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back")
+    X(run, "[--mode MODE] [-o NAME=VALUE]... [--strict] PROGRAM [ARGUMENT]...",                    \
+      "run a program with hakmem as its malloc",                                                   \
+      "  --mode MODE        one of the modes of hakmem(3), say fast or hardened\n"                 \
+      "  -o NAME=VALUE      an option; hakmem options lists them\n"                                \
+      "  --strict           do not run a program that would run without hakmem\n")                 \
+    X(options, "[--json] [NAME]...",                                                               \
+      "list the options, their values in force here and what they mean",                           \
+      "  --json             as a list of objects\n"                                                \
+      "  NAME               only this one: decay or HAKMEM_DECAY\n")                               \
+    X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, as text or JSON",       \
+      "  --all              also what is zero, and settings\n"                                     \
+      "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
+    X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
+      "show where the memory of a running process is, again and again",                            \
+      "  PID                a process that was started with HAKMEM_STATS_SHM=1\n"                  \
+      "  --once             once, as plain text\n"                                                 \
+      "  --json             once, as JSON (docs/stats.schema.json)\n"                              \
+      "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
+      "  --all              with --serve: all processes that this user started so\n"               \
+      "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
+      "  keys: q quit, s another order of sizes, + - slower and faster, h help\n")                 \
+    X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back",        \
+      "  PID                a process: whose malloc it calls, its memory and limits\n")            \
+    X(migrate, "[NAME=VALUE]...", "say in hakmem's words what another allocator's settings say",   \
+      "  NAME=VALUE         say MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n"     \
+      "                     without one, those of the environment\n")
 
 enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
@@ -30,7 +50,7 @@ enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_F
  * status. */
 typedef int command_fn(int argument_count, char **arguments);
 
-#define X(name, arguments, meaning) command_fn command_##name;
+#define X(name, arguments, meaning, details) command_fn command_##name;
 COMMAND_TABLE(X)
 #undef X
 
@@ -40,6 +60,9 @@ void print_line(char *line, size_t bytes, const char *format, va_list arguments)
 
 /* Prints "hakmem: " and one line on standard error; returns `status`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Says that no option has the name, and which is the nearest; returns EXIT_USAGE. */
+int complain_option(const char *name, size_t name_bytes);
 
 /* The same with how the subcommand is used, and EXIT_USAGE. */
 int complain_usage(const char *command);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "command.h"
 #include "doctor.h"
+#include "program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Allocators that are known by the names of their libraries. */
@@ -32,10 +31,14 @@ static const struct {
     {"libc_malloc_debug", "glibc's malloc with debugging"},
 };
 
+enum { FILES_MOST = 1024 };
+
 /* What the mappings of a process say. */
 struct mappings {
-    char library[PATH_MAX]; /* libhakmem.so; empty: it is not mapped */
-    const char *other;      /* another allocator; NULL: none is known */
+    char *files[FILES_MOST]; /* that are mapped, each once */
+    int file_count;
+    const char *library; /* libhakmem.so among them; NULL: it is not mapped */
+    const char *other;   /* another allocator; NULL: none is known */
     bool is_deleted;
     bool has_libc;
     uint64_t count;
@@ -46,19 +49,46 @@ static void file_of(int process, const char *name, char *path, size_t path_bytes
     snprintf(path, path_bytes, "/proc/%d/%s", process, name);
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+static bool begins_with(const char *name, const char *beginning)
+{
+    return strncmp(name, beginning, strlen(beginning)) == 0;
+}
+
+static bool is_libc(const char *name)
+{
+    return begins_with(name, "libc.so") || begins_with(name, "libc-") ||
+           begins_with(name, "ld-musl");
+}
+
+static bool is_hakmem(const char *path)
+{
+    return begins_with(name_of(path), "libhakmem.so");
+}
+
 static void note_mapping(struct mappings *mappings, char *path)
 {
-    const char *file = strrchr(path, '/');
     path[strcspn(path, "\n")] = '\0';
-    file = file == NULL ? path : file + 1;
-    mappings->has_libc |= strncmp(file, "libc.so", 7) == 0 || strncmp(file, "libc-", 5) == 0 ||
-                          strncmp(file, "ld-musl", 7) == 0;
-    if (strncmp(file, "libhakmem.so", 12) == 0) {
-        snprintf(mappings->library, sizeof mappings->library, "%s", path);
-        mappings->is_deleted |= strstr(path, " (deleted)") != NULL;
+    for (int i = 0; i < mappings->file_count; i++)
+        if (strcmp(mappings->files[i], path) == 0)
+            return;
+    char *copy = mappings->file_count < FILES_MOST ? strdup(path) : NULL;
+    if (copy == NULL)
+        return;
+    mappings->files[mappings->file_count++] = copy;
+    const char *name = name_of(copy);
+    mappings->has_libc |= is_libc(name);
+    if (is_hakmem(copy)) {
+        mappings->library = copy;
+        mappings->is_deleted |= strstr(copy, " (deleted)") != NULL;
     }
     for (size_t i = 0; i < sizeof allocators / sizeof *allocators; i++)
-        if (strncmp(file, allocators[i].file, strlen(allocators[i].file)) == 0)
+        if (begins_with(name, allocators[i].file))
             mappings->other = allocators[i].name;
 }
 
@@ -84,76 +114,122 @@ static bool read_mappings(int process, struct mappings *mappings)
     return is_read;
 }
 
-/* True when the program itself holds hakmem: what the library says stands in the file. */
-static bool is_linked(int process)
-{
-    char path[64], words[32];
-    struct stat status;
-    /* Put together here, so that it is not found in this program. */
-    snprintf(words, sizeof words, "its slab %s", "is gone");
-    file_of(process, "exe", path, sizeof path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool is_found = false;
-    if (fstat(fd, &status) == 0 && status.st_size > 0) {
-        size_t bytes = (size_t)status.st_size;
-        void *start = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (start != MAP_FAILED) {
-            is_found = memmem(start, bytes, words, strlen(words)) != NULL;
-            munmap(start, bytes);
-        }
-    }
-    close(fd);
-    return is_found;
-}
-
-/* The settings that the process started with; returns whether hakmem was to be preloaded. */
-static bool print_environment(int process)
+/* The settings that the process started with; returns what was to be preloaded. */
+static const char *print_environment(int process)
 {
     static char text[1 << 16];
     char path[64];
-    bool is_wanted = false;
+    const char *preloaded = "";
     file_of(process, "environ", path, sizeof path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
     for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(text + at) + 1) {
-        if (strncmp(text + at, "HAKMEM_", 7) == 0)
+        if (begins_with(text + at, "HAKMEM_"))
             find("note", "It was started with %.300s.", text + at);
-        if (strncmp(text + at, "LD_PRELOAD=", 11) == 0 && strstr(text + at, "libhakmem") != NULL)
-            is_wanted = true;
+        if (begins_with(text + at, "LD_PRELOAD="))
+            preloaded = text + at + strlen("LD_PRELOAD=");
     }
-    return is_wanted;
+    return preloaded;
+}
+
+/* The mapped file that a loader was asked for by `wanted`, whose version may be longer: for
+ * libc.so.6 it was libc-2.31.so once. */
+static const char *find_mapped(const struct mappings *mappings, const char *wanted, size_t bytes)
+{
+    char name[PROGRAM_NAME_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)(bytes & INT_MAX), wanted);
+    const char *last = name_of(name);
+    for (int i = 0; *last != '\0' && i < mappings->file_count; i++) {
+        const char *mapped = name_of(mappings->files[i]);
+        if (begins_with(mapped, last) || (is_libc(last) && is_libc(mapped)))
+            return mappings->files[i];
+    }
+    return NULL;
+}
+
+static bool serves(int process, const char *path)
+{
+    struct program library;
+    char seen[PATH_MAX + 64];
+    if (is_hakmem(path) || is_libc(name_of(path)))
+        return true;
+    snprintf(seen, sizeof seen, "/proc/%d/root%s", process, path);
+    return program_read(&library, seen) && library.defines_malloc;
+}
+
+/* The file whose malloc the program calls: the first in the loader's order, which is the program
+ * itself (an empty string), what is preloaded, and then what the program needs. NULL: that cannot
+ * be told. */
+static const char *find_server(int process, const struct mappings *mappings,
+                               const struct program *program, const char *preloaded)
+{
+    if (program->defines_malloc)
+        return "";
+    for (const char *at = preloaded; *at != '\0';) {
+        size_t length = strcspn(at, ": ");
+        const char *path = find_mapped(mappings, at, length);
+        if (path != NULL && serves(process, path))
+            return path;
+        at += length + (at[length] != '\0');
+    }
+    char text[PATH_MAX], list[64];
+    file_of(process, "root/etc/ld.so.preload", list, sizeof list);
+    if (kernel_text(list, text, sizeof text) && strstr(text, "libhakmem") != NULL)
+        return mappings->library;
+    for (int i = 0; i < program->needed_count; i++) {
+        const char *needed = program->needed[i];
+        const char *path = find_mapped(mappings, needed, strlen(needed));
+        if (path != NULL && serves(process, path))
+            return path;
+    }
+    return NULL;
+}
+
+static void examine_library(int process, const struct mappings *mappings,
+                            const struct program *program, const char *preloaded)
+{
+    const char *server = find_server(process, mappings, program, preloaded);
+    if (server == NULL)
+        find("note", "%.300s is mapped; whose malloc the program calls cannot be told.",
+             mappings->library);
+    else if (*server == '\0')
+        find("fix", "hakmem is mapped and serves nothing: the program defines malloc itself.");
+    else if (!is_hakmem(server))
+        find("fix", "hakmem is mapped and serves nothing: %.300s comes before it.", server);
+    else
+        find("ok", "hakmem serves malloc: %.300s is mapped.", mappings->library);
+    if (mappings->is_deleted)
+        find("note", "That file was replaced since: a restart takes the new one.");
+    if (mappings->other != NULL && server != NULL && is_hakmem(server))
+        find("note", "%s is mapped, too, and comes after hakmem.", mappings->other);
 }
 
 /* Whether hakmem serves malloc, and if not, why not. */
 static void examine_allocator(int process, const struct mappings *mappings)
 {
-    bool is_wanted = print_environment(process);
-    bool is_in = is_linked(process);
-    if (mappings->library[0] != '\0') {
-        find("ok", "hakmem serves malloc: %.300s is mapped.", mappings->library);
-        if (mappings->is_deleted)
-            find("note", "That file was replaced since: a restart takes the new one.");
-        if (mappings->other != NULL)
-            find("fix", "%s is mapped, too: which of both serves depends on the order of loading.",
-                 mappings->other);
-        return;
-    }
-    if (is_in) {
+    struct program program = {.is_elf = false};
+    char path[64];
+    const char *preloaded = print_environment(process);
+    file_of(process, "exe", path, sizeof path);
+    bool is_known = program_read(&program, path) && program.is_elf;
+    if (program.holds_hakmem)
         find("ok", "hakmem serves malloc: it is linked into the program.");
-        return;
-    }
-    if (mappings->other != NULL)
+    else if (mappings->library != NULL && !is_known)
+        find("note", "%.300s is mapped; the program's file cannot be read.", mappings->library);
+    else if (mappings->library != NULL)
+        examine_library(process, mappings, &program, preloaded);
+    else if (program.defines_malloc)
+        find("note", "The program defines malloc itself: hakmem cannot take its place.");
+    else if (mappings->other != NULL)
         find("note", "%s serves malloc; hakmem run PROGRAM puts hakmem in its place.",
              mappings->other);
     else if (mappings->has_libc)
         find("note", "The C library's malloc serves; hakmem run PROGRAM puts hakmem in its place.");
     else
         find("note", "The program is static and brings its own malloc; link it with hakmem.o.");
-    if (is_wanted)
+    if (mappings->library == NULL && !program.holds_hakmem && strstr(preloaded, "libhakmem"))
         find("fix",
              "LD_PRELOAD names hakmem, but it is not mapped: the program is static or privileged, "
              "or the file could not be loaded.");
@@ -219,7 +295,7 @@ static void examine_limits(int process)
 
 int examine_process(int process)
 {
-    struct mappings mappings = {.count = 0};
+    static struct mappings mappings;
     char path[64], name[256];
     file_of(process, "comm", path, sizeof path);
     if (!kernel_text(path, name, sizeof name))

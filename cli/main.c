@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
+#include "conf/conf_value.h"
 #include "hakmem/hakmem.h"
 
 #include <stdarg.h>
@@ -10,11 +11,12 @@ struct command {
     const char *name;
     const char *arguments;
     const char *meaning;
+    const char *details;
     command_fn *run;
 };
 
 static const struct command commands[] = {
-#define X(name, arguments, meaning) {#name, arguments, meaning, command_##name},
+#define X(name, arguments, meaning, details) {#name, arguments, meaning, details, command_##name},
     COMMAND_TABLE(X)
 #undef X
 };
@@ -53,6 +55,17 @@ int complain_usage(const char *command)
     return complain(EXIT_USAGE, "usage: hakmem %s %s", command, find_command(command)->arguments);
 }
 
+int complain_option(const char *name, size_t name_bytes)
+{
+    int shown = (int)(name_bytes < 60 ? name_bytes : 60);
+    enum conf_option nearest = hak_conf_nearest(name, name_bytes);
+    if (nearest == CONF_COUNT)
+        return complain(EXIT_USAGE, "there is no option '%.*s'; hakmem options lists them", shown,
+                        name);
+    return complain(EXIT_USAGE, "there is no option '%.*s'; the nearest is %s", shown, name,
+                    hak_conf_rows[nearest].name);
+}
+
 char *size_text(char *text, uint64_t bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
@@ -64,13 +77,27 @@ char *size_text(char *text, uint64_t bytes)
     return text;
 }
 
+/* As it was asked for; complain_usage says the same of what is wrong. */
+static int print_usage(const struct command *command)
+{
+    printf("usage: hakmem %s %s\n%s\n%sSee hakmem(1).\n", command->name, command->arguments,
+           command->meaning, command->details);
+    return EXIT_DONE;
+}
+
+static bool is_help(const char *word)
+{
+    return word != NULL && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0);
+}
+
 static int print_help(void)
 {
     puts("hakmem - a drop-in malloc for Linux\n");
     for (size_t i = 0; i < command_count; i++)
         printf("  hakmem %s %s\n      %s\n", commands[i].name, commands[i].arguments,
                commands[i].meaning);
-    puts("  hakmem --version\n  hakmem --help\n\nSee hakmem(1), and hakmem(3) for programs.");
+    puts("  hakmem --version\n  hakmem SUBCOMMAND --help\n\nSee hakmem(1), and hakmem(3) for "
+         "programs.");
     return EXIT_DONE;
 }
 
@@ -87,7 +114,7 @@ int main(int argument_count, char **arguments)
     if (argument_count < 2)
         return complain(EXIT_USAGE, "a subcommand is missing; hakmem --help lists them");
     const char *name = arguments[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0)
+    if (is_help(name) || strcmp(name, "help") == 0)
         return finish(print_help());
     if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
         return finish(printf("hakmem %s\n", HAKMEM_VERSION_TEXT) > 0 ? EXIT_DONE : EXIT_FAILED);
@@ -95,5 +122,7 @@ int main(int argument_count, char **arguments)
     if (command == NULL)
         return complain(EXIT_USAGE, "there is no subcommand '%.100s'; hakmem --help lists them",
                         name);
+    if (is_help(arguments[2]))
+        return finish(print_usage(command));
     return finish(command->run(argument_count - 1, arguments + 1));
 }

@@ -2,6 +2,7 @@
 #include "command.h"
 #include "conf/conf.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,19 +83,60 @@ static void print_option(int option)
     print_wrapped(lines);
 }
 
+/* `"name": "value"`, with what comes before it; any bytes may be in the value, and what is not
+ * plain text becomes '?'. */
+static void print_member(const char *before, const char *name, const char *value)
+{
+    printf("%s\"%s\": \"", before, name);
+    for (; *value != '\0'; value++)
+        if (*value == '"' || *value == '\\')
+            printf("\\%c", *value);
+        else
+            putchar(*value >= ' ' && *value <= '~' ? *value : '?');
+    putchar('"');
+}
+
+static void print_json(int option, const char *before)
+{
+    char value[512], initial[512], range[512], variable[64];
+    const char *name = hak_conf_rows[option].name;
+    snprintf(variable, sizeof variable, "HAKMEM_%s", name);
+    for (char *letter = variable; *letter != '\0'; letter++)
+        *letter = (char)toupper((unsigned char)*letter);
+    printf("%s", before);
+    print_member("{", "name", name);
+    print_member(", ", "variable", variable);
+    print_member(", ", "value", string(value, sizeof value, add_value, option));
+    print_member(", ", "from", hak_conf_source_name((enum conf_source)hak_conf.source[option]));
+    print_member(", ", "built_in", string(initial, sizeof initial, add_default, option));
+    print_member(", ", "accepted", string(range, sizeof range, add_range, option));
+    print_member(", ", "meaning", meanings[option]);
+    putchar('}');
+}
+
 int command_options(int argument_count, char **arguments)
 {
+    bool is_json = argument_count > 1 && strcmp(arguments[1], "--json") == 0;
+    argument_count -= is_json;
+    arguments += is_json;
     for (int i = 1; i < argument_count; i++)
         if (hak_conf_find(arguments[i]) == CONF_COUNT)
-            return complain(EXIT_USAGE, "there is no option '%.60s'", arguments[i]);
+            return complain_option(arguments[i], strlen(arguments[i]));
     /* These would end this program, or print what is printed here. */
     unsetenv("HAKMEM_ABORT_CONF");
     unsetenv("HAKMEM_SHOW_CONF");
     hak_conf_start();
-    printf("%-15s %-20s %s\n", "OPTION", "VALUE", "FROM");
-    for (int i = 0; argument_count < 2 && i < CONF_COUNT; i++)
-        print_option(i);
-    for (int i = 1; i < argument_count; i++)
-        print_option((int)hak_conf_find(arguments[i]));
+    if (!is_json)
+        printf("%-15s %-20s %s\n", "OPTION", "VALUE", "FROM");
+    int count = argument_count < 2 ? CONF_COUNT : argument_count - 1;
+    for (int i = 0; i < count; i++) {
+        int option = argument_count < 2 ? i : (int)hak_conf_find(arguments[i + 1]);
+        if (is_json)
+            print_json(option, i == 0 ? "[\n" : ",\n");
+        else
+            print_option(option);
+    }
+    if (is_json)
+        puts("\n]");
     return EXIT_DONE;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "command.h"
+#include "conf/conf_text.h"
 #include "conf/conf_value.h"
+#include "program.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -60,8 +62,7 @@ static bool set_option(const char *name, size_t name_bytes, const char *value)
 {
     enum conf_option option = hak_conf_find_bytes(name, name_bytes);
     if (option == CONF_COUNT) {
-        complain(0, "there is no option '%.*s'; hakmem options lists them",
-                 (int)(name_bytes < 60 ? name_bytes : 60), name);
+        complain_option(name, name_bytes);
         return false;
     }
     const struct conf_row *row = &hak_conf_rows[option];
@@ -96,8 +97,10 @@ static const char *value_of(const char *name, char **arguments, int *at)
 }
 
 /* Takes one argument of hakmem's own; false: wrong, which has been said. */
-static bool take_argument(char **arguments, int *at)
+static bool take_argument(char **arguments, int *at, bool *is_strict)
 {
+    if (strcmp(arguments[*at], "--strict") == 0)
+        return *is_strict = true;
     const char *mode = value_of("--mode", arguments, at);
     if (mode != NULL)
         return set_option("mode", strlen("mode"), mode);
@@ -106,23 +109,37 @@ static bool take_argument(char **arguments, int *at)
         complain_usage("run");
         return false;
     }
-    const char *equals = strchr(setting, '=');
-    if (equals == NULL) {
+    struct conf_pair pair;
+    if (!hak_conf_split(setting, setting + strlen(setting), &pair) || pair.value == NULL) {
         complain(0, "-o takes NAME=VALUE, not '%.60s'", setting);
         return false;
     }
-    return set_option(setting, (size_t)(equals - setting), equals + 1);
+    char value[HAK_CONF_TEXT_BYTES + 1];
+    snprintf(value, sizeof value, "%.*s", (int)(pair.value_bytes & INT_MAX), pair.value);
+    return set_option(pair.name, pair.name_bytes, value);
+}
+
+/* Looks at the program's file before it runs; false: it is not to run without hakmem, which has
+ * been said. */
+static bool look_at(const char *program, bool is_strict)
+{
+    const char *obstacle = program_obstacle(program);
+    if (obstacle != NULL)
+        complain(0, "%.200s %s: %s", program, obstacle,
+                 is_strict ? "not run (--strict)" : "hakmem serves nothing of it");
+    return obstacle == NULL || !is_strict;
 }
 
 int command_run(int argument_count, char **arguments)
 {
     int at = 1;
+    bool is_strict = false;
     for (; at < argument_count && arguments[at][0] == '-'; at++) {
         if (strcmp(arguments[at], "--") == 0) {
             at++;
             break;
         }
-        if (!take_argument(arguments, &at))
+        if (!take_argument(arguments, &at, &is_strict))
             return EXIT_USAGE;
     }
     if (at >= argument_count)
@@ -130,6 +147,8 @@ int command_run(int argument_count, char **arguments)
     char library[PATH_MAX];
     if (!find_library(library) || !preload(library))
         return EXIT_FAILED;
+    if (!look_at(arguments[at], is_strict))
+        return EXIT_NOT_EXECUTABLE;
     execvp(arguments[at], arguments + at);
     int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     return complain(status, "%.200s: %s", arguments[at], strerror(errno));

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "serve.h"
 
+#include "collect.h"
 #include "observe/emit.h"
 #include "target.h"
 
@@ -19,16 +20,12 @@
 #define LOOK_MS 1000
 #define CLIENT_SECONDS 2
 
-static char document[262144];
-static size_t document_bytes;
+static struct document document; /* its memory serves again and again */
 
 static void append(void *unused, const char *piece, size_t bytes)
 {
     (void)unused;
-    if (bytes > sizeof document - document_bytes)
-        bytes = sizeof document - document_bytes;
-    memcpy(document + document_bytes, piece, bytes);
-    document_bytes += bytes;
+    document_add(&document, piece, bytes);
 }
 
 static int listen_on(int port, struct sockaddr_in *address)
@@ -69,9 +66,9 @@ static void answer(int fd, const char *status, const char *type)
     int bytes = snprintf(head, sizeof head,
                          "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                          "Connection: close\r\n\r\n",
-                         status, type, document_bytes);
+                         status, type, document.bytes);
     send_all(fd, head, (size_t)bytes);
-    send_all(fd, document, document_bytes);
+    send_all(fd, document.start, document.bytes);
 }
 
 /* The request up to its blank line; false: it did not come, or is longer than any should be. */
@@ -95,13 +92,15 @@ static bool begins(const char *text, const char *start)
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* `target` NULL: all processes. */
 static void attend(int fd, const struct target *target)
 {
     char request[4096];
     struct timeval limit = {CLIENT_SECONDS, 0};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    document_bytes = 0;
+    document.bytes = 0;
+    document.is_short = false;
     if (!receive(fd, request, sizeof request)) {
         answer(fd, "400 Bad Request", "text/plain");
     } else if (!begins(request, "GET ")) {
@@ -109,8 +108,14 @@ static void attend(int fd, const struct target *target)
     } else if (!begins(request, "GET /metrics ") && !begins(request, "GET / ")) {
         answer(fd, "404 Not Found", "text/plain");
     } else {
-        hak_emit_openmetrics(&target->page.snapshot, append, NULL);
-        answer(fd, "200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8");
+        if (target == NULL)
+            collect_all(&document);
+        else
+            hak_emit_openmetrics(&target->page.snapshot, append, NULL);
+        if (document.is_short)
+            document.bytes = 0;
+        answer(fd, document.bytes == 0 ? "500 No Memory" : "200 OK",
+               "application/openmetrics-text; version=1.0.0; charset=utf-8");
     }
     shutdown(fd, SHUT_WR);
     close(fd);
@@ -132,13 +137,13 @@ const char *serve(int pid, int port)
     struct pollfd waiting = {.fd = fd, .events = POLLIN};
     for (;;) {
         poll(&waiting, 1, LOOK_MS);
-        if (!target_read(&target, pid, &why)) {
+        if (pid != 0 && !target_read(&target, pid, &why)) {
             close(fd);
             return why;
         }
         int client = waiting.revents & POLLIN ? accept4(fd, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (client >= 0)
-            attend(client, &target);
+            attend(client, pid == 0 ? NULL : &target);
         waiting.revents = 0;
     }
 }

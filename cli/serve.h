@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/serve.h - a target's numbers over HTTP, for a collector on this machine.
+/* cli/serve.h - a target's numbers, or those of all, over HTTP, for a collector on this machine.
  *
  * Owns        one socket on the loopback address.
  * Invariants  one request at a time, each with a time limit; what is not a GET is refused.
@@ -9,7 +9,8 @@
 #ifndef HAKMEM_CLI_SERVE_H
 #define HAKMEM_CLI_SERVE_H
 
-/* Serves /metrics until the process ends; then, or when the port cannot be had, returns why. */
+/* Serves /metrics until the process ends, or, where pid is 0, for all processes without end. Then,
+ * or when the port cannot be had, returns why. */
 const char *serve(int pid, int port);
 
 #endif

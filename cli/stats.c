@@ -2,6 +2,7 @@
 #include "command.h"
 #include "observe/snapshot.h"
 #include "statistics.h"
+#include "summary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,6 +67,8 @@ static void print_head(const struct report *report, const char *path)
     struct tm local;
     if (seconds != 0 && localtime_r(&seconds, &local) != NULL)
         strftime(when, sizeof when, ", %Y-%m-%d %H:%M:%S", &local);
+    if (report_find(report, "shadowed", 0) != 0)
+        puts("hakmem was mapped and served nothing: another malloc came first");
     uint64_t process = report_find(report, "pid", 0);
     if (process != 0)
         printf("process %" PRIu64 "%s\n\n", process, when);
@@ -177,6 +180,7 @@ static int show(const char *path, struct reader *reader, bool is_all)
     for (; report_read(reader, &report); reports++) {
         printf("%s", reports > 0 ? "\n" : "");
         print_head(&report, path);
+        print_summary(&report);
         print_memory(&report);
         print_classes(&report);
         print_numbers(&report, is_all);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "top.h"
+#include "command.h"
 
 #include "observe/emit.h"
 #include "serve.h"
@@ -20,21 +20,13 @@
 #define INTERVAL_LEAST_MS 250
 #define INTERVAL_MOST_MS 64000
 
-static const char usage[] =
-    "usage: hakmem top PID [--once | --json | --serve PORT] [--interval SECONDS]\n"
-    "  shows where the memory of a process is that was started with HAKMEM_STATS_SHM=1\n"
-    "  --once            once, as plain text\n"
-    "  --json            once, as JSON (docs/stats.schema.json)\n"
-    "  --serve PORT      OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"
-    "  --interval SECONDS  between two looks, 0.25 to 64; 1 if not given\n"
-    "  keys: q quit, s another order of sizes, + - slower and faster, h help\n";
-
 enum way { WAY_TERMINAL, WAY_ONCE, WAY_JSON, WAY_SERVE };
 
 struct wish {
     enum way way;
     int pid;
     int port;
+    bool is_all;
     uint32_t interval_ms;
 };
 
@@ -42,10 +34,9 @@ static struct termios before;
 static volatile sig_atomic_t was_resized, must_end;
 static bool has_terminal;
 
-static int complain(const char *why)
+static int fail(const char *why)
 {
-    fprintf(stderr, "hakmem top: %s\n", why);
-    return 1;
+    return complain(EXIT_FAILED, "top: %s", why);
 }
 
 static void restore_terminal(void)
@@ -172,7 +163,7 @@ static int run_terminal(const struct wish *wish)
     int now = 0;
     bool has_last = false, is_key;
     if (!target_read(&looks[0], wish->pid, &why))
-        return complain(why);
+        return fail(why);
     take_terminal();
     for (;;) {
         show(&view, &looks[now], has_last ? &looks[1 - now] : NULL);
@@ -184,7 +175,7 @@ static int run_terminal(const struct wish *wish)
         has_last = true;
         if (!target_read(&looks[now], wish->pid, &why)) {
             restore_terminal();
-            return complain(why);
+            return fail(why);
         }
     }
     restore_terminal();
@@ -210,7 +201,7 @@ static int run_once(const struct wish *wish)
     if (!is_read && target.has_ended)
         is_read = target_read_left(&target, wish->pid, &why);
     if (!is_read)
-        return complain(why);
+        return fail(why);
     if (target.has_ended)
         fprintf(stderr, "hakmem top: process %d has ended: its last numbers\n", wish->pid);
     if (wish->way == WAY_JSON) {
@@ -220,7 +211,7 @@ static int run_once(const struct wish *wish)
         view.rows = 0;
         view_print(&view, &target, NULL, stdout);
     }
-    return fflush(stdout) == 0 ? 0 : complain(strerror(errno));
+    return fflush(stdout) == 0 ? 0 : fail(strerror(errno));
 }
 
 /* A whole number from `least` to `most`; -1: it is none. */
@@ -243,7 +234,23 @@ static uint32_t interval_from(const char *text)
     return (uint32_t)(seconds * 1000);
 }
 
-/* One argument, and the next one if it takes it; false: it is wrong. */
+static bool refuse(const char *format, const char *word)
+{
+    complain(EXIT_USAGE, format, word == NULL ? "nothing" : word);
+    return false;
+}
+
+static bool understand_pid(struct wish *wish, const char *word)
+{
+    if (*word == '-' && (word[1] < '0' || word[1] > '9'))
+        return refuse("top: there is no argument '%.60s'; hakmem top --help", word);
+    if (wish->pid != 0)
+        return refuse("top: one process at a time, not also '%.60s'", word);
+    wish->pid = number_from(word, 1, 1 << 30);
+    return wish->pid > 0 || refuse("top: '%.60s' is not the number of a process", word);
+}
+
+/* One argument, and the next one if it takes it; false: it is wrong, which has been said. */
 static bool understand(struct wish *wish, char ***arguments)
 {
     const char *word = *(*arguments)++;
@@ -251,45 +258,46 @@ static bool understand(struct wish *wish, char ***arguments)
         wish->way = WAY_ONCE;
     } else if (strcmp(word, "--json") == 0) {
         wish->way = WAY_JSON;
+    } else if (strcmp(word, "--all") == 0) {
+        wish->is_all = true;
     } else if (strcmp(word, "--serve") == 0) {
         wish->way = WAY_SERVE;
         wish->port = number_from(**arguments, 0, 65535);
-        *arguments += **arguments != NULL;
+        if (wish->port < 0)
+            return refuse("top: --serve takes a port, 0 to 65535, not '%.60s'", **arguments);
+        (*arguments)++;
     } else if (strcmp(word, "--interval") == 0) {
         wish->interval_ms = interval_from(**arguments);
-        *arguments += **arguments != NULL;
-    } else if (wish->pid == 0) {
-        wish->pid = number_from(word, 1, 1 << 30);
+        if (wish->interval_ms == 0)
+            return refuse("top: --interval takes 0.25 to 64 seconds, not '%.60s'", **arguments);
+        (*arguments)++;
     } else {
-        return false;
+        return understand_pid(wish, word);
     }
-    return wish->port >= 0 && wish->interval_ms != 0 && wish->pid >= 0;
+    return true;
 }
 
 int command_top(int argument_count, char **arguments)
 {
+    (void)argument_count;
     struct wish wish = {.interval_ms = 1000};
-    char **next = arguments + 1;
-    if (argument_count == 2 && strcmp(arguments[1], "--help") == 0) {
-        fputs(usage, stdout);
-        return 0;
-    }
-    bool is_understood = true;
-    while (*next != NULL && is_understood)
-        is_understood = understand(&wish, &next);
-    if (!is_understood || wish.pid == 0) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    for (char **next = arguments + 1; *next != NULL;)
+        if (!understand(&wish, &next))
+            return EXIT_USAGE;
+    if (wish.is_all && (wish.way != WAY_SERVE || wish.pid != 0))
+        return complain(EXIT_USAGE, "top: --all goes with --serve, and without a process");
+    if (wish.pid == 0 && !wish.is_all)
+        return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
     hak_board_remove_left((uint32_t)wish.pid);
     if (wish.way == WAY_SERVE) {
         static struct target target;
         const char *why;
-        return complain(target_read(&target, wish.pid, &why) ? serve(wish.pid, wish.port) : why);
+        bool is_read = wish.is_all || target_read(&target, wish.pid, &why);
+        return fail(is_read ? serve(wish.pid, wish.port) : why);
     }
     if (wish.way != WAY_TERMINAL)
         return run_once(&wish);
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        return complain("this is no terminal: --once, --json or --serve");
+        return fail("this is no terminal: --once, --json or --serve");
     return run_terminal(&wish);
 }

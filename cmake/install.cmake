@@ -25,8 +25,15 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/include)
 endif()
 install(FILES docs/man/hakmem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/hakmem.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
+install(FILES packaging/completions/hakmem.bash RENAME hakmem
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES packaging/completions/_hakmem
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES packaging/completions/hakmem.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 install(FILES README.md CHANGELOG.md docs/CONFIG.md docs/STATS.md docs/SYSCALLS.md
-  DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  docs/hakmem.conf DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY packaging/service/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 
 # The files say where they are by their own place, so that a folder can be moved after installing.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md, docs/stats.schema.json and the options in
-docs/man/hakmem.3 from the tables in the headers.
+"""Writes docs/CONFIG.md, docs/STATS.md, docs/POLICY.md, docs/stats.schema.json, docs/hakmem.conf
+and what docs/man and docs/migrate list from the tables in the headers.
 
 gen_docs.py          writes them
 gen_docs.py --check  exits 1 and names each one that is not what it would write
@@ -18,20 +18,31 @@ CONFIG_TEXT = """# Options
 Settings are read when the process starts, from here, later ones win:
 
 1. what is built in, and what `mode` and `price` imply (tables below);
-2. `/etc/hakmem.conf`: one `name = value` a line, `#` begins a comment, at most 16 KiB;
-3. the program itself: `const char *hakmem_conf = "name:value,name:value";`
-4. `HAKMEM_CONF="name:value,name:value"` in the environment;
+2. `/etc/hakmem.conf`: one `name = value` a line, `#` begins a comment, at most 16 KiB
+   ([hakmem.conf](hakmem.conf) has all of them as comments);
+3. the program itself: `const char *hakmem_conf = "name=value,name=value";`
+4. `HAKMEM_CONF="name=value,name=value"` in the environment;
 5. `HAKMEM_<NAME>=value`, the name in capitals.
 
+In 2 to 4, and after `-o` of `hakmem run`, a colon is as good as the equals sign, white space around
+names and values is nothing, and `HAKMEM_DECAY` is a name of `decay`.
 Sizes take K, M, G, T; times take ms or s, and -1 or `never`. 0, no and off, and 1, yes and on, are
 the same; of a choice that begins with off, they mean that and the word on, or the second one. A
 set is words with + between them, `all` or `none`. A name or value that is wrong is reported once
-on standard error with what is accepted, and changes nothing; what is right and has no effect yet
+on standard error as it was typed, with what is accepted or the nearest name, and changes nothing;
+what is right and has no effect yet
 (`profile`, six words of `learn`, so `learning` and `research`) is told in one line. Programs with
 raised privileges ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where
 it came from, and no such line; `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options`
 shows all this for a shell.
 
+"""
+SAMPLE_TEXT = """# /etc/hakmem.conf: options of all programs of this machine that run with hakmem.
+#
+# One `name = value` a line; what follows a # is a comment. Below are all options with the values
+# that hold without this file: remove the # before those to be changed. Sizes take K, M, G and T,
+# times ms and s, and `never`. HAKMEM_CONF and HAKMEM_<NAME> in a program's environment win over
+# this file. `hakmem options` shows what is in force, and says what is wrong here.
 """
 MODES_TEXT = """
 ## Modes
@@ -96,6 +107,11 @@ counted on the hot path, so there is no number of requests and no rate of hits h
 | `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>` and `<class>` |
 | `openmetrics` | `hakmem_NAME` as gauges and counters, with `size` and `lock` as labels |
 | `exact` | as `text`; and every request is counted (see below) |
+
+`fallback: 0` says that no request was passed to another allocator, and `shadowed: 0` that requests
+came here: a program that defines malloc itself, or gets it from a library preloaded before hakmem,
+has hakmem mapped and is served nothing by it. Then `shadowed` is 1, and one line on standard error
+says it.
 
 Interval and signal are looked at by slow paths and by the background thread, which is started for
 them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
@@ -298,7 +314,7 @@ def command_manual():
     """docs/man/hakmem.1"""
     text = (ROOT / "docs/man/hakmem.1").read_text()
     lines = []
-    for name, arguments, _ in rows("../cli/command.h", "COMMAND_TABLE"):
+    for name, arguments, *_ in rows("../cli/command.h", "COMMAND_TABLE"):
         lines += [".Nm", f".Cm {name}"]
         for word in re.sub(r" \\\| ", "] [", words(arguments)).split():
             bare = word.strip("[].")
@@ -318,6 +334,42 @@ def command_manual():
         values = ", ".join(f"{name} {value}" for name, value in sets.items())
         lines += [f".It Cm {mode}", *textwrap.wrap(values or "the defaults", 78)]
     return generated(text, "modes", "mode", [*lines, ".El"])
+
+
+def sample():
+    """docs/hakmem.conf"""
+    lines = [SAMPLE_TEXT]
+    for name, default, accepted, meaning in options():
+        accepted = re.sub(r"(\d) ([KMGT]|ms)(iB)?", r"\1\2", accepted)
+        sentence = f"{meaning}. Accepted: {accepted}."
+        lines += textwrap.wrap(sentence.replace("\\|", "|"), 94, initial_indent="# ",
+                               subsequent_indent="# ")
+        value = default.replace(" ", "").replace("iB", "")
+        lines.append(f"#{name} = {value}\n".replace(" = \n", " =\n"))
+    return "\n".join(lines)
+
+
+def migration(allocator):
+    """A function that writes docs/migrate/ALLOCATOR.md"""
+    opens = "<!-- The options are generated from cli/migrate_table.h. -->\n"
+    ends = "<!-- End of the options. -->\n"
+
+    def page():
+        text = (ROOT / f"docs/migrate/{allocator}.md").read_text()
+        before, rest = text.split(opens)
+        body = []
+        for _, name, ours, form, *note in rows("../cli/migrate_table.h",
+                                              f"MIGRATE_{allocator.upper()}"):
+            ours, form = words(ours), words(form)
+            pairs = form.split(",") if "=" in form else []
+            values = ", ".join(f"{word} is {to}" for word, to in
+                               (pair.split("=") for pair in pairs))
+            remark = "; ".join(part for part in (values, words(note[0]) if note else "") if part)
+            body.append([f"`{words(name)}`", f"`{ours}`" if ours else "none", remark])
+        return (before + opens + "\n" + table([allocator, "hakmem", ""], body) + "\n" + ends +
+                rest.split(ends)[1])
+
+    return page
 
 
 def stats():
@@ -398,8 +450,11 @@ def main():
     """Writes or checks."""
     stale = []
     for name, make in (("CONFIG.md", config), ("STATS.md", stats), ("POLICY.md", policy),
-                       ("stats.schema.json", schema), ("man/hakmem.3", manual),
-                       ("man/hakmem.1", command_manual)):
+                       ("stats.schema.json", schema), ("hakmem.conf", sample),
+                       ("migrate/jemalloc.md", migration("jemalloc")),
+                       ("migrate/tcmalloc.md", migration("tcmalloc")),
+                       ("migrate/mimalloc.md", migration("mimalloc")),
+                       ("man/hakmem.3", manual), ("man/hakmem.1", command_manual)):
         path = ROOT / "docs" / name
         text = make()
         if "--check" in sys.argv:

@@ -176,7 +176,7 @@ HAKMEM_API size_t hakmem_trim(size_t pad_bytes);
  * other threads can have it. */
 HAKMEM_API void hakmem_thread_idle(void);
 
-/* A program may define this to choose its own settings, "name:value,name:value". They are read when
+/* A program may define this to choose its own settings, "name=value,name=value". They are read when
  * the process starts; the user's environment wins over them. Where hakmem is preloaded the program
  * must show the name to it: -Wl,--export-dynamic-symbol=hakmem_conf. */
 extern const char *hakmem_conf __attribute__((visibility("default")));

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "api/background.h"
+#include "api/refusal.h"
 #include "api/tick.h"
 #include "api/vault.h"
 #include "base/bits.h"
@@ -67,6 +68,7 @@ void *hak_hardened_take(struct request request)
     }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
+        hak_refusal_tell(request.bytes);
         errno = ENOMEM;
         return NULL;
     }

@@ -3,6 +3,7 @@
 #include "api/background.h"
 #include "api/guard.h"
 #include "api/hardened.h"
+#include "api/refusal.h"
 #include "api/tally.h"
 #include "api/tick.h"
 #include "api/vault.h"
@@ -112,6 +113,7 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
         hak_decide(out_of_memory, bytes);
+        hak_refusal_tell(bytes);
         errno = ENOMEM;
     }
     if (class_index == HAK_CLASS_COUNT)

@@ -2,6 +2,7 @@
 #include "api/outlet.h"
 
 #include "api/api.h"
+#include "api/binding.h"
 #include "api/publish.h"
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -321,8 +322,10 @@ __attribute__((destructor)) static void print_at_exit(void)
     bool is_shown = hak_conf_number(stats_shm) == STATS_SHM_ON;
     if ((hak_conf_number(stats) == STATS_OFF && !is_shown) || !await_busy())
         return;
-    if (hak_conf_number(stats) != STATS_OFF)
+    if (hak_conf_number(stats) != STATS_OFF) {
+        hak_binding_tell();
         print();
+    }
     hak_store_relaxed(&next_show_ms, NEVER_MS);
     hak_publish_end();
     end_busy();

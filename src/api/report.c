@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/binding.h"
 #include "api/tally.h"
 #include "base/bits.h"
 #include "cache/census.h"
@@ -65,6 +66,7 @@ static void add_policy(struct snapshot *snapshot)
 #undef X
     snapshot->unix_ms = hak_os_unix_ms();
     snapshot->pid = hak_os_pid();
+    snapshot->shadowed = hak_is_shadowed();
 }
 
 void hak_snapshot_take(struct snapshot *snapshot)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/binding.h"
 #include "base/bits.h"
 #include "slab/size_class.h"
 #include "span/large.h"
@@ -11,6 +12,15 @@
 void *hak_libc_reallocarray(void *block, size_t count, size_t bytes)
 {
     return realloc(block, hak_product(count, bytes));
+}
+
+/* Where the loader's search leads, since this library is not linked to its own names. In a program
+ * at a fixed address that takes a function's address, everybody gets that of a stub in the program:
+ * so all four must be elsewhere, and what was served counts as well (hak_is_shadowed). */
+__attribute__((constructor)) static void note_binding(void)
+{
+    hak_binding_note(HAK_INTERPOSE != 0 && malloc != hak_malloc && calloc != hak_calloc &&
+                     realloc != hak_realloc && free != hak_free);
 }
 
 /* FreeBSD, realloc(3): as realloc, but a block that cannot be resized is freed. With 0 bytes it is

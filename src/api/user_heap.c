@@ -2,6 +2,7 @@
 #include "api/user_heap.h"
 
 #include "api/api.h"
+#include "api/refusal.h"
 #include "api/tick.h"
 #include "base/bits.h"
 #include "cache/limit.h"
@@ -97,6 +98,7 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
     }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
+        hak_refusal_tell(bytes);
         errno = ENOMEM;
     }
     return block;

@@ -23,14 +23,13 @@ static void add_clean(struct text *text, char letter)
     hak_text_add_bytes(text, letter >= ' ' && letter <= '~' ? &letter : "?", 1);
 }
 
-/* Where the setting stands and what it is called there: HAKMEM_<NAME> in the environment, a line of
- * the file, or hakmem_conf. A name need not be text. */
+/* Where the setting stands and what it was called there, as it was typed: a variable, a line of the
+ * file, HAKMEM_CONF or hakmem_conf. A name need not be text. */
 static void add_place(struct text *text, const struct conf_pair *pair, enum conf_source source)
 {
     bool is_file = source == CONF_FILE;
-    bool is_environment = source == CONF_PACKED || source == CONF_VARIABLE;
     hak_text_add(text, "hakmem: ");
-    if (is_environment) {
+    if (source == CONF_VARIABLE) {
         hak_text_add(text, "HAKMEM_");
     } else {
         hak_text_add(text, hak_conf_source_name(source));
@@ -39,11 +38,8 @@ static void add_place(struct text *text, const struct conf_pair *pair, enum conf
             hak_text_add_number(text, pair->line, 10);
         hak_text_add(text, ": ");
     }
-    for (size_t i = 0; i < hak_least(pair->name_bytes, 64); i++) {
-        char letter = pair->name[i];
-        bool is_raised = is_environment && letter >= 'a' && letter <= 'z';
-        add_clean(text, is_raised ? (char)(letter - 'a' + 'A') : letter);
-    }
+    for (size_t i = 0; i < hak_least(pair->name_bytes, 64); i++)
+        add_clean(text, pair->name[i]);
 }
 
 /* A wrong value is repeated in part: it may be long, and need not be text. */
@@ -76,12 +72,26 @@ static void report_value(const struct conf_pair *pair, enum conf_source source,
     say(&text);
 }
 
-static void report_name(const struct conf_pair *pair, enum conf_source source, const char *what)
+static void report_no_value(const struct conf_pair *pair, enum conf_source source)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
     add_place(&text, pair, source);
-    hak_text_add(&text, what);
+    hak_text_add(&text, ": no value is given");
+    say(&text);
+}
+
+static void report_unknown(const struct conf_pair *pair, enum conf_source source)
+{
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    enum conf_option nearest = hak_conf_nearest(pair->name, pair->name_bytes);
+    add_place(&text, pair, source);
+    hak_text_add(&text, ": there is no such option");
+    if (nearest != CONF_COUNT) {
+        hak_text_add(&text, "; the nearest is ");
+        hak_text_add(&text, hak_conf_rows[nearest].name);
+    }
     say(&text);
 }
 
@@ -160,14 +170,12 @@ bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
 bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
 {
     if (pair->value == NULL) {
-        report_name(pair, source,
-                    source == CONF_PACKED ? ": no value is given in HAKMEM_CONF"
-                                          : ": no value is given");
+        report_no_value(pair, source);
         return false;
     }
     enum conf_option option = hak_conf_find_bytes(pair->name, pair->name_bytes);
     if (option == CONF_COUNT) {
-        report_name(pair, source, ": there is no such option");
+        report_unknown(pair, source);
         return false;
     }
     const struct conf_row *row = &hak_conf_rows[option];

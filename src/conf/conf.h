@@ -3,7 +3,7 @@
  *
  * Owns        struct conf. Sources, later ones win: built-in, what the price and then what the mode
  *             implies, /etc/hakmem.conf, the program's own variable hakmem_conf, HAKMEM_CONF
- *             ("name:value,name:value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
+ *             ("name=value,name=value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
  *             rows on standard error, and nothing else, HAKMEM_ABORT_CONF=1 aborts at a wrong
  *             setting.
  * Invariants  every value is within its range; a wrong name or value is reported in one line with
@@ -70,7 +70,7 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
 /* The same for a setting as it stands in a text. */
 bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source);
 
-/* Sets options from "name:value,name:value", as HAKMEM_CONF does. */
+/* Sets options from "name=value,name=value", as HAKMEM_CONF does. */
 void hak_conf_set_packed(const char *packed);
 
 /* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if that was asked for. */

@@ -34,14 +34,22 @@ static const char *find_letter(const char *start, const char *end, char letter)
     return found != NULL ? found : end;
 }
 
-/* Splits [start, end) at the first `letter`. */
-static void split(const char *start, const char *end, char letter, struct conf_pair *pair)
+bool hak_conf_split(const char *start, const char *end, struct conf_pair *pair)
 {
-    const char *middle = find_letter(start, end, letter);
+    trim(&start, &end);
+    if (start == end)
+        return false;
+    const char *equals = find_letter(start, end, '=');
+    const char *middle = find_letter(start, equals, ':');
+    const char *name_end = middle;
+    const char *value = middle < end ? middle + 1 : end;
     pair->name = start;
-    pair->name_bytes = (size_t)(middle - start);
-    pair->value = middle < end ? middle + 1 : NULL;
-    pair->value_bytes = middle < end ? (size_t)(end - middle - 1) : 0;
+    trim(&pair->name, &name_end);
+    pair->name_bytes = (size_t)(name_end - pair->name);
+    trim(&value, &end);
+    pair->value = middle < end ? value : NULL;
+    pair->value_bytes = (size_t)(end - value);
+    return true;
 }
 
 bool hak_conf_next_line(struct conf_text *text, struct conf_pair *pair)
@@ -51,19 +59,9 @@ bool hak_conf_next_line(struct conf_text *text, struct conf_pair *pair)
         const char *line_end = find_letter(start, text->end, '\n');
         text->at = line_end < text->end ? line_end + 1 : text->end;
         text->line++;
-        const char *end = find_comment(start, line_end);
-        trim(&start, &end);
-        if (start == end)
-            continue;
-        split(start, end, '=', pair);
         pair->line = text->line;
-        const char *name_end = start + pair->name_bytes;
-        trim(&pair->name, &name_end);
-        pair->name_bytes = (size_t)(name_end - pair->name);
-        if (pair->value != NULL)
-            trim(&pair->value, &end);
-        pair->value_bytes = pair->value != NULL ? (size_t)(end - pair->value) : 0;
-        return true;
+        if (hak_conf_split(start, find_comment(start, line_end), pair))
+            return true;
     }
     return false;
 }
@@ -74,11 +72,9 @@ bool hak_conf_next_packed(struct conf_text *text, struct conf_pair *pair)
         const char *start = text->at;
         const char *end = find_letter(start, text->end, ',');
         text->at = end < text->end ? end + 1 : text->end;
-        if (start == end)
-            continue;
-        split(start, end, ':', pair);
         pair->line = 0;
-        return true;
+        if (hak_conf_split(start, end, pair))
+            return true;
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* conf/conf_text.h - settings in a text, one after the other.
  *
- * Owns        the two forms: lines `name = value` with # comments, and `name:value,name:value`.
+ * Owns        the two forms: lines `name = value` with # comments, and `name=value,name=value`. In
+ *             both ':' is as good as '=', and white space around names and values is nothing.
  * Invariants  nothing outside the text is read, nothing is written but the pair; any bytes will do.
  * Threads     pure functions.
  * Tests       tests/unit/conf/conf_text_test.c
@@ -26,6 +27,9 @@ struct conf_pair {
     size_t value_bytes;
     uint32_t line; /* 0: the text has no lines */
 };
+
+/* One setting, all of [start, end); false: there is none. `line` stays as it is. */
+bool hak_conf_split(const char *start, const char *end, struct conf_pair *pair);
 
 /* The next setting of a file; false: there is none. */
 bool hak_conf_next_line(struct conf_text *text, struct conf_pair *pair);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "conf/conf_value.h"
 
+#include "base/bits.h"
+
 #include <string.h>
 
 const struct conf_row hak_conf_rows[CONF_COUNT] = {
@@ -15,25 +17,85 @@ const struct conf_row hak_conf_rows[CONF_COUNT] = {
 #undef X
 };
 
+/* No option has a longer name. */
+#define NAME_BYTES_MOST 24
+
+#define X(name, kind, initial, least, most, choices, meaning)                                      \
+    hak_static_assert(sizeof #name <= NAME_BYTES_MOST, "its distance to others can be told");
+HAK_CONF_TABLE(X)
+#undef X
+
+static char lower(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
 /* Options are named in lower case, their variables in upper case. */
 static bool is_name(const char *text, size_t bytes, const char *name)
 {
     if (strlen(name) != bytes)
         return false;
     for (size_t i = 0; i < bytes; i++) {
-        char lower = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] - 'A' + 'a') : text[i];
-        if (lower != name[i])
+        if (lower(text[i]) != name[i])
             return false;
     }
     return true;
 }
 
+/* Options are also known by the names of their variables. */
+static void cut_prefix(const char **name, size_t *name_bytes)
+{
+    const size_t prefix_bytes = 7;
+    if (*name_bytes < prefix_bytes || !is_name(*name, prefix_bytes, "hakmem_"))
+        return;
+    *name += prefix_bytes;
+    *name_bytes -= prefix_bytes;
+}
+
 enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes)
 {
     int option = 0;
+    cut_prefix(&name, &name_bytes);
     while (option < CONF_COUNT && !is_name(name, name_bytes, hak_conf_rows[option].name))
         option++;
     return (enum conf_option)option;
+}
+
+/* Levenshtein's distance: how many letters must be typed anew, left out or put in. */
+static size_t distance(const char *text, size_t bytes, const char *name)
+{
+    size_t row[NAME_BYTES_MOST + 1];
+    size_t name_bytes = strlen(name);
+    for (size_t i = 0; i <= name_bytes; i++)
+        row[i] = i;
+    for (size_t at = 0; at < bytes; at++) {
+        size_t corner = row[0];
+        row[0] = at + 1;
+        for (size_t i = 0; i < name_bytes; i++) {
+            size_t changed = corner + (lower(text[at]) != name[i]);
+            corner = row[i + 1];
+            row[i + 1] = hak_least(changed, hak_least(corner, row[i]) + 1);
+        }
+    }
+    return row[name_bytes];
+}
+
+enum conf_option hak_conf_nearest(const char *name, size_t name_bytes)
+{
+    cut_prefix(&name, &name_bytes);
+    int nearest = CONF_COUNT;
+    /* Two in three letters are right, or it is another name. */
+    size_t least = (name_bytes + 1) / 3 + 1;
+    if (name_bytes > NAME_BYTES_MOST)
+        return CONF_COUNT;
+    for (int option = 0; option < CONF_COUNT; option++) {
+        size_t far = distance(name, name_bytes, hak_conf_rows[option].name);
+        if (far >= least)
+            continue;
+        least = far;
+        nearest = option;
+    }
+    return (enum conf_option)nearest;
 }
 
 static bool is_word(const char *value, size_t bytes, const char *word)

@@ -42,8 +42,12 @@ struct conf_row {
 };
 extern const struct conf_row hak_conf_rows[CONF_COUNT];
 
-/* The option of that name, in lower or upper case; CONF_COUNT: there is none. */
+/* The option of that name, in lower or upper case, with or without HAKMEM_ before it; CONF_COUNT:
+ * there is none. */
 enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes);
+
+/* The option that was probably meant by a name that none has; CONF_COUNT: nobody knows. */
+enum conf_option hak_conf_nearest(const char *name, size_t name_bytes);
 
 /* Reads a value; false: it is not one of the row's, and *number is undefined. A text has number
  * 0. */

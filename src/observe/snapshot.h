@@ -17,6 +17,7 @@
 
 /* name, meaning */
 #define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \
+    X(shadowed, "1: another malloc comes before this one, which is mapped and serves nothing")     \
     X(live_bytes, "in blocks that the program has: small, large and guarded ones")                 \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \

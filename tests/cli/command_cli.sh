@@ -3,8 +3,10 @@
 . "$(dirname "$0")/lib.sh"
 needs sed grep
 asked help 0 --help
-for command in run options stats top doctor; do
+for command in run options stats top doctor migrate; do
     shows help "^  hakmem $command "
+    asked "help_$command" 0 "$command" --help
+    shows "help_$command" "^usage: hakmem $command "
 done
 asked help_too 0 help
 asked version 0 --version
@@ -15,6 +17,17 @@ refused nothing 2 "a subcommand is missing"
 refused unknown 2 "there is no subcommand 'frobnicate'" frobnicate
 refused control 2 "there is no subcommand 'a?[2Jb'" "$(printf 'a\033[2Jb')"
 refused dash 2 "there is no subcommand '-x'" -x
+
+# What is wrong is told, not how it would be right only.
+refused top_word 2 "top: 'abc' is not the number of a process" top abc
+refused top_none 2 "top: the process is missing" top
+refused top_two 2 "top: one process at a time, not also '2'" top 1 2
+refused top_pace 2 "top: --interval takes 0.25 to 64 seconds, not '0.01'" top 1 --interval 0.01
+refused top_no_pace 2 "top: --interval takes 0.25 to 64 seconds, not 'nothing'" top 1 --interval
+refused top_port 2 "top: --serve takes a port, 0 to 65535, not '70000'" top 1 --serve 70000
+refused top_all 2 "top: --all goes with --serve" top --all
+refused top_all_one 2 "top: --all goes with --serve" top 1 --all --serve 0
+refused top_never 2 "top: there is no argument '--never'" top 1 --never
 
 # Output that does not arrive is not a success.
 status=0

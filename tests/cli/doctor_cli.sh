@@ -46,6 +46,38 @@ process=$!
 of plain
 shows plain "^note +The C library's malloc serves; "
 check "it does not serve there" [ -z "$(grep 'hakmem serves' "$work/plain.out")" ]
+
+# Whose malloc it is, the program's file and the loader's order say, not what is mapped.
+of_waiting() {
+    process=$!
+    becomes "it waits" grep -q preload_own "/proc/$process/comm"
+    becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$process/maps"
+    asked "$1" 0 doctor "$process"
+    kill "$process"
+    wait "$process" 2>/dev/null || :
+    process=
+}
+"$hakmem" run "$OUT/tests/preload_own_malloc" wait 2>/dev/null &
+of_waiting own
+shows own '^fix +hakmem is mapped and serves nothing: the program defines malloc itself\.$'
+check "nothing else is claimed" [ -z "$(grep 'hakmem serves' "$work/own.out")" ]
+"$OUT/tests/preload_own_malloc" wait &
+of_waiting own_plain
+shows own_plain '^note +The program defines malloc itself: hakmem cannot take its place\.$'
+check "there is a C compiler, or nothing to test" command -v cc
+echo 'static _Alignas(16) char arena[1 << 20];
+    static unsigned long used;
+    void *malloc(unsigned long bytes) { return arena + (used += bytes / 16 * 16 + 16); }
+    void free(void *p) { (void)p; }' >"$work/first.c"
+cc -shared -fPIC -fno-builtin -o "$work/libfirst.so" "$work/first.c"
+LD_PRELOAD=$work/libfirst.so:$PRELOAD_LIB sleep 60 &
+process=$!
+of behind
+shows behind '^fix +hakmem is mapped and serves nothing: /.*/libfirst\.so comes before it\.$'
+LD_PRELOAD=$PRELOAD_LIB:$work/libfirst.so sleep 60 &
+process=$!
+of before
+shows before '^ok +hakmem serves malloc: '
 cp "$PRELOAD_LIB" "$work/libhakmem.so.9"
 LD_PRELOAD=$work/libhakmem.so.9 sleep 60 &
 process=$!

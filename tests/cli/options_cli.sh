@@ -30,3 +30,29 @@ asked wrong 0 options
 check "a wrong value is reported" grep -q "HAKMEM_DECAY: bad value 'soon'" "$work/wrong.err"
 shows wrong '^decay +1s +price$'
 refused unknown 2 "there is no option 'colour'" options decay colour
+refused near 2 "there is no option 'dekay'; the nearest is decay" options dekay
+
+# By the name of its variable, and for programs.
+HAKMEM_DECAY=never
+asked variable 0 options HAKMEM_DECAY hakmem_retain
+equal "variables name options" \
+    "$(awk 'NR > 1 && /^[a-z]/ { print $1 }' "$work/variable.out" | xargs)" "decay retain"
+HAKMEM_STATS_FILE='/a "b\c'
+export HAKMEM_STATS_FILE
+asked json 0 options --json
+asked json_one 0 options --json HAKMEM_DECAY
+if command -v python3 >/dev/null; then
+    check "it is JSON, and says the same" python3 - "$work" <<'END'
+import json, pathlib, sys
+work = pathlib.Path(sys.argv[1])
+rows = json.loads((work / "json.out").read_text())
+names = [row["name"] for row in rows]
+assert sorted(names) == (work / "rows").read_text().split(), names
+of = {row["name"]: row for row in rows}
+assert of["decay"]["value"] == "never" and of["decay"]["from"] == "environment"
+assert of["decay"]["built_in"] == "125ms" and of["decay"]["variable"] == "HAKMEM_DECAY"
+assert of["stats_file"]["value"] == '/a "b\\c'
+assert all(row["accepted"] and row["meaning"] for row in rows)
+assert [row["name"] for row in json.loads((work / "json_one.out").read_text())] == ["decay"]
+END
+fi

@@ -54,6 +54,71 @@ echo text >"$work/text"
 refused text 126 "text: Permission denied" run "$work/text"
 refused folder 126 "Permission denied" run /tmp
 
+# Settings are taken as they are written elsewhere, too; a mistake is told by its nearest.
+HAKMEM_SHOW_CONF=1
+export HAKMEM_SHOW_CONF
+asked forms 0 run -o decay:2s -o 'retain = 3M' -o HAKMEM_THP=off ls /
+equal "a colon" "$(set_to decay)" "2000 (environment)"
+equal "white space" "$(set_to retain)" "3145728 (environment)"
+equal "the variable's name" "$(set_to thp)" "off (environment)"
+unset HAKMEM_SHOW_CONF
+refused near 2 "there is no option 'dekay'; the nearest is decay" run -o dekay=2s ls
+asked help 0 run --help
+shows help '^usage: hakmem run .*PROGRAM'
+shows help '^ +--strict '
+
+# A program that hakmem cannot serve runs, and is said to; with --strict it does not.
+# alone NAME WORDS PROGRAM...
+alone() {
+    alone_name=$1
+    words=$2
+    shift 2
+    asked "$alone_name" 0 run "$@"
+    equal "$name: one line: $(cat "$work/$name.err")" "$(wc -l <"$work/$name.err")" 1
+    check "$name says it: $(cat "$work/$name.err")" \
+        grep -qF -- "$1 $words: hakmem serves nothing of it" "$work/$name.err"
+    equal "$name runs" "$(cat "$work/$name.out")" own
+    refused "strict_$name" 126 "$1 $words: not run (--strict)" run --strict "$@"
+}
+alone own "defines malloc itself" "$OUT/tests/preload_own_malloc"
+asked strict 0 run --strict ls /
+check "nothing is said of one that is served" [ ! -s "$work/strict.err" ]
+printf '#!%s\n' "$OUT/tests/preload_own_malloc" >"$work/script"
+chmod +x "$work/script"
+PATH=$PATH:$work
+cp "$OUT/tests/preload_own_malloc" "$work/own_in_path"
+alone in_path "defines malloc itself" own_in_path
+if command -v cc >/dev/null; then
+    echo 'int puts(const char *); int main(void) { puts("own"); return 0; }' >"$work/own.c"
+    cc -static -o "$work/static" "$work/own.c" &&
+        alone static "is static (link it with hakmem.o instead)" "$work/static"
+    cc -static-pie -o "$work/static_pie" "$work/own.c" 2>/dev/null &&
+        alone static_pie "is static (link it with hakmem.o instead)" "$work/static_pie"
+    cc -o "$work/dynamic" "$work/own.c"
+    if [ "$(id -u)" = 0 ] && cp "$work/dynamic" "$work/raised" && chown 1:1 "$work/raised" &&
+        chmod 4755 "$work/raised"; then
+        alone setuid "has raised rights (setuid, setgid or capabilities)" "$work/raised"
+        chown 0:0 "$work/raised"
+        chmod 4755 "$work/raised"
+        asked same_user 0 run --strict "$work/raised"
+    fi
+    cc -static -o "$work/linked" "$OUT/hakmem.o" "$work/own.c" -pthread &&
+        asked linked 0 run --strict "$work/linked"
+fi
+asked script 0 run "$work/script"
+check "the interpreter of a script is looked at" grep -q "defines malloc" "$work/script.err"
+# Any bytes may be in the file: 20 of the header of another machine, pieces of one of this.
+cp "$OUT/tests/preload_own_malloc" "$work/other"
+printf '\000\377' | dd of="$work/other" bs=1 seek=18 conv=notrunc 2>/dev/null
+refused machine 126 "is for another kind of machine: not run" run --strict "$work/other"
+length=$(wc -c <"$work/own_in_path")
+for part in 1000 100 20 7 5 3 2; do
+    head -c $((length / part)) "$work/own_in_path" >"$work/piece"
+    refused piece 126 "/piece" run --strict "$work/piece"
+    echo "$part" | dd of="$work/other" bs=1 seek=$((length / part)) conv=notrunc 2>/dev/null
+    asked other 126 run --strict "$work/other"
+done
+
 # Without a library there is nothing to run with; with a path that the loader would take for two.
 mkdir "$work/else" "$work/a b"
 cp "$hakmem" "$work/else/hakmem"

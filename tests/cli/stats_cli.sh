@@ -28,6 +28,41 @@ check "text and JSON have the same names" sh -c '
     sed -n "s/^\([a-z_]*\)  .*/\1/p" "$2" | sort -u >"$2.names"
     cmp "$1.names" "$2.names"' sh "$work/all_text.out" "$work/all_json.out"
 
+# It begins with words.
+for form in text json; do
+    shows "$form" '^The program has [0-9.]+ [KM]?i?B in [0-9]+ blocks; hakmem holds [0-9.]+ [KM]iB '
+    shows "$form" '^ +[0-9.]+ [KM]?i?B +[0-9.]+ %  free inside slabs$'
+    shows "$form" "^ +[0-9.]+ [KM]?i?B +[0-9.]+ %  hakmem's own records\$"
+    shows "$form" '^Most is held by blocks of [0-9]+ bytes \([0-9.]+ [KM]iB\), [0-9]+ bytes \('
+done
+cat >"$work/words" <<END
+window_committed_bytes: 400000000
+live_bytes: 50000000
+small_live_blocks: 1000
+large_live_blocks: 10
+slab_free_bytes: 25000000
+slab_warm_bytes: 15000000
+span_warm_bytes: 75000000
+span_clean_bytes: 230000000
+metadata_bytes: 5000000
+out_of_memory: 3
+class_64_slabs: 3
+class_64_live_blocks: 10
+class_64_free_blocks: 1
+class_128_slabs: 1
+class_128_live_blocks: 100
+class_16_slabs: 2
+class_16_live_blocks: 1
+class_8_slabs: 2
+class_8_cached_blocks: 500
+END
+asked words 0 stats "$work/words"
+shows words '^The program has 47\.7 MiB in 1010 blocks; hakmem holds 162\.1 MiB for it: 3\.40 times'
+shows words '^ +85\.8 MiB +52\.9 %  free, kept for the next blocks$'
+shows words '^Most .* 128 bytes \(12\.5 KiB\), 8 bytes \(3\.9 KiB\), 64 bytes \(704 B\)\.$'
+shows words '^What may help: much is kept: HAKMEM_RETAIN=1M, or a shorter HAKMEM_DECAY\.$'
+shows words '^Requests were refused: 3\.$'
+
 # Numbers of ours, so that what is shown can be known.
 cat >"$work/mine" <<END
 pid: 17

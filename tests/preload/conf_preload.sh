@@ -65,7 +65,15 @@ says_once "accepted: ignore|forward|abort"
 asked empty HAKMEM_DECAY=
 says_once "accepted: 0ms to "
 asked packed HAKMEM_CONF=decay:banana
-says_once "HAKMEM_DECAY: bad value 'banana', accepted: 0ms to "
+says_once "HAKMEM_CONF: decay: bad value 'banana', accepted: 0ms to "
+asked equals HAKMEM_CONF=decay=banana
+says_once "HAKMEM_CONF: decay: bad value 'banana', accepted: 0ms to "
+asked either HAKMEM_SHOW_CONF=1 HAKMEM_CONF='decay=2s, retain = 3M,stats:off'
+equal "an equals sign is as good as a colon" "$(value decay)" "2000 (HAKMEM_CONF)"
+equal "white space is nothing" "$(value retain)" "3145728 (HAKMEM_CONF)"
+equal "a colon" "$(value stats)" "off (HAKMEM_CONF)"
+asked near HAKMEM_DEKAY=2s
+says_once "HAKMEM_DEKAY: there is no such option; the nearest is decay"
 asked no_value HAKMEM_CONF=decay
 says_once "decay"
 asked unknown HAKMEM_BOGUS=1

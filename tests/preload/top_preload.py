@@ -97,10 +97,49 @@ def check_numbers():
     wide = top(process.pid, "--once", COLUMNS="200")
     equal("beside each other where there is room", "Size" in wide.splitlines()[2], True)
     check_serve(process)
+    check_serve_all(process)
     check_terminal(process)
     stop(process)
     equal("nothing is left", board(process).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
+
+
+def check_serve_all(process):
+    """All processes of this user on one port, told apart by labels; who ends is left out."""
+    other = start(f"import sys; kept = bytearray(200 << 20); {WAITS}", HAKMEM_STATS_SHM="1")
+    server = subprocess.Popen([HAKMEM, "top", "--all", "--serve", "0"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    STARTED.append(server)
+    address = server.stdout.readline().strip()
+
+    def look():
+        with urllib.request.urlopen(address, timeout=20) as answer:
+            text = answer.read().decode()
+        equal("it is whole", text.endswith("# EOF\n") and text.count("# EOF") == 1, True)
+        types = re.findall(r"^# TYPE (\S+)", text, re.M)
+        equal("each family is there once", len(types), len(set(types)))
+        samples = re.findall(r"^([^#\n]*) \S+$", text, re.M)
+        equal("each sample is there once", len(samples), len(set(samples)))
+        try:
+            from prometheus_client.openmetrics.parser import text_string_to_metric_families
+            list(text_string_to_metric_families(text))
+        except ImportError:
+            pass
+        return {int(pid): int(value) for pid, value in re.findall(
+            r'^hakmem_live_bytes{pid="(\d+)",program="[^"]+"} (\d+)$', text, re.M)}
+
+    live = look()
+    equal("both are there", {process.pid, other.pid} <= set(live), True)
+    for _ in range(100):  # what is shown is a second old at most
+        if live[other.pid] >= 200 << 20:
+            break
+        time.sleep(0.1)
+        live = look()
+    equal("each with its own numbers", live[other.pid] >= 200 << 20 > live[process.pid], True)
+    stop(other)
+    equal("who ended is left out", set(look()) & {process.pid, other.pid}, {process.pid})
+    server.terminate()
+    server.wait(20)
 
 
 def check_serve(process):

@@ -136,12 +136,12 @@ TEST(a_value_out_of_range_changes_nothing)
 
 TEST(a_bad_value_is_reported_in_one_line_with_the_accepted_range)
 {
-    CHECK_SAYS(set("thread_cache", "1"), "hakmem: HAKMEM_THREAD_CACHE: bad value '1',"
+    CHECK_SAYS(set("THREAD_CACHE", "1"), "hakmem: HAKMEM_THREAD_CACHE: bad value '1',"
                                          " accepted: 64K to 256M (units K, M, G, T)\n");
     CHECK_SAYS(set("retain", "4X"), "accepted: 0 to 1T (units K, M, G, T)\n");
-    CHECK_SAYS(set("foreign", "maybe"),
+    CHECK_SAYS(set("FOREIGN", "maybe"),
                "hakmem: HAKMEM_FOREIGN: bad value 'maybe', accepted: ignore|forward|abort\n");
-    CHECK_SAYS(set("decay", "soon"), "hakmem: HAKMEM_DECAY: bad value 'soon',"
+    CHECK_SAYS(set("DECAY", "soon"), "hakmem: HAKMEM_DECAY: bad value 'soon',"
                                      " accepted: 0ms to never (units ms, s)\n");
 }
 
@@ -155,7 +155,7 @@ TEST(a_bad_value_is_quoted_in_part_and_as_plain_text)
 
 TEST(an_unknown_name_is_reported)
 {
-    CHECK_SAYS(set("no_such_option", "1"),
+    CHECK_SAYS(set("NO_SUCH_OPTION", "1"),
                "hakmem: HAKMEM_NO_SUCH_OPTION: there is no such option\n");
     CHECK_SAYS(set("", "1"), "hakmem: HAKMEM_: there is no such option\n");
     CHECK(!set("deca", "1"));
@@ -163,12 +163,39 @@ TEST(an_unknown_name_is_reported)
     CHECK_SAYS_NOTHING(set("decay", "1"));
 }
 
+TEST(what_is_wrong_is_repeated_as_it_was_typed)
+{
+    CHECK_SAYS(hak_conf_set_packed("decay=soon"),
+               "hakmem: HAKMEM_CONF: decay: bad value 'soon', accepted");
+    CHECK_SAYS(hak_conf_set_packed("Dekay = 2s"), "hakmem: HAKMEM_CONF: Dekay: there is no");
+    CHECK_SAYS(set("decay", "soon"), "hakmem: HAKMEM_decay: bad value 'soon'");
+}
+
+TEST(the_nearest_name_is_suggested_where_there_is_one)
+{
+    CHECK_SAYS(set("DEKAY", "1"), ": there is no such option; the nearest is decay\n");
+    CHECK_SAYS(set("threadcache", "1"), "; the nearest is thread_cache\n");
+    CHECK_SAYS(set("STATS-FILE", "1"), "; the nearest is stats_file\n");
+    CHECK_SAYS(set("limits", "1"), "; the nearest is limit\n");
+    CHECK_SAYS(set("colour", "1"), ": there is no such option\n");
+    CHECK_SAYS(set("x", "1"), ": there is no such option\n");
+}
+
+TEST(a_name_may_be_that_of_its_variable)
+{
+    hak_conf_set_packed("HAKMEM_DECAY=9ms,hakmem_retain:2M");
+    CHECK_EQ(hak_conf_number(decay), 9);
+    CHECK_EQ(hak_conf_number(retain), 2 * HAK_MIB);
+    CHECK_EQ(hak_conf_find("HAKMEM_"), CONF_COUNT);
+    CHECK_EQ(hak_conf_find("HAKMEM"), CONF_COUNT);
+}
+
 TEST(a_very_long_name_or_value_is_reported_in_a_short_line)
 {
     char name[3000];
     memset(name, 'n', sizeof name);
     name[sizeof name - 1] = '\0';
-    CHECK_SAYS(set(name, name), "hakmem: HAKMEM_NNNN");
+    CHECK_SAYS(set(name, name), "hakmem: HAKMEM_nnnn");
     CHECK_SAYS(set("stats_file", name), "accepted: less than 256 characters\n");
 }
 
@@ -199,8 +226,8 @@ TEST(a_wrong_piece_of_the_packed_form_does_not_hide_the_others)
     CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
     CHECK_EQ(hak_conf_number(thread_cache), HAK_MIB);
     CHECK_SAYS(hak_conf_set_packed("decay,retain:1"),
-               "hakmem: HAKMEM_DECAY: no value is given in HAKMEM_CONF\n");
-    CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: HAKMEM_: there is no such option\n");
+               "hakmem: HAKMEM_CONF: decay: no value is given\n");
+    CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: HAKMEM_CONF: : there is no such option\n");
 }
 
 static void start_with(const char *packed, const char *decay)
@@ -242,7 +269,7 @@ TEST(a_wrong_setting_aborts_if_that_is_asked_for)
 {
     setenv("HAKMEM_ABORT_CONF", "1", 1);
     CHECK_ABORTS(start_with("", "x"), "hakmem: HAKMEM_DECAY: bad value");
-    CHECK_ABORTS(start_with("what:5", "1"), "hakmem: HAKMEM_WHAT: there is no");
+    CHECK_ABORTS(start_with("what:5", "1"), "hakmem: HAKMEM_CONF: what: there is no");
     CHECK_EXITS(start_with("", "5"), 0);
 }
 

@@ -65,12 +65,20 @@ TEST(a_line_without_a_value_is_told_from_an_empty_value)
     CHECK_STR(lines("a = b = c\n"), "1:a=b = c;");
 }
 
-TEST(the_packed_form_is_split_at_commas_and_the_first_colon)
+TEST(the_packed_form_is_split_at_commas_and_the_first_colon_or_equals_sign)
 {
-    CHECK_STR(packed("decay:1s,stats_file:/a:b"), "0:decay=1s;0:stats_file=/a:b;");
-    CHECK_STR(packed(",,decay:,retain,:5,"), "0:decay=;0:retain=?;0:=5;");
+    CHECK_STR(packed("decay:1s,stats_file:/a:b=c"), "0:decay=1s;0:stats_file=/a:b=c;");
+    CHECK_STR(packed("decay=1s,stats_file=/a:b=c"), "0:decay=1s;0:stats_file=/a:b=c;");
+    CHECK_STR(packed(",,decay:,retain,:5,=,"), "0:decay=;0:retain=?;0:=5;0:=;");
     CHECK_STR(packed(""), "");
-    CHECK_STR(packed(" decay:1"), "0: decay=1;");
+    CHECK_STR(packed(" decay = 1 , retain\t:\t5 , ,"), "0:decay=1;0:retain=5;");
+}
+
+TEST(a_line_may_have_a_colon_instead_of_the_equals_sign)
+{
+    CHECK_STR(lines("decay: 1s\nstats_file : /a=b\nmode:\n"),
+              "1:decay=1s;2:stats_file=/a=b;3:mode=;");
+    CHECK_STR(lines("stats_file = /a:b"), "1:stats_file=/a:b;");
 }
 
 /* A page that ends at one that may not be read. */

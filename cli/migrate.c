@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "command.h"
+#include "conf/conf_value.h"
+#include "migrate_table.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+static const struct row {
+    const char *allocator;
+    const char *name;
+    const char *ours;
+    const char *form;
+    const char *note;
+} rows[] = {
+#define X(allocator, name, ours, form, note) {#allocator, name, ours, form, note},
+    MIGRATE_TABLE(X)
+#undef X
+};
+
+/* Variables that hold several settings, and what is between name and value, and between two. */
+static const struct {
+    const char *name;
+    char sets;
+    char divides;
+} lists[] = {
+    {"MALLOC_CONF", ':', ','},
+    {"_RJEM_MALLOC_CONF", ':', ','},
+    {"JE_MALLOC_CONF", ':', ','},
+    {"GLIBC_TUNABLES", '=', ':'},
+};
+
+static const struct row *find_row(const char *name)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static const char *plain_word(const char *value)
+{
+    static const char *const yes[] = {"1", "t", "y", "yes", "on", "TRUE"};
+    static const char *const no[] = {"0", "f", "n", "no", "off", "FALSE"};
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        if (strcmp(value, yes[i]) == 0)
+            return "true";
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        if (strcmp(value, no[i]) == 0)
+            return "false";
+    return value;
+}
+
+/* What follows `word=` in a list of words; false: it is not there. */
+static bool look_up(const char *list, const char *word, char *to, size_t to_bytes)
+{
+    size_t bytes = strlen(word);
+    for (const char *at = list;; at++) {
+        size_t length = strcspn(at, ",");
+        if (length > bytes && strncmp(at, word, bytes) == 0 && at[bytes] == '=') {
+            snprintf(to, to_bytes, "%.*s", (int)(length - bytes - 1), at + bytes + 1);
+            return true;
+        }
+        at += length;
+        if (*at == '\0')
+            return false;
+    }
+}
+
+static bool convert(const struct row *row, const char *value, char *to, size_t to_bytes)
+{
+    char *end;
+    errno = 0;
+    if (strchr(row->form, '=') != NULL)
+        return look_up(row->form, value, to, to_bytes) ||
+               look_up(row->form, plain_word(value), to, to_bytes);
+    long long number = strtoll(value, &end, 10);
+    if (end == value || *end != '\0' || errno != 0 || number < -1)
+        return false;
+    if (number == -1)
+        return snprintf(to, to_bytes, "%s", strcmp(row->form, "ms") == 0 ? "never" : "-1") > 0;
+    const char *unit = strcmp(row->form, "ms") == 0    ? "ms"
+                       : strcmp(row->form, "mib") == 0 ? "M"
+                                                       : "";
+    return snprintf(to, to_bytes, "%lld%s", number, unit) > 0;
+}
+
+/* Whether hakmem would take it. */
+static bool is_right(const char *option, const char *value)
+{
+    enum conf_option found = hak_conf_find_bytes(option, strlen(option));
+    int64_t number;
+    return found == CONF_COUNT ||
+           hak_conf_parse(&hak_conf_rows[found], value, strlen(value), &number);
+}
+
+static void print_variable(const char *name)
+{
+    printf("%s", strncmp(name, "HAKMEM_", 7) == 0 ? "" : "HAKMEM_");
+    for (; *name != '\0'; name++)
+        putchar(toupper((unsigned char)*name));
+}
+
+/* One line; false: nothing is known of the setting. */
+static bool migrate_one(const char *name, const char *value)
+{
+    char ours[64];
+    const struct row *row = find_row(name);
+    if (row == NULL) {
+        printf("# %.60s=%.60s: not known\n", name, value);
+        return false;
+    }
+    if (*row->ours == '\0') {
+        printf("# %s=%.60s: nothing to set; %s\n", name, value, row->note);
+    } else if (!convert(row, value, ours, sizeof ours) || !is_right(row->ours, ours)) {
+        printf("# %s=%.60s: %s, but no such value\n", name, value, row->ours);
+    } else {
+        print_variable(row->ours);
+        printf("=%s  # %s=%.60s%s%s\n", ours, name, value, *row->note == '\0' ? "" : "; ",
+               row->note);
+    }
+    return true;
+}
+
+/* Each setting of a list; returns how many are not known. */
+static int migrate_list(char *text, char sets, char divides)
+{
+    int unknown = 0;
+    char between[] = {divides, '\0'};
+    for (char *rest = text, *setting; (setting = strsep(&rest, between)) != NULL;) {
+        char *value = strchr(setting, sets);
+        if (*setting == '\0')
+            continue;
+        if (value != NULL)
+            *value++ = '\0';
+        unknown += !migrate_one(setting, value == NULL ? "" : value);
+    }
+    return unknown;
+}
+
+/* NAME=VALUE; returns how many settings in it are not known. */
+static int migrate(const char *setting)
+{
+    char *text = strdup(setting);
+    char *value = text == NULL ? NULL : strchr(text, '=');
+    int unknown = 1;
+    if (value != NULL) {
+        *value++ = '\0';
+        size_t i = 0;
+        while (i < sizeof lists / sizeof *lists && strcmp(lists[i].name, text) != 0)
+            i++;
+        unknown = i < sizeof lists / sizeof *lists
+                      ? migrate_list(value, lists[i].sets, lists[i].divides)
+                      : !migrate_one(text, value);
+    }
+    free(text);
+    return unknown;
+}
+
+static bool is_foreign(const char *variable)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(variable, "="), variable);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (strcmp(lists[i].name, name) == 0)
+            return true;
+    return find_row(name) != NULL || strncmp(name, "TCMALLOC_", 9) == 0 ||
+           strncmp(name, "MIMALLOC_", 9) == 0;
+}
+
+int command_migrate(int argument_count, char **arguments)
+{
+    int unknown = 0, seen = 0;
+    for (int i = 1; i < argument_count; i++, seen++) {
+        if (strchr(arguments[i], '=') == NULL)
+            return complain(EXIT_USAGE, "migrate takes NAME=VALUE, not '%.60s'", arguments[i]);
+        unknown += migrate(arguments[i]);
+    }
+    for (char **i = environ; argument_count < 2 && *i != NULL; i++)
+        if (is_foreign(*i)) {
+            unknown += migrate(*i);
+            seen++;
+        }
+    if (seen == 0)
+        return complain(EXIT_FAILED, "no setting of another allocator is in the environment");
+    return unknown > 0 ? EXIT_FAILED : EXIT_DONE;
+}

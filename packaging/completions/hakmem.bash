@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# bash: completion of hakmem(1). Subcommands and options are asked of the command itself.
+
+_hakmem_options() { "$1" options 2>/dev/null | awk 'NR > 1 && /^[a-z]/ { print $1 "=" }'; }
+
+# The words that an option takes, where they are words.
+_hakmem_values() {
+    "$1" options "$2" 2>/dev/null | sed -n 's/^ *accepted: \([a-z_|]*\)\(;.*\)*$/\1/p' | tr '|' '\n'
+}
+
+_hakmem_processes() { (cd /proc && printf '%s\n' [1-9]*); }
+
+# The words of `hakmem run` before the program: then the program's own completion.
+_hakmem_run() {
+    local at=2 word
+    while [ "$at" -lt "$COMP_CWORD" ]; do
+        word=${COMP_WORDS[at]}
+        case $word in
+        --mode | -o)
+            # bash takes the equals sign for a word.
+            at=$((at + 2))
+            [ "${COMP_WORDS[at]-}" != = ] || at=$((at + 2)) ;;
+        --) at=$((at + 1)); break ;;
+        -*) at=$((at + 1)) ;;
+        *) break ;;
+        esac
+    done
+    if [ "$at" -lt "$COMP_CWORD" ] || { [ "$at" = "$COMP_CWORD" ] && [[ $2 != -* ]]; }; then
+        if declare -F _command_offset >/dev/null; then
+            _command_offset "$at"
+        elif [ "$at" = "$COMP_CWORD" ]; then
+            mapfile -t COMPREPLY < <(compgen -c -- "$2")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$2")
+        fi
+    else
+        mapfile -t COMPREPLY < <(compgen -W '--mode -o --strict --' -- "$2")
+    fi
+}
+
+_hakmem() {
+    local command=$1 word=$2 before=$3 name=
+    COMPREPLY=()
+    if [ "$COMP_CWORD" = 1 ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$("$command" --help 2>/dev/null |
+            awk '$1 == "hakmem" && $2 ~ /^[a-z]/ { print $2 }') --help --version" -- "$word")
+        return
+    fi
+    # -o NAME=VALUE is three words to bash where the equals sign divides words.
+    if [ "$word" = = ]; then
+        name=$before word=
+    elif [ "$before" = = ]; then
+        name=${COMP_WORDS[COMP_CWORD - 2]}
+    elif [ "$before" = --mode ]; then
+        name=mode
+    fi
+    if [ -n "$name" ]; then
+        mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_values "$command" "$name")" -- "$word")
+        return
+    fi
+    case ${COMP_WORDS[1]}:$before in
+    run:-o)
+        mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_options "$command")" -- "$word")
+        compopt -o nospace 2>/dev/null ;;
+    run:*) _hakmem_run "$command" "$word" ;;
+    options:*)
+        mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_options "$command" | tr -d =) --json" \
+            -- "$word") ;;
+    stats:*)
+        mapfile -t COMPREPLY < <(compgen -W --all -- "$word"; compgen -f -- "$word") ;;
+    top:--serve | top:--interval) ;;
+    top:top | doctor:doctor)
+        mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_processes)" -- "$word") ;;
+    top:*)
+        mapfile -t COMPREPLY < <(compgen -W '--once --json --serve --interval' -- "$word") ;;
+    esac
+}
+
+complete -F _hakmem hakmem

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# `hakmem migrate`: settings of other allocators become settings that hakmem takes, and what has no
+# counterpart is said to have none. If this fails, people copy settings that do something else.
+. "$(dirname "$0")/lib.sh"
+needs sed
+
+asked jemalloc 0 migrate \
+    MALLOC_CONF=dirty_decay_ms:1000,background_thread:false,narenas:4,thp:always,stats_print:true
+equal "a line for each setting" "$(wc -l <"$work/jemalloc.out")" 5
+shows jemalloc '^HAKMEM_DECAY=1000ms  # dirty_decay_ms=1000;'
+shows jemalloc '^HAKMEM_MAINTENANCE=off  # '
+shows jemalloc '^# narenas=4: nothing to set; '
+shows jemalloc '^HAKMEM_THP=on  # '
+shows jemalloc '^HAKMEM_STATS=text  # '
+asked never 0 migrate MALLOC_CONF=dirty_decay_ms:-1
+shows never '^HAKMEM_DECAY=never  # '
+asked others 0 migrate TCMALLOC_HEAP_LIMIT_MB=500 TCMALLOC_RELEASE_RATE=0 MIMALLOC_PURGE_DELAY=0 \
+    MIMALLOC_SHOW_STATS=1 MALLOC_ARENA_MAX=2 MALLOC_TRIM_THRESHOLD_=131072 \
+    GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.malloc.hugetlb=1
+shows others '^HAKMEM_LIMIT=500M  # TCMALLOC_HEAP_LIMIT_MB=500'
+shows others '^HAKMEM_DECAY=never  # TCMALLOC_RELEASE_RATE=0'
+shows others '^HAKMEM_DECAY=0ms  # MIMALLOC_PURGE_DELAY=0'
+shows others '^HAKMEM_STATS=text  # MIMALLOC_SHOW_STATS=1'
+shows others '^# MALLOC_ARENA_MAX=2: nothing to set'
+shows others '^HAKMEM_RETAIN=131072  # '
+shows others '^HAKMEM_THP=on  # glibc\.malloc\.hugetlb=1'
+
+# What is printed can be given to hakmem as it is.
+cat "$work/jemalloc.out" "$work/others.out" | sed -n 's/^HAKMEM_\([A-Z_]*=[^ ]*\)  #.*/\1/p' \
+    >"$work/settings"
+check "there are settings" [ "$(wc -l <"$work/settings")" -ge 8 ]
+while read -r setting; do
+    asked taken 0 run -o "$setting" true
+    check "$setting is right: $(cat "$work/taken.err")" \
+        [ -z "$(grep -v '^[a-z_]*: [0-9]*$' "$work/taken.err")" ]
+done <"$work/settings"
+
+# The pages name what there is.
+for name in $(cat "$tests"/../../docs/migrate/*.md | grep -o 'hakmem_[a-z_]*' | sort -u); do
+    check "there is $name" grep -qE "\\b$name\\b" "$tests/../../include/hakmem/hakmem.h"
+done
+
+asked unknown 1 migrate MALLOC_CONF=frobnicate:1,thp:never
+shows unknown '^# frobnicate=1: not known$'
+shows unknown '^HAKMEM_THP=off'
+asked value 0 migrate MALLOC_CONF=thp:maybe,dirty_decay_ms:soon
+shows value '^# thp=maybe: thp, but no such value$'
+shows value '^# dirty_decay_ms=soon: decay, but no such value$'
+refused word 2 "migrate takes NAME=VALUE, not 'word'" migrate word
+MIMALLOC_PURGE_DELAY=50 "$hakmem" migrate >"$work/here.out" || fail "from the environment"
+shows here '^HAKMEM_DECAY=50ms  # MIMALLOC_PURGE_DELAY=50$'
+refused nothing 1 "no setting of another allocator" migrate
