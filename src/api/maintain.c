@@ -42,6 +42,7 @@
 
 static _Atomic uint64_t last_tick_ms;
 static _Atomic uint64_t last_relief_ms;
+static _Atomic uint32_t turn; /* of the heaps */
 /* How often memory was short; each thread answers it once, by emptying its bins. */
 static _Atomic uint32_t relief_count;
 
@@ -112,10 +113,26 @@ void hak_maintain_cache(struct thread_cache *cache)
     hak_cache_end(cache);
 }
 
+/* One heap in turn, which its threads may have left: frees that came while it was busy, spans and
+ * pages that grew old. */
+static void look_after_one(uint64_t now, uint64_t decay)
+{
+    uint32_t count = hak_heap_count();
+    struct heap *heap = count == 0 ? NULL : hak_heap_at(hak_fetch_add_relaxed(&turn, 1) % count);
+    if (heap == NULL || now - hak_load_relaxed(&heap->sweep_visit_ms) < THREADS_GAP_MS ||
+        !hak_heap_try_enter(heap))
+        return;
+    hak_heap_collect(heap);
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    sweep(heap, now, decay);
+    hak_heap_leave(heap);
+}
+
 /* Gives back what has been free for longer than `decay`. */
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
+    look_after_one(now, decay);
     hak_caches_drain(before);
     hak_private_drain_some();
     size_t keep = keep_bytes();

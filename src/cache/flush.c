@@ -91,6 +91,12 @@ static struct heap *heap_of(const struct run *run)
     return hak_heap_of(hak_load_acquire(&run->slab->owner));
 }
 
+/* A handler that interrupted its thread with a lock must not need what an emptied slab does. */
+static bool try_enter(struct heap *heap)
+{
+    return !heap->owner.is_private && HAK_LIKELY(!hak_lock_is_inside()) && hak_heap_try_enter(heap);
+}
+
 static void publish(const struct run *run, struct stat_block *stats)
 {
     hak_stat_add(stats, remote_publishes, 1);
@@ -111,7 +117,7 @@ static void give(struct heap *heap, const struct run *run, bool is_last_of_slab)
 static void send_some(struct batch *batch, struct stat_block *stats)
 {
     struct heap *heap = heap_of(&batch->runs[0]);
-    bool is_entered = !heap->owner.is_private && hak_heap_try_enter(heap);
+    bool is_entered = try_enter(heap);
     uint32_t left = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         struct run *run = &batch->runs[i];
@@ -145,7 +151,7 @@ void hak_flush_one(struct slab *slab, void *block)
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
     /* acquire: as in heap_of */
     struct heap *heap = hak_heap_of(hak_load_acquire(&slab->owner));
-    if (!heap->owner.is_private && hak_heap_try_enter(heap)) {
+    if (try_enter(heap)) {
         bool is_its = hak_load_relaxed(&slab->owner) == &heap->owner;
         if (is_its)
             hak_heap_give(heap, slab, block);
@@ -169,8 +175,8 @@ static struct heap *enter_near(void)
 {
     struct heap *heap = hak_heap_near();
     if (heap == NULL)
-        return hak_heap_enter();
-    return hak_heap_try_enter(heap) ? heap : NULL;
+        return hak_lock_is_inside() ? NULL : hak_heap_enter();
+    return try_enter(heap) ? heap : NULL;
 }
 
 void hak_flush_large(void *block)

@@ -3,6 +3,8 @@
 #include "api/api.h"
 #include "api/tick.h"
 #include "base/limits.h"
+#include "cache/flush.h"
+#include "cache/heaps.h"
 #include "cache/lifecycle.h"
 #include "cache/refill.h"
 #include "check.h"
@@ -121,4 +123,20 @@ TEST(a_tick_does_nothing_when_decay_is_never)
     usleep(30000);
     hak_maintain_tick();
     CHECK(hak_span_warm_bytes() >= BYTES);
+}
+
+/* A heap that no thread comes to any more. */
+TEST(a_tick_looks_after_heaps_that_nobody_enters)
+{
+    void *block = used(64);
+    hak_thread_flush();
+    struct heap *heap = hak_heap_at(0);
+    CHECK(hak_heap_try_enter(heap));
+    hak_flush_one(hak_slab_at(block), block); /* it is busy: the block waits at its door */
+    hak_heap_leave(heap);
+    CHECK(hak_load_relaxed(&heap->owner.pending) != NULL);
+    hak_store_relaxed(&hak_policy.decay_ms, 5);
+    usleep(100000);
+    CHECK(hak_maintain_tick());
+    CHECK_EQ(hak_load_relaxed(&heap->owner.pending), NULL);
 }

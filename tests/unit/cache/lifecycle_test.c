@@ -485,6 +485,21 @@ TEST(so_is_a_handler_on_a_stack_of_its_own)
     }
 }
 
+/* The last blocks of a slab: it would go to the depot. */
+TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
+{
+    void *block = hak_malloc(30000);
+    hak_thread_flush();
+    struct slab *slab = hak_slab_at(block);
+    CHECK_EQ(slab->used, 1);
+    hak_depot_lock();
+    hak_free(block);
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 1);
+    hak_depot_unlock();
+    hak_maintain_trim(0);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
 TEST(a_request_within_a_section_of_its_own_thread_is_refused)
 {
     void *small = hak_malloc(100), *large = hak_malloc(HAK_MIB);
