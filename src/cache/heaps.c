@@ -69,8 +69,8 @@ static struct heap *make_locked(void)
         return NULL;
     hak_heap_start(heap);
     heap->owner.heap_id = count + 1;
-    hak_heap_try_enter(heap);
     hak_store_relaxed(&heaps.list[count], heap);
+    hak_heap_try_enter(heap);
     /* release: partner is the acquire in hak_heap_count */
     hak_store_release(&heaps.count, count + 1);
     hak_stat_global_add(heaps_created, 1);
@@ -211,7 +211,7 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms)
         return true;
     if (hak_heap_is_held() || hak_load_relaxed(&heap->state) != HEAP_OPEN)
         return false;
-    hak_heap_note(heap);
+    hak_heap_note(heap->owner.heap_id);
     if (hak_lock_take_within(&heap->lock, patience_ms)) {
         if (hak_load_relaxed(&heap->state) == HEAP_OPEN) {
             heap->before = 0;
@@ -252,13 +252,14 @@ static bool lose_left(bool is_over)
     uintptr_t note;
     while ((note = hak_heap_holds.note) != 0 &&
            (is_over || hak_frame_is_left(note & ~HAK_HOLDS_COUNT))) {
-        struct heap_hold hold = hak_heap_holds.holds[(note & HAK_HOLDS_COUNT) - 1];
-        if (hak_lock_is_own(&hold.heap->lock)) {
-            lose(hold.heap);
+        uintptr_t at = (note & HAK_HOLDS_COUNT) - 1;
+        struct heap *heap = hak_heap_at(hak_heap_holds.ids[at] - 1u);
+        if (hak_lock_is_own(&heap->lock)) {
+            lose(heap);
             is_any_lost = true;
-            hak_lock_give_among(&hold.heap->lock); /* who waits for it finds it lost */
+            hak_lock_give_among(&heap->lock); /* who waits for it finds it lost */
         }
-        hak_heap_forget(hold.before);
+        hak_heap_forget(hak_heap_holds.before[at]);
     }
     return is_any_lost;
 }
@@ -329,7 +330,7 @@ static bool open_all(bool (*is_mine)(const struct heap *heap))
  * that is used again. */
 static bool is_held(const struct heap *heap)
 {
-    return hak_heap_is_noted(heap) && hak_lock_is_own(&heap->lock);
+    return hak_heap_is_noted(heap->owner.heap_id) && hak_lock_is_own(&heap->lock);
 }
 
 static bool is_nobodys(const struct heap *heap)

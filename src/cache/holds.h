@@ -20,18 +20,15 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-struct heap;
+/* A thread holds two at most, one of them to take a slab from; so does each handler inside. One that
+ * finds no place is refused. */
+#define HAK_HOLDS_MOST 4u
 
-/* A thread holds two at most, one of them to take a slab from; so does each handler inside. */
-#define HAK_HOLDS_MOST 8u
-
-struct heap_hold {
-    struct heap *heap;
-    uintptr_t before; /* the note before this one */
-};
+/* Small, since the room for static thread storage is. */
 struct heap_holds {
     uintptr_t note; /* how many, and where the thread's stack was when it took the last */
-    struct heap_hold holds[HAK_HOLDS_MOST];
+    uintptr_t before[HAK_HOLDS_MOST]; /* the note before each */
+    uint16_t ids[HAK_HOLDS_MOST];     /* of the heaps, from 1 on */
 };
 extern HAK_TLS struct heap_holds hak_heap_holds;
 
@@ -44,28 +41,30 @@ HAK_INLINE bool hak_heap_is_held(void)
     return hak_heap_holds.note != 0;
 }
 
-/* The calling thread has the heap, or is about to. */
-HAK_INLINE bool hak_heap_is_noted(const struct heap *heap)
+/* The calling thread has the heap with this id, or is about to. */
+HAK_INLINE bool hak_heap_is_noted(uint32_t id)
 {
     for (uintptr_t i = hak_heap_holds.note & HAK_HOLDS_COUNT; i > 0; i--)
-        if (hak_heap_holds.holds[i - 1].heap == heap)
+        if (hak_heap_holds.ids[i - 1] == id)
             return true;
     return false;
 }
 
 /* Notes that the heap is about to be taken; the caller has noted fewer than HAK_HOLDS_MOST. */
-HAK_INLINE void hak_heap_note(struct heap *heap)
+HAK_INLINE void hak_heap_note(uint32_t id)
 {
     struct heap_holds *held = &hak_heap_holds;
     uintptr_t before = held->note;
-    struct heap_hold *hold = &held->holds[before & HAK_HOLDS_COUNT];
+    uintptr_t at = before & HAK_HOLDS_COUNT;
     uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_HOLDS_COUNT;
-    *hold = (struct heap_hold){heap, before};
+    held->ids[at] = (uint16_t)id;
+    held->before[at] = before;
     hak_compiler_fence();
-    hak_word_publish(&held->note, frame | ((before & HAK_HOLDS_COUNT) + 1));
+    hak_word_publish(&held->note, frame | (at + 1));
     hak_compiler_fence();
     /* Again: a handler before the note may have used the place itself. */
-    *hold = (struct heap_hold){heap, before};
+    held->ids[at] = (uint16_t)id;
+    held->before[at] = before;
     hak_compiler_fence();
 }
 
