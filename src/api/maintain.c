@@ -132,7 +132,6 @@ static void look_after_one(uint64_t now, uint64_t decay)
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
-    look_after_one(now, decay);
     hak_caches_drain(before);
     hak_private_drain_some();
     size_t keep = keep_bytes();
@@ -299,10 +298,12 @@ bool hak_maintain_tick(void)
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
         return false;
     uint64_t decay = decay_now_ms();
-    if (HAK_UNLIKELY(hak_limit_is_passed()))
+    if (HAK_UNLIKELY(hak_limit_is_passed())) {
         relieve_at_times(now);
-    else if (decay <= now)
+    } else if (decay <= now) {
+        look_after_one(now, decay);
         purge_aged(now, decay);
+    }
     return true;
 }
 

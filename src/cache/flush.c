@@ -26,7 +26,7 @@ struct batch {
 
 static _Noreturn void report_twice(const void *block, const struct slab *slab)
 {
-    hak_misuse("double free", block, slab->block_bytes, "already freed by this thread");
+    hak_misuse("double free", block, slab->block_bytes, "already free");
 }
 
 /* The run of that word, empty if there was none. */
