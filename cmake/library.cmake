@@ -3,6 +3,15 @@
 
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
 
+# The hot path in assembly, where there is one; not for sanitizers, which see no order through it.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64" AND NOT HAKMEM_FLAGS MATCHES "-fsanitize")
+  enable_language(ASM)
+  file(GLOB hot CONFIGURE_DEPENDS src/*/*_x86_64.S)
+  list(APPEND HAKMEM_SOURCES ${hot})
+  list(REMOVE_ITEM HAKMEM_SOURCES ${PROJECT_SOURCE_DIR}/src/api/malloc.c
+    ${PROJECT_SOURCE_DIR}/src/cache/sections_none.c)
+endif()
+
 # bad_alloc passes through operator new.
 set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/surface.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)

@@ -2,7 +2,7 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "base/limits.h"
-#include "cache/magazine.h"
+#include "cache/bins.h"
 #include "harden/mark.h"
 #include "os/os.h"
 
@@ -14,7 +14,7 @@ HAK_INLINE void *take(size_t alignment, size_t bytes)
     uint32_t class_index = hak_class_of_aligned(bytes, alignment);
     if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))
         return NULL;
-    return hak_bin_pop(&hak_thread->bins[class_index]);
+    return hak_bin_pop(class_index);
 }
 
 /* Alignments that every block has anyway take the hot path. */

@@ -112,8 +112,8 @@ void *hak_foreign_realloc(void *block, size_t bytes);
 
 /* maintain.c: what is done now and then from slow paths. */
 /* Looks after the calling thread's cache and the heap that it is near: quiet bins, sparse slabs. */
-struct thread_cache;
-void hak_maintain_cache(struct thread_cache *cache);
+struct cache;
+void hak_maintain_cache(struct cache *cache);
 /* Gives back what has been free for long; false, and nothing done: it is not time yet. */
 bool hak_maintain_tick(void);
 /* Frees that came to busy heaps come home, and what heaps keep at hand goes to all. */

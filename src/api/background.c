@@ -87,7 +87,7 @@ static bool has_something_to_read(void)
 static uint64_t activity(void)
 {
     uint64_t sum = hak_load_relaxed(&hak_stat_cacheless.counters[HAK_STAT_spans_given]);
-    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         sum += hak_load_relaxed(&i->stats.counters[HAK_STAT_refills]) +
                hak_load_relaxed(&i->stats.counters[HAK_STAT_flushes]) +
                hak_load_relaxed(&i->stats.counters[HAK_STAT_spans_given]);
@@ -226,7 +226,7 @@ static bool start_one(void)
 {
     for (int place = 0; place < 2; place++)
         if (hak_os_thread_is_over(&threads[place]))
-            return hak_os_thread_start(&threads[place], run, &hak_thread);
+            return hak_os_thread_start(&threads[place], run, (const void *)&hak_here);
     return false;
 }
 

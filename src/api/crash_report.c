@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "cache/census.h"
 #include "cache/lifecycle.h"
-#include "cache/magazine.h"
+#include "cache/cache.h"
 #include "cache/where.h"
 #include "conf/conf.h"
 #include "harden/guarded.h"

@@ -29,15 +29,15 @@ static bool is_too_soon(void)
     return false;
 }
 
-HAK_NOINLINE void *hak_guard_take(struct thread_cache *cache, size_t bytes, size_t alignment,
+HAK_NOINLINE void *hak_guard_take(struct cache *cache, size_t bytes, size_t alignment,
                                   struct guard_caller caller)
 {
-    bool is_first = cache->guard_left_bytes == 0; /* nothing was drawn yet */
+    bool is_first = hak_load_relaxed(&cache->guard_left_bytes) == 0; /* nothing was drawn yet */
     if (!is_first && !hak_guarded_fits(bytes, alignment))
         return NULL; /* the next one that fits */
     if (hak_cache_at_rest() != cache)
         return NULL;
-    cache->guard_left_bytes = hak_guarded_countdown();
+    hak_store_relaxed(&cache->guard_left_bytes, hak_guarded_countdown());
     if (is_first || hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
         return NULL;
     struct guarded_trace trace = trace_of(caller);
@@ -45,7 +45,7 @@ HAK_NOINLINE void *hak_guard_take(struct thread_cache *cache, size_t bytes, size
     if (block == NULL)
         hak_stat_global_add(guarded_full, 1);
     else
-        cache->guard_left_bytes -= (int64_t)hak_most(bytes, 1);
+        hak_fetch_sub_relaxed(&cache->guard_left_bytes, (int64_t)hak_most(bytes, 1));
     return block;
 }
 

@@ -12,7 +12,7 @@
 #ifndef HAK_API_GUARD_H
 #define HAK_API_GUARD_H
 
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 #include "harden/guarded.h"
 
 #define HAK_GUARD_RATE_BRISK (64 * HAK_KIB)
@@ -27,14 +27,14 @@ struct guard_caller {
                            (uintptr_t)__builtin_frame_address(0)})
 
 /* True when the cache has handed out so much that one is due. */
-HAK_INLINE bool hak_guard_is_due(const struct thread_cache *cache)
+HAK_INLINE bool hak_guard_is_due(const struct cache *cache)
 {
-    return cache != NULL && HAK_UNLIKELY(cache->guard_left_bytes <= 0);
+    return cache != NULL && HAK_UNLIKELY(hak_load_relaxed(&cache->guard_left_bytes) <= 0);
 }
 
 /* A guarded block for a request of the calling thread, whose heap it is, and zero; NULL: an
  * ordinary one will do. */
-void *hak_guard_take(struct thread_cache *cache, size_t bytes, size_t alignment,
+void *hak_guard_take(struct cache *cache, size_t bytes, size_t alignment,
                      struct guard_caller caller);
 
 /* free of an address that is held. */

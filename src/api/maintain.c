@@ -94,7 +94,7 @@ static void maintain_heap(uint64_t now, uint64_t decay)
     hak_heap_leave(heap);
 }
 
-void hak_maintain_cache(struct thread_cache *cache)
+void hak_maintain_cache(struct cache *cache)
 {
     uint64_t now = hak_os_clock_ms();
     uint64_t decay = decay_now_ms();
@@ -105,8 +105,8 @@ void hak_maintain_cache(struct thread_cache *cache)
     hak_cache_begin(cache);
     hak_cache_shrink_quiet(cache, now);
     uint32_t relief = hak_load_relaxed(&relief_count);
-    if (HAK_UNLIKELY(cache->relief_count != relief)) {
-        cache->relief_count = relief;
+    if (HAK_UNLIKELY(hak_load_relaxed(&cache->relief_count) != relief)) {
+        hak_store_relaxed(&cache->relief_count, relief);
         hak_cache_flush_all(cache);
     }
     maintain_heap(now, decay);
@@ -182,6 +182,7 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
 static void drain_all(void)
 {
     hak_caches_drain(UINT64_MAX);
+    hak_caches_drain_idle(UINT64_MAX);
     hak_private_drain_all();
 }
 
@@ -238,7 +239,7 @@ static size_t sweep_whole(void)
 /* Blocks that are free but lie about come home to their slabs, and empty slabs to the depot. */
 static void gather(void)
 {
-    struct thread_cache *own = hak_cache_at_rest();
+    struct cache *own = hak_cache_at_rest();
     if (own != NULL) {
         hak_cache_begin(own);
         hak_vault_drain(&(struct service){.cache = own});
@@ -316,6 +317,7 @@ size_t hak_maintain_visit(bool *is_done)
         return relieve_at_times(now);
     if (decay > now)
         return 0;
+    hak_caches_drain_idle(now - decay);
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 

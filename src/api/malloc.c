@@ -1,33 +1,50 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/hardened.h"
-#include "cache/magazine.h"
+#include "cache/bins.h"
 
-/* The hot path, whole. Anything unusual - a thread without a heap, an empty or full bin, a large or
- * foreign or remote block, NULL - falls through to the slow function before anything is written. */
+/* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a cache,
+ * an empty or full bin, a large or foreign block, NULL - falls through to the slow function before
+ * anything is written. Threads have slots here (cache/bins.h). */
+
+HAK_INLINE struct bins *bins_here(void)
+{
+    return hak_word_peek(&hak_bins_of[hak_here->mm_cid]);
+}
 
 /* A block from the bin of the class; NULL: the slow way. */
 HAK_INLINE void *take(size_t bytes)
 {
     if (HAK_UNLIKELY(bytes > HAK_CLASS_HOT_BYTES_MAX))
         return NULL;
-    return hak_bin_pop(hak_bin_at(hak_thread, hak_bin_of_eighth[(bytes + 7) / 8]));
+    struct bins *bins = bins_here();
+    uint32_t scaled = hak_bin_of_eighth[(bytes + 7) / 8];
+    struct bin *bin = hak_bin_at(bins, scaled);
+    void *block = hak_word_peek((void **)(void *)bins + hak_word_peek(&bin->top));
+    if (HAK_UNLIKELY(block == NULL))
+        return NULL;
+    bool is_due = bin->countdown == 0;
+    hak_bin_commit(bin, -0x10001);
+    return HAK_UNLIKELY(is_due) ? hak_bin_note(block, bins, scaled) : block;
 }
 
 /* Puts the block into the bin of its class; false: the slow way, nothing was written. */
 HAK_INLINE bool give(void *block)
 {
-    struct cache_bins *cache = hak_thread;
-    size_t offset = (uintptr_t)block - cache->base;
-    if (HAK_UNLIKELY(offset >= cache->committed_bytes))
+    size_t offset = (uintptr_t)block - hak_region.base;
+    if (HAK_UNLIKELY(offset >= hak_load_acquire(&hak_region.committed_bytes)))
         return false;
-    size_t scaled = hak_load_relaxed(&cache->tags[offset >> HAK_GRANULE_SHIFT]);
+    size_t scaled = hak_load_relaxed(&hak_region.tags[offset >> HAK_GRANULE_SHIFT]);
     if (HAK_UNLIKELY(scaled >= HAK_BIN_LIMIT))
         return false;
-    struct bin *bin = hak_bin_at(cache, scaled);
-    if (HAK_UNLIKELY(hak_bin_is_full(bin)))
+    struct bins *bins = bins_here();
+    struct bin *bin = hak_bin_at(bins, scaled);
+    uint32_t top = hak_word_peek(&bin->top);
+    if (HAK_UNLIKELY(top >= hak_word_peek(&bin->limit)))
         return false;
-    hak_bin_push(bin, block);
+    hak_word_publish((void **)(void *)bins + top + 1, block);
+    hak_compiler_fence();
+    hak_bin_commit(bin, 1);
     return true;
 }
 
@@ -106,39 +123,4 @@ HAK_HOT void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes)
         hak_free_claimed_slow(block, bytes, alignment, MARK_MALLOC);
 }
 
-HAK_LIBC_ALIAS(malloc, hak_malloc)
-HAK_LIBC_ALIAS(free, hak_free)
-HAK_LIBC_ALIAS(cfree, hak_free)
-HAK_LIBC_ALIAS(__libc_malloc, hak_malloc)
-HAK_LIBC_ALIAS(__libc_free, hak_free)
-HAK_LIBC_ALIAS(free_sized, hak_free_sized)
-HAK_LIBC_ALIAS(free_aligned_sized, hak_free_aligned_sized)
-
-HAK_PUBLIC_ALIAS(hakmem_malloc, hak_malloc)
-HAK_PUBLIC_ALIAS(hakmem_free, hak_free)
-
-/* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI); the others
- * are in aligned.c and surface.c. */
-HAK_LIBC_ALIAS(_Znwm, hak_new)
-HAK_LIBC_ALIAS(_Znam, hak_new_array)
-HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t, hak_new_array_nothrow)
-/* LLVM and google/tcmalloc: a compiler may pass a hint how often the block will be used. All blocks
- * of a size are alike here. */
-HAK_LIBC_ALIAS(_Znwm12__hot_cold_t, hak_new)
-HAK_LIBC_ALIAS(_Znam12__hot_cold_t, hak_new_array)
-HAK_LIBC_ALIAS(_ZnwmRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)
-HAK_LIBC_ALIAS(_ZnamRKSt9nothrow_t12__hot_cold_t, hak_new_array_nothrow)
-
-HAK_LIBC_ALIAS(_ZdlPv, hak_delete)
-HAK_LIBC_ALIAS(_ZdaPv, hak_delete_array)
-HAK_LIBC_ALIAS(_ZdlPvm, hak_delete_sized)
-HAK_LIBC_ALIAS(_ZdaPvm, hak_delete_array_sized)
-HAK_LIBC_ALIAS(_ZdlPvRKSt9nothrow_t, hak_delete)
-HAK_LIBC_ALIAS(_ZdaPvRKSt9nothrow_t, hak_delete_array)
-HAK_LIBC_ALIAS(_ZdlPvSt11align_val_t, hak_delete_aligned)
-HAK_LIBC_ALIAS(_ZdaPvSt11align_val_t, hak_delete_array_aligned)
-HAK_LIBC_ALIAS(_ZdlPvmSt11align_val_t, hak_delete_sized_aligned)
-HAK_LIBC_ALIAS(_ZdaPvmSt11align_val_t, hak_delete_array_sized_aligned)
-HAK_LIBC_ALIAS(_ZdlPvSt11align_val_tRKSt9nothrow_t, hak_delete_aligned)
-HAK_LIBC_ALIAS(_ZdaPvSt11align_val_tRKSt9nothrow_t, hak_delete_array_aligned)
+#include "api/malloc_names.h"

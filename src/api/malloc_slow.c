@@ -39,17 +39,17 @@ static void *take_alone(uint32_t class_index, enum content content)
     return is_zero ? block : clear(block, class_index, content);
 }
 
-static void *class_take(struct thread_cache *cache, uint32_t class_index, size_t alignment,
+static void *class_take(struct cache *cache, uint32_t class_index, size_t alignment,
                         enum content content)
 {
     if (HAK_UNLIKELY(cache == NULL))
         return take_alone(class_index, content);
-    void *block = hak_bin_pop(&cache->hot.bins[class_index]);
+    void *block = hak_bin_pop(class_index);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);
     if (block == NULL && content == CONTENT_ZERO) {
         bool is_zero = false;
-        cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
+        hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
         block = hak_take_one(class_index, &is_zero);
         return is_zero ? block : clear(block, class_index, content);
     }
@@ -59,7 +59,7 @@ static void *class_take(struct thread_cache *cache, uint32_t class_index, size_t
 }
 
 /* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
-static void *take_once(struct thread_cache *cache, uint32_t class_index, size_t bytes,
+static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes,
                        size_t alignment, enum content content)
 {
     if (class_index < HAK_CLASS_COUNT)
@@ -73,7 +73,7 @@ static void *take_once(struct thread_cache *cache, uint32_t class_index, size_t 
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
  * before a second try, and at last a block of any larger class will do. */
-static HAK_NOINLINE void *take_at_last(struct thread_cache *cache, uint32_t class_index,
+static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index,
                                        size_t bytes, size_t alignment, enum content content)
 {
     if (cache != NULL)
@@ -124,7 +124,7 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
 /* The common way of every unusual request; inline, so that it knows who asks. */
 HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
 {
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     void *block = NULL;
     if (hak_guard_is_due(cache))
         block = hak_guard_take(cache, bytes, alignment, HAK_GUARD_CALLER());
@@ -133,7 +133,7 @@ HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum
 
 void hak_thread_flush(void)
 {
-    if (!hak_thread->is_heap)
+    if (hak_own_cache() == NULL)
         return;
     struct service service = hak_service_begin();
     if (service.cache != NULL) {
@@ -191,7 +191,7 @@ void *hak_aligned_slow(size_t alignment, size_t bytes)
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */
-static void give_small(struct thread_cache *cache, void *block, uint32_t tag)
+static void give_small(struct cache *cache, void *block, uint32_t tag)
 {
     struct slab *slab = hak_owner_read(hak_granule_of(block));
     if (HAK_UNLIKELY(cache == NULL || tag == HAK_TAG_PRIVATE)) {
@@ -199,22 +199,18 @@ static void give_small(struct thread_cache *cache, void *block, uint32_t tag)
         return;
     }
     uint32_t class_index = slab->class_index;
-    struct bin *bin = &cache->hot.bins[class_index];
     hak_slab_index_of(slab, block, "invalid free");
-    if (hak_bin_is_full(bin))
-        hak_cache_flush(cache, class_index);
-    if (!hak_bin_is_full(bin))
-        hak_bin_push(bin, block);
-    else /* it has no magazine yet */
+    if (hak_bin_push(class_index, block))
+        return;
+    hak_cache_flush(cache, class_index);
+    if (!hak_bin_push(class_index, block)) /* it has no slots yet */
         hak_flush_one(slab, block);
 }
 
 static void give(void *block, uint32_t tag)
 {
     struct service service = hak_service_begin();
-    struct thread_cache *cache = service.cache;
-    if (cache != NULL)
-        cache->hot.committed_bytes = hak_load_acquire(&hak_region.committed_bytes);
+    struct cache *cache = service.cache;
     if (hak_tag_is_slab(tag)) {
         give_small(cache, block, tag);
     } else {

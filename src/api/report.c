@@ -5,7 +5,7 @@
 #include "base/bits.h"
 #include "cache/census.h"
 #include "cache/heaps.h"
-#include "cache/magazine.h"
+#include "cache/cache.h"
 #include "harden/guarded.h"
 #include "harden/mark.h"
 #include "observe/snapshot.h"

@@ -60,7 +60,7 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
     memcpy(moved, block, copied_bytes);
     hak_free_again(block);
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
     return moved;
 }

@@ -5,16 +5,16 @@
 
 /* The slow path that the cache is busy with is gone: the stack it ran on has been left, by a jump
  * out of a signal handler. */
-static bool is_abandoned(const struct thread_cache *cache, uintptr_t here)
+static bool is_abandoned(const struct cache *cache, uintptr_t here)
 {
     return hak_cache_state(cache) != CACHE_IDLE &&
            hak_frame_is_left_at(hak_cache_frame(cache), here);
 }
 
 /* The thread's own cache, unless something of it was interrupted. */
-static struct thread_cache *find_cache(uintptr_t here)
+static struct cache *find_cache(uintptr_t here)
 {
-    struct thread_cache *cache = hak_thread_cache();
+    struct cache *cache = hak_thread_cache();
     if (HAK_UNLIKELY(cache != NULL && is_abandoned(cache, here)))
         cache = hak_thread_replace_cache(cache);
     return cache != NULL && hak_thread_is_outside() ? cache : NULL;
@@ -32,8 +32,7 @@ struct service hak_service_begin_slow(uintptr_t here)
         hak_thread_mend_heaps(false);
     service.cache = find_cache(here);
     if (service.cache != NULL) {
-        hak_store_relaxed(&service.cache->state, (here & ~HAK_CACHE_STATES) | CACHE_BUSY);
-        hak_compiler_fence();
+        hak_cache_begin_at(service.cache, here);
     } else {
         service.is_refused = hak_lock_is_inside() || !hak_process_start();
     }

@@ -17,7 +17,7 @@
 #include "os/lock.h"
 
 struct service {
-    struct thread_cache *cache; /* NULL: this call does without */
+    struct cache *cache; /* NULL: this call does without */
     bool is_refused;            /* it interrupted a thread with a lock, or hakmem cannot start */
     bool is_shielded;           /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
@@ -29,9 +29,9 @@ struct service hak_service_begin_slow(uintptr_t here);
 void hak_service_end_slow(const struct service *service);
 
 /* The thread's cache when there is nothing to take care of; else NULL. */
-HAK_INLINE struct thread_cache *hak_cache_at_rest(void)
+HAK_INLINE struct cache *hak_cache_at_rest(void)
 {
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     bool is_at_rest = cache != NULL && hak_cache_state(cache) == CACHE_IDLE && hak_lock_held == 0 &&
                       !hak_heap_is_held() && !hak_load_relaxed(&hak_jumps_matter) &&
                       !hak_copy_is_unnoticed();
@@ -41,27 +41,35 @@ HAK_INLINE struct thread_cache *hak_cache_at_rest(void)
 /* Outside every lock, heap and slow path: no handler that interrupted one of its thread. */
 HAK_INLINE bool hak_thread_is_outside(void)
 {
-    const struct thread_cache *own = hak_own_cache();
+    const struct cache *own = hak_own_cache();
     return !hak_lock_is_inside() && !hak_heap_is_held() &&
            (own == NULL || hak_cache_state(own) == CACHE_IDLE);
 }
 
 /* Nobody else may use the cache from here on: not a handler, nor a copy of the process. */
-HAK_INLINE void hak_cache_begin(struct thread_cache *cache)
+HAK_INLINE void hak_cache_begin_at(struct cache *cache, uintptr_t here)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_CACHE_STATES;
-    hak_store_relaxed(&cache->state, frame | CACHE_BUSY);
+    if (hak_cache_is_processors(cache))
+        return; /* whose bins nobody can find half changed */
+    hak_store_relaxed(&cache->state, (here & ~HAK_CACHE_STATES) | CACHE_BUSY);
     hak_compiler_fence();
 }
 
-HAK_INLINE void hak_cache_end(struct thread_cache *cache)
+HAK_INLINE void hak_cache_begin(struct cache *cache)
 {
+    hak_cache_begin_at(cache, (uintptr_t)__builtin_frame_address(0));
+}
+
+HAK_INLINE void hak_cache_end(struct cache *cache)
+{
+    if (hak_cache_is_processors(cache))
+        return;
     hak_cache_set_state(cache, CACHE_IDLE);
 }
 
 HAK_INLINE struct service hak_service_begin(void)
 {
-    struct thread_cache *cache = hak_cache_at_rest();
+    struct cache *cache = hak_cache_at_rest();
     if (HAK_UNLIKELY(cache == NULL))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
     hak_cache_begin(cache);
@@ -71,7 +79,7 @@ HAK_INLINE struct service hak_service_begin(void)
 /* Where the window is tight, a block of one of so many larger classes is better than a new slab:
  * hak_take_larger for these. */
 #define HAK_TIGHT_CLASSES 16u
-HAK_INLINE void *hak_take_tight(struct thread_cache *cache, uint32_t class_index, size_t alignment)
+HAK_INLINE void *hak_take_tight(struct cache *cache, uint32_t class_index, size_t alignment)
 {
     uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
     return hak_take_larger(cache, class_index, limit, alignment);

@@ -14,13 +14,13 @@ void hak_tick_now(void)
     hak_background_wake();
 }
 
-void hak_tick_look(struct thread_cache *cache)
+void hak_tick_look(struct cache *cache)
 {
     uint64_t now = hak_os_clock_ms();
-    if (HAK_LIKELY(cache->slow_count % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
-                   now - cache->tick_ms < HAK_TICK_LATE_MS))
+    if (HAK_LIKELY(hak_load_relaxed(&cache->slow_count) % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
+                   now - hak_load_relaxed(&cache->tick_ms) < HAK_TICK_LATE_MS))
         return;
-    cache->tick_ms = now;
+    hak_store_relaxed(&cache->tick_ms, now);
     hak_maintain_cache(cache);
     hak_tick_now();
     hak_background_consider_slabs();

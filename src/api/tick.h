@@ -19,7 +19,7 @@
 #define HAK_TICK_LATE_MS 50
 
 /* A thread looks at the clock, then after its cache and the process if it is time. */
-void hak_tick_look(struct thread_cache *cache);
+void hak_tick_look(struct cache *cache);
 
 /* After the process only; for threads that work in heaps of the program's own. */
 void hak_tick_now(void);
@@ -27,10 +27,12 @@ void hak_tick_now(void);
 /* Ends the service, and looks on the way out. */
 HAK_INLINE void hak_service_end(const struct service *service)
 {
-    struct thread_cache *cache = service->cache;
+    struct cache *cache = service->cache;
     if (HAK_LIKELY(cache != NULL)) {
         hak_cache_end(cache);
-        if (HAK_UNLIKELY(++cache->slow_count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+        uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
+        hak_store_relaxed(&cache->slow_count, count);
+        if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
             hak_tick_look(cache);
     }
     if (HAK_UNLIKELY(service->is_shielded))

@@ -134,7 +134,7 @@ static void *take_large(struct request request)
 void *hak_vault_take(const struct service *service, struct request request)
 {
     uint32_t class_index = class_for(request);
-    struct thread_cache *cache = service->cache;
+    struct cache *cache = service->cache;
     if (class_index == HAK_CLASS_COUNT) {
         hak_stat_add_for(cache, spans_taken, 1);
         return take_large(request);
@@ -145,7 +145,7 @@ void *hak_vault_take(const struct service *service, struct request request)
     if (block != NULL)
         return block;
     if (cache != NULL)
-        cache->guard_left_bytes -= hak_size_classes[class_index].block_bytes;
+        hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
     return hak_take_one(class_index, NULL);
 }
 
@@ -402,7 +402,7 @@ static void give(const struct place *place)
         give_large(place, mark);
 }
 
-static struct quarantine *quarantine_of(const struct thread_cache *cache)
+static struct quarantine *quarantine_of(const struct cache *cache)
 {
     return hak_load_relaxed(&cache->quarantine);
 }
@@ -437,7 +437,7 @@ static size_t share_bytes(void)
                      hak_least(SHARE_BYTES_LEAST, all), all);
 }
 
-static bool has_quarantine(struct thread_cache *cache)
+static bool has_quarantine(struct cache *cache)
 {
     if (!hak_harden_has(HARDEN_QUARANTINE) || cache == NULL)
         return false;

@@ -19,6 +19,8 @@
     atomic_store_explicit((pointer), (value), memory_order_release)
 #define hak_fetch_add_relaxed(pointer, value)                                                      \
     atomic_fetch_add_explicit((pointer), (value), memory_order_relaxed)
+#define hak_fetch_sub_relaxed(pointer, value)                                                      \
+    atomic_fetch_sub_explicit((pointer), (value), memory_order_relaxed)
 #define hak_fetch_add_acq_rel(pointer, value)                                                      \
     atomic_fetch_add_explicit((pointer), (value), memory_order_acq_rel)
 #define hak_fetch_sub_acq_rel(pointer, value)                                                      \

@@ -57,10 +57,6 @@
  * where the kernel hands huge pages to everybody. */
 #define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)
 
-/* The scaled form of a class that tags and the hot path use. Bin 0 takes nothing. */
-#define HAK_BIN_SCALE 2u
-#define HAK_BIN_OF_CLASS(class_index) (((class_index) + 1) * HAK_BIN_SCALE)
-
 /* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at
  * once. */
 #define HAK_SPARE_BLOCK_BYTES_MAX 4096u

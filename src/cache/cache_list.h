@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cache/cache_list.h - all thread caches there are, and those that wait for a thread.
+/* cache/cache_list.h - all caches there are: of processors, of threads, and of no thread.
  *
  * Owns        the list of all caches (only ever growing); which are in use, and which are free.
- * Invariants  a cache is in use by one thread, or free, with what is in its bins: the next thread
- *             does what the last one did, often. In a child of fork those in use by threads that it
+ * Invariants  the cache of a processor is made when a thread first calls there, and serves for
+ *             good. Threads that the kernel does not tell of processors (os/rseq.h) have a slot
+ *             each: its cache is in use by one thread, or free, with what is in its bins: the next
+ *             thread does what the last one did, often. In a child of fork those in use by threads that it
  *             has not are orphans: they become free when somebody looks for a cache, so that a
  *             child that soon becomes another program never pays; one that was being changed is
  *             lost, with what is in its bins.
@@ -17,37 +19,58 @@
 #ifndef HAK_CACHE_CACHE_LIST_H
 #define HAK_CACHE_CACHE_LIST_H
 
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 
-/* A cache for the calling thread; NULL: out of memory. */
-struct thread_cache *hak_cache_take(void);
+/* Says which ids there may be; before any other. */
+void hak_caches_start(void);
+
+/* Why caches belong to processors, or to threads. */
+enum rseq_reason hak_caches_reason(void);
+
+/* A slot's cache for the calling thread; NULL: out of memory, or of slots. */
+struct cache *hak_cache_take(void);
+
+/* There are no more slots. */
+bool hak_caches_are_full(void);
+
+/* The cache of the processor that the calling thread is on, made if there is none; NULL: out of
+ * memory. */
+struct cache *hak_cache_of_processor(void);
 
 /* The thread ends: its cache is free, empty or as it is if there is room for that. Outside every
  * heap. */
-void hak_cache_return(struct thread_cache *cache);
+void hak_cache_return(struct cache *cache);
 
 /* Gives a cache up for good that was left while it was being changed. */
-void hak_cache_lose(struct thread_cache *cache);
+void hak_cache_lose(struct cache *cache);
 
 /* Empties caches that have been free since `before_ms`. Does nothing while somebody else is at
  * it. */
 void hak_caches_drain(uint64_t before_ms);
 
 /* First of all caches; the others follow through `next`. */
-struct thread_cache *hak_caches_first(void);
+struct cache *hak_caches_first(void);
+
+/* Empties processors' caches of which nothing was taken and to which nothing was given since
+ * `before_ms`; what is there already does that, and it may take some 10 us. Not from requests. */
+void hak_caches_drain_idle(uint64_t before_ms);
+
+/* Around a change of slots; false: somebody else has it, or the thread was interrupted with it. */
+bool hak_caches_try_lock(void);
 
 /* Around fork. */
 void hak_caches_lock(void);
 void hak_caches_unlock(void);
 
-/* With the lock: until no other thread is changing its cache, and so long at most. */
-void hak_caches_await(const struct thread_cache *own, uint32_t patience_ms);
+/* With the lock: until no other thread is changing its slot's cache or has a processor's blocks in
+ * its hands, and so long at most. */
+void hak_caches_await(const struct cache *own, uint32_t patience_ms);
 
 /* In the child, where only `own` (NULL: none) has a thread. */
-void hak_caches_restart_in_child(struct thread_cache *own);
+void hak_caches_restart_in_child(struct cache *own);
 
 /* The same in a copy without handlers of fork, by the thread that made it, after the next. */
-void hak_caches_settle(struct thread_cache *own);
+void hak_caches_settle(struct cache *own);
 
 /* The calling thread left a section by a jump. */
 void hak_caches_mend(void);

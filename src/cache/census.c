@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-static void count_bins(struct census *census, const struct thread_cache *cache)
+static void count_bins(struct census *census, const struct cache *cache)
 {
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        census->classes[i].cached += hak_magazine_peek(&cache->magazines[i], &cache->hot.bins[i]);
+        census->classes[i].cached += hak_cache_count(cache, i);
 }
 
 static void count_pending(struct census *census, struct slab_owner *owner)
@@ -67,7 +67,7 @@ void hak_census_take(struct census *census)
     memset(census, 0, sizeof *census);
     hak_heaps_visit(count_heap, census);
     hak_private_visit(count_heap, census);
-    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next) {
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next) {
         if (hak_word_peek(&i->place) == CACHE_LOST)
             continue;
         count_bins(census, i);
@@ -83,7 +83,7 @@ uint64_t hak_census_counter(enum hak_stat stat)
         sum += hak_load_relaxed(&hak_heap_at(i)->stats.counters[stat]);
     for (const struct private_heap *i = hak_private_first(); i != NULL; i = i->next)
         sum += hak_load_relaxed(&i->heap.stats.counters[stat]);
-    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         sum += hak_load_relaxed(&i->stats.counters[stat]);
     return sum;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/growth.h"
 
+#include "cache/cache_list.h"
 #include "cache/limit.h"
+#include "cache/rooms.h"
 #include "harden/harden.h"
 #include "policy/policy_table.h"
 
@@ -20,10 +22,10 @@
 #define PARTS_OF_LIMIT 8
 
 /* Where each call is looked at, bins stay without slots. */
-void hak_growth_begin(struct magazine *magazine)
+void hak_growth_begin(struct room *room)
 {
-    magazine->miss_count = 0;
-    magazine->is_grown = hak_harden_has(HARDEN_WATCHED);
+    room->miss_count = 0;
+    room->is_grown = hak_harden_has(HARDEN_WATCHED);
 }
 
 static uint32_t capacity_most(uint32_t class_index)
@@ -36,7 +38,7 @@ static uint32_t capacity_most(uint32_t class_index)
     return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_MAGAZINE_SLOTS_MOST - 1);
 }
 
-/* What all bins of this thread may hold. */
+/* What all bins of a cache may hold. */
 static size_t thread_bound_bytes(void)
 {
     size_t bytes =
@@ -45,9 +47,9 @@ static size_t thread_bound_bytes(void)
     return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
 }
 
-static uint32_t misses_to_grow(const struct magazine *magazine, uint32_t block_bytes)
+static uint32_t misses_to_grow(uint32_t capacity, uint32_t block_bytes)
 {
-    if (magazine->slots != NULL)
+    if (capacity != 0)
         return MISSES_TO_GROW;
     return block_bytes < HAK_LARGE_BIN_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
 }
@@ -60,68 +62,78 @@ static uint32_t first_capacity(uint32_t block_bytes)
     return (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, few);
 }
 
-/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
-static HAK_NOINLINE bool grow(struct thread_cache *cache, uint32_t class_index)
+/* Under the lock. */
+static bool resize(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
+    size_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    if (before == capacity || !hak_room_resize(cache, class_index, capacity))
+        return false;
+    cache->capacity_bytes += capacity * block_bytes - before * block_bytes;
+    return true;
+}
+
+/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
+static bool grow_locked(struct cache *cache, uint32_t class_index)
+{
+    struct room *room = &cache->rooms[class_index];
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     uint32_t most = capacity_most(class_index);
-    bool is_first = magazine->slots == NULL;
-    uint32_t capacity = magazine->capacity * 2u + 1u;
-    if (is_first)
-        capacity = first_capacity(block_bytes);
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    uint32_t capacity = before == 0 ? first_capacity(block_bytes) : before * 2u + 1u;
     capacity = (uint32_t)hak_least(capacity, most);
-    magazine->is_grown = capacity == most;
-    if (capacity <= magazine->capacity)
-        return false;
-    size_t more_bytes = (size_t)(capacity - magazine->capacity) * block_bytes;
-    if ((!is_first && cache->capacity_bytes + more_bytes > thread_bound_bytes()) ||
-        !hak_magazine_resize(magazine, &cache->hot.bins[class_index], capacity)) {
-        magazine->is_grown = false;
+    if (capacity <= before) {
+        room->is_grown = true;
         return false;
     }
-    cache->capacity_bytes += more_bytes;
+    size_t more_bytes = (size_t)(capacity - before) * block_bytes;
+    if ((before != 0 && cache->capacity_bytes + more_bytes > thread_bound_bytes()) ||
+        !resize(cache, class_index, capacity))
+        return false;
+    room->is_grown = capacity == most;
     hak_stat_add(&cache->stats, magazines_grown, 1);
     return true;
 }
 
-bool hak_growth_note_miss(struct thread_cache *cache, uint32_t class_index)
+static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
-    magazine->was_missed = true;
-    if (HAK_LIKELY(magazine->is_grown))
+    if (!hak_caches_try_lock())
         return false;
-    if (++magazine->miss_count <
-        misses_to_grow(magazine, hak_size_classes[class_index].block_bytes))
+    bool is_grown = grow_locked(cache, class_index);
+    hak_caches_unlock();
+    return is_grown;
+}
+
+bool hak_growth_note_miss(struct cache *cache, uint32_t class_index)
+{
+    struct room *room = &cache->rooms[class_index];
+    room->was_missed = true;
+    if (HAK_LIKELY(room->is_grown))
         return false;
-    magazine->miss_count = 0;
+    if (++room->miss_count < misses_to_grow(hak_cache_capacity(cache, class_index),
+                                            hak_size_classes[class_index].block_bytes))
+        return false;
+    room->miss_count = 0;
     return grow(cache, class_index);
 }
 
-/* After a bin's slots were taken away, all or some. */
-static void account_lost(struct thread_cache *cache, uint32_t class_index, uint32_t capacity_before)
+static bool lower(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
-    hak_growth_begin(magazine);
-    cache->capacity_bytes -=
-        (size_t)(capacity_before - magazine->capacity) * hak_size_classes[class_index].block_bytes;
+    if (cache->rooms[class_index].begin == 0 || !hak_caches_try_lock())
+        return false;
+    bool is_lower = resize(cache, class_index, capacity);
+    hak_growth_begin(&cache->rooms[class_index]);
+    hak_caches_unlock();
+    return is_lower;
 }
 
-void hak_growth_shrink(struct thread_cache *cache, uint32_t class_index, uint32_t capacity)
+void hak_growth_shrink(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
-    uint32_t before = magazine->capacity;
-    if (before == capacity ||
-        !hak_magazine_resize(magazine, &cache->hot.bins[class_index], capacity))
-        return;
-    account_lost(cache, class_index, before);
-    hak_stat_add(&cache->stats, magazines_shrunk, 1);
+    if (lower(cache, class_index, capacity))
+        hak_stat_add(&cache->stats, magazines_shrunk, 1);
 }
 
-void hak_growth_undo(struct thread_cache *cache, uint32_t class_index)
+void hak_growth_undo(struct cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
-    uint32_t before = magazine->capacity;
-    hak_magazine_remove(magazine, &cache->hot.bins[class_index], &cache->sentinel);
-    account_lost(cache, class_index, before);
+    lower(cache, class_index, 0);
 }

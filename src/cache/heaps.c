@@ -2,7 +2,7 @@
 #include "cache/heaps.h"
 
 #include "base/bits.h"
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 #include "observe/decision.h"
 #include "os/os.h"
 #include "os/processor.h"
@@ -45,10 +45,16 @@ void hak_heaps_note_threads(uint32_t threads)
     hak_store_relaxed(&heaps.near_mask, (uint32_t)hak_least(1u << bits, PROCESSORS_MOST) - 1);
 }
 
+static uint32_t processor(void)
+{
+    uint32_t id = hak_here_id();
+    return hak_id_is_processor(id) ? id : hak_os_processor();
+}
+
 static _Atomic(struct heap *) *near_place(void)
 {
     uint32_t mask = hak_load_relaxed(&heaps.near_mask);
-    return &heaps.near[HAK_LIKELY(mask == 0) ? 0 : hak_os_processor() & mask];
+    return &heaps.near[HAK_LIKELY(mask == 0) ? 0 : processor() & mask];
 }
 
 struct heap *hak_heap_near(void)
@@ -79,16 +85,16 @@ static struct heap *make_locked(void)
 }
 
 /* While the thread waits; a copy of the process that is made meanwhile finds its cache whole. */
-static struct thread_cache *begin_wait(void)
+static struct cache *begin_wait(void)
 {
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     if (cache == NULL || hak_cache_state(cache) != CACHE_BUSY)
         return NULL;
     hak_cache_set_state(cache, CACHE_WAITS);
     return cache;
 }
 
-static void end_wait(struct thread_cache *cache)
+static void end_wait(struct cache *cache)
 {
     if (cache != NULL)
         hak_cache_set_state(cache, CACHE_BUSY);
@@ -102,7 +108,7 @@ static struct heap *make(uint32_t seen, bool is_nested)
     if (hak_lock_is_inside() || (is_nested && !hak_lock_try(&heaps.lock)))
         return NULL;
     if (!is_nested) {
-        struct thread_cache *cache = begin_wait();
+        struct cache *cache = begin_wait();
         hak_lock_take(&heaps.lock);
         end_wait(cache);
     }
@@ -160,7 +166,7 @@ static bool may_be_more(void)
 
 static bool await(struct heap *heap)
 {
-    struct thread_cache *cache = begin_wait();
+    struct cache *cache = begin_wait();
     bool is_entered = hak_heap_enter_within(heap, WAIT_MS);
     end_wait(cache);
     return is_entered;

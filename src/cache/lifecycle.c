@@ -85,14 +85,14 @@ static void on_thread_exit(void *value)
     if (++destructor_rounds < DESTRUCTOR_ROUNDS && hak_thread_exit_set(value))
         return;
     hak_copy_look();
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     if (hak_lock_is_inside()) /* the thread was cancelled there */
         hak_thread_mend();
     hak_thread_mend_heaps(true);
-    hak_thread = &hak_thread_exited;
     hak_os_crash_thread_end();
-    if (cache == NULL)
-        return;
+    if (cache == NULL || hak_cache_is_processors(cache))
+        return; /* what the thread has left lies with the processor */
+    hak_here = &hak_here_never;
     if (hak_cache_state(cache) == CACHE_IDLE) {
         hak_cache_return(cache);
     } else { /* the thread left a slow path by a jump, or was cancelled there */
@@ -247,6 +247,7 @@ static void start_locked(void)
     }
     hak_settings_start();
     hak_harden_start();
+    hak_caches_start();
     /* Before any thread can have a cache, which its end must return; libc does not allocate for
      * it. */
     has_exit_key = hak_thread_exit_start(on_thread_exit);
@@ -285,38 +286,51 @@ bool hak_process_is_hardened(void)
     return hak_harden_has(HARDEN_EXACT);
 }
 
-struct thread_cache *hak_thread_cache(void)
+/* Its slot's cache; a thread that ends without notice would keep it, and does without. */
+static void take_slot(void)
 {
-    struct thread_cache *cache = hak_own_cache();
-    if (cache != NULL || hak_thread == &hak_thread_exited || hak_lock_is_inside() ||
+    bool is_noticed = has_exit_key || hak_thread_is_first();
+    struct cache *cache = is_noticed ? hak_cache_take() : NULL;
+    if (cache != NULL)
+        hak_here = &cache->here;
+    else if (!is_noticed || hak_caches_are_full())
+        hak_here = &hak_here_never;
+}
+
+static void start_thread(void)
+{
+    struct rseq_area *area = hak_caches_reason() == RSEQ_PROCESSOR ? hak_os_rseq_area() : NULL;
+    if (area != NULL)
+        hak_here = area;
+    else
+        take_slot();
+    if (hak_here == &hak_here_unasked)
+        return; /* out of memory: the next call asks again */
+    hak_stat_global_add(threads_started, 1);
+    hak_thread_exit_set(hak_here);
+    hak_os_crash_thread_begin();
+}
+
+struct cache *hak_thread_cache(void)
+{
+    struct cache *cache = hak_own_cache();
+    if (cache != NULL || hak_here == &hak_here_never || hak_lock_is_inside() ||
         hak_heap_is_held() || !hak_process_start())
         return cache;
-    cache = hak_own_cache(); /* the start may have allocated, and so started this thread */
-    if (cache != NULL)
-        return cache;
-    if (HAK_UNLIKELY(!has_exit_key && !hak_thread_is_first())) {
-        /* Nobody would return its cache: such a thread does without. */
-        hak_thread = &hak_thread_exited;
-        return NULL;
-    }
-    cache = hak_cache_take();
-    if (cache == NULL)
-        return NULL;
-    hak_stat_global_add(threads_started, 1);
-    hak_thread = &cache->hot;
-    hak_thread_exit_set(cache);
-    hak_os_crash_thread_begin();
-    return cache;
+    if (hak_here == &hak_here_unasked)
+        start_thread();
+    uint32_t id = hak_here_id();
+    return hak_id_is_processor(id) ? hak_cache_of_processor() : hak_own_cache();
 }
 
 void hak_thread_be_apart(void)
 {
-    hak_thread = &hak_thread_exited;
+    hak_here = &hak_here_never;
 }
 
-struct thread_cache *hak_thread_replace_cache(struct thread_cache *cache)
+struct cache *hak_thread_replace_cache(struct cache *cache)
 {
-    hak_thread = &hak_thread_unstarted;
+    hak_here = &hak_here_unasked;
     note_jump();
     hak_remote_forget_own();
     hak_cache_lose(cache);

@@ -36,16 +36,16 @@
 #ifndef HAK_CACHE_LIFECYCLE_H
 #define HAK_CACHE_LIFECYCLE_H
 
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 
 /* The calling thread's cache, made ready if this is its first call; NULL: out of memory, or the
- * thread does without one: past its end (hak_thread == &hak_thread_exited), or in a handler that
+ * thread does without one: past its end (hak_here == &hak_here_never), or in a handler that
  * interrupted its first call. */
-struct thread_cache *hak_thread_cache(void);
+struct cache *hak_thread_cache(void);
 
 /* The thread's cache was left by a jump while it was being changed. Returns what hak_thread_cache
  * returns. */
-struct thread_cache *hak_thread_replace_cache(struct thread_cache *cache);
+struct cache *hak_thread_replace_cache(struct cache *cache);
 
 /* In hakmem's own thread: it has no cache, and gets none. */
 void hak_thread_be_apart(void);

@@ -11,6 +11,8 @@
 /* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
  * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define REFILLS_PER_COLLECT 4u
+/* A refill brings no more. */
+#define BLOCKS_MOST 128u
 
 /* Whether a look into another heap is worth its lock: a hint. Of blocks that share cache lines a
  * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
@@ -97,41 +99,37 @@ void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
     return block;
 }
 
-/* Up to `count` blocks of some heap. */
-static uint32_t take_from_heap(uint32_t class_index, void **blocks, uint32_t count)
+/* Into the bin, the first one on top, while the heap is held: no fork finds them in between. What
+ * another thread has left no room for goes back. */
+static void push(struct heap *heap, struct cache *cache, uint32_t class_index, void **blocks,
+                 uint32_t count)
 {
-    struct heap *heap = hak_heap_enter();
-    if (HAK_UNLIKELY(heap == NULL))
-        return 0;
-    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
-        hak_heap_collect(heap);
-    uint32_t taken = take(heap, class_index, blocks, count);
-    hak_heap_leave(heap);
-    return taken;
+    hak_order_reverse(blocks, count);
+    uint32_t pushed = hak_cache_push_some(cache, class_index, blocks, count);
+    if (HAK_LIKELY(pushed == count))
+        return;
+    for (uint32_t i = pushed; i < count; i++)
+        hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
 }
 
-void *hak_refill(struct thread_cache *cache, uint32_t class_index)
+void *hak_refill(struct cache *cache, uint32_t class_index)
 {
-    struct magazine *magazine = &cache->magazines[class_index];
-    struct bin *bin = &cache->hot.bins[class_index];
     hak_stat_add(&cache->stats, refills, 1);
     hak_growth_note_miss(cache, class_index);
-    void *block = NULL;
-    uint32_t taken;
-    if (magazine->slots == NULL) {
-        taken = take_from_heap(class_index, &block, 1);
-    } else {
-        void **slots = magazine->slots + 1;
-        taken = take_from_heap(class_index, slots, (magazine->capacity + 1u) / 2);
-        if (taken != 0) {
-            hak_order_reverse(slots, taken);
-            block = slots[taken - 1];
-            /* The blocks are marked used before they appear in the bin. */
-            hak_compiler_fence();
-            hak_word_publish(&bin->top, slots + taken - 2);
-        }
-    }
-    cache->guard_left_bytes -= (int64_t)taken * hak_size_classes[class_index].block_bytes;
+    uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
+    struct heap *heap = hak_heap_enter();
+    if (HAK_UNLIKELY(heap == NULL))
+        return NULL;
+    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
+        hak_heap_collect(heap);
+    void *blocks[BLOCKS_MOST];
+    uint32_t taken = take(heap, class_index, blocks, (uint32_t)hak_clamp(wished, 1, BLOCKS_MOST));
+    void *block = taken == 0 ? NULL : blocks[0];
+    if (taken > 1)
+        push(heap, cache, class_index, blocks + 1, taken - 1);
+    hak_heap_leave(heap);
+    hak_fetch_sub_relaxed(&cache->guard_left_bytes,
+                          (int64_t)taken * hak_size_classes[class_index].block_bytes);
     return block;
 }
 
@@ -160,7 +158,7 @@ static void *take_present(uint32_t class_index)
     return block;
 }
 
-void *hak_take_larger(struct thread_cache *cache, uint32_t class_index, uint32_t class_limit,
+void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
                       size_t alignment)
 {
     struct heap *heap = hak_heap_enter();
@@ -171,7 +169,7 @@ void *hak_take_larger(struct thread_cache *cache, uint32_t class_index, uint32_t
     for (uint32_t i = class_index; i < class_limit; i++) {
         if (hak_size_classes[i].block_bytes % alignment != 0)
             continue;
-        void *block = cache == NULL ? NULL : hak_bin_pop(&cache->hot.bins[i]);
+        void *block = cache == NULL ? NULL : hak_bin_pop(i);
         if (block == NULL)
             block = take_present(i);
         if (block != NULL)

@@ -13,10 +13,10 @@
 #define HAK_CACHE_REFILL_H
 
 #include "cache/heap.h"
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 
 /* One block of the class, with its bin filled on the way; NULL: out of memory. */
-void *hak_refill(struct thread_cache *cache, uint32_t class_index);
+void *hak_refill(struct cache *cache, uint32_t class_index);
 
 /* One block past all bins; NULL: out of memory. With is_zero, of untouched memory if the slab in
  * turn has any: *is_zero tells whether it reads as zero; without, of memory that was used before if
@@ -26,7 +26,7 @@ void *hak_take_one(uint32_t class_index, bool *is_zero);
 /* One block of this or a larger class, aligned to `alignment`, from the cache (NULL: none) or from
  * slabs that are there already; NULL: nothing of the sort. For times when no new slab can or should
  * be had. */
-void *hak_take_larger(struct thread_cache *cache, uint32_t class_index, uint32_t class_limit,
+void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
                       size_t alignment);
 
 /* A large block within the limit; NULL: out of memory. */

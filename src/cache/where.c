@@ -21,12 +21,11 @@ const char *hak_where_meaning(enum where_kind kind)
     return meanings[kind];
 }
 
-static bool is_in_bin(const struct magazine *magazine, const struct bin *bin, const void *block)
+static bool is_in_bin(const struct cache *cache, uint32_t class_index, const void *block)
 {
-    void **slots = hak_word_peek(&magazine->slots);
-    if (slots == NULL)
-        return false;
-    uint32_t count = hak_magazine_peek(magazine, bin);
+    void **slots = (void **)(void *)hak_word_peek(&cache->bins);
+    slots += hak_word_peek(&cache->rooms[class_index].begin);
+    uint32_t count = hak_cache_count(cache, class_index);
     for (uint32_t i = 1; i <= count; i++)
         if (hak_word_peek(&slots[i]) == block)
             return true;
@@ -38,8 +37,8 @@ static enum where_kind kind_of_used(const struct slab *slab, const void *block)
     uint32_t class_index = slab->class_index;
     if (hak_mark_is_freed_at(block))
         return WHERE_FREED;
-    for (const struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
-        if (is_in_bin(&i->magazines[class_index], &i->hot.bins[class_index], block))
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next)
+        if (is_in_bin(i, class_index, block))
             return WHERE_CACHED;
     return WHERE_LIVE;
 }

@@ -46,6 +46,7 @@ extern struct conf hak_conf;
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
+enum conf_caches { CACHES_PROCESSOR, CACHES_THREAD };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };

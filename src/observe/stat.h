@@ -3,9 +3,8 @@
  *
  * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a counter is written by who is inside its heap,
- *             or has its cache, so counting costs a load and a store; sums are exact when the
- *             threads stand still.
+ * Invariants  nothing is counted on the hot path; a cache of a processor is many threads', so
+ *             counters are added to in one step; sums are exact when the threads stand still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/observe/stat_test.c
  */
@@ -66,7 +65,7 @@ extern struct stat_block hak_stat_cacheless;
     do {                                                                                           \
         uint64_t value_ = (uint64_t)(value);                                                       \
         hak_probe(name, value_);                                                                   \
-        hak_counter_add(&(block)->counters[HAK_STAT_##name], value_);                              \
+        hak_fetch_add_relaxed(&(block)->counters[HAK_STAT_##name], value_);                        \
     } while (0)
 
 /* name, meaning */

@@ -15,9 +15,9 @@
 /* name, initial value, least, most, meaning */
 #define HAK_POLICY_TABLE(X)                                                                        \
     X(thread_cache_bytes, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
-      "what the bins of one thread may hold")                                                      \
+      "what the bins of one processor or thread may hold")                                         \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
-      "what the bins of all threads may hold, or an eighth of a limit; 64 KiB each at least")      \
+      "what all bins may hold, or an eighth of a limit; 64 KiB each at least")                     \
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
       "what the bins of all caches without a thread may hold, until `decay` is over")              \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \

@@ -26,9 +26,10 @@
 #define HAK_SUPERSLAB_RECORD_BYTES 64u
 
 struct region {
-    uintptr_t base;                   /* first byte of the window, superslab-aligned */
-    size_t window_bytes;              /* addresses the tables can describe */
+    uintptr_t base; /* first byte of the window, superslab-aligned; the hot path reads these three */
+    _Atomic size_t committed_bytes;
     _Atomic uint8_t *tags;            /* one byte per granule */
+    size_t window_bytes;              /* addresses the tables can describe */
     _Atomic(void *) *owners;          /* one record pointer per granule */
     unsigned char *superslab_records; /* one record per superslab */
     struct area meta;                 /* addresses for metadata */
@@ -37,7 +38,6 @@ struct region {
     uintptr_t records_end;
     unsigned char *guarded_start; /* address space for guarded blocks */
     size_t guarded_bytes;
-    _Atomic size_t committed_bytes;
     _Atomic size_t hole_bytes;   /* of these, mapped by others */
     _Atomic size_t mapped_bytes; /* of these, mapped by us */
     _Atomic size_t most_bytes;   /* that can be mapped, as far as is known */

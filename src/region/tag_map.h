@@ -14,6 +14,7 @@
 #ifndef HAK_REGION_TAG_MAP_H
 #define HAK_REGION_TAG_MAP_H
 
+#include "base/size_class_table.h"
 #include "region/region.h"
 
 #define HAK_TAG_NONE 0u       /* no live block starts or lies here */

@@ -90,7 +90,7 @@ static inline struct live live_remove(struct reference *reference, uint32_t inde
 
 static inline void own_heap_check(void)
 {
-    struct thread_cache *cache = hak_thread_cache();
+    struct cache *cache = hak_thread_cache();
     CHECK(cache != NULL && hak_cache_is_sound(cache));
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL && hak_heap_is_sound(heap));

@@ -23,7 +23,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 
-static inline void cache_empty(struct thread_cache *cache)
+static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
     hak_vault_drain(&(struct service){.cache = cache});
@@ -44,7 +44,8 @@ static inline void heap_empty(struct heap *heap, enum heap_access access, void *
 static inline void heaps_empty_all(void)
 {
     CHECK(hak_thread_cache() != NULL);
-    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    hak_caches_drain_idle(UINT64_MAX); /* of processors that this thread is not on */
+    for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         cache_empty(i);
     for (int round = 0; round < 3; round++) {
         hak_heaps_visit(heap_empty, NULL);

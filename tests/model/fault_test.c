@@ -17,7 +17,7 @@ static void *ballast; /* held for the whole run, so that the background thread i
 
 static void audit(void)
 {
-    struct thread_cache *cache = hak_thread_cache();
+    struct cache *cache = hak_thread_cache();
     CHECK(cache != NULL && hak_cache_is_sound(cache));
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL && hak_heap_is_sound(heap));

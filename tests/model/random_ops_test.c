@@ -10,7 +10,7 @@ static struct reference reference;
 
 static void audit(void)
 {
-    struct thread_cache *cache = hak_thread_cache();
+    struct cache *cache = hak_thread_cache();
     CHECK(cache != NULL && hak_cache_is_sound(cache));
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL && hak_heap_is_sound(heap));

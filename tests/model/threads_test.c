@@ -158,7 +158,7 @@ TEST(threads_that_come_and_go_make_no_more_caches_than_ran_at_once_and_few_heaps
 {
     run(300, 50, 1024);
     uint32_t caches = 0;
-    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         caches++;
     CHECK(caches > 0 && caches <= LANES); /* this thread took one that was free */
     CHECK(hak_heap_count() > 0 && hak_heap_count() <= 2 * LANES + 8);

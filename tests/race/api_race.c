@@ -113,7 +113,7 @@ TEST(the_first_threads_may_start_the_process_together)
 {
     run();
     uint32_t caches = 0;
-    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         caches++;
     CHECK(caches <= LANES + 2);
 }

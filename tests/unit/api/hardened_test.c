@@ -2,7 +2,7 @@
 #include "../../attack/hardened.h"
 #include "api/api.h"
 #include "cache/refill.h"
-#include "cache/thread_cache.h"
+#include "cache/cache.h"
 #include "cache/where.h"
 #include "hakmem/hakmem.h"
 #include "harden/mark.h"
@@ -48,28 +48,28 @@ TEST(blocks_are_aligned_as_asked_and_end_before_a_guard)
     }
 }
 
-TEST(no_bin_ever_has_a_magazine)
+TEST(no_bin_ever_has_slots)
 {
     others_take(64);
     others_free(FIRST_HALF);
     others_free(SECOND_HALF);
-    const struct thread_cache *cache = hak_own_cache();
+    const struct cache *cache = hak_own_cache();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(cache->magazines[i].slots == NULL);
+        CHECK(hak_cache_capacity(cache, i) == 0);
 }
 
 TEST(no_bin_may_grow_even_after_a_flush)
 {
     hak_free(take_some(100));
     hak_thread_flush();
-    struct thread_cache *cache = hak_own_cache();
+    struct cache *cache = hak_own_cache();
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(cache->magazines[i].is_grown);
+        CHECK(cache->rooms[i].is_grown);
     hak_free(take_some(100));
     for (uint32_t i = 0; i < 4; i++) /* as where the window is tight */
         CHECK(hak_take_larger(cache, 0, HAK_CLASS_COUNT, 16) != NULL);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
-        CHECK(cache->magazines[i].slots == NULL);
+        CHECK(hak_cache_capacity(cache, i) == 0);
 }
 
 static struct hakmem_stats stats_now(void)

@@ -7,6 +7,11 @@
 #include "check.h"
 #include "policy/policy_table.h"
 
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
+
 #define BLOCKS 100u
 
 /* Frees and takes blocks of many classes, so that their bins miss. */
@@ -23,7 +28,7 @@ static void miss_often(void)
 }
 
 /* What the bins may hold beyond the first slots of each class, which are free of charge. */
-static size_t charged_bytes(const struct thread_cache *cache)
+static size_t charged_bytes(const struct cache *cache)
 {
     size_t free_bytes = 0;
     for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
@@ -34,8 +39,8 @@ static size_t charged_bytes(const struct thread_cache *cache)
 /* The same, after the bins of this thread have missed. */
 static size_t grow(void)
 {
-    struct thread_cache *cache = hak_thread_cache();
-    CHECK(cache != NULL);
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && !hak_cache_is_processors(cache));
     miss_often();
     CHECK(hak_cache_is_sound(cache));
     return charged_bytes(cache);

@@ -11,10 +11,15 @@
 
 #define CLASS hak_class_of(64)
 
-static void *blocks[4096];
-static struct thread_cache *cache;
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
 
-/* This thread's cache, and the only heap. */
+static void *blocks[4096];
+static struct cache *cache;
+
+/* This thread's cache, of a slot, and the only heap. */
 static struct heap *start(void)
 {
     cache = hak_thread_cache();
@@ -38,7 +43,7 @@ static struct heap *second(struct heap *heap)
 
 static void *take(uint32_t class_index)
 {
-    void *block = hak_bin_pop(&cache->hot.bins[class_index]);
+    void *block = hak_bin_pop(class_index);
     if (block == NULL)
         block = hak_refill(cache, class_index);
     CHECK(block != NULL);
@@ -47,13 +52,11 @@ static void *take(uint32_t class_index)
 
 static void give(uint32_t class_index, void *block)
 {
-    struct bin *bin = &cache->hot.bins[class_index];
-    if (hak_bin_is_full(bin))
-        hak_cache_flush(cache, class_index);
-    if (hak_bin_is_full(bin))
+    if (hak_bin_push(class_index, block))
+        return;
+    hak_cache_flush(cache, class_index);
+    if (!hak_bin_push(class_index, block))
         hak_flush_one(hak_slab_at(block), block);
-    else
-        hak_bin_push(bin, block);
 }
 
 static uint64_t counted(const struct stat_block *stats, enum hak_stat stat)
@@ -63,7 +66,7 @@ static uint64_t counted(const struct stat_block *stats, enum hak_stat stat)
 
 static uint32_t bin_count(uint32_t class_index)
 {
-    return hak_magazine_count(&cache->magazines[class_index], &cache->hot.bins[class_index]);
+    return hak_cache_count(cache, class_index);
 }
 
 static bool is_sound(struct heap *heap)
@@ -90,7 +93,7 @@ TEST(a_refill_gives_a_block_and_leaves_others_in_the_bin)
     CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
     CHECK_EQ(slab->used, bin_count(CLASS) + 1);
     CHECK_EQ(hak_tag_read(hak_granule_of(block)), hak_tag_of(CLASS));
-    CHECK_EQ(hak_bin_pop(&cache->hot.bins[CLASS]), block + 64); /* by rising address */
+    CHECK_EQ(hak_bin_pop(CLASS), block + 64); /* by rising address */
     CHECK(is_sound(heap));
 }
 
@@ -110,7 +113,7 @@ TEST(every_class_can_be_refilled_and_flushed)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_full_bin_sends_the_older_half_home)
+TEST(a_full_bin_sends_the_newer_half_home)
 {
     struct heap *heap = start();
     hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
@@ -118,18 +121,16 @@ TEST(a_full_bin_sends_the_older_half_home)
         blocks[i] = take(CLASS);
     hak_cache_flush_all(cache);
     uint32_t given = 0;
-    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || cache->magazines[CLASS].miss_count != 0)
+    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || cache->rooms[CLASS].miss_count != 0)
         give(CLASS, blocks[given++]); /* until it has grown as far as it may */
-    while (!hak_bin_is_full(&cache->hot.bins[CLASS]))
+    while (bin_count(CLASS) < hak_cache_capacity(cache, CLASS))
         give(CLASS, blocks[given++]);
     uint32_t held = bin_count(CLASS);
-    void *oldest_kept = cache->magazines[CLASS].slots[1 + (held + 1) / 2];
-    void *youngest = *cache->hot.bins[CLASS].top;
+    void *newest_kept = blocks[given - 1 - (held + 1) / 2];
     while (bin_count(CLASS) == held)
         hak_cache_flush(cache, CLASS);
     CHECK_EQ(bin_count(CLASS), held / 2);
-    CHECK_EQ(cache->magazines[CLASS].slots[1], oldest_kept);
-    CHECK_EQ(*cache->hot.bins[CLASS].top, youngest);
+    CHECK_EQ(hak_bin_pop(CLASS), newest_kept);
     CHECK(is_sound(heap));
 }
 
@@ -405,15 +406,15 @@ TEST(bins_that_were_quiet_are_shrunk)
         for (uint32_t i = 0; i < 500; i++)
             give(CLASS, blocks[i]);
     }
-    uint32_t capacity = cache->magazines[CLASS].capacity;
+    uint32_t capacity = hak_cache_capacity(cache, CLASS);
     uint64_t quiet_ms = hak_policy_read(quiet_ms), now = hak_os_clock_ms() + quiet_ms;
     CHECK(capacity >= 2 * HAK_MAGAZINE_SLOTS_LEAST);
     hak_cache_shrink_quiet(cache, now);
-    CHECK_EQ(cache->magazines[CLASS].capacity, capacity); /* it was missed before */
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity); /* it was missed before */
     hak_cache_shrink_quiet(cache, now + quiet_ms - 1);
-    CHECK_EQ(cache->magazines[CLASS].capacity, capacity); /* too soon */
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity); /* too soon */
     hak_cache_shrink_quiet(cache, now + quiet_ms);
-    CHECK_EQ(cache->magazines[CLASS].capacity, capacity / 2);
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity / 2);
     CHECK(bin_count(CLASS) <= capacity / 2);
     CHECK(is_sound(heap));
 }

@@ -19,7 +19,13 @@
 #include <signal.h>
 #include <sys/time.h>
 
-static struct thread_cache *seen_cache;
+/* Of threads' own caches; those of processors are in tests/preload/rseq.c. */
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
+
+static struct cache *seen_cache;
 static void *seen_block;
 
 static void run(void *(*body)(void *))
@@ -32,12 +38,12 @@ static void run(void *(*body)(void *))
 static uint32_t cache_count(void)
 {
     uint32_t count = 0;
-    for (struct thread_cache *i = hak_caches_first(); i != NULL; i = i->next)
+    for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         count++;
     return count;
 }
 
-static uint64_t refills(const struct thread_cache *cache)
+static uint64_t refills(const struct cache *cache)
 {
     return hak_load_relaxed(&cache->stats.counters[HAK_STAT_refills]);
 }
@@ -45,19 +51,19 @@ static uint64_t refills(const struct thread_cache *cache)
 static void *take_a_block(void *argument)
 {
     (void)argument;
-    CHECK_EQ(hak_thread, &hak_thread_unstarted);
+    CHECK_EQ(hak_here, &hak_here_unasked);
     seen_block = hak_malloc(100);
     seen_cache = hak_thread_cache();
-    CHECK_EQ((void *)hak_thread, (void *)seen_cache);
+    CHECK_EQ(hak_here, &seen_cache->here);
     return NULL;
 }
 
 TEST(a_thread_has_a_cache_from_its_first_call_on)
 {
-    CHECK_EQ(hak_thread, &hak_thread_unstarted);
+    CHECK_EQ(hak_here, &hak_here_unasked);
     CHECK(hak_malloc(1) != NULL);
-    CHECK_EQ(hak_thread->is_heap, 1);
-    CHECK_EQ((void *)hak_thread_cache(), (void *)hak_thread);
+    CHECK(hak_thread_cache() != NULL);
+    CHECK_EQ(hak_here, &hak_thread_cache()->here);
     CHECK_EQ(cache_count(), 1);
     CHECK_EQ(hak_heap_count(), 1);
 }
@@ -65,16 +71,16 @@ TEST(a_thread_has_a_cache_from_its_first_call_on)
 TEST(a_free_alone_starts_a_thread_too)
 {
     hak_free(NULL);
-    CHECK_EQ(hak_thread, &hak_thread_unstarted);
+    CHECK_EQ(hak_here, &hak_here_unasked);
     run(take_a_block);
     hak_free(seen_block);
-    CHECK_EQ(hak_thread->is_heap, 1);
+    CHECK(hak_here != &hak_here_unasked);
 }
 
 TEST(the_cache_of_a_thread_that_ended_is_free_and_the_next_thread_takes_it)
 {
     run(take_a_block);
-    struct thread_cache *first = seen_cache;
+    struct cache *first = seen_cache;
     CHECK_EQ(first->place, CACHE_FREE);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     run(take_a_block);
@@ -123,7 +129,7 @@ static void use_late(void *value)
         pthread_setspecific(late_key, value);
         return;
     }
-    was_exited = hak_thread == &hak_thread_exited;
+    was_exited = hak_here == &hak_here_never;
     void *block = hak_malloc(50);
     CHECK(block != NULL);
     memset(block, 1, 50);
@@ -156,7 +162,7 @@ TEST(a_thread_past_its_end_is_served_without_a_cache)
 TEST(a_call_from_within_a_slow_path_does_without_the_cache_and_its_heap)
 {
     hak_free(hak_malloc(1));
-    struct thread_cache *own = hak_thread_cache();
+    struct cache *own = hak_thread_cache();
     struct heap *heap = hak_heap_at(0);
     uint64_t before = refills(own);
     hak_cache_begin(own);
@@ -185,7 +191,7 @@ static void *leave_inside(void *argument)
 TEST(what_a_thread_was_in_that_left_a_slow_path_by_a_jump_is_never_used_again)
 {
     run(leave_inside);
-    struct thread_cache *broken = seen_cache;
+    struct cache *broken = seen_cache;
     CHECK_EQ(broken->place, CACHE_LOST);
     CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
     run(take_a_block);
@@ -242,7 +248,7 @@ static bool is_in_heap;
 static void *stay_inside(void *argument)
 {
     (void)argument;
-    struct thread_cache *cache = hak_thread_cache();
+    struct cache *cache = hak_thread_cache();
     hak_cache_begin(cache);
     if (is_in_heap)
         CHECK(hak_heap_try_enter(hak_heap_at(0)));
@@ -296,7 +302,7 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
 {
     jmp_buf where;
     void *block = hak_malloc(100);
-    struct thread_cache *broken = hak_thread_cache();
+    struct cache *broken = hak_thread_cache();
     if (setjmp(where) == 0)
         descend_and_jump(where);
     void *other = hak_malloc(5000);
@@ -311,7 +317,7 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
     hak_thread_flush();
 }
 
-static struct thread_cache *interrupted_cache;
+static struct cache *interrupted_cache;
 static _Atomic int handled;
 
 static __attribute__((noinline)) void lock_and_jump(void (*lock)(void), jmp_buf where)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* api/malloc_x86_64.S - the hot path, whole, for x86-64.
+ *
+ * What it walks is drawn in cache/bins.h. Anything unusual - a thread without a cache, an empty or
+ * full bin, a large or foreign block, NULL - goes to the slow function before anything is written,
+ * with the arguments as they came.
+ *
+ * From `start` to `end` is a restartable sequence: the thread names it in its area, finds the bins
+ * of its processor, and commits by one store, the last instruction. A thread that the kernel
+ * interrupts in between begins anew at the function's entry; so nothing that it changed before
+ * matters, and registers with arguments are never written. */
+#include "base/assembly.h"
+
+#define HOT_BYTES_MAX 32768
+
+    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_bin_note
+    .set    REGION_COMMITTED, 8
+    .set    REGION_TAGS, 16
+    .set    SIZES, 4096 * 8                 /* from hak_bins_of (cache/sections_x86_64.S) */
+
+/* Opens a function. */
+.macro ENTRY name
+    .section .text.hot, "ax"
+    .p2align 6
+    .globl  \name
+    .hidden \name
+    .type   \name, @function
+\name:
+    .cfi_startproc
+.endm
+
+/* Closes it, and says what its sequence is. */
+.macro ENTRY_END name
+    .cfi_endproc
+    .size   \name, . - \name
+    .byte   0x0f, 0xb9, 0x3d                /* ud1: the signature is never an instruction */
+    .long   0x53053053
+.Labort_\name:
+    jmp     \name
+    .section .data.rel.ro.hak_hot, "aw"
+    .p2align 5
+.Lsection_\name:
+    .long   0, 0                            /* version, flags */
+    .quad   .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
+    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
+    .quad   .Lsection_\name
+.endm
+
+/* (bytes, ...) -> block, or what the slow function returns */
+.macro WAY_IN name, slow
+    .hidden \slow
+ENTRY \name
+    cmpq    $HOT_BYTES_MAX, %rdi
+    ja      1f
+    leaq    7(%rdi), %rax
+    shrq    $3, %rax
+    movq    hak_here@GOTTPOFF(%rip), %rdx
+    leaq    hak_bins_of(%rip), %rcx
+    movq    %fs:(%rdx), %rdx                        /* the thread's area */
+    leaq    .Lsection_\name(%rip), %rsi
+    movzbl  SIZES(%rcx,%rax), %r8d                  /* bin */
+    movl    hak_rseq_id_offset(%rip), %r9d
+    movq    %rsi, 8(%rdx)
+.Lstart_\name:
+    movl    (%rdx,%r9), %eax                        /* id */
+    movq    (%rcx,%rax,8), %rsi                     /* struct bins */
+    movzwl  (%rsi,%r8,4), %eax                      /* top */
+    movq    (%rsi,%rax,8), %rax                     /* block */
+    testq   %rax, %rax
+    je      1f
+    subl    $0x10001, (%rsi,%r8,4)                  /* top, countdown */
+.Lend_\name:
+    jc      2f
+    ret
+1:  jmp     \slow
+2:  movq    %rax, %rdi
+    movq    %r8, %rdx
+    jmp     hak_bin_note
+ENTRY_END \name
+.endm
+
+/* (block, ...); `kind`: what the block is said to be, or -1: nothing is said */
+.macro WAY_OUT_HOT name
+ENTRY \name
+    movq    %rdi, %rax
+    subq    hak_region(%rip), %rax
+    cmpq    hak_region+REGION_COMMITTED(%rip), %rax
+    jae     1f
+    shrq    $16, %rax
+    addq    hak_region+REGION_TAGS(%rip), %rax
+    movq    hak_here@GOTTPOFF(%rip), %rcx
+    leaq    .Lsection_\name(%rip), %r8
+    movq    %fs:(%rcx), %rcx                        /* the thread's area */
+    movzbl  (%rax), %eax                            /* tag: the bin */
+    movl    hak_rseq_id_offset(%rip), %r9d
+    movq    %r8, 8(%rcx)
+    leaq    hak_bins_of(%rip), %r8
+.Lstart_\name:
+    movl    (%rcx,%r9), %ecx                        /* id */
+    movq    (%r8,%rcx,8), %r9                       /* struct bins */
+    movzwl  (%r9,%rax,4), %ecx                      /* top */
+    cmpw    4(%r9,%rax,4), %cx                      /* limit */
+    jae     1f
+    movq    %rdi, 8(%r9,%rcx,8)
+    addl    $1, (%r9,%rax,4)
+.Lend_\name:
+    ret
+1:
+.endm
+
+    .hidden hak_free_slow, hak_free_claimed_slow
+/* What the slow function takes: (block, bytes, alignment, kind). */
+.macro WAY_OUT name, kind
+WAY_OUT_HOT \name
+    movq    $-1, %rsi
+    xorl    %edx, %edx
+    movl    $\kind, %ecx
+    jmp     hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_SIZED name, kind
+WAY_OUT_HOT \name
+    xorl    %edx, %edx
+    movl    $\kind, %ecx
+    jmp     hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_ALIGNED name, kind
+WAY_OUT_HOT \name
+    movq    %rsi, %rdx
+    movq    $-1, %rsi
+    movl    $\kind, %ecx
+    jmp     hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_SIZED_ALIGNED name, kind
+WAY_OUT_HOT \name
+    movl    $\kind, %ecx
+    jmp     hak_free_claimed_slow
+ENTRY_END \name
+.endm
+
+/* enum mark_kind (harden/mark.h) */
+#define MALLOC    0
+#define NEW       1
+#define NEW_ARRAY 2
+
+WAY_IN hak_malloc, hak_malloc_slow
+WAY_OUT_HOT hak_free
+    jmp     hak_free_slow
+ENTRY_END hak_free
+
+WAY_IN hak_new, hak_new_slow
+WAY_IN hak_new_array, hak_new_array_slow
+WAY_IN hak_new_nothrow, hak_new_nothrow_slow
+WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow
+
+WAY_OUT hak_delete, NEW
+WAY_OUT hak_delete_array, NEW_ARRAY
+WAY_OUT_SIZED hak_free_sized, MALLOC
+WAY_OUT_SIZED hak_delete_sized, NEW
+WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY
+WAY_OUT_ALIGNED hak_delete_aligned, NEW
+WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY
+WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW
+WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY
+
+/* C23 has the alignment first. */
+WAY_OUT_HOT hak_free_aligned_sized
+    xchgq   %rsi, %rdx
+    movl    $MALLOC, %ecx
+    jmp     hak_free_claimed_slow
+ENTRY_END hak_free_aligned_sized
+
+    .section .text.hot, "ax"
+#include "api/malloc_names.h"
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* base/size_class_table.h - the size classes, for C and for assembly.
+ *
+ * Owns        HAK_SIZE_CLASSES, and how tags and the hot path name the bin of a class.
+ * Invariants  plain macros: no declaration, no suffix that only C knows.
+ * Tests       tests/unit/slab/size_class_test.c
+ */
+#ifndef HAK_BASE_SIZE_CLASS_TABLE_H
+#define HAK_BASE_SIZE_CLASS_TABLE_H
+
+/* The scaled form of a class that tags and the hot path use: a quarter of the offset of its bin.
+ * Bin 0 takes nothing. */
+#define HAK_BIN_SCALE 2
+#define HAK_BIN_OF_CLASS(class_index) (((class_index) + 1) * HAK_BIN_SCALE)
+
+/* The rule. X(class index, largest request of the class below, block bytes). */
+#define HAK_CLASS_DOUBLING(X, first, low)                                                          \
+    X(first + 0, (low), (low) + (low) / 8 * 1)                                                     \
+    X(first + 1, (low) + (low) / 8 * 1, (low) + (low) / 8 * 2)                                     \
+    X(first + 2, (low) + (low) / 8 * 2, (low) + (low) / 8 * 3)                                     \
+    X(first + 3, (low) + (low) / 8 * 3, (low) + (low) / 8 * 4)                                     \
+    X(first + 4, (low) + (low) / 8 * 4, (low) + (low) / 8 * 5)                                     \
+    X(first + 5, (low) + (low) / 8 * 5, (low) + (low) / 8 * 6)                                     \
+    X(first + 6, (low) + (low) / 8 * 6, (low) + (low) / 8 * 7)                                     \
+    X(first + 7, (low) + (low) / 8 * 7, (low) * 2)
+
+/* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks without a tail: few
+ * classes and small slabs let memory move between them, which matters more than rounding here. */
+#define HAK_CLASS_QUARTERS(X, first, low)                                                          \
+    X(first + 0, (low), (low) * 8 / 7 / 16 * 16)                                                   \
+    X(first + 1, (low) * 8 / 7 / 16 * 16, (low) * 8 / 6 / 16 * 16)                                 \
+    X(first + 2, (low) * 8 / 6 / 16 * 16, (low) * 8 / 5 / 16 * 16)                                 \
+    X(first + 3, (low) * 8 / 5 / 16 * 16, (low) * 2)
+
+/* Classes that the hot path finds by table. */
+#define HAK_SIZE_CLASSES_HOT(X)                                                                    \
+    X(1, 8, 16)                                                                                    \
+    X(2, 16, 32)                                                                                   \
+    X(3, 32, 48)                                                                                   \
+    X(4, 48, 64)                                                                                   \
+    X(5, 64, 80)                                                                                   \
+    X(6, 80, 96)                                                                                   \
+    X(7, 96, 112)                                                                                  \
+    X(8, 112, 128)                                                                                 \
+    HAK_CLASS_DOUBLING(X, 9, 128)                                                                  \
+    HAK_CLASS_DOUBLING(X, 17, 256)                                                                 \
+    HAK_CLASS_DOUBLING(X, 25, 512)                                                                 \
+    HAK_CLASS_DOUBLING(X, 33, 1024)                                                                \
+    HAK_CLASS_DOUBLING(X, 41, 2048)                                                                \
+    HAK_CLASS_QUARTERS(X, 49, 4096)                                                                \
+    HAK_CLASS_QUARTERS(X, 53, 8192)                                                                \
+    HAK_CLASS_QUARTERS(X, 57, 16384)
+
+/* All classes but the first, which is 8 bytes. */
+#define HAK_SIZE_CLASSES(X)                                                                        \
+    HAK_SIZE_CLASSES_HOT(X)                                                                        \
+    HAK_CLASS_QUARTERS(X, 61, 32768)                                                               \
+    HAK_CLASS_QUARTERS(X, 65, 65536)
+
+#endif

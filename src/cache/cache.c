@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "cache/cache.h"
+
+#include "cache/flush.h"
+#include "cache/growth.h"
+#include "cache/heaps.h"
+#include "cache/order.h"
+#include "cache/sections.h"
+#include "cache/sweep.h"
+#include "observe/decision.h"
+#include "policy/policy_table.h"
+
+/* What a bin may hold while its class shrinks. */
+#define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
+
+uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **blocks, uint32_t most)
+{
+    if (hak_cache_is_processors(cache))
+        return hak_section_pop_some(HAK_BIN_OF_CLASS(class_index), blocks, most);
+    return hak_slot_pop_some(cache->bins, class_index, blocks, most);
+}
+
+uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
+                             uint32_t count)
+{
+    if (hak_cache_is_processors(cache))
+        return hak_section_push_some(HAK_BIN_OF_CLASS(class_index), blocks, count);
+    return hak_slot_push_some(cache->bins, class_index, blocks, count);
+}
+
+/* acquire, release: partner is who forks, and must not copy a process whose blocks are out */
+static void begin_flight(struct cache *cache)
+{
+    hak_fetch_add_acq_rel(&cache->in_flight, 1);
+}
+
+static void end_flight(struct cache *cache)
+{
+    hak_fetch_sub_acq_rel(&cache->in_flight, 1);
+}
+
+/* Sends the `count` newest blocks of a bin home. */
+static void flush_newest(struct cache *cache, uint32_t class_index, uint32_t count)
+{
+    void *blocks[HAK_FLUSH_BLOCKS_MOST];
+    uint32_t taken = HAK_FLUSH_BLOCKS_MOST;
+    begin_flight(cache);
+    for (; count > 0 && taken == HAK_FLUSH_BLOCKS_MOST; count -= taken) {
+        taken = hak_cache_pop_some(cache, class_index, blocks,
+                                   (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST));
+        hak_flush(blocks, taken, class_index, &cache->stats);
+    }
+    end_flight(cache);
+}
+
+static void flush_bin(struct cache *cache, uint32_t class_index)
+{
+    flush_newest(cache, class_index, hak_cache_count(cache, class_index));
+}
+
+/* Of few large blocks those go home whose slabs are the emptiest. */
+static void flush_emptiest(struct cache *cache, uint32_t class_index, uint32_t count)
+{
+    void *blocks[HAK_ORDER_BLOCKS_MOST];
+    begin_flight(cache);
+    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, HAK_ORDER_BLOCKS_MOST);
+    hak_order_by_slab_use(blocks, held);
+    count = (uint32_t)hak_least(count, held);
+    hak_flush(blocks, count, class_index, &cache->stats);
+    count += hak_cache_push_some(cache, class_index, blocks + count, held - count);
+    hak_flush(blocks + count, held - count, class_index, &cache->stats);
+    end_flight(cache);
+}
+
+/* What its bins hold of the class may pin pages that could go back. */
+static bool class_is_sparse(uint32_t class_index)
+{
+    const struct heap *heap = hak_heap_near();
+    return heap != NULL && hak_heap_class_is_sparse(heap, class_index);
+}
+
+/* The class shrinks, block by block all over its slabs: what its bin holds would pin pages that
+ * could go back. It all goes home, and the bin starts small again; only misses let it grow. */
+static void drain(struct cache *cache, uint32_t class_index)
+{
+    flush_bin(cache, class_index);
+    uint32_t capacity = hak_cache_capacity(cache, class_index);
+    hak_growth_shrink(cache, class_index, (uint32_t)hak_least(capacity, DRAINED_SLOTS));
+    hak_stat_add(&cache->stats, magazines_drained, 1);
+    hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
+}
+
+void hak_cache_flush(struct cache *cache, uint32_t class_index)
+{
+    hak_stat_add(&cache->stats, flushes, 1);
+    bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
+    if (!is_large && hak_cache_capacity(cache, class_index) != 0 && class_is_sparse(class_index)) {
+        drain(cache, class_index);
+        return;
+    }
+    if (hak_growth_note_miss(cache, class_index))
+        return;
+    uint32_t held = hak_cache_count(cache, class_index);
+    if (is_large && held <= HAK_ORDER_BLOCKS_MOST)
+        flush_emptiest(cache, class_index, (held + 1) / 2);
+    else
+        flush_newest(cache, class_index, (held + 1) / 2);
+}
+
+void hak_cache_flush_all(struct cache *cache)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        flush_bin(cache, i);
+        hak_growth_undo(cache, i);
+    }
+}
+
+static bool looks_quiet(struct cache *cache, uint32_t class_index)
+{
+    bool was_missed = cache->rooms[class_index].was_missed;
+    cache->rooms[class_index].was_missed = false;
+    return !was_missed;
+}
+
+void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
+{
+    if (now_ms - hak_load_relaxed(&cache->quiet_check_ms) < hak_policy_read(quiet_ms))
+        return;
+    hak_store_relaxed(&cache->quiet_check_ms, now_ms);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t capacity = hak_cache_capacity(cache, i) / 2u;
+        bool is_quiet = looks_quiet(cache, i);
+        if (class_is_sparse(i))
+            flush_bin(cache, i);
+        if (!is_quiet || capacity < HAK_MAGAZINE_SLOTS_LEAST - 1)
+            continue;
+        uint32_t held = hak_cache_count(cache, i);
+        if (held > capacity)
+            flush_newest(cache, i, held - capacity);
+        hak_growth_shrink(cache, i, capacity);
+    }
+}
+
+bool hak_cache_is_sound(struct cache *cache)
+{
+    size_t capacity_bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t capacity = hak_cache_capacity(cache, i);
+        /* What came to a processor's bin just before its limit fell stays. */
+        if (hak_cache_count(cache, i) > capacity && !hak_cache_is_processors(cache))
+            return false;
+        capacity_bytes += (size_t)capacity * hak_size_classes[i].block_bytes;
+    }
+    return capacity_bytes == cache->capacity_bytes;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* os/rseq.h - restartable sequences: which processor a thread runs on, and a way to change that
+ * processor's data without a lock.
+ *
+ * Owns        the layout that the kernel and libc share (rseq(2), Linux 4.18), and whether this
+ *             process may use it.
+ * Invariants  hakmem registers nothing and writes one field, `section`, as rseq(2) says. A thread
+ *             uses the area only after the kernel has said that it knows it for this thread: an
+ *             area that is not registered names processor 0 for ever, and nothing is ever
+ *             restarted.
+ * Threads     each asks for itself.
+ * Tests       tests/unit/os/rseq_test.c, tests/preload/rseq.c
+ */
+#ifndef HAK_OS_RSEQ_H
+#define HAK_OS_RSEQ_H
+
+#include "base/compiler.h"
+
+/* struct rseq of <linux/rseq.h>, of which libc registers one a thread (glibc 2.35). */
+struct rseq_area {
+    alignas(32) uint32_t cpu_id_start;
+    uint32_t cpu_id;  /* of the processor; negative: not registered */
+    uint64_t section; /* rseq_cs: which sequence is under way */
+    uint32_t flags;
+    uint32_t node_id;
+    uint32_t mm_cid; /* Linux 6.3: dense, below the number of threads and of processors */
+    uint32_t unused;
+};
+
+/* Why threads are served by caches of their own, or that they are not. */
+#define HAK_RSEQ_TABLE(X)                                                                          \
+    X(PROCESSOR, "caches belong to processors")                                                    \
+    X(CHOSEN, "option caches=thread")                                                              \
+    X(WATCHED, "each call is looked at: hardened mode, or stats=exact")                                                              \
+    X(BUILD, "this build has no restartable sequences for its architecture or sanitizer")          \
+    X(UNREGISTERED, "libc registers no restartable sequences (glibc 2.35, its tunable, the kernel)") \
+    X(PROCESSORS, "the machine may have more processors than hakmem tells apart")                  \
+    X(CONFINED, "the process had confined itself before it first allocated")
+enum rseq_reason {
+#define X(kind, meaning) RSEQ_##kind,
+    HAK_RSEQ_TABLE(X)
+#undef X
+        RSEQ_REASON_COUNT
+};
+
+/* Where in an area the number is by which caches are told apart: `mm_cid` where the kernel has it,
+ * else `cpu_id`. */
+extern uint32_t hak_rseq_id_offset;
+
+/* Whether this process may use sequences; once, before the first thread asks. `ids_most`: ids must
+ * be below. *ids: what they are below. */
+enum rseq_reason hak_os_rseq_start(uint32_t ids_most, uint32_t *ids);
+
+/* The calling thread's area, registered; NULL: it has none. */
+struct rseq_area *hak_os_rseq_area(void);
+
+/* Restarts what sequence any thread of the process is in the middle of, before it returns
+ * (membarrier(2), Linux 5.10). False: the kernel will not. */
+bool hak_os_rseq_fence(void);
+
+#endif
