@@ -5,8 +5,9 @@
  *             (the magazine) whose lowest slot holds NULL for ever: the popped value itself says
  *             "empty".
  * Invariants  slots[1..top] are blocks of the bin's class, none twice, of any heap but the
- *             program's own; top <= limit. A state without a cache has top == limit == its sentinel in every
- *             bin (empty and full at once): every call takes the slow way, before any write.
+ *             program's own; top <= limit. A state without a cache has top == limit == its
+ *             sentinel in every bin (empty and full at once): every call takes the slow way, before
+ *             any write.
  *             Pop lowers top after reading the slot, push writes the slot before raising top: a
  *             fork, a jump or a death between two stores leaks a block, it never doubles one. What
  *             moves blocks from slot to slot closes the bin meanwhile (empty and full at once): a
