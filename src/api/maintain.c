@@ -100,7 +100,7 @@ void hak_maintain_cache(struct cache *cache)
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed()))
         decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
-    if (hak_cache_at_rest() != cache)
+    if (cache == NULL || hak_cache_at_rest() != cache)
         return;
     hak_cache_begin(cache);
     hak_cache_shrink_quiet(cache, now);

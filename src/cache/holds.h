@@ -20,8 +20,8 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* A thread holds two at most, one of them to take a slab from; so does each handler inside. One that
- * finds no place is refused. */
+/* A thread holds two at most, one of them to take a slab from; so does each handler inside. One
+ * that finds no place is refused. */
 #define HAK_HOLDS_MOST 4u
 
 /* Small, since the room for static thread storage is. */

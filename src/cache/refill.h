@@ -3,8 +3,8 @@
  *
  * Owns        the order in which places are asked: the heap's own partial slabs and spare one,
  *             slabs of other heaps, a started superslab, and a new superslab. So memory that lies
- *             free in one heap serves all before more is taken. Heaps of the program's own ask no other
- *             heap: what lives in others' slabs must not be destroyed with them.
+ *             free in one heap serves all before more is taken. Heaps of the program's own ask no
+ *             other heap: what lives in others' slabs must not be destroyed with them.
  * Invariants  memory that cannot be had leaves everything as it was.
  * Threads     any; the cache is the caller's, and busy.
  * Tests       tests/unit/cache/heap_test.c, tests/model/
