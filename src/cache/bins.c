@@ -79,7 +79,7 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
         return 0;
     void **words = (void **)(void *)bins;
     while (pushed < count && top < limit)
-        words[++top] = blocks[pushed++];
+        words[++top] = blocks[count - ++pushed];
     slot_open(bin, top, limit);
     return pushed;
 }

@@ -106,7 +106,7 @@ void *hak_bin_pop(uint32_t class_index);
 bool hak_bin_push(uint32_t class_index, void *block);
 
 /* Of a slot's bins, by its thread, or who has them alone: the newest blocks, up to `most`, newest
- * first, or as many pushed as there is room for, from the first on. Returns how many. */
+ * first; or as many pushed as there is room for, from the last on. Returns how many. */
 uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most);
 uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const *blocks,
                             uint32_t count);

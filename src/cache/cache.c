@@ -59,16 +59,15 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 }
 
 /* Of few large blocks those go home whose slabs are the emptiest. */
-static void flush_emptiest(struct cache *cache, uint32_t class_index, uint32_t count)
+static void flush_emptiest(struct cache *cache, uint32_t class_index)
 {
     void *blocks[HAK_ORDER_BLOCKS_MOST];
     begin_flight(cache);
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, HAK_ORDER_BLOCKS_MOST);
     hak_order_by_slab_use(blocks, held);
-    count = (uint32_t)hak_least(count, held);
-    hak_flush(blocks, count, class_index, &cache->stats);
-    count += hak_cache_push_some(cache, class_index, blocks + count, held - count);
-    hak_flush(blocks + count, held - count, class_index, &cache->stats);
+    uint32_t count = (held + 1) / 2;
+    uint32_t kept = hak_cache_push_some(cache, class_index, blocks + count, held - count);
+    hak_flush(blocks, held - kept, class_index, &cache->stats);
     end_flight(cache);
 }
 
@@ -86,13 +85,13 @@ static void drain(struct cache *cache, uint32_t class_index)
     flush_bin(cache, class_index);
     uint32_t capacity = hak_cache_capacity(cache, class_index);
     hak_growth_shrink(cache, class_index, (uint32_t)hak_least(capacity, DRAINED_SLOTS));
-    hak_stat_add(&cache->stats, magazines_drained, 1);
+    hak_stat_add_shared(&cache->stats, magazines_drained, 1);
     hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
 }
 
 void hak_cache_flush(struct cache *cache, uint32_t class_index)
 {
-    hak_stat_add(&cache->stats, flushes, 1);
+    hak_stat_add_shared(&cache->stats, flushes, 1);
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     if (!is_large && hak_cache_capacity(cache, class_index) != 0 && class_is_sparse(class_index)) {
         drain(cache, class_index);
@@ -102,7 +101,7 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index)
         return;
     uint32_t held = hak_cache_count(cache, class_index);
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST)
-        flush_emptiest(cache, class_index, (held + 1) / 2);
+        flush_emptiest(cache, class_index);
     else
         flush_newest(cache, class_index, (held + 1) / 2);
 }

@@ -112,7 +112,8 @@ HAK_INLINE uint32_t hak_cache_capacity(const struct cache *cache, uint32_t class
 uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **blocks,
                             uint32_t most);
 
-/* Pushes as many as there is room for, from the first on; returns how many. */
+/* Pushes as many as there is room for, from the last on, so that the first is on top if all are
+ * pushed; returns how many. */
 uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
                              uint32_t count);
 

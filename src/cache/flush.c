@@ -99,8 +99,8 @@ static bool try_enter(struct heap *heap)
 
 static void publish(const struct run *run, struct stat_block *stats)
 {
-    hak_stat_add(stats, remote_publishes, 1);
-    hak_stat_add(stats, remote_blocks, hak_bit_count(run->mask));
+    hak_stat_add_shared(stats, remote_publishes, 1);
+    hak_stat_add_shared(stats, remote_blocks, hak_bit_count(run->mask));
     hak_remote_publish(run->slab, run->word_index, run->mask);
 }
 

@@ -91,7 +91,7 @@ static bool grow_locked(struct cache *cache, uint32_t class_index)
         !resize(cache, class_index, capacity))
         return false;
     room->is_grown = capacity == most;
-    hak_stat_add(&cache->stats, magazines_grown, 1);
+    hak_stat_add_shared(&cache->stats, magazines_grown, 1);
     return true;
 }
 
@@ -130,7 +130,7 @@ static bool lower(struct cache *cache, uint32_t class_index, uint32_t capacity)
 void hak_growth_shrink(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
     if (lower(cache, class_index, capacity))
-        hak_stat_add(&cache->stats, magazines_shrunk, 1);
+        hak_stat_add_shared(&cache->stats, magazines_shrunk, 1);
 }
 
 void hak_growth_undo(struct cache *cache, uint32_t class_index)

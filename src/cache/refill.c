@@ -12,7 +12,7 @@
  * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
 #define REFILLS_PER_COLLECT 4u
 /* A refill brings no more. */
-#define BLOCKS_MOST 128u
+#define BLOCKS_MOST 256u
 
 /* Whether a look into another heap is worth its lock: a hint. Of blocks that share cache lines a
  * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
@@ -99,22 +99,19 @@ void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
     return block;
 }
 
-/* Into the bin, the first one on top, while the heap is held: no fork finds them in between. What
- * another thread has left no room for goes back. */
+/* Into the bin, while the heap is held: no fork finds them in between. What another thread has left
+ * no room for goes back. */
 static void push(struct heap *heap, struct cache *cache, uint32_t class_index, void **blocks,
                  uint32_t count)
 {
-    hak_order_reverse(blocks, count);
     uint32_t pushed = hak_cache_push_some(cache, class_index, blocks, count);
-    if (HAK_LIKELY(pushed == count))
-        return;
-    for (uint32_t i = pushed; i < count; i++)
+    for (uint32_t i = 0; HAK_UNLIKELY(i < count - pushed); i++)
         hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
 }
 
 void *hak_refill(struct cache *cache, uint32_t class_index)
 {
-    hak_stat_add(&cache->stats, refills, 1);
+    hak_stat_add_shared(&cache->stats, refills, 1);
     hak_growth_note_miss(cache, class_index);
     uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
     struct heap *heap = hak_heap_enter();

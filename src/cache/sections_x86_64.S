@@ -118,7 +118,7 @@ SECTION hak_section_pop_some
 3:  ret
 SECTION_END hak_section_pop_some
 
-/* (scaled, blocks, count) -> count */
+/* (scaled, blocks, count) -> count, from the last on */
 SECTION hak_section_push_some
     movzwl  (%r11,%rdi,4), %ecx
     movzwl  4(%r11,%rdi,4), %eax
@@ -126,15 +126,18 @@ SECTION hak_section_push_some
     jbe     3f
     cmpl    %edx, %eax
     cmoval  %edx, %eax
-    leaq    8(%r11,%rcx,8), %r10
+    leaq    (%r11,%rcx,8), %r10             /* top */
+    leaq    (%rsi,%rdx,8), %r11             /* behind the last */
     xorl    %ecx, %ecx
 1:  cmpl    %eax, %ecx
     jae     2f
-    movq    (%rsi,%rcx,8), %r11
-    movq    %r11, (%r10,%rcx,8)
+    subq    $8, %r11
+    movq    (%r11), %r9
     incl    %ecx
+    movq    %r9, (%r10,%rcx,8)
     jmp     1b
-2:  movl    (%r8,%r9), %ecx                 /* the same processor as ever: the sequence says so */
+2:  movl    hak_rseq_id_offset(%rip), %r9d  /* the same bins as ever: else it has begun anew */
+    movl    (%r8,%r9), %ecx
     leaq    hak_bins_of(%rip), %r11
     movq    (%r11,%rcx,8), %r11
     addl    %eax, (%r11,%rdi,4)

@@ -3,8 +3,9 @@
  *
  * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a cache of a processor is many threads', so
- *             counters are added to in one step; sums are exact when the threads stand still.
+ * Invariants  nothing is counted on the hot path; a heap's counters are written by who is inside
+ *             it, a cache's by any thread, in one step; sums are exact when the threads stand
+ *             still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/observe/stat_test.c
  */
@@ -54,7 +55,7 @@ struct stat_block {
 #define hak_stat_add_for(cache, name, value)                                                       \
     do {                                                                                           \
         if (HAK_LIKELY((cache) != NULL))                                                           \
-            hak_stat_add(&(cache)->stats, name, value);                                            \
+            hak_stat_add_shared(&(cache)->stats, name, value);                                            \
         else                                                                                       \
             hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
                                   (uint64_t)(value));                                              \
@@ -62,6 +63,14 @@ struct stat_block {
 extern struct stat_block hak_stat_cacheless;
 
 #define hak_stat_add(block, name, value)                                                           \
+    do {                                                                                           \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        hak_counter_add(&(block)->counters[HAK_STAT_##name], value_);                              \
+    } while (0)
+
+/* The same where several threads may count at once. */
+#define hak_stat_add_shared(block, name, value)                                                    \
     do {                                                                                           \
         uint64_t value_ = (uint64_t)(value);                                                       \
         hak_probe(name, value_);                                                                   \

@@ -67,8 +67,8 @@ static void check_in_all_states(void)
     CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 8), 3);
     CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 8), 0);
     CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 2), 2);
-    CHECK_EQ(some[0], &blocks[2]);
-    CHECK_EQ(some[1], &blocks[1]);
+    CHECK_EQ(some[0], &blocks[5]);
+    CHECK_EQ(some[1], &blocks[6]);
     CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 8), 1);
     CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 8), 0);
 }
