@@ -9,6 +9,7 @@
 #include "cache/sweep.h"
 #include "observe/decision.h"
 #include "policy/policy_table.h"
+#include "region/meta.h"
 
 /* What a bin may hold while its class shrinks. */
 #define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
@@ -58,17 +59,51 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
     flush_newest(cache, class_index, hak_cache_count(cache, class_index));
 }
 
-/* Of few large blocks those go home whose slabs are the emptiest. */
-static void flush_emptiest(struct cache *cache, uint32_t class_index)
+/* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
+#define FEW_BLOCKS 256u
+hak_static_assert(HAK_MAGAZINE_SLOTS_MOST <= 1024, "all of a bin fits many_blocks");
+static struct meta_pool many_blocks;
+
+static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
+                         struct cache *cache)
 {
-    void *blocks[HAK_ORDER_BLOCKS_MOST];
+    for (uint32_t n; count > 0; blocks += n, count -= n) {
+        n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
+        hak_flush(blocks, n, class_index, &cache->stats);
+    }
+}
+
+/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those whose
+ * slabs are the fullest. */
+static void flush_half_by(void **blocks, uint32_t most, struct cache *cache, uint32_t class_index)
+{
+    bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     begin_flight(cache);
-    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, HAK_ORDER_BLOCKS_MOST);
-    hak_order_by_slab_use(blocks, held);
-    uint32_t count = (held + 1) / 2;
-    uint32_t kept = hak_cache_push_some(cache, class_index, blocks + count, held - count);
-    hak_flush(blocks, held - kept, class_index, &cache->stats);
+    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, most);
+    if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
+        hak_order_by_slab_use(blocks, held);
+        hak_order_reverse(blocks, held);
+    }
+    uint32_t kept = held / 2;
+    uint32_t left = kept - hak_cache_push_some(cache, class_index, blocks, kept);
+    flush_all_of(blocks + kept, held - kept, class_index, cache);
+    flush_all_of(blocks, left, class_index, cache); /* others have filled the bin meanwhile */
     end_flight(cache);
+}
+
+/* The older half goes: a block that was freed twice is found when both copies have come home. */
+static void flush_half(struct cache *cache, uint32_t class_index)
+{
+    void *few[FEW_BLOCKS];
+    void **many = NULL;
+    if (hak_cache_count(cache, class_index) > FEW_BLOCKS)
+        many = hak_meta_pool_take(&many_blocks, HAK_MAGAZINE_SLOTS_MOST * sizeof *many);
+    if (many == NULL) {
+        flush_half_by(few, FEW_BLOCKS, cache, class_index);
+    } else {
+        flush_half_by(many, HAK_MAGAZINE_SLOTS_MOST, cache, class_index);
+        hak_meta_pool_give(&many_blocks, many);
+    }
 }
 
 /* What its bins hold of the class may pin pages that could go back. */
@@ -99,11 +134,7 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index)
     }
     if (hak_growth_note_miss(cache, class_index))
         return;
-    uint32_t held = hak_cache_count(cache, class_index);
-    if (is_large && held <= HAK_ORDER_BLOCKS_MOST)
-        flush_emptiest(cache, class_index);
-    else
-        flush_newest(cache, class_index, (held + 1) / 2);
+    flush_half(cache, class_index);
 }
 
 void hak_cache_flush_all(struct cache *cache)

@@ -17,7 +17,7 @@
  * bin first: such slabs then empty, and their memory can serve any class. */
 void hak_order_by_slab_use(void **blocks, uint32_t count);
 
-/* Reverses what was just taken, so that the lowest address is popped first. */
+/* Turns the order round. */
 void hak_order_reverse(void **blocks, uint32_t count);
 
 #endif
