@@ -13,10 +13,8 @@ void hak_large_group_start(struct list_link *group)
 
 void hak_large_leave(struct span *span)
 {
-    hak_span_lock();
     hak_list_remove(&span->bin_link);
     span->group = NULL;
-    hak_span_unlock();
 }
 
 void hak_large_succeed(struct span *from, struct span *to)

@@ -226,9 +226,14 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
 struct span *hak_large_end(void *block)
 {
     struct span *span = span_of(block, "invalid free");
+    if (HAK_LIKELY(span->group == NULL)) {
+        withdraw(span);
+        return span;
+    }
+    hak_span_lock(); /* no fork finds it dead and still among its heap's blocks */
     withdraw(span);
-    if (HAK_UNLIKELY(span->group != NULL))
-        hak_large_leave(span);
+    hak_large_leave(span);
+    hak_span_unlock();
     return span;
 }
 

@@ -96,7 +96,7 @@ void hak_large_give_group(struct list_link *group);
 /* The number of blocks in the group and the bytes of their spans. */
 size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count);
 
-/* Takes a block that is being freed out of its group. */
+/* Takes a block that is being freed out of its group. The SPAN lock is held. */
 struct span;
 void hak_large_leave(struct span *span);
 
