@@ -3,6 +3,7 @@
 
 #include "command.h"
 #include "conf/conf.h"
+#include "os/rseq.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +69,20 @@ static void examine_kernel(void)
         find("note",
              "Linux %s: from 5.7 on realloc of large blocks moves pages instead of copying them.",
              name.release);
+}
+
+static void examine_caches(void)
+{
+    uint32_t ids;
+    enum rseq_reason reason = hak_conf_number(caches) == CACHES_THREAD
+                                  ? RSEQ_CHOSEN
+                                  : hak_os_rseq_start(UINT32_MAX, &ids);
+    if (reason != RSEQ_PROCESSOR)
+        find("note", "rseq: thread, each thread keeps its own free blocks: %s.",
+             hak_rseq_meaning(reason));
+    else
+        find("ok", "rseq: processor, %s by %s.", hak_rseq_meaning(reason),
+             hak_rseq_id_offset == offsetof(struct rseq_area, mm_cid) ? "mm_cid" : "cpu_id");
 }
 
 static void examine_overcommit(void)
@@ -241,6 +256,7 @@ int command_doctor(int argument_count, char **arguments)
         return examine_process(process);
     }
     examine_kernel();
+    examine_caches();
     examine_overcommit();
     examine_mappings();
     examine_huge_pages();

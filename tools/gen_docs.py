@@ -424,6 +424,9 @@ def schema():
                                             "cached_blocks", "free_blocks", "taken_blocks")})
     size["properties"] |= {name: {**count, "description": "with stats=exact"}
                            for name in ("requests", "reallocs")}
+    cache = strict({name: count for name in ("bytes", "capacity_bytes", "misses")})
+    cache["properties"] |= {name: {**count, "description": f"number of the {name}'s cache"}
+                            for name in ("processor", "thread")}
     number_of_schema = re.search(r"HAK_EMIT_JSON_SCHEMA (\d+)",
                                  (ROOT / "src/observe/emit.h").read_text())[1]
     whole = strict({
@@ -431,6 +434,8 @@ def schema():
         "version": {"type": "string"},
         "pid": count,
         "unix_ms": {**count, "description": "when it was taken, since 1970"},
+        "rseq": {"enum": ["processor", "thread"], "description": "whose the caches are"},
+        "rseq_reason": {"type": "string", "description": "and why"},
         "memory": group("observe/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
         "totals": group("observe/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
         "process": group("observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
@@ -439,6 +444,11 @@ def schema():
                          for row in rows("os/lock.h", "HAK_LOCK_TABLE")}),
         "policy": group("policy/policy_table.h", "HAK_POLICY_TABLE", meaning=4),
         "classes": {"type": "array", "items": size, "description": "size classes in use"},
+        "caches": {"type": "array", "items": cache,
+                   "description": "the first 64; misses: bins found empty or full"},
+        "heaps": {"type": "array", "items": strict({name: count for name in
+                                                    ("id", "lock_waits", "steals")}),
+                  "description": "the first 64 heaps that all threads share"},
     })
     whole["properties"]["exact"] = {**group("observe/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE"),
                                     "description": "with stats=exact"}

@@ -5,7 +5,7 @@
 #include "base/bits.h"
 #include "cache/census.h"
 #include "cache/heaps.h"
-#include "cache/cache.h"
+#include "cache/cache_list.h"
 #include "harden/guarded.h"
 #include "harden/mark.h"
 #include "observe/snapshot.h"
@@ -57,6 +57,41 @@ static void move_large_withheld(struct snapshot *snapshot, const struct census *
         hak_excess(snapshot->large_live_bytes, census->large_withheld_bytes);
     snapshot->large_live_blocks =
         hak_excess(snapshot->large_live_blocks, census->large_withheld_blocks);
+}
+
+static void add_cache(struct snapshot *snapshot, const struct cache *cache)
+{
+    struct snapshot_cache *to = &snapshot->caches[snapshot->cache_count++];
+    to->is_processor = hak_cache_is_processors(cache);
+    to->id = cache->id - (to->is_processor ? 0 : HAK_PROCESSORS_MOST);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint64_t block_bytes = hak_size_classes[i].block_bytes;
+        to->bytes += block_bytes * hak_cache_count(cache, i);
+        to->capacity_bytes += block_bytes * hak_cache_capacity(cache, i);
+    }
+    to->misses = hak_load_relaxed(&cache->stats.counters[HAK_STAT_refills]) +
+                 hak_load_relaxed(&cache->stats.counters[HAK_STAT_flushes]);
+}
+
+static void add_heap(struct snapshot *snapshot, const struct heap *heap)
+{
+    snapshot->shared_heaps[snapshot->heap_count++] = (struct snapshot_heap){
+        .id = heap->owner.heap_id,
+        .waits = hak_load_relaxed(&heap->wait_count),
+        .stolen_slabs = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
+}
+
+static void add_caches_and_heaps(struct snapshot *snapshot)
+{
+    snapshot->rseq_reason = hak_caches_reason();
+    snapshot->caches_by_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
+    const struct cache *cache = hak_caches_first();
+    for (; cache != NULL && snapshot->cache_count < HAK_SNAPSHOT_CACHES; cache = cache->next)
+        if (hak_word_peek(&cache->place) != CACHE_LOST)
+            add_cache(snapshot, cache);
+    uint32_t count = (uint32_t)hak_least(hak_heap_count(), HAK_SNAPSHOT_HEAPS);
+    for (uint32_t i = 0; i < count; i++)
+        add_heap(snapshot, hak_heap_at(i));
 }
 
 static void add_policy(struct snapshot *snapshot)
@@ -117,6 +152,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
 #undef X
     };
     add_policy(snapshot);
+    add_caches_and_heaps(snapshot);
     for (int i = 0; i < HAK_LOCK_COUNT; i++) {
         snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
         snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);

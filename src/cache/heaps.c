@@ -167,6 +167,7 @@ static bool may_be_more(void)
 static bool await(struct heap *heap)
 {
     struct cache *cache = begin_wait();
+    hak_fetch_add_relaxed(&heap->wait_count, 1);
     bool is_entered = hak_heap_enter_within(heap, WAIT_MS);
     end_wait(cache);
     return is_entered;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "observe/pen.h"
+#include "os/rseq.h"
 
 /* One object in one line, so that reports appended to a file can be read one by one. */
 
@@ -68,6 +69,45 @@ static void add_classes(struct pen *pen, const struct snapshot *snapshot)
     hak_pen_add(pen, "]");
 }
 
+static void add_caches(struct pen *pen, const struct snapshot *snapshot)
+{
+    hak_pen_add(pen, ",\"caches\":[");
+    for (uint32_t i = 0; i < snapshot->cache_count; i++) {
+        const struct snapshot_cache *of = &snapshot->caches[i];
+        hak_pen_add(pen, i == 0 ? "{" : ",{");
+        add_member(pen, of->is_processor ? "processor" : "thread", of->id, true);
+        add_member(pen, "bytes", of->bytes, false);
+        add_member(pen, "capacity_bytes", of->capacity_bytes, false);
+        add_member(pen, "misses", of->misses, false);
+        close_group(pen);
+    }
+    hak_pen_add(pen, "]");
+}
+
+static void add_heaps(struct pen *pen, const struct snapshot *snapshot)
+{
+    hak_pen_add(pen, ",\"heaps\":[");
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        const struct snapshot_heap *of = &snapshot->shared_heaps[i];
+        hak_pen_add(pen, i == 0 ? "{" : ",{");
+        add_member(pen, "id", of->id, true);
+        add_member(pen, "lock_waits", of->waits, false);
+        add_member(pen, "steals", of->stolen_slabs, false);
+        close_group(pen);
+    }
+    hak_pen_add(pen, "]");
+}
+
+/* Whose the caches are, and why. */
+static void add_rseq(struct pen *pen, const struct snapshot *snapshot)
+{
+    bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
+    hak_pen_add(pen, is_processor ? ",\"rseq\":\"processor\"" : ",\"rseq\":\"thread\"");
+    hak_pen_add(pen, ",\"rseq_reason\":\"");
+    hak_pen_add(pen, hak_rseq_meaning(snapshot->rseq_reason));
+    hak_pen_add(pen, "\"");
+}
+
 static void add_memory(struct pen *pen, const struct snapshot *snapshot)
 {
     bool is_first = true;
@@ -104,6 +144,7 @@ void hak_emit_json(const struct snapshot *snapshot, emit_writer *write, void *ta
     hak_pen_add(&pen, ",\"version\":\"" HAK_PROJECT_VERSION "\"");
     add_member(&pen, "pid", snapshot->pid, false);
     add_member(&pen, "unix_ms", snapshot->unix_ms, false);
+    add_rseq(&pen, snapshot);
     add_memory(&pen, snapshot);
     open_group(&pen, "slow_paths");
 #define X(name, meaning)                                                                           \
@@ -130,6 +171,8 @@ void hak_emit_json(const struct snapshot *snapshot, emit_writer *write, void *ta
 #undef X
     close_group(&pen);
     add_classes(&pen, snapshot);
+    add_caches(&pen, snapshot);
+    add_heaps(&pen, snapshot);
     hak_pen_add(&pen, "}\n");
     hak_pen_flush(&pen);
 }

@@ -21,7 +21,7 @@
     X(live_bytes, "in blocks that the program has: small, large and guarded ones")                 \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
-    X(cached_bytes, "free blocks at hand in the threads' bins, and span_cached_bytes")             \
+    X(cached_bytes, "free blocks at hand in the caches' bins, and span_cached_bytes")              \
     X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                     \
     X(cached_spans, "how many these are")                                                          \
     X(span_cache_hits, "large blocks served from there")                                           \
@@ -44,7 +44,8 @@
     X(superslabs, "superslabs that hold slabs")                                                    \
     X(slabs, "slabs in use")                                                                       \
     X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
-    X(active_caches, "thread caches in use")                                                       \
+    X(caches_by_processor, "1: caches belong to processors, 0: to threads")                        \
+    X(active_caches, "caches in use: of processors that have one, and of threads")                 \
     X(heaps, "heaps that all threads share")                                                       \
     X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
     X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
@@ -88,6 +89,25 @@ struct snapshot_class {
 };
 #define HAK_SNAPSHOT_CLASSES 80
 
+/* One cache: of a processor, or of a thread. */
+struct snapshot_cache {
+    uint64_t id;
+    uint64_t is_processor;
+    uint64_t bytes;          /* of free blocks in its bins */
+    uint64_t capacity_bytes; /* that these may hold */
+    uint64_t misses;         /* bins found empty or full */
+};
+/* Of more caches the first so many are shown, and of heaps. */
+#define HAK_SNAPSHOT_CACHES 64
+
+/* One heap. */
+struct snapshot_heap {
+    uint64_t id;
+    uint64_t waits; /* of threads for its lock */
+    uint64_t stolen_slabs; /* that it took from others */
+};
+#define HAK_SNAPSHOT_HEAPS 64
+
 struct snapshot {
 #define X(name, meaning) uint64_t name;
     HAK_SNAPSHOT_TABLE(X)
@@ -103,8 +123,13 @@ struct snapshot {
     uint64_t unix_ms; /* when it was taken */
     uint32_t pid;
     uint32_t class_count;
+    uint32_t cache_count;
+    uint32_t heap_count;
+    uint32_t rseq_reason; /* enum rseq_reason */
     bool is_exact;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
+    struct snapshot_cache caches[HAK_SNAPSHOT_CACHES];
+    struct snapshot_heap shared_heaps[HAK_SNAPSHOT_HEAPS];
 };
 
 #endif

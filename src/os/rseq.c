@@ -31,6 +31,16 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 uint32_t hak_rseq_id_offset = offsetof(struct rseq_area, mm_cid);
 
+const char *hak_rseq_meaning(uint32_t reason)
+{
+    static const char *const meanings[RSEQ_REASON_COUNT] = {
+#define X(kind, meaning) meaning,
+        HAK_RSEQ_TABLE(X)
+#undef X
+    };
+    return reason < RSEQ_REASON_COUNT ? meanings[reason] : "";
+}
+
 static bool libc_registers(void)
 {
     return &__rseq_offset != NULL && &__rseq_size != NULL && __rseq_size != 0;

@@ -43,6 +43,9 @@ enum rseq_reason {
         RSEQ_REASON_COUNT
 };
 
+/* In words; "" for what is no reason. */
+const char *hak_rseq_meaning(uint32_t reason);
+
 /* Where in an area the number is by which caches are told apart: `mm_cid` where the kernel has it,
  * else `cpu_id`. */
 extern uint32_t hak_rseq_id_offset;

@@ -25,6 +25,8 @@ static void snapshot_fill(struct input *input)
     }
     *(unsigned char *)&snapshot.is_exact &= 1;
     snapshot.class_count = snapshot.class_count % (HAK_SNAPSHOT_CLASSES + 1);
+    snapshot.cache_count = snapshot.cache_count % (HAK_SNAPSHOT_CACHES + 1);
+    snapshot.heap_count = snapshot.heap_count % (HAK_SNAPSHOT_HEAPS + 1);
 }
 
 static void piece_take(void *target, const char *piece, size_t bytes)

@@ -80,6 +80,8 @@ TEST(the_xml_form_is_well_formed_and_holds_every_number)
     struct snapshot snapshot;
     memset(&snapshot, 0xff, sizeof snapshot);
     snapshot.class_count = HAK_SNAPSHOT_CLASSES;
+    snapshot.cache_count = HAK_SNAPSHOT_CACHES;
+    snapshot.heap_count = HAK_SNAPSHOT_HEAPS;
     hak_emit_xml(&snapshot, append, document);
     check_well_formed();
     CHECK(strncmp(document, "<malloc version=\"1\">\n", 21) == 0);
