@@ -13,6 +13,8 @@ struct place {
     char keys[DEPTH_MOST][REPORT_NAME_BYTES];
     int depth;
     uint64_t block_bytes; /* of the size class being read */
+    const char *kind;     /* of the cache or heap being read */
+    uint64_t id;          /* and its number */
     bool is_full;         /* there was no memory */
 };
 
@@ -64,6 +66,14 @@ static bool is_inside(const struct place *place, const char *key)
     return place->depth >= 2 && strcmp(place->keys[0], key) == 0;
 }
 
+/* Caches and heaps are named by their numbers. */
+static const struct {
+    const char *group;
+    const char *key;
+    const char *kind;
+} kinds[] = {{"caches", "processor", "processor"}, {"caches", "thread", "thread"},
+             {"heaps", "id", "heap"}};
+
 /* A number gets the name that it has in the text form. */
 static void add(struct place *place, struct report *report, uint64_t value)
 {
@@ -73,7 +83,15 @@ static void add(struct place *place, struct report *report, uint64_t value)
         place->block_bytes = value;
         return;
     }
-    if (is_inside(place, "classes"))
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (is_inside(place, kinds[i].group) && strcmp(key, kinds[i].key) == 0) {
+            place->kind = kinds[i].kind;
+            place->id = value;
+            return;
+        }
+    if ((is_inside(place, "caches") || is_inside(place, "heaps")) && place->kind != NULL)
+        snprintf(name, sizeof name, "%s_%llu_%s", place->kind, (unsigned long long)place->id, key);
+    else if (is_inside(place, "classes"))
         snprintf(name, sizeof name, "class_%llu_%s", (unsigned long long)place->block_bytes, key);
     else if (is_inside(place, "locks") && place->depth > 2)
         snprintf(name, sizeof name, "%s_%s", key, place->keys[place->depth - 2]);

@@ -45,6 +45,30 @@ static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_
     add_class_line(pen, of->block_bytes, "_reallocs", of->reallocs);
 }
 
+static void add_member_line(struct pen *pen, const char *kind, uint64_t id, const char *what,
+                            uint64_t value)
+{
+    hak_pen_add(pen, kind);
+    hak_pen_number(pen, id);
+    add_line(pen, what, value);
+}
+
+static void add_caches_and_heaps(struct pen *pen, const struct snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->cache_count; i++) {
+        const struct snapshot_cache *of = &snapshot->caches[i];
+        const char *kind = of->is_processor ? "processor_" : "thread_";
+        add_member_line(pen, kind, of->id, "_bytes", of->bytes);
+        add_member_line(pen, kind, of->id, "_capacity_bytes", of->capacity_bytes);
+        add_member_line(pen, kind, of->id, "_misses", of->misses);
+    }
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        const struct snapshot_heap *of = &snapshot->shared_heaps[i];
+        add_member_line(pen, "heap_", of->id, "_lock_waits", of->waits);
+        add_member_line(pen, "heap_", of->id, "_steals", of->stolen_slabs);
+    }
+}
+
 void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *target)
 {
     char line[HAK_PEN_LINE_BYTES];
@@ -73,4 +97,5 @@ void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *ta
     for (uint32_t i = 0; i < snapshot->class_count; i++)
         if (hak_emit_is_in_use(&snapshot->classes[i]))
             add_class(&pen, &snapshot->classes[i], snapshot->is_exact);
+    add_caches_and_heaps(&pen, snapshot);
 }

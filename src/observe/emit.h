@@ -2,10 +2,11 @@
 /* observe/emit.h - a snapshot as text, JSON, XML and OpenMetrics.
  *
  * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all, and
- *             five lines for each size class in use. JSON: one line, one object; its schema is
- *             docs/stats.schema.json. XML: glibc's malloc_info elements for those who read them,
- *             then <hakmem> with a <counter> for each of the same names and a <class> for each size
- *             class in use. OpenMetrics: hakmem_NAME, the sizes and locks as labels.
+ *             five lines for each size class in use, and a few for each cache and heap. JSON: one
+ *             line, one object; its schema is docs/stats.schema.json. XML: glibc's malloc_info
+ *             elements for those who read them, then <hakmem> with a <counter> for each of the same
+ *             names and a <class> for each size class in use. OpenMetrics: hakmem_NAME, the sizes
+ *             and locks as labels.
  * Invariants  nothing is allocated; every form holds every number of the tables, those of
  *             HAK_SNAPSHOT_EXACT_TABLE and the classes' requests where they were counted.
  * Threads     any.
