@@ -90,10 +90,16 @@ HAK_INLINE bool hak_cache_is_processors(const struct cache *cache)
     return hak_id_is_processor(cache->id);
 }
 
+/* acquire: partner is the release when the bins moved (cache/rooms.c) */
+HAK_INLINE struct bins *hak_cache_bins(const struct cache *cache)
+{
+    return __atomic_load_n(&cache->bins, __ATOMIC_ACQUIRE);
+}
+
 /* Blocks in the bin of a class; of a cache that others change, about so many. */
 HAK_INLINE uint32_t hak_cache_count(const struct cache *cache, uint32_t class_index)
 {
-    struct bins *bins = hak_word_peek(&cache->bins);
+    struct bins *bins = hak_cache_bins(cache);
     return hak_bin_peek(hak_bin_of(bins, class_index),
                         hak_word_peek(&cache->rooms[class_index].begin));
 }
@@ -101,7 +107,7 @@ HAK_INLINE uint32_t hak_cache_count(const struct cache *cache, uint32_t class_in
 /* Blocks that the bin of a class may hold. */
 HAK_INLINE uint32_t hak_cache_capacity(const struct cache *cache, uint32_t class_index)
 {
-    struct bins *bins = hak_word_peek(&cache->bins);
+    struct bins *bins = hak_cache_bins(cache);
     uint32_t limit = hak_word_peek(&hak_bin_of(bins, class_index)->limit);
     uint32_t begin = hak_word_peek(&cache->rooms[class_index].begin);
     return limit > begin ? limit - begin : 0;

@@ -15,11 +15,20 @@ hak_static_assert(ORDER_MOST < 16, "a word's index has 16 bits");
 
 static struct meta_pool pools[ORDER_MOST + 1];
 
+/* Word by word: somebody may still count what was there before. */
+static void copy_headers(struct bins *to, const struct bins *from)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)from;
+    for (size_t i = 0; i < sizeof to->bins / sizeof *words; i++)
+        hak_word_publish((uint64_t *)(void *)to + i, words[i]);
+    to->cache = from->cache;
+}
+
 static struct bins *create(uint32_t order)
 {
     struct bins *bins = hak_meta_pool_take(&pools[order], sizeof(void *) << order);
     if (bins != NULL)
-        memset(bins, 0, sizeof *bins);
+        copy_headers(bins, &hak_bins_closed);
     return bins;
 }
 
@@ -35,6 +44,12 @@ void hak_rooms_destroy(struct bins *bins, uint32_t word_count)
     hak_meta_pool_give(&pools[hak_bit_highest(word_count)], bins);
 }
 
+/* release: partner is the acquire of who counts (cache/cache.h) */
+static void publish(struct cache *cache, struct bins *bins)
+{
+    __atomic_store_n(&cache->bins, bins, __ATOMIC_RELEASE);
+}
+
 void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count)
 {
     bins->cache = cache;
@@ -44,7 +59,7 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
-    hak_word_publish(&cache->bins, bins);
+    publish(cache, bins);
 }
 
 static void **words_of(struct cache *cache)
@@ -63,8 +78,9 @@ static bool extend(struct cache *cache)
         return false;
     hak_word_publish(&hak_bins_of[cache->id], (struct bins *)&hak_bins_closed);
     hak_compiler_fence();
-    memcpy(bins, old, cache->used_words * sizeof(void *));
-    hak_word_publish(&cache->bins, bins);
+    copy_headers(bins, old);
+    memcpy(bins->slots, old->slots, (cache->used_words - HAK_FIRST_SLOT) * sizeof(void *));
+    publish(cache, bins);
     cache->word_count = 2u << order;
     hak_compiler_fence();
     hak_word_publish(&hak_bins_of[cache->id], bins);
