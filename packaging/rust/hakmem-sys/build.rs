@@ -57,7 +57,13 @@ fn main() {
 
     let takes_malloc = env::var_os("CARGO_FEATURE_OVERRIDE").is_some();
     let mut c = compiler(takes_malloc);
-    c.std("gnu11").files(sources(Path::new("hakmem/src"), "c"));
+    let mut files = sources(Path::new("hakmem/src"), "c");
+    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("x86_64") {
+        // The hot path is in assembly there.
+        files.retain(|it| !it.ends_with("api/malloc.c") && !it.ends_with("cache/sections_none.c"));
+        files.extend(sources(Path::new("hakmem/src"), "S"));
+    }
+    c.std("gnu11").files(files);
     if takes_malloc {
         // bad_alloc passes through operator new.
         c.flag("-fexceptions");
