@@ -304,8 +304,8 @@ static void start_thread(void)
         hak_here = area;
     else
         take_slot();
-    if (hak_here == &hak_here_unasked)
-        return; /* out of memory: the next call asks again */
+    if (hak_here == &hak_here_unasked || hak_here == &hak_here_never)
+        return; /* out of memory, where the next call asks again; or of slots */
     hak_stat_global_add(threads_started, 1);
     hak_thread_exit_set(hak_here);
     hak_os_crash_thread_begin();
