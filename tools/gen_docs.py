@@ -421,7 +421,8 @@ def schema():
 
     lock = strict({"waits": count, "waited_ns": count})
     size = strict({name: count for name in ("block_bytes", "slabs", "live_blocks",
-                                            "cached_blocks", "free_blocks", "taken_blocks")})
+                                            "cached_blocks", "free_blocks", "taken_blocks",
+                                            "popped_blocks")})
     size["properties"] |= {name: {**count, "description": "with stats=exact"}
                            for name in ("requests", "reallocs")}
     cache = strict({name: count for name in ("bytes", "capacity_bytes", "misses")})

@@ -34,6 +34,7 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
         to->block_bytes = bytes;
         to->slabs = from->slabs;
         to->taken_blocks = from->taken;
+        to->popped_blocks = from->popped;
         to->cached_blocks = from->cached + from->withheld + from->homeward;
         to->live_blocks = hak_excess(from->used, to->cached_blocks);
         to->free_blocks = hak_excess(from->slabs * hak_size_classes[i].block_count, from->used);

@@ -137,7 +137,8 @@ void hak_bin_open(struct bins *bins, uint32_t class_index, uint32_t top, uint32_
 
 void *hak_bin_note(void *block, struct bins *bins, size_t scaled)
 {
-    struct cache *cache = bins->cache;
+    /* The bins may be another cache's by now: the sum is right all the same. */
+    struct cache *cache = hak_word_peek(&bins->cache);
     hak_fetch_add_relaxed(&cache->popped[scaled / HAK_BIN_SCALE - 1], HAK_POPS_NOTED);
     return block;
 }

@@ -104,6 +104,14 @@ HAK_INLINE uint32_t hak_cache_count(const struct cache *cache, uint32_t class_in
                         hak_word_peek(&cache->rooms[class_index].begin));
 }
 
+/* Blocks that were popped from it, since the start. */
+HAK_INLINE uint64_t hak_cache_popped(const struct cache *cache, uint32_t class_index)
+{
+    struct bins *bins = hak_cache_bins(cache);
+    return hak_load_relaxed(&cache->popped[class_index]) -
+           hak_word_peek(&hak_bin_of(bins, class_index)->countdown);
+}
+
 /* Blocks that the bin of a class may hold. */
 HAK_INLINE uint32_t hak_cache_capacity(const struct cache *cache, uint32_t class_index)
 {

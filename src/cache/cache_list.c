@@ -315,14 +315,15 @@ static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
     return true;
 }
 
-static uint32_t swap_out_idle(struct swapped *swapped, uint64_t before_ms)
+/* Those that are idle, swapped out if there is a place for them; returns how many. */
+static uint32_t find_idle(struct swapped *swapped, uint64_t before_ms)
 {
     uint32_t count = 0;
     if (!hak_caches_try_lock())
         return 0;
     for (struct cache *i = hak_caches_first(); i != NULL && count < DRAINED_AT_ONCE; i = i->next)
         if (i->place == CACHE_OF_PROCESSOR && is_idle(i, before_ms) &&
-            swap_out_locked(i, &swapped[count]))
+            (swapped == NULL || swap_out_locked(i, &swapped[count])))
             count++;
     hak_lock_give(&caches_lock);
     return count;
@@ -346,9 +347,10 @@ static void empty_swapped(const struct swapped *swapped)
 void hak_caches_drain_idle(uint64_t before_ms)
 {
     struct swapped swapped[DRAINED_AT_ONCE];
-    if (reason != RSEQ_PROCESSOR || hak_heap_is_held() || !hak_os_rseq_fence())
-        return; /* first of all: a fence that is refused is no reason to wait for one */
-    uint32_t count = swap_out_idle(swapped, before_ms);
+    if (reason != RSEQ_PROCESSOR || hak_heap_is_held() || find_idle(NULL, before_ms) == 0 ||
+        !hak_os_rseq_fence())
+        return; /* where the kernel refuses fences, before anything is swapped out */
+    uint32_t count = find_idle(swapped, before_ms);
     bool is_fenced = count == 0 || hak_os_rseq_fence();
     for (uint32_t i = 0; i < count; i++) {
         if (is_fenced)

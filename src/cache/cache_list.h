@@ -11,7 +11,7 @@
  *             lost, with what is in its bins.
  * Argument    A cache says while its thread is in a slow path (state): CACHE_BUSY but while it
  *             waits for a heap, when its bins are as the hot path leaves them. What the hot path
- *             changes is whole at every instruction (cache/magazine.h). So what is copied while it
+ *             changes is whole at every instruction (cache/bins.h). So what is copied while it
  *             is not busy can be used by another thread.
  * Threads     one lock (CACHES); the list of all caches may be walked without it.
  * Tests       tests/unit/cache/lifecycle_test.c

@@ -10,8 +10,10 @@
 
 static void count_bins(struct census *census, const struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         census->classes[i].cached += hak_cache_count(cache, i);
+        census->classes[i].popped += hak_cache_popped(cache, i);
+    }
 }
 
 static void count_pending(struct census *census, struct slab_owner *owner)

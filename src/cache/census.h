@@ -8,7 +8,7 @@
  *             somebody is in, is counted from outside: what is on its way home to it counts as the
  *             program's.
  * Threads     any. Heaps are entered one after the other; bins and quarantines are read while
- *             their threads work on them (cache/magazine.h): a count may be wrong by what happens
+ *             their threads work on them (cache/bins.h): a count may be wrong by what happens
  *             meanwhile.
  * Tests       tests/unit/cache/census_test.c, tests/race/api_race.c
  */
@@ -25,6 +25,7 @@ struct class_census {
     uint64_t withheld; /* in quarantine */
     uint64_t homeward; /* sent home, and not collected yet */
     uint64_t taken;    /* blocks that ever left slabs */
+    uint64_t popped;   /* blocks that ever were popped from bins */
 };
 
 struct census {

@@ -21,7 +21,6 @@ static void copy_headers(struct bins *to, const struct bins *from)
     const uint64_t *words = (const uint64_t *)(const void *)from;
     for (size_t i = 0; i < sizeof to->bins / sizeof *words; i++)
         hak_word_publish((uint64_t *)(void *)to + i, words[i]);
-    to->cache = from->cache;
 }
 
 static struct bins *create(uint32_t order)
@@ -52,7 +51,7 @@ static void publish(struct cache *cache, struct bins *bins)
 
 void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count)
 {
-    bins->cache = cache;
+    hak_word_publish(&bins->cache, cache); /* a pop may still have to be noted: never NULL again */
     cache->word_count = word_count;
     cache->used_words = HAK_FIRST_SLOT;
     cache->capacity_bytes = 0;
@@ -79,6 +78,7 @@ static bool extend(struct cache *cache)
     hak_word_publish(&hak_bins_of[cache->id], (struct bins *)&hak_bins_closed);
     hak_compiler_fence();
     copy_headers(bins, old);
+    bins->cache = cache;
     memcpy(bins->slots, old->slots, (cache->used_words - HAK_FIRST_SLOT) * sizeof(void *));
     publish(cache, bins);
     cache->word_count = 2u << order;

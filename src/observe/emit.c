@@ -39,6 +39,7 @@ static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_
     add_class_line(pen, of->block_bytes, "_cached_blocks", of->cached_blocks);
     add_class_line(pen, of->block_bytes, "_free_blocks", of->free_blocks);
     add_class_line(pen, of->block_bytes, "_taken_blocks", of->taken_blocks);
+    add_class_line(pen, of->block_bytes, "_popped_blocks", of->popped_blocks);
     if (!is_exact)
         return;
     add_class_line(pen, of->block_bytes, "_requests", of->requests);

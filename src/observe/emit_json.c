@@ -49,6 +49,7 @@ static void add_class(struct pen *pen, const struct snapshot_class *of, bool is_
     add_member(pen, "cached_blocks", of->cached_blocks, false);
     add_member(pen, "free_blocks", of->free_blocks, false);
     add_member(pen, "taken_blocks", of->taken_blocks, false);
+    add_member(pen, "popped_blocks", of->popped_blocks, false);
     if (is_exact) {
         add_member(pen, "requests", of->requests, false);
         add_member(pen, "reallocs", of->reallocs, false);

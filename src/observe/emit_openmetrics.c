@@ -124,6 +124,8 @@ static void add_classes(struct pen *pen, const struct snapshot *snapshot)
                      offsetof(struct snapshot_class, free_blocks), LEVEL);
     add_class_family(pen, snapshot, "class_taken_blocks", "blocks that ever left slabs",
                      offsetof(struct snapshot_class, taken_blocks), TOTAL);
+    add_class_family(pen, snapshot, "class_popped_blocks", "blocks that were served from bins",
+                     offsetof(struct snapshot_class, popped_blocks), TOTAL);
     if (!snapshot->is_exact)
         return;
     add_class_family(pen, snapshot, "class_requests", "requests for sizes of this class",

@@ -111,6 +111,7 @@ static void add_own(struct pen *pen, const struct snapshot *snapshot)
         add_attribute(pen, "cached", of->cached_blocks);
         add_attribute(pen, "free", of->free_blocks);
         add_attribute(pen, "taken", of->taken_blocks);
+        add_attribute(pen, "popped", of->popped_blocks);
         if (snapshot->is_exact) {
             add_attribute(pen, "requests", of->requests);
             add_attribute(pen, "reallocs", of->reallocs);

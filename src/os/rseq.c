@@ -81,7 +81,7 @@ enum rseq_reason hak_os_rseq_start(uint32_t ids_most, uint32_t *ids)
 static bool is_registered(struct rseq_area *mine)
 {
     if (hak_os_is_confined())
-        return true; /* libc has said so, and nobody else may be asked */
+        return false; /* the kernel may not be asked: a slot does as well */
     int saved = errno;
     bool was_free = syscall(SYS_rseq, mine, FIRST_BYTES, 0, SIGNATURE) == 0;
     if (was_free)

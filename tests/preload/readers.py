@@ -15,7 +15,8 @@ except ImportError as missing:
     sys.exit(77)
 
 SAMPLE_FIELDS = {"slabs": "slabs", "live": "live_blocks", "cached": "cached_blocks",
-                 "free": "free_blocks", "taken": "taken_blocks", "requests": "requests",
+                 "free": "free_blocks", "taken": "taken_blocks",
+                 "popped": "popped_blocks", "requests": "requests",
                  "reallocs": "reallocs"}
 
 

@@ -101,8 +101,8 @@ TEST(the_xml_form_has_the_elements_of_glibc)
                                 .large_live_bytes = 70000,
                                 .large_live_blocks = 1,
                                 .class_count = 2};
-    snapshot.classes[0] = (struct snapshot_class){8, 0, 0, 0, 0, 0, 0, 0};
-    snapshot.classes[1] = (struct snapshot_class){16, 1, 100, 10, 90, 0, 0, 0};
+    snapshot.classes[0] = (struct snapshot_class){8, 0, 0, 0, 0, 0, 0, 0, 0};
+    snapshot.classes[1] = (struct snapshot_class){16, 1, 100, 10, 90, 0, 0, 0, 0};
     hak_emit_xml(&snapshot, append, document);
     check_well_formed();
     CHECK(strstr(document, "<size from=\"9\" to=\"16\" total=\"1600\" count=\"100\"/>") != NULL);

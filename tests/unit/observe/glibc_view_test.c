@@ -17,8 +17,8 @@ static struct snapshot sample(void)
                                 .span_clean_bytes = 10000000000,
                                 .large_live_blocks = 5,
                                 .class_count = 2};
-    snapshot.classes[0] = (struct snapshot_class){8, 1, 2, 3, 4, 0, 0, 0};
-    snapshot.classes[1] = (struct snapshot_class){16, 1, 20, 30, 40, 0, 0, 0};
+    snapshot.classes[0] = (struct snapshot_class){8, 1, 2, 3, 4, 0, 0, 0, 0};
+    snapshot.classes[1] = (struct snapshot_class){16, 1, 20, 30, 40, 0, 0, 0, 0};
     return snapshot;
 }
 
