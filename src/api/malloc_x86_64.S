@@ -8,7 +8,9 @@
  * From `start` to `end` is a restartable sequence: the thread names it in its area, finds the bins
  * of its processor, and commits by one store, the last instruction. A thread that the kernel
  * interrupts in between begins anew at the function's entry; so nothing that it changed before
- * matters, and registers with arguments are never written. */
+ * matters, and registers with arguments are never written. Nothing comes between the store that
+ * names the sequence and `start`: interrupted there, the thread would go on without one, since the
+ * kernel forgets a sequence that the thread is not in. */
 #include "base/assembly.h"
 
 #define HOT_BYTES_MAX 32768
@@ -94,12 +96,13 @@ ENTRY \name
     movzbl  (%rax), %eax                            /* tag: the bin */
     movl    hak_rseq_id_offset(%rip), %r9d
     movq    %r8, 8(%rcx)
-    leaq    hak_bins_of(%rip), %r8
 .Lstart_\name:
+    leaq    hak_bins_of(%rip), %r8
     movl    (%rcx,%r9), %ecx                        /* id */
     movq    (%r8,%rcx,8), %r9                       /* struct bins */
+    movzwl  4(%r9,%rax,4), %r10d                    /* limit; before top (cache/bins.h) */
     movzwl  (%r9,%rax,4), %ecx                      /* top */
-    cmpw    4(%r9,%rax,4), %cx                      /* limit */
+    cmpl    %r10d, %ecx
     jae     1f
     movq    %rdi, 8(%r9,%rcx,8)
     addl    $1, (%r9,%rax,4)

@@ -5,7 +5,8 @@
 #include "cache/cache.h"
 #include "cache/sections.h"
 
-hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4, "a scaled bin is a quarter of an offset");
+hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
+                  "a scaled bin is a quarter of an offset");
 hak_static_assert(offsetof(struct rseq_area, section) == 8, "as the assembly has it");
 hak_static_assert(offsetof(struct bin, limit) == 4, "as the assembly has it");
 hak_static_assert(HAK_CLASS_HOT_BYTES_MAX == 32768, "as the assembly has it");
@@ -15,10 +16,7 @@ hak_static_assert(HAK_ID_CLOSED + 1 == 4096, "as the assembly has it");
 const struct bins hak_bins_closed;
 
 /* Both places where an id may be lead to nothing. */
-#define CLOSED_AREA                                                                                \
-    {                                                                                              \
-        .cpu_id = HAK_ID_CLOSED, .mm_cid = HAK_ID_CLOSED                                           \
-    }
+#define CLOSED_AREA {.cpu_id = HAK_ID_CLOSED, .mm_cid = HAK_ID_CLOSED}
 struct rseq_area hak_here_unasked = CLOSED_AREA;
 struct rseq_area hak_here_never = CLOSED_AREA;
 HAK_TLS struct rseq_area *hak_here = &hak_here_unasked;
@@ -50,9 +48,9 @@ static uint32_t slot_close(struct bin *bin)
 /* The limit as it was. */
 static void slot_open(struct bin *bin, uint32_t top, uint32_t limit)
 {
-    store_header(bin, (struct bin){.top = (uint16_t)top,
-                                   .countdown = bin->countdown,
-                                   .limit = (uint16_t)limit});
+    store_header(
+        bin,
+        (struct bin){.top = (uint16_t)top, .countdown = bin->countdown, .limit = (uint16_t)limit});
 }
 
 uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most)
@@ -111,8 +109,8 @@ bool hak_bin_push(uint32_t class_index, void *block)
         return hak_section_push(HAK_BIN_OF_CLASS(class_index), block);
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
-    uint32_t top = hak_word_peek(&bin->top);
-    if (top >= hak_word_peek(&bin->limit))
+    uint32_t limit = hak_word_peek(&bin->limit), top = hak_word_peek(&bin->top);
+    if (top >= limit)
         return false;
     hak_word_publish(&((void **)(void *)bins)[top + 1], block);
     hak_compiler_fence();

@@ -19,6 +19,9 @@
  *             before the commit begins again. On a slot's bins, which one thread has, the same
  *             code runs without the kernel's help: a handler that comes in between may pop the
  *             same block.
+ *             A bin may be opened from another processor while one here is in the middle of a push:
+ *             limit is read before top, so that a limit that is not 0 has its top with it (the
+ *             header is stored whole); with the old top, 0, the block would go into a header.
  *             Batches go in and out by one commit, too. Of a slot the bin is closed meanwhile.
  *             Each pop lowers countdown; where it passes 0, hak_bin_note adds 65,536 to `popped`:
  *             blocks taken are counted exactly, for nothing.

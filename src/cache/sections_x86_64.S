@@ -4,7 +4,9 @@
  * Each function is: name its sequence in the thread's area; from `start` on, find the bins of the
  * processor, do the work in registers and in slots that nobody looks at, and commit by one store,
  * the last instruction before `end`. The kernel sends a thread that it interrupted in between, or
- * that a fence asks for, to `abort`, which begins anew: arguments stay in their registers. */
+ * that a fence asks for, to `abort`, which begins anew: arguments stay in their registers.
+ * `start` is right behind the naming: before it the kernel would forget the sequence. Bins are
+ * looked up once: the table may change meanwhile, until the fence. */
 #include "base/assembly.h"
 #include "base/size_class_table.h"
 
@@ -88,8 +90,9 @@ SECTION_END hak_section_pop
 /* (scaled, block) -> true, or false: full */
 SECTION hak_section_push
     xorl    %eax, %eax
+    movzwl  4(%r11,%rdi,4), %edx            /* limit; before top (cache/bins.h) */
     movzwl  (%r11,%rdi,4), %ecx
-    cmpw    4(%r11,%rdi,4), %cx
+    cmpl    %edx, %ecx
     jae     1f
     movq    %rsi, 8(%r11,%rcx,8)
     addl    $1, (%r11,%rdi,4)
@@ -120,27 +123,23 @@ SECTION_END hak_section_pop_some
 
 /* (scaled, blocks, count) -> count, from the last on */
 SECTION hak_section_push_some
+    movzwl  4(%r11,%rdi,4), %eax            /* limit; before top (cache/bins.h) */
     movzwl  (%r11,%rdi,4), %ecx
-    movzwl  4(%r11,%rdi,4), %eax
     subl    %ecx, %eax                      /* room */
     jbe     3f
     cmpl    %edx, %eax
     cmoval  %edx, %eax
     leaq    (%r11,%rcx,8), %r10             /* top */
-    leaq    (%rsi,%rdx,8), %r11             /* behind the last */
+    leaq    (%rsi,%rdx,8), %r8              /* behind the last */
     xorl    %ecx, %ecx
 1:  cmpl    %eax, %ecx
     jae     2f
-    subq    $8, %r11
-    movq    (%r11), %r9
+    subq    $8, %r8
+    movq    (%r8), %r9
     incl    %ecx
     movq    %r9, (%r10,%rcx,8)
     jmp     1b
-2:  movl    hak_rseq_id_offset(%rip), %r9d  /* the same bins as ever: else it has begun anew */
-    movl    (%r8,%r9), %ecx
-    leaq    hak_bins_of(%rip), %r11
-    movq    (%r11,%rcx,8), %r11
-    addl    %eax, (%r11,%rdi,4)
+2:  addl    %eax, (%r11,%rdi,4)
 .Lend_hak_section_push_some:
     ret
 3:  xorl    %eax, %eax
