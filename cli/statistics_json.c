@@ -71,8 +71,8 @@ static const struct {
     const char *group;
     const char *key;
     const char *kind;
-} kinds[] = {{"caches", "processor", "processor"}, {"caches", "thread", "thread"},
-             {"heaps", "id", "heap"}};
+} kinds[] = {
+    {"caches", "processor", "processor"}, {"caches", "thread", "thread"}, {"heaps", "id", "heap"}};
 
 /* A number gets the name that it has in the text form. */
 static void add(struct place *place, struct report *report, uint64_t value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
+#include "cache/cache.h"
 #include "cache/census.h"
 #include "cache/lifecycle.h"
-#include "cache/cache.h"
 #include "cache/where.h"
 #include "conf/conf.h"
 #include "harden/guarded.h"

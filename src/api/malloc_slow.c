@@ -59,8 +59,8 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
 }
 
 /* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
-static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes,
-                       size_t alignment, enum content content)
+static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes, size_t alignment,
+                       enum content content)
 {
     if (class_index < HAK_CLASS_COUNT)
         return class_take(cache, class_index, alignment, content);
@@ -73,8 +73,8 @@ static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes,
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
  * before a second try, and at last a block of any larger class will do. */
-static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index,
-                                       size_t bytes, size_t alignment, enum content content)
+static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index, size_t bytes,
+                                       size_t alignment, enum content content)
 {
     if (cache != NULL)
         hak_cache_flush_all(cache);

@@ -18,8 +18,8 @@
 
 struct service {
     struct cache *cache; /* NULL: this call does without */
-    bool is_refused;            /* it interrupted a thread with a lock, or hakmem cannot start */
-    bool is_shielded;           /* from signals: slow paths of this program are left by jumps */
+    bool is_refused;     /* it interrupted a thread with a lock, or hakmem cannot start */
+    bool is_shielded;    /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
 };
 

@@ -34,10 +34,10 @@ struct room {
 #define HAK_ROOM_ORDERS 16
 
 struct cache {
-    struct rseq_area here; /* of a slot: its thread's hak_here points to it. First. */
-    struct bins *bins;     /* peeked at */
-    uint32_t id;           /* of the processor or the slot */
-    uint32_t place;        /* enum cache_place; peeked at. Under the lock CACHES */
+    struct rseq_area here;            /* of a slot: its thread's hak_here points to it. First. */
+    struct bins *bins;                /* peeked at */
+    uint32_t id;                      /* of the processor or the slot */
+    uint32_t place;                   /* enum cache_place; peeked at. Under the lock CACHES */
     _Atomic uintptr_t state;          /* enum cache_state, and where the slow path's stack began */
     _Atomic uint32_t in_flight;       /* threads with blocks of a processor's bins in their hands */
     _Atomic uint32_t slow_count;      /* slow operations, for the tick */
@@ -47,9 +47,9 @@ struct cache {
     _Atomic uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
     uint64_t seen_sum;                /* of all bins, when a processor's cache was last looked at */
     uint64_t seen_ms;                 /* since when it is the same */
-    size_t capacity_bytes;            /* what all bins may hold. Under the lock CACHES, as all below */
-    uint32_t word_count;              /* of the bins' memory */
-    uint32_t used_words;              /* of these, in rooms or behind them */
+    size_t capacity_bytes; /* what all bins may hold. Under the lock CACHES, as all below */
+    uint32_t word_count;   /* of the bins' memory */
+    uint32_t used_words;   /* of these, in rooms or behind them */
     uint16_t free_rooms[HAK_ROOM_ORDERS];     /* by order; each room's first word is the next */
     struct room rooms[HAK_CLASS_COUNT];       /* counts and flags: hints */
     _Atomic uint64_t popped[HAK_CLASS_COUNT]; /* less countdown: blocks that were popped */

@@ -24,11 +24,11 @@ enum heap_state { HEAP_OPEN, HEAP_LOST };
 
 struct heap {
     struct hak_lock lock;
-    _Atomic uint32_t state;  /* enum heap_state */
+    _Atomic uint32_t state;      /* enum heap_state */
     _Atomic uint64_t wait_count; /* of threads for the lock */
-    bool is_claimed;         /* by the fork under way */
-    uintptr_t before;        /* what who is inside had noted before (cache/heaps.h) */
-    uint64_t sweep_start_ms; /* when the last pass over sparse slabs began (cache/sweep.h) */
+    bool is_claimed;             /* by the fork under way */
+    uintptr_t before;            /* what who is inside had noted before (cache/heaps.h) */
+    uint64_t sweep_start_ms;     /* when the last pass over sparse slabs began (cache/sweep.h) */
     _Atomic uint64_t sweep_visit_ms;         /* when it last went on; anybody reads */
     uint32_t collect_count;                  /* refills, for how often frees are collected */
     uint32_t sweep_class;                    /* where it stands; HAK_CLASS_COUNT: it is over */

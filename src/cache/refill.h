@@ -12,8 +12,8 @@
 #ifndef HAK_CACHE_REFILL_H
 #define HAK_CACHE_REFILL_H
 
-#include "cache/heap.h"
 #include "cache/cache.h"
+#include "cache/heap.h"
 
 /* One block of the class, with its bin filled on the way; NULL: out of memory. */
 void *hak_refill(struct cache *cache, uint32_t class_index);

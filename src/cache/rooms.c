@@ -71,8 +71,8 @@ static bool extend(struct cache *cache)
 {
     uint32_t order = hak_bit_highest(cache->word_count);
     struct bins *old = cache->bins;
-    struct bins *bins = order == ORDER_MOST || hak_cache_is_processors(cache) ? NULL
-                                                                              : create(order + 1);
+    struct bins *bins =
+        order == ORDER_MOST || hak_cache_is_processors(cache) ? NULL : create(order + 1);
     if (bins == NULL)
         return false;
     hak_word_publish(&hak_bins_of[cache->id], (struct bins *)&hak_bins_closed);

@@ -56,7 +56,8 @@
     X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "most bytes of free blocks that one processor or thread keeps at hand")                      \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
-      "whose free blocks are kept at hand together: each processor's, where kernel and libc allow "\
+      "whose free blocks are kept at hand together: each processor's, where kernel and libc "      \
+      "allow "                                                                                     \
       "that, or each thread's")                                                                    \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
       "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \

@@ -104,7 +104,7 @@ struct snapshot_cache {
 /* One heap. */
 struct snapshot_heap {
     uint64_t id;
-    uint64_t waits; /* of threads for its lock */
+    uint64_t waits;        /* of threads for its lock */
     uint64_t stolen_slabs; /* that it took from others */
 };
 #define HAK_SNAPSHOT_HEAPS 64

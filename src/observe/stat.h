@@ -55,7 +55,7 @@ struct stat_block {
 #define hak_stat_add_for(cache, name, value)                                                       \
     do {                                                                                           \
         if (HAK_LIKELY((cache) != NULL))                                                           \
-            hak_stat_add_shared(&(cache)->stats, name, value);                                            \
+            hak_stat_add_shared(&(cache)->stats, name, value);                                     \
         else                                                                                       \
             hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
                                   (uint64_t)(value));                                              \

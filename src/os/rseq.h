@@ -31,9 +31,10 @@ struct rseq_area {
 #define HAK_RSEQ_TABLE(X)                                                                          \
     X(PROCESSOR, "caches belong to processors")                                                    \
     X(CHOSEN, "option caches=thread")                                                              \
-    X(WATCHED, "each call is looked at: hardened mode, or stats=exact")                                                              \
+    X(WATCHED, "each call is looked at: hardened mode, or stats=exact")                            \
     X(BUILD, "this build has no restartable sequences for its architecture or sanitizer")          \
-    X(UNREGISTERED, "libc registers no restartable sequences (glibc 2.35, its tunable, the kernel)") \
+    X(UNREGISTERED,                                                                                \
+      "libc registers no restartable sequences (glibc 2.35, its tunable, the kernel)")             \
     X(PROCESSORS, "the machine may have more processors than hakmem tells apart")                  \
     X(CONFINED, "the process had confined itself before it first allocated")
 enum rseq_reason {

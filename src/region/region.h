@@ -26,7 +26,8 @@
 #define HAK_SUPERSLAB_RECORD_BYTES 64u
 
 struct region {
-    uintptr_t base; /* first byte of the window, superslab-aligned; the hot path reads these three */
+    uintptr_t
+        base; /* first byte of the window, superslab-aligned; the hot path reads these three */
     _Atomic size_t committed_bytes;
     _Atomic uint8_t *tags;            /* one byte per granule */
     size_t window_bytes;              /* addresses the tables can describe */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "../../attack/hardened.h"
 #include "api/api.h"
-#include "cache/refill.h"
 #include "cache/cache.h"
+#include "cache/refill.h"
 #include "cache/where.h"
 #include "hakmem/hakmem.h"
 #include "harden/mark.h"
