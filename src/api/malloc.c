@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/hardened.h"
+#include "api/malloc_names.h"
 #include "cache/bins.h"
 
-/* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a cache,
- * an empty or full bin, a large or foreign block, NULL - falls through to the slow function before
- * anything is written. Threads have slots here (cache/bins.h). */
+/* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a
+ * cache, an empty or full bin, a large or foreign block, NULL - falls through to the slow function
+ * before anything is written. Threads have slots here (cache/bins.h). */
 
 HAK_INLINE struct bins *bins_here(void)
 {
@@ -123,4 +123,4 @@ HAK_HOT void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes)
         hak_free_claimed_slow(block, bytes, alignment, MARK_MALLOC);
 }
 
-#include "api/malloc_names.h"
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)

@@ -11,6 +11,7 @@
  * matters, and registers with arguments are never written. Nothing comes between the store that
  * names the sequence and `start`: interrupted there, the thread would go on without one, since the
  * kernel forgets a sequence that the thread is not in. */
+#include "api/malloc_names.h"
 #include "base/assembly.h"
 
 #define HOT_BYTES_MAX 32768
@@ -176,6 +177,6 @@ WAY_OUT_HOT hak_free_aligned_sized
 ENTRY_END hak_free_aligned_sized
 
     .section .text.hot, "ax"
-#include "api/malloc_names.h"
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)
 
     .section .note.GNU-stack, "", @progbits

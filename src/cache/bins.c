@@ -13,14 +13,6 @@ hak_static_assert(HAK_CLASS_HOT_BYTES_MAX == 32768, "as the assembly has it");
 
 hak_static_assert(HAK_ID_CLOSED + 1 == 4096, "as the assembly has it");
 
-const struct bins hak_bins_closed;
-
-/* Both places where an id may be lead to nothing. */
-#define CLOSED_AREA {.cpu_id = HAK_ID_CLOSED, .mm_cid = HAK_ID_CLOSED}
-struct rseq_area hak_here_unasked = CLOSED_AREA;
-struct rseq_area hak_here_never = CLOSED_AREA;
-HAK_TLS struct rseq_area *hak_here = &hak_here_unasked;
-
 /* The header of a bin is stored whole. */
 union header {
     struct bin bin;
@@ -131,12 +123,4 @@ bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)
 void hak_bin_open(struct bins *bins, uint32_t class_index, uint32_t top, uint32_t limit)
 {
     slot_open(hak_bin_of(bins, class_index), top, limit);
-}
-
-void *hak_bin_note(void *block, struct bins *bins, size_t scaled)
-{
-    /* The bins may be another cache's by now: the sum is right all the same. */
-    struct cache *cache = hak_word_peek(&bins->cache);
-    hak_fetch_add_relaxed(&cache->popped[scaled / HAK_BIN_SCALE - 1], HAK_POPS_NOTED);
-    return block;
 }
