@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/hardened.h"
 #include "api/malloc_names.h"
 #include "cache/bins.h"
 

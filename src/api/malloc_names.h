@@ -2,8 +2,8 @@
 /* api/malloc_names.h - libc's and C++'s names of the hot path's functions.
  *
  * Owns        HAK_MALLOC_NAMES, for C and for assembly.
- * Invariants  plain macros, nothing that only C knows. LIBC(name, function) for names in builds that
- *             take malloc's place, PUBLIC for those in all.
+ * Invariants  plain macros, nothing that only C knows. LIBC(name, function) for names in builds
+ *             that take malloc's place, PUBLIC for those in all.
  * Tests       tests/install/exports.txt
  */
 #ifndef HAK_API_MALLOC_NAMES_H

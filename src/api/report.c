@@ -82,8 +82,12 @@ static void add_heap(struct snapshot *snapshot, const struct heap *heap)
         .stolen_slabs = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
 }
 
-static void add_caches_and_heaps(struct snapshot *snapshot)
+static void add_locks_and_owners(struct snapshot *snapshot)
 {
+    for (int i = 0; i < HAK_LOCK_COUNT; i++) {
+        snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
+        snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
+    }
     snapshot->rseq_reason = hak_caches_reason();
     snapshot->caches_by_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
     const struct cache *cache = hak_caches_first();
@@ -153,11 +157,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
 #undef X
     };
     add_policy(snapshot);
-    add_caches_and_heaps(snapshot);
-    for (int i = 0; i < HAK_LOCK_COUNT; i++) {
-        snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
-        snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
-    }
+    add_locks_and_owners(snapshot);
     add_classes(snapshot, &census);
     move_large_withheld(snapshot, &census);
     hak_tally_read(snapshot);

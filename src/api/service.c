@@ -35,6 +35,8 @@ struct service hak_service_begin_slow(uintptr_t here)
         hak_cache_begin_at(service.cache, here);
     } else {
         service.is_refused = hak_lock_is_inside() || !hak_process_start();
+        if (HAK_UNLIKELY(hak_lock_is_inside()))
+            hak_lock_note_handler(); /* from now on sections are not interrupted */
     }
     return service;
 }

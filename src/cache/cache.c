@@ -73,8 +73,8 @@ static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_ind
     }
 }
 
-/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those whose
- * slabs are the fullest. */
+/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those
+ * whose slabs are the fullest. */
 static void flush_half_by(void **blocks, uint32_t most, struct cache *cache, uint32_t class_index)
 {
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;

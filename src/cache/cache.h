@@ -4,8 +4,8 @@
  * Owns        struct cache: where the bins are, how many slots each has, and when somebody last
  *             looked after all that. Blocks come from any heap and go back to the heaps they are
  *             of.
- * Invariants  a block is in one bin, in a thread's hands, or in a slab. A record is never freed: one
- *             without a thread waits for the next, whole (cache/cache_list.h).
+ * Invariants  a block is in one bin, in a thread's hands, or in a slab. A record is never freed:
+ *             one without a thread waits for the next, whole (cache/cache_list.h).
  *             What a thread takes out of a processor's bins to bring it home is counted in
  *             `in_flight` meanwhile: a fork waits for it.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
@@ -39,7 +39,7 @@ struct cache {
     uint32_t id;                      /* of the processor or the slot */
     uint32_t place;                   /* enum cache_place; peeked at. Under the lock CACHES */
     _Atomic uintptr_t state;          /* enum cache_state, and where the slow path's stack began */
-    _Atomic uint32_t in_flight;       /* threads with blocks of a processor's bins in their hands */
+    _Atomic int32_t in_flight;        /* threads with its blocks in their hands; may be too low */
     _Atomic uint32_t slow_count;      /* slow operations, for the tick */
     _Atomic uint32_t relief_count;    /* of the process, when its bins were last emptied for it */
     _Atomic uint64_t tick_ms;         /* when somebody last looked after it */
@@ -90,9 +90,9 @@ HAK_INLINE bool hak_cache_is_processors(const struct cache *cache)
     return hak_id_is_processor(cache->id);
 }
 
-/* acquire: partner is the release when the bins moved (cache/rooms.c) */
 HAK_INLINE struct bins *hak_cache_bins(const struct cache *cache)
 {
+    /* acquire: partner is the release when the bins moved (cache/rooms.c) */
     return __atomic_load_n(&cache->bins, __ATOMIC_ACQUIRE);
 }
 
@@ -102,14 +102,6 @@ HAK_INLINE uint32_t hak_cache_count(const struct cache *cache, uint32_t class_in
     struct bins *bins = hak_cache_bins(cache);
     return hak_bin_peek(hak_bin_of(bins, class_index),
                         hak_word_peek(&cache->rooms[class_index].begin));
-}
-
-/* Blocks that were popped from it, since the start. */
-HAK_INLINE uint64_t hak_cache_popped(const struct cache *cache, uint32_t class_index)
-{
-    struct bins *bins = hak_cache_bins(cache);
-    return hak_load_relaxed(&cache->popped[class_index]) -
-           hak_word_peek(&hak_bin_of(bins, class_index)->countdown);
 }
 
 /* Blocks that the bin of a class may hold. */
@@ -122,12 +114,10 @@ HAK_INLINE uint32_t hak_cache_capacity(const struct cache *cache, uint32_t class
 }
 
 /* The newest blocks of a bin, up to `most`; of the processor that the thread runs on, or of a slot
- * that is the caller's. */
+ * that is the caller's. Or as many pushed as there is room for, from the last on, so that the first
+ * is on top if all are. Returns how many. */
 uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **blocks,
                             uint32_t most);
-
-/* Pushes as many as there is room for, from the last on, so that the first is on top if all are
- * pushed; returns how many. */
 uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
                              uint32_t count);
 
@@ -137,7 +127,6 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
 /* Sends every cached block home. */
 void hak_cache_flush_all(struct cache *cache);
-
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);

@@ -17,7 +17,6 @@
 /* A drain empties so many caches. */
 #define DRAINED_AT_ONCE 64
 
-static struct hak_lock caches_lock = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
 static _Atomic(struct cache *) all;
 static struct cache *free_caches;
 static _Atomic size_t free_bytes; /* what their bins may hold */
@@ -89,7 +88,7 @@ static struct cache *create_locked(uint32_t id, enum cache_place place)
     struct cache *cache = bins == NULL ? NULL : hak_meta_take(sizeof *cache);
     if (cache == NULL) {
         if (bins != NULL)
-            hak_rooms_destroy(bins, word_count);
+            hak_rooms_destroy(bins, word_count, hak_id_is_processor(id));
         return NULL;
     }
     cache->id = id;
@@ -119,7 +118,7 @@ bool hak_caches_are_full(void)
 
 struct cache *hak_cache_of_processor(void)
 {
-    hak_lock_take(&caches_lock);
+    hak_lock_take(&hak_caches_lock_word);
     uint32_t id = hak_here_id();
     struct cache *cache = hak_bins_of[id]->cache;
     if (cache == NULL) {
@@ -127,7 +126,7 @@ struct cache *hak_cache_of_processor(void)
         processor_count += cache != NULL;
         count_caches(cache != NULL);
     }
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
     return cache;
 }
 
@@ -188,7 +187,7 @@ static struct cache *unlink_free(struct cache **place)
 
 struct cache *hak_cache_take(void)
 {
-    hak_lock_take(&caches_lock);
+    hak_lock_take(&hak_caches_lock_word);
     while (free_caches == NULL && orphans != NULL)
         settle_orphans(1);
     last_taken = free_caches; /* before a copy that a handler makes takes it for an orphan */
@@ -201,7 +200,7 @@ struct cache *hak_cache_take(void)
         hak_store_relaxed(&cache->tick_ms, hak_os_clock_ms());
         count_caches(1);
     }
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
     return cache;
 }
 
@@ -217,33 +216,33 @@ void hak_cache_return(struct cache *cache)
     if (!has_room_for(cache))
         hak_cache_flush_all(cache);
     hak_cache_set_state(cache, CACHE_IDLE);
-    hak_lock_take(&caches_lock);
+    hak_lock_take(&hak_caches_lock_word);
     free_locked(cache);
     count_caches(-1u);
     last_taken = NULL;
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 void hak_cache_lose(struct cache *cache)
 {
-    hak_lock_take(&caches_lock);
+    hak_lock_take(&hak_caches_lock_word);
     lose_locked(cache);
     count_caches(-1u);
     last_taken = NULL;
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 /* A free cache that is not empty and has been free since then, taken off the list; NULL: none. */
 static struct cache *take_old(uint64_t before_ms)
 {
-    if (!hak_load_relaxed(&has_free) || !hak_lock_try(&caches_lock))
+    if (!hak_load_relaxed(&has_free) || !hak_lock_try(&hak_caches_lock_word))
         return NULL;
     settle_orphans(DRAINED_AT_ONCE);
     struct cache **place = &free_caches;
     while (*place != NULL && ((*place)->free_bytes == 0 || (*place)->free_ms > before_ms))
         place = &(*place)->next_free;
     struct cache *cache = unlink_free(place);
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
     return cache;
 }
 
@@ -255,9 +254,9 @@ void hak_caches_drain(uint64_t before_ms)
         hak_cache_set_state(cache, CACHE_BUSY);
         hak_cache_flush_all(cache);
         hak_cache_set_state(cache, CACHE_IDLE);
-        hak_lock_take(&caches_lock);
+        hak_lock_take(&hak_caches_lock_word);
         free_locked(cache);
-        hak_lock_give(&caches_lock);
+        hak_lock_give(&hak_caches_lock_word);
     }
 }
 
@@ -319,13 +318,13 @@ static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
 static uint32_t find_idle(struct swapped *swapped, uint64_t before_ms)
 {
     uint32_t count = 0;
-    if (!hak_caches_try_lock())
+    if (!hak_rooms_try_lock())
         return 0;
     for (struct cache *i = hak_caches_first(); i != NULL && count < DRAINED_AT_ONCE; i = i->next)
         if (i->place == CACHE_OF_PROCESSOR && is_idle(i, before_ms) &&
             (swapped == NULL || swap_out_locked(i, &swapped[count])))
             count++;
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
     return count;
 }
 
@@ -341,7 +340,7 @@ static void empty_swapped(const struct swapped *swapped)
         uint64_t countdown = hak_bin_of(swapped->bins, i)->countdown;
         hak_fetch_add_relaxed(&cache->popped[i], -countdown);
     }
-    hak_rooms_destroy(swapped->bins, swapped->word_count);
+    hak_rooms_destroy(swapped->bins, swapped->word_count, true);
 }
 
 void hak_caches_drain_idle(uint64_t before_ms)
@@ -362,13 +361,13 @@ void hak_caches_drain_idle(uint64_t before_ms)
 
 void hak_caches_lock(void)
 {
-    hak_lock_take(&caches_lock);
+    hak_lock_take(&hak_caches_lock_word);
 }
 
 static bool is_being_changed(const struct cache *cache)
 {
     /* acquire: partner is the release at the end of a flush */
-    return hak_load_acquire(&cache->in_flight) != 0 ||
+    return hak_load_acquire(&cache->in_flight) > 0 ||
            (cache->place == CACHE_IN_USE && !is_orphan(cache) &&
             hak_cache_state(cache) == CACHE_BUSY);
 }
@@ -376,19 +375,19 @@ static bool is_being_changed(const struct cache *cache)
 void hak_caches_await(const struct cache *own, uint32_t patience_ms)
 {
     uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
-    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
-        while (cache != own && is_being_changed(cache) && hak_os_clock_ms() < deadline_ms)
+    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next) {
+        bool is_mine = cache == own && !hak_cache_is_processors(cache);
+        while (!is_mine && is_being_changed(cache) && hak_os_clock_ms() < deadline_ms)
             hak_os_yield();
-}
-
-bool hak_caches_try_lock(void)
-{
-    return !hak_lock_is_inside() && hak_lock_try(&caches_lock);
+        /* Who has left a flush by a jump is not waited for again. */
+        if (hak_load_relaxed(&cache->in_flight) > 0 && hak_os_clock_ms() >= deadline_ms)
+            hak_store_relaxed(&cache->in_flight, 0);
+    }
 }
 
 void hak_caches_unlock(void)
 {
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 /* From here on all caches in use but this thread's are orphans. */
@@ -413,13 +412,13 @@ static void begin_generation(struct cache *own)
 
 void hak_caches_restart_in_child(struct cache *own)
 {
-    hak_lock_reset(&caches_lock);
+    hak_lock_reset(&hak_caches_lock_word);
     begin_generation(own);
 }
 
 void hak_caches_mend(void)
 {
-    if (!hak_lock_is_left(&caches_lock))
+    if (!hak_lock_is_left(&hak_caches_lock_word))
         return;
     for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
         if (hak_cache_is_processors(cache))
@@ -430,7 +429,7 @@ void hak_caches_mend(void)
         hak_word_publish(&cache->place,
                          CACHE_FREE); /* who was to take it had said so, and is gone */
     }
-    hak_lock_give(&caches_lock);
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 void hak_caches_settle(struct cache *own)

@@ -5,10 +5,10 @@
  * Invariants  the cache of a processor is made when a thread first calls there, and serves for
  *             good. Threads that the kernel does not tell of processors (os/rseq.h) have a slot
  *             each: its cache is in use by one thread, or free, with what is in its bins: the next
- *             thread does what the last one did, often. In a child of fork those in use by threads that it
- *             has not are orphans: they become free when somebody looks for a cache, so that a
- *             child that soon becomes another program never pays; one that was being changed is
- *             lost, with what is in its bins.
+ *             thread does what the last one did, often. In a child of fork those in use by threads
+ *             that it has not are orphans: they become free when somebody looks for a cache, so
+ *             that a child that soon becomes another program never pays; one that was being changed
+ *             is lost, with what is in its bins.
  * Argument    A cache says while its thread is in a slow path (state): CACHE_BUSY but while it
  *             waits for a heap, when its bins are as the hot path leaves them. What the hot path
  *             changes is whole at every instruction (cache/bins.h). So what is copied while it
@@ -54,9 +54,6 @@ struct cache *hak_caches_first(void);
 /* Empties processors' caches of which nothing was taken and to which nothing was given since
  * `before_ms`; what is there already does that, and it may take some 10 us. Not from requests. */
 void hak_caches_drain_idle(uint64_t before_ms);
-
-/* Around a change of slots; false: somebody else has it, or the thread was interrupted with it. */
-bool hak_caches_try_lock(void);
 
 /* Around fork. */
 void hak_caches_lock(void);

@@ -8,11 +8,17 @@
 
 #include <string.h>
 
+static uint64_t popped_from(const struct cache *cache, uint32_t class_index)
+{
+    return hak_load_relaxed(&cache->popped[class_index]) -
+           hak_word_peek(&hak_bin_of(hak_cache_bins(cache), class_index)->countdown);
+}
+
 static void count_bins(struct census *census, const struct cache *cache)
 {
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         census->classes[i].cached += hak_cache_count(cache, i);
-        census->classes[i].popped += hak_cache_popped(cache, i);
+        census->classes[i].popped += popped_from(cache, i);
     }
 }
 

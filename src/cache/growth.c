@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cache/growth.h"
 
-#include "cache/cache_list.h"
 #include "cache/limit.h"
 #include "cache/rooms.h"
 #include "harden/harden.h"
@@ -97,10 +96,10 @@ static bool grow_locked(struct cache *cache, uint32_t class_index)
 
 static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
 {
-    if (!hak_caches_try_lock())
+    if (!hak_rooms_try_lock())
         return false;
     bool is_grown = grow_locked(cache, class_index);
-    hak_caches_unlock();
+    hak_rooms_unlock();
     return is_grown;
 }
 
@@ -119,11 +118,11 @@ bool hak_growth_note_miss(struct cache *cache, uint32_t class_index)
 
 static bool lower(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    if (cache->rooms[class_index].begin == 0 || !hak_caches_try_lock())
+    if (cache->rooms[class_index].begin == 0 || !hak_rooms_try_lock())
         return false;
     bool is_lower = resize(cache, class_index, capacity);
     hak_growth_begin(&cache->rooms[class_index]);
-    hak_caches_unlock();
+    hak_rooms_unlock();
     return is_lower;
 }
 

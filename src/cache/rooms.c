@@ -13,7 +13,22 @@
 hak_static_assert(HAK_FIRST_SLOT < 1u << ORDER_FIRST, "bins and a few slots");
 hak_static_assert(ORDER_MOST < 16, "a word's index has 16 bits");
 
-static struct meta_pool pools[ORDER_MOST + 1];
+/* Processors' have a pool of their own: a thread that was slow to look whose its bins are finds
+ * another processor's cache, never a thread's. */
+static struct meta_pool slot_pools[ORDER_MOST + 1];
+static struct meta_pool processor_pool;
+
+struct hak_lock hak_caches_lock_word = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
+
+bool hak_rooms_try_lock(void)
+{
+    return !hak_lock_is_inside() && hak_lock_try(&hak_caches_lock_word);
+}
+
+void hak_rooms_unlock(void)
+{
+    hak_lock_give(&hak_caches_lock_word);
+}
 
 /* Word by word: somebody may still count what was there before. */
 static void copy_headers(struct bins *to, const struct bins *from)
@@ -23,9 +38,9 @@ static void copy_headers(struct bins *to, const struct bins *from)
         hak_word_publish((uint64_t *)(void *)to + i, words[i]);
 }
 
-static struct bins *create(uint32_t order)
+static struct bins *create(struct meta_pool *pool, uint32_t order)
 {
-    struct bins *bins = hak_meta_pool_take(&pools[order], sizeof(void *) << order);
+    struct bins *bins = hak_meta_pool_take(pool, sizeof(void *) << order);
     if (bins != NULL)
         copy_headers(bins, &hak_bins_closed);
     return bins;
@@ -35,12 +50,13 @@ struct bins *hak_rooms_create(uint32_t *word_count, bool is_processors)
 {
     uint32_t order = is_processors ? ORDER_MOST : ORDER_FIRST;
     *word_count = 1u << order;
-    return create(order);
+    return create(is_processors ? &processor_pool : &slot_pools[order], order);
 }
 
-void hak_rooms_destroy(struct bins *bins, uint32_t word_count)
+void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processors)
 {
-    hak_meta_pool_give(&pools[hak_bit_highest(word_count)], bins);
+    uint32_t order = hak_bit_highest(word_count);
+    hak_meta_pool_give(is_processors ? &processor_pool : &slot_pools[order], bins);
 }
 
 /* release: partner is the acquire of who counts (cache/cache.h) */
@@ -71,8 +87,9 @@ static bool extend(struct cache *cache)
 {
     uint32_t order = hak_bit_highest(cache->word_count);
     struct bins *old = cache->bins;
-    struct bins *bins =
-        order == ORDER_MOST || hak_cache_is_processors(cache) ? NULL : create(order + 1);
+    struct bins *bins = NULL;
+    if (order < ORDER_MOST && !hak_cache_is_processors(cache))
+        bins = create(&slot_pools[order + 1], order + 1);
     if (bins == NULL)
         return false;
     hak_word_publish(&hak_bins_of[cache->id], (struct bins *)&hak_bins_closed);
@@ -85,7 +102,7 @@ static bool extend(struct cache *cache)
     hak_compiler_fence();
     hak_word_publish(&hak_bins_of[cache->id], bins);
     hak_compiler_fence();
-    hak_rooms_destroy(old, 1u << order);
+    hak_rooms_destroy(old, 1u << order, false);
     return true;
 }
 

@@ -35,7 +35,7 @@ for crate in hakmem-sys hakmem; do
     (cd $crate && quietly cargo package --list --allow-dirty && cp "$work/said" "$work/$crate.list")
     check "$crate has its licence" grep -qx LICENSE "$work/$crate.list"
 done
-(cd "$root" && find src -name '*.c' -o -name '*.cpp' -o -name '*.h' -o -name '*.S' | sort) >"$work/sources"
+(cd "$root" && find src -name '*.[chS]' -o -name '*.cpp' | sort) >"$work/sources"
 sed -n 's,^hakmem/\(src/.*\),\1,p' "$work/hakmem-sys.list" | sort >"$work/packaged"
 equal "the package has every source" "$(diff "$work/sources" "$work/packaged")" ""
 

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/rseq.c - threads that share the caches of processors, and are interrupted in the
- * middle of everything: by signals, by one another, by moves to other processors, by caches that are
- * drained, by copies of the process. Each block says whose it is, so that one that is served twice
- * is seen. If this fails, a busy machine corrupts a program's memory once in a while. */
+ * middle of everything: by signals, by one another, by moves to other processors, by drains, by
+ * copies of the process. Each block says whose it is, so that one that is served twice is seen. If
+ * this fails, a busy machine corrupts a program's memory once in a while. */
 #include "program.h"
 
 #include <malloc.h>
 #include <sched.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-#define AUX_RSEQ_FEATURE_SIZE 27
 #define HELD 64
 #define PROCESSORS_MOST 1024
 #define WORKERS_MOST 64
@@ -265,10 +263,30 @@ static void run(const char *part, const char *name, const char *value)
     CHECK_CHILD_ENDS_WELL(pid, 110000);
 }
 
+PART(what_allocates_a_little)
+{
+    void *block = malloc(100);
+    CHECK(block != NULL);
+    free(block);
+}
+
+/* Else the runs below would prove nothing. */
+static void check_mode(const char *name, const char *value, int is_processors)
+{
+    int fd;
+    if (name != NULL)
+        setenv(name, value, 1);
+    run_with_statistics("what_allocates_a_little", &fd);
+    CHECK_EQ(counter_in(fd, "caches_by_processor"), is_processors);
+    if (name != NULL)
+        unsetenv(name);
+}
+
 TEST(no_block_is_served_twice_by_caches_of_processors)
 {
     if (why_not() != NULL)
         SKIP(why_not());
+    check_mode(NULL, NULL, 1);
     run("everything_at_once", NULL, NULL);
 }
 
@@ -280,11 +298,13 @@ PART(everything_without_sequences)
 
 TEST(no_block_is_served_twice_where_libc_registers_no_sequences)
 {
+    check_mode("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 0);
     run("everything_without_sequences", "GLIBC_TUNABLES", "glibc.pthread.rseq=0");
 }
 
 TEST(no_block_is_served_twice_by_caches_of_threads)
 {
+    check_mode("HAKMEM_CACHES", "thread", 0);
     run("everything_without_sequences", "HAKMEM_CACHES", "thread");
 }
 

@@ -23,9 +23,9 @@ static void start_in_slot(void)
 
 static void resize(uint32_t capacity)
 {
-    CHECK(hak_caches_try_lock());
+    CHECK(hak_rooms_try_lock());
     CHECK(hak_room_resize(cache, CLASS, capacity));
-    hak_caches_unlock();
+    hak_rooms_unlock();
     CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity);
 }
 
@@ -78,7 +78,7 @@ static void check_closed(void)
     uint32_t top;
     resize(3);
     push(0, 2);
-    CHECK(hak_caches_try_lock());
+    CHECK(hak_rooms_try_lock());
     CHECK(hak_bin_close(cache->bins, CLASS, &top));
     CHECK_EQ(hak_bin_pop(CLASS), NULL);
     CHECK(!hak_bin_push(CLASS, &blocks[2]));
@@ -88,7 +88,7 @@ static void check_closed(void)
     CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 1), 0);
     CHECK(!hak_bin_close(cache->bins, CLASS, &top));
     hak_rooms_mend(cache); /* as after a jump */
-    hak_caches_unlock();
+    hak_rooms_unlock();
     CHECK_EQ(hak_cache_capacity(cache, CLASS), 2);
     pop(0, 2);
     CHECK_EQ(hak_bin_pop(CLASS), NULL);
@@ -164,10 +164,10 @@ TEST(bins_of_a_slot_move_to_more_memory_with_all_that_is_in_them)
     uint32_t before = cache->word_count;
     resize(3);
     push(0, 3);
-    CHECK(hak_caches_try_lock());
+    CHECK(hak_rooms_try_lock());
     for (uint32_t i = CLASS + 1; cache->word_count == before; i++)
         CHECK(hak_room_resize(cache, i, HAK_MAGAZINE_SLOTS_LEAST * 8 - 1));
-    hak_caches_unlock();
+    hak_rooms_unlock();
     CHECK_EQ(hak_word_peek(&hak_bins_of[cache->id]), cache->bins);
     CHECK_EQ(cache->bins->cache, cache);
     pop(0, 3);
@@ -182,9 +182,9 @@ TEST(a_room_that_was_outgrown_serves_another_bin)
     uint32_t used = cache->used_words;
     resize(100);
     CHECK_EQ(cache->used_words, used + 128);
-    CHECK(hak_caches_try_lock());
+    CHECK(hak_rooms_try_lock());
     CHECK(hak_room_resize(cache, CLASS + 1, 3));
-    hak_caches_unlock();
+    hak_rooms_unlock();
     CHECK_EQ(cache->used_words, used + 128);
     CHECK_EQ(hak_bin_pop(CLASS + 1), NULL);
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/rseq_test.c - who may use restartable sequences. */
+#include "os/rseq.h"
+
+#include "check.h"
+#include "os/confine.h"
+
+#include <pthread.h>
+
+static uint32_t ids;
+
+static bool is_there(void)
+{
+    return hak_os_rseq_start(1 << 20, &ids) == RSEQ_PROCESSOR;
+}
+
+TEST(a_thread_that_libc_registered_has_an_area_whose_number_is_in_range)
+{
+    if (!is_there())
+        SKIP("libc or the kernel has no restartable sequences");
+    struct rseq_area *area = hak_os_rseq_area();
+    CHECK(area != NULL);
+    CHECK_EQ(hak_os_rseq_area(), area);
+    const uint32_t *id = (const uint32_t *)(const void *)((const char *)area + hak_rseq_id_offset);
+    for (int i = 0; i < 1000; i++)
+        CHECK(*(const volatile uint32_t *)id < ids);
+}
+
+static void *seen;
+static void *look(void *argument)
+{
+    seen = hak_os_rseq_area();
+    return argument;
+}
+
+TEST(each_thread_has_its_own)
+{
+    pthread_t thread;
+    if (!is_there())
+        SKIP("libc or the kernel has no restartable sequences");
+    CHECK_EQ(pthread_create(&thread, NULL, look, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(seen != NULL && seen != hak_os_rseq_area());
+}
+
+TEST(a_machine_with_more_processors_than_are_told_apart_does_without)
+{
+    if (!is_there())
+        SKIP("libc or the kernel has no restartable sequences");
+    CHECK_EQ(hak_os_rseq_start(ids - 1, &ids), RSEQ_PROCESSORS);
+}
+
+TEST(a_fence_comes_again_and_again)
+{
+    if (!is_there())
+        SKIP("libc or the kernel has no restartable sequences");
+    for (int i = 0; i < 100; i++)
+        CHECK(hak_os_rseq_fence());
+}
+
+TEST(a_process_that_confined_itself_is_asked_nothing)
+{
+    if (!is_there())
+        SKIP("libc or the kernel has no restartable sequences");
+    hak_os_confine();
+    CHECK_EQ(hak_os_rseq_start(1 << 20, &ids), RSEQ_CONFINED);
+    CHECK_EQ(hak_os_rseq_area(), NULL);
+    CHECK(!hak_os_rseq_fence());
+}
+
+TEST(every_reason_has_words)
+{
+    for (uint32_t i = 0; i < RSEQ_REASON_COUNT; i++)
+        CHECK(hak_rseq_meaning(i)[0] != '\0');
+    CHECK_EQ(hak_rseq_meaning(RSEQ_REASON_COUNT)[0], '\0');
+}
