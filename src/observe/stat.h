@@ -81,10 +81,10 @@ extern struct stat_block hak_stat_cacheless;
 #define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
     X(foreign_frees, "frees of pointers that are not hakmem's, by option foreign")                 \
     X(fallback, "requests passed to another allocator")                                            \
-    X(threads_started, "threads that were given a cache")                                          \
+    X(threads_started, "threads that were led to a cache")                                         \
     X(heaps_created, "heaps made for processors, or since all were busy")                          \
     X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
-    X(caches_lost, "thread caches given up: busy at a fork, or left by a jump")                    \
+    X(caches_lost, "caches of threads given up: busy at a fork, or left by a jump")                \
     X(private_heaps, "heaps made by hakmem_heap_new")                                              \
     X(cacheless_calls, "requests of threads past their end, and of handlers inside slow paths")    \
     X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \

@@ -20,7 +20,7 @@
 /* rank (rising), name in the statistics, what it protects. */
 #define HAK_LOCK_TABLE(X)                                                                          \
     X(START, start, "the one start of the process")                                                \
-    X(CACHES, caches, "lists of thread caches: in use, without a thread")                          \
+    X(CACHES, caches, "lists of caches, and where their slots are")                                \
     X(HEAPS, heaps, "the table of heaps, for who makes one more")                                  \
     X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
     X(PRIVATE_SET, private_set, "lists of the program's own heaps and of spare records")           \
