@@ -26,7 +26,7 @@
     X(drain_bin, "bytes", "a bin of such blocks was emptied, its slabs being sparse")              \
     X(make_heap, "heap", "one more heap was made")                                                 \
     X(lose_heap, "heap", "it was given up")                                                        \
-    X(lose_cache, "bytes", "a thread cache that could hold so many was given up")                  \
+    X(lose_cache, "bytes", "a cache of a thread that could hold so many was given up")             \
     X(out_of_memory, "bytes", "a request for so many was refused")
 
 enum decision_kind {
