@@ -29,7 +29,7 @@
  *             count may be wrong by what happens meanwhile). A closed bin belongs to who closed
  *             it, under the lock CACHES, or, of a slot, to its thread.
  * Tests       tests/unit/cache/bins_test.c, tests/unit/cache/sections_test.c,
- *             tests/preload/rseq.c, tests/golden/
+ *             tests/preload/rseq.c, tests/golden/, docs/model/cache_drain.pml
  */
 #ifndef HAK_CACHE_BINS_H
 #define HAK_CACHE_BINS_H

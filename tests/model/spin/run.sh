@@ -25,7 +25,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
 
-wanted=" ${*:-remote heap_locks lost_lock heap_fork} "
+wanted=" ${*:-remote heap_locks lost_lock heap_fork cache_drain} "
 failed=0
 
 fail() {
@@ -153,5 +153,16 @@ caught "$assertion" safety heap_fork BUG_HEAPS_NOT_STOPPED
 caught "$assertion" safety heap_fork BUG_LOWER_NOT_STOPPED
 caught "$assertion" safety heap_fork BUG_LOWER_FIRST
 caught "$hang"      safety heap_fork BUG_NO_PATIENCE
+
+verified safety cache_drain
+verified safety cache_drain RESIZE
+caught "$assertion" safety cache_drain BUG_FENCE_BEFORE_SWAP
+caught "$assertion" safety cache_drain BUG_WORK_BEFORE_FENCE
+caught "$assertion" safety cache_drain BUG_COUNT_KEPT
+caught "$assertion" safety cache_drain RESIZE BUG_CLOSE_OUTSIDE
+caught "$assertion" safety cache_drain RESIZE BUG_CLOSE_UNCHECKED
+caught "$assertion" safety cache_drain RESIZE BUG_OPEN_BEFORE_COPY
+caught "$assertion" safety cache_drain RESIZE BUG_DRAIN_UNLOCKED
+caught "$assertion" safety cache_drain RESIZE BUG_TOP_FIRST
 
 exit $failed
