@@ -20,8 +20,8 @@
  *             reads the limit before it reads top.
  * Memory      every store is seen at once: on a processor a sequence sees its own stores, and the
  *             fence is a full barrier on all.
- * Left out    more than one class, batches (a sequence of n slots and one commit: the same), fork, a
- *             fence that fails (what the old bins hold is lost then, and not touched).
+ * Left out    more than one class, batches (a sequence of n slots and one commit: the same),
+ *             fork, a fence that fails (what the old bins hold is lost then, and not touched).
  * Mutants     BUG_*: each takes one rule away; a search must find the harm.
  */
 
@@ -209,7 +209,13 @@ resizes:
 		runs_on[me] = NOWHERE
 	}
 #ifdef BUG_OPEN_BEFORE_COPY
-	atomic { base[a] = 1 - base[a]; closed_top[a] = 0; top[a] = n; limit[a] = SLOTS; most = 1 - base[a] }
+	atomic {
+		base[a] = 1 - base[a];
+		closed_top[a] = 0;
+		top[a] = n;
+		limit[a] = SLOTS;
+		most = 1 - base[a]
+	}
 	do
 	:: atomic { seen < n -> SLOT(a, 1 - most, seen) = SLOT(a, most, seen); seen++ }
 	:: atomic { seen == n -> break }

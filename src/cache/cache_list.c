@@ -35,7 +35,6 @@ struct cache *hak_caches_first(void)
     return hak_load_acquire(&all);
 }
 
-_Atomic uint32_t hak_active_caches;
 static uint32_t slot_count;      /* that were ever made */
 static uint32_t processor_count; /* that have a cache */
 static enum rseq_reason reason = RSEQ_UNREGISTERED;

@@ -18,6 +18,7 @@ hak_static_assert(ORDER_MOST < 16, "a word's index has 16 bits");
 static struct meta_pool slot_pools[ORDER_MOST + 1];
 static struct meta_pool processor_pool;
 
+_Atomic uint32_t hak_active_caches;
 struct hak_lock hak_caches_lock_word = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
 
 bool hak_rooms_try_lock(void)
