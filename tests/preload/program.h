@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -111,6 +112,21 @@ static inline size_t random_bytes(unsigned *state)
     unsigned dice = next_random(state) % 100;
     size_t most = dice < 90 ? 500 : dice < 98 ? 40000 : 300000;
     return 1 + next_random(state) % most;
+}
+
+/* The caller runs on one processor from now on: the one at `index` among those it may run on, counted
+ * round. Returns how many these are. */
+static inline unsigned run_on_processor(unsigned index)
+{
+    cpu_set_t all, one;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    unsigned count = (unsigned)CPU_COUNT(&all), at = 0;
+    CPU_ZERO(&one);
+    for (unsigned i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &all) && at++ == index % count)
+            CPU_SET(i, &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    return count;
 }
 
 static inline pthread_t start_thread(void *(*body)(void *), void *argument)
