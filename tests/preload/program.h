@@ -114,8 +114,8 @@ static inline size_t random_bytes(unsigned *state)
     return 1 + next_random(state) % most;
 }
 
-/* The caller runs on one processor from now on: the one at `index` among those it may run on, counted
- * round. Returns how many these are. */
+/* The caller runs on one processor from now on: the one at `index` among those it may run on,
+ * counted round. Returns how many these are. */
 static inline unsigned run_on_processor(unsigned index)
 {
     cpu_set_t all, one;
