@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "collect.h"
 
-#include "observe/emit.h"
+#include "stats/emit.h"
 #include "target.h"
 
 #include <dirent.h>

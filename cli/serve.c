@@ -3,7 +3,7 @@
 #include "serve.h"
 
 #include "collect.h"
-#include "observe/emit.h"
+#include "stats/emit.h"
 #include "target.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
-#include "observe/snapshot.h"
 #include "statistics.h"
+#include "stats/snapshot.h"
 #include "summary.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #ifndef HAKMEM_CLI_TARGET_H
 #define HAKMEM_CLI_TARGET_H
 
-#include "observe/board.h"
+#include "stats/board.h"
 
 struct target {
     int pid;

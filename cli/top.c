@@ -2,8 +2,8 @@
 #define _GNU_SOURCE
 #include "command.h"
 
-#include "observe/emit.h"
 #include "serve.h"
+#include "stats/emit.h"
 #include "target.h"
 #include "view.h"
 

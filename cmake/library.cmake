@@ -9,7 +9,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64" AND NOT HAKMEM_FLAGS MATCHES "-
   file(GLOB hot CONFIGURE_DEPENDS src/*/*_x86_64.S)
   list(APPEND HAKMEM_SOURCES ${hot})
   list(REMOVE_ITEM HAKMEM_SOURCES ${PROJECT_SOURCE_DIR}/src/api/malloc.c
-    ${PROJECT_SOURCE_DIR}/src/cache/sections_none.c)
+    ${PROJECT_SOURCE_DIR}/src/heap/sections_none.c)
 endif()
 
 # bad_alloc passes through operator new.

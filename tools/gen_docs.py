@@ -374,25 +374,25 @@ def migration(allocator):
 
 def stats():
     """docs/STATS.md"""
-    parts = [("Memory, at the moment of printing", "observe/snapshot.h",
+    parts = [("Memory, at the moment of printing", "stats/snapshot.h",
               "HAK_SNAPSHOT_LEVEL_TABLE"),
-             ("Memory and system calls, since the start", "observe/snapshot.h",
+             ("Memory and system calls, since the start", "stats/snapshot.h",
               "HAK_SNAPSHOT_TOTAL_TABLE"),
-             ("Counters of the process", "observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
-             ("Counters of slow paths, summed over all threads", "observe/stat.h",
+             ("Counters of the process", "stats/stat.h", "HAK_STAT_GLOBAL_TABLE"),
+             ("Counters of slow paths, summed over all threads", "stats/stat.h",
               "HAK_STAT_TABLE")]
     text = STATS_TEXT
     for title, header, name in parts:
         body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
     body = [[f"`{row[0]}`", words(row[1])]
-            for row in rows("observe/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE")]
+            for row in rows("stats/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE")]
     text += EXACT_TEXT + table(["name", "meaning"], body)
     body = [[f"`waits_{row[1]}`, `waited_ns_{row[1]}`", words(row[2])]
             for row in rows("os/lock.h", "HAK_LOCK_TABLE")]
     text += LOCKS_TEXT + table(["names", "what the lock protects"], body)
     body = [[f"`{row[0]}`", words(row[1]), words(row[2])]
-            for row in rows("observe/decision.h", "HAK_DECISION_TABLE")]
+            for row in rows("stats/decision.h", "HAK_DECISION_TABLE")]
     return text + DECISIONS_TEXT + table(["name", "number", "meaning"], body)
 
 
@@ -429,7 +429,7 @@ def schema():
     cache["properties"] |= {name: {**count, "description": f"number of the {name}'s cache"}
                             for name in ("processor", "thread")}
     number_of_schema = re.search(r"HAK_EMIT_JSON_SCHEMA (\d+)",
-                                 (ROOT / "src/observe/emit.h").read_text())[1]
+                                 (ROOT / "src/stats/emit.h").read_text())[1]
     whole = strict({
         "schema": {"const": int(number_of_schema)},
         "version": {"type": "string"},
@@ -437,10 +437,10 @@ def schema():
         "unix_ms": {**count, "description": "when it was taken, since 1970"},
         "rseq": {"enum": ["processor", "thread"], "description": "whose the caches are"},
         "rseq_reason": {"type": "string", "description": "and why"},
-        "memory": group("observe/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
-        "totals": group("observe/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
-        "process": group("observe/stat.h", "HAK_STAT_GLOBAL_TABLE"),
-        "slow_paths": group("observe/stat.h", "HAK_STAT_TABLE"),
+        "memory": group("stats/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
+        "totals": group("stats/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
+        "process": group("stats/stat.h", "HAK_STAT_GLOBAL_TABLE"),
+        "slow_paths": group("stats/stat.h", "HAK_STAT_TABLE"),
         "locks": strict({row[1]: {**lock, "description": words(row[2])}
                          for row in rows("os/lock.h", "HAK_LOCK_TABLE")}),
         "policy": group("policy/policy_table.h", "HAK_POLICY_TABLE", meaning=4),
@@ -451,7 +451,7 @@ def schema():
                                                     ("id", "lock_waits", "steals")}),
                   "description": "the first 64 heaps that all threads share"},
     })
-    whole["properties"]["exact"] = {**group("observe/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE"),
+    whole["properties"]["exact"] = {**group("stats/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE"),
                                     "description": "with stats=exact"}
     return json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema",
                        "title": "hakmem statistics", **whole}, indent=1) + "\n"

@@ -2,8 +2,8 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "base/limits.h"
-#include "cache/bins.h"
-#include "harden/mark.h"
+#include "heap/bins.h"
+#include "misuse/mark.h"
 #include "os/os.h"
 
 #include <errno.h>

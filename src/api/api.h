@@ -48,7 +48,7 @@ void *hak_aligned_slow(size_t alignment, size_t bytes);
 /* A block aligned to a power of two, from its bin if that has one. */
 void *hak_aligned(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
-/* On behalf of a call that is counted already (api/tally.h). */
+/* On behalf of a call that is counted already (stats/tally.h). */
 void *hak_malloc_uncounted(size_t bytes);
 void hak_free_uncounted(void *block);
 
@@ -109,33 +109,5 @@ void *hak_catch(void *(*take)(size_t, size_t), size_t bytes, size_t alignment);
 /* foreign.c: pointers that are not hakmem's. */
 void hak_foreign_free(void *block);
 void *hak_foreign_realloc(void *block, size_t bytes);
-
-/* maintain.c: what is done now and then from slow paths. */
-/* Looks after the calling thread's cache and the heap that it is near: quiet bins, sparse slabs. */
-struct cache;
-void hak_maintain_cache(struct cache *cache);
-/* Gives back what has been free for long; false, and nothing done: it is not time yet. */
-bool hak_maintain_tick(void);
-/* Frees that came to busy heaps come home, and what heaps keep at hand goes to all. */
-void hak_maintain_empty_heaps(void);
-/* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
- * sweep is left half way. */
-size_t hak_maintain_visit(bool *is_done);
-/* Gives the kernel everything that is free, now; returns the bytes. */
-size_t hak_maintain_purge_all(void);
-/* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied, what
- * other threads have lying about is collected, and pages without a block in use left all slabs. */
-size_t hak_maintain_trim(size_t keep_bytes);
-
-/* Memory is short: all of that at once, and each thread empties its bins when it next looks after
- * its cache. Returns the bytes. Outside every heap and lock. */
-size_t hak_maintain_relieve(void);
-
-/* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
-void hak_maintain_prewarm(void);
-
-/* report.c: the numbers of this moment, from all layers. */
-struct snapshot;
-void hak_snapshot_take(struct snapshot *snapshot);
 
 #endif

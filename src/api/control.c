@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
-#include "cache/lifecycle.h"
-#include "cache/limit.h"
+#include "heap/limit.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
 
 /* mallopt(3), by the numbers of glibc's <malloc.h>. Those that mean nothing here are accepted: 2 to
  * 4 (of old), M_TOP_PAD, M_MMAP_MAX, M_CHECK_ACTION, M_PERTURB, M_ARENA_TEST, M_ARENA_MAX. */

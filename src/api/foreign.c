@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/guard.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/limits.h"
 #include "conf/conf.h"
-#include "harden/checks.h"
-#include "observe/stat.h"
+#include "hardened/guard.h"
+#include "misuse/checks.h"
 #include "os/next_symbol.h"
+#include "stats/stat.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
  * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */

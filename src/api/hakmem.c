@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "hakmem/hakmem.h"
+#include "process/maintain.h"
 
 #include "api/api.h"
-#include "api/hardened.h"
 #include "base/bits.h"
-#include "cache/lifecycle.h"
-#include "cache/supply.h"
-#include "harden/guarded.h"
-#include "observe/snapshot.h"
+#include "hardened/hardened.h"
+#include "heap/supply.h"
+#include "misuse/guarded.h"
+#include "process/lifecycle.h"
 #include "span/large.h"
+#include "stats/snapshot.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/background.h"
-#include "api/hardened.h"
-#include "api/tally.h"
-#include "api/tick.h"
 #include "api/user_heap.h"
 #include "base/bits.h"
-#include "cache/lifecycle.h"
-#include "cache/private_heap.h"
 #include "hakmem/hakmem.h"
-#include "harden/checks.h"
+#include "hardened/hardened.h"
+#include "heap/private_heap.h"
+#include "misuse/checks.h"
+#include "process/background.h"
+#include "process/lifecycle.h"
+#include "process/tick.h"
 #include "span/large.h"
+#include "stats/tally.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "cache/lifecycle.h"
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 
 #include <errno.h>
 

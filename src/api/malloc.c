@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/hardened.h"
 #include "api/malloc_names.h"
-#include "cache/bins.h"
+#include "hardened/hardened.h"
+#include "heap/bins.h"
 
 /* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a
  * cache, an empty or full bin, a large or foreign block, NULL - falls through to the slow function
- * before anything is written. Threads have slots here (cache/bins.h). */
+ * before anything is written. Threads have slots here (heap/bins.h). */
 
 HAK_INLINE struct bins *bins_here(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api/malloc_x86_64.S - the hot path, whole, for x86-64.
  *
- * What it walks is drawn in cache/bins.h. Anything unusual - a thread without a cache, an empty or
+ * What it walks is drawn in heap/bins.h. Anything unusual - a thread without a cache, an empty or
  * full bin, a large or foreign block, NULL - goes to the slow function before anything is written,
  * with the arguments as they came.
  *
@@ -19,7 +19,7 @@
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_bin_note
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
-    .set    SIZES, 4096 * 8                 /* from hak_bins_of (cache/sections_x86_64.S) */
+    .set    SIZES, 4096 * 8                 /* from hak_bins_of (heap/sections_x86_64.S) */
 
 /* Opens a function. */
 .macro ENTRY name
@@ -101,7 +101,7 @@ ENTRY \name
     leaq    hak_bins_of(%rip), %r8
     movl    (%rcx,%r9), %ecx                        /* id */
     movq    (%r8,%rcx,8), %r9                       /* struct bins */
-    movzwl  4(%r9,%rax,4), %r10d                    /* limit; before top (cache/bins.h) */
+    movzwl  4(%r9,%rax,4), %r10d                    /* limit; before top (heap/bins.h) */
     movzwl  (%r9,%rax,4), %ecx                      /* top */
     cmpl    %r10d, %ecx
     jae     1f
@@ -144,7 +144,7 @@ WAY_OUT_HOT \name
 ENTRY_END \name
 .endm
 
-/* enum mark_kind (harden/mark.h) */
+/* enum mark_kind (misuse/mark.h) */
 #define MALLOC    0
 #define NEW       1
 #define NEW_ARRAY 2

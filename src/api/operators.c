@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/hardened.h"
-#include "api/tally.h"
 #include "base/bits.h"
 #include "base/check.h"
+#include "hardened/hardened.h"
+#include "stats/tally.h"
 
 /* What is unusual about operator new ([new.delete]): the handler, bad_alloc, hardened mode. This
  * file, and those that call it, are compiled with exceptions so that bad_alloc passes through. */

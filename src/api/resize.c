@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/background.h"
-#include "api/guard.h"
-#include "api/hardened.h"
-#include "api/tally.h"
 #include "api/user_heap.h"
 #include "base/bits.h"
 #include "base/check.h"
-#include "cache/lifecycle.h"
-#include "cache/limit.h"
-#include "cache/private_heap.h"
-#include "harden/checks.h"
+#include "hardened/guard.h"
+#include "hardened/hardened.h"
+#include "heap/limit.h"
+#include "heap/private_heap.h"
+#include "misuse/checks.h"
+#include "process/background.h"
+#include "process/lifecycle.h"
 #include "span/large.h"
+#include "stats/tally.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,16 +50,31 @@ void *hak_calloc(size_t count, size_t bytes)
     return block;
 }
 
+/* Malloc and free on behalf of a call that is counted already. */
+static void *malloc_again(size_t bytes)
+{
+    bool is_counted = hak_harden_has(HARDEN_COUNTED);
+    return HAK_UNLIKELY(is_counted) ? hak_malloc_uncounted(bytes) : hak_malloc(bytes);
+}
+
+static void free_again(void *block)
+{
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
+        hak_free_uncounted(block);
+    else
+        hak_free(block);
+}
+
 static void *move(void *block, size_t old_bytes, size_t bytes)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
-    void *moved = heap_of_block == NULL ? hak_malloc_again(bytes)
+    void *moved = heap_of_block == NULL ? malloc_again(bytes)
                                         : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
     if (moved == NULL)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
     memcpy(moved, block, copied_bytes);
-    hak_free_again(block);
+    free_again(block);
     struct cache *cache = hak_own_cache();
     hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
     return moved;

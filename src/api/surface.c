@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
-#include "api/binding.h"
 #include "base/bits.h"
 #include "slab/size_class.h"
 #include "span/large.h"
+#include "stats/binding.h"
 
 #include <stdlib.h>
 

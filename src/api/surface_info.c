@@ -2,8 +2,9 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "hakmem/hakmem.h"
-#include "observe/emit.h"
-#include "observe/glibc_view.h"
+#include "stats/emit.h"
+#include "stats/glibc_view.h"
+#include "stats/snapshot.h"
 
 #include <errno.h>
 #include <limits.h>

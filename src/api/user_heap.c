@@ -2,11 +2,12 @@
 #include "api/user_heap.h"
 
 #include "api/api.h"
-#include "api/refusal.h"
-#include "api/tick.h"
 #include "base/bits.h"
-#include "cache/limit.h"
-#include "cache/refill.h"
+#include "heap/limit.h"
+#include "heap/refill.h"
+#include "process/maintain.h"
+#include "process/tick.h"
+#include "stats/refusal.h"
 
 #include <errno.h>
 #include <string.h>

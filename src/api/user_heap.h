@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* api/user_heap.h - blocks from a heap that the program made.
  *
- * Owns        nothing; the heap is cache/private_heap.h's.
+ * Owns        nothing; the heap is heap/private_heap.h's.
  * Invariants  a block comes from the heap that was asked, or not at all.
  * Threads     any.
  * Tests       tests/unit/api/hakmem_heap_test.c, tests/model/heaps_test.c
@@ -9,8 +9,8 @@
 #ifndef HAK_API_USER_HEAP_H
 #define HAK_API_USER_HEAP_H
 
-#include "cache/private_heap.h"
 #include "hakmem/hakmem.h"
+#include "heap/private_heap.h"
 #include "span/large.h"
 
 /* A block of at least `bytes` aligned to `alignment`, and to what every block of the size is

@@ -122,7 +122,7 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
     hak_lock_end(lock->rank);
 }
 
-/* Without ranks: for heaps (cache/heaps.h), and fork, which takes many. */
+/* Without ranks: for heaps (heap/heaps.h), and fork, which takes many. */
 HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
 {
     uint32_t expected = 0;

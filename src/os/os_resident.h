@@ -7,7 +7,7 @@
  *             shared since a fork: neither counts there. Nothing is allocated, errno stays. Calls:
  *             openat ioctl pread64 close.
  * Threads     any.
- * Tests       tests/unit/os/os_resident_test.c, tests/unit/api/residency_test.c
+ * Tests       tests/unit/os/os_resident_test.c, tests/unit/stats/residency_test.c
  */
 #ifndef HAK_OS_OS_RESIDENT_H
 #define HAK_OS_OS_RESIDENT_H

@@ -5,7 +5,7 @@
  * Invariants  never waits, and never fails: without getrandom(2) the bytes are those that the
  *             kernel gave the process when it started it.
  * Threads     any.
- * Tests       tests/unit/harden/harden_test.c
+ * Tests       tests/unit/misuse/harden_test.c
  */
 #ifndef HAK_OS_RANDOM_H
 #define HAK_OS_RANDOM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* region/region.h - the window: all addresses that blocks ever come from.
  *
- * Owns        two claims (os/claim.h): room for guarded blocks (harden/guarded.h) with the window
+ * Owns        two claims (os/claim.h): room for guarded blocks (misuse/guarded.h) with the window
  *             behind it; and the records, each part between pages without access: the tag map, the
  *             owner map, the superslab records, the metadata area, the marks of hardened mode.
  * Invariants  no address of the window or the records is mapped before it is needed. Commit is
@@ -34,7 +34,7 @@ struct region {
     _Atomic(void *) *owners;          /* one record pointer per granule */
     unsigned char *superslab_records; /* one record per superslab */
     struct area meta;                 /* addresses for metadata */
-    struct area marks;                /* for harden/mark.h; no room without hardened mode */
+    struct area marks;                /* for misuse/mark.h; no room without hardened mode */
     uintptr_t records_start;          /* all of these lie there, but for the marks */
     uintptr_t records_end;
     unsigned char *guarded_start; /* address space for guarded blocks */

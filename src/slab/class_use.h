@@ -5,7 +5,7 @@
  *             ever left slabs, for bins or for the program.
  * Invariants  changed where the slabs change, so that a census walks heaps and not slabs.
  * Threads     who is inside the heap writes; anybody reads, a little late.
- * Tests       tests/unit/cache/census_test.c
+ * Tests       tests/unit/heap/census_test.c
  */
 #ifndef HAK_SLAB_CLASS_USE_H
 #define HAK_SLAB_CLASS_USE_H

@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "harden/mark.h"
+#include "misuse/mark.h"
 #include "os/os.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"

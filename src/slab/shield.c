@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/shield.h"
 
-#include "harden/harden.h"
-#include "harden/mark.h"
+#include "misuse/harden.h"
+#include "misuse/mark.h"
 #include "os/os.h"
 #include "region/guard.h"
 #include "region/tag_map.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab/size_class.h"
 
-#include "harden/harden.h"
+#include "misuse/harden.h"
 #include "os/os.h"
 
 /* A slab is the smallest of 1, 2, 4, 8 granules that holds at least 2 blocks and wastes at most

@@ -2,8 +2,8 @@
 #include "slab/slab.h"
 
 #include "base/check.h"
-#include "harden/checks.h"
-#include "harden/harden.h"
+#include "misuse/checks.h"
+#include "misuse/harden.h"
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"

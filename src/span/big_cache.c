@@ -3,8 +3,8 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
-#include "observe/stat.h"
 #include "policy/policy_table.h"
+#include "stats/stat.h"
 
 #define GHOSTS 64u
 /* Keep times that are priced: `decay` times these sixteenths. */

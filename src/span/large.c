@@ -3,8 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "harden/checks.h"
-#include "observe/stat.h"
+#include "misuse/checks.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
@@ -12,6 +11,7 @@
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
+#include "stats/stat.h"
 
 #include <string.h>
 

@@ -3,7 +3,6 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "observe/stat.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "region/meta.h"
@@ -12,6 +11,7 @@
 #include "span/span_free.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
+#include "stats/stat.h"
 
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;

@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
-#include "harden/mark.h"
+#include "misuse/mark.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "region/mappings.h"

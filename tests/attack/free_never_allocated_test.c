@@ -2,7 +2,7 @@
 /* tests/attack/free_never_allocated_test.c - a block is freed that its slab never handed out. */
 #include "attack.h"
 
-#include "cache/heap.h"
+#include "heap/heap.h"
 
 static void free_the_last_of_the_slab(void)
 {

@@ -18,7 +18,7 @@ __attribute__((constructor(101))) static void guard_all(void)
 }
 
 #include "attack.h"
-#include "harden/guarded.h"
+#include "misuse/guarded.h"
 
 /* The compiler must not know what becomes of the block. */
 static inline char *hidden(void *block)

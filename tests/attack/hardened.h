@@ -10,7 +10,7 @@
 #define TESTS_ATTACK_HARDENED_H
 
 #include "attack.h"
-#include "cache/heap.h"
+#include "heap/heap.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fuzz/api_fuzz.c - sequences of malloc's family against a reference, contents checked. */
+#include "process/maintain.h"
 #include "steps.h"
 
 static struct reference reference;

@@ -2,6 +2,7 @@
 /* tests/fuzz/faults_fuzz.c - the kernel refuses memory calls by a schedule; blocks stay intact, and
  * afterwards nothing is refused. */
 #include "os/os_fault.h"
+#include "process/maintain.h"
 #include "steps.h"
 
 static struct reference reference;

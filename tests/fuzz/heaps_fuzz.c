@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fuzz/heaps_fuzz.c - private heaps come and go with blocks in them; contents, membership and
  * numbers are checked. */
-#include "cache/private_heap.h"
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
+#include "heap/private_heap.h"
 
 #define HEAPS 4u
 

@@ -2,6 +2,7 @@
 /* tests/fuzz/resize_fuzz.c - a few blocks, from a byte to 64 MiB, that grow, shrink, move and are
  * aligned; what they keep is checked, and that what they are is what they say they are. */
 #include "hakmem/hakmem.h"
+#include "process/maintain.h"
 #include "steps.h"
 
 #define BLOCKS 6u

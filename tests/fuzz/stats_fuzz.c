@@ -3,7 +3,7 @@
  * that hold every number, JSON and XML are balanced, and each piece is within its bound. */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
-#include "observe/emit.h"
+#include "stats/emit.h"
 
 #include <inttypes.h>
 

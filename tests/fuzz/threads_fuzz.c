@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
+#include "process/maintain.h"
 
 #include <pthread.h>
 #include <semaphore.h>

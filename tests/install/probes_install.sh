@@ -13,8 +13,8 @@ table() {
         "$src/$1" | sed -n 's/^ *X(\([a-z_]*\),.*/\1/p'
 }
 {
-    table observe/stat.h HAK_STAT_TABLE
-    table observe/decision.h HAK_DECISION_TABLE
+    table stats/stat.h HAK_STAT_TABLE
+    table stats/decision.h HAK_DECISION_TABLE
 } | sort >"$work/wanted"
 check "there are counters and decisions" [ "$(wc -l <"$work/wanted")" -gt 20 ]
 for file in libhakmem.so hakmem.o; do

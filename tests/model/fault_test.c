@@ -2,12 +2,13 @@
 /* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call,
  * or while the window is used up. */
 #include "account.h"
-#include "api/background.h"
-#include "api/tick.h"
 #include "operations.h"
 #include "os/os_fault.h"
 #include "os/thread.h"
 #include "policy/policy_table.h"
+#include "process/background.h"
+#include "process/maintain.h"
+#include "process/tick.h"
 
 #include <pthread.h>
 

@@ -2,8 +2,8 @@
 /* tests/model/heaps_test.c - random operations over several heaps; contents are checked, heaps come
  * and go with blocks in them, and in the end every granule is accounted for. */
 #include "account.h"
-#include "cache/private_heap.h"
 #include "hakmem/hakmem.h"
+#include "heap/private_heap.h"
 #include "reference.h"
 
 #define HEAPS 5u

@@ -4,6 +4,7 @@
 #include "conf/conf.h"
 #include "operations.h"
 #include "policy/policy_table.h"
+#include "process/maintain.h"
 #include "unit/smaps.h"
 
 static struct reference reference;

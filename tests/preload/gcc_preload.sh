@@ -9,7 +9,7 @@ flags="-std=gnu11 -O2 -g1 -fPIC -fvisibility=hidden -ftls-model=initial-exec
        -I$root/src -I$root/include
        -ffile-prefix-map=$work/plain=. -ffile-prefix-map=$work/preloaded=.
        -DHAK_CHECK_LEVEL=0 -DHAK_TINY=0 -DHAK_SMALL_WINDOW=0 -DHAK_INTERPOSE=1"
-for source in api/malloc api/malloc_slow cache/heap span/span_heap conf/conf; do
+for source in api/malloc api/malloc_slow heap/heap span/span_heap conf/conf; do
     object=$(basename $source).o
     # shellcheck disable=SC2086 # the flags are words
     well "$(basename $source)" gcc $flags -c "$root/src/$source.c" -o "$object"

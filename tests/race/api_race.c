@@ -2,10 +2,11 @@
 /* tests/race/api_race.c - malloc, realloc and free by threads that come and go, with blocks handed
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
-#include "cache/cache_list.h"
-#include "cache/lifecycle.h"
-#include "observe/snapshot.h"
+#include "heap/cache_list.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
 #include "racers.h"
+#include "stats/snapshot.h"
 
 #define LANES 3u
 #define SLOTS 64u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/board_race.c - a reader never gets parts of two pages. */
 #include "check.h"
-#include "observe/board.h"
+#include "stats/board.h"
 
 #include <pthread.h>
 

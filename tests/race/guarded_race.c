@@ -5,8 +5,8 @@
 
 #include "api/api.h"
 #include "base/atomic.h"
-#include "harden/guarded.h"
-#include "harden/harden.h"
+#include "misuse/guarded.h"
+#include "misuse/harden.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 /* tests/race/heaps_race.c - threads take blocks out of heaps that they share and send others'
  * blocks home, while slabs move from heap to heap and some heaps are busy for long. */
 #include "api/api.h"
-#include "cache/flush.h"
-#include "cache/heaps.h"
-#include "cache/lifecycle.h"
-#include "cache/refill.h"
+#include "heap/flush.h"
+#include "heap/heaps.h"
+#include "heap/refill.h"
 #include "mailboxes.h"
+#include "process/lifecycle.h"
 
 #define TAKERS 3u
 #define BLOCKS 60000u

@@ -2,9 +2,9 @@
 /* tests/race/private_race.c - threads allocate from and free into each other's heaps while heaps of
  * others are made and destroyed. */
 #include "api/api.h"
-#include "cache/lifecycle.h"
-#include "cache/private_heap.h"
 #include "hakmem/hakmem.h"
+#include "heap/private_heap.h"
+#include "process/lifecycle.h"
 #include "racers.h"
 #include "span/large.h"
 

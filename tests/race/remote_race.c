@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/remote_race.c - many publishers against one who collects. What a publisher wrote into
  * a block happens before the collector hands it out again. */
-#include "cache/lifecycle.h"
-#include "cache/supply.h"
+#include "heap/supply.h"
 #include "mailboxes.h"
+#include "process/lifecycle.h"
 #include "region/tag_map.h"
 #include "slab/remote.h"
 

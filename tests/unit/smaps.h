@@ -4,7 +4,7 @@
  * Owns        smaps_resident_bytes and check_residency_adds_up.
  * Invariants  nothing is allocated.
  * Threads     one.
- * Tests       tests/unit/api/residency_test.c, tests/model/random_ops_test.c
+ * Tests       tests/unit/stats/residency_test.c, tests/model/random_ops_test.c
  */
 #ifndef TESTS_UNIT_SMAPS_H
 #define TESTS_UNIT_SMAPS_H

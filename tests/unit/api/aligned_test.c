@@ -3,6 +3,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "process/maintain.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"

@@ -2,10 +2,11 @@
 /* tests/unit/api/control_test.c - mallopt and malloc_trim, by mallopt(3) and malloc_trim(3). */
 #include "api/api.h"
 #include "base/limits.h"
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
 #include "slab/depot.h"
 #include "slab/slab.h"
 #include "span/span_cache.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/foreign_test.c - pointers that are not hakmem's, by option `foreign`. */
 #include "api/api.h"
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "process/lifecycle.h"
 #include "unit/asan.h"
 
 #include <errno.h>

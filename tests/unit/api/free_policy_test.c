@@ -2,12 +2,13 @@
 /* tests/unit/api/free_policy_test.c - what becomes of old free memory, and memory kept from the
  * start. */
 #include "api/api.h"
-#include "cache/lifecycle.h"
-#include "cache/limit.h"
 #include "check.h"
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
+#include "heap/limit.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"
 

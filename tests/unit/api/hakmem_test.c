@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/hakmem_test.c - malloc's family by public names, statistics, trim, ownership. */
 #include "hakmem/hakmem.h"
+#include "stats/snapshot.h"
 
 #include "api/api.h"
 #include "base/limits.h"
 #include "base/text.h"
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf_table.h"
-#include "observe/emit.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "slab/size_class.h"
 #include "slab/slab.h"
 #include "span/span_heap.h"
+#include "stats/emit.h"
 
 #include <errno.h>
 

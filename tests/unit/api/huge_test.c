@@ -5,11 +5,12 @@
 #include "api/api.h"
 #include "base/bits.h"
 #include "base/text.h"
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
 

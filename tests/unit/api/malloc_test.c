@@ -2,8 +2,8 @@
 /* tests/unit/api/malloc_test.c - malloc, calloc and free, each rule with its source. */
 #include "api/api.h"
 #include "base/limits.h"
-#include "cache/lifecycle.h"
 #include "check.h"
+#include "process/lifecycle.h"
 #include "slab/size_class.h"
 
 #include <errno.h>

@@ -4,9 +4,9 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
-#include "observe/snapshot.h"
 #include "slab/size_class.h"
 #include "span/large.h"
+#include "stats/snapshot.h"
 #include "unit/asan.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "process/maintain.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
 

@@ -5,11 +5,12 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
-#include "observe/snapshot.h"
 #include "os/os.h"
+#include "process/maintain.h"
 #include "region/region.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "stats/snapshot.h"
 #include "unit/asan.h"
 
 #include <errno.h>

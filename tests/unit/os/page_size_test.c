@@ -6,6 +6,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "process/maintain.h"
 #include "span/span_heap.h"
 
 /* Programs start hakmem before main: the page size must be there earlier. */

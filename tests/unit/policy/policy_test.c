@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/policy/policy_test.c - the numbers that decide. */
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 
 static bool is_within(uint64_t value, uint64_t least, uint64_t most)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/region/mappings_test.c - the mappings that hakmem causes stay within their share, and
  * what would need more does without. */
+#include "process/maintain.h"
 #include "region/mappings.h"
 
 #include "api/api.h"
 #include "base/limits.h"
-#include "cache/census.h"
-#include "cache/lifecycle.h"
 #include "check.h"
+#include "heap/census.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "region/region.h"
 #include "span/span_move.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/slab/depot_test.c - granules leave superslabs and come back. */
 #include "base/bits.h"
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "process/lifecycle.h"
 #include "slab/depot.h"
 
 #define ALL HAK_SUPERSLAB_GRANULES

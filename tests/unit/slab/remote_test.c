@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/slab/remote_test.c - publish, pending stacks and collect, step by step in one
  * thread. */
-#include "cache/lifecycle.h"
-#include "cache/supply.h"
 #include "check.h"
+#include "heap/supply.h"
+#include "process/lifecycle.h"
 #include "slab/remote.h"
 
 static struct slab_owner owner = {.heap_id = 5};

@@ -3,7 +3,7 @@
  * to the kernel, and nothing but them: not the guards, and no byte of a block. */
 #include "../../attack/hardened.h"
 #include "base/bits.h"
-#include "cache/heap.h"
+#include "heap/heap.h"
 #include "os/os.h"
 #include "slab/slab.h"
 

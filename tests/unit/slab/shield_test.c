@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define MEMBERS "random+guards"
 #include "../../attack/hardened.h"
-#include "cache/heap.h"
+#include "heap/heap.h"
 #include "os/os.h"
 #include "region/guard.h"
 #include "slab/shield.h"

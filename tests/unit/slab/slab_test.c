@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/slab/slab_test.c - blocks leave a slab and come back; misuse is named. */
-#include "cache/lifecycle.h"
-#include "cache/supply.h"
 #include "check.h"
+#include "heap/supply.h"
+#include "process/lifecycle.h"
 #include "region/tag_map.h"
 
 static struct slab_owner owner = {.heap_id = 5};

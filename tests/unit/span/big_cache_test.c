@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/big_cache_test.c - what is kept follows from what came back. */
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "conf/conf.h"
-#include "observe/stat.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
+#include "stats/stat.h"
 
 #include <string.h>
 

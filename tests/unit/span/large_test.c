@@ -2,17 +2,17 @@
 /* tests/unit/span/large_test.c - one span, one block; misuse is named. */
 #define _GNU_SOURCE /* mlock2 */
 #include "base/bits.h"
-#include "cache/lifecycle.h"
-#include "cache/limit.h"
-#include "cache/supply.h"
 #include "check.h"
-#include "observe/stat.h"
+#include "heap/limit.h"
+#include "heap/supply.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
+#include "stats/stat.h"
 #include "unit/asan.h"
 
 #include <sys/mman.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/span_bare_test.c - where address space is limited, the addresses of free spans go
  * back, too, and are mapped again, or lost to others. */
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
+#include "process/lifecycle.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
 #include "span/span_free.h"

@@ -3,10 +3,10 @@
  * lock, within bounds. */
 #include "api/api.h"
 #include "base/bits.h"
-#include "cache/heaps.h"
-#include "cache/lifecycle.h"
 #include "check.h"
+#include "heap/heaps.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/span_heap_test.c - runs of granules are split, joined, extended, cut and
  * purged. */
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "process/lifecycle.h"
 
 #include "region/tag_map.h"
 #include "span/span_heap.h"

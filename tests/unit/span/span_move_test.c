@@ -2,11 +2,11 @@
 /* tests/unit/span/span_move_test.c - pages move instead of being copied, and nothing is lost when
  * the kernel does not play. */
 #define _GNU_SOURCE /* mlock2 */
-#include "cache/lifecycle.h"
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
+#include "process/lifecycle.h"
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/span/span_node_test.c - on machines with several memory nodes, spans are served from
  * memory of the thread's own. */
-#include "cache/lifecycle.h"
 #include "check.h"
-#include "observe/stat.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "process/lifecycle.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
+#include "stats/stat.h"
 
 static void run_on(uint32_t node)
 {

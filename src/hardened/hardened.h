@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* hardened/hardened.h - malloc and free of the hardened mode.
+ *
+ * Owns        what happens to a block between the program and the bitmaps: its mark, its canary,
+ *             its clearing, its guards and its time in quarantine.
+ * Invariants  a block that the program holds has a LIVE mark; one in quarantine or free has not.
+ *             Blocks of private heaps have no marks: their bitmaps are exact without.
+ * Threads     any. The exchange of the mark decides between two frees. What the clearing writes
+ *             happens before the block's next use as any free does: the quarantine belongs to a
+ *             heap, and the way home is the ordinary one.
+ * Tests       tests/attack/, tests/unit/hardened/hardened_test.c, tests/race/hardened_race.c
+ */
+#ifndef HAK_HARDENED_HARDENED_H
+#define HAK_HARDENED_HARDENED_H
+
+#include "misuse/harden.h"
+#include "misuse/mark.h"
+#include "process/lifecycle.h"
+
+struct request {
+    size_t bytes;
+    size_t alignment; /* 0: ordinary */
+    enum mark_kind kind;
+    bool is_zero;
+};
+
+#define HAK_ANY_BYTES SIZE_MAX
+
+/* What a free says about the block. */
+struct claim {
+    size_t bytes; /* HAK_ANY_BYTES: nothing */
+    size_t alignment;
+    enum mark_kind kind;
+    bool is_aligned; /* the alignment is said */
+};
+
+/* True when the mode is on already: else no block is one of it. */
+HAK_INLINE bool hak_hardened_is_on(void)
+{
+    return HAK_UNLIKELY(hak_harden_has(HARDEN_EXACT));
+}
+
+/* True when each free and each realloc is looked at: by this mode, or to be counted. */
+HAK_INLINE bool hak_is_watched(void)
+{
+    return HAK_UNLIKELY(hak_harden_has(HARDEN_WATCHED));
+}
+
+/* A block; NULL with ENOMEM: out of memory. */
+void *hak_hardened_take(struct request request);
+
+/* True when the functions below are for this pointer: not for foreign ones, nor for blocks of
+ * private heaps. Misuse is reported as `what`. */
+bool hak_hardened_holds(void *block, const char *what);
+
+/* True when a block that is not a private heap's starts there and is live. Silent. */
+bool hak_hardened_is_live(const void *block);
+
+/* Frees it; anything but a live block that was allocated as the claim says is misuse, reported.
+ * False, and nothing done: it is not for hardened mode, as above. */
+bool hak_hardened_give(void *block, struct claim claim);
+
+/* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. */
+void *hak_hardened_resize(void *block, size_t bytes);
+size_t hak_hardened_usable_bytes(void *block);
+
+#endif

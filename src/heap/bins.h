@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/bins.h - what the hot path reads: bins of ready blocks, by processor or by thread.
+ *
+ *   hak_here -> struct rseq_area {.. section, id ..}       one a thread
+ *   hak_bins_of[id] -> struct bins                         one a processor, or a slot
+ *       bins[0]      nothing, for ever
+ *       bins[1 + c]  {top, countdown, limit, closed_top}   class c; top and limit count words
+ *       ...          zero up to the highest tag            from the start of struct bins
+ *       slots        NULL, block, block, ..., NULL, block, ...
+ *
+ * Owns        struct bin and struct bins. A bin is a stack of block addresses whose lowest slot
+ *             holds NULL: the popped value itself says "empty".
+ * Invariants  slots above the NULL, up to top, are blocks of the bin's class, none twice, of any
+ *             heap but the program's own. What is unusual looks empty and full at once (top and
+ *             limit 0, where bins[0] is the NULL): bins without slots, closed ones, and all of
+ *             hak_bins_closed, which threads without a cache use.
+ *             Pop and push read top, use its slot and commit by one store to {top, countdown}. On
+ *             a processor's bins that is a restartable sequence: a thread that is interrupted
+ *             before the commit begins again. On a slot's bins, which one thread has, the same
+ *             code runs without the kernel's help: a handler that comes in between may pop the
+ *             same block.
+ *             A bin may be opened from another processor while one here is in the middle of a push:
+ *             limit is read before top, so that a limit that is not 0 has its top with it (the
+ *             header is stored whole); with the old top, 0, the block would go into a header.
+ *             Batches go in and out by one commit, too. Of a slot the bin is closed meanwhile.
+ *             Each pop lowers countdown; where it passes 0, hak_bin_note adds 65,536 to `popped`:
+ *             blocks taken are counted exactly, for nothing.
+ * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
+ *             count may be wrong by what happens meanwhile). A closed bin belongs to who closed
+ *             it, under the lock CACHES, or, of a slot, to its thread.
+ * Tests       tests/unit/heap/bins_test.c, tests/unit/heap/sections_test.c,
+ *             tests/preload/rseq.c, tests/golden/, docs/model/cache_drain.pml
+ */
+#ifndef HAK_HEAP_BINS_H
+#define HAK_HEAP_BINS_H
+
+#include "base/atomic.h"
+#include "os/rseq.h"
+#include "region/tag_map.h"
+#include "slab/size_class.h"
+
+/* In one word: pop subtracts one from both halves of its lower half. */
+struct bin {
+    alignas(8) uint16_t top; /* last filled slot; 0: closed, or no slots yet */
+    uint16_t countdown;      /* pops until it is noted */
+    uint16_t limit;          /* last usable slot */
+    uint16_t closed_top;     /* what top was when the bin was closed */
+};
+
+/* Bins that a tag can name. */
+#define HAK_BINS_NAMED (256 / HAK_BIN_SCALE + 1)
+
+struct cache;
+struct bins {
+    struct bin bins[HAK_BINS_NAMED];
+    struct cache *cache; /* whose they are; NULL: hak_bins_closed */
+    void *slots[];
+};
+#define HAK_FIRST_SLOT ((uint32_t)(sizeof(struct bins) / sizeof(void *)))
+
+/* Processors that are told apart, and caches of threads. */
+#define HAK_PROCESSORS_MOST 1024u
+#define HAK_SLOTS_MOST 3071u
+#define HAK_ID_CLOSED (HAK_PROCESSORS_MOST + HAK_SLOTS_MOST)
+
+/* By id; below HAK_PROCESSORS_MOST filled when hakmem starts. Defined beside the
+ * sequences (heap/sections.h). */
+extern struct bins *hak_bins_of[HAK_ID_CLOSED + 1];
+extern const struct bins hak_bins_closed;
+
+/* The calling thread's area: libc's, that of its slot, or one of these two. */
+extern HAK_TLS struct rseq_area *hak_here;
+extern struct rseq_area hak_here_unasked; /* it has not called yet, or not asked for a cache */
+extern struct rseq_area hak_here_never;   /* it gets none: past its end, or in a child of vfork */
+
+HAK_INLINE uint32_t hak_here_id(void)
+{
+    return hak_word_peek((const uint32_t *)((const char *)hak_here + hak_rseq_id_offset));
+}
+
+/* The id belongs to a processor: on its bins the sequences below are needed. */
+HAK_INLINE bool hak_id_is_processor(uint32_t id)
+{
+    return id < HAK_PROCESSORS_MOST;
+}
+
+/* Finds a bin by its scaled index, as tags and the size table hold it. */
+HAK_INLINE struct bin *hak_bin_at(struct bins *bins, size_t scaled)
+{
+    return &bins->bins[scaled / HAK_BIN_SCALE];
+}
+
+HAK_INLINE struct bin *hak_bin_of(struct bins *bins, uint32_t class_index)
+{
+    return &bins->bins[class_index + 1];
+}
+
+/* A block came (1) or left (-0x10001): of a slot's bin, by its thread. */
+HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
+{
+    uint32_t *word = (uint32_t *)(void *)bin;
+    hak_word_publish(word, *word + (uint32_t)change);
+}
+
+/* A block of the class from the calling thread's bin; NULL: it is empty. */
+void *hak_bin_pop(uint32_t class_index);
+
+/* False: the bin is full. */
+bool hak_bin_push(uint32_t class_index, void *block);
+
+/* Of a slot's bins, by its thread, or who has them alone: the newest blocks, up to `most`, newest
+ * first; or as many pushed as there is room for, from the last on. Returns how many. */
+uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most);
+uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const *blocks,
+                            uint32_t count);
+
+/* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
+ * have slots. *top: its last filled slot. Under the lock CACHES. */
+bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);
+void hak_bin_open(struct bins *bins, uint32_t class_index, uint32_t top, uint32_t limit);
+
+/* So many pops lie between two notes. */
+#define HAK_POPS_NOTED 65536u
+
+/* Of a block that was popped when the countdown passed 0. Returns the block. */
+void *hak_bin_note(void *block, struct bins *bins, size_t scaled);
+
+/* Blocks the bin holds, whose slots begin behind `begin`; by any thread. */
+HAK_INLINE uint32_t hak_bin_peek(const struct bin *bin, uint32_t begin)
+{
+    uint32_t top = hak_word_peek(&bin->top);
+    if (top == 0)
+        top = hak_word_peek(&bin->closed_top);
+    return top > begin ? top - begin : 0;
+}
+
+#endif

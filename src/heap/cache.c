@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/cache.h"
+
+#include "heap/flush.h"
+#include "heap/growth.h"
+#include "heap/heaps.h"
+#include "heap/order.h"
+#include "heap/sections.h"
+#include "heap/sweep.h"
+#include "policy/policy_table.h"
+#include "region/meta.h"
+#include "stats/decision.h"
+
+/* What a bin may hold while its class shrinks. */
+#define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
+
+uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **blocks, uint32_t most)
+{
+    if (hak_cache_is_processors(cache))
+        return hak_section_pop_some(HAK_BIN_OF_CLASS(class_index), blocks, most);
+    return hak_slot_pop_some(cache->bins, class_index, blocks, most);
+}
+
+uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
+                             uint32_t count)
+{
+    if (hak_cache_is_processors(cache))
+        return hak_section_push_some(HAK_BIN_OF_CLASS(class_index), blocks, count);
+    return hak_slot_push_some(cache->bins, class_index, blocks, count);
+}
+
+/* acquire, release: partner is who forks, and must not copy a process whose blocks are out */
+static void begin_flight(struct cache *cache)
+{
+    hak_fetch_add_acq_rel(&cache->in_flight, 1);
+}
+
+static void end_flight(struct cache *cache)
+{
+    hak_fetch_sub_acq_rel(&cache->in_flight, 1);
+}
+
+/* Sends the `count` newest blocks of a bin home. */
+static void flush_newest(struct cache *cache, uint32_t class_index, uint32_t count)
+{
+    void *blocks[HAK_FLUSH_BLOCKS_MOST];
+    uint32_t taken = HAK_FLUSH_BLOCKS_MOST;
+    begin_flight(cache);
+    for (; count > 0 && taken == HAK_FLUSH_BLOCKS_MOST; count -= taken) {
+        taken = hak_cache_pop_some(cache, class_index, blocks,
+                                   (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST));
+        hak_flush(blocks, taken, class_index, &cache->stats);
+    }
+    end_flight(cache);
+}
+
+static void flush_bin(struct cache *cache, uint32_t class_index)
+{
+    flush_newest(cache, class_index, hak_cache_count(cache, class_index));
+}
+
+/* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
+#define FEW_BLOCKS 256u
+hak_static_assert(HAK_MAGAZINE_SLOTS_MOST <= 1024, "all of a bin fits many_blocks");
+static struct meta_pool many_blocks;
+
+static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
+                         struct cache *cache)
+{
+    for (uint32_t n; count > 0; blocks += n, count -= n) {
+        n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
+        hak_flush(blocks, n, class_index, &cache->stats);
+    }
+}
+
+/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those
+ * whose slabs are the fullest. */
+static void flush_half_by(void **blocks, uint32_t most, struct cache *cache, uint32_t class_index)
+{
+    bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
+    begin_flight(cache);
+    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, most);
+    if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
+        hak_order_by_slab_use(blocks, held);
+        hak_order_reverse(blocks, held);
+    }
+    uint32_t kept = held / 2;
+    uint32_t left = kept - hak_cache_push_some(cache, class_index, blocks, kept);
+    flush_all_of(blocks + kept, held - kept, class_index, cache);
+    flush_all_of(blocks, left, class_index, cache); /* others have filled the bin meanwhile */
+    end_flight(cache);
+}
+
+/* The older half goes: a block that was freed twice is found when both copies have come home. */
+static void flush_half(struct cache *cache, uint32_t class_index)
+{
+    void *few[FEW_BLOCKS];
+    void **many = NULL;
+    if (hak_cache_count(cache, class_index) > FEW_BLOCKS)
+        many = hak_meta_pool_take(&many_blocks, HAK_MAGAZINE_SLOTS_MOST * sizeof *many);
+    if (many == NULL) {
+        flush_half_by(few, FEW_BLOCKS, cache, class_index);
+    } else {
+        flush_half_by(many, HAK_MAGAZINE_SLOTS_MOST, cache, class_index);
+        hak_meta_pool_give(&many_blocks, many);
+    }
+}
+
+/* What its bins hold of the class may pin pages that could go back. */
+static bool class_is_sparse(uint32_t class_index)
+{
+    const struct heap *heap = hak_heap_near();
+    return heap != NULL && hak_heap_class_is_sparse(heap, class_index);
+}
+
+/* The class shrinks, block by block all over its slabs: what its bin holds would pin pages that
+ * could go back. It all goes home, and the bin starts small again; only misses let it grow. */
+static void drain(struct cache *cache, uint32_t class_index)
+{
+    flush_bin(cache, class_index);
+    uint32_t capacity = hak_cache_capacity(cache, class_index);
+    hak_growth_shrink(cache, class_index, (uint32_t)hak_least(capacity, DRAINED_SLOTS));
+    hak_stat_add_shared(&cache->stats, magazines_drained, 1);
+    hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
+}
+
+void hak_cache_flush(struct cache *cache, uint32_t class_index)
+{
+    hak_stat_add_shared(&cache->stats, flushes, 1);
+    bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
+    if (!is_large && hak_cache_capacity(cache, class_index) != 0 && class_is_sparse(class_index)) {
+        drain(cache, class_index);
+        return;
+    }
+    if (hak_growth_note_miss(cache, class_index))
+        return;
+    flush_half(cache, class_index);
+}
+
+void hak_cache_flush_all(struct cache *cache)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        flush_bin(cache, i);
+        hak_growth_undo(cache, i);
+    }
+}
+
+static bool looks_quiet(struct cache *cache, uint32_t class_index)
+{
+    bool was_missed = cache->rooms[class_index].was_missed;
+    cache->rooms[class_index].was_missed = false;
+    return !was_missed;
+}
+
+void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
+{
+    if (now_ms - hak_load_relaxed(&cache->quiet_check_ms) < hak_policy_read(quiet_ms))
+        return;
+    hak_store_relaxed(&cache->quiet_check_ms, now_ms);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t capacity = hak_cache_capacity(cache, i) / 2u;
+        bool is_quiet = looks_quiet(cache, i);
+        if (class_is_sparse(i))
+            flush_bin(cache, i);
+        if (!is_quiet || capacity < HAK_MAGAZINE_SLOTS_LEAST - 1)
+            continue;
+        uint32_t held = hak_cache_count(cache, i);
+        if (held > capacity)
+            flush_newest(cache, i, held - capacity);
+        hak_growth_shrink(cache, i, capacity);
+    }
+}
+
+bool hak_cache_is_sound(struct cache *cache)
+{
+    size_t capacity_bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t capacity = hak_cache_capacity(cache, i);
+        /* What came to a processor's bin just before its limit fell stays. */
+        if (hak_cache_count(cache, i) > capacity && !hak_cache_is_processors(cache))
+            return false;
+        capacity_bytes += (size_t)capacity * hak_size_classes[i].block_bytes;
+    }
+    return capacity_bytes == cache->capacity_bytes;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/cache_list.h - all caches there are: of processors, of threads, and of no thread.
+ *
+ * Owns        the list of all caches (only ever growing); which are in use, and which are free.
+ * Invariants  the cache of a processor is made when a thread first calls there, and serves for
+ *             good. Threads that the kernel does not tell of processors (os/rseq.h) have a slot
+ *             each: its cache is in use by one thread, or free, with what is in its bins: the next
+ *             thread does what the last one did, often. In a child of fork those in use by threads
+ *             that it has not are orphans: they become free when somebody looks for a cache, so
+ *             that a child that soon becomes another program never pays; one that was being changed
+ *             is lost, with what is in its bins.
+ * Argument    A cache says while its thread is in a slow path (state): CACHE_BUSY but while it
+ *             waits for a heap, when its bins are as the hot path leaves them. What the hot path
+ *             changes is whole at every instruction (heap/bins.h). So what is copied while it
+ *             is not busy can be used by another thread.
+ * Threads     one lock (CACHES); the list of all caches may be walked without it.
+ * Tests       tests/unit/process/lifecycle_test.c
+ */
+#ifndef HAK_HEAP_CACHE_LIST_H
+#define HAK_HEAP_CACHE_LIST_H
+
+#include "heap/cache.h"
+
+/* Says which ids there may be; before any other. */
+void hak_caches_start(void);
+
+/* Why caches belong to processors, or to threads. */
+enum rseq_reason hak_caches_reason(void);
+
+/* A slot's cache for the calling thread; NULL: out of memory, or of slots. */
+struct cache *hak_cache_take(void);
+
+/* There are no more slots. */
+bool hak_caches_are_full(void);
+
+/* The cache of the processor that the calling thread is on, made if there is none; NULL: out of
+ * memory. */
+struct cache *hak_cache_of_processor(void);
+
+/* The thread ends: its cache is free, empty or as it is if there is room for that. Outside every
+ * heap. */
+void hak_cache_return(struct cache *cache);
+
+/* Gives a cache up for good that was left while it was being changed. */
+void hak_cache_lose(struct cache *cache);
+
+/* Empties caches that have been free since `before_ms`. Does nothing while somebody else is at
+ * it. */
+void hak_caches_drain(uint64_t before_ms);
+
+/* First of all caches; the others follow through `next`. */
+struct cache *hak_caches_first(void);
+
+/* Empties processors' caches of which nothing was taken and to which nothing was given since
+ * `before_ms`; what is there already does that, and it may take some 10 us. Not from requests. */
+void hak_caches_drain_idle(uint64_t before_ms);
+
+/* Around fork. */
+void hak_caches_lock(void);
+void hak_caches_unlock(void);
+
+/* With the lock: until no other thread is changing its slot's cache or has a processor's blocks in
+ * its hands, and so long at most. */
+void hak_caches_await(const struct cache *own, uint32_t patience_ms);
+
+/* In the child, where only `own` (NULL: none) has a thread. */
+void hak_caches_restart_in_child(struct cache *own);
+
+/* The same in a copy without handlers of fork, by the thread that made it, after the next. */
+void hak_caches_settle(struct cache *own);
+
+/* The calling thread left a section by a jump. */
+void hak_caches_mend(void);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/flush.h - blocks on their way home, from bins or one by one.
+ *
+ * Owns        nothing that lasts.
+ * Invariants  blocks are gathered by slab and word of its bitmap before any lock is taken; then
+ *             each heap that has some of them is entered once. What belongs to a busy heap is left
+ *             at its door (slab/remote.h), and comes in with who collects: a flush waits for
+ *             nobody.
+ * Argument    A slab may move to another heap between the look at its owner and the lock. Under
+ *             the lock the owner is read again: while a heap is held none of its slabs leave it. A
+ *             block that is being freed counts as used, so its slab is not retired meanwhile;
+ *             where it is, somebody else has freed the block, too, and the slab's generation says
+ *             so, or its bitmap.
+ * Threads     any, signal handlers too; no heap is held.
+ * Tests       tests/unit/heap/heap_test.c, tests/race/heaps_race.c
+ */
+#ifndef HAK_HEAP_FLUSH_H
+#define HAK_HEAP_FLUSH_H
+
+#include "base/compiler.h"
+#include "stats/stat.h"
+
+/* So many blocks at once. */
+#define HAK_FLUSH_BLOCKS_MOST 128u
+
+/* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those that busy heaps get. */
+void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
+
+/* Frees one block of a slab. */
+struct slab;
+void hak_flush_one(struct slab *slab, void *block);
+
+/* Frees a large block. */
+void hak_flush_large(void *block);
+
+#endif

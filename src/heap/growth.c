@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/growth.h"
+
+#include "heap/limit.h"
+#include "heap/rooms.h"
+#include "misuse/harden.h"
+#include "policy/policy_table.h"
+
+/* A bin grows at every second miss. Bins of large blocks start with their eighth: what a program
+ * needs once or twice goes straight back to its slab, where other classes can have the memory. */
+#define MISSES_TO_GROW 2
+#define MISSES_TO_START_LARGE 8
+/* Bins of blocks up to this size may have so many slots whatever they hold. */
+#define MIDDLING_BYTES_MOST (32 * HAK_KIB)
+#define MIDDLING_SLOTS_LEAST 15
+/* A new bin of large blocks may hold this much. */
+#define START_BYTES (16 * HAK_KIB)
+/* What a thread's bins may hold however many threads there are. */
+#define THREAD_BYTES_LEAST (64 * HAK_KIB)
+/* All bins together may hold one part in so many of the limit. */
+#define PARTS_OF_LIMIT 8
+
+/* Where each call is looked at, bins stay without slots. */
+void hak_growth_begin(struct room *room)
+{
+    room->miss_count = 0;
+    room->is_grown = hak_harden_has(HARDEN_WATCHED);
+}
+
+static uint32_t capacity_most(uint32_t class_index)
+{
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    size_t bytes = block_bytes < HAK_LARGE_BIN_BLOCK_BYTES
+                       ? hak_policy_read(class_cache_bytes)
+                       : hak_policy_read(large_class_cache_bytes);
+    uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? MIDDLING_SLOTS_LEAST : 2;
+    return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_MAGAZINE_SLOTS_MOST - 1);
+}
+
+/* What all bins of a cache may hold. */
+static size_t thread_bound_bytes(void)
+{
+    size_t bytes =
+        hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+    size_t share = bytes / (hak_load_relaxed(&hak_active_caches) + 1);
+    return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
+}
+
+static uint32_t misses_to_grow(uint32_t capacity, uint32_t block_bytes)
+{
+    if (capacity != 0)
+        return MISSES_TO_GROW;
+    return block_bytes < HAK_LARGE_BIN_BLOCK_BYTES ? 1 : MISSES_TO_START_LARGE;
+}
+
+/* Few, but so many that half of them are a cache line: what a refill brings is one thread's. */
+static uint32_t first_capacity(uint32_t block_bytes)
+{
+    uint32_t line = 2 * HAK_CACHE_LINE_BYTES / block_bytes;
+    uint32_t few = (uint32_t)hak_most(HAK_MAGAZINE_SLOTS_LEAST, line) - 1;
+    return (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, few);
+}
+
+/* Under the lock. */
+static bool resize(struct cache *cache, uint32_t class_index, uint32_t capacity)
+{
+    size_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    if (before == capacity || !hak_room_resize(cache, class_index, capacity))
+        return false;
+    cache->capacity_bytes += capacity * block_bytes - before * block_bytes;
+    return true;
+}
+
+/* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
+static bool grow_locked(struct cache *cache, uint32_t class_index)
+{
+    struct room *room = &cache->rooms[class_index];
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t most = capacity_most(class_index);
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    uint32_t capacity = before == 0 ? first_capacity(block_bytes) : before * 2u + 1u;
+    capacity = (uint32_t)hak_least(capacity, most);
+    if (capacity <= before) {
+        room->is_grown = true;
+        return false;
+    }
+    size_t more_bytes = (size_t)(capacity - before) * block_bytes;
+    if ((before != 0 && cache->capacity_bytes + more_bytes > thread_bound_bytes()) ||
+        !resize(cache, class_index, capacity))
+        return false;
+    room->is_grown = capacity == most;
+    hak_stat_add_shared(&cache->stats, magazines_grown, 1);
+    return true;
+}
+
+static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
+{
+    if (!hak_rooms_try_lock())
+        return false;
+    bool is_grown = grow_locked(cache, class_index);
+    hak_rooms_unlock();
+    return is_grown;
+}
+
+bool hak_growth_note_miss(struct cache *cache, uint32_t class_index)
+{
+    struct room *room = &cache->rooms[class_index];
+    room->was_missed = true;
+    if (HAK_LIKELY(room->is_grown))
+        return false;
+    if (++room->miss_count < misses_to_grow(hak_cache_capacity(cache, class_index),
+                                            hak_size_classes[class_index].block_bytes))
+        return false;
+    room->miss_count = 0;
+    return grow(cache, class_index);
+}
+
+static bool lower(struct cache *cache, uint32_t class_index, uint32_t capacity)
+{
+    if (cache->rooms[class_index].begin == 0 || !hak_rooms_try_lock())
+        return false;
+    bool is_lower = resize(cache, class_index, capacity);
+    hak_growth_begin(&cache->rooms[class_index]);
+    hak_rooms_unlock();
+    return is_lower;
+}
+
+void hak_growth_shrink(struct cache *cache, uint32_t class_index, uint32_t capacity)
+{
+    if (lower(cache, class_index, capacity))
+        hak_stat_add_shared(&cache->stats, magazines_shrunk, 1);
+}
+
+void hak_growth_undo(struct cache *cache, uint32_t class_index)
+{
+    lower(cache, class_index, 0);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/heap.h"
+
+#include "base/check.h"
+#include "heap/supply.h"
+#include "span/large.h"
+
+void hak_heap_start(struct heap *heap)
+{
+    heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);
+    heap->sweep_class = HAK_CLASS_COUNT;
+    hak_list_start(&heap->full);
+}
+
+static void count_partial(struct heap *heap, uint32_t class_index, uint32_t slabs)
+{
+    hak_word_publish(&heap->partial_count[class_index], heap->partial_count[class_index] + slabs);
+}
+
+static void set_mask(struct heap *heap, uint32_t class_index, uint32_t mask)
+{
+    hak_word_publish(&heap->partial_mask[class_index], (uint8_t)mask);
+}
+
+static void unlist(struct heap *heap, struct slab *slab)
+{
+    uint32_t class_index = slab->class_index;
+    if (slab->place == SLAB_PARTIAL) {
+        struct list_link *list = &heap->partial[class_index][slab->octile];
+        hak_list_remove(&slab->link);
+        count_partial(heap, class_index, -1u);
+        if (hak_list_is_empty(list))
+            set_mask(heap, class_index, heap->partial_mask[class_index] & ~(1u << slab->octile));
+    } else if (slab->place == SLAB_SPARE) {
+        hak_word_publish(&heap->spare[class_index], NULL);
+    } else if (slab->place == SLAB_FULL) {
+        hak_list_remove(&slab->link);
+    }
+    slab->place = SLAB_NOWHERE;
+}
+
+static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
+{
+    uint32_t class_index = slab->class_index;
+    struct list_link *list = &heap->partial[class_index][octile];
+    if (!(heap->partial_mask[class_index] & (1u << octile)))
+        hak_list_start(list); /* lists start with their first slab: most never have one */
+    hak_list_insert_first(list, &slab->link);
+    count_partial(heap, class_index, 1);
+    set_mask(heap, class_index, heap->partial_mask[class_index] | 1u << octile);
+    slab->octile = (uint8_t)octile;
+    slab->place = SLAB_PARTIAL;
+}
+
+/* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none,
+ * and the slab went to the depot. */
+static bool settle_empty(struct heap *heap, struct slab *slab)
+{
+    if (slab->place == SLAB_SPARE)
+        return true;
+    unlist(heap, slab);
+    if (heap->spare[slab->class_index] == NULL && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
+        hak_word_publish(&heap->spare[slab->class_index], slab);
+        slab->place = SLAB_SPARE;
+        return true;
+    }
+    hak_stat_add(&heap->stats, retired_slabs, 1);
+    hak_supply_retire(slab);
+    return false;
+}
+
+bool hak_heap_settle(struct heap *heap, struct slab *slab)
+{
+    hak_audit(hak_slab_is_sound(slab));
+    if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
+        unlist(heap, slab);
+        if (slab->is_private) { /* who destroys the heap must find it */
+            hak_list_insert_first(&heap->full, &slab->link);
+            slab->place = SLAB_FULL;
+        }
+        return true;
+    }
+    if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0))
+        return settle_empty(heap, slab);
+    uint32_t octile = hak_slab_octile(slab);
+    if (slab->place == SLAB_PARTIAL && slab->octile == octile)
+        return true;
+    unlist(heap, slab);
+    list_partial(heap, slab, octile);
+    return true;
+}
+
+struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index)
+{
+    uint32_t mask = heap->partial_mask[class_index];
+    if (mask == 0)
+        return NULL;
+    return hak_list_element(heap->partial[class_index][hak_bit_highest(mask)].next, struct slab,
+                            link);
+}
+
+void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
+{
+    hak_slab_give(slab, block);
+    hak_use_note(heap->owner.use, slab->class_index, -1);
+    hak_heap_settle(heap, slab);
+}
+
+void hak_heap_drop_spans(struct heap *heap)
+{
+    hak_large_drop_cached(&heap->spans, UINT64_MAX, 0, 0);
+}
+
+void hak_heap_collect(struct heap *heap)
+{
+    struct slab *slab = hak_pending_take_all(&heap->owner);
+    while (slab != NULL) {
+        struct slab *next = hak_pending_next(slab);
+        /* acquire: partner is the release in hak_heap_receive */
+        if (hak_load_acquire(&slab->owner) != &heap->owner) {
+            hak_pending_push(slab);
+        } else {
+            bool is_done;
+            uint32_t count = hak_remote_collect(slab, &is_done);
+            hak_stat_add(&heap->stats, pending_slabs, 1);
+            hak_stat_add(&heap->stats, pending_blocks, count);
+            hak_use_note(heap->owner.use, slab->class_index, -(int64_t)count);
+            if (!is_done)
+                hak_pending_push(slab);
+            hak_heap_settle(heap, slab);
+        }
+        slab = next;
+    }
+}
+
+struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index)
+{
+    hak_heap_collect(from);
+    struct slab *slab = hak_heap_densest(from, class_index);
+    if (slab == NULL)
+        slab = from->spare[class_index];
+    if (slab != NULL) {
+        unlist(from, slab);
+        hak_use_note_slab(from->owner.use, class_index, -1, slab->used);
+    }
+    return slab;
+}
+
+bool hak_heap_receive(struct heap *heap, struct slab *slab)
+{
+    /* release: partner is the acquire in hak_pending_push and hak_heap_collect */
+    hak_store_release(&slab->owner, &heap->owner);
+    hak_use_note_slab(heap->owner.use, slab->class_index, 1, slab->used);
+    return hak_heap_settle(heap, slab);
+}
+
+void hak_heap_retire_spare(struct heap *heap, uint32_t class_index)
+{
+    struct slab *slab = heap->spare[class_index];
+    if (slab == NULL || hak_load_relaxed(&slab->remote_count) != 0)
+        return;
+    unlist(heap, slab);
+    hak_stat_add(&heap->stats, retired_slabs, 1);
+    hak_supply_retire(slab);
+}
+
+void hak_heap_retire_spares(struct heap *heap)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        hak_heap_retire_spare(heap, i);
+}
+
+size_t hak_heap_free_bytes(const struct heap *heap)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_use *use = &heap->owner.use[i];
+        size_t blocks = hak_load_relaxed(&use->slabs) * hak_size_classes[i].block_count;
+        bytes += hak_excess(blocks, hak_load_relaxed(&use->used_blocks)) *
+                 hak_size_classes[i].block_bytes;
+    }
+    return bytes;
+}
+
+void hak_heap_tidy(struct heap *heap)
+{
+    hak_heap_collect(heap);
+    hak_heap_retire_spares(heap);
+    hak_heap_drop_spans(heap);
+}

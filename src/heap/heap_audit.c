@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/heap.h"
+
+static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t octile)
+{
+    struct list_link *list = &heap->partial[class_index][octile];
+    for (struct list_link *i = list->next; i != list; i = i->next) {
+        struct slab *slab = hak_list_element(i, struct slab, link);
+        if (slab->place != SLAB_PARTIAL || slab->octile != octile || hak_slab_is_full(slab) ||
+            slab->class_index != class_index || !hak_slab_is_sound(slab) ||
+            hak_load_relaxed(&slab->owner) != &heap->owner)
+            return false;
+    }
+    return !hak_list_is_empty(list);
+}
+
+bool hak_heap_is_sound(struct heap *heap)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        for (uint32_t octile = 0; octile < HAK_OCTILES; octile++)
+            if ((heap->partial_mask[i] & (1u << octile)) && !list_is_sound(heap, i, octile))
+                return false;
+        struct slab *spare = heap->spare[i];
+        if (spare != NULL && (spare->used != 0 || spare->place != SLAB_SPARE))
+            return false;
+    }
+    return true;
+}

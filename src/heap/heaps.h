@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/heaps.h - the heaps that all threads share, and how a slow path enters one.
+ *
+ * Owns        the table of heaps; which one a thread enters; what it holds.
+ * Invariants  as many heaps as can be used at once, made as threads come: a process of one thread
+ *             has one. A thread that holds none enters the heap of its processor, else any other,
+ *             else one more is made, up to a bound, else it waits. Who holds one enters others by
+ *             trying only. So nobody waits who is waited for.
+ *             What a thread holds, or is about to take, is noted (heap/holds.h). A handler that
+ *             interrupted a slow path with a heap does not try what is noted, and waits for none:
+ *             it tries all others, makes one more, or is refused.
+ *             Locks of higher rank are taken with a heap held; the registry's is not, but by
+ *             trying.
+ * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow
+ *             path, or its end, finds it noted with a stack that is gone: the heap is lost, what it
+ *             was changing may be half done. Others do not wait for that: who has waited 20 ms for
+ *             a heap makes one more, whatever the bound, and goes on. A holder that was only
+ *             stopped goes on when it runs again.
+ *             Slabs move between heaps with both locks held. A free that found the old heap looks
+ *             again under its lock (heap/flush.h).
+ * Threads     any, signal handlers too.
+ * Tests       tests/unit/heap/heaps_test.c, tests/race/heaps_race.c, docs/model/heap_locks.pml,
+ *             docs/model/lost_lock.pml, docs/model/heap_fork.pml
+ */
+#ifndef HAK_HEAP_HEAPS_H
+#define HAK_HEAP_HEAPS_H
+
+#include "heap/heap.h"
+#include "heap/holds.h"
+#include "os/lock.h"
+
+/* So many heaps at most, however many processors there are. */
+#define HAK_HEAPS_MOST 512u
+/* Enters the heap if nobody is inside. */
+HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
+{
+    uintptr_t before = hak_heap_holds.note;
+    uint32_t expected = 0;
+    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL)) /* a handler of our own fork: all are ours */
+        return heap->is_claimed;
+    if (HAK_UNLIKELY((before & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST ||
+                     hak_heap_is_noted(heap->owner.heap_id)))
+        return false;
+    hak_heap_note(heap->owner.heap_id);
+    /* acquire: partner is the release in hak_heap_leave */
+    bool is_entered = hak_cas_acquire(&heap->lock.state, &expected, hak_lock_self());
+    if (HAK_LIKELY(is_entered && hak_load_relaxed(&heap->state) == HEAP_OPEN)) {
+        heap->before = before;
+        return true;
+    }
+    if (is_entered)
+        hak_lock_give_among(&heap->lock);
+    hak_heap_forget(before);
+    return false;
+}
+
+/* Those that were entered last are left first. */
+HAK_INLINE void hak_heap_leave(struct heap *heap)
+{
+    uintptr_t before = heap->before;
+    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL))
+        return;
+    hak_lock_give_among(&heap->lock);
+    hak_heap_forget(before);
+}
+
+/* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
+struct heap *hak_heap_near(void);
+
+/* Enters a heap for one slow path; NULL: out of memory, or a handler that interrupted a thread with
+ * a heap found all busy. */
+struct heap *hak_heap_enter(void);
+
+/* Enters this one, waiting so long at most. The caller holds none, or does not wait. */
+bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms);
+
+/* All heaps there are, by index. */
+uint32_t hak_heap_count(void);
+struct heap *hak_heap_at(uint32_t index);
+
+/* How many processors' heaps are wanted; grows with the number of threads. */
+void hak_heaps_note_threads(uint32_t threads);
+
+/* What a visitor may do: anything, inside the heap; or only read what is atomic, for the heap could
+ * not be entered in time. */
+enum heap_access { HEAP_ENTERED, HEAP_CLOSED };
+typedef void heap_visitor(struct heap *heap, enum heap_access access, void *context);
+
+/* Calls `visit` for each heap, each entered if that is possible within a few milliseconds.
+ * Allocates nothing. */
+void hak_heaps_visit(heap_visitor *visit, void *context);
+
+/* The calling thread left slow paths by a jump, or was cancelled in them (is_over: its end): the
+ * heaps that it held are lost. True: there were some. */
+bool hak_heaps_mend(bool is_over);
+
+/* The same of the table: a heap that was being made is lost. */
+void hak_heaps_mend_table(void);
+
+/* Around fork, by who holds the registry's lock: all heaps are entered but for those that others
+ * do not leave within `patience_ms` in all; they are lost in the child. What the forking thread was
+ * interrupted in goes on. */
+void hak_heaps_stop(uint32_t patience_ms);
+void hak_heaps_go_on(void);
+bool hak_heaps_restart_in_child(void); /* true: some were lost */
+
+/* In a copy without handlers of fork: heaps that others were inside are lost; true: some were. */
+bool hak_heaps_settle(bool is_copier);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/holds.h - which heaps the calling thread is in.
+ *
+ * Owns        struct heap_holds, one a thread.
+ * Invariants  a heap is noted before its lock is had and forgotten after it is given: a handler may
+ *             see it early or late, never miss it. Heaps are left in the order opposite to that in
+ *             which they were entered; a note says what was noted before it, so forgetting is one
+ *             store whatever handlers did.
+ * Argument    The bad case is a handler that takes a live slow path of its own thread for one that
+ *             was left by a jump. It tells them by where the stack was. So how many heaps there are
+ *             and where the last was taken are one word: no handler sees the one without the other.
+ *             The place of the note is written before the word, and again after it, since a handler
+ *             that came before the word may have used it.
+ * Threads     each its own.
+ * Tests       tests/unit/heap/heaps_test.c, docs/model/lost_lock.pml
+ */
+#ifndef HAK_HEAP_HOLDS_H
+#define HAK_HEAP_HOLDS_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+/* A thread holds two at most, one of them to take a slab from; so does each handler inside. One
+ * that finds no place is refused. */
+#define HAK_HOLDS_MOST 4u
+
+/* Small, since the room for static thread storage is. */
+struct heap_holds {
+    uintptr_t note; /* how many, and where the thread's stack was when it took the last */
+    uintptr_t before[HAK_HOLDS_MOST]; /* the note before each */
+    uint16_t ids[HAK_HOLDS_MOST];     /* of the heaps, from 1 on */
+};
+extern HAK_TLS struct heap_holds hak_heap_holds;
+
+/* Frames are aligned to 16 bytes. */
+#define HAK_HOLDS_COUNT ((uintptr_t)15)
+
+/* The calling thread was interrupted with a heap, or has one. */
+HAK_INLINE bool hak_heap_is_held(void)
+{
+    return hak_heap_holds.note != 0;
+}
+
+/* The calling thread has the heap with this id, or is about to. */
+HAK_INLINE bool hak_heap_is_noted(uint32_t id)
+{
+    for (uintptr_t i = hak_heap_holds.note & HAK_HOLDS_COUNT; i > 0; i--)
+        if (hak_heap_holds.ids[i - 1] == id)
+            return true;
+    return false;
+}
+
+/* Notes that the heap is about to be taken; the caller has noted fewer than HAK_HOLDS_MOST. */
+HAK_INLINE void hak_heap_note(uint32_t id)
+{
+    struct heap_holds *held = &hak_heap_holds;
+    uintptr_t before = held->note;
+    uintptr_t at = before & HAK_HOLDS_COUNT;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_HOLDS_COUNT;
+    held->ids[at] = (uint16_t)id;
+    held->before[at] = before;
+    hak_compiler_fence();
+    hak_word_publish(&held->note, frame | (at + 1));
+    hak_compiler_fence();
+    /* Again: a handler before the note may have used the place itself. */
+    held->ids[at] = (uint16_t)id;
+    held->before[at] = before;
+    hak_compiler_fence();
+}
+
+HAK_INLINE void hak_heap_forget(uintptr_t before)
+{
+    hak_compiler_fence();
+    hak_word_publish(&hak_heap_holds.note, before);
+    hak_compiler_fence();
+}
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/limit.h"
+
+#include "base/bits.h"
+#include "heap/supply.h"
+#include "misuse/mark.h"
+#include "region/meta.h"
+#include "region/region.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+#include "span/span_purge.h"
+
+_Atomic size_t hak_limit_group_bytes;
+
+static size_t limit(void)
+{
+    size_t bytes = hak_policy_read(limit_bytes);
+    return bytes == 0 ? SIZE_MAX : bytes;
+}
+
+size_t hak_limit_soft_bytes(void)
+{
+    size_t bytes = hak_policy_read(soft_limit_bytes);
+    if (bytes == 0)
+        bytes = hak_load_relaxed(&hak_limit_group_bytes);
+    return hak_least(bytes == 0 ? SIZE_MAX : bytes, limit());
+}
+
+static size_t depot_warm_bytes(void)
+{
+    return (size_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT;
+}
+
+size_t hak_held_bytes(void)
+{
+    /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
+    size_t known = hak_span_known_bytes();
+    size_t depot_free = (size_t)hak_depot_free_count() << HAK_GRANULE_SHIFT;
+    size_t clean =
+        hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(depot_free, depot_warm_bytes());
+    size_t held = hak_excess(known, clean);
+    size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
+    return held + marks + hak_meta_bytes() + hak_region_table_bytes();
+}
+
+size_t hak_limit_warm_bytes(void)
+{
+    return hak_span_warm_bytes() + depot_warm_bytes();
+}
+
+bool hak_limit_admits_slow(size_t more_bytes)
+{
+    size_t firm = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
+    return more_bytes <= hak_excess(limit(), firm);
+}
+
+bool hak_limit_is_passed(void)
+{
+    return hak_limit_is_set() && hak_held_bytes() > hak_limit_soft_bytes();
+}
+
+/* Gives back at least `excess_bytes` of what is free, if there is so much. */
+static void purge(size_t excess_bytes)
+{
+    size_t warm = hak_span_warm_bytes();
+    size_t bytes = hak_span_purge(UINT64_MAX, hak_excess(warm, excess_bytes), UINT32_MAX);
+    uint32_t left = hak_depot_superslab_count();
+    for (; bytes < excess_bytes && left > 0 && hak_depot_has_warm(UINT64_MAX - 1); left--)
+        bytes += hak_depot_purge(UINT64_MAX, 1);
+}
+
+bool hak_limit_settle_slow(void)
+{
+    size_t most = limit();
+    size_t held = hak_held_bytes();
+    size_t soft = hak_limit_soft_bytes();
+    if (HAK_LIKELY(held <= soft))
+        return true;
+    if (held > most)
+        hak_lock_take(&hak_region.purge_lock); /* what others purge counts until it is back */
+    else if (!hak_lock_try(&hak_region.purge_lock))
+        return true;
+    held = hak_held_bytes();
+    if (held > soft)
+        purge(held - soft);
+    hak_lock_give(&hak_region.purge_lock);
+    return hak_held_bytes() <= most;
+}

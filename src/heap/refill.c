@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/refill.h"
+
+#include "heap/growth.h"
+#include "heap/heaps.h"
+#include "heap/limit.h"
+#include "heap/order.h"
+#include "heap/supply.h"
+#include "stats/decision.h"
+
+/* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
+ * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
+#define REFILLS_PER_COLLECT 4u
+/* A refill brings no more. */
+#define BLOCKS_MOST 256u
+
+/* Whether a look into another heap is worth its lock: a hint. Of blocks that share cache lines a
+ * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
+static bool may_have(const struct heap *heap, uint32_t class_index)
+{
+    uint32_t kept = hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES;
+    return hak_word_peek(&heap->partial_count[class_index]) > kept ||
+           hak_word_peek(&heap->spare[class_index]) != NULL;
+}
+
+/* A slab of another heap that nobody is in; NULL: none has one. */
+static struct slab *steal(struct heap *heap, uint32_t class_index)
+{
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count; i++) {
+        struct heap *from = hak_heap_at((heap->owner.heap_id + i) % count);
+        if (from == heap || !may_have(from, class_index) || !hak_heap_try_enter(from))
+            continue;
+        struct slab *slab = hak_heap_surrender(from, class_index);
+        bool is_ours = slab != NULL && hak_heap_receive(heap, slab);
+        hak_heap_leave(from);
+        if (is_ours) {
+            hak_stat_add(&heap->stats, stolen_slabs, 1);
+            hak_decide(steal_slab, slab->block_bytes);
+            return slab;
+        }
+    }
+    return NULL;
+}
+
+/* A slab with free blocks when the heap has no partial one: stages 1 (spare) to 4. */
+static struct slab *find_slab(struct heap *heap, uint32_t class_index)
+{
+    struct slab *slab = heap->spare[class_index];
+    if (slab != NULL) {
+        hak_stat_add(&heap->stats, spare_slabs, 1);
+        return slab;
+    }
+    if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
+        slab = steal(heap, class_index);
+    return slab != NULL ? slab : hak_supply_slab(class_index, &heap->owner, &heap->stats);
+}
+
+/* Up to `count` blocks: all of them from partial slabs if these have any, else from one other slab.
+ * Returns how many. */
+static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
+{
+    uint32_t taken = 0;
+    struct slab *slab;
+    while (taken < count && (slab = hak_heap_densest(heap, class_index)) != NULL) {
+        taken += hak_slab_take(slab, blocks + taken, count - taken);
+        hak_heap_settle(heap, slab);
+    }
+    if (taken == 0 && (slab = find_slab(heap, class_index)) != NULL) {
+        taken = hak_slab_take(slab, blocks, count);
+        hak_heap_settle(heap, slab);
+    }
+    hak_use_take(heap->owner.use, class_index, taken);
+    return taken;
+}
+
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
+{
+    hak_heap_collect(heap);
+    struct slab *slab = hak_heap_densest(heap, class_index);
+    if (slab == NULL)
+        slab = find_slab(heap, class_index);
+    if (slab == NULL)
+        return NULL;
+    void *block = hak_slab_take_zero(slab);
+    *is_zero = block != NULL;
+    if (block == NULL)
+        hak_slab_take(slab, &block, 1);
+    hak_use_take(heap->owner.use, class_index, 1);
+    hak_heap_settle(heap, slab);
+    return block;
+}
+
+void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
+{
+    void *block = NULL;
+    hak_heap_collect(heap);
+    take(heap, class_index, &block, 1);
+    return block;
+}
+
+/* Into the bin, while the heap is held: no fork finds them in between. What another thread has left
+ * no room for goes back. */
+static void push(struct heap *heap, struct cache *cache, uint32_t class_index, void **blocks,
+                 uint32_t count)
+{
+    uint32_t pushed = hak_cache_push_some(cache, class_index, blocks, count);
+    for (uint32_t i = 0; HAK_UNLIKELY(i < count - pushed); i++)
+        hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
+}
+
+void *hak_refill(struct cache *cache, uint32_t class_index)
+{
+    hak_stat_add_shared(&cache->stats, refills, 1);
+    hak_growth_note_miss(cache, class_index);
+    uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
+    struct heap *heap = hak_heap_enter();
+    if (HAK_UNLIKELY(heap == NULL))
+        return NULL;
+    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
+        hak_heap_collect(heap);
+    void *blocks[BLOCKS_MOST];
+    uint32_t taken = take(heap, class_index, blocks, (uint32_t)hak_clamp(wished, 1, BLOCKS_MOST));
+    void *block = taken == 0 ? NULL : blocks[0];
+    if (taken > 1)
+        push(heap, cache, class_index, blocks + 1, taken - 1);
+    hak_heap_leave(heap);
+    hak_fetch_sub_relaxed(&cache->guard_left_bytes,
+                          (int64_t)taken * hak_size_classes[class_index].block_bytes);
+    return block;
+}
+
+void *hak_take_one(uint32_t class_index, bool *is_zero)
+{
+    struct heap *heap = hak_heap_enter();
+    if (heap == NULL)
+        return NULL;
+    void *block = is_zero != NULL ? hak_heap_take_one(heap, class_index, is_zero)
+                                  : hak_heap_take_used(heap, class_index);
+    hak_heap_leave(heap);
+    return block;
+}
+
+/* From what is there already. */
+static void *take_present(uint32_t class_index)
+{
+    void *block = NULL;
+    struct heap *heap = hak_heap_enter();
+    if (heap == NULL)
+        return NULL;
+    if (heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL ||
+        steal(heap, class_index) != NULL)
+        take(heap, class_index, &block, 1);
+    hak_heap_leave(heap);
+    return block;
+}
+
+void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
+                      size_t alignment)
+{
+    struct heap *heap = hak_heap_enter();
+    if (heap != NULL) {
+        hak_heap_collect(heap);
+        hak_heap_leave(heap);
+    }
+    for (uint32_t i = class_index; i < class_limit; i++) {
+        if (hak_size_classes[i].block_bytes % alignment != 0)
+            continue;
+        void *block = cache == NULL ? NULL : hak_bin_pop(i);
+        if (block == NULL)
+            block = take_present(i);
+        if (block != NULL)
+            return block;
+    }
+    return NULL;
+}
+
+/* A span that the heap of the processor has at hand; NULL: none, or somebody is inside. */
+static struct span *find_span(const struct large_request *request)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap == NULL || hak_load_relaxed(&heap->spans.count) == 0 ||
+        !hak_large_fits_cache(request) || !hak_heap_try_enter(heap))
+        return NULL;
+    struct span *span = hak_large_find(&heap->spans, request);
+    hak_heap_leave(heap);
+    return span;
+}
+
+void *hak_take_large(size_t bytes, size_t alignment, enum large_content content)
+{
+    if (!hak_limit_admits(bytes))
+        return NULL;
+    struct large_request request = hak_supply_request(bytes, alignment, content);
+    return hak_supply_large(find_span(&request), bytes, alignment, content);
+}

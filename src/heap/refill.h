@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/refill.h - where blocks come from when a bin is empty, or is to be passed by.
+ *
+ * Owns        the order in which places are asked: the heap's own partial slabs and spare one,
+ *             slabs of other heaps, a started superslab, and a new superslab. So memory that lies
+ *             free in one heap serves all before more is taken. Heaps of the program's own ask no
+ *             other heap: what lives in others' slabs must not be destroyed with them.
+ * Invariants  memory that cannot be had leaves everything as it was.
+ * Threads     any; the cache is the caller's, and busy.
+ * Tests       tests/unit/heap/heap_test.c, tests/model/
+ */
+#ifndef HAK_HEAP_REFILL_H
+#define HAK_HEAP_REFILL_H
+
+#include "heap/cache.h"
+#include "heap/heap.h"
+
+/* One block of the class, with its bin filled on the way; NULL: out of memory. */
+void *hak_refill(struct cache *cache, uint32_t class_index);
+
+/* One block past all bins; NULL: out of memory. With is_zero, of untouched memory if the slab in
+ * turn has any: *is_zero tells whether it reads as zero; without, of memory that was used before if
+ * there is any. */
+void *hak_take_one(uint32_t class_index, bool *is_zero);
+
+/* One block of this or a larger class, aligned to `alignment`, from the cache (NULL: none) or from
+ * slabs that are there already; NULL: nothing of the sort. For times when no new slab can or should
+ * be had. */
+void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
+                      size_t alignment);
+
+/* A large block within the limit; NULL: out of memory. */
+void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
+
+/* The same as hak_take_one from a heap that the caller is in. */
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
+void *hak_heap_take_used(struct heap *heap, uint32_t class_index);
+
+#endif

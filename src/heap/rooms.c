@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/rooms.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "region/meta.h"
+
+#include <string.h>
+
+/* Words of a slot's bins at first, and of a processor's: as orders. */
+#define ORDER_FIRST 9u
+#define ORDER_MOST 14u
+hak_static_assert(HAK_FIRST_SLOT < 1u << ORDER_FIRST, "bins and a few slots");
+hak_static_assert(ORDER_MOST < 16, "a word's index has 16 bits");
+
+/* Processors' have a pool of their own: a thread that was slow to look whose its bins are finds
+ * another processor's cache, never a thread's. */
+static struct meta_pool slot_pools[ORDER_MOST + 1];
+static struct meta_pool processor_pool;
+
+_Atomic uint32_t hak_active_caches;
+struct hak_lock hak_caches_lock_word = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
+
+bool hak_rooms_try_lock(void)
+{
+    return !hak_lock_is_inside() && hak_lock_try(&hak_caches_lock_word);
+}
+
+void hak_rooms_unlock(void)
+{
+    hak_lock_give(&hak_caches_lock_word);
+}
+
+/* Word by word: somebody may still count what was there before. */
+static void copy_headers(struct bins *to, const struct bins *from)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)from;
+    for (size_t i = 0; i < sizeof to->bins / sizeof *words; i++)
+        hak_word_publish((uint64_t *)(void *)to + i, words[i]);
+}
+
+static struct bins *create(struct meta_pool *pool, uint32_t order)
+{
+    struct bins *bins = hak_meta_pool_take(pool, sizeof(void *) << order);
+    if (bins != NULL)
+        copy_headers(bins, &hak_bins_closed);
+    return bins;
+}
+
+struct bins *hak_rooms_create(uint32_t *word_count, bool is_processors)
+{
+    uint32_t order = is_processors ? ORDER_MOST : ORDER_FIRST;
+    *word_count = 1u << order;
+    return create(is_processors ? &processor_pool : &slot_pools[order], order);
+}
+
+void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processors)
+{
+    uint32_t order = hak_bit_highest(word_count);
+    hak_meta_pool_give(is_processors ? &processor_pool : &slot_pools[order], bins);
+}
+
+/* release: partner is the acquire of who counts (heap/cache.h) */
+static void publish(struct cache *cache, struct bins *bins)
+{
+    __atomic_store_n(&cache->bins, bins, __ATOMIC_RELEASE);
+}
+
+void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count)
+{
+    hak_word_publish(&bins->cache, cache); /* a pop may still have to be noted: never NULL again */
+    cache->word_count = word_count;
+    cache->used_words = HAK_FIRST_SLOT;
+    cache->capacity_bytes = 0;
+    memset(cache->free_rooms, 0, sizeof cache->free_rooms);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
+    publish(cache, bins);
+}
+
+static void **words_of(struct cache *cache)
+{
+    return (void **)(void *)cache->bins;
+}
+
+/* Moves a slot's bins to more memory. Nobody finds them meanwhile. */
+static bool extend(struct cache *cache)
+{
+    uint32_t order = hak_bit_highest(cache->word_count);
+    struct bins *old = cache->bins;
+    struct bins *bins = NULL;
+    if (order < ORDER_MOST && !hak_cache_is_processors(cache))
+        bins = create(&slot_pools[order + 1], order + 1);
+    if (bins == NULL)
+        return false;
+    hak_word_publish(&hak_bins_of[cache->id], (struct bins *)&hak_bins_closed);
+    hak_compiler_fence();
+    copy_headers(bins, old);
+    bins->cache = cache;
+    memcpy(bins->slots, old->slots, (cache->used_words - HAK_FIRST_SLOT) * sizeof(void *));
+    publish(cache, bins);
+    cache->word_count = 2u << order;
+    hak_compiler_fence();
+    hak_word_publish(&hak_bins_of[cache->id], bins);
+    hak_compiler_fence();
+    hak_rooms_destroy(old, 1u << order, false);
+    return true;
+}
+
+/* Words for a room; 0: there are none. */
+static uint32_t take(struct cache *cache, uint32_t order)
+{
+    uint32_t begin = cache->free_rooms[order];
+    if (begin != 0) {
+        cache->free_rooms[order] = (uint16_t)(uintptr_t)words_of(cache)[begin];
+        return begin;
+    }
+    while (cache->used_words + (1u << order) > cache->word_count)
+        if (!extend(cache))
+            return 0;
+    begin = cache->used_words;
+    cache->used_words += 1u << order;
+    return begin;
+}
+
+static void give(struct cache *cache, uint32_t begin, uint32_t order)
+{
+    words_of(cache)[begin] = (void *)(uintptr_t)cache->free_rooms[order];
+    cache->free_rooms[order] = (uint16_t)begin;
+}
+
+/* The bin moves to a larger room, or to its first. */
+static bool move(struct cache *cache, uint32_t class_index, uint32_t order, uint32_t capacity)
+{
+    struct room *room = &cache->rooms[class_index];
+    uint32_t begin = take(cache, order), top = 0;
+    if (begin == 0)
+        return false;
+    if (room->begin != 0 && !hak_bin_close(cache->bins, class_index, &top)) {
+        give(cache, begin, order);
+        return false;
+    }
+    uint32_t held = top - (room->begin != 0 ? room->begin : top);
+    void **words = words_of(cache);
+    words[begin] = NULL;
+    memcpy(words + begin + 1, words + room->begin + 1, held * sizeof *words);
+    uint32_t old_begin = room->begin, old_order = room->order;
+    hak_word_publish(&room->begin, (uint16_t)begin);
+    room->order = (uint8_t)order;
+    hak_bin_open(cache->bins, class_index, begin + held, begin + capacity);
+    if (old_begin != 0)
+        give(cache, old_begin, old_order);
+    return true;
+}
+
+bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacity)
+{
+    struct room *room = &cache->rooms[class_index];
+    uint32_t order = hak_bit_highest(hak_most(capacity + 1, HAK_MAGAZINE_SLOTS_LEAST) * 2 - 1);
+    hak_assert(order < HAK_ROOM_ORDERS);
+    if (room->begin == 0 || order > room->order)
+        return move(cache, class_index, order, capacity);
+    struct bin *bin = hak_bin_of(cache->bins, class_index);
+    hak_word_publish(&bin->limit, (uint16_t)(room->begin + capacity));
+    return true;
+}
+
+/* The room of a closed bin is found from its top down; what it was to have is not missed. */
+static void mend(struct cache *cache, uint32_t class_index)
+{
+    const struct bin *bin = hak_bin_of(cache->bins, class_index);
+    uint32_t top = bin->closed_top, begin = top;
+    if (bin->top != 0 || top == 0)
+        return;
+    while (words_of(cache)[begin] != NULL)
+        begin--;
+    hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)begin);
+    cache->rooms[class_index].order = 0;
+    hak_bin_open(cache->bins, class_index, top, top);
+}
+
+void hak_rooms_mend(struct cache *cache)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        mend(cache, i);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        bytes += (size_t)hak_cache_capacity(cache, i) * hak_size_classes[i].block_bytes;
+    cache->capacity_bytes = bytes;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/rooms.h - where the slots of a cache's bins are.
+ *
+ * Owns        the memory of struct bins, and what part of it each bin has: a room, a power of two
+ *             of words, of which the first is the NULL. Rooms that bins outgrew serve others.
+ * Invariants  a bin moves to another room closed, and its old slots stay as they are until it is
+ *             open again: what is left half way by a jump, or by a copy of the process, is found
+ *             in the old room. A limit moves alone, by one store.
+ *             A processor's bins have all the memory that they may ever want from the start on: of
+ *             that only touched pages cost anything. A slot's begin with a page and move with all
+ *             that is in them.
+ * Threads     the lock CACHES; what bins lead to, as heap/bins.h says.
+ * Tests       tests/unit/heap/bins_test.c
+ */
+#ifndef HAK_HEAP_ROOMS_H
+#define HAK_HEAP_ROOMS_H
+
+#include "heap/cache.h"
+#include "os/lock.h"
+
+/* The lock CACHES: of all slots of all caches, and of the lists of caches. */
+extern struct hak_lock hak_caches_lock_word;
+
+/* Around a change of slots; false: somebody else has it, or the thread was interrupted with it. */
+bool hak_rooms_try_lock(void);
+void hak_rooms_unlock(void);
+
+/* Memory for bins, all closed; NULL: out of memory. */
+struct bins *hak_rooms_create(uint32_t *word_count, bool is_processors);
+
+/* The same, back again. */
+void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processors);
+
+/* The cache has these bins now, of which none has slots. */
+void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count);
+
+/* Lets a bin hold `capacity` blocks; false: there is no room, or the thread is not on the cache
+ * any more, and all is as before. What it holds beyond its capacity stays until it is popped. */
+bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacity);
+
+/* Opens bins that were left closed. */
+void hak_rooms_mend(struct cache *cache);
+
+#endif

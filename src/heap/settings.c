@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/settings.h"
+
+#include "conf/conf.h"
+#include "heap/container.h"
+#include "os/confine.h"
+#include "os/lock.h"
+#include "os/node.h"
+#include "os/os.h"
+#include "os/os_huge.h"
+
+_Atomic uint32_t hak_settings_were_read;
+
+void hak_settings_read(void)
+{
+    uint32_t expected = 0;
+    if (!hak_os_ask_begin())
+        return;
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (hak_cas_acquire(&hak_settings_were_read, &expected, 1)) {
+        hak_os_read_huge_pages();
+        hak_os_read_mappings_most();
+        hak_os_read_nodes();
+        hak_container_read();
+    }
+    hak_os_ask_end();
+}
+
+static void prepare_for_confinement(void)
+{
+    hak_settings_read();
+    if (hak_os_handles_signals())
+        hak_lock_note_handler();
+}
+
+void hak_settings_start(void)
+{
+    hak_os_on_confinement(prepare_for_confinement);
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || hak_conf_number(thp) == THP_ON)
+        hak_settings_read();
+}

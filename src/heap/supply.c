@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/supply.h"
+
+#include "base/check.h"
+#include "conf/conf.h"
+#include "heap/limit.h"
+#include "os/os.h"
+#include "os/os_huge.h"
+#include "policy/policy_table.h"
+#include "region/mappings.h"
+#include "region/tag_map.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+#include "stats/decision.h"
+
+/* Other threads may be faster to what was added for us; so often we add more. */
+#define TRIES 8
+
+/* Whether superslabs are huge only where we ask for it one by one. */
+static bool huge_pages_are_asked_for(void)
+{
+    return hak_conf_number(thp) == THP_AUTO && hak_os_huge_pages() == HUGE_ON_REQUEST;
+}
+
+/* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps
+ * it. */
+static bool return_superslab(struct granule_range range)
+{
+    if (huge_pages_are_asked_for())
+        hak_depot_end_huge(range.first);
+    struct span *span = hak_span_attach(range);
+    if (span != NULL)
+        hak_span_give(span);
+    else
+        hak_depot_add(range.first, false, false);
+    return span != NULL;
+}
+
+void hak_supply_trim(void)
+{
+    struct granule_range spare;
+    do
+        spare = hak_depot_take_spare();
+    while (spare.count != 0 && return_superslab(spare));
+}
+
+/* Whether a huge page would soon be filled: the process is no small one, and the class grows. What
+ * of a block longer than a page will be touched is not known. */
+static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
+{
+    size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
+    return hak_size_classes[class_index].block_bytes <= hak_policy_read(huge_block_bytes) &&
+           hak_depot_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
+           hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
+               hak_policy_read(huge_class_bytes);
+}
+
+/* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
+ * the whole window, or unasked. The setting is not read for the first superslabs of a process. */
+static bool may_be_huge(const struct span *span, bool is_wished)
+{
+    bool is_first = (size_t)span->first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
+    switch (hak_conf_number(thp)) {
+    case THP_OFF:
+        return false;
+    case THP_ON:
+        return hak_os_huge_pages() != HUGE_NEVER;
+    default:
+        return (is_wished && hak_os_huge_pages() != HUGE_NEVER) ||
+               (!is_first && hak_os_huge_pages() == HUGE_ALWAYS);
+    }
+}
+
+static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
+                          struct stat_block *stats)
+{
+    bool is_zero;
+    struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
+    if (span == NULL)
+        return false;
+    bool is_wished =
+        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    bool is_huge = may_be_huge(span, is_wished);
+    if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
+        is_huge = hak_mappings_admit_advice(span->first);
+    if (is_huge && is_wished) {
+        is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
+        hak_stat_add(stats, huge_superslabs, is_huge);
+        hak_decide(huge_superslab, hak_size_classes[class_index].block_bytes);
+    }
+    hak_decide(fresh_superslab, hak_size_classes[class_index].block_bytes);
+    hak_depot_add(hak_span_detach(span).first, is_zero, is_huge);
+    return true;
+}
+
+static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
+{
+    struct granule_range spare = hak_depot_give(first, count, dirty_count);
+    if (spare.count != 0)
+        return_superslab(spare);
+}
+
+static void count_stage(struct stat_block *stats, enum hak_stat stage)
+{
+    if (stage == HAK_STAT_recycled_slabs)
+        hak_stat_add(stats, recycled_slabs, 1);
+    else if (stage == HAK_STAT_purged_slabs)
+        hak_stat_add(stats, purged_slabs, 1);
+    else
+        hak_stat_add(stats, fresh_slabs, 1);
+}
+
+/* Makes granules a slab, or gives them back; `stage` is counted. */
+static struct slab *make_slab(uint32_t class_index, struct depot_granules granules,
+                              struct slab_owner *owner, struct stat_block *stats,
+                              enum hak_stat stage)
+{
+    struct slab *slab = hak_slab_create(class_index, granules.first, granules.is_zero, owner);
+    if (slab == NULL) {
+        give_granules(granules.first, granules.count, 0);
+        return NULL;
+    }
+    hak_tag_write(granules.first, granules.count, hak_supply_tag(slab, owner));
+    hak_use_note_slab(owner->use, class_index, 1, 0);
+    count_stage(stats, stage);
+    return slab;
+}
+
+/* Granules of a started superslab, within the limit. */
+static struct depot_granules take_granules(uint32_t count, const struct slab_owner *owner)
+{
+    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    if (granules.count == 0 || granules.is_warm || hak_limit_settle())
+        return granules;
+    give_granules(granules.first, granules.count, 0);
+    granules.count = 0;
+    return granules;
+}
+
+static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
+                                 struct stat_block *stats)
+{
+    uint32_t count = hak_size_classes[class_index].granule_count;
+    struct depot_granules granules = take_granules(count, owner);
+    if (granules.count == 0)
+        return NULL;
+    return make_slab(class_index, granules, owner, stats,
+                     granules.is_warm ? HAK_STAT_recycled_slabs : HAK_STAT_purged_slabs);
+}
+
+struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
+                             struct stat_block *stats)
+{
+    struct slab *slab = take_started(class_index, owner, stats);
+    uint32_t count = hak_size_classes[class_index].granule_count;
+    for (int i = 0; slab == NULL && i < TRIES; i++) {
+        if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
+            !add_superslab(class_index, owner, stats))
+            return NULL;
+        struct depot_granules granules = take_granules(count, owner);
+        if (granules.count != 0)
+            return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
+    }
+    return slab;
+}
+
+void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
+                       enum large_content content)
+{
+    if (cached == NULL && !hak_limit_admits(bytes))
+        return NULL;
+    struct large_request request = hak_supply_request(bytes, alignment, content);
+    void *block = hak_large_take_in(cached, &request);
+    if (block == NULL || hak_limit_settle())
+        return block;
+    hak_large_give(block);
+    return NULL;
+}
+
+struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content)
+{
+    bool is_short = hak_limit_is_set() || hak_region_is_tight();
+    return (struct large_request){bytes, alignment, content, is_short ? LARGE_PACKED : LARGE_ROOMY};
+}
+
+void hak_supply_retire(struct slab *slab)
+{
+    hak_assert(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0);
+    uint32_t first = hak_granule_of((void *)slab->start);
+    uint32_t count = slab->granule_count;
+    size_t guard_bytes = slab->start % HAK_GRANULE_BYTES; /* slab/shield.h */
+    size_t touched_bytes = guard_bytes + (size_t)slab->bump * slab->block_bytes;
+    uint32_t dirty_count =
+        (uint32_t)(hak_align_up(touched_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT);
+    hak_tag_write(first, count, HAK_TAG_NONE);
+    hak_use_note_slab(hak_load_relaxed(&slab->owner)->use, slab->class_index, -1, 0);
+    hak_slab_destroy(slab);
+    give_granules(first, count, dirty_count);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/supply.h - granules for slabs: from the depot, and superslabs for the depot from the spans.
+ *
+ * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
+ * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
+ *             be had leaves everything as it was.
+ * Threads     who is inside the slab's heap; the depot and the span heap lock themselves.
+ * Tests       tests/unit/heap/supply_test.c, tests/model/
+ */
+#ifndef HAK_HEAP_SUPPLY_H
+#define HAK_HEAP_SUPPLY_H
+
+#include "region/tag_map.h"
+#include "slab/slab.h"
+#include "span/large.h"
+#include "stats/stat.h"
+
+/* What the granules of a slab say (region/tag_map.h) while it belongs to `owner`. */
+HAK_INLINE uint32_t hak_supply_tag(const struct slab *slab, const struct slab_owner *owner)
+{
+    return owner->is_private ? HAK_TAG_PRIVATE : hak_tag_of(slab->class_index);
+}
+
+/* The slab of a block in the window, which must be live; NULL when no slab is there. */
+HAK_INLINE struct slab *hak_slab_at(const void *block)
+{
+    uint32_t granule = hak_granule_of(block);
+    return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
+}
+
+/* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
+ * memory. */
+struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
+                             struct stat_block *stats);
+
+/* What is asked of the spans for a large block. */
+struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content);
+
+/* A large block within the limit, in a span that a cache had (NULL: another one). */
+void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
+                       enum large_content content);
+
+/* Gives superslabs that are wholly free, but for one, back to the spans. */
+void hak_supply_trim(void);
+
+/* Gives an unused slab's granules back. */
+void hak_supply_retire(struct slab *slab);
+
+#endif

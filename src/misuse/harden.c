@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#include "misuse/harden.h"
+
+#include "conf/conf.h"
+#include "misuse/empty.h"
+#include "misuse/mark.h"
+#include "os/random.h"
+
+_Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
+
+static uint64_t secret;
+static HAK_TLS uint64_t random_state;
+
+/* Mixes all bits into all bits (the finalizer of SplitMix64). */
+static uint64_t mix(uint64_t word)
+{
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+    return word ^ word >> 31;
+}
+
+void hak_harden_start(void)
+{
+    uint32_t set = (uint32_t)hak_conf_number(harden);
+    if (set != 0 || hak_conf_number(guard_rate) != 0)
+        secret = hak_os_random();
+    if (set != 0) {
+        hak_mark_start();
+        if (set & HARDEN_ZERO)
+            hak_empty_start();
+        set |= HARDEN_EXACT;
+    }
+    if (hak_conf_number(stats) == STATS_EXACT)
+        set |= HARDEN_COUNTED;
+    hak_store_relaxed(&hak_harden, set);
+}
+
+uint64_t hak_random(void)
+{
+    if (HAK_UNLIKELY(random_state == 0))
+        random_state = mix(secret ^ (uintptr_t)&random_state);
+    random_state += 0x9e3779b97f4a7c15ull;
+    return mix(random_state ^ secret);
+}
+
+uint64_t hak_canary_of(const void *block)
+{
+    return mix(secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/background.h"
+
+#include "base/bits.h"
+#include "conf/conf.h"
+#include "heap/cache_list.h"
+#include "heap/container.h"
+#include "heap/heaps.h"
+#include "heap/limit.h"
+#include "heap/settings.h"
+#include "os/confine.h"
+#include "os/identity.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "os/thread.h"
+#include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "process/maintain.h"
+#include "process/service.h"
+#include "span/big_cache.h"
+#include "stats/outlet.h"
+
+/* The thread is worth its while from this size of the heap on (docs/adr/0006). */
+#define START_BYTES (64 * HAK_MIB)
+/* From this size on it is started once, to read what the machine and the container are like. */
+#define READ_BYTES (16 * HAK_MIB)
+/* In a program of one thread: while one part in so many of what is held is free. */
+#define FREE_SHARE 4
+/* Between two visits while there is work, and while there may be some. */
+#define BUSY_MS 20
+#define CALM_MS 100
+/* After so many visits that found nothing, and as many as what is free now may take to grow old, it
+ * ends. */
+#define CALM_VISITS 8
+/* Nobody waits for what is kept longer than this. */
+#define AWAITED_MS 600000
+/* While it sleeps, the pressure on memory is looked at so often if so much is warm. */
+#define WATCH_MS 2000u
+#define WATCH_FROM_BYTES (4 * HAK_MIB)
+/* A refused start is tried again after so long. */
+#define RETRY_MS 1000
+/* A handler that pauses may have interrupted what the thread waits for. */
+#define PAUSE_IN_HANDLER_MS 20
+
+enum background_state { BACKGROUND_NONE, BACKGROUND_RUNS };
+
+static _Atomic uint32_t state;
+static struct os_thread threads[2];
+static _Atomic uint32_t pauses;
+static _Atomic uint32_t was_paused; /* it ran when a pause began */
+static _Atomic uint32_t is_asleep;
+static _Atomic uint32_t alarm_count;
+static _Atomic uint32_t is_wanted; /* though the heap is small */
+static _Atomic uint64_t refused_ms;
+static _Atomic size_t start_bytes = START_BYTES;
+static _Atomic size_t free_in_slabs; /* as of the last tick of some thread */
+static uint32_t home_process;        /* a child of vfork has another id, and this memory */
+
+static bool is_large(void)
+{
+    return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
+}
+
+/* In a program of one thread its own slow paths give back what it frees, as long as it works: the
+ * thread has something to do when much is free. */
+static bool is_worth_while(void)
+{
+    if (hak_load_relaxed(&hak_active_caches) > 1)
+        return true;
+    size_t bytes =
+        hak_limit_warm_bytes() + hak_span_caches_sum().bytes + hak_load_relaxed(&free_in_slabs);
+    return bytes >= hak_held_bytes() / FREE_SHARE;
+}
+
+static bool is_due(void)
+{
+    return hak_load_relaxed(&is_wanted) != 0 || (is_large() && is_worth_while());
+}
+
+static bool has_something_to_read(void)
+{
+    return hak_load_relaxed(&hak_settings_were_read) == 0 &&
+           hak_load_relaxed(&hak_region.committed_bytes) >= READ_BYTES;
+}
+
+/* Slow operations of all threads so far: changes as long as the program is at work. */
+static uint64_t activity(void)
+{
+    uint64_t sum = hak_load_relaxed(&hak_stat_cacheless.counters[HAK_STAT_spans_given]);
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next)
+        sum += hak_load_relaxed(&i->stats.counters[HAK_STAT_refills]) +
+               hak_load_relaxed(&i->stats.counters[HAK_STAT_flushes]) +
+               hak_load_relaxed(&i->stats.counters[HAK_STAT_spans_given]);
+    return sum;
+}
+
+/* Where memory is short, everything free goes back, whatever is told elsewhere. */
+bool hak_background_watch(void)
+{
+    bool is_pressed = hak_container_is_pressed(hak_os_clock_ms());
+    if (is_pressed)
+        hak_maintain_relieve();
+    return is_pressed;
+}
+
+/* How long to sleep while nobody calls; 0: there is nothing to wait for. Nobody need watch the
+ * pressure on memory while nothing could be given back. */
+static uint32_t patience_ms(void)
+{
+    uint32_t patience = hak_outlet_patience_ms();
+    if (!hak_container_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
+        return patience;
+    return patience == 0 ? WATCH_MS : (uint32_t)hak_least(patience, WATCH_MS);
+}
+
+static bool is_paused(void)
+{
+    return hak_load_relaxed(&pauses) != 0;
+}
+
+/* Whoever works after the second look finds the thread asleep and wakes it. */
+static void sleep_until_woken(uint64_t last_activity)
+{
+    uint32_t patience;
+    hak_store_relaxed(&is_asleep, 1);
+    hak_fence_full(); /* partner: the exchange in hak_maintain_tick, before hak_background_wake */
+    if (activity() != last_activity)
+        hak_store_relaxed(&is_asleep, 0);
+    while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
+        hak_os_futex_wait(&is_asleep, 1, patience);
+        hak_outlet_tick();
+        hak_background_watch();
+    }
+    hak_store_relaxed(&is_asleep, 0);
+}
+
+static void wait_ms(uint32_t most_ms)
+{
+    uint32_t seen = hak_load_relaxed(&alarm_count);
+    if (!is_paused())
+        hak_os_futex_wait(&alarm_count, seen, most_ms);
+}
+
+/* A thread that was started to print only leaves memory as it is. */
+static size_t visit(bool *is_done)
+{
+    *is_done = true;
+    return is_large() ? hak_maintain_visit(is_done) : 0;
+}
+
+static uint32_t calm_visits_most(void)
+{
+    uint64_t keep_ms = hak_most(hak_policy_read(decay_ms), hak_big_cache_keep_ms());
+    return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
+}
+
+/* True when nobody has come by since: the thread is none any more, and another one may start. */
+static bool ends(uint64_t last_activity)
+{
+    uint32_t expected = BACKGROUND_NONE;
+    hak_store_relaxed(&state, BACKGROUND_NONE);
+    hak_fence_full(); /* partner: the exchange in hak_maintain_tick, before hak_background_wake */
+    return is_paused() || activity() == last_activity ||
+           !hak_cas_acquire(&state, &expected, BACKGROUND_RUNS);
+}
+
+static void give_back(void)
+{
+    uint64_t last = 0;
+    uint32_t calm_visits = 0;
+    for (;;) {
+        bool is_done;
+        size_t bytes = visit(&is_done);
+        hak_outlet_tick();
+        hak_background_watch();
+        uint64_t now = activity();
+        bool is_calm = bytes == 0 && is_done;
+        calm_visits = is_calm && now == last ? calm_visits + 1 : 0;
+        last = now;
+        bool is_calm_for_long = calm_visits >= calm_visits_most();
+        if (is_calm_for_long && patience_ms() != 0)
+            sleep_until_woken(now);
+        else if ((is_calm_for_long || is_paused()) && ends(now))
+            return;
+        wait_ms(is_calm ? CALM_MS : BUSY_MS);
+    }
+}
+
+static void run(void)
+{
+    hak_thread_be_apart();
+    if (hak_os_ask_begin()) { /* its later calls are a confined program's, too */
+        hak_os_thread_be_ordinary();
+        hak_os_thread_name("hakmem");
+        hak_os_ask_end();
+    }
+    hak_settings_read();
+    uint64_t now = activity();
+    if (is_due() || !ends(now))
+        give_back();
+}
+
+static void forget(void)
+{
+    /* What the parent had is no reason for a child, which may be about to exec. */
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    hak_store_relaxed(&start_bytes, committed + START_BYTES);
+    hak_os_thread_forget(&threads[0]);
+    hak_os_thread_forget(&threads[1]);
+    hak_store_relaxed(&state, BACKGROUND_NONE);
+    hak_store_relaxed(&pauses, 0);
+    hak_store_relaxed(&was_paused, 0);
+    hak_store_relaxed(&is_asleep, 0);
+    hak_store_relaxed(&is_wanted, 0);
+    home_process = hak_os_pid();
+}
+
+static bool is_refused_lately(void)
+{
+    uint64_t last = hak_load_relaxed(&refused_ms);
+    return last != 0 && hak_os_clock_ms() - last < RETRY_MS;
+}
+
+/* The caller has moved the state to "runs", and asks. */
+static bool start_one(void)
+{
+    for (int place = 0; place < 2; place++)
+        if (hak_os_thread_is_over(&threads[place]))
+            return hak_os_thread_start(&threads[place], run, (const void *)&hak_here);
+    return false;
+}
+
+static void start_here(void)
+{
+    uint32_t expected = BACKGROUND_NONE;
+    if (hak_os_pid() != home_process)
+        return;
+    /* acquire: partner is the store in `ends`, after which the other one changes nothing */
+    if (!hak_cas_acquire(&state, &expected, BACKGROUND_RUNS))
+        return;
+    hak_fence_full(); /* partner: the fence in hak_background_pause */
+    bool may_start = !is_paused();
+    if (may_start && start_one())
+        return;
+    if (may_start)
+        hak_store_relaxed(&refused_ms, hak_os_clock_ms());
+    hak_store_relaxed(&state, BACKGROUND_NONE);
+}
+
+/* A confined program gets none: its filter may kill for what that takes. */
+static void start(void)
+{
+    if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||
+        !hak_os_ask_begin())
+        return;
+    start_here();
+    hak_os_ask_end();
+}
+
+void hak_background_stir(void)
+{
+    if (hak_load_relaxed(&is_asleep) != 0) {
+        hak_store_relaxed(&is_asleep, 0);
+        hak_os_futex_wake(&is_asleep, 1);
+    }
+}
+
+void hak_background_consider(void)
+{
+    if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE))
+        return;
+    if (is_due() || has_something_to_read())
+        start();
+}
+
+void hak_background_wake(void)
+{
+    hak_background_stir();
+    hak_background_consider();
+}
+
+void hak_background_consider_slabs(void)
+{
+    if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE || !is_large()))
+        return;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < hak_heap_count(); i++)
+        bytes += hak_heap_free_bytes(hak_heap_at(i));
+    hak_store_relaxed(&free_in_slabs, bytes);
+    hak_background_consider();
+}
+
+static bool is_here(void)
+{
+    return hak_load_acquire(&state) != BACKGROUND_NONE || !hak_os_thread_is_over(&threads[0]) ||
+           !hak_os_thread_is_over(&threads[1]);
+}
+
+void hak_background_pause(void)
+{
+    if (hak_os_pid() != home_process)
+        return;
+    hak_fetch_add_relaxed(&pauses, 1);
+    hak_fence_full(); /* partner: the fence in `start` */
+    if (hak_load_relaxed(&state) == BACKGROUND_RUNS)
+        hak_store_relaxed(&was_paused, 1);
+    uint64_t deadline_ms =
+        hak_thread_is_outside() ? UINT64_MAX : hak_os_clock_ms() + PAUSE_IN_HANDLER_MS;
+    while (is_here() && hak_os_clock_ms() < deadline_ms) {
+        hak_fetch_add_relaxed(&alarm_count, 1);
+        hak_os_futex_wake(&alarm_count, 1);
+        hak_background_stir();
+        hak_os_thread_await(&threads[0], 1);
+        hak_os_thread_await(&threads[1], 1);
+    }
+}
+
+void hak_background_resume(void)
+{
+    if (hak_os_pid() != home_process)
+        return;
+    if (hak_fetch_add_relaxed(&pauses, -1u) == 1 && hak_load_relaxed(&was_paused) != 0) {
+        hak_store_relaxed(&was_paused, 0);
+        start();
+    }
+}
+
+const struct os_thread *hak_background_thread(uint32_t place)
+{
+    return &threads[place % 2];
+}
+
+/* Something is to be printed while the program sleeps: it runs from now on. */
+static void want(void)
+{
+    hak_store_relaxed(&is_wanted, 1);
+    hak_background_consider();
+}
+
+__attribute__((constructor)) static void be_at_home(void)
+{
+    home_process = hak_os_pid();
+    hak_process_on_fork(forget);
+    hak_os_identity_watch(hak_background_pause, hak_background_resume);
+    hak_process_start();
+    hak_outlet_start(hak_background_stir);
+    if (hak_outlet_patience_ms() != 0) {
+        hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
+        want();
+    }
+}

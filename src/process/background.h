@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* process/background.h - the background thread, which gives memory back while the program sleeps.
+ *
+ * Owns        that thread; whether it runs, and what keeps it from it.
+ * Invariants  at most one runs in a process. It is started when there may be something to do, and
+ *             ends when it has found nothing for about a second; with an interval, a signal or
+ *             shared memory for statistics, or where the pressure on memory is watched, it sleeps
+ *             instead. It is none of libc's threads (os/thread.h), so any call may start it, a free
+ *             too. A forked child has none until it has grown; a child of vfork starts none, since
+ *             its exec would end a thread of its parent's memory.
+ * Argument    The last call of a program for hours may come while the thread ends. Who comes by
+ *             leaves a trace in `activity`, passes a fence (the tick's exchange), then reads the
+ *             state; the thread stores "none", passes a fence, then reads `activity`: one of the
+ *             two sees the other, and starts it again or goes on. While the old one is on its way
+ *             out a new one has the second place. A pause: who starts stores "runs", then
+ *             reads the count of pauses; who pauses counts, then awaits "none" and the end of both.
+ * Threads     any, also inside slow paths and locks and in signal handlers.
+ * Tests       tests/preload/idle.c, tests/preload/ending.c, tests/model/fault_test.c
+ */
+#ifndef HAK_PROCESS_BACKGROUND_H
+#define HAK_PROCESS_BACKGROUND_H
+
+#include "base/compiler.h"
+
+struct os_thread;
+
+/* Starts it when it is due, or wakes it; from the tick. */
+void hak_background_wake(void);
+
+/* Starts it when it is due, after a large block became free. */
+void hak_background_consider(void);
+
+/* The same after a thread looked after its cache: what lies free in slabs is counted. */
+void hak_background_consider_slabs(void);
+
+/* Wakes it if it sleeps for long; from a signal handler, too. */
+void hak_background_stir(void);
+
+/* Ends it, and lets none start until it is resumed. Returns when it is gone; in a signal handler
+ * that interrupted a slow path, which it may wait for, after 20 ms at the latest. */
+void hak_background_pause(void);
+void hak_background_resume(void);
+
+/* Gives everything free back if tasks waited for memory lately; its own, and tests'. */
+bool hak_background_watch(void);
+
+/* What it stands on, for tests: place 0 or 1. */
+const struct os_thread *hak_background_thread(uint32_t place);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/tick.h"
+
+#include "os/os.h"
+#include "process/background.h"
+#include "process/maintain.h"
+#include "stats/outlet.h"
+
+void hak_tick_now(void)
+{
+    if (!hak_maintain_tick())
+        return;
+    hak_outlet_tick();
+    hak_background_wake();
+}
+
+void hak_tick_look(struct cache *cache)
+{
+    uint64_t now = hak_os_clock_ms();
+    if (HAK_LIKELY(hak_load_relaxed(&cache->slow_count) % HAK_SLOW_OPERATIONS_PER_TICK != 0 &&
+                   now - hak_load_relaxed(&cache->tick_ms) < HAK_TICK_LATE_MS))
+        return;
+    hak_store_relaxed(&cache->tick_ms, now);
+    hak_maintain_cache(cache);
+    hak_tick_now();
+    hak_background_consider_slabs();
+}

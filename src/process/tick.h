@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* process/tick.h - what threads do for the whole process now and then, as they leave a slow path.
+ *
+ * Owns        when: once in so many slow operations of a thread, or if the last time was long ago.
+ * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
+ *             what is to be printed, the background thread. None of these calls it.
+ * Threads     any, outside every heap and lock.
+ * Tests       tests/unit/process/maintain_test.c, tests/model/fault_test.c, tests/preload/idle.c
+ */
+#ifndef HAK_PROCESS_TICK_H
+#define HAK_PROCESS_TICK_H
+
+#include "process/service.h"
+
+/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
+ * looked at once in so many, and a tick is late after so long. */
+#define HAK_SLOW_OPERATIONS_PER_TICK 64
+#define HAK_SLOW_OPERATIONS_PER_LOOK 4
+#define HAK_TICK_LATE_MS 50
+
+/* A thread looks at the clock, then after its cache and the process if it is time. */
+void hak_tick_look(struct cache *cache);
+
+/* After the process only; for threads that work in heaps of the program's own. */
+void hak_tick_now(void);
+
+/* Ends the service, and looks on the way out. */
+HAK_INLINE void hak_service_end(const struct service *service)
+{
+    struct cache *cache = service->cache;
+    if (HAK_LIKELY(cache != NULL)) {
+        hak_cache_end(cache);
+        uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
+        hak_store_relaxed(&cache->slow_count, count);
+        if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+            hak_tick_look(cache);
+    }
+    if (HAK_UNLIKELY(service->is_shielded))
+        hak_service_end_slow(service);
+}
+
+#endif

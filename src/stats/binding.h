@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/binding.h - whether anybody calls this malloc.
+ *
+ * Owns        nothing: the loader decided it.
+ * Invariants  a process that has hakmem mapped calls another malloc where one comes before it in
+ *             the loader's order: the program's own, or that of a library preloaded before. In a
+ *             build under hakmem's own names nobody expects libc's names to lead here.
+ * Threads     any.
+ * Tests       tests/preload/shadowed_preload.sh
+ */
+#ifndef HAK_STATS_BINDING_H
+#define HAK_STATS_BINDING_H
+
+#include "base/compiler.h"
+
+/* Before main: whether malloc and its family lead elsewhere. */
+void hak_binding_note(bool is_elsewhere);
+
+/* True: another malloc comes first, and nothing was served here so far. */
+bool hak_is_shadowed(void);
+
+/* Says so in one line, if it is so. */
+void hak_binding_tell(void);
+
+#endif

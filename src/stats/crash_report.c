@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+#include "conf/conf.h"
+#include "heap/cache.h"
+#include "heap/census.h"
+#include "heap/where.h"
+#include "misuse/guarded.h"
+#include "os/crash.h"
+#include "os/os.h"
+#include "os/stderr.h"
+#include "process/lifecycle.h"
+#include "span/large.h"
+#include "stats/decision.h"
+#include "stats/stat.h"
+
+/* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
+ * without a lock is told, and every line is written by itself. */
+
+#define DECISIONS_TOLD 16
+
+struct line {
+    char characters[256];
+    struct text text;
+};
+
+static void begin(struct line *line, const char *words)
+{
+    line->text = (struct text){.start = line->characters, .bytes = sizeof line->characters - 1};
+    hak_text_add(&line->text, "hakmem: ");
+    hak_text_add(&line->text, words);
+}
+
+static void add(struct line *line, const char *words)
+{
+    hak_text_add(&line->text, words);
+}
+
+static void add_number(struct line *line, uint64_t number, uint32_t base)
+{
+    hak_text_add_number(&line->text, number, base);
+}
+
+static void end(struct line *line)
+{
+    line->characters[line->text.used++] = '\n';
+    hak_os_stderr_write(line->characters, line->text.used);
+}
+
+static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
+{
+    add_number(line, address >= block ? address - block : block - address, 10);
+    add(line, address >= block ? " from its start" : " before its start");
+}
+
+static void tell_address(struct line *line, const struct crash *crash)
+{
+    struct where where = hak_where(crash->address);
+    add(line, " at address 0x");
+    add_number(line, (uintptr_t)crash->address, 16);
+    add(line, ", ");
+    add(line, hak_where_meaning(where.kind));
+    if (where.block != 0) {
+        add(line, " of ");
+        add_number(line, where.block_bytes, 10);
+        add(line, " bytes, ");
+        tell_distance(line, (uintptr_t)crash->address, where.block);
+    }
+    if (crash->is_refused)
+        add(line, "; the page is guarded against this");
+}
+
+static void tell_trace(const char *words, const struct guarded_trace *trace)
+{
+    struct line line;
+    if (trace->addresses[0] == 0)
+        return;
+    begin(&line, "crash: ");
+    hak_guarded_tell(&line.text, words, trace);
+    end(&line);
+}
+
+/* Who had the guarded block. */
+static void tell_guarded(const void *address)
+{
+    struct guarded_view view;
+    if (!hak_guarded_holds(address))
+        return;
+    hak_guarded_look(address, &view);
+    tell_trace("allocated at ", &view.taken);
+    tell_trace("freed at ", &view.given);
+}
+
+static void tell_counter(const char *name, uint64_t value)
+{
+    struct line line;
+    if (value == 0)
+        return;
+    begin(&line, "crash: ");
+    add(&line, name);
+    add(&line, ": ");
+    add_number(&line, value, 10);
+    end(&line);
+}
+
+static void tell_counters(void)
+{
+    tell_counter("window_committed_bytes", hak_load_relaxed(&hak_region.committed_bytes));
+    tell_counter("active_caches", hak_load_relaxed(&hak_active_caches));
+#define X(name, meaning) tell_counter(#name, hak_load_relaxed(&hak_stat_globals.name));
+    HAK_STAT_GLOBAL_TABLE(X)
+#undef X
+#define X(name, meaning) tell_counter(#name, hak_census_counter(HAK_STAT_##name));
+    HAK_STAT_TABLE(X)
+#undef X
+}
+
+static void tell_decisions(void)
+{
+    struct decision decisions[HAK_DECISIONS_KEPT];
+    uint64_t now = hak_os_clock_ms();
+    hak_decisions_copy(decisions);
+    for (int i = 0; i < DECISIONS_TOLD; i++) {
+        enum decision_kind kind = hak_decision_kind(decisions[i]);
+        struct line line;
+        if (kind == DECISION_NONE || kind >= DECISION_COUNT)
+            continue;
+        begin(&line, "crash: ");
+        add_number(&line, now > decisions[i].when_ms ? now - decisions[i].when_ms : 0, 10);
+        add(&line, " ms before: ");
+        add(&line, hak_decision_name(kind));
+        add(&line, ", ");
+        add_number(&line, hak_decision_number(decisions[i]), 10);
+        add(&line, " ");
+        add(&line, hak_decision_unit(kind));
+        end(&line);
+    }
+}
+
+static void report(const struct crash *crash)
+{
+    struct line line;
+    begin(&line, "crash: ");
+    add(&line, crash->name);
+    if (crash->is_fault)
+        tell_address(&line, crash);
+    else
+        add(&line, ", sent");
+    end(&line);
+    if (crash->is_fault)
+        tell_guarded(crash->address);
+    tell_counters();
+    tell_decisions();
+}
+
+__attribute__((constructor)) static void start_crash_report(void)
+{
+    hak_process_start();
+    if (hak_conf_number(crash_report) != CRASH_REPORT_ON)
+        return;
+    hak_os_stderr_keep();
+    hak_os_crash_listen(report);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/refusal.h - what is said of the first request that a limit refuses.
+ *
+ * Owns        whether it has been said. A program that dies of a NULL seldom says why it got one.
+ * Invariants  one line for a process and its children by fork, and nothing where the kernel
+ *             refused, or there is no limit. Nothing is allocated.
+ * Threads     any.
+ * Tests       tests/preload/refusal_preload.sh
+ */
+#ifndef HAK_STATS_REFUSAL_H
+#define HAK_STATS_REFUSAL_H
+
+#include "base/compiler.h"
+
+/* After a request for `bytes` was refused. Changes errno. */
+void hak_refusal_tell(size_t bytes);
+
+#endif

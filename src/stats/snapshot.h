@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/snapshot.h - the numbers of one moment, as plain data.
+ *
+ * Owns        HAK_SNAPSHOT_TABLE, HAK_SNAPSHOT_EXACT_TABLE and struct snapshot, which also holds
+ *             the sums of all counters and the policy in force. Levels go up and down, totals only
+ *             up.
+ * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
+ * Threads     the caller's own copy.
+ * Tests       tests/unit/stats/emit_test.c
+ */
+#ifndef HAK_STATS_SNAPSHOT_H
+#define HAK_STATS_SNAPSHOT_H
+
+#include "os/lock.h"
+#include "policy/policy_table.h"
+#include "stats/stat.h"
+
+/* name, meaning */
+#define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \
+    X(shadowed, "1: another malloc comes before this one, which is mapped and serves nothing")     \
+    X(live_bytes, "in blocks that the program has: small, large and guarded ones")                 \
+    X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
+    X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
+    X(cached_bytes, "free blocks at hand in the caches' bins, and span_cached_bytes")              \
+    X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                     \
+    X(cached_spans, "how many these are")                                                          \
+    X(span_cache_hits, "large blocks served from there")                                           \
+    X(withheld_bytes, "freed, and in quarantine")                                                  \
+    X(homeward_bytes, "freed while their heap was busy, not collected yet")                        \
+    X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
+    X(slab_warm_bytes, "free in superslabs, resident")                                             \
+    X(slab_clean_bytes, "free in superslabs, without memory behind them")                          \
+    X(span_warm_bytes, "in free spans, resident")                                                  \
+    X(span_clean_bytes, "in free spans, without memory behind them")                               \
+    X(span_lost_bytes, "address space given up because the kernel would not say whose it is")      \
+    X(hole_bytes, "in the window, but mapped by others")                                           \
+    X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
+    X(metadata_bytes, "committed for hakmem's own records")                                        \
+    X(table_bytes, "committed for the maps of the window, and for the marks of hardened mode")     \
+    X(guarded_live_bytes, "in live guarded blocks, which lie outside the window")                  \
+    X(guarded_live_blocks, "live guarded blocks")                                                  \
+    X(small_live_blocks, "live blocks of size classes")                                            \
+    X(large_live_blocks, "live large blocks")                                                      \
+    X(superslabs, "superslabs that hold slabs")                                                    \
+    X(slabs, "slabs in use")                                                                       \
+    X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
+    X(caches_by_processor, "1: caches belong to processors, 0: to threads")                        \
+    X(active_caches, "caches in use: of processors that have one, and of threads")                 \
+    X(heaps, "heaps that all threads share")                                                       \
+    X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
+    X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
+    X(huge_page_bytes, "huge pages in the window, as the kernel says; 0 where nobody asked it")    \
+    X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
+    X(moved_pieces, "runs of pages that stand where realloc moved them, each a mapping of its "    \
+                    "own")
+
+#define HAK_SNAPSHOT_TOTAL_TABLE(X)                                                                \
+    X(map_calls, "mmap and munmap calls made")                                                     \
+    X(protect_calls, "mprotect calls made")                                                        \
+    X(advise_calls, "madvise calls made")                                                          \
+    X(purge_calls, "those of them that gave memory back, or tried to")                             \
+    X(purge_ns, "nanoseconds that these took, all threads together")                               \
+    X(purged_bytes, "given back to the kernel so far")                                             \
+    X(move_calls, "mremap calls made")                                                             \
+    X(moved_bytes, "moved by them instead of being copied")
+
+#define HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_LEVEL_TABLE(X) HAK_SNAPSHOT_TOTAL_TABLE(X)
+
+/* What is counted with stats=exact only: without it there are no such numbers, not even 0. */
+#define HAK_SNAPSHOT_EXACT_TABLE(X)                                                                \
+    X(exact_requests, "blocks asked for: malloc, calloc, the aligned ones, new, realloc of NULL")  \
+    X(exact_requested_bytes, "asked for by these")                                                 \
+    X(exact_large_requests, "those of them for more than 128 KiB, which is no size class")         \
+    X(exact_reallocs, "times that realloc was asked for another size of a block")                  \
+    X(exact_realloc_bytes, "asked for by these, as the new sizes")                                 \
+    X(exact_large_reallocs, "those of them to more than 128 KiB")                                  \
+    X(exact_frees, "pointers given to free, delete, or realloc to nothing; not NULL")
+
+/* One size class. */
+struct snapshot_class {
+    uint64_t block_bytes;
+    uint64_t slabs;
+    uint64_t live_blocks;
+    uint64_t cached_blocks; /* in bins, in quarantine and on the way home */
+    uint64_t free_blocks;   /* in slabs */
+    uint64_t taken_blocks;  /* that left slabs for bins or for the program, since the start */
+    uint64_t popped_blocks; /* that left bins for the program, since the start */
+    uint64_t requests;      /* stats=exact: requests for sizes of this class */
+    uint64_t reallocs;
+};
+#define HAK_SNAPSHOT_CLASSES 80
+
+/* One cache: of a processor, or of a thread. */
+struct snapshot_cache {
+    uint64_t id;
+    uint64_t is_processor;
+    uint64_t bytes;          /* of free blocks in its bins */
+    uint64_t capacity_bytes; /* that these may hold */
+    uint64_t misses;         /* bins found empty or full */
+};
+/* Of more caches the first so many are shown, and of heaps. */
+#define HAK_SNAPSHOT_CACHES 64
+
+/* One heap. */
+struct snapshot_heap {
+    uint64_t id;
+    uint64_t waits;        /* of threads for its lock */
+    uint64_t stolen_slabs; /* that it took from others */
+};
+#define HAK_SNAPSHOT_HEAPS 64
+
+struct snapshot {
+#define X(name, meaning) uint64_t name;
+    HAK_SNAPSHOT_TABLE(X)
+    HAK_STAT_GLOBAL_TABLE(X)
+    HAK_SNAPSHOT_EXACT_TABLE(X)
+#undef X
+    uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
+    uint64_t waits[HAK_LOCK_COUNT];
+    uint64_t waited_ns[HAK_LOCK_COUNT];
+#define X(name, initial, least, most, meaning) uint64_t policy_##name;
+    HAK_POLICY_TABLE(X)
+#undef X
+    uint64_t unix_ms; /* when it was taken */
+    uint32_t pid;
+    uint32_t class_count;
+    uint32_t cache_count;
+    uint32_t heap_count;
+    uint32_t rseq_reason; /* enum rseq_reason */
+    bool is_exact;
+    struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
+    struct snapshot_cache caches[HAK_SNAPSHOT_CACHES];
+    struct snapshot_heap shared_heaps[HAK_SNAPSHOT_HEAPS];
+};
+
+/* The numbers of this moment, from all layers. */
+void hak_snapshot_take(struct snapshot *snapshot);
+
+#endif

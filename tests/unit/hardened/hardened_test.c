@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "../../attack/hardened.h"
+#include "api/api.h"
+#include "hakmem/hakmem.h"
+#include "heap/cache.h"
+#include "heap/refill.h"
+#include "heap/where.h"
+#include "misuse/mark.h"
+#include "unit/smaps.h"
+
+TEST(the_usable_size_is_what_was_asked_for)
+{
+    for (size_t bytes = 1; bytes < 400000; bytes += bytes / 3 + 1) {
+        char *block = take_some(bytes);
+        CHECK_EQ(hak_malloc_usable_size(block), bytes);
+        memset(block, 'x', bytes);
+        hak_free(block);
+    }
+}
+
+TEST(a_block_that_is_resized_keeps_its_contents_and_loses_no_canary)
+{
+    size_t bytes = 1;
+    char *block = take_some(bytes);
+    block[0] = 'a';
+    for (int i = 0; i < 2000; i++) {
+        size_t wished = 1 + (size_t)i * 7919 % 300000;
+        block = hak_realloc(block, wished);
+        CHECK(block != NULL && block[0] == 'a');
+        if (wished > bytes)
+            CHECK_EQ(block[bytes - 1], bytes == 1 ? 'a' : 'z');
+        memset(block + 1, 'z', wished - 1);
+        bytes = wished;
+    }
+    hak_free(block);
+}
+
+TEST(blocks_are_aligned_as_asked_and_end_before_a_guard)
+{
+    for (size_t alignment = 1; alignment <= 4 * HAK_MIB; alignment *= 2) {
+        char *block = volatile_block(hak_aligned_alloc(alignment, 100));
+        CHECK_EQ((uintptr_t)block % alignment, 0);
+        char *large = volatile_block(hak_aligned_alloc(alignment, SPAN_BYTES));
+        CHECK_EQ((uintptr_t)large % alignment, 0);
+        memset(large, 'x', SPAN_BYTES);
+        hak_free(block);
+        hak_free(large);
+    }
+}
+
+TEST(no_bin_ever_has_slots)
+{
+    others_take(64);
+    others_free(FIRST_HALF);
+    others_free(SECOND_HALF);
+    const struct cache *cache = hak_own_cache();
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK(hak_cache_capacity(cache, i) == 0);
+}
+
+TEST(no_bin_may_grow_even_after_a_flush)
+{
+    hak_free(take_some(100));
+    hak_thread_flush();
+    struct cache *cache = hak_own_cache();
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK(cache->rooms[i].is_grown);
+    hak_free(take_some(100));
+    for (uint32_t i = 0; i < 4; i++) /* as where the window is tight */
+        CHECK(hak_take_larger(cache, 0, HAK_CLASS_COUNT, 16) != NULL);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK(hak_cache_capacity(cache, i) == 0);
+}
+
+static struct hakmem_stats stats_now(void)
+{
+    struct hakmem_stats stats;
+    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    return stats;
+}
+
+TEST(what_is_in_quarantine_is_not_live_but_on_its_way)
+{
+    char *blocks[100];
+    hak_free(take_some(1));
+    struct hakmem_stats before = stats_now();
+    for (int i = 0; i < 100; i++)
+        blocks[i] = take_some(1000);
+    char *large = take_some(SPAN_BYTES);
+    struct hakmem_stats full = stats_now();
+    CHECK(full.small_live_bytes >= before.small_live_bytes + 100 * 1000);
+    CHECK(full.large_live_bytes >= before.large_live_bytes + SPAN_BYTES);
+    CHECK_EQ(full.remote_free_bytes, before.remote_free_bytes);
+    for (int i = 0; i < 100; i++)
+        hak_free(blocks[i]);
+    hak_free(large);
+    struct hakmem_stats after = stats_now();
+    CHECK_EQ(after.live_bytes, before.live_bytes);
+    CHECK_EQ(after.small_live_block_count, before.small_live_block_count);
+    CHECK_EQ(after.large_live_block_count, before.large_live_block_count);
+    CHECK_EQ(after.remote_free_bytes - before.remote_free_bytes,
+             full.live_bytes - before.live_bytes);
+    hak_thread_flush();
+    CHECK_EQ(stats_now().remote_free_bytes, 0);
+}
+
+TEST(all_pages_are_accounted_for_with_marks_and_guards)
+{
+    static char *blocks[4000];
+    for (int i = 0; i < 4000; i++)
+        memset(blocks[i] = take_some(1 + (size_t)i % 3000), 1, 1);
+    struct hakmem_residency full = check_residency_adds_up();
+    CHECK(full.mark_end - full.mark_start > 0);
+    CHECK(full.live_bytes > full.retained_bytes);
+    for (int i = 0; i < 4000; i++)
+        hak_free(blocks[i]);
+    hak_thread_flush();
+    CHECK(check_residency_adds_up().live_bytes < full.live_bytes / 4);
+}
+
+TEST(marks_go_back_with_the_memory_that_they_are_for)
+{
+    static char *blocks[20000];
+    for (int i = 0; i < 20000; i++)
+        blocks[i] = take_some(1000);
+    uint64_t full = check_residency_adds_up().metadata_bytes;
+    for (int i = 0; i < 20000; i++)
+        hak_free(blocks[i]);
+    hak_malloc_trim(0);
+    uint64_t trimmed = check_residency_adds_up().metadata_bytes;
+    CHECK(full > 20000 * 1000 / 5);
+    CHECK(trimmed < full / 2);
+}
+
+TEST(large_blocks_obey_the_limit)
+{
+    CHECK_EQ(hakmem_option_set("limit", "64M"), 0);
+    CHECK(hak_malloc(65 * HAK_MIB) == NULL);
+    char *most = take_some(40 * HAK_MIB);
+    CHECK(hak_malloc(30 * HAK_MIB) == NULL);
+    hak_free(most);
+    hak_free(take_some(40 * HAK_MIB));
+}
+
+TEST(an_address_is_told_apart_in_quarantine_on_guards_and_in_marks)
+{
+    char *small = take_some(1000), *large = take_some(SPAN_BYTES);
+    const struct slab *slab = hak_slab_at(small);
+    CHECK_EQ(hak_where(small + 10).kind, WHERE_LIVE);
+    CHECK_EQ(hak_where(large + 10).kind, WHERE_LARGE);
+    if (slab->guards != 0) /* not where pages are large */
+        CHECK_EQ(hak_where((const char *)slab->start - 1).kind, WHERE_GUARD);
+    CHECK_EQ(hak_where((void *)(uintptr_t)hak_marks).kind, WHERE_RECORDS);
+    hak_free(small);
+    hak_free(large);
+    CHECK_EQ(hak_where(small + 10).kind, WHERE_FREED);
+    CHECK_EQ(hak_where(large + 10).kind, WHERE_FREED);
+}
+
+TEST(blocks_of_private_heaps_are_checked_by_their_bitmaps)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    void *small = hakmem_heap_malloc(heap, 100), *large = hakmem_heap_malloc(heap, SPAN_BYTES);
+    CHECK(hakmem_heap_of(small) == heap && hakmem_heap_of(large) == heap);
+    CHECK_ABORTS((hak_free(small), hak_free(small)), "hakmem: double free: pointer 0x");
+    CHECK_ABORTS(hak_free((char *)large + 64), "hakmem: invalid free: pointer 0x");
+    CHECK(hak_realloc(small, 5000) != NULL);
+    hak_free(large);
+    void *own = take_some(SPAN_BYTES);
+    CHECK(hakmem_heap_of(own) == NULL && hakmem_is_owned(own) == 1);
+    hakmem_heap_destroy(heap);
+}

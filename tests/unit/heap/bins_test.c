@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/bins_test.c - bins of ready blocks, of slots and of processors. */
+#include "heap/bins.h"
+
+#include "check.h"
+#include "heap/cache_list.h"
+#include "heap/rooms.h"
+#include "os/os.h"
+#include "process/lifecycle.h"
+
+#define CLASS 4u
+
+static struct cache *cache;
+static char blocks[2048];
+
+static void start_in_slot(void)
+{
+    CHECK(hak_process_start());
+    cache = hak_cache_take();
+    CHECK(cache != NULL && !hak_cache_is_processors(cache));
+    hak_here = &cache->here;
+}
+
+static void resize(uint32_t capacity)
+{
+    CHECK(hak_rooms_try_lock());
+    CHECK(hak_room_resize(cache, CLASS, capacity));
+    hak_rooms_unlock();
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity);
+}
+
+static void push(uint32_t from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(hak_bin_push(CLASS, &blocks[from + i]));
+}
+
+static void pop(uint32_t from, uint32_t count)
+{
+    for (uint32_t i = count; i > 0; i--)
+        CHECK_EQ(hak_bin_pop(CLASS), &blocks[from + i - 1]);
+}
+
+static void check_in_all_states(void)
+{
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+    CHECK(!hak_bin_push(CLASS, blocks)); /* no slots yet */
+    resize(3);
+    push(0, 3);
+    CHECK(!hak_bin_push(CLASS, &blocks[3]));
+    CHECK_EQ(hak_cache_count(cache, CLASS), 3);
+    pop(0, 3);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+
+    push(0, 3);
+    resize(HAK_TINY ? 3 : 900); /* to another room, blocks and all */
+    if (!HAK_TINY)
+        push(3, 897);
+    CHECK(!hak_bin_push(CLASS, &blocks[900]));
+    pop(0, HAK_TINY ? 3 : 900);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+
+    void *some[8];
+    resize(3);
+    for (int i = 0; i < 8; i++)
+        some[i] = &blocks[i];
+    CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 8), 3);
+    CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 8), 0);
+    CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 2), 2);
+    CHECK_EQ(some[0], &blocks[5]);
+    CHECK_EQ(some[1], &blocks[6]);
+    CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 8), 1);
+    CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 8), 0);
+}
+
+static void check_closed(void)
+{
+    uint32_t top;
+    resize(3);
+    push(0, 2);
+    CHECK(hak_rooms_try_lock());
+    CHECK(hak_bin_close(cache->bins, CLASS, &top));
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+    CHECK(!hak_bin_push(CLASS, &blocks[2]));
+    CHECK_EQ(hak_cache_count(cache, CLASS), 2);
+    void *some[4] = {&blocks[2]};
+    CHECK_EQ(hak_cache_pop_some(cache, CLASS, some, 4), 0);
+    CHECK_EQ(hak_cache_push_some(cache, CLASS, some, 1), 0);
+    CHECK(!hak_bin_close(cache->bins, CLASS, &top));
+    hak_rooms_mend(cache); /* as after a jump */
+    hak_rooms_unlock();
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), 2);
+    pop(0, 2);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+}
+
+static uint64_t popped(void)
+{
+    return hak_load_relaxed(&cache->popped[CLASS]) - hak_bin_of(cache->bins, CLASS)->countdown;
+}
+
+static void check_counted(void)
+{
+    resize(3);
+    for (uint32_t i = 0; i < 140000; i++) {
+        CHECK_EQ(popped(), i);
+        push(i % 7, 1);
+        pop(i % 7, 1);
+        CHECK_EQ(hak_bin_pop(CLASS), NULL); /* counts for nothing */
+    }
+}
+
+static bool is_in_processor_mode(void)
+{
+    cache = hak_thread_cache();
+    if (hak_caches_reason() != RSEQ_PROCESSOR)
+        return false;
+    CHECK(hak_cache_is_processors(cache));
+    return true;
+}
+
+TEST(a_slot_s_bin_keeps_its_blocks_in_order_through_all_sizes)
+{
+    start_in_slot();
+    check_in_all_states();
+}
+
+TEST(a_processor_s_bin_keeps_its_blocks_in_order_through_all_sizes)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_in_all_states();
+}
+
+TEST(a_closed_bin_of_a_slot_is_empty_and_full_until_it_is_mended)
+{
+    start_in_slot();
+    check_closed();
+}
+
+TEST(a_closed_bin_of_a_processor_is_empty_and_full_until_it_is_mended)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_closed();
+}
+
+TEST(each_pop_of_a_slot_is_counted_once)
+{
+    start_in_slot();
+    check_counted();
+}
+
+TEST(each_pop_of_a_processor_is_counted_once)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_counted();
+}
+
+TEST(bins_of_a_slot_move_to_more_memory_with_all_that_is_in_them)
+{
+    start_in_slot();
+    uint32_t before = cache->word_count;
+    resize(3);
+    push(0, 3);
+    CHECK(hak_rooms_try_lock());
+    for (uint32_t i = CLASS + 1; cache->word_count == before; i++)
+        CHECK(hak_room_resize(cache, i, HAK_MAGAZINE_SLOTS_LEAST * 8 - 1));
+    hak_rooms_unlock();
+    CHECK_EQ(hak_word_peek(&hak_bins_of[cache->id]), cache->bins);
+    CHECK_EQ(cache->bins->cache, cache);
+    pop(0, 3);
+}
+
+TEST(a_room_that_was_outgrown_serves_another_bin)
+{
+    if (HAK_TINY)
+        SKIP("tiny bins do not grow");
+    start_in_slot();
+    resize(3);
+    uint32_t used = cache->used_words;
+    resize(100);
+    CHECK_EQ(cache->used_words, used + 128);
+    CHECK(hak_rooms_try_lock());
+    CHECK(hak_room_resize(cache, CLASS + 1, 3));
+    hak_rooms_unlock();
+    CHECK_EQ(cache->used_words, used + 128);
+    CHECK_EQ(hak_bin_pop(CLASS + 1), NULL);
+}
+
+TEST(bins_are_found_as_tags_name_them)
+{
+    struct bins *bins = (struct bins *)&hak_bins_closed;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK_EQ(hak_bin_at(bins, HAK_BIN_OF_CLASS(i)), hak_bin_of(bins, i));
+}
+
+TEST(a_thread_that_has_not_called_yet_has_bins_that_are_empty_and_full)
+{
+    struct rseq_area *areas[] = {&hak_here_unasked, &hak_here_never};
+    CHECK_EQ(hak_here, &hak_here_unasked);
+    for (int i = 0; i < 2; i++) {
+        hak_here = areas[i];
+        CHECK_EQ(hak_own_cache(), NULL);
+        for (uint32_t k = 0; k < HAK_CLASS_COUNT; k++) {
+            CHECK_EQ(hak_bin_pop(k), NULL);
+            CHECK(!hak_bin_push(k, blocks));
+        }
+    }
+}
+
+TEST(what_a_processor_s_cache_holds_is_drained_once_it_is_idle)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    hak_caches_drain_idle(UINT64_MAX); /* what the start left */
+    resize(3);
+    uint64_t counted = popped();
+    uint64_t now = hak_os_clock_ms();
+    struct bins *before = cache->bins;
+    hak_caches_drain_idle(now + 1000); /* it holds nothing */
+    CHECK_EQ(cache->bins, before);
+    CHECK_EQ(popped(), counted);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/growth_test.c - bins grow within what a thread and a limit allow. */
+#include "heap/growth.h"
+
+#include "api/api.h"
+#include "check.h"
+#include "policy/policy_table.h"
+#include "process/lifecycle.h"
+
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
+
+#define BLOCKS 100u
+
+/* Frees and takes blocks of many classes, so that their bins miss. */
+static void miss_often(void)
+{
+    void *blocks[BLOCKS];
+    for (uint32_t round = 0; round < 30; round++)
+        for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2) {
+            for (uint32_t i = 0; i < BLOCKS; i++)
+                CHECK((blocks[i] = hak_malloc(bytes)) != NULL);
+            for (uint32_t i = 0; i < BLOCKS; i++)
+                hak_free(blocks[i]);
+        }
+}
+
+/* What the bins may hold beyond the first slots of each class, which are free of charge. */
+static size_t charged_bytes(const struct cache *cache)
+{
+    size_t free_bytes = 0;
+    for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
+        free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
+    return hak_excess(cache->capacity_bytes, free_bytes);
+}
+
+/* The same, after the bins of this thread have missed. */
+static size_t grow(void)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && !hak_cache_is_processors(cache));
+    miss_often();
+    CHECK(hak_cache_is_sound(cache));
+    return charged_bytes(cache);
+}
+
+TEST(the_bins_of_a_thread_stay_within_its_bound)
+{
+    CHECK(hak_thread_cache() != NULL);
+    hak_store_relaxed(&hak_policy.thread_cache_bytes, 64 * HAK_KIB);
+    CHECK(grow() <= 64 * HAK_KIB);
+}
+
+TEST(the_bins_of_a_thread_stay_within_its_share_of_what_all_may_hold)
+{
+    CHECK(hak_thread_cache() != NULL);
+    hak_store_relaxed(&hak_policy.process_cache_bytes, 64 * HAK_KIB);
+    CHECK(grow() <= 64 * HAK_KIB);
+}
+
+TEST(bins_stay_within_an_eighth_of_a_limit)
+{
+    CHECK(hak_thread_cache() != NULL);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, 800 * HAK_KIB);
+    hak_store_relaxed(&hak_policy.limit_bytes, HAK_GIB);
+    size_t bytes = grow();
+    CHECK(bytes <= 100 * HAK_KIB);
+    hak_store_relaxed(&hak_policy.limit_bytes, 0);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, 0);
+    if (!HAK_TINY) /* whose bins cannot grow */
+        CHECK(grow() > bytes);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/heap_test.c - bins are filled from slabs and go home to them. */
+#include "check.h"
+#include "heap/flush.h"
+#include "heap/heaps.h"
+#include "heap/refill.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "slab/depot.h"
+
+#define CLASS hak_class_of(64)
+
+__attribute__((constructor(101))) static void choose(void)
+{
+    setenv("HAKMEM_CACHES", "thread", 1);
+}
+
+static void *blocks[4096];
+static struct cache *cache;
+
+/* This thread's cache, of a slot, and the only heap. */
+static struct heap *start(void)
+{
+    cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL);
+    hak_heap_leave(heap);
+    return heap;
+}
+
+/* Another one. */
+static struct heap *second(struct heap *heap)
+{
+    CHECK(hak_heap_try_enter(heap));
+    struct heap *other = hak_heap_enter();
+    CHECK(other != NULL && other != heap);
+    hak_heap_leave(other);
+    hak_heap_leave(heap);
+    return other;
+}
+
+static void *take(uint32_t class_index)
+{
+    void *block = hak_bin_pop(class_index);
+    if (block == NULL)
+        block = hak_refill(cache, class_index);
+    CHECK(block != NULL);
+    return block;
+}
+
+static void give(uint32_t class_index, void *block)
+{
+    if (hak_bin_push(class_index, block))
+        return;
+    hak_cache_flush(cache, class_index);
+    if (!hak_bin_push(class_index, block))
+        hak_flush_one(hak_slab_at(block), block);
+}
+
+static uint64_t counted(const struct stat_block *stats, enum hak_stat stat)
+{
+    return hak_load_relaxed(&stats->counters[stat]);
+}
+
+static uint32_t bin_count(uint32_t class_index)
+{
+    return hak_cache_count(cache, class_index);
+}
+
+static bool is_sound(struct heap *heap)
+{
+    return hak_cache_is_sound(cache) && hak_heap_is_sound(heap);
+}
+
+/* A free that finds the heap busy. */
+static void publish(void *block)
+{
+    struct slab *slab = hak_slab_at(block);
+    uint32_t index = hak_slab_index_of(slab, block, "test");
+    hak_remote_publish(slab, index / 64, 1ull << (index % 64));
+}
+
+TEST(a_refill_gives_a_block_and_leaves_others_in_the_bin)
+{
+    struct heap *heap = start();
+    unsigned char *block = hak_refill(cache, CLASS);
+    CHECK(block != NULL);
+    CHECK(bin_count(CLASS) >= 1);
+    struct slab *slab = hak_slab_at(block);
+    CHECK_EQ(slab->class_index, CLASS);
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &heap->owner);
+    CHECK_EQ(slab->used, bin_count(CLASS) + 1);
+    CHECK_EQ(hak_tag_read(hak_granule_of(block)), hak_tag_of(CLASS));
+    CHECK_EQ(hak_bin_pop(CLASS), block + 64); /* by rising address */
+    CHECK(is_sound(heap));
+}
+
+TEST(every_class_can_be_refilled_and_flushed)
+{
+    struct heap *heap = start();
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        for (uint32_t k = 0; k < 20; k++)
+            memset(blocks[k] = take(i), 1, hak_size_classes[i].block_bytes);
+        for (uint32_t k = 0; k < 20; k++)
+            give(i, blocks[k]);
+        CHECK(is_sound(heap));
+    }
+    hak_cache_flush_all(cache);
+    hak_heap_retire_spares(heap);
+    CHECK(is_sound(heap));
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_full_bin_sends_the_older_half_home)
+{
+    struct heap *heap = start();
+    hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
+    for (uint32_t i = 0; i < 500; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    uint32_t given = 0;
+    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || cache->rooms[CLASS].miss_count != 0)
+        give(CLASS, blocks[given++]); /* until it has grown as far as it may */
+    while (bin_count(CLASS) < hak_cache_capacity(cache, CLASS))
+        give(CLASS, blocks[given++]);
+    uint32_t held = bin_count(CLASS);
+    while (bin_count(CLASS) == held)
+        hak_cache_flush(cache, CLASS);
+    CHECK_EQ(bin_count(CLASS), held / 2);
+    for (uint32_t i = 1; i <= held / 2; i++)
+        CHECK_EQ(hak_bin_pop(CLASS), blocks[given - i]);
+    CHECK(is_sound(heap));
+}
+
+TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
+{
+    struct heap *heap = start();
+    void *block = take(CLASS);
+    struct slab *slab = hak_slab_at(block);
+    give(CLASS, block);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(heap->spare[CLASS], slab);
+    CHECK_EQ(slab->place, SLAB_SPARE);
+    CHECK_EQ(hak_slab_at(take(CLASS)), slab);
+    CHECK_EQ(heap->spare[CLASS], NULL);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_spare_slabs), 1);
+}
+
+TEST(a_second_empty_slab_is_retired_at_once)
+{
+    struct heap *heap = start();
+    uint32_t count = hak_size_classes[CLASS].block_count * 2u;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = take(CLASS);
+    CHECK(hak_slab_record_count() >= 2);
+    for (uint32_t i = 0; i < count; i++)
+        give(CLASS, blocks[i]);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    CHECK(counted(&heap->stats, HAK_STAT_retired_slabs) >= 1);
+    hak_heap_retire_spares(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(an_empty_slab_of_large_blocks_is_not_kept)
+{
+    struct heap *heap = start();
+    uint32_t class_index = hak_class_of(2 * HAK_SPARE_BLOCK_BYTES_MAX);
+    void *block = hak_refill(cache, class_index);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_heap_give(heap, hak_slab_at(block), block);
+    CHECK_EQ(heap->spare[class_index], NULL);
+    CHECK_EQ(hak_slab_record_count(), 0);
+    CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_NONE);
+}
+
+TEST(a_block_can_go_home_past_the_bin)
+{
+    struct heap *heap = start();
+    void *block = take(CLASS), *other = take(CLASS);
+    struct slab *slab = hak_slab_at(block);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(slab->used, 2);
+    hak_heap_give(heap, slab, block);
+    CHECK_EQ(slab->used, 1);
+    CHECK_EQ(slab->place, SLAB_PARTIAL);
+    CHECK_ABORTS(hak_heap_give(heap, slab, block), "double free");
+    hak_heap_give(heap, slab, other);
+    CHECK_EQ(slab->place, SLAB_SPARE);
+    CHECK(is_sound(heap));
+}
+
+TEST(the_fullest_slab_serves_first)
+{
+    struct heap *heap = start();
+    uint32_t per_slab = hak_size_classes[CLASS].block_count;
+    for (uint32_t i = 0; i < 2 * per_slab; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    struct slab *fuller = hak_slab_at(blocks[0]), *emptier = hak_slab_at(blocks[2 * per_slab - 1]);
+    CHECK(fuller != emptier);
+    uint32_t given = 0;
+    for (uint32_t i = 0; i < 2 * per_slab; i++)
+        if (hak_slab_at(blocks[i]) == emptier && given++ < per_slab - 2)
+            give(CLASS, blocks[i]);
+    give(CLASS, blocks[0]);
+    hak_cache_flush_all(cache);
+    CHECK(fuller->used > emptier->used);
+    CHECK_EQ(take(CLASS), blocks[0]);
+    CHECK(is_sound(heap));
+}
+
+TEST(a_zero_block_comes_from_memory_that_was_never_used)
+{
+    struct heap *heap = start();
+    unsigned char *block = take(CLASS);
+    memset(block, 1, 64);
+    give(CLASS, block);
+    hak_cache_flush_all(cache);
+    bool is_zero = false;
+    unsigned char *zero = hak_heap_take_one(heap, CLASS, &is_zero);
+    CHECK(zero != NULL);
+    CHECK(is_zero);
+    CHECK(zero != block);
+    for (int i = 0; i < 64; i++)
+        CHECK_EQ(zero[i], 0);
+}
+
+TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)
+{
+    struct heap *heap = start();
+    uint32_t larger = hak_class_of(112), limit = CLASS + 16;
+    CHECK_EQ(hak_take_larger(cache, CLASS, limit, 16), NULL);
+    void *block = take(larger);
+    give(larger, block);
+    CHECK_EQ(hak_take_larger(cache, CLASS, larger, 16), NULL); /* it is below the limit */
+    CHECK_EQ(hak_take_larger(cache, CLASS, limit, 32), NULL);  /* 112 is no multiple of 32 */
+    CHECK_EQ(hak_take_larger(cache, CLASS, limit, 16), block);
+    hak_cache_flush_all(cache);
+    void *other = hak_take_larger(cache, CLASS, limit, 16);
+    CHECK(other != NULL && other != block);
+    CHECK_EQ(hak_slab_at(other)->class_index, larger);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    CHECK(is_sound(heap));
+}
+
+TEST(remote_frees_come_home_at_the_next_refill)
+{
+    struct heap *heap = start();
+    void *block = take(CLASS);
+    hak_cache_flush_all(cache);
+    publish(block);
+    CHECK(hak_load_relaxed(&heap->owner.pending) != NULL);
+    CHECK_EQ(hak_refill(cache, CLASS), block);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_pending_blocks), 1);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_pending_slabs), 1);
+}
+
+TEST(a_slab_whose_last_block_comes_home_remotely_is_retired)
+{
+    struct heap *heap = start();
+    uint32_t class_index = hak_class_of(8192);
+    void *block = take(class_index);
+    hak_cache_flush_all(cache);
+    publish(block);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_heap_collect(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_surrendered_slab_changes_its_heap_and_its_blocks_come_home)
+{
+    struct heap *from = start(), *to = second(from);
+    void *kept = take(CLASS), *late = take(CLASS);
+    hak_cache_flush_all(cache);
+    struct slab *slab = hak_slab_at(kept);
+    publish(late); /* waits on the old heap's stack */
+    CHECK_EQ(hak_heap_surrender(to, CLASS), NULL);
+    CHECK_EQ(hak_heap_surrender(from, CLASS), slab);
+    CHECK_EQ(slab->place, SLAB_NOWHERE);
+    hak_heap_receive(to, slab);
+    CHECK_EQ(hak_load_relaxed(&slab->owner), &to->owner);
+    CHECK_EQ(hak_load_relaxed(&to->owner.use[CLASS].used_blocks), 1);
+    CHECK_EQ(hak_load_relaxed(&from->owner.use[CLASS].used_blocks), 0);
+    publish(kept);
+    CHECK_EQ(hak_load_relaxed(&from->owner.pending), NULL);
+    hak_heap_collect(to);
+    CHECK_EQ(slab->used, 0);
+    CHECK(is_sound(from) && is_sound(to));
+}
+
+TEST(blocks_of_many_slabs_in_a_bin_go_home_word_by_word_when_it_is_flushed)
+{
+    enum { COUNT = 256 };
+    struct heap *heap = start();
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT);
+    for (int i = 0; i < COUNT; i++)
+        give(CLASS, blocks[i * 37 % COUNT]);
+    hak_cache_flush_all(cache);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
+    CHECK_EQ(counted(&cache->stats, HAK_STAT_remote_blocks), 0);
+    CHECK(is_sound(heap));
+}
+
+TEST(a_flush_leaves_blocks_at_the_door_of_a_busy_heap_and_does_not_wait)
+{
+    enum { COUNT = 256 };
+    struct heap *heap = start();
+    for (int i = 0; i < COUNT; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    CHECK(hak_heap_try_enter(heap));
+    for (int i = 0; i < COUNT; i++)
+        hak_flush(&blocks[i], 1, CLASS, &cache->stats);
+    CHECK_EQ(counted(&cache->stats, HAK_STAT_remote_blocks), COUNT);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT);
+    hak_heap_collect(heap);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
+    hak_heap_leave(heap);
+    CHECK(is_sound(heap));
+}
+
+TEST(blocks_of_a_whole_word_are_left_there_with_one_publication)
+{
+    uint32_t count = (uint32_t)hak_least(64, hak_size_classes[CLASS].block_count);
+    struct heap *heap = start();
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    CHECK(hak_heap_try_enter(heap));
+    hak_flush(blocks, count, CLASS, &cache->stats);
+    hak_heap_leave(heap);
+    CHECK_EQ(counted(&cache->stats, HAK_STAT_remote_blocks), count);
+    CHECK(counted(&cache->stats, HAK_STAT_remote_publishes) <= 2);
+}
+
+TEST(a_slab_found_on_the_stack_of_its_old_heap_is_forwarded)
+{
+    struct heap *from = start(), *to = second(from);
+    void *first = take(CLASS), *other = take(CLASS);
+    hak_cache_flush_all(cache);
+    struct slab *slab = hak_heap_surrender(from, CLASS);
+    publish(first); /* read its owner before the move */
+    hak_heap_receive(to, slab);
+    CHECK_EQ(hak_load_relaxed(&from->owner.pending), slab);
+    hak_heap_collect(from);
+    CHECK_EQ(slab->used, 2);
+    CHECK_EQ(hak_load_relaxed(&to->owner.pending), slab);
+    hak_heap_collect(to);
+    CHECK_EQ(slab->used, 1);
+    CHECK(other != first);
+}
+
+TEST(a_cached_block_whose_slab_moved_goes_home_to_the_new_heap)
+{
+    struct heap *from = start(), *to = second(from);
+    void *block = take(CLASS), *other = take(CLASS);
+    hak_cache_flush_all(cache);
+    give(CLASS, block);
+    hak_heap_receive(to, hak_heap_surrender(from, CLASS));
+    hak_cache_flush_all(cache);
+    CHECK_EQ(hak_slab_at(other)->used, 1);
+    CHECK(is_sound(from) && is_sound(to));
+}
+
+TEST(what_lies_free_in_another_heap_serves_before_new_memory)
+{
+    struct heap *from = start(), *to = second(from);
+    void *block = take(CLASS), *other = take(CLASS);
+    hak_cache_flush_all(cache);
+    CHECK(hak_heap_try_enter(to));
+    void *stolen = hak_heap_take_used(to, CLASS);
+    CHECK_EQ(hak_slab_at(stolen), hak_slab_at(block));
+    CHECK_EQ(counted(&to->stats, HAK_STAT_stolen_slabs), 1);
+    CHECK_EQ(hak_slab_record_count(), 1);
+    hak_heap_leave(to);
+    CHECK(other != stolen);
+    CHECK(is_sound(from) && is_sound(to));
+}
+
+TEST(a_heap_that_somebody_is_in_keeps_its_slabs)
+{
+    struct heap *from = start(), *to = second(from);
+    void *block = take(CLASS);
+    hak_cache_flush_all(cache);
+    CHECK(hak_heap_try_enter(from) && hak_heap_try_enter(to));
+    CHECK(hak_slab_at(hak_heap_take_used(to, CLASS)) != hak_slab_at(block));
+    hak_heap_leave(to);
+    hak_heap_leave(from);
+}
+
+TEST(bins_that_were_quiet_are_shrunk)
+{
+    if (HAK_TINY)
+        SKIP("tiny bins do not grow");
+    struct heap *heap = start();
+    for (uint32_t round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < 500; i++)
+            blocks[i] = take(CLASS);
+        for (uint32_t i = 0; i < 500; i++)
+            give(CLASS, blocks[i]);
+    }
+    uint32_t capacity = hak_cache_capacity(cache, CLASS);
+    uint64_t quiet_ms = hak_policy_read(quiet_ms), now = hak_os_clock_ms() + quiet_ms;
+    CHECK(capacity >= 2 * HAK_MAGAZINE_SLOTS_LEAST);
+    hak_cache_shrink_quiet(cache, now);
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity); /* it was missed before */
+    hak_cache_shrink_quiet(cache, now + quiet_ms - 1);
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity); /* too soon */
+    hak_cache_shrink_quiet(cache, now + quiet_ms);
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity / 2);
+    CHECK(bin_count(CLASS) <= capacity / 2);
+    CHECK(is_sound(heap));
+}
+
+TEST(a_block_cached_twice_is_a_double_free_when_it_goes_home)
+{
+    start();
+    void *block = take(CLASS);
+    hak_cache_flush_all(cache);
+    give(CLASS, block);
+    give(CLASS, block);
+    CHECK_ABORTS(hak_cache_flush_all(cache), "double free");
+}
+
+TEST(an_audit_sees_capacity_masks_and_spares_that_lie)
+{
+    struct heap *heap = start();
+    give(CLASS, take(CLASS));
+    CHECK(is_sound(heap));
+    cache->capacity_bytes++;
+    CHECK(!is_sound(heap));
+    cache->capacity_bytes--;
+    hak_cache_flush_all(cache);
+    CHECK(heap->spare[CLASS] != NULL);
+    heap->spare[CLASS]->used++;
+    CHECK(!is_sound(heap));
+    heap->spare[CLASS]->used--;
+    CHECK(is_sound(heap));
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/heaps_test.c - which heap a slow path enters, and what becomes of one that
+ * nobody leaves. */
+#include "api/api.h"
+#include "check.h"
+#include "heap/flush.h"
+#include "heap/heaps.h"
+#include "heap/refill.h"
+#include "heap/tokens.h"
+#include "os/os.h"
+#include "process/lifecycle.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#define CLASS hak_class_of(64)
+
+static struct heap *entered(void)
+{
+    CHECK(hak_process_start());
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL);
+    return heap;
+}
+
+static void *run(void *(*body)(void *), void *argument)
+{
+    pthread_t thread;
+    void *result;
+    CHECK_EQ(pthread_create(&thread, NULL, body, argument), 0);
+    CHECK_EQ(pthread_join(thread, &result), 0);
+    return result;
+}
+
+TEST(a_process_of_one_thread_has_one_heap)
+{
+    struct heap *heap = entered();
+    hak_heap_leave(heap);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(hak_heap_enter(), heap);
+        hak_heap_leave(heap);
+    }
+    CHECK_EQ(hak_heap_count(), 1);
+    CHECK_EQ(hak_heap_near(), heap);
+    CHECK_EQ(hak_heap_holds.note, 0);
+}
+
+TEST(a_heap_that_is_held_is_not_entered_again)
+{
+    struct heap *heap = entered();
+    CHECK(hak_heap_is_held());
+    CHECK(!hak_heap_try_enter(heap));
+    CHECK(!hak_heap_enter_within(heap, 1000)); /* whoever holds one waits for none */
+    CHECK_EQ(hak_heap_holds.note & HAK_HOLDS_COUNT, 1);
+    hak_heap_leave(heap);
+    CHECK(hak_heap_enter_within(heap, 0));
+    hak_heap_leave(heap);
+}
+
+TEST(a_handler_that_finds_all_heaps_busy_makes_one_more)
+{
+    struct heap *heap = entered(), *others[HAK_HOLDS_MOST];
+    for (uint32_t i = 1; i < HAK_HOLDS_MOST; i++) {
+        others[i] = hak_heap_enter();
+        CHECK(others[i] != NULL && others[i] != heap);
+    }
+    CHECK_EQ(hak_heap_enter(), NULL); /* so many handlers do not interrupt each other */
+    for (uint32_t i = HAK_HOLDS_MOST - 1; i > 0; i--)
+        hak_heap_leave(others[i]);
+    hak_heap_leave(heap);
+    CHECK_EQ(hak_heap_count(), HAK_HOLDS_MOST);
+}
+
+static void *enter_and_leave(void *wanted)
+{
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && heap != wanted);
+    hak_heap_leave(heap);
+    return heap;
+}
+
+TEST(who_has_waited_for_a_heap_makes_one_more)
+{
+    struct heap *heap = entered();
+    uint64_t start_ms = hak_os_clock_ms();
+    struct heap *other = run(enter_and_leave, heap);
+    CHECK(hak_os_clock_ms() - start_ms >= 10); /* the clock is coarse */
+    CHECK_EQ(run(enter_and_leave, heap), other);
+    CHECK_EQ(hak_heap_count(), 2);
+    hak_heap_leave(heap);
+}
+
+static __attribute__((noinline)) void enter_and_jump(jmp_buf where)
+{
+    volatile char frame[4096] = {0};
+    frame[0] = 1;
+    CHECK(hak_heap_try_enter(hak_heap_at(0)));
+    longjmp(where, frame[0]);
+}
+
+TEST(a_heap_that_was_left_by_a_jump_is_lost_and_another_takes_its_place)
+{
+    jmp_buf where;
+    struct heap *lost = entered();
+    hak_heap_leave(lost);
+    if (setjmp(where) == 0)
+        enter_and_jump(where);
+    CHECK(hak_heaps_mend(false));
+    CHECK_EQ(hak_heap_holds.note, 0);
+    CHECK(!hak_heap_try_enter(lost));
+    CHECK(!hak_heap_enter_within(lost, 1000));
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && heap != lost);
+    hak_heap_leave(heap);
+    CHECK_EQ(hak_heap_near(), heap);
+    CHECK_EQ(hak_heap_count(), 2);
+}
+
+static void mend_in_handler(int number)
+{
+    (void)number;
+    CHECK(!hak_heaps_mend(false));
+    CHECK(hak_heap_is_held());
+}
+
+TEST(a_heap_that_a_handler_interrupted_its_thread_in_is_not_taken_for_left)
+{
+    struct heap *heap = entered();
+    signal(SIGUSR1, mend_in_handler);
+    raise(SIGUSR1);
+    CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_OPEN);
+    hak_heap_leave(heap);
+}
+
+static void note_access(struct heap *heap, enum heap_access access, void *context)
+{
+    ((enum heap_access *)context)[heap->owner.heap_id - 1] = access;
+}
+
+TEST(a_visit_sees_all_heaps_and_enters_those_that_it_can)
+{
+    struct heap *heap = entered(), *other = hak_heap_enter();
+    hak_heap_leave(other);
+    enum heap_access seen[2];
+    hak_heaps_visit(note_access, seen);
+    CHECK_EQ(seen[0], HEAP_CLOSED); /* this thread's own */
+    CHECK_EQ(seen[1], HEAP_ENTERED);
+    hak_heap_leave(heap);
+    hak_heaps_visit(note_access, seen);
+    CHECK_EQ(seen[0], HEAP_ENTERED);
+}
+
+TEST(a_fork_stops_all_heaps_and_lets_them_go_on)
+{
+    struct heap *heap = entered();
+    hak_heap_leave(heap);
+    hak_heaps_stop(1000);
+    CHECK(heap->is_claimed);
+    hak_heaps_go_on();
+    CHECK(!heap->is_claimed);
+    CHECK(hak_heap_try_enter(heap));
+    hak_heap_leave(heap);
+}
+
+/* What a thread that stayed behind had in its hands. */
+TEST(in_a_copy_frees_that_were_under_way_come_home)
+{
+    struct heap *heap = entered();
+    void *counted = hak_heap_take_used(heap, CLASS), *pushed = hak_heap_take_used(heap, CLASS);
+    struct slab *slab = hak_slab_at(counted);
+    hak_flush_one(slab, pushed);                        /* the heap is busy: published */
+    CHECK_EQ(hak_pending_take_all(&heap->owner), slab); /* in a collector's hand */
+    uint32_t index = hak_slab_index_of(slab, counted, "test");
+    hak_fetch_add_relaxed(&slab->remote_count, 1);
+    hak_fetch_or_release(&hak_slab_remote_words(slab)[index / 64], 1ull << (index % 64));
+    hak_heap_leave(heap);
+    hak_tokens_restore();
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 2);
+    CHECK(hak_heap_try_enter(heap));
+    hak_heap_collect(heap);
+    CHECK_EQ(slab->used, 0);
+    hak_heap_leave(heap);
+}

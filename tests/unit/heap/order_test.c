@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/order_test.c - blocks in a bin change places, and none is lost. */
+#include "heap/order.h"
+
+#include "check.h"
+#include "heap/supply.h"
+#include "process/lifecycle.h"
+
+static struct slab_owner owner = {.heap_id = 9};
+static struct stat_block stats;
+
+/* A slab of 8 KiB blocks of which `used` are taken; the first of them goes to *block. */
+static void slab_with(uint32_t used, void **block)
+{
+    void *blocks[HAK_ORDER_BLOCKS_MOST];
+    CHECK(hak_process_start());
+    struct slab *slab = hak_supply_slab(hak_class_of(8192), &owner, &stats);
+    CHECK(slab != NULL);
+    CHECK_EQ(hak_slab_take(slab, blocks, used), used);
+    *block = blocks[0];
+}
+
+TEST(blocks_of_emptier_slabs_come_first_and_equals_stay_in_order)
+{
+    static const uint32_t used[] = {5, 2, 7, 2, 1, 5};
+    static const uint32_t sorted[] = {4, 1, 3, 0, 5, 2};
+    void *blocks[6], *before[6];
+    for (uint32_t i = 0; i < 6; i++)
+        slab_with(used[i], &blocks[i]);
+    memcpy(before, blocks, sizeof before);
+    hak_order_by_slab_use(blocks, 6);
+    for (uint32_t i = 0; i < 6; i++)
+        CHECK_EQ(blocks[i], before[sorted[i]]);
+}
+
+TEST(a_block_without_a_slab_comes_first)
+{
+    void *blocks[2];
+    slab_with(1, &blocks[0]);
+    void *lost = hak_granule_address(hak_granule_of(blocks[0]) | (HAK_SUPERSLAB_GRANULES - 1));
+    blocks[1] = lost;
+    hak_order_by_slab_use(blocks, 2);
+    CHECK_EQ(blocks[0], lost);
+}
+
+TEST(reversing_turns_any_number_of_blocks_around)
+{
+    char places[5];
+    for (uint32_t count = 0; count <= 5; count++) {
+        void *blocks[5];
+        for (uint32_t i = 0; i < count; i++)
+            blocks[i] = &places[i];
+        hak_order_reverse(blocks, count);
+        for (uint32_t i = 0; i < count; i++)
+            CHECK_EQ(blocks[i], &places[count - 1 - i]);
+    }
+}

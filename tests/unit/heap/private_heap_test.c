@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/private_heap_test.c - records of private heaps: handles, locks, lists, forks. */
+#include "heap/private_heap.h"
+
+#include "api/api.h"
+#include "check.h"
+#include "hakmem/hakmem.h"
+#include "heap/refill.h"
+#include "process/lifecycle.h"
+#include "region/meta.h"
+#include "span/large.h"
+
+#include <pthread.h>
+
+#define BLOCKS 3000
+
+static hakmem_heap *new_heap(void)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    CHECK(heap != NULL);
+    return heap;
+}
+
+static struct private_heap *entered(void *handle)
+{
+    struct private_heap *heap = hak_private_enter(handle, "test");
+    CHECK(heap != NULL);
+    return heap;
+}
+
+TEST(a_handle_names_its_record_and_its_generation)
+{
+    hakmem_heap *first = new_heap(), *second = new_heap();
+    CHECK(first != second);
+    struct private_heap *record = entered(first);
+    uint32_t id = record->heap.owner.heap_id;
+    hak_private_leave(record);
+    hakmem_heap_destroy(first);
+    hakmem_heap *third = new_heap();
+    CHECK(third != first);
+    CHECK_EQ(entered(third), record);
+    CHECK_EQ(record->heap.owner.heap_id, id);
+    hak_private_leave(record);
+}
+
+TEST(ten_thousand_heaps_in_turn_use_one_record)
+{
+    hakmem_heap *heap = new_heap();
+    hakmem_heap_destroy(heap);
+    uint64_t slabs = hak_slab_record_count();
+    size_t meta = hak_meta_bytes();
+    for (int i = 0; i < 10000; i++) {
+        heap = new_heap();
+        char *small = hakmem_heap_malloc(heap, 100);
+        char *large = i % 100 == 0 ? hakmem_heap_malloc(heap, 500000) : small;
+        CHECK(small != NULL && large != NULL);
+        *small = *large = 1;
+        hakmem_heap_destroy(heap);
+    }
+    CHECK_EQ(hak_slab_record_count(), slabs);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+    CHECK(hak_meta_bytes() - meta <= 64 * HAK_KIB);
+    uint32_t private_count = 0;
+    for (struct private_heap *i = hak_private_first(); i != NULL; i = i->next)
+        private_count++;
+    CHECK_EQ(private_count, 1);
+}
+
+TEST(a_generation_that_ends_begins_again_and_is_never_zero)
+{
+    hakmem_heap *heap = new_heap();
+    struct private_heap *record = entered(heap);
+    record->generation = 0xffff;
+    hak_private_leave(record);
+    hakmem_heap_destroy((hakmem_heap *)((uintptr_t)record | (uintptr_t)0xffff << 48));
+    CHECK_EQ(record->generation, 1);
+}
+
+TEST(full_slabs_are_on_a_list_of_their_own)
+{
+    hakmem_heap *heap = new_heap();
+    void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hakmem_heap_malloc(heap, 1000)) != NULL);
+    struct private_heap *record = entered(heap);
+    CHECK(!hak_list_is_empty(&record->heap.full));
+    CHECK(hak_private_is_sound(record));
+    hak_private_leave(record);
+    for (int i = 0; i < BLOCKS; i++)
+        hakmem_heap_free(heap, blocks[i]);
+    entered(heap);
+    CHECK(hak_list_is_empty(&record->heap.full));
+    CHECK(hak_private_is_sound(record));
+    hak_private_leave(record);
+    hakmem_heap_destroy(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_private_heap_takes_no_slab_of_a_shared_one)
+{
+    void *left = hak_malloc(48);
+    CHECK(left != NULL);
+    hak_thread_flush();
+    hakmem_heap *heap = new_heap();
+    void *block = hakmem_heap_malloc(heap, 48);
+    CHECK(hak_slab_at(block) != hak_slab_at(left));
+    hakmem_heap_destroy(heap);
+    CHECK(hak_slab_at(left) != NULL);
+}
+
+TEST(no_thread_takes_a_slab_of_a_private_heap)
+{
+    hakmem_heap *heap = new_heap();
+    void *block = hakmem_heap_malloc(heap, 48);
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK(hak_slab_at(hak_malloc(48)) != hak_slab_at(block));
+    CHECK(hak_slab_at(block)->is_private);
+}
+
+TEST(a_free_by_a_stranger_is_published_at_once)
+{
+    hakmem_heap *heap = new_heap();
+    void *block = hakmem_heap_malloc(heap, 48), *kept = hakmem_heap_malloc(heap, 48);
+    hak_free(block);
+    CHECK_EQ(hak_load_relaxed(&hak_slab_at(kept)->remote_count), 1);
+    CHECK_EQ(hakmem_heap_malloc(heap, 48), block);
+}
+
+TEST(a_slab_that_a_free_is_under_way_into_outlives_destruction_and_is_inherited)
+{
+    hakmem_heap *heap = new_heap();
+    void *block = hakmem_heap_malloc(heap, 48);
+    struct slab *slab = hak_slab_at(block);
+    /* A publisher that was stopped between the count and the bits. */
+    hak_fetch_add_relaxed(&slab->remote_count, 1);
+    hakmem_heap_destroy(heap);
+    CHECK_EQ(hak_slab_at(block), slab);
+    heap = new_heap();
+    /* It goes on: bits, then its token's push. */
+    hak_fetch_or_release(hak_slab_remote_words(slab), 1);
+    hak_pending_push(slab);
+    hakmem_heap_trim(heap);
+    CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
+    hakmem_heap_destroy(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(draining_collects_for_heaps_that_nobody_uses)
+{
+    hakmem_heap *heap = new_heap();
+    void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        CHECK((blocks[i] = hakmem_heap_malloc(heap, 1000)) != NULL);
+    for (int i = 0; i < BLOCKS; i++)
+        hak_free(blocks[i]);
+    CHECK(hak_slab_record_count() > 0);
+    hak_private_drain_some();
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+static void *fork_while_entered(void *argument)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool is_refused = hakmem_heap_malloc(argument, 10) == NULL;
+        hakmem_heap_trim(argument);
+        hakmem_heap_destroy(argument);
+        hakmem_heap *heap = hakmem_heap_new();
+        void *block = heap == NULL ? NULL : hakmem_heap_malloc(heap, 10);
+        hakmem_heap_destroy(heap);
+        _exit(is_refused && block != NULL ? 0 : 1);
+    }
+    int status = -1;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+    return NULL;
+}
+
+TEST(a_heap_that_is_busy_for_longer_than_fork_waits_is_frozen_in_the_child)
+{
+    hakmem_heap *heap = new_heap();
+    CHECK(hakmem_heap_malloc(heap, 10) != NULL);
+    struct private_heap *record = entered(heap);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, fork_while_entered, heap), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    hak_private_leave(record);
+    CHECK(hakmem_heap_malloc(heap, 10) != NULL);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/supply_test.c - slabs get granules, and leave them as they found them. */
+#include "base/bits.h"
+#include "check.h"
+#include "conf/conf.h"
+#include "heap/supply.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "os/os_huge.h"
+#include "policy/policy_table.h"
+#include "process/lifecycle.h"
+#include "region/tag_map.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+static struct slab_owner owner = {.heap_id = 9};
+static struct stat_block stats;
+
+static struct slab *supply(size_t bytes)
+{
+    CHECK(hak_process_start());
+    struct slab *slab = hak_supply_slab(hak_class_of(bytes), &owner, &stats);
+    CHECK(slab != NULL);
+    return slab;
+}
+
+static uint64_t counted(enum hak_stat stat)
+{
+    return hak_load_relaxed(&stats.counters[stat]);
+}
+
+TEST(a_slab_has_the_tags_of_its_class)
+{
+    struct slab *slab = supply(65536);
+    uint32_t first = hak_granule_of((void *)slab->start);
+    for (uint32_t i = 0; i < slab->granule_count; i++)
+        CHECK_EQ(hak_tag_read(first + i), hak_tag_of(slab->class_index));
+    CHECK_EQ(first / HAK_SUPERSLAB_GRANULES,
+             (first + slab->granule_count - 1) / HAK_SUPERSLAB_GRANULES);
+    hak_supply_retire(slab);
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK_EQ(hak_tag_read(first + i), HAK_TAG_NONE);
+}
+
+TEST(the_stages_are_counted)
+{
+    struct slab *first = supply(64);
+    CHECK_EQ(counted(HAK_STAT_fresh_slabs), 1);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_purged_slabs), 1);
+    void *block;
+    hak_slab_take(first, &block, 1);
+    hak_slab_give(first, block);
+    hak_supply_retire(first);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_recycled_slabs), 1);
+}
+
+TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 2);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 4 * HAK_GRANULE_BYTES);
+    while (hak_depot_superslab_count() < 3)
+        supply(64);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
+    while (hak_depot_superslab_count() < 4) {
+        static struct slab_owner another; /* has next to nothing */
+        memset(another.use, 0, sizeof another.use);
+        CHECK(hak_supply_slab(hak_class_of(64), &another, &stats) != NULL);
+    }
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
+}
+
+TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    for (int thp = THP_OFF; thp <= THP_ON; thp++) {
+        supply(64);
+        uint64_t before = counted(HAK_STAT_huge_superslabs);
+        __atomic_store_n(&hak_conf.number[CONF_thp], thp, __ATOMIC_RELAXED);
+        for (uint32_t count = hak_depot_superslab_count(); hak_depot_superslab_count() == count;)
+            supply(64);
+        CHECK_EQ(counted(HAK_STAT_huge_superslabs) - before, thp != THP_OFF);
+    }
+}
+
+TEST(only_touched_granules_come_back_dirty)
+{
+    struct slab *slab = supply(65536);
+    CHECK(slab->granule_count >= 2);
+    void *block;
+    hak_slab_take(slab, &block, 1);
+    memset(block, 1, 65536);
+    hak_slab_give(slab, block);
+    hak_supply_retire(slab);
+    CHECK_EQ(hak_depot_warm_count(), 1);
+    CHECK(hak_slab_take_zero(supply(1024)) == NULL);
+    CHECK(hak_slab_take_zero(supply(1024)) != NULL);
+}
+
+TEST(slabs_of_all_classes_fill_superslabs_and_return_them)
+{
+    static struct slab *slabs[4 * HAK_CLASS_COUNT];
+    for (uint32_t round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
+            slabs[i] = supply(hak_size_classes[i % HAK_CLASS_COUNT].block_bytes);
+        CHECK_EQ(hak_slab_record_count(), 4 * HAK_CLASS_COUNT);
+        CHECK(hak_depot_superslab_count() > 1);
+        for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
+            hak_supply_retire(slabs[i]);
+        CHECK_EQ(hak_slab_record_count(), 0);
+        CHECK_EQ(hak_depot_superslab_count(), 1);
+        CHECK(hak_span_heap_is_sound());
+        CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() + HAK_SUPERSLAB_BYTES,
+                 hak_load_relaxed(&hak_region.committed_bytes));
+    }
+}
+
+TEST(without_memory_there_is_no_slab_and_everything_is_as_before)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    CHECK(hak_process_start());
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_supply_slab(3, &owner, &stats), NULL);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_slab_record_count(), 0);
+    supply(64);
+    CHECK_EQ(counted(HAK_STAT_fresh_slabs), 1);
+}
+
+TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    CHECK(hak_process_start());
+    for (uint32_t every = 1; every < 40; every++) {
+        hak_os_fault_every(every);
+        struct slab *slab = hak_supply_slab(hak_class_of(131072), &owner, &stats);
+        hak_os_fault_every(0);
+        if (slab != NULL)
+            hak_supply_retire(slab);
+        CHECK(hak_span_heap_is_sound());
+        CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() +
+                     hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES,
+                 hak_load_relaxed(&hak_region.committed_bytes));
+    }
+}
+
+/* A kernel with another setting, and a process in which every class deserves huge pages. */
+static void pretend(enum os_huge setting)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    CHECK(hak_process_start());
+}
+
+static void fill_superslabs(uint32_t count)
+{
+    while (hak_depot_superslab_count() < count)
+        supply(65536);
+}
+
+TEST(a_kernel_without_huge_pages_is_not_asked)
+{
+    pretend(HUGE_NEVER);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count);
+    uint64_t calls = hak_load_relaxed(&hak_os_counters.advise_count);
+    fill_superslabs(first_count + 4);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
+    CHECK_EQ(hak_depot_huge_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), calls);
+}
+
+TEST(where_huge_pages_come_unasked_superslabs_may_be_huge_but_for_the_first)
+{
+    pretend(HUGE_ALWAYS);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, HAK_MIB);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count);
+    CHECK_EQ(hak_depot_huge_count(), 0);
+    fill_superslabs(first_count + 3);
+    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
+    CHECK(hak_depot_huge_count() >= 2);
+    /* The part of the last one that no slab has yet is resident with it. */
+    CHECK(hak_depot_untouched_count() > 0);
+    CHECK_EQ(hak_depot_untouched_count(), hak_depot_warm_count());
+}
+
+TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
+{
+    pretend(HUGE_ON_REQUEST);
+    supply(65536);
+    uint32_t before = hak_depot_huge_count();
+    hak_os_fault_every(1);
+    while (hak_span_clean_bytes() >= HAK_SUPERSLAB_BYTES &&
+           hak_supply_slab(hak_class_of(65536), &owner, &stats) != NULL)
+        continue;
+    uint32_t superslabs = hak_depot_superslab_count();
+    hak_os_fault_every(0);
+    CHECK(superslabs > 0);
+    CHECK(hak_depot_huge_count() <= before);
+    supply(65536);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/sweep_test.c - sparse slabs lose their dead pages, busy and dense ones lose
+ * nothing. */
+#include "heap/heaps.h"
+#include "heap/refill.h"
+#include "heap/sweep.h"
+
+#include "check.h"
+#include "os/os.h"
+#include "process/lifecycle.h"
+#include "slab/pages.h"
+
+#include <string.h>
+
+#define CLASS hak_class_of(64)
+#define SLABS 200u
+#define DECAY_MS 100u
+#define ALL 100000u
+
+static void *blocks[SLABS * HAK_SLAB_BLOCKS_MAX];
+static uint64_t now_ms = 1000000;
+
+static struct heap *enter(void)
+{
+    CHECK(hak_process_start());
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL);
+    return heap;
+}
+
+/* Fills SLABS slabs, then frees all blocks but each `keep`-th; returns how many were taken. */
+static uint32_t fill(struct heap *heap, uint32_t keep)
+{
+    uint32_t count = SLABS * hak_size_classes[CLASS].block_count;
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_zero;
+        blocks[i] = hak_heap_take_one(heap, CLASS, &is_zero);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], (int)(i % 250) + 1, 64);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (i % keep != 0)
+            hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
+    return count;
+}
+
+/* One whole pass, begun a decay time after the last one. */
+static size_t pass(struct heap *heap)
+{
+    now_ms += DECAY_MS;
+    size_t bytes = hak_heap_sweep(heap, now_ms, DECAY_MS, ALL);
+    CHECK(hak_heap_is_swept(heap));
+    return bytes;
+}
+
+static void check_kept(uint32_t count, uint32_t keep)
+{
+    for (uint32_t i = 0; i < count; i += keep)
+        for (uint32_t byte = 0; byte < 64; byte++)
+            CHECK_EQ(((unsigned char *)blocks[i])[byte], i % 250 + 1);
+}
+
+TEST(a_slab_is_purged_by_the_second_pass_that_finds_it_untouched)
+{
+    struct heap *heap = enter();
+    uint32_t count = fill(heap, 8 * 64);
+    CHECK_EQ(pass(heap), 0);
+    size_t bytes = pass(heap);
+    bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
+    CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
+    CHECK_EQ(pass(heap), 0);
+    check_kept(count, 8 * 64);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(a_slab_in_use_is_left_alone)
+{
+    struct heap *heap = enter();
+    fill(heap, 64 * 4);
+    pass(heap);
+    void *again[64];
+    for (uint32_t i = 0; i < 64; i++) {
+        bool is_zero;
+        again[i] = hak_heap_take_one(heap, CLASS, &is_zero);
+        hak_slab_at(again[i])->is_hot = true;
+    }
+    pass(heap);
+    for (uint32_t i = 0; i < 64; i++)
+        CHECK_EQ(hak_slab_at(again[i])->purged, 0);
+}
+
+TEST(dense_slabs_are_never_searched)
+{
+    struct heap *heap = enter();
+    uint32_t count = SLABS * hak_size_classes[CLASS].block_count;
+    fill(heap, 1);
+    for (uint32_t i = 0; i < count; i += 8)
+        hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
+    pass(heap);
+    pass(heap);
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]), 0);
+}
+
+TEST(a_pass_does_no_more_at_a_time_than_it_may)
+{
+    struct heap *heap = enter();
+    fill(heap, 64 * 4);
+    pass(heap);
+    now_ms += DECAY_MS;
+    uint32_t visits = 0;
+    do {
+        uint64_t before = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
+        hak_heap_sweep(heap, now_ms, DECAY_MS, 3);
+        uint64_t after = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
+        CHECK(after - before <= 3);
+        visits++;
+    } while (!hak_heap_is_swept(heap));
+    CHECK(visits > 1 || HAK_TINY);
+    CHECK_EQ(hak_heap_sweep(heap, now_ms + DECAY_MS - 1, DECAY_MS, ALL), 0);
+    CHECK(hak_heap_is_swept(heap));
+}
+
+static size_t sweep_whole(struct heap *heap, uint64_t *goes)
+{
+    struct whole_sweep progress = {0};
+    for (*goes = 1; !hak_heap_sweep_whole(heap, &progress); (*goes)++) {
+        uint64_t looked = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
+        CHECK(looked <= *goes * 64); /* nobody waits long for the heap */
+    }
+    return progress.bytes;
+}
+
+TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
+{
+    struct heap *heap = enter();
+    uint32_t count = fill(heap, 8 * 64);
+    uint64_t goes = 0;
+    size_t bytes = sweep_whole(heap, &goes);
+    CHECK(goes > 2 || HAK_TINY);
+    bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
+    CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
+    for (uint32_t i = 0; i < count; i += 8 * 64)
+        CHECK_EQ(hak_slab_dead_leaves(hak_slab_at(blocks[i])), 0);
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_bytes]), bytes);
+    uint64_t looked = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
+    CHECK_EQ(sweep_whole(heap, &goes), 0);
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]), looked);
+    check_kept(count, 8 * 64);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(an_empty_slab_that_nobody_wants_goes_back)
+{
+    struct heap *heap = enter();
+    bool is_zero;
+    void *block = hak_heap_take_one(heap, CLASS, &is_zero);
+    hak_heap_give(heap, hak_slab_at(block), block);
+    CHECK(heap->spare[CLASS] != NULL);
+    pass(heap);
+    CHECK(heap->spare[CLASS] != NULL);
+    pass(heap);
+    CHECK(heap->spare[CLASS] == NULL);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+TEST(a_class_is_sparse_when_all_of_many_slabs_are)
+{
+    struct heap *heap = enter();
+    CHECK(!hak_heap_class_is_sparse(heap, CLASS));
+    uint32_t count = fill(heap, 4);
+    CHECK(hak_heap_class_is_sparse(heap, CLASS));
+    for (uint32_t i = 1; i < count; i++) {
+        bool is_zero;
+        if (i % 4 != 0)
+            CHECK(hak_heap_take_one(heap, CLASS, &is_zero) != NULL);
+    }
+    CHECK(!hak_heap_class_is_sparse(heap, CLASS));
+}

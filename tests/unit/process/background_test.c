@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/process/background_test.c - the background thread starts when it is due, keeps to its
+ * stack, and ends for a pause. */
+#include "process/background.h"
+
+#include "api/api.h"
+#include "base/limits.h"
+#include "check.h"
+#include "conf/conf.h"
+#include "hakmem/hakmem.h"
+#include "os/os.h"
+#include "os/thread.h"
+#include "stats/outlet.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES (8 * HAK_MIB)
+#define COUNT 12
+
+static bool is_running(void)
+{
+    return !hak_os_thread_is_over(hak_background_thread(0)) ||
+           !hak_os_thread_is_over(hak_background_thread(1));
+}
+
+static void work(void)
+{
+    void *blocks[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        blocks[i] = hak_malloc(BLOCK_BYTES);
+        CHECK(blocks[i] != NULL);
+        memset(blocks[i], 1, BLOCK_BYTES);
+    }
+    for (int i = 0; i < COUNT; i++)
+        hak_free(blocks[i]);
+}
+
+static bool runs_soon(void)
+{
+    for (int i = 0; i < 3000 && !is_running(); i++) {
+        work();
+        usleep(1000);
+    }
+    return is_running();
+}
+
+TEST(it_ends_for_a_pause_and_none_starts_until_the_end_of_it)
+{
+    if (!HAK_OWN_THREADS_ALLOWED) {
+        work();
+        CHECK(!is_running());
+        return;
+    }
+    for (int i = 0; i < 50; i++) {
+        CHECK(runs_soon());
+        hak_background_pause();
+        CHECK(!is_running());
+        work();
+        CHECK(!is_running());
+        hak_background_pause(); /* pauses of several threads overlap */
+        hak_background_resume();
+        CHECK(!is_running());
+        hak_background_resume();
+        CHECK(is_running());
+    }
+}
+
+/* The deepest that it does: reports in every form, shown and written, beside its work. */
+TEST(it_needs_less_than_half_of_its_stack)
+{
+    if (!HAK_OWN_THREADS_ALLOWED) {
+        CHECK(!is_running());
+        return;
+    }
+    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
+    dup2(open("/dev/null", O_WRONLY), 2);
+    for (int i = 0; i < 4; i++) {
+        char setting[128];
+        snprintf(setting, sizeof setting,
+                 "stats:%s,stats_interval:10ms,stats_file:/dev/null,stats_shm:on", forms[i]);
+        hak_conf_set_packed(setting);
+        CHECK(runs_soon());
+        uint64_t until = hak_os_clock_ms() + 400;
+        while (hak_os_clock_ms() < until)
+            work();
+    }
+    size_t used = hak_os_thread_stack_used_bytes(hak_background_thread(0));
+    CHECK(used > 0);
+    CHECK(used < HAK_THREAD_STACK_BYTES / 2);
+}
