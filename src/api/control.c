@@ -4,8 +4,8 @@
 #include "heap/limit.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 
 /* mallopt(3), by the numbers of glibc's <malloc.h>. Those that mean nothing here are accepted: 2 to
  * 4 (of old), M_TOP_PAD, M_MMAP_MAX, M_CHECK_ACTION, M_PERTURB, M_ARENA_TEST, M_ARENA_MAX. */

@@ -7,7 +7,7 @@
 #include "hardened/hardened.h"
 #include "heap/supply.h"
 #include "misuse/guarded.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
 

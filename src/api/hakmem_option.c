@@ -2,7 +2,7 @@
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #include <errno.h>
 

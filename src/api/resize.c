@@ -9,7 +9,7 @@
 #include "heap/private_heap.h"
 #include "misuse/checks.h"
 #include "process/background.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/large.h"
 #include "stats/tally.h"
 

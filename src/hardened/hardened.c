@@ -8,8 +8,8 @@
 #include "misuse/empty.h"
 #include "misuse/seal.h"
 #include "process/background.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "process/tick.h"
 #include "stats/refusal.h"
 

@@ -15,7 +15,7 @@
 
 #include "misuse/harden.h"
 #include "misuse/mark.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 struct request {
     size_t bytes;

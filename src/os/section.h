@@ -25,7 +25,7 @@
  *             (coroutines switched by a handler) are told by their distance only, so a frame
  *             farther off than 1 MiB proves nothing.
  * Threads     each thread its own.
- * Tests       tests/unit/os/lock_test.c, tests/unit/process/lifecycle_test.c
+ * Tests       tests/unit/os/lock_test.c, tests/unit/process/start_test.c
  */
 #ifndef HAK_OS_SECTION_H
 #define HAK_OS_SECTION_H

@@ -14,9 +14,10 @@
 #include "os/output.h"
 #include "os/thread.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/fork.h"
 #include "process/maintain.h"
 #include "process/service.h"
+#include "process/start.h"
 #include "span/big_cache.h"
 #include "stats/outlet.h"
 

@@ -14,7 +14,8 @@
 #include "heap/heaps.h"
 #include "heap/refill.h"
 #include "os/lock.h"
-#include "process/lifecycle.h"
+#include "process/mend.h"
+#include "process/start.h"
 
 struct service {
     struct cache *cache; /* NULL: this call does without */

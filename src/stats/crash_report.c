@@ -8,7 +8,7 @@
 #include "os/crash.h"
 #include "os/os.h"
 #include "os/stderr.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/large.h"
 #include "stats/decision.h"
 #include "stats/stat.h"

@@ -12,7 +12,7 @@
 #include "os/os_huge.h"
 #include "os/output.h"
 #include "os/stderr.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "stats/binding.h"
 #include "stats/emit.h"
 #include "stats/publish.h"

@@ -5,7 +5,7 @@
 #include "heap/private_heap.h"
 #include "misuse/mark.h"
 #include "os/os_resident.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"

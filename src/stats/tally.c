@@ -2,7 +2,7 @@
 #include "stats/tally.h"
 
 #include "base/limits.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/size_class.h"
 #include "stats/snapshot.h"
 

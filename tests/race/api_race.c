@@ -3,8 +3,8 @@
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
 #include "heap/cache_list.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "racers.h"
 #include "stats/snapshot.h"
 

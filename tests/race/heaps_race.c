@@ -6,7 +6,7 @@
 #include "heap/heaps.h"
 #include "heap/refill.h"
 #include "mailboxes.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #define TAKERS 3u
 #define BLOCKS 60000u

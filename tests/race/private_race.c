@@ -4,7 +4,7 @@
 #include "api/api.h"
 #include "hakmem/hakmem.h"
 #include "heap/private_heap.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "racers.h"
 #include "span/large.h"
 

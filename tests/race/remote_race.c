@@ -3,7 +3,7 @@
  * a block happens before the collector hands it out again. */
 #include "heap/supply.h"
 #include "mailboxes.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/remote.h"
 

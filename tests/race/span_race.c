@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/span_race.c - large blocks taken, resized and given by threads, also each other's. */
 #include "api/api.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "racers.h"
 #include "region/region.h"
 #include "span/large.h"

@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "check.h"
 #include "conf/conf.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "unit/asan.h"
 
 #include <errno.h>

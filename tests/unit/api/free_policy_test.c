@@ -7,8 +7,8 @@
 #include "hakmem/hakmem.h"
 #include "heap/limit.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"
 

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "conf/conf_table.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/size_class.h"
 #include "slab/slab.h"
 #include "span/span_heap.h"

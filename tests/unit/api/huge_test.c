@@ -9,8 +9,8 @@
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
 

@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/size_class.h"
 
 #include <errno.h>

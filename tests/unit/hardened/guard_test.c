@@ -9,7 +9,7 @@
 #include "hakmem/hakmem.h"
 #include "hardened/guard.h"
 #include "heap/where.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "stats/snapshot.h"
 
 #include <errno.h>

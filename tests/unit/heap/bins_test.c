@@ -6,7 +6,7 @@
 #include "heap/cache_list.h"
 #include "heap/rooms.h"
 #include "os/os.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #define CLASS 4u
 

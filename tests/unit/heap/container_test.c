@@ -10,7 +10,7 @@
 #include "heap/settings.h"
 #include "os/os.h"
 #include "process/background.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/span_heap.h"
 
 #include <fcntl.h>

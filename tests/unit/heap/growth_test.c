@@ -5,7 +5,7 @@
 #include "api/api.h"
 #include "check.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 __attribute__((constructor(101))) static void choose(void)
 {

@@ -6,7 +6,7 @@
 #include "heap/refill.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/depot.h"
 
 #define CLASS hak_class_of(64)

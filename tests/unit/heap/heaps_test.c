@@ -8,7 +8,7 @@
 #include "heap/refill.h"
 #include "heap/tokens.h"
 #include "os/os.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #include <pthread.h>
 #include <setjmp.h>

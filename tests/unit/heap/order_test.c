@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "heap/supply.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 static struct slab_owner owner = {.heap_id = 9};
 static struct stat_block stats;

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "heap/refill.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/meta.h"
 #include "span/large.h"
 

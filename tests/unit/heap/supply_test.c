@@ -8,7 +8,7 @@
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "os/os.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/pages.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "misuse/guarded.h"
 #include "os/os_fault.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/mappings.h"
 
 /* hakmem's own constructor reads it later. */

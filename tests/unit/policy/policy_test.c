@@ -3,7 +3,7 @@
 #include "check.h"
 #include "conf/conf.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 static bool is_within(uint64_t value, uint64_t least, uint64_t most)
 {

@@ -7,8 +7,8 @@
 #include "heap/flush.h"
 #include "heap/heaps.h"
 #include "heap/refill.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "process/tick.h"
 
 #include "policy/policy_table.h"

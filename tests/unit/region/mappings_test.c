@@ -11,7 +11,7 @@
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/region.h"
 #include "span/span_move.h"
 

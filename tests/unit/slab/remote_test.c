@@ -3,7 +3,7 @@
  * thread. */
 #include "check.h"
 #include "heap/supply.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "slab/remote.h"
 
 static struct slab_owner owner = {.heap_id = 5};

@@ -2,7 +2,7 @@
 /* tests/unit/slab/slab_test.c - blocks leave a slab and come back; misuse is named. */
 #include "check.h"
 #include "heap/supply.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/tag_map.h"
 
 static struct slab_owner owner = {.heap_id = 5};

@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/big_cache.h"
 #include "span/large.h"
 #include "span/span_cache.h"

@@ -7,7 +7,7 @@
 #include "heap/supply.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"

@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
 #include "span/span_free.h"

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "heap/heaps.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"

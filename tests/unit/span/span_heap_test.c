@@ -4,7 +4,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #include "region/tag_map.h"
 #include "span/span_heap.h"

@@ -6,7 +6,7 @@
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "region/tag_map.h"
 #include "span/large.h"
 #include "span/span_heap.h"

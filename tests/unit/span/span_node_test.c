@@ -5,7 +5,7 @@
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_fault.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"

@@ -6,8 +6,8 @@
 #include "base/limits.h"
 #include "check.h"
 #include "conf/conf.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
+#include "process/start.h"
 #include "slab/size_class.h"
 #include "stats/snapshot.h"
 

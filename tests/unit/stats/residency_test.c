@@ -7,7 +7,7 @@
 
 #include "api/api.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
+#include "process/start.h"
 
 #include <errno.h>
 

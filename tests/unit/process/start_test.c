@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/process/lifecycle_test.c - threads and children begin and end. */
+/* tests/unit/process/start_test.c - threads and children begin and end. */
 #include "api/api.h"
 #include "check.h"
 #include "heap/cache_list.h"
@@ -7,9 +7,9 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "policy/policy_table.h"
-#include "process/lifecycle.h"
 #include "process/maintain.h"
 #include "process/service.h"
+#include "process/start.h"
 #include "region/meta.h"
 #include "slab/depot.h"
 #include "span/span_heap.h"

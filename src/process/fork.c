@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/fork.h"
+
+#include "heap/cache_list.h"
+#include "heap/heaps.h"
+#include "heap/private_heap.h"
+#include "heap/tokens.h"
+#include "os/confine.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "os/thread_exit.h"
+#include "process/mend.h"
+#include "region/meta.h"
+#include "slab/depot.h"
+#include "span/span_heap.h"
+
+#include <pthread.h>
+
+/* fork waits so long for another thread to leave a slow path. */
+#define FORK_PATIENCE_MS 20
+
+static _Atomic(void (*)(void)) mend_in_child;
+
+static void before_fork(void)
+{
+    hak_copy_look();
+    if (!hak_lock_begin_fork())
+        return;
+    hak_caches_lock();
+    hak_heaps_stop(FORK_PATIENCE_MS);
+    hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
+    hak_private_lock_all(FORK_PATIENCE_MS);
+    hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
+    hak_depot_lock();
+    hak_span_lock();
+    hak_lock_take(&hak_region.lock);
+    hak_meta_lock();
+    hak_lock_note_all();
+}
+
+static void after_fork_in_parent(void)
+{
+    if (hak_lock_is_fork_blind()) {
+        hak_lock_end_blind_fork();
+        return;
+    }
+    hak_lock_forget_all();
+    hak_meta_unlock();
+    hak_lock_give(&hak_region.lock);
+    hak_span_unlock();
+    hak_depot_unlock();
+    hak_lock_give(&hak_region.purge_lock);
+    hak_private_unlock_all();
+    hak_heaps_go_on();
+    hak_caches_unlock();
+}
+
+static void reset_locks(void)
+{
+    hak_meta_lock_reset();
+    hak_lock_reset(&hak_region.lock);
+    hak_span_lock_reset();
+    hak_depot_lock_reset();
+    hak_lock_reset(&hak_region.purge_lock);
+    hak_private_restart_in_child();
+}
+
+static void call_mender(void)
+{
+    void (*mender)(void) = hak_load_relaxed(&mend_in_child);
+    if (mender != NULL)
+        mender();
+}
+
+/* This thread was interrupted in none of hakmem's sections and slow paths. */
+static bool is_outside(void)
+{
+    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) == 0 && !hak_heap_is_held() && !hak_remote_is_own();
+}
+
+/* Frees that were under way in other threads, or in heaps that are lost, come home all the same.
+ * What this thread was interrupted in goes on with what it has in its hands. */
+static void restore_tokens(bool is_any_lost)
+{
+    bool is_torn = hak_remote_forget_others();
+    if ((is_torn || is_any_lost) && is_outside())
+        hak_tokens_restore();
+}
+
+/* The caller is the thread that copied the process: the first of the copy. */
+static void settle_as_copier(void)
+{
+    bool is_any_lost = hak_heaps_settle(true);
+    hak_mend_all();
+    hak_caches_settle(hak_own_cache());
+    restore_tokens(is_any_lost);
+}
+
+void hak_fork_settle(void)
+{
+    hak_lock_begin_settling();
+    if (hak_thread_is_first()) {
+        settle_as_copier();
+    } else {
+        hak_heaps_settle(false);
+        hak_mend_all();
+    }
+    hak_lock_end_settling();
+    hak_os_ask_reset();
+    call_mender();
+}
+
+static void after_fork_in_child(void)
+{
+    hak_os_ask_reset();
+    hak_os_start();
+    hak_copy_mark_clear();
+    if (hak_lock_is_fork_blind()) {
+        hak_lock_end_blind_fork();
+        hak_copy_look();
+        return;
+    }
+    hak_lock_forget_all();
+    reset_locks();
+    bool is_any_lost = hak_heaps_restart_in_child();
+    hak_caches_restart_in_child(hak_own_cache());
+    restore_tokens(is_any_lost);
+    hak_copy_mark_settled();
+    hak_lock_end_fork_in_child();
+    call_mender();
+}
+
+void hak_process_on_fork(void (*mender)(void))
+{
+    /* relaxed: partner is the load in a child, which has what its parent had */
+    hak_store_relaxed(&mend_in_child, mender);
+}
+
+void hak_fork_register(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
