@@ -77,17 +77,17 @@ static int open_board(int pid, const char *path)
     return -1;
 }
 
-/* The same steps as hak_board_read, with the kernel copying: what the fences order is this thread's
+/* The same steps as hak_shm_read, with the kernel copying: what the fences order is this thread's
  * reads, whoever makes them. */
-static bool read_page(int fd, struct board_page *page)
+static bool read_page(int fd, struct shm_page *page)
 {
-    const off_t at = offsetof(struct board, published);
+    const off_t at = offsetof(struct stats_shm, published);
     for (int tries = 0; tries < READ_TRIES; tries++) {
         uint64_t before, after;
         if (pread(fd, &before, sizeof before, at) != sizeof before || before == 0)
             return false;
         atomic_thread_fence(memory_order_seq_cst);
-        off_t from = (off_t)(offsetof(struct board, pages) + before % 2 * sizeof *page);
+        off_t from = (off_t)(offsetof(struct stats_shm, pages) + before % 2 * sizeof *page);
         if (pread(fd, page, sizeof *page, from) != sizeof *page)
             return false;
         atomic_thread_fence(memory_order_seq_cst);
@@ -100,18 +100,18 @@ static bool read_page(int fd, struct board_page *page)
 /* `start_ticks` 0: of a process that has ended, whose times nobody knows any more. */
 static bool read_board(struct target *target, int fd, const char *path, uint64_t start_ticks)
 {
-    struct board_head head = {0};
+    struct shm_head head = {0};
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
         return refuse("%s is not a file", path);
-    if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic != HAK_BOARD_MAGIC)
+    if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic != HAK_SHM_MAGIC)
         return refuse("%s does not hold the numbers of a hakmem", path);
-    if (head.layout != hak_board_layout())
+    if (head.layout != hak_shm_layout())
         return refuse("%s is of another version of hakmem", path);
     if (head.pid != (uint64_t)target->pid || (start_ticks != 0 && head.start_ticks != start_ticks))
         return refuse("%s is of an earlier process: process %d does not publish its numbers", path,
                       target->pid);
-    if (about.st_size != sizeof(struct board) || !read_page(fd, &target->page))
+    if (about.st_size != sizeof(struct stats_shm) || !read_page(fd, &target->page))
         return refuse("%s is cut short", path);
     target->start_ticks = head.start_ticks;
     target->window_start = head.window_start;
@@ -187,7 +187,7 @@ bool target_read(struct target *target, int pid, const char **why)
     *why = reason;
     target->pid = pid;
     target->has_ended = false;
-    snprintf(path, sizeof path, HAK_BOARD_PATH "%d", pid);
+    snprintf(path, sizeof path, HAK_SHM_PATH "%d", pid);
     if (!read_process(target, &process)) {
         target->has_ended = true;
         return refuse("there is no process %d%s", pid,
@@ -209,7 +209,7 @@ bool target_read_left(struct target *target, int pid, const char **why)
     target->pid = pid;
     target->has_ended = true;
     snprintf(target->name, sizeof target->name, "ended");
-    snprintf(path, sizeof path, HAK_BOARD_PATH "%d", pid);
+    snprintf(path, sizeof path, HAK_SHM_PATH "%d", pid);
     if (access(path, F_OK) != 0)
         return refuse("there is no process %d", pid);
     if (!read_file(target, path, 0))

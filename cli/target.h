@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/target.h - a process that publishes its numbers, seen from outside.
  *
- * Owns        what is known of the process: its board, and what the kernel says of its memory.
+ * Owns        what is known of the process: its shm file, and what the kernel says of its memory.
  * Invariants  nothing is written to the process. The file is read, not mapped: one that is cut
  *             short, foreign, or of another version is told from a good one before it is used.
  * Threads     one.
@@ -10,7 +10,7 @@
 #ifndef HAKMEM_CLI_TARGET_H
 #define HAKMEM_CLI_TARGET_H
 
-#include "stats/board.h"
+#include "stats/shm.h"
 
 struct target {
     int pid;
@@ -18,7 +18,7 @@ struct target {
     char name[64];
     uint64_t start_ticks;
     uint64_t window_start, block_start, record_start, record_end;
-    struct board_page page;
+    struct shm_page page;
     /* Resident, by smaps: of the heap, of hakmem's records, of all else. */
     uint64_t heap_bytes, record_bytes, other_bytes;
     bool has_smaps; /* else all of it is in other_bytes */

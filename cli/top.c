@@ -288,7 +288,7 @@ int command_top(int argument_count, char **arguments)
         return complain(EXIT_USAGE, "top: --all goes with --serve, and without a process");
     if (wish.pid == 0 && !wish.is_all)
         return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
-    hak_board_remove_left((uint32_t)wish.pid);
+    hak_shm_remove_left((uint32_t)wish.pid);
     if (wish.way == WAY_SERVE) {
         static struct target target;
         const char *why;

@@ -238,27 +238,27 @@ static void add_rates(struct pane *pane, const struct target *now, const struct 
     }
 }
 
-static void add_decision(struct pane *pane, struct decision decision, uint64_t clock_ms)
+static void add_event(struct pane *pane, struct event event, uint64_t clock_ms)
 {
     char number[32];
-    enum decision_kind kind = hak_decision_kind(decision);
-    const char *unit = hak_decision_unit(kind);
+    enum event_kind kind = hak_event_kind(event);
+    const char *unit = hak_event_unit(kind);
     if (strcmp(unit, "bytes") == 0)
-        snprintf(number, sizeof number, "%s", bytes_of(hak_decision_number(decision)).text);
+        snprintf(number, sizeof number, "%s", bytes_of(hak_event_number(event)).text);
     else
-        snprintf(number, sizeof number, "%s %" PRIu64, unit, hak_decision_number(decision));
-    double age = clock_ms > decision.when_ms ? (double)(clock_ms - decision.when_ms) / 1000 : 0;
-    add(pane, "  %8.1fs ago  %-18s %10s", age, hak_decision_name(kind), number);
+        snprintf(number, sizeof number, "%s %" PRIu64, unit, hak_event_number(event));
+    double age = clock_ms > event.when_ms ? (double)(clock_ms - event.when_ms) / 1000 : 0;
+    add(pane, "  %8.1fs ago  %-18s %10s", age, hak_event_name(kind), number);
 }
 
 static void add_decisions(struct pane *pane, const struct target *now, int most)
 {
-    const struct decision *decisions = now->page.decisions;
+    const struct event *events = now->page.events;
     add_title(pane, "Last decisions");
-    for (int i = 0; i < most && i < HAK_DECISIONS_KEPT; i++) {
-        enum decision_kind kind = hak_decision_kind(decisions[i]);
-        if (kind != DECISION_NONE && kind < DECISION_COUNT)
-            add_decision(pane, decisions[i], now->page.clock_ms);
+    for (int i = 0; i < most && i < HAK_EVENTS_KEPT; i++) {
+        enum event_kind kind = hak_event_kind(events[i]);
+        if (kind != EVENT_NONE && kind < EVENT_COUNT)
+            add_event(pane, events[i], now->page.clock_ms);
     }
 }
 

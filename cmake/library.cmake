@@ -9,11 +9,11 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64" AND NOT HAKMEM_FLAGS MATCHES "-
   file(GLOB hot CONFIGURE_DEPENDS src/*/*_x86_64.S)
   list(APPEND HAKMEM_SOURCES ${hot})
   list(REMOVE_ITEM HAKMEM_SOURCES ${PROJECT_SOURCE_DIR}/src/api/malloc.c
-    ${PROJECT_SOURCE_DIR}/src/heap/sections_none.c)
+    ${PROJECT_SOURCE_DIR}/src/heap/cpu_cache_none.c)
 endif()
 
 # bad_alloc passes through operator new.
-set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/surface.c
+set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/glibc.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 add_library(hakmem_flags INTERFACE)

@@ -378,8 +378,8 @@ def stats():
               "HAK_SNAPSHOT_LEVEL_TABLE"),
              ("Memory and system calls, since the start", "stats/snapshot.h",
               "HAK_SNAPSHOT_TOTAL_TABLE"),
-             ("Counters of the process", "stats/stat.h", "HAK_STAT_GLOBAL_TABLE"),
-             ("Counters of slow paths, summed over all threads", "stats/stat.h",
+             ("Counters of the process", "stats/counters.h", "HAK_STAT_GLOBAL_TABLE"),
+             ("Counters of slow paths, summed over all threads", "stats/counters.h",
               "HAK_STAT_TABLE")]
     text = STATS_TEXT
     for title, header, name in parts:
@@ -392,7 +392,7 @@ def stats():
             for row in rows("os/lock.h", "HAK_LOCK_TABLE")]
     text += LOCKS_TEXT + table(["names", "what the lock protects"], body)
     body = [[f"`{row[0]}`", words(row[1]), words(row[2])]
-            for row in rows("stats/decision.h", "HAK_DECISION_TABLE")]
+            for row in rows("stats/event_log.h", "HAK_EVENT_TABLE")]
     return text + DECISIONS_TEXT + table(["name", "number", "meaning"], body)
 
 
@@ -439,8 +439,8 @@ def schema():
         "rseq_reason": {"type": "string", "description": "and why"},
         "memory": group("stats/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
         "totals": group("stats/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
-        "process": group("stats/stat.h", "HAK_STAT_GLOBAL_TABLE"),
-        "slow_paths": group("stats/stat.h", "HAK_STAT_TABLE"),
+        "process": group("stats/counters.h", "HAK_STAT_GLOBAL_TABLE"),
+        "slow_paths": group("stats/counters.h", "HAK_STAT_TABLE"),
         "locks": strict({row[1]: {**lock, "description": words(row[2])}
                          for row in rows("os/lock.h", "HAK_LOCK_TABLE")}),
         "policy": group("policy/policy_table.h", "HAK_POLICY_TABLE", meaning=4),

@@ -16,7 +16,7 @@
  *             the word is taken and falls after it is released: a handler may see it early or
  *             late, never miss a lock that it would wait for.
  * Left out    slabs (remote.pml) and caches; how long a waiter spins; left locks (lost_lock.pml);
- *             fork (heap_fork.pml); which heap is near. The lower locks (the table's, the depot's,
+ *             fork (heap_fork.pml); which heap is near. The lower locks (the table's, the pool's,
  *             those of spans and region) are one: among themselves they are taken in rising rank.
  *             Steps that no other thread and no handler can tell apart are one.
  * Mutants     BUG_*: each takes one rule away; a search must find the harm.

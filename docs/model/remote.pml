@@ -3,7 +3,7 @@
  *
  * Owns        the protocol behind hak_flush, hak_remote_publish, hak_remote_collect,
  *             hak_pending_push, hak_pending_take_all, hak_heap_collect, hak_heap_surrender,
- *             hak_heap_receive and hak_tokens_restore.
+ *             hak_heap_receive and hak_remote_recount.
  * Invariants  remote_count > 0 exactly while the slab is on one pending stack or in one hand;
  *             checked in every state where either side changes, not only at the end.
  * Threads     two flushers, which bring blocks home under the lock of their heap or, where it is

@@ -4,7 +4,7 @@
 #include "heap/limit.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 
 /* mallopt(3), by the numbers of glibc's <malloc.h>. Those that mean nothing here are accepted: 2 to
@@ -77,7 +77,7 @@ int hak_malloc_trim(size_t keep_bytes)
         return 0;
     hak_store_relaxed(&trims_are_near_until_ns,
                       start_ns + TRIM_NEAR_NS_MOST); /* others, meanwhile */
-    size_t bytes = hak_maintain_trim(keep_bytes);
+    size_t bytes = hak_reclaim_trim(keep_bytes);
     uint64_t end_ns = hak_os_clock_ns();
     uint64_t near_ns = hak_least(TRIM_NEAR_TIMES * (end_ns - start_ns), TRIM_NEAR_NS_MOST);
     hak_store_relaxed(&trims_are_near_until_ns, end_ns + near_ns);

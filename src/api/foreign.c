@@ -4,10 +4,10 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "conf/conf.h"
-#include "hardened/guard.h"
-#include "misuse/checks.h"
+#include "hardened/sample.h"
+#include "misuse/report.h"
 #include "os/next_symbol.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
  * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
@@ -51,8 +51,8 @@ static void reject(const void *block, const char *what)
 
 void hak_foreign_free(void *block)
 {
-    if (hak_guarded_holds(block)) {
-        hak_guard_free(block, HAK_GUARD_CALLER());
+    if (hak_sampled_guard_holds(block)) {
+        hak_sample_free(block, HAK_SAMPLE_CALLER());
         return;
     }
     reject(block, "invalid free");

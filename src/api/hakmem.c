@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "hakmem/hakmem.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 
 #include "api/api.h"
 #include "base/bits.h"
 #include "hardened/hardened.h"
 #include "heap/supply.h"
-#include "misuse/guarded.h"
+#include "misuse/sampled_guard.h"
 #include "process/start.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -73,7 +73,7 @@ int hakmem_is_owned(const void *block)
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return 1;
     if (!hak_region_holds(block))
-        return hak_guarded_is_live(block);
+        return hak_sampled_guard_is_live(block);
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (!hak_tag_is_slab(tag))
@@ -87,7 +87,7 @@ int hakmem_is_owned(const void *block)
 
 size_t hakmem_trim(size_t pad_bytes)
 {
-    return hak_process_start() ? hak_maintain_trim(pad_bytes) : 0;
+    return hak_process_start() ? hak_reclaim_trim(pad_bytes) : 0;
 }
 
 void hakmem_thread_idle(void)

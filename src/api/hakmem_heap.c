@@ -5,7 +5,7 @@
 #include "hakmem/hakmem.h"
 #include "hardened/hardened.h"
 #include "heap/private_heap.h"
-#include "misuse/checks.h"
+#include "misuse/report.h"
 #include "process/background.h"
 #include "process/start.h"
 #include "process/tick.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/check.h"
-#include "hardened/guard.h"
+#include "hardened/block.h"
 #include "hardened/hardened.h"
-#include "hardened/vault.h"
+#include "hardened/sample.h"
 #include "heap/flush.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
 #include "heap/supply.h"
-#include "misuse/checks.h"
+#include "misuse/report.h"
 #include "os/os.h"
 #include "process/background.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "process/tick.h"
 #include "span/large.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 #include "stats/refusal.h"
 #include "stats/tally.h"
 
@@ -79,8 +79,8 @@ static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index
 {
     if (cache != NULL)
         hak_cache_flush_all(cache);
-    hak_maintain_empty_heaps();
-    hak_maintain_purge_all();
+    hak_reclaim_empty_heaps();
+    hak_reclaim_purge_all();
     void *block = take_once(cache, class_index, bytes, alignment, content);
     if (block != NULL || class_index == HAK_CLASS_COUNT)
         return block;
@@ -108,12 +108,12 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
     void *block = take_in_service(class_index, bytes, alignment, content);
     /* At a limit of one's own, what other threads have lying about counts. */
     if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
-        hak_maintain_relieve();
+        hak_reclaim_relieve();
         block = take_in_service(class_index, bytes, alignment, content);
     }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
-        hak_decide(out_of_memory, bytes);
+        hak_event_log(out_of_memory, bytes);
         hak_refusal_tell(bytes);
         errno = ENOMEM;
     }
@@ -127,8 +127,8 @@ HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum
 {
     struct cache *cache = hak_own_cache();
     void *block = NULL;
-    if (hak_guard_is_due(cache))
-        block = hak_guard_take(cache, bytes, alignment, HAK_GUARD_CALLER());
+    if (hak_sample_is_due(cache))
+        block = hak_sample_take(cache, bytes, alignment, HAK_SAMPLE_CALLER());
     return block != NULL ? block : take_ordinary(class_index, bytes, alignment, content);
 }
 
@@ -138,7 +138,7 @@ void hak_thread_flush(void)
         return;
     struct service service = hak_service_begin();
     if (service.cache != NULL) {
-        hak_vault_drain(&service);
+        hak_hardened_block_drain(&service);
         hak_cache_flush_all(service.cache);
     }
     hak_service_end(&service);

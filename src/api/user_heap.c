@@ -5,7 +5,7 @@
 #include "base/bits.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/tick.h"
 #include "stats/refusal.h"
 
@@ -91,9 +91,9 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
         if (HAK_UNLIKELY(block == NULL)) {
             hak_thread_flush();
             if (hak_limit_is_set())
-                hak_maintain_relieve();
+                hak_reclaim_relieve();
             else
-                hak_maintain_purge_all();
+                hak_reclaim_purge_all();
             block = take_once(handle, bytes, alignment, content);
         }
     }

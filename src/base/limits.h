@@ -24,13 +24,13 @@
 #if HAK_TINY
 #define HAK_SUPERSLAB_GRANULES 4u
 #define HAK_SLAB_BLOCKS_MAX 8u
-#define HAK_MAGAZINE_SLOTS_LEAST 4u
-#define HAK_MAGAZINE_SLOTS_MOST 4u
+#define HAK_BIN_SLOTS_LEAST 4u
+#define HAK_BIN_SLOTS_MOST 4u
 #else
 #define HAK_SUPERSLAB_GRANULES 32u
 #define HAK_SLAB_BLOCKS_MAX 8192u
-#define HAK_MAGAZINE_SLOTS_LEAST 8u
-#define HAK_MAGAZINE_SLOTS_MOST 1024u
+#define HAK_BIN_SLOTS_LEAST 8u
+#define HAK_BIN_SLOTS_MOST 1024u
 #endif
 
 /* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */
@@ -62,7 +62,7 @@
 #define HAK_SPARE_BLOCK_BYTES_MAX 4096u
 
 /* Partial slabs are kept by how full they are, in eighths. */
-#define HAK_OCTILES 8u
+#define HAK_FULLNESS_BUCKETS 8u
 
 /* What POSIX and glibc promise: no object is larger than PTRDIFF_MAX. */
 #define HAK_REQUEST_BYTES_MAX ((size_t)PTRDIFF_MAX)

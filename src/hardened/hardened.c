@@ -2,13 +2,13 @@
 #include "hardened/hardened.h"
 
 #include "base/bits.h"
-#include "hardened/vault.h"
+#include "hardened/block.h"
 #include "heap/limit.h"
-#include "misuse/checks.h"
-#include "misuse/empty.h"
-#include "misuse/seal.h"
+#include "misuse/canary.h"
+#include "misuse/report.h"
+#include "misuse/zero_size.h"
 #include "process/background.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "process/tick.h"
 #include "stats/refusal.h"
@@ -21,7 +21,7 @@
 static void retain(const struct place *place)
 {
     struct service service = hak_service_begin();
-    hak_vault_keep(&service, place);
+    hak_hardened_block_keep(&service, place);
     hak_service_end(&service);
     if (place->slab == NULL)
         hak_background_consider();
@@ -31,13 +31,13 @@ static void retain(const struct place *place)
 static void *take_at_last(const struct service *service, struct request request)
 {
     if (service->cache != NULL) {
-        hak_vault_drain(service);
+        hak_hardened_block_drain(service);
         hak_cache_flush_all(service->cache);
     }
-    hak_maintain_empty_heaps();
-    hak_maintain_purge_all();
-    void *block = hak_vault_take(service, request);
-    return block != NULL ? block : hak_vault_take_larger(service, request);
+    hak_reclaim_empty_heaps();
+    hak_reclaim_purge_all();
+    void *block = hak_hardened_block_take(service, request);
+    return block != NULL ? block : hak_hardened_block_take_larger(service, request);
 }
 
 static void *take_in_service(struct request request)
@@ -45,7 +45,7 @@ static void *take_in_service(struct request request)
     struct service service = hak_service_begin();
     void *block = NULL;
     if (HAK_LIKELY(!service.is_refused)) {
-        block = hak_vault_take(&service, request);
+        block = hak_hardened_block_take(&service, request);
         if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
             block = take_at_last(&service, request);
     }
@@ -57,12 +57,12 @@ void *hak_hardened_take(struct request request)
 {
     void *block = NULL;
     bool is_empty = request.bytes == 0 && request.alignment <= HAK_ORDINARY_ALIGNMENT;
-    if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_empty_take()) != NULL)
+    if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_zero_size_take()) != NULL)
         return block;
     if (request.bytes <= HAK_REQUEST_BYTES_MAX && request.alignment <= HAK_REQUEST_BYTES_MAX) {
         block = take_in_service(request);
         if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
-            hak_maintain_relieve();
+            hak_reclaim_relieve();
             block = take_in_service(request);
         }
     }
@@ -72,7 +72,7 @@ void *hak_hardened_take(struct request request)
         errno = ENOMEM;
         return NULL;
     }
-    hak_vault_open(block, request);
+    hak_hardened_block_open(block, request);
     return block;
 }
 
@@ -85,13 +85,13 @@ static bool find(void *block, const char *what, struct place *place)
 bool hak_hardened_holds(void *block, const char *what)
 {
     struct place place;
-    return hak_empty_holds(block) || find(block, what, &place);
+    return hak_zero_size_holds(block) || find(block, what, &place);
 }
 
 bool hak_hardened_is_live(const void *block)
 {
-    if (hak_empty_holds(block))
-        return hak_empty_is_live(block);
+    if (hak_zero_size_holds(block))
+        return hak_zero_size_is_live(block);
     if (!hak_region_holds(block) || (uintptr_t)block % 16 != 0)
         return false;
     uint32_t granule = hak_granule_of(block);
@@ -109,7 +109,7 @@ bool hak_hardened_is_live(const void *block)
 /* The live mark of the block. */
 static struct mark live_mark(const struct place *place, const char *what, uint64_t *word)
 {
-    /* acquire: partner is the release in hak_vault_open */
+    /* acquire: partner is the release in hak_hardened_block_open */
     *word = hak_load_acquire(place->mark);
     struct mark mark = hak_mark_unpack(*word);
     if (HAK_UNLIKELY(mark.state != MARK_LIVE))
@@ -151,7 +151,7 @@ static void check_seals(const struct place *place, struct mark mark, uint64_t wo
 {
     if (!hak_harden_has(HARDEN_CANARY))
         return;
-    if (HAK_UNLIKELY(!hak_seal_is_whole(place->block, mark.bytes, place->capacity))) {
+    if (HAK_UNLIKELY(!hak_canary_is_whole(place->block, mark.bytes, place->capacity))) {
         if (!hak_mark_is_still(place->mark, word))
             hak_misuse("double free", place->block, mark.bytes,
                        "freed by another thread at the same time");
@@ -159,22 +159,23 @@ static void check_seals(const struct place *place, struct mark mark, uint64_t wo
     }
     if (place->slab == NULL || (uintptr_t)place->block == place->slab->start)
         return;
-    enum seal_fresh fresh = place->slab->zero_from == 0 ? SEAL_FRESH_ZERO : SEAL_FRESH_UNKNOWN;
+    enum canary_fresh fresh =
+        place->slab->zero_from == 0 ? CANARY_FRESH_ZERO : CANARY_FRESH_UNKNOWN;
     if (HAK_UNLIKELY(
-            !hak_seal_end_is_whole(place->block - place->capacity, place->capacity, fresh)))
+            !hak_canary_end_is_whole(place->block - place->capacity, place->capacity, fresh)))
         hak_misuse("underflow", place->block, mark.bytes, "the bytes before it were overwritten");
 }
 
 static void give_empty(void *block)
 {
-    if (!hak_empty_give(block))
+    if (!hak_zero_size_give(block))
         hak_misuse("double free", block, 0, "already free, or never allocated");
 }
 
 bool hak_hardened_give(void *block, struct claim claim)
 {
     struct place place;
-    if (hak_empty_holds(block)) {
+    if (hak_zero_size_holds(block)) {
         give_empty(block);
         return true;
     }
@@ -190,7 +191,7 @@ bool hak_hardened_give(void *block, struct claim claim)
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse("double free", block, mark.bytes, "freed by another thread at the same time");
     hak_mark_open();
-    hak_vault_shut(&place);
+    hak_hardened_block_shut(&place);
     retain(&place);
     return true;
 }
@@ -198,8 +199,8 @@ bool hak_hardened_give(void *block, struct claim claim)
 size_t hak_hardened_usable_bytes(void *block)
 {
     struct place place;
-    if (hak_empty_holds(block)) {
-        if (!hak_empty_is_live(block))
+    if (hak_zero_size_holds(block)) {
+        if (!hak_zero_size_is_live(block))
             hak_misuse("invalid malloc_usable_size", block, 0, "already free");
         return 0;
     }
@@ -224,7 +225,7 @@ static void let_go(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     mark.state = MARK_LIVE;
-    /* release: as in hak_vault_open */
+    /* release: as in hak_hardened_block_open */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
 }
 
@@ -241,12 +242,12 @@ static bool resize_small(const struct place *place, struct mark mark, uint64_t w
         size_t to = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, place->capacity);
         if (to > from)
             memset(place->block + from, 0, to - from);
-        hak_seal_write(place->block, bytes, place->capacity);
+        hak_canary_write(place->block, bytes, place->capacity);
     }
     mark.bytes = bytes;
     mark.alignment_shift = 0; /* it is a block of realloc's from now on */
     mark.state = MARK_LIVE;
-    /* release: as in hak_vault_open */
+    /* release: as in hak_hardened_block_open */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
     return true;
 }
@@ -256,17 +257,17 @@ static bool resize_small(const struct place *place, struct mark mark, uint64_t w
 static void *resize_large(struct place *place, struct mark mark, uint64_t word, size_t bytes)
 {
     if (bytes <= HAK_CLASS_BYTES_MAX ||
-        !hak_limit_admits(hak_excess(bytes, hak_vault_content_bytes(place, mark))))
+        !hak_limit_admits(hak_excess(bytes, hak_hardened_block_content_bytes(place, mark))))
         return NULL;
     void *block = place->block;
     seize(place, mark, word);
-    if (!hak_vault_resize(place, bytes)) {
-        block = hak_limit_admits(bytes) ? hak_vault_move(place, bytes) : NULL;
+    if (!hak_hardened_block_resize(place, bytes)) {
+        block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
         if (block == NULL) {
             let_go(place);
             return NULL;
         }
-        hak_vault_open(block, (struct request){.bytes = bytes});
+        hak_hardened_block_open(block, (struct request){.bytes = bytes});
         retain(place);
     } else {
         hak_background_consider();
@@ -279,7 +280,7 @@ void *hak_hardened_resize(void *block, size_t bytes)
 {
     struct place place = {.block = block};
     size_t old_bytes = 0;
-    if (!hak_empty_holds(block)) {
+    if (!hak_zero_size_holds(block)) {
         hak_place_find(block, "invalid realloc", &place);
         uint64_t word;
         struct mark mark = live_mark(&place, "invalid realloc", &word);
@@ -290,8 +291,8 @@ void *hak_hardened_resize(void *block, size_t bytes)
         void *resized = place.slab == NULL ? resize_large(&place, mark, word, bytes) : NULL;
         if (resized != NULL)
             return resized;
-        old_bytes = hak_vault_content_bytes(&place, mark);
-    } else if (!hak_empty_is_live(block)) {
+        old_bytes = hak_hardened_block_content_bytes(&place, mark);
+    } else if (!hak_zero_size_is_live(block)) {
         hak_misuse("invalid realloc", block, 0, "already free");
     }
     void *moved = hak_hardened_take((struct request){.bytes = bytes});

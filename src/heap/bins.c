@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "heap/cache.h"
-#include "heap/sections.h"
+#include "heap/cpu_cache.h"
 
 hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
                   "a scaled bin is a quarter of an offset");
@@ -83,7 +83,7 @@ void *hak_bin_pop(uint32_t class_index)
 {
     uint32_t id = hak_here_id();
     if (hak_id_is_processor(id))
-        return hak_section_pop(HAK_BIN_OF_CLASS(class_index));
+        return hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
     void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
@@ -98,7 +98,7 @@ bool hak_bin_push(uint32_t class_index, void *block)
 {
     uint32_t id = hak_here_id();
     if (hak_id_is_processor(id))
-        return hak_section_push(HAK_BIN_OF_CLASS(class_index), block);
+        return hak_cpu_cache_push(HAK_BIN_OF_CLASS(class_index), block);
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
     uint32_t limit = hak_word_peek(&bin->limit), top = hak_word_peek(&bin->top);
@@ -114,7 +114,7 @@ bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)
 {
     uint32_t id = hak_here_id();
     if (hak_id_is_processor(id))
-        *top = hak_section_close(HAK_BIN_OF_CLASS(class_index), bins);
+        *top = hak_cpu_cache_close(HAK_BIN_OF_CLASS(class_index), bins);
     else
         *top = bins_here(id) == bins ? slot_close(hak_bin_of(bins, class_index)) : 0;
     return *top != 0;

@@ -28,7 +28,7 @@
  * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
  *             count may be wrong by what happens meanwhile). A closed bin belongs to who closed
  *             it, under the lock CACHES, or, of a slot, to its thread.
- * Tests       tests/unit/heap/bins_test.c, tests/unit/heap/sections_test.c,
+ * Tests       tests/unit/heap/bins_test.c, tests/unit/heap/cpu_cache_test.c,
  *             tests/preload/rseq.c, tests/golden/, docs/model/cache_drain.pml
  */
 #ifndef HAK_HEAP_BINS_H
@@ -64,7 +64,7 @@ struct bins {
 #define HAK_ID_CLOSED (HAK_PROCESSORS_MOST + HAK_SLOTS_MOST)
 
 /* By id; below HAK_PROCESSORS_MOST filled when hakmem starts. Defined beside the
- * sequences (heap/sections.h). */
+ * sequences (heap/cpu_cache.h). */
 extern struct bins *hak_bins_of[HAK_ID_CLOSED + 1];
 extern const struct bins hak_bins_closed;
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/cache.h"
 
+#include "heap/cpu_cache.h"
 #include "heap/flush.h"
 #include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/order.h"
-#include "heap/sections.h"
 #include "heap/sweep.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 
 /* What a bin may hold while its class shrinks. */
-#define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_MAGAZINE_SLOTS_MOST - 1))
+#define DRAINED_SLOTS ((uint32_t)hak_least(31, HAK_BIN_SLOTS_MOST - 1))
 
 uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **blocks, uint32_t most)
 {
     if (hak_cache_is_processors(cache))
-        return hak_section_pop_some(HAK_BIN_OF_CLASS(class_index), blocks, most);
+        return hak_cpu_cache_pop_some(HAK_BIN_OF_CLASS(class_index), blocks, most);
     return hak_slot_pop_some(cache->bins, class_index, blocks, most);
 }
 
@@ -25,7 +25,7 @@ uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *co
                              uint32_t count)
 {
     if (hak_cache_is_processors(cache))
-        return hak_section_push_some(HAK_BIN_OF_CLASS(class_index), blocks, count);
+        return hak_cpu_cache_push_some(HAK_BIN_OF_CLASS(class_index), blocks, count);
     return hak_slot_push_some(cache->bins, class_index, blocks, count);
 }
 
@@ -61,7 +61,7 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 
 /* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
 #define FEW_BLOCKS 256u
-hak_static_assert(HAK_MAGAZINE_SLOTS_MOST <= 1024, "all of a bin fits many_blocks");
+hak_static_assert(HAK_BIN_SLOTS_MOST <= 1024, "all of a bin fits many_blocks");
 static struct meta_pool many_blocks;
 
 static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
@@ -97,11 +97,11 @@ static void flush_half(struct cache *cache, uint32_t class_index)
     void *few[FEW_BLOCKS];
     void **many = NULL;
     if (hak_cache_count(cache, class_index) > FEW_BLOCKS)
-        many = hak_meta_pool_take(&many_blocks, HAK_MAGAZINE_SLOTS_MOST * sizeof *many);
+        many = hak_meta_pool_take(&many_blocks, HAK_BIN_SLOTS_MOST * sizeof *many);
     if (many == NULL) {
         flush_half_by(few, FEW_BLOCKS, cache, class_index);
     } else {
-        flush_half_by(many, HAK_MAGAZINE_SLOTS_MOST, cache, class_index);
+        flush_half_by(many, HAK_BIN_SLOTS_MOST, cache, class_index);
         hak_meta_pool_give(&many_blocks, many);
     }
 }
@@ -121,7 +121,7 @@ static void drain(struct cache *cache, uint32_t class_index)
     uint32_t capacity = hak_cache_capacity(cache, class_index);
     hak_growth_shrink(cache, class_index, (uint32_t)hak_least(capacity, DRAINED_SLOTS));
     hak_stat_add_shared(&cache->stats, magazines_drained, 1);
-    hak_decide(drain_bin, hak_size_classes[class_index].block_bytes);
+    hak_event_log(drain_bin, hak_size_classes[class_index].block_bytes);
 }
 
 void hak_cache_flush(struct cache *cache, uint32_t class_index)
@@ -162,7 +162,7 @@ void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
         bool is_quiet = looks_quiet(cache, i);
         if (class_is_sparse(i))
             flush_bin(cache, i);
-        if (!is_quiet || capacity < HAK_MAGAZINE_SLOTS_LEAST - 1)
+        if (!is_quiet || capacity < HAK_BIN_SLOTS_LEAST - 1)
             continue;
         uint32_t held = hak_cache_count(cache, i);
         if (held > capacity)

@@ -9,7 +9,7 @@
  *             What a thread takes out of a processor's bins to bring it home is counted in
  *             `in_flight` meanwhile: a fork waits for it.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
- *             interrupts the other: bins change by sequences only (heap/sections.h), slots under
+ *             interrupts the other: bins change by sequences only (heap/cpu_cache.h), slots under
  *             the lock CACHES, and the rest are hints or atomic.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/, tests/preload/rseq.c
  */
@@ -17,7 +17,7 @@
 #define HAK_HEAP_CACHE_H
 
 #include "heap/bins.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* CACHE_BUSY: the thread of the slot is in a slow path, which may be changing it. */
 enum cache_state { CACHE_IDLE, CACHE_BUSY, CACHE_WAITS };

@@ -2,17 +2,17 @@
 #include "heap/cache_list.h"
 
 #include "conf/conf.h"
+#include "heap/cpu_cache.h"
 #include "heap/flush.h"
 #include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/rooms.h"
-#include "heap/sections.h"
 #include "misuse/harden.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 
 /* A drain empties so many caches. */
 #define DRAINED_AT_ONCE 64
@@ -41,7 +41,7 @@ static enum rseq_reason reason = RSEQ_UNREGISTERED;
 
 static enum rseq_reason find_reason(uint32_t *ids)
 {
-    if (!hak_has_sections)
+    if (!hak_has_cpu_caches)
         return RSEQ_BUILD;
     if (hak_conf_number(caches) == CACHES_THREAD)
         return RSEQ_CHOSEN;
@@ -145,7 +145,7 @@ static void lose_locked(struct cache *cache)
 {
     hak_word_publish(&cache->place, CACHE_LOST);
     hak_stat_global_add(caches_lost, 1);
-    hak_decide(lose_cache, cache->capacity_bytes);
+    hak_event_log(lose_cache, cache->capacity_bytes);
 }
 
 /* Its thread stayed behind when the process was copied. */

@@ -16,7 +16,7 @@
 #define HAK_HEAP_CENSUS_H
 
 #include "slab/size_class.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 struct class_census {
     uint64_t slabs;

@@ -3,7 +3,7 @@
 
 #include "base/check.h"
 #include "heap/heaps.h"
-#include "misuse/checks.h"
+#include "misuse/report.h"
 #include "policy/policy_table.h"
 
 #include <string.h>

@@ -18,7 +18,7 @@
 #define HAK_HEAP_FLUSH_H
 
 #include "base/compiler.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* So many blocks at once. */
 #define HAK_FLUSH_BLOCKS_MOST 128u

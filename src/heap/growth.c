@@ -34,7 +34,7 @@ static uint32_t capacity_most(uint32_t class_index)
                        ? hak_policy_read(class_cache_bytes)
                        : hak_policy_read(large_class_cache_bytes);
     uint32_t least = block_bytes <= MIDDLING_BYTES_MOST ? MIDDLING_SLOTS_LEAST : 2;
-    return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_MAGAZINE_SLOTS_MOST - 1);
+    return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_BIN_SLOTS_MOST - 1);
 }
 
 /* What all bins of a cache may hold. */
@@ -57,7 +57,7 @@ static uint32_t misses_to_grow(uint32_t capacity, uint32_t block_bytes)
 static uint32_t first_capacity(uint32_t block_bytes)
 {
     uint32_t line = 2 * HAK_CACHE_LINE_BYTES / block_bytes;
-    uint32_t few = (uint32_t)hak_most(HAK_MAGAZINE_SLOTS_LEAST, line) - 1;
+    uint32_t few = (uint32_t)hak_most(HAK_BIN_SLOTS_LEAST, line) - 1;
     return (uint32_t)hak_clamp(START_BYTES / block_bytes, 1, few);
 }
 

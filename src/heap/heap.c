@@ -26,11 +26,12 @@ static void unlist(struct heap *heap, struct slab *slab)
 {
     uint32_t class_index = slab->class_index;
     if (slab->place == SLAB_PARTIAL) {
-        struct list_link *list = &heap->partial[class_index][slab->octile];
+        struct list_link *list = &heap->partial[class_index][slab->fullness_bucket];
         hak_list_remove(&slab->link);
         count_partial(heap, class_index, -1u);
         if (hak_list_is_empty(list))
-            set_mask(heap, class_index, heap->partial_mask[class_index] & ~(1u << slab->octile));
+            set_mask(heap, class_index,
+                     heap->partial_mask[class_index] & ~(1u << slab->fullness_bucket));
     } else if (slab->place == SLAB_SPARE) {
         hak_word_publish(&heap->spare[class_index], NULL);
     } else if (slab->place == SLAB_FULL) {
@@ -39,21 +40,21 @@ static void unlist(struct heap *heap, struct slab *slab)
     slab->place = SLAB_NOWHERE;
 }
 
-static void list_partial(struct heap *heap, struct slab *slab, uint32_t octile)
+static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness_bucket)
 {
     uint32_t class_index = slab->class_index;
-    struct list_link *list = &heap->partial[class_index][octile];
-    if (!(heap->partial_mask[class_index] & (1u << octile)))
+    struct list_link *list = &heap->partial[class_index][fullness_bucket];
+    if (!(heap->partial_mask[class_index] & (1u << fullness_bucket)))
         hak_list_start(list); /* lists start with their first slab: most never have one */
     hak_list_insert_first(list, &slab->link);
     count_partial(heap, class_index, 1);
-    set_mask(heap, class_index, heap->partial_mask[class_index] | 1u << octile);
-    slab->octile = (uint8_t)octile;
+    set_mask(heap, class_index, heap->partial_mask[class_index] | 1u << fullness_bucket);
+    slab->fullness_bucket = (uint8_t)fullness_bucket;
     slab->place = SLAB_PARTIAL;
 }
 
 /* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none,
- * and the slab went to the depot. */
+ * and the slab went to the pool. */
 static bool settle_empty(struct heap *heap, struct slab *slab)
 {
     if (slab->place == SLAB_SPARE)
@@ -82,11 +83,11 @@ bool hak_heap_settle(struct heap *heap, struct slab *slab)
     }
     if (HAK_UNLIKELY(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0))
         return settle_empty(heap, slab);
-    uint32_t octile = hak_slab_octile(slab);
-    if (slab->place == SLAB_PARTIAL && slab->octile == octile)
+    uint32_t fullness_bucket = hak_slab_fullness_bucket(slab);
+    if (slab->place == SLAB_PARTIAL && slab->fullness_bucket == fullness_bucket)
         return true;
     unlist(heap, slab);
-    list_partial(heap, slab, octile);
+    list_partial(heap, slab, fullness_bucket);
     return true;
 }
 

@@ -16,7 +16,7 @@
 #include "os/lock.h"
 #include "slab/remote.h"
 #include "span/span_cache.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* HEAP_LOST: left half changed by a jump, or by a thread that this copy of the process has not.
  * Nobody enters it any more; frees into it are accepted, nothing is taken from it. */
@@ -35,7 +35,7 @@ struct heap {
     uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty; peeked at */
     uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_CLASS_COUNT];
-    struct list_link partial[HAK_CLASS_COUNT][HAK_OCTILES];
+    struct list_link partial[HAK_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
     struct list_link full;   /* full slabs, when the heap is the program's own */
     struct span_cache spans; /* that large blocks left */
     struct stat_block stats; /* anybody reads */
@@ -50,7 +50,7 @@ void hak_heap_start(struct heap *heap);
 struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);
 
 /* Puts a slab where it belongs after its number of free blocks changed; false: it was empty and
- * went to the depot. */
+ * went to the pool. */
 bool hak_heap_settle(struct heap *heap, struct slab *slab);
 
 /* Gives one block back to its slab, which is the heap's own. */
@@ -62,7 +62,7 @@ void hak_heap_drop_spans(struct heap *heap);
 /* Collects remote frees that have arrived. */
 void hak_heap_collect(struct heap *heap);
 
-/* Gives the spare empty slab of a class, or those of all classes, back to the depot. */
+/* Gives the spare empty slab of a class, or those of all classes, back to the pool. */
 void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
 void hak_heap_retire_spares(struct heap *heap);
 
@@ -74,7 +74,7 @@ void hak_heap_tidy(struct heap *heap);
 struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index);
 
 /* Makes a surrendered slab the heap's own, while the lock of the heap that it came from is held,
- * too. False: it was empty and the heap has such a one: it went to the depot. */
+ * too. False: it was empty and the heap has such a one: it went to the pool. */
 bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
 /* What lies free in the heap's slabs, by blocks. */

@@ -7,7 +7,7 @@
 #include "os/processor.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 
 /* So many processors are told apart. */
 #define PROCESSORS_MOST 256u
@@ -80,7 +80,7 @@ static struct heap *make_locked(void)
     /* release: partner is the acquire in hak_heap_count */
     hak_store_release(&heaps.count, count + 1);
     hak_stat_global_add(heaps_created, 1);
-    hak_decide(make_heap, heap->owner.heap_id);
+    hak_event_log(make_heap, heap->owner.heap_id);
     return heap;
 }
 
@@ -250,7 +250,7 @@ static void lose(struct heap *heap)
 {
     hak_store_relaxed(&heap->state, HEAP_LOST);
     hak_stat_global_add(heaps_lost, 1);
-    hak_decide(lose_heap, heap->owner.heap_id);
+    hak_event_log(lose_heap, heap->owner.heap_id);
 }
 
 static bool lose_left(bool is_over)

@@ -6,7 +6,7 @@
 #include "misuse/mark.h"
 #include "region/meta.h"
 #include "region/region.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 
@@ -26,18 +26,18 @@ size_t hak_limit_soft_bytes(void)
     return hak_least(bytes == 0 ? SIZE_MAX : bytes, limit());
 }
 
-static size_t depot_warm_bytes(void)
+static size_t pool_warm_bytes(void)
 {
-    return (size_t)hak_depot_warm_count() << HAK_GRANULE_SHIFT;
+    return (size_t)hak_pool_warm_count() << HAK_GRANULE_SHIFT;
 }
 
 size_t hak_held_bytes(void)
 {
     /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
     size_t known = hak_span_known_bytes();
-    size_t depot_free = (size_t)hak_depot_free_count() << HAK_GRANULE_SHIFT;
+    size_t pool_free = (size_t)hak_pool_free_count() << HAK_GRANULE_SHIFT;
     size_t clean =
-        hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(depot_free, depot_warm_bytes());
+        hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(pool_free, pool_warm_bytes());
     size_t held = hak_excess(known, clean);
     size_t marks = hak_least(hak_mark_bytes(), hak_mark_bytes_for(held)); /* of hardened mode */
     return held + marks + hak_meta_bytes() + hak_region_table_bytes();
@@ -45,7 +45,7 @@ size_t hak_held_bytes(void)
 
 size_t hak_limit_warm_bytes(void)
 {
-    return hak_span_warm_bytes() + depot_warm_bytes();
+    return hak_span_warm_bytes() + pool_warm_bytes();
 }
 
 bool hak_limit_admits_slow(size_t more_bytes)
@@ -64,9 +64,9 @@ static void purge(size_t excess_bytes)
 {
     size_t warm = hak_span_warm_bytes();
     size_t bytes = hak_span_purge(UINT64_MAX, hak_excess(warm, excess_bytes), UINT32_MAX);
-    uint32_t left = hak_depot_superslab_count();
-    for (; bytes < excess_bytes && left > 0 && hak_depot_has_warm(UINT64_MAX - 1); left--)
-        bytes += hak_depot_purge(UINT64_MAX, 1);
+    uint32_t left = hak_pool_superslab_count();
+    for (; bytes < excess_bytes && left > 0 && hak_pool_has_warm(UINT64_MAX - 1); left--)
+        bytes += hak_pool_purge(UINT64_MAX, 1);
 }
 
 bool hak_limit_settle_slow(void)

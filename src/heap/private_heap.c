@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "heap/supply.h"
 #include "heap/sweep.h"
-#include "misuse/checks.h"
+#include "misuse/report.h"
 #include "os/os.h"
 #include "region/meta.h"
 #include "span/large.h"

@@ -6,7 +6,7 @@
 #include "heap/limit.h"
 #include "heap/order.h"
 #include "heap/supply.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 
 /* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
  * by one in so many: what has gathered meanwhile costs one hand-over a slab. */
@@ -36,7 +36,7 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
         hak_heap_leave(from);
         if (is_ours) {
             hak_stat_add(&heap->stats, stolen_slabs, 1);
-            hak_decide(steal_slab, slab->block_bytes);
+            hak_event_log(steal_slab, slab->block_bytes);
             return slab;
         }
     }

@@ -156,7 +156,7 @@ static bool move(struct cache *cache, uint32_t class_index, uint32_t order, uint
 bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
     struct room *room = &cache->rooms[class_index];
-    uint32_t order = hak_bit_highest(hak_most(capacity + 1, HAK_MAGAZINE_SLOTS_LEAST) * 2 - 1);
+    uint32_t order = hak_bit_highest(hak_most(capacity + 1, HAK_BIN_SLOTS_LEAST) * 2 - 1);
     hak_assert(order < HAK_ROOM_ORDERS);
     if (room->begin == 0 || order > room->order)
         return move(cache, class_index, order, capacity);

@@ -2,7 +2,7 @@
 #include "heap/settings.h"
 
 #include "conf/conf.h"
-#include "heap/container.h"
+#include "heap/cgroup.h"
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/node.h"
@@ -21,7 +21,7 @@ void hak_settings_read(void)
         hak_os_read_huge_pages();
         hak_os_read_mappings_most();
         hak_os_read_nodes();
-        hak_container_read();
+        hak_own_cgroup_read();
     }
     hak_os_ask_end();
 }

@@ -6,7 +6,7 @@
  * Invariants  no request depends on a file: not in a program that confined itself, where none is
  *             read any more, nor where /proc is missing.
  * Threads     any; one reads, without a lock, the others go on.
- * Tests       tests/unit/heap/settings_test.c, tests/unit/heap/container_test.c
+ * Tests       tests/unit/heap/settings_test.c, tests/unit/heap/cgroup_test.c
  */
 #ifndef HAK_HEAP_SETTINGS_H
 #define HAK_HEAP_SETTINGS_H

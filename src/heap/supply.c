@@ -9,9 +9,9 @@
 #include "policy/policy_table.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
-#include "stats/decision.h"
+#include "stats/event_log.h"
 
 /* Other threads may be faster to what was added for us; so often we add more. */
 #define TRIES 8
@@ -22,17 +22,17 @@ static bool huge_pages_are_asked_for(void)
     return hak_conf_number(thp) == THP_AUTO && hak_os_huge_pages() == HUGE_ON_REQUEST;
 }
 
-/* Gives a wholly free superslab back to the spans; without memory for a record the depot keeps
+/* Gives a wholly free superslab back to the spans; without memory for a record the pool keeps
  * it. */
 static bool return_superslab(struct granule_range range)
 {
     if (huge_pages_are_asked_for())
-        hak_depot_end_huge(range.first);
+        hak_pool_end_huge(range.first);
     struct span *span = hak_span_attach(range);
     if (span != NULL)
         hak_span_give(span);
     else
-        hak_depot_add(range.first, false, false);
+        hak_pool_add(range.first, false, false);
     return span != NULL;
 }
 
@@ -40,7 +40,7 @@ void hak_supply_trim(void)
 {
     struct granule_range spare;
     do
-        spare = hak_depot_take_spare();
+        spare = hak_pool_take_spare();
     while (spare.count != 0 && return_superslab(spare));
 }
 
@@ -50,7 +50,7 @@ static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 {
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     return hak_size_classes[class_index].block_bytes <= hak_policy_read(huge_block_bytes) &&
-           hak_depot_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
+           hak_pool_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
            hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
                hak_policy_read(huge_class_bytes);
 }
@@ -86,16 +86,16 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     if (is_huge && is_wished) {
         is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
         hak_stat_add(stats, huge_superslabs, is_huge);
-        hak_decide(huge_superslab, hak_size_classes[class_index].block_bytes);
+        hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
-    hak_decide(fresh_superslab, hak_size_classes[class_index].block_bytes);
-    hak_depot_add(hak_span_detach(span).first, is_zero, is_huge);
+    hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
+    hak_pool_add(hak_span_detach(span).first, is_zero, is_huge);
     return true;
 }
 
 static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
 {
-    struct granule_range spare = hak_depot_give(first, count, dirty_count);
+    struct granule_range spare = hak_pool_give(first, count, dirty_count);
     if (spare.count != 0)
         return_superslab(spare);
 }
@@ -111,7 +111,7 @@ static void count_stage(struct stat_block *stats, enum hak_stat stage)
 }
 
 /* Makes granules a slab, or gives them back; `stage` is counted. */
-static struct slab *make_slab(uint32_t class_index, struct depot_granules granules,
+static struct slab *make_slab(uint32_t class_index, struct pool_granules granules,
                               struct slab_owner *owner, struct stat_block *stats,
                               enum hak_stat stage)
 {
@@ -127,9 +127,9 @@ static struct slab *make_slab(uint32_t class_index, struct depot_granules granul
 }
 
 /* Granules of a started superslab, within the limit. */
-static struct depot_granules take_granules(uint32_t count, const struct slab_owner *owner)
+static struct pool_granules take_granules(uint32_t count, const struct slab_owner *owner)
 {
-    struct depot_granules granules = hak_depot_take(count, owner->heap_id);
+    struct pool_granules granules = hak_pool_take(count, owner->heap_id);
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
     give_granules(granules.first, granules.count, 0);
@@ -141,7 +141,7 @@ static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
                                  struct stat_block *stats)
 {
     uint32_t count = hak_size_classes[class_index].granule_count;
-    struct depot_granules granules = take_granules(count, owner);
+    struct pool_granules granules = take_granules(count, owner);
     if (granules.count == 0)
         return NULL;
     return make_slab(class_index, granules, owner, stats,
@@ -157,7 +157,7 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
         if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
             !add_superslab(class_index, owner, stats))
             return NULL;
-        struct depot_granules granules = take_granules(count, owner);
+        struct pool_granules granules = take_granules(count, owner);
         if (granules.count != 0)
             return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/supply.h - granules for slabs: from the depot, and superslabs for the depot from the spans.
+/* heap/supply.h - granules for slabs: from the superslab pool, and superslabs for it from
+ * the spans.
  *
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
  *             be had leaves everything as it was.
- * Threads     who is inside the slab's heap; the depot and the span heap lock themselves.
+ * Threads     who is inside the slab's heap; the pool and the span heap lock themselves.
  * Tests       tests/unit/heap/supply_test.c, tests/model/
  */
 #ifndef HAK_HEAP_SUPPLY_H
@@ -13,7 +14,7 @@
 #include "region/tag_map.h"
 #include "slab/slab.h"
 #include "span/large.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* What the granules of a slab say (region/tag_map.h) while it belongs to `owner`. */
 HAK_INLINE uint32_t hak_supply_tag(const struct slab *slab, const struct slab_owner *owner)

@@ -4,8 +4,9 @@
 #include "heap/supply.h"
 #include "slab/pages.h"
 
-/* Slabs on the lists below this octile are sparse: under five eighths of their blocks are used. */
-#define SPARSE_OCTILES 5u
+/* Slabs on the lists below this fullness bucket are sparse: under five eighths of their blocks
+ * are used. */
+#define SPARSE_BUCKETS 5u
 /* A class with less than this many granules of partial slabs is never worth an effort. */
 #define SPARSE_GRANULES (HAK_SUPERSLAB_GRANULES / 2)
 /* A sweep of everything looks at so many slabs in one go. */
@@ -22,7 +23,7 @@ bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
 {
     size_t granules = (size_t)hak_word_peek(&heap->partial_count[class_index]) *
                       hak_size_classes[class_index].granule_count;
-    return hak_word_peek(&heap->partial_mask[class_index]) < 1u << SPARSE_OCTILES &&
+    return hak_word_peek(&heap->partial_mask[class_index]) < 1u << SPARSE_BUCKETS &&
            granules >= SPARSE_GRANULES;
 }
 
@@ -82,7 +83,7 @@ static uint32_t sweep_class(struct heap *heap, uint32_t class_index, enum sweep 
     uint32_t looked = 0;
     uint32_t mask = heap->partial_mask[class_index];
     if (sweep == SWEEP_PASS)
-        mask &= (1u << SPARSE_OCTILES) - 1;
+        mask &= (1u << SPARSE_BUCKETS) - 1;
     for (; mask != 0 && looked < most; mask &= mask - 1) {
         struct list_link *list = &heap->partial[class_index][hak_bit_lowest(mask)];
         looked += sweep_list(heap, list, sweep, most - looked, bytes);
@@ -90,7 +91,7 @@ static uint32_t sweep_class(struct heap *heap, uint32_t class_index, enum sweep 
     return looked;
 }
 
-/* An empty slab that nothing was taken from since the last pass goes back to the depot. */
+/* An empty slab that nothing was taken from since the last pass goes back to the pool. */
 static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
 {
     struct slab *spare = heap->spare[class_index];

@@ -2,8 +2,8 @@
 #include "misuse/harden.h"
 
 #include "conf/conf.h"
-#include "misuse/empty.h"
 #include "misuse/mark.h"
+#include "misuse/zero_size.h"
 #include "os/random.h"
 
 _Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
@@ -27,7 +27,7 @@ void hak_harden_start(void)
     if (set != 0) {
         hak_mark_start();
         if (set & HARDEN_ZERO)
-            hak_empty_start();
+            hak_zero_size_start();
         set |= HARDEN_EXACT;
     }
     if (hak_conf_number(stats) == STATS_EXACT)

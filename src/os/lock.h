@@ -25,7 +25,7 @@
     X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
     X(PRIVATE_SET, private_set, "lists of the program's own heaps and of spare records")           \
     X(PRIVATE, private, "one of these heaps: its slabs and its handle's generation")               \
-    X(PURGE, purge, "what is out of the depot and the spans while it goes back to the kernel")     \
+    X(PURGE, purge, "superslabs and spans that are out while they go back to the kernel")          \
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \
     X(REGION, region, "growth of the committed window")                                            \

@@ -4,8 +4,8 @@
  * Owns        hak_probe, and whether there are probes: <sys/sdt.h> (systemtap-sdt-dev) must be
  *             there when hakmem is built. A probe is one instruction that does nothing, and a note
  *             that says where it is.
- * Invariants  slow paths only: each counter of stats/stat.h that a thread keeps and each decision
- *             of stats/decision.h is a probe of that name, with its number.
+ * Invariants  slow paths only: each counter of stats/counters.h that a thread keeps and each event
+ *             of stats/event_log.h is a probe of that name, with its number.
  * Threads     any.
  * Tests       tests/install/probes_install.sh
  */

@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "conf/conf.h"
 #include "heap/cache_list.h"
-#include "heap/container.h"
+#include "heap/cgroup.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/settings.h"
@@ -15,11 +15,11 @@
 #include "os/thread.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
 #include "span/big_cache.h"
-#include "stats/outlet.h"
+#include "stats/writer.h"
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (64 * HAK_MIB)
@@ -98,9 +98,9 @@ static uint64_t activity(void)
 /* Where memory is short, everything free goes back, whatever is told elsewhere. */
 bool hak_background_watch(void)
 {
-    bool is_pressed = hak_container_is_pressed(hak_os_clock_ms());
+    bool is_pressed = hak_own_cgroup_is_pressed(hak_os_clock_ms());
     if (is_pressed)
-        hak_maintain_relieve();
+        hak_reclaim_relieve();
     return is_pressed;
 }
 
@@ -108,8 +108,8 @@ bool hak_background_watch(void)
  * pressure on memory while nothing could be given back. */
 static uint32_t patience_ms(void)
 {
-    uint32_t patience = hak_outlet_patience_ms();
-    if (!hak_container_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
+    uint32_t patience = hak_stats_writer_patience_ms();
+    if (!hak_own_cgroup_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
         return patience;
     return patience == 0 ? WATCH_MS : (uint32_t)hak_least(patience, WATCH_MS);
 }
@@ -124,12 +124,12 @@ static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
     hak_store_relaxed(&is_asleep, 1);
-    hak_fence_full(); /* partner: the exchange in hak_maintain_tick, before hak_background_wake */
+    hak_fence_full(); /* partner: the exchange in hak_reclaim_tick, before hak_background_wake */
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
     while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
         hak_os_futex_wait(&is_asleep, 1, patience);
-        hak_outlet_tick();
+        hak_stats_writer_tick();
         hak_background_watch();
     }
     hak_store_relaxed(&is_asleep, 0);
@@ -146,7 +146,7 @@ static void wait_ms(uint32_t most_ms)
 static size_t visit(bool *is_done)
 {
     *is_done = true;
-    return is_large() ? hak_maintain_visit(is_done) : 0;
+    return is_large() ? hak_reclaim_visit(is_done) : 0;
 }
 
 static uint32_t calm_visits_most(void)
@@ -160,7 +160,7 @@ static bool ends(uint64_t last_activity)
 {
     uint32_t expected = BACKGROUND_NONE;
     hak_store_relaxed(&state, BACKGROUND_NONE);
-    hak_fence_full(); /* partner: the exchange in hak_maintain_tick, before hak_background_wake */
+    hak_fence_full(); /* partner: the exchange in hak_reclaim_tick, before hak_background_wake */
     return is_paused() || activity() == last_activity ||
            !hak_cas_acquire(&state, &expected, BACKGROUND_RUNS);
 }
@@ -172,7 +172,7 @@ static void give_back(void)
     for (;;) {
         bool is_done;
         size_t bytes = visit(&is_done);
-        hak_outlet_tick();
+        hak_stats_writer_tick();
         hak_background_watch();
         uint64_t now = activity();
         bool is_calm = bytes == 0 && is_done;
@@ -344,8 +344,8 @@ __attribute__((constructor)) static void be_at_home(void)
     hak_process_on_fork(forget);
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
     hak_process_start();
-    hak_outlet_start(hak_background_stir);
-    if (hak_outlet_patience_ms() != 0) {
+    hak_stats_writer_start(hak_background_stir);
+    if (hak_stats_writer_patience_ms() != 0) {
         hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
         want();
     }

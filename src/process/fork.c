@@ -4,14 +4,14 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
-#include "heap/tokens.h"
+#include "heap/remote_recount.h"
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/thread_exit.h"
 #include "process/mend.h"
 #include "region/meta.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void before_fork(void)
     hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
-    hak_depot_lock();
+    hak_pool_lock();
     hak_span_lock();
     hak_lock_take(&hak_region.lock);
     hak_meta_lock();
@@ -48,7 +48,7 @@ static void after_fork_in_parent(void)
     hak_meta_unlock();
     hak_lock_give(&hak_region.lock);
     hak_span_unlock();
-    hak_depot_unlock();
+    hak_pool_unlock();
     hak_lock_give(&hak_region.purge_lock);
     hak_private_unlock_all();
     hak_heaps_go_on();
@@ -60,7 +60,7 @@ static void reset_locks(void)
     hak_meta_lock_reset();
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();
-    hak_depot_lock_reset();
+    hak_pool_lock_reset();
     hak_lock_reset(&hak_region.purge_lock);
     hak_private_restart_in_child();
 }
@@ -80,11 +80,11 @@ static bool is_outside(void)
 
 /* Frees that were under way in other threads, or in heaps that are lost, come home all the same.
  * What this thread was interrupted in goes on with what it has in its hands. */
-static void restore_tokens(bool is_any_lost)
+static void recount_remote(bool is_any_lost)
 {
     bool is_torn = hak_remote_forget_others();
     if ((is_torn || is_any_lost) && is_outside())
-        hak_tokens_restore();
+        hak_remote_recount();
 }
 
 /* The caller is the thread that copied the process: the first of the copy. */
@@ -93,7 +93,7 @@ static void settle_as_copier(void)
     bool is_any_lost = hak_heaps_settle(true);
     hak_mend_all();
     hak_caches_settle(hak_own_cache());
-    restore_tokens(is_any_lost);
+    recount_remote(is_any_lost);
 }
 
 void hak_fork_settle(void)
@@ -124,7 +124,7 @@ static void after_fork_in_child(void)
     reset_locks();
     bool is_any_lost = hak_heaps_restart_in_child();
     hak_caches_restart_in_child(hak_own_cache());
-    restore_tokens(is_any_lost);
+    recount_remote(is_any_lost);
     hak_copy_mark_settled();
     hak_lock_end_fork_in_child();
     call_mender();

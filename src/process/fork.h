@@ -13,16 +13,16 @@
  *             lock or wait, before any of that is taken in it.
  * Argument    To the copy every other thread has stopped between two instructions. What a lock that
  *             is free protects is whole. What one protects that an absent thread holds is as after
- *             a jump out of its section, and mended alike: free spans and the depot's superslabs
+ *             a jump out of its section, and mended alike: free spans and the pool's superslabs
  *             are given up and the epoch of their lists grows, so that nothing half linked is met
  *             again; metadata and the window's growth lose a record or a piece at most; what was
  *             out for a purge is lost. A heap that an absent thread is inside is lost, so that
  *             nothing half done in it is read; a locked heap of the program's own, too. All other
  *             heaps are whole. Frees that absent threads had on their way home are found by the
- *             bits (heap/tokens.h). The maker of the copy is its first thread: the locks, heaps
- *             and the cache that it was interrupted in by a handler are its own and go on. Each
- *             step may be begun again by a copy of the copy. A handler that copies inside a section
- *             and starts threads there is not supported.
+ *             bits (heap/remote_recount.h). The maker of the copy is its first thread: the locks,
+ *             heaps and the cache that it was interrupted in by a handler are its own and go on.
+ *             Each step may be begun again by a copy of the copy. A handler that copies inside a
+ *             section and starts threads there is not supported.
  * Threads     as named.
  * Tests       tests/unit/process/start_test.c, tests/preload/fork.c, tests/preload/raw_fork.c,
  *             docs/model/heap_fork.pml

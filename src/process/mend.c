@@ -5,7 +5,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "region/meta.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 
 struct hak_lock hak_start_lock = HAK_LOCK_START_WITH(HAK_LOCK_START);
@@ -23,7 +23,7 @@ void hak_mend_all(void)
     hak_meta_mend();
     mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();
-    hak_depot_mend();
+    hak_pool_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
     hak_private_mend();
     hak_heaps_mend_table();

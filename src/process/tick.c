@@ -3,14 +3,14 @@
 
 #include "os/os.h"
 #include "process/background.h"
-#include "process/maintain.h"
-#include "stats/outlet.h"
+#include "process/reclaim.h"
+#include "stats/writer.h"
 
 void hak_tick_now(void)
 {
-    if (!hak_maintain_tick())
+    if (!hak_reclaim_tick())
         return;
-    hak_outlet_tick();
+    hak_stats_writer_tick();
     hak_background_wake();
 }
 
@@ -21,7 +21,7 @@ void hak_tick_look(struct cache *cache)
                    now - hak_load_relaxed(&cache->tick_ms) < HAK_TICK_LATE_MS))
         return;
     hak_store_relaxed(&cache->tick_ms, now);
-    hak_maintain_cache(cache);
+    hak_reclaim_cache(cache);
     hak_tick_now();
     hak_background_consider_slabs();
 }

@@ -5,7 +5,7 @@
  * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
  *             what is to be printed, the background thread. None of these calls it.
  * Threads     any, outside every heap and lock.
- * Tests       tests/unit/process/maintain_test.c, tests/model/fault_test.c, tests/preload/idle.c
+ * Tests       tests/unit/process/reclaim_test.c, tests/model/fault_test.c, tests/preload/idle.c
  */
 #ifndef HAK_PROCESS_TICK_H
 #define HAK_PROCESS_TICK_H

@@ -41,8 +41,8 @@ static size_t table_step(void)
 /* Each slot is followed by a page without access. */
 static size_t guarded_bytes(void)
 {
-    size_t slot = hak_guarded_slot_bytes() + hak_os_page_bytes();
-    return hak_conf_number(guard_rate) == 0 ? 0 : HAK_GUARDED_SLOTS * slot;
+    size_t slot = hak_sampled_guard_slot_bytes() + hak_os_page_bytes();
+    return hak_conf_number(guard_rate) == 0 ? 0 : HAK_SAMPLED_GUARD_SLOTS * slot;
 }
 
 /* Each part is followed by a page that is never mapped. */

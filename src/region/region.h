@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* region/region.h - the window: all addresses that blocks ever come from.
  *
- * Owns        two claims (os/claim.h): room for guarded blocks (misuse/guarded.h) with the window
- *             behind it; and the records, each part between pages without access: the tag map, the
- *             owner map, the superslab records, the metadata area, the marks of hardened mode.
+ * Owns        two claims (os/claim.h): room for guarded blocks (misuse/sampled_guard.h) with the
+ *             window behind it; and the records, each part between pages without access: the tag
+ *             map, the owner map, the superslab records, the metadata area, the marks of hardened
+ *             mode.
  * Invariants  no address of the window or the records is mapped before it is needed. Commit is
  *             monotone: the tables of [base, base + committed) are usable for good, committed grows
  *             in superslab multiples. What is committed is mapped, but for holes, which are
@@ -22,7 +23,7 @@
 #include "os/os.h"
 #include "region/area.h"
 
-/* Bytes of a superslab record; the depot says what is in it. */
+/* Bytes of a superslab record; the superslab pool says what is in it. */
 #define HAK_SUPERSLAB_RECORD_BYTES 64u
 
 struct region {
@@ -57,8 +58,8 @@ struct granule_range {
 #define HAK_MARKS_SHARE 4u
 
 /* Guarded blocks have so many slots of so many bytes each. */
-#define HAK_GUARDED_SLOTS 64u
-HAK_INLINE size_t hak_guarded_slot_bytes(void)
+#define HAK_SAMPLED_GUARD_SLOTS 64u
+HAK_INLINE size_t hak_sampled_guard_slot_bytes(void)
 {
     size_t page = hak_os_page_bytes();
     return page > 16 * HAK_KIB ? page : 16 * HAK_KIB;

@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "os/os.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 
 /* Whole ones from the first block on; a page at each end may be a guard's (slab/shield.h). */
 static uint64_t all_leaves(const struct slab *slab)
@@ -53,7 +53,7 @@ size_t hak_slab_purge_dead(struct slab *slab)
 {
     uint64_t dead = hak_slab_dead_leaves(slab);
     size_t bytes = 0;
-    if (dead != 0 && !slab->was_huge && hak_depot_break_huge(hak_granule_of((void *)slab->start))) {
+    if (dead != 0 && !slab->was_huge && hak_pool_break_huge(hak_granule_of((void *)slab->start))) {
         slab->was_huge = true;
         dead = hak_slab_dead_leaves(slab);
     }

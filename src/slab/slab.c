@@ -2,8 +2,8 @@
 #include "slab/slab.h"
 
 #include "base/check.h"
-#include "misuse/checks.h"
 #include "misuse/harden.h"
+#include "misuse/report.h"
 #include "os/os.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
@@ -52,7 +52,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
         hak_meta_pool_give(&record_pools[shape], slab);
         return NULL;
     }
-    slab->octile_scale = (HAK_OCTILES << 16) / (slab->block_count + 1);
+    slab->fullness_scale = (HAK_FULLNESS_BUCKETS << 16) / (slab->block_count + 1);
     slab->generation++;
     slab->class_index = (uint8_t)class_index;
     slab->word_count = size_class->word_count;
@@ -66,7 +66,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->purged = 0;
     slab->swept_used = SLAB_UNSWEPT;
     slab->was_huge = false;
-    slab->octile = 0;
+    slab->fullness_bucket = 0;
     slab->place = SLAB_NOWHERE;
     slab->is_hot = true;
     slab->chosen = UINT16_MAX;

@@ -24,7 +24,7 @@ struct slab;
 /* Where the slabs of one heap come home to; part of the heap, never freed. */
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
-    uint32_t heap_id;               /* from 1 on, for people and for the depot */
+    uint32_t heap_id;               /* from 1 on, for people and for the superslab pool */
     bool is_private;                /* the program's own: its slabs never move */
     HAK_CACHE_ALIGNED struct class_use use[HAK_CLASS_COUNT];
 };
@@ -41,8 +41,8 @@ struct slab {
     uint64_t reciprocal;
     uint32_t block_bytes;
     uint32_t block_count;
-    uint32_t octile_scale; /* used * octile_scale >> 16 is the octile */
-    uint32_t generation;   /* how often this record was made a slab */
+    uint32_t fullness_scale; /* used * fullness_scale >> 16 is the bucket */
+    uint32_t generation;     /* how often this record was made a slab */
     uint8_t class_index;
     uint8_t granule_count;
     uint8_t word_count;
@@ -56,12 +56,12 @@ struct slab {
     uint32_t used;
     uint32_t bump;
     uint32_t zero_from;
-    uint16_t swept_used; /* `used` when dead leaves were last looked for, or SLAB_UNSWEPT */
-    uint8_t octile;      /* list it is on: used blocks in eighths */
-    uint8_t place;       /* enum slab_place */
-    bool was_huge;       /* what nobody touched may be resident (hak_depot_break_huge) */
-    bool is_hot;         /* blocks were taken since the last sweep */
-    uint16_t chosen;     /* which comes next where chance decides (slab/shield.h) */
+    uint16_t swept_used;     /* `used` when dead leaves were last looked for, or SLAB_UNSWEPT */
+    uint8_t fullness_bucket; /* list it is on: used blocks in eighths */
+    uint8_t place;           /* enum slab_place */
+    bool was_huge;           /* what nobody touched may be resident (hak_pool_break_huge) */
+    bool is_hot;             /* blocks were taken since the last sweep */
+    uint16_t chosen;         /* which comes next where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
     _Atomic(struct slab_owner *) owner;
@@ -122,9 +122,9 @@ HAK_INLINE bool hak_slab_is_full(const struct slab *slab)
     return slab->used == slab->block_count;
 }
 
-HAK_INLINE uint32_t hak_slab_octile(const struct slab *slab)
+HAK_INLINE uint32_t hak_slab_fullness_bucket(const struct slab *slab)
 {
-    return slab->used * slab->octile_scale >> 16;
+    return slab->used * slab->fullness_scale >> 16;
 }
 
 /* The remote bitmap follows the free bitmap, on lines of its own. */

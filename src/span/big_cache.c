@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "conf/conf.h"
 #include "policy/policy_table.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 #define GHOSTS 64u
 /* Keep times that are priced: `decay` times these sixteenths. */

@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "misuse/checks.h"
+#include "misuse/report.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "region/tag_map.h"
@@ -11,7 +11,7 @@
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 #include <string.h>
 

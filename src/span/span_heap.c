@@ -11,7 +11,7 @@
 #include "span/span_free.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;

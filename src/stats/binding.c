@@ -3,7 +3,7 @@
 
 #include "base/atomic.h"
 #include "os/stderr.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 #include <string.h>
 

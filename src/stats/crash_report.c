@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "conf/conf.h"
+#include "heap/address_info.h"
 #include "heap/cache.h"
 #include "heap/census.h"
-#include "heap/where.h"
-#include "misuse/guarded.h"
+#include "misuse/sampled_guard.h"
 #include "os/crash.h"
 #include "os/os.h"
 #include "os/stderr.h"
 #include "process/start.h"
 #include "span/large.h"
-#include "stats/decision.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
+#include "stats/event_log.h"
 
 /* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
  * without a lock is told, and every line is written by itself. */
@@ -54,11 +54,11 @@ static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
 
 static void tell_address(struct line *line, const struct crash *crash)
 {
-    struct where where = hak_where(crash->address);
+    struct address_info where = hak_address_info(crash->address);
     add(line, " at address 0x");
     add_number(line, (uintptr_t)crash->address, 16);
     add(line, ", ");
-    add(line, hak_where_meaning(where.kind));
+    add(line, hak_address_meaning(where.kind));
     if (where.block != 0) {
         add(line, " of ");
         add_number(line, where.block_bytes, 10);
@@ -69,23 +69,23 @@ static void tell_address(struct line *line, const struct crash *crash)
         add(line, "; the page is guarded against this");
 }
 
-static void tell_trace(const char *words, const struct guarded_trace *trace)
+static void tell_trace(const char *words, const struct sampled_guard_trace *trace)
 {
     struct line line;
     if (trace->addresses[0] == 0)
         return;
     begin(&line, "crash: ");
-    hak_guarded_tell(&line.text, words, trace);
+    hak_sampled_guard_tell(&line.text, words, trace);
     end(&line);
 }
 
 /* Who had the guarded block. */
 static void tell_guarded(const void *address)
 {
-    struct guarded_view view;
-    if (!hak_guarded_holds(address))
+    struct sampled_guard_view view;
+    if (!hak_sampled_guard_holds(address))
         return;
-    hak_guarded_look(address, &view);
+    hak_sampled_guard_look(address, &view);
     tell_trace("allocated at ", &view.taken);
     tell_trace("freed at ", &view.given);
 }
@@ -116,22 +116,22 @@ static void tell_counters(void)
 
 static void tell_decisions(void)
 {
-    struct decision decisions[HAK_DECISIONS_KEPT];
+    struct event events[HAK_EVENTS_KEPT];
     uint64_t now = hak_os_clock_ms();
-    hak_decisions_copy(decisions);
+    hak_events_copy(events);
     for (int i = 0; i < DECISIONS_TOLD; i++) {
-        enum decision_kind kind = hak_decision_kind(decisions[i]);
+        enum event_kind kind = hak_event_kind(events[i]);
         struct line line;
-        if (kind == DECISION_NONE || kind >= DECISION_COUNT)
+        if (kind == EVENT_NONE || kind >= EVENT_COUNT)
             continue;
         begin(&line, "crash: ");
-        add_number(&line, now > decisions[i].when_ms ? now - decisions[i].when_ms : 0, 10);
+        add_number(&line, now > events[i].when_ms ? now - events[i].when_ms : 0, 10);
         add(&line, " ms before: ");
-        add(&line, hak_decision_name(kind));
+        add(&line, hak_event_name(kind));
         add(&line, ", ");
-        add_number(&line, hak_decision_number(decisions[i]), 10);
+        add_number(&line, hak_event_number(events[i]), 10);
         add(&line, " ");
-        add(&line, hak_decision_unit(kind));
+        add(&line, hak_event_unit(kind));
         end(&line);
     }
 }

@@ -8,7 +8,7 @@
 #include "process/start.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_free.h"
@@ -138,7 +138,7 @@ static void add_heap(struct heap *heap, enum heap_access access, void *context)
 }
 
 /* What begins at a granule that is in no slab: a live block, a free span, or nothing that the
- * tables know the length of: free in the depot, in a cache of spans, or on its way. */
+ * tables know the length of: free in the pool, in a cache of spans, or on its way. */
 static void begin_run(struct walk *walk, uint32_t granule)
 {
     uint32_t tag = hak_tag_read(granule);
@@ -154,7 +154,7 @@ static void begin_run(struct walk *walk, uint32_t granule)
         span = hak_span_free_at(granule);
         walk->run_part = span != NULL && span->state != SPAN_WARM ? PART_EXCESS : PART_FREE;
     } else {
-        walk->run_part = hak_depot_is_untouched(granule) ? PART_EXCESS : PART_FREE;
+        walk->run_part = hak_pool_is_untouched(granule) ? PART_EXCESS : PART_FREE;
     }
     if (span != NULL && span->first == granule)
         walk->run_end = granule + span->count;
@@ -194,11 +194,11 @@ static void add_piece(struct walk *walk)
         hak_heaps_visit(add_heap, walk);
         hak_private_visit(add_heap, walk);
     }
-    hak_depot_lock();
+    hak_pool_lock();
     hak_span_lock();
     add_others(walk);
     hak_span_unlock();
-    hak_depot_unlock();
+    hak_pool_unlock();
 }
 
 static void add_window(struct walk *walk)

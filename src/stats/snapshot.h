@@ -13,7 +13,7 @@
 
 #include "os/lock.h"
 #include "policy/policy_table.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 /* name, meaning */
 #define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \

@@ -2,7 +2,7 @@
 /* stats/tally.h - requests, counted one by one: stats=exact.
  *
  * Owns        how many blocks were asked for, of which sizes, and how many were given back.
- * Invariants  with stats=exact no bin has a magazine, so that every call comes by here; without it
+ * Invariants  with stats=exact no bin has slots, so that every call comes by here; without it
  *             nothing is counted and nothing is shown: there are no estimates. What a call does
  *             inside - realloc that allocates, copies and frees - is one call. Requests refused
  *             for what they say (a wrong alignment, more than PTRDIFF_MAX) are not among them;

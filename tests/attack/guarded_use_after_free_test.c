@@ -16,7 +16,7 @@ TEST(reading_a_freed_block_faults)
 static void use_later(void)
 {
     char *block = take_freed(24);
-    for (unsigned i = 1; i < HAK_GUARDED_SLOTS; i++)
+    for (unsigned i = 1; i < HAK_SAMPLED_GUARD_SLOTS; i++)
         take_freed(24);
     *block = 1;
 }

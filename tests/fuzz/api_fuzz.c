@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fuzz/api_fuzz.c - sequences of malloc's family against a reference, contents checked. */
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "steps.h"
 
 static struct reference reference;
@@ -21,7 +21,7 @@ static void step(struct input *input)
     else if (choice == 18)
         hak_thread_flush();
     else
-        hak_maintain_trim(input_bytes(input));
+        hak_reclaim_trim(input_bytes(input));
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)

@@ -2,7 +2,7 @@
 /* tests/fuzz/faults_fuzz.c - the kernel refuses memory calls by a schedule; blocks stay intact, and
  * afterwards nothing is refused. */
 #include "os/os_fault.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "steps.h"
 
 static struct reference reference;
@@ -21,11 +21,11 @@ static void step(struct input *input)
     else if (choice == 18)
         hak_store_relaxed(&hak_os_fault.loses_targets, input_byte(input) & 1);
     else if (choice < 21)
-        hak_maintain_purge_all();
+        hak_reclaim_purge_all();
     else if (choice == 21)
         hak_thread_flush();
     else
-        hak_maintain_tick();
+        hak_reclaim_tick();
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
     struct input input = {bytes, bytes + byte_count};
     CHECK(hak_process_start());
     CHECK(hak_thread_cache() != NULL);
-    hak_maintain_purge_all(); /* so that this input meets the kernel */
+    hak_reclaim_purge_all(); /* so that this input meets the kernel */
     reference.may_fail = true;
     while (!input_is_over(&input))
         step(&input);

@@ -2,7 +2,7 @@
 /* tests/fuzz/resize_fuzz.c - a few blocks, from a byte to 64 MiB, that grow, shrink, move and are
  * aligned; what they keep is checked, and that what they are is what they say they are. */
 #include "hakmem/hakmem.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "steps.h"
 
 #define BLOCKS 6u
@@ -49,7 +49,7 @@ static void step(struct input *input)
     } else if (choice == 0) {
         hak_free(live_remove(&reference, index).start);
     } else if (choice == 1) {
-        hak_maintain_purge_all();
+        hak_reclaim_purge_all();
     } else {
         resize(input, index);
     }

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -98,13 +98,13 @@ static void act(const struct order *order)
         hak_thread_flush();
         break;
     case PURGE:
-        hak_maintain_purge_all();
+        hak_reclaim_purge_all();
         break;
     case IDLE:
         hakmem_thread_idle();
         break;
     case TRIM:
-        hak_maintain_trim(order->bytes);
+        hak_reclaim_trim(order->bytes);
         break;
     case END:
         break;

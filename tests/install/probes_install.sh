@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Probes: each counter of slow paths and each decision can be traced by its name, in the library and
+# Probes: each counter of slow paths and each event can be traced by its name, in the library and
 # in programs that are linked with hakmem; the hot path has none. If this fails, bpftrace and perf
 # find nothing to look at.
 . "$(dirname "$0")/lib.sh"
@@ -13,10 +13,10 @@ table() {
         "$src/$1" | sed -n 's/^ *X(\([a-z_]*\),.*/\1/p'
 }
 {
-    table stats/stat.h HAK_STAT_TABLE
-    table stats/decision.h HAK_DECISION_TABLE
+    table stats/counters.h HAK_STAT_TABLE
+    table stats/event_log.h HAK_EVENT_TABLE
 } | sort >"$work/wanted"
-check "there are counters and decisions" [ "$(wc -l <"$work/wanted")" -gt 20 ]
+check "there are counters and events" [ "$(wc -l <"$work/wanted")" -gt 20 ]
 for file in libhakmem.so hakmem.o; do
     readelf -n "$OUT/$file" 2>/dev/null | sed -n 's/^ *Name: \([a-z_]*\)$/\1/p' | sort -u \
         >"$work/$file.found"

@@ -12,22 +12,22 @@
 
 #include "../check.h"
 #include "api/api.h"
-#include "hardened/vault.h"
+#include "hardened/block.h"
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
 #include "region/tag_map.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 
 static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
-    hak_vault_drain(&(struct service){.cache = cache});
+    hak_hardened_block_drain(&(struct service){.cache = cache});
     hak_cache_flush_all(cache);
     CHECK(hak_cache_is_sound(cache));
     hak_cache_end(cache);
@@ -84,19 +84,19 @@ static inline void check_nothing_is_live(void)
     heaps_empty_all();
     CHECK_EQ(hak_slab_record_count(), 0);
     CHECK_EQ(hak_large_live_bytes(), 0);
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     CHECK_EQ(hak_span_warm_bytes(), 0);
-    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK_EQ(hak_pool_warm_count(), 0);
     CHECK(hak_span_heap_is_sound());
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    size_t depot_bytes = hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES;
+    size_t depot_bytes = hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES;
     size_t lost_bytes = hak_span_lost_bytes();
     CHECK_EQ(hak_span_clean_bytes() + depot_bytes + lost_bytes, committed);
     size_t others;
     uint32_t spans = count_free_spans(&others);
     CHECK_EQ(others << HAK_GRANULE_SHIFT, depot_bytes + lost_bytes);
-    CHECK(lost_bytes > 0 || spans <= hak_depot_superslab_count() + 1);
-    CHECK(hak_depot_superslab_count() <= 1); /* one free superslab is kept */
+    CHECK(lost_bytes > 0 || spans <= hak_pool_superslab_count() + 1);
+    CHECK(hak_pool_superslab_count() <= 1); /* one free superslab is kept */
 }
 
 #endif

@@ -7,7 +7,7 @@
 #include "os/thread.h"
 #include "policy/policy_table.h"
 #include "process/background.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/tick.h"
 
 #include <pthread.h>
@@ -44,7 +44,7 @@ static void run(uint32_t every, uint32_t steps, bool is_warmed_up)
     for (uint32_t i = 0; i < steps; i++) {
         step(&reference, (i / 1000) % 2 == 0 ? 16 : 6);
         if (i % 200 == 199)
-            hak_maintain_purge_all();
+            hak_reclaim_purge_all();
         if (i % 500 == 499 && hak_thread_cache() != NULL)
             audit();
     }
@@ -247,7 +247,7 @@ TEST(frees_after_the_kernel_refused_everything_still_come_home)
         step(&reference, 16);
     hak_os_fault_every(1);
     free_everything(&reference);
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     hak_os_fault_every(0);
     check_nothing_is_live();
 }

@@ -4,7 +4,7 @@
 #include "conf/conf.h"
 #include "operations.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "unit/smaps.h"
 
 static struct reference reference;
@@ -67,7 +67,7 @@ static void run_with_purges(uint32_t seed)
     for (uint32_t i = 0; i < 25000; i++) {
         step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
         if (i % 50 == 0)
-            hak_maintain_purge_all();
+            hak_reclaim_purge_all();
     }
     audit();
     free_everything(&reference);

@@ -64,7 +64,7 @@ def refuses(what, *arguments, pattern):
         sys.exit(f"FAILED: {what}: {said!r} does not say {pattern!r}")
 
 
-def board(process):
+def shm_file(process):
     """The file that a process publishes."""
     return pathlib.Path(f"/dev/shm/hakmem.{process.pid}")
 
@@ -76,7 +76,7 @@ HOLDS = f"import sys; blocks = [bytes(3000) for i in range(20000)]; {WAITS}"
 def check_numbers():
     """What is shown is what the program holds, also while it sleeps."""
     process = start(HOLDS, HAKMEM_STATS_SHM="1", HAKMEM_GUARD_RATE="0")
-    equal("only the owner may read", board(process).stat().st_mode & 0o777, 0o600)
+    equal("only the owner may read", shm_file(process).stat().st_mode & 0o777, 0o600)
     time.sleep(1.5)
     whole = json.loads(top(process.pid, "--json"))
     equal("the process", whole["pid"], process.pid)
@@ -100,7 +100,7 @@ def check_numbers():
     check_serve_all(process)
     check_terminal(process)
     stop(process)
-    equal("nothing is left", board(process).exists(), False)
+    equal("nothing is left", shm_file(process).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
 
 
@@ -216,9 +216,9 @@ def check_bad():
     refuses("one that publishes nothing", silent.pid, "--once", pattern="HAKMEM_STATS_SHM=1")
     refuses("no terminal", start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1").pid,
             pattern="no terminal")
-    path = board(silent)
+    path = shm_file(silent)
     shown = start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1")
-    good = board(shown).read_bytes()
+    good = shm_file(shown).read_bytes()
     stat = pathlib.Path(f"/proc/{silent.pid}/stat").read_text().rpartition(")")[2].split()
     own = silent.pid.to_bytes(8, "little")
     ticks = int(stat[19]).to_bytes(8, "little")
@@ -261,9 +261,9 @@ def check_ended(process):
         equal("of memory that is gone nothing is said", "resident" in once.stdout, False)
         equal("the last numbers", json.loads(top(process.pid, "--json"))["pid"], process.pid)
     refuses("it cannot be watched", process.pid, "--serve", "0", pattern="--once shows")
-    equal("it stays", board(process).exists(), True)
+    equal("it stays", shm_file(process).exists(), True)
     refuses("another one", 999999999, "--once", pattern="no process 999999999$")
-    equal("what it left is removed", board(process).exists(), False)
+    equal("what it left is removed", shm_file(process).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
 
 

@@ -3,7 +3,7 @@
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
 #include "heap/cache_list.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "racers.h"
 #include "stats/snapshot.h"
@@ -81,8 +81,8 @@ static void *look_on(void *argument)
         struct snapshot snapshot;
         hak_snapshot_take(&snapshot);
         CHECK(snapshot.window_committed_bytes >= snapshot.span_clean_bytes);
-        hak_maintain_purge_all();
-        hak_maintain_trim(0);
+        hak_reclaim_purge_all();
+        hak_reclaim_trim(0);
         sched_yield();
     }
     return NULL;

@@ -60,7 +60,7 @@ fn main() {
     let mut files = sources(Path::new("hakmem/src"), "c");
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("x86_64") {
         // The hot path is in assembly there.
-        files.retain(|it| !it.ends_with("api/malloc.c") && !it.ends_with("heap/sections_none.c"));
+        files.retain(|it| !it.ends_with("api/malloc.c") && !it.ends_with("heap/cpu_cache_none.c"));
         files.extend(sources(Path::new("hakmem/src"), "S"));
     }
     c.std("gnu11").files(files);

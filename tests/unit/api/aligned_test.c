@@ -3,7 +3,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"
@@ -39,7 +39,7 @@ TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
     hak_free(hak_malloc(1000));
     for (size_t alignment = HAK_MIB; alignment <= HAK_GIB; alignment *= 2)
         for (int i = 0; i < 4; i++) {
-            hak_maintain_trim(0);
+            hak_reclaim_trim(0);
             size_t before = window_resident_bytes();
             unsigned char *block = hak_aligned_alloc(alignment, sizes[i]);
             CHECK(is_aligned(block, alignment));
@@ -48,7 +48,7 @@ TEST(a_huge_alignment_costs_no_memory_but_what_is_used)
             CHECK(window_resident_bytes() <= before + hak_align_up(sizes[i], page));
             CHECK(hak_large_live_bytes() <= hak_align_up(sizes[i], HAK_GRANULE_BYTES));
             hak_free(block);
-            hak_maintain_trim(0);
+            hak_reclaim_trim(0);
             CHECK(window_resident_bytes() <= before);
         }
 }

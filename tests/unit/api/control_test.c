@@ -5,10 +5,10 @@
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
-#include "slab/depot.h"
 #include "slab/slab.h"
+#include "slab/superslab_pool.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "unit/asan.h"
@@ -56,7 +56,7 @@ TEST(a_trim_threshold_of_minus_1_turns_trimming_off)
     CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, -1), 1);
     hak_free(hak_malloc(4 * HAK_MIB));
     usleep(30000);
-    hak_maintain_tick();
+    hak_reclaim_tick();
     CHECK(hak_span_warm_bytes() >= 4 * HAK_MIB);
 }
 
@@ -115,7 +115,7 @@ TEST(a_trim_gives_everything_free_back_and_says_so)
     hak_free(large);
     free_blocks();
     CHECK_EQ(hak_malloc_trim(0), 1);
-    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK_EQ(hak_pool_warm_count(), 0);
     CHECK_EQ(hak_span_warm_bytes(), 0);
     CHECK(rss_bytes() < before + 3 * HAK_MIB);
     CHECK_EQ(hak_malloc_trim(0), 0);
@@ -246,7 +246,7 @@ TEST(a_trim_collects_what_was_freed_for_threads_that_sleep)
     uint64_t held = hak_slab_record_count();
     CHECK_EQ(hak_malloc_trim(0), 1);
     CHECK(hak_slab_record_count() < held / 2);
-    CHECK_EQ(hak_depot_warm_count(), 0);
+    CHECK_EQ(hak_pool_warm_count(), 0);
     pthread_barrier_wait(&barrier);
     pthread_join(thread, NULL);
 }

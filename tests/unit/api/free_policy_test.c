@@ -7,7 +7,7 @@
 #include "hakmem/hakmem.h"
 #include "heap/limit.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "span/span_heap.h"
 #include "unit/resident.h"
@@ -33,7 +33,7 @@ static void free_every_second(void)
 static void tick_later(void)
 {
     usleep(40000);
-    hak_maintain_tick();
+    hak_reclaim_tick();
 }
 
 TEST(kept_memory_stays_until_it_is_asked_for)
@@ -49,8 +49,8 @@ TEST(kept_memory_stays_until_it_is_asked_for)
         hak_free(blocks[i]); /* nor is it given up because there is much of it */
     CHECK(hak_span_warm_bytes() >= COUNT * BYTES);
     bool is_done;
-    CHECK_EQ(hak_maintain_visit(&is_done), 0);
-    CHECK(hak_maintain_purge_all() >= COUNT * BYTES);
+    CHECK_EQ(hak_reclaim_visit(&is_done), 0);
+    CHECK(hak_reclaim_purge_all() >= COUNT * BYTES);
 }
 
 TEST(old_memory_goes_back_in_one_batch_and_none_is_kept)
@@ -82,7 +82,7 @@ TEST(prewarmed_memory_is_there_and_stays)
     CHECK(hak_process_start());
     hak_store_relaxed(&hak_policy.decay_ms, 5);
     hak_store_relaxed(&hak_policy.prewarm_bytes, 30 * HAK_MIB);
-    hak_maintain_prewarm();
+    hak_prewarm();
     CHECK(window_resident_bytes() >= 30 * HAK_MIB);
     CHECK(hak_span_warm_bytes() >= 30 * HAK_MIB);
     for (int i = 0; i < 3; i++)
@@ -109,7 +109,7 @@ TEST(more_than_there_is_is_not_prewarmed)
     CHECK(hak_process_start());
     hak_store_relaxed(&hak_policy.limit_bytes, 20 * HAK_MIB);
     hak_store_relaxed(&hak_policy.prewarm_bytes, 30 * HAK_MIB);
-    hak_maintain_prewarm();
+    hak_prewarm();
     CHECK(hak_held_bytes() <= 20 * HAK_MIB);
     void *block = hak_malloc(BYTES);
     CHECK(block != NULL);

@@ -9,7 +9,7 @@
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
@@ -107,8 +107,8 @@ static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge set
     for (int i = 0; i < 100; i++) {
         bool is_done;
         usleep(5000);
-        hak_maintain_cache(hak_thread_cache());
-        hak_maintain_visit(&is_done);
+        hak_reclaim_cache(hak_thread_cache());
+        hak_reclaim_visit(&is_done);
     }
     collapse(setting == HUGE_ALWAYS);
     return window_resident_bytes();

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "unit/asan.h"
 #include "unit/resident.h"
 
@@ -76,7 +76,7 @@ TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
         poison_all(sizes[i]);
         size_t poisoned = window_resident_bytes();
         free_all(sizes[i]);
-        hak_maintain_trim(0);
+        hak_reclaim_trim(0);
         size_t before = window_resident_bytes();
         CHECK(before + ROUND_BYTES / 2 < poisoned);
         take_all(sizes[i]);
@@ -114,7 +114,7 @@ TEST(calloc_of_locked_memory_is_zero_whether_or_not_the_kernel_takes_it_back)
         free_all(sizes[i]);
         hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
         hak_os_fault_every((uint32_t)i % 3); /* as before Linux 5.18 */
-        hak_maintain_trim(0);
+        hak_reclaim_trim(0);
         hak_os_fault_every(0);
         take_all(sizes[i]);
         check_all_zero(sizes[i]);

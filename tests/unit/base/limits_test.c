@@ -32,6 +32,6 @@ TEST(commit_steps_are_whole_superslabs)
 
 TEST(magazines_have_room_to_grow_or_stand_still)
 {
-    CHECK(HAK_MAGAZINE_SLOTS_LEAST >= 2);
-    CHECK(HAK_MAGAZINE_SLOTS_LEAST <= HAK_MAGAZINE_SLOTS_MOST);
+    CHECK(HAK_BIN_SLOTS_LEAST >= 2);
+    CHECK(HAK_BIN_SLOTS_LEAST <= HAK_BIN_SLOTS_MOST);
 }

@@ -2,9 +2,9 @@
 #include "../../attack/hardened.h"
 #include "api/api.h"
 #include "hakmem/hakmem.h"
+#include "heap/address_info.h"
 #include "heap/cache.h"
 #include "heap/refill.h"
-#include "heap/where.h"
 #include "misuse/mark.h"
 #include "unit/smaps.h"
 
@@ -146,15 +146,15 @@ TEST(an_address_is_told_apart_in_quarantine_on_guards_and_in_marks)
 {
     char *small = take_some(1000), *large = take_some(SPAN_BYTES);
     const struct slab *slab = hak_slab_at(small);
-    CHECK_EQ(hak_where(small + 10).kind, WHERE_LIVE);
-    CHECK_EQ(hak_where(large + 10).kind, WHERE_LARGE);
+    CHECK_EQ(hak_address_info(small + 10).kind, ADDRESS_LIVE);
+    CHECK_EQ(hak_address_info(large + 10).kind, ADDRESS_LARGE);
     if (slab->guards != 0) /* not where pages are large */
-        CHECK_EQ(hak_where((const char *)slab->start - 1).kind, WHERE_GUARD);
-    CHECK_EQ(hak_where((void *)(uintptr_t)hak_marks).kind, WHERE_RECORDS);
+        CHECK_EQ(hak_address_info((const char *)slab->start - 1).kind, ADDRESS_GUARD);
+    CHECK_EQ(hak_address_info((void *)(uintptr_t)hak_marks).kind, ADDRESS_RECORDS);
     hak_free(small);
     hak_free(large);
-    CHECK_EQ(hak_where(small + 10).kind, WHERE_FREED);
-    CHECK_EQ(hak_where(large + 10).kind, WHERE_FREED);
+    CHECK_EQ(hak_address_info(small + 10).kind, ADDRESS_FREED);
+    CHECK_EQ(hak_address_info(large + 10).kind, ADDRESS_FREED);
 }
 
 TEST(blocks_of_private_heaps_are_checked_by_their_bitmaps)

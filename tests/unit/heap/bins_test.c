@@ -166,7 +166,7 @@ TEST(bins_of_a_slot_move_to_more_memory_with_all_that_is_in_them)
     push(0, 3);
     CHECK(hak_rooms_try_lock());
     for (uint32_t i = CLASS + 1; cache->word_count == before; i++)
-        CHECK(hak_room_resize(cache, i, HAK_MAGAZINE_SLOTS_LEAST * 8 - 1));
+        CHECK(hak_room_resize(cache, i, HAK_BIN_SLOTS_LEAST * 8 - 1));
     hak_rooms_unlock();
     CHECK_EQ(hak_word_peek(&hak_bins_of[cache->id]), cache->bins);
     CHECK_EQ(cache->bins->cache, cache);

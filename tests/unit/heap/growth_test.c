@@ -32,7 +32,7 @@ static size_t charged_bytes(const struct cache *cache)
 {
     size_t free_bytes = 0;
     for (uint32_t bytes = 64; bytes <= 4096; bytes *= 2)
-        free_bytes += (HAK_MAGAZINE_SLOTS_LEAST - 1) * bytes;
+        free_bytes += (HAK_BIN_SLOTS_LEAST - 1) * bytes;
     return hak_excess(cache->capacity_bytes, free_bytes);
 }
 

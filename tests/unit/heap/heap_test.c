@@ -7,7 +7,7 @@
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 
 #define CLASS hak_class_of(64)
 
@@ -408,7 +408,7 @@ TEST(bins_that_were_quiet_are_shrunk)
     }
     uint32_t capacity = hak_cache_capacity(cache, CLASS);
     uint64_t quiet_ms = hak_policy_read(quiet_ms), now = hak_os_clock_ms() + quiet_ms;
-    CHECK(capacity >= 2 * HAK_MAGAZINE_SLOTS_LEAST);
+    CHECK(capacity >= 2 * HAK_BIN_SLOTS_LEAST);
     hak_cache_shrink_quiet(cache, now);
     CHECK_EQ(hak_cache_capacity(cache, CLASS), capacity); /* it was missed before */
     hak_cache_shrink_quiet(cache, now + quiet_ms - 1);

@@ -6,7 +6,7 @@
 #include "heap/flush.h"
 #include "heap/heaps.h"
 #include "heap/refill.h"
-#include "heap/tokens.h"
+#include "heap/remote_recount.h"
 #include "os/os.h"
 #include "process/start.h"
 
@@ -175,7 +175,7 @@ TEST(in_a_copy_frees_that_were_under_way_come_home)
     hak_fetch_add_relaxed(&slab->remote_count, 1);
     hak_fetch_or_release(&hak_slab_remote_words(slab)[index / 64], 1ull << (index % 64));
     hak_heap_leave(heap);
-    hak_tokens_restore();
+    hak_remote_recount();
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 2);
     CHECK(hak_heap_try_enter(heap));
     hak_heap_collect(heap);

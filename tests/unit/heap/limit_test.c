@@ -7,10 +7,10 @@
 #include "hakmem/hakmem.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/start.h"
 #include "region/meta.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/large.h"
 #include "span/span_heap.h"
 
@@ -64,7 +64,7 @@ TEST(what_is_held_is_everything_but_what_is_clean)
     hak_free(large);
     check_held();
     CHECK(hak_held_bytes() >= 5 * HAK_MIB); /* warm */
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     check_held();
     CHECK(hak_held_bytes() - hak_meta_bytes() <= held - 5 * HAK_MIB);
     hak_free(small);
@@ -110,7 +110,7 @@ TEST(what_is_free_serves_other_sizes_before_a_request_is_refused)
 TEST(a_request_above_the_limit_is_refused_and_leaves_no_trace)
 {
     void *small = hak_malloc(10);
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     size_t held = hak_held_bytes();
     limit_to(64 * HAK_MIB);
     CHECK(hak_malloc(HAK_GIB) == NULL);
@@ -204,7 +204,7 @@ TEST(while_the_soft_limit_is_passed_the_tick_keeps_nothing_free)
     hak_free(freed);
     CHECK(hak_span_warm_bytes() > 0);
     usleep(300000);
-    hak_maintain_tick();
+    hak_reclaim_tick();
     CHECK_EQ(hak_span_warm_bytes(), 0);
     hak_free(live);
 }
@@ -228,7 +228,7 @@ TEST(while_the_soft_limit_is_passed_a_thread_sweeps_its_slabs_however_long_decay
     CHECK_EQ(hak_load_relaxed(swept), 0);
     for (int i = 0; i < 1000 && hak_load_relaxed(swept) == 0; i++) {
         usleep(10000);
-        hak_maintain_cache(hak_thread_cache());
+        hak_reclaim_cache(hak_thread_cache());
     }
     CHECK(hak_load_relaxed(swept) > 0);
 }
@@ -245,13 +245,13 @@ TEST(memory_that_is_short_empties_the_bins_of_each_thread_once)
     hakmem_stats_get(&stats, sizeof stats);
     CHECK(stats.cached_bytes > 0);
     uint32_t before = cache->relief_count;
-    hak_maintain_relieve();
-    hak_maintain_cache(cache);
+    hak_reclaim_relieve();
+    hak_reclaim_cache(cache);
     CHECK_EQ(cache->relief_count, before + 1);
     hakmem_stats_get(&stats, sizeof stats);
     CHECK_EQ(stats.cached_bytes, 0);
     hak_free(hak_malloc(64));
     hak_free(hak_malloc(64));
-    hak_maintain_cache(cache);
+    hak_reclaim_cache(cache);
     CHECK_EQ(cache->relief_count, before + 1);
 }

@@ -10,7 +10,7 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/tag_map.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 
 static struct slab_owner owner = {.heap_id = 9};
@@ -60,10 +60,10 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 2);
     hak_store_relaxed(&hak_policy.huge_class_bytes, 4 * HAK_GRANULE_BYTES);
-    while (hak_depot_superslab_count() < 3)
+    while (hak_pool_superslab_count() < 3)
         supply(64);
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
-    while (hak_depot_superslab_count() < 4) {
+    while (hak_pool_superslab_count() < 4) {
         static struct slab_owner another; /* has next to nothing */
         memset(another.use, 0, sizeof another.use);
         CHECK(hak_supply_slab(hak_class_of(64), &another, &stats) != NULL);
@@ -79,7 +79,7 @@ TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
         supply(64);
         uint64_t before = counted(HAK_STAT_huge_superslabs);
         __atomic_store_n(&hak_conf.number[CONF_thp], thp, __ATOMIC_RELAXED);
-        for (uint32_t count = hak_depot_superslab_count(); hak_depot_superslab_count() == count;)
+        for (uint32_t count = hak_pool_superslab_count(); hak_pool_superslab_count() == count;)
             supply(64);
         CHECK_EQ(counted(HAK_STAT_huge_superslabs) - before, thp != THP_OFF);
     }
@@ -94,7 +94,7 @@ TEST(only_touched_granules_come_back_dirty)
     memset(block, 1, 65536);
     hak_slab_give(slab, block);
     hak_supply_retire(slab);
-    CHECK_EQ(hak_depot_warm_count(), 1);
+    CHECK_EQ(hak_pool_warm_count(), 1);
     CHECK(hak_slab_take_zero(supply(1024)) == NULL);
     CHECK(hak_slab_take_zero(supply(1024)) != NULL);
 }
@@ -106,11 +106,11 @@ TEST(slabs_of_all_classes_fill_superslabs_and_return_them)
         for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
             slabs[i] = supply(hak_size_classes[i % HAK_CLASS_COUNT].block_bytes);
         CHECK_EQ(hak_slab_record_count(), 4 * HAK_CLASS_COUNT);
-        CHECK(hak_depot_superslab_count() > 1);
+        CHECK(hak_pool_superslab_count() > 1);
         for (uint32_t i = 0; i < 4 * HAK_CLASS_COUNT; i++)
             hak_supply_retire(slabs[i]);
         CHECK_EQ(hak_slab_record_count(), 0);
-        CHECK_EQ(hak_depot_superslab_count(), 1);
+        CHECK_EQ(hak_pool_superslab_count(), 1);
         CHECK(hak_span_heap_is_sound());
         CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() + HAK_SUPERSLAB_BYTES,
                  hak_load_relaxed(&hak_region.committed_bytes));
@@ -143,7 +143,7 @@ TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
             hak_supply_retire(slab);
         CHECK(hak_span_heap_is_sound());
         CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() +
-                     hak_depot_superslab_count() * HAK_SUPERSLAB_BYTES,
+                     hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES,
                  hak_load_relaxed(&hak_region.committed_bytes));
     }
 }
@@ -161,7 +161,7 @@ static void pretend(enum os_huge setting)
 
 static void fill_superslabs(uint32_t count)
 {
-    while (hak_depot_superslab_count() < count)
+    while (hak_pool_superslab_count() < count)
         supply(65536);
 }
 
@@ -173,7 +173,7 @@ TEST(a_kernel_without_huge_pages_is_not_asked)
     uint64_t calls = hak_load_relaxed(&hak_os_counters.advise_count);
     fill_superslabs(first_count + 4);
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
-    CHECK_EQ(hak_depot_huge_count(), 0);
+    CHECK_EQ(hak_pool_huge_count(), 0);
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), calls);
 }
 
@@ -183,27 +183,27 @@ TEST(where_huge_pages_come_unasked_superslabs_may_be_huge_but_for_the_first)
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, HAK_MIB);
     uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
     fill_superslabs(first_count);
-    CHECK_EQ(hak_depot_huge_count(), 0);
+    CHECK_EQ(hak_pool_huge_count(), 0);
     fill_superslabs(first_count + 3);
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
-    CHECK(hak_depot_huge_count() >= 2);
+    CHECK(hak_pool_huge_count() >= 2);
     /* The part of the last one that no slab has yet is resident with it. */
-    CHECK(hak_depot_untouched_count() > 0);
-    CHECK_EQ(hak_depot_untouched_count(), hak_depot_warm_count());
+    CHECK(hak_pool_untouched_count() > 0);
+    CHECK_EQ(hak_pool_untouched_count(), hak_pool_warm_count());
 }
 
 TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
 {
     pretend(HUGE_ON_REQUEST);
     supply(65536);
-    uint32_t before = hak_depot_huge_count();
+    uint32_t before = hak_pool_huge_count();
     hak_os_fault_every(1);
     while (hak_span_clean_bytes() >= HAK_SUPERSLAB_BYTES &&
            hak_supply_slab(hak_class_of(65536), &owner, &stats) != NULL)
         continue;
-    uint32_t superslabs = hak_depot_superslab_count();
+    uint32_t superslabs = hak_pool_superslab_count();
     hak_os_fault_every(0);
     CHECK(superslabs > 0);
-    CHECK(hak_depot_huge_count() <= before);
+    CHECK(hak_pool_huge_count() <= before);
     supply(65536);
 }

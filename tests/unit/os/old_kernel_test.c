@@ -6,7 +6,7 @@
 #include "base/limits.h"
 #include "check.h"
 #include "os/os.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "region/region.h"
 #include "span/large.h"
 #include "span/span_heap.h"
@@ -111,7 +111,7 @@ static void work_without_advice(unsigned error)
         CHECK(block != NULL);
         memset(block, 0xdd, bytes);
         hak_free(block);
-        CHECK_EQ(hak_maintain_purge_all(), 0);
+        CHECK_EQ(hak_reclaim_purge_all(), 0);
         block = hak_calloc(1, bytes);
         CHECK(block != NULL);
         for (size_t i = 0; i < bytes; i++)

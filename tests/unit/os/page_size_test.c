@@ -6,7 +6,7 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "span/span_heap.h"
 
 /* Programs start hakmem before main: the page size must be there earlier. */
@@ -43,7 +43,7 @@ TEST(all_sizes_are_served_cleared_grown_freed_and_purged)
         if (bytes % 3 == 1)
             hak_free(block);
     }
-    CHECK(hak_maintain_purge_all() > 0);
+    CHECK(hak_reclaim_purge_all() > 0);
     CHECK(hak_span_heap_is_sound());
     CHECK(hak_malloc(1000) != NULL);
 }

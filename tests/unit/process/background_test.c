@@ -10,7 +10,7 @@
 #include "hakmem/hakmem.h"
 #include "os/os.h"
 #include "os/thread.h"
-#include "stats/outlet.h"
+#include "stats/writer.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -7,11 +7,11 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "policy/policy_table.h"
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
 #include "region/meta.h"
-#include "slab/depot.h"
+#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 
 #include <errno.h>
@@ -360,7 +360,7 @@ static void all_locks(void)
 {
     hak_caches_lock();
     purge_lock();
-    hak_depot_lock();
+    hak_pool_lock();
     hak_span_lock();
     region_lock();
     hak_meta_lock();
@@ -369,7 +369,7 @@ static void all_locks(void)
 /* The other thread would wait for ever. */
 TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
 {
-    static void (*const locks[])(void) = {hak_caches_lock, purge_lock,  hak_depot_lock,
+    static void (*const locks[])(void) = {hak_caches_lock, purge_lock,  hak_pool_lock,
                                           hak_span_lock,   region_lock, hak_meta_lock,
                                           all_locks};
     jmp_buf where;
@@ -492,18 +492,18 @@ TEST(so_is_a_handler_on_a_stack_of_its_own)
     }
 }
 
-/* The last blocks of a slab: it would go to the depot. */
+/* The last blocks of a slab: it would go to the pool. */
 TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
 {
     void *block = hak_malloc(30000);
     hak_thread_flush();
     struct slab *slab = hak_slab_at(block);
     CHECK_EQ(slab->used, 1);
-    hak_depot_lock();
+    hak_pool_lock();
     hak_free(block);
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 1);
-    hak_depot_unlock();
-    hak_maintain_trim(0);
+    hak_pool_unlock();
+    hak_reclaim_trim(0);
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
@@ -580,12 +580,12 @@ TEST(a_section_goes_on_in_parent_and_child_when_a_handler_forks)
     pid_t parent = getpid();
     alarm(30);
     take_all_kinds(NULL);
-    hak_depot_lock();
+    hak_pool_lock();
     hak_span_lock();
     signal(SIGUSR1, fork_within_section); /* too late to be looked up */
     raise(SIGUSR1);
     hak_span_unlock();
-    hak_depot_unlock();
+    hak_pool_unlock();
     CHECK_EQ(hak_lock_held, 0);
     take_all_kinds(NULL);
     if (getpid() != parent)

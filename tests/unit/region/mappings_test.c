@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/region/mappings_test.c - the mappings that hakmem causes stay within their share, and
  * what would need more does without. */
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "region/mappings.h"
 
 #include "api/api.h"
@@ -75,7 +75,7 @@ TEST(moved_pages_are_counted_while_they_stand_where_they_were_moved)
     uint32_t with_block = hak_mappings_count();
     uint32_t pieces = hak_span_piece_count();
     hak_free(block);
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     CHECK(hak_span_piece_count() < pieces);
     CHECK(hak_mappings_count() <= with_block - 3 * (pieces - hak_span_piece_count()));
 }
@@ -102,7 +102,7 @@ static void use_small_blocks(void)
         if (i % 1000 != 0)
             hak_free(blocks[i]);
     hak_thread_flush();
-    hak_maintain_relieve();
+    hak_reclaim_relieve();
 }
 
 static uint64_t asked_count(void)

@@ -131,7 +131,7 @@ static size_t address_space(void)
 /* What the start and the first tables need: with large pages the slots of guarded blocks are. */
 static size_t few_bytes(void)
 {
-    return 4 * HAK_MIB + HAK_GUARDED_SLOTS * 2 * hak_guarded_slot_bytes();
+    return 4 * HAK_MIB + HAK_SAMPLED_GUARD_SLOTS * 2 * hak_sampled_guard_slot_bytes();
 }
 
 TEST(no_more_address_space_is_in_use_than_memory_is_committed)

@@ -201,15 +201,15 @@ TEST(the_octile_says_how_full_a_slab_is)
 {
     struct slab *slab = slab_of(32);
     uint32_t last = 0;
-    CHECK_EQ(hak_slab_octile(slab), 0);
+    CHECK_EQ(hak_slab_fullness_bucket(slab), 0);
     while (slab->used < slab->block_count) {
-        uint32_t octile = hak_slab_octile(slab);
-        CHECK(octile >= last && octile < HAK_OCTILES);
-        last = octile;
+        uint32_t fullness_bucket = hak_slab_fullness_bucket(slab);
+        CHECK(fullness_bucket >= last && fullness_bucket < HAK_FULLNESS_BUCKETS);
+        last = fullness_bucket;
         hak_slab_take(slab, blocks, 1);
     }
-    CHECK_EQ(last, (slab->block_count - 1) * HAK_OCTILES / (slab->block_count + 1));
-    CHECK(last + 2 >= HAK_OCTILES);
+    CHECK_EQ(last, (slab->block_count - 1) * HAK_FULLNESS_BUCKETS / (slab->block_count + 1));
+    CHECK(last + 2 >= HAK_FULLNESS_BUCKETS);
 }
 
 TEST(an_audit_sees_a_count_a_summary_and_a_bit_that_lie)

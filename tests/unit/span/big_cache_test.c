@@ -10,7 +10,7 @@
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 #include "unit/asan.h"
 
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
-#include "stats/stat.h"
+#include "stats/counters.h"
 
 static void run_on(uint32_t node)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/stats/residency_test.c - each resident page belongs to one part, and all parts are
  * what the kernel says. */
-#include "process/maintain.h"
+#include "process/reclaim.h"
 #include "unit/resident.h"
 #include "unit/smaps.h"
 
@@ -49,7 +49,7 @@ TEST(large_blocks_are_live_where_they_were_touched_and_untouched_elsewhere)
     at = check_residency_adds_up();
     CHECK(is_near(at.retained_bytes, 10 * HAK_MIB, 128 * HAK_KIB));
     CHECK(at.untouched_bytes < 128 * HAK_KIB);
-    hak_maintain_purge_all();
+    hak_reclaim_purge_all();
     CHECK(check_residency_adds_up().retained_bytes < 64 * HAK_KIB);
 }
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+#include "api/user_heap.h"
+#include "base/bits.h"
+#include "base/check.h"
+#include "hardened/hardened.h"
+#include "hardened/sample.h"
+#include "heap/limit.h"
+#include "heap/private_heap.h"
+#include "misuse/report.h"
+#include "process/background.h"
+#include "process/start.h"
+#include "span/large.h"
+#include "stats/tally.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* calloc leaves blocks from here on to the slow path when the bin has none: that path knows which
+ * memory is zero already. */
+#define ZERO_KNOWLEDGE_BYTES 1024
+
+/* Bytes usable in a live block of ours; 0 for a foreign pointer. */
+static size_t usable_bytes(const void *block, const char *what)
+{
+    if (!hak_region_holds(block))
+        return 0;
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    if (tag == HAK_TAG_HOLE)
+        return 0;
+    if (!hak_tag_is_slab(tag))
+        return hak_large_usable_bytes(block, what);
+    struct slab *slab = hak_owner_read(hak_granule_of(block));
+    hak_slab_index_of(slab, block, what);
+    return slab->block_bytes;
+}
+
+void *hak_calloc(size_t count, size_t bytes)
+{
+    size_t total;
+    if (HAK_UNLIKELY(__builtin_mul_overflow(count, bytes, &total))) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (total >= ZERO_KNOWLEDGE_BYTES)
+        return hak_calloc_slow(total);
+    void *block = hak_malloc(total);
+    if (HAK_LIKELY(block != NULL))
+        memset(block, 0, total);
+    return block;
+}
+
+/* Malloc and free on behalf of a call that is counted already. */
+static void *malloc_again(size_t bytes)
+{
+    bool is_counted = hak_harden_has(HARDEN_COUNTED);
+    return HAK_UNLIKELY(is_counted) ? hak_malloc_uncounted(bytes) : hak_malloc(bytes);
+}
+
+static void free_again(void *block)
+{
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
+        hak_free_uncounted(block);
+    else
+        hak_free(block);
+}
+
+static void *move(void *block, size_t old_bytes, size_t bytes)
+{
+    hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
+    void *moved = heap_of_block == NULL ? malloc_again(bytes)
+                                        : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
+    if (moved == NULL)
+        return NULL;
+    size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
+    memcpy(moved, block, copied_bytes);
+    free_again(block);
+    struct cache *cache = hak_own_cache();
+    hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
+    return moved;
+}
+
+/* Another size for a live block of ours; NULL: refused, and the block is as it was. */
+static void *resize(void *block, size_t old_bytes, size_t bytes)
+{
+    bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
+    /* A block that stays more than half used stays where it is; a large one gives its end back. */
+    size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
+    if (bytes <= old_bytes && bytes >= old_bytes - spare_bytes)
+        return block;
+    if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
+        is_large = false; /* a new block will be asked for in vain, with all that is tried then */
+    if (is_large && hak_large_resize(block, bytes)) {
+        hak_limit_settle();
+        hak_background_consider();
+        return block;
+    }
+    void *moved = is_large ? hak_large_move(block, bytes) : NULL;
+    if (moved == NULL)
+        return move(block, old_bytes, bytes);
+    hak_limit_settle();
+    return moved;
+}
+
+/* A guarded block becomes an ordinary one. */
+static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct sample_caller caller)
+{
+    size_t old_bytes = hak_sampled_guard_usable_bytes(block, "invalid realloc");
+    void *moved = hak_malloc(bytes);
+    if (moved == NULL)
+        return bytes <= old_bytes ? block : NULL;
+    memcpy(moved, block, hak_least(old_bytes, bytes));
+    hak_sample_free(block, caller);
+    return moved;
+}
+
+void *hak_realloc(void *block, size_t bytes)
+{
+    if (block == NULL)
+        return hak_malloc(bytes);
+    if (bytes == 0) {
+        hak_free(block);
+        return NULL;
+    }
+    if (bytes > HAK_REQUEST_BYTES_MAX) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (HAK_UNLIKELY(hak_is_watched()))
+        hak_tally_realloc(bytes);
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, "invalid realloc")))
+        return hak_hardened_resize(block, bytes);
+    size_t old_bytes = usable_bytes(block, "invalid realloc");
+    if (old_bytes == 0)
+        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, HAK_SAMPLE_CALLER())
+                                              : hak_foreign_realloc(block, bytes);
+    void *moved = resize(block, old_bytes, bytes);
+    /* ISO C lets a shrinking realloc fail, but nobody expects it. */
+    return moved == NULL && bytes <= old_bytes ? block : moved;
+}
+
+void *hak_reallocarray(void *block, size_t count, size_t bytes)
+{
+    return hak_realloc(block, hak_product(count, bytes));
+}
+
+size_t hak_malloc_usable_size(void *block)
+{
+    const char *what = "invalid malloc_usable_size";
+    if (block == NULL)
+        return 0;
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, what)))
+        return hak_hardened_usable_bytes(block);
+    if (hak_sampled_guard_holds(block))
+        return hak_sampled_guard_usable_bytes(block, what);
+    return usable_bytes(block, what);
+}
+
+HAK_LIBC_ALIAS(calloc, hak_calloc)
+HAK_LIBC_ALIAS(realloc, hak_realloc)
+HAK_LIBC_ALIAS(__libc_calloc, hak_calloc)
+HAK_LIBC_ALIAS(__libc_realloc, hak_realloc)
+HAK_LIBC_ALIAS(malloc_usable_size, hak_malloc_usable_size)

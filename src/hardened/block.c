@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+#include "hardened/block.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "conf/conf.h"
+#include "heap/flush.h"
+#include "heap/refill.h"
+#include "heap/supply.h"
+#include "misuse/canary.h"
+#include "misuse/quarantine.h"
+#include "misuse/report.h"
+#include "os/os.h"
+#include "region/guard.h"
+#include "region/meta.h"
+#include "span/large.h"
+
+#include <string.h>
+
+/* Larger blocks are cleared by giving their pages back. */
+#define PURGE_BYTES_LEAST HAK_MIB
+/* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
+#define FETCHED_AHEAD 4
+/* Each heap's share of the quarantine is at least this. */
+#define SHARE_BYTES_LEAST (64 * HAK_KIB)
+
+static size_t canary_least(void)
+{
+    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
+}
+
+static size_t block_alignment(struct request request)
+{
+    return hak_most(request.alignment, HAK_ORDINARY_ALIGNMENT);
+}
+
+/* The class for a request; HAK_CLASS_COUNT: it is a large block. */
+static uint32_t class_for(struct request request)
+{
+    if (request.bytes > HAK_CLASS_BYTES_MAX)
+        return HAK_CLASS_COUNT;
+    size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
+    if (HAK_LIKELY(request.alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
+        return hak_class_of(bytes); /* at least HAK_MARK_BLOCK_BYTES_LEAST: all are aligned so */
+    return hak_class_of_aligned(bytes, block_alignment(request));
+}
+
+/* Before a large block, and behind it. */
+static size_t margin_bytes(size_t alignment)
+{
+    size_t page = hak_os_page_bytes();
+    bool has_guards = hak_harden_has(HARDEN_GUARDS) && page < HAK_GRANULE_BYTES;
+    return has_guards && alignment <= page ? page : 0;
+}
+
+static size_t large_capacity(size_t bytes)
+{
+    return hak_align_up(hak_most(bytes + canary_least(), 1), hak_os_page_bytes());
+}
+
+static char *span_start(const void *block)
+{
+    return hak_granule_address(hak_granule_of(block));
+}
+
+static size_t alignment_of(struct mark mark)
+{
+    return mark.alignment_shift == 0 ? 0 : (size_t)1 << (mark.alignment_shift - 1);
+}
+
+static bool find_small(struct slab *slab, const char *what, struct place *place)
+{
+    if (slab == NULL)
+        hak_misuse(what, place->block, 0, "nothing is allocated there");
+    if (slab->is_private)
+        return false;
+    hak_slab_index_of(slab, place->block, what);
+    place->slab = slab;
+    place->capacity = slab->block_bytes;
+    if (place->mark == NULL || (hak_load_relaxed(place->mark) & 3) == MARK_NONE)
+        hak_misuse(what, place->block, slab->block_bytes, "never allocated");
+    return true;
+}
+
+static bool find_large(const char *what, struct place *place)
+{
+    if (hak_large_is_block(place->block) && hak_large_group_of(place->block, what) != NULL)
+        return false;
+    struct mark mark = {.state = MARK_NONE};
+    if (place->mark != NULL && (uintptr_t)place->block % HAK_MARK_BLOCK_BYTES_LEAST == 0)
+        mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (mark.state == MARK_NONE ||
+        span_start(place->block) + margin_bytes(alignment_of(mark)) != place->block)
+        hak_misuse(what, place->block, hak_large_usable_bytes(span_start(place->block), what),
+                   "not the start of the block");
+    place->slab = NULL;
+    place->capacity = large_capacity(mark.bytes);
+    return true;
+}
+
+bool hak_place_find(void *block, const char *what, struct place *place)
+{
+    uint32_t granule = hak_granule_of(block);
+    uint32_t tag = hak_tag_read(granule);
+    place->block = block;
+    place->mark = hak_mark_at(block);
+    if (tag == HAK_TAG_NONE)
+        hak_misuse(what, block, 0, "nothing is allocated there");
+    if (hak_tag_is_slab(tag))
+        return find_small(hak_owner_read(granule), what, place);
+    return find_large(what, place);
+}
+
+/* The marks of its start are usable, or there is no block. */
+static void *take_large(struct request request)
+{
+    size_t page = hak_os_page_bytes();
+    size_t margin = margin_bytes(request.alignment);
+    if (request.bytes > hak_region.window_bytes)
+        return NULL;
+    size_t bytes = margin + large_capacity(request.bytes) + (margin != 0 ? page : 0);
+    bool is_zero = request.is_zero || hak_harden_has(HARDEN_ZERO);
+    char *start = hak_supply_large(NULL, bytes, hak_most(request.alignment, page),
+                                   is_zero ? LARGE_ZERO : LARGE_ANY);
+    if (start == NULL)
+        return NULL;
+    if (!hak_mark_cover(hak_granule_of(start), 1)) {
+        hak_large_give(start);
+        return NULL;
+    }
+    return start + margin;
+}
+
+void *hak_hardened_block_take(const struct service *service, struct request request)
+{
+    uint32_t class_index = class_for(request);
+    struct cache *cache = service->cache;
+    if (class_index == HAK_CLASS_COUNT) {
+        hak_stat_add_for(cache, spans_taken, 1);
+        return take_large(request);
+    }
+    void *block = NULL;
+    if (HAK_UNLIKELY(hak_region_is_tight()))
+        block = hak_take_tight(cache, class_index, block_alignment(request));
+    if (block != NULL)
+        return block;
+    if (cache != NULL)
+        hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
+    return hak_take_one(class_index, NULL);
+}
+
+void *hak_hardened_block_take_larger(const struct service *service, struct request request)
+{
+    uint32_t class_index = class_for(request);
+    if (class_index == HAK_CLASS_COUNT)
+        return NULL;
+    return hak_take_larger(service->cache, class_index, HAK_CLASS_COUNT, block_alignment(request));
+}
+
+/* A block of a slab that was free is verified; one that never was used is cleared. */
+static void make_clear(const struct place *place, struct mark old, struct request request)
+{
+    bool is_zero = hak_harden_has(HARDEN_ZERO);
+    if (old.state == MARK_CLEARED && is_zero) {
+        if (HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
+            hak_misuse("use after free", place->block, old.bytes, "written to while it was free");
+        return;
+    }
+    bool is_fresh = old.state == MARK_NONE && place->slab->zero_from == 0;
+    if ((is_zero || request.is_zero) && !is_fresh)
+        memset(place->block, 0, place->capacity);
+}
+
+/* Two guards that stand or do not stand together. */
+static bool raise_margins(const struct place *place)
+{
+    size_t page = hak_os_page_bytes();
+    if (!hak_guard_raise(place->block - page, page))
+        return false;
+    if (hak_guard_raise(place->block + place->capacity, page))
+        return true;
+    hak_guard_lower(place->block - page, page);
+    return false;
+}
+
+static void lower_margins(const struct place *place)
+{
+    size_t page = hak_os_page_bytes();
+    hak_guard_lower(place->block - page, page);
+    hak_guard_lower(place->block + place->capacity, page);
+}
+
+void hak_hardened_block_open(void *block, struct request request)
+{
+    struct slab *slab = hak_slab_at(block);
+    struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request.bytes),
+                          slab, hak_mark_at(block)};
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
+    struct mark old = mark;
+    mark.state = MARK_FREED;
+    hak_store_relaxed(place.mark, hak_mark_pack(mark));
+    hak_mark_open();
+    mark.is_guarded = false;
+    if (slab != NULL)
+        make_clear(&place, old, request);
+    /* Before the guards: what was touched before it was divided can become one mapping again. */
+    if (hak_harden_has(HARDEN_CANARY))
+        hak_canary_write(block, request.bytes, place.capacity);
+    if (slab == NULL && margin_bytes(request.alignment) != 0)
+        mark.is_guarded = raise_margins(&place);
+    mark.state = MARK_LIVE;
+    mark.bytes = request.bytes;
+    mark.kind = (uint8_t)request.kind;
+    mark.alignment_shift =
+        request.alignment == 0 ? 0 : (uint8_t)(hak_bit_highest(request.alignment) + 1);
+    mark.generation++;
+    /* release: partner is the acquire in hak_canary_end_is_whole, and whoever frees the block */
+    atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
+}
+
+/* The block is clear: its pages lose their access where they can. */
+static void shut_clear(const struct place *place, struct mark mark)
+{
+    mark.state = MARK_CLEARED;
+    if (place->slab == NULL && mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
+        hak_guard_raise(place->block, place->capacity))
+        mark.kind = MARK_SHUT;
+    /* release: partner is the acquire in hak_canary_end_is_whole */
+    atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+}
+
+void hak_hardened_block_shut(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (hak_harden_has(HARDEN_ZERO)) {
+        bool is_purged = place->slab == NULL &&
+                         (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
+                         hak_os_purge(place->block, place->capacity);
+        if (!is_purged)
+            memset(place->block, 0, place->capacity);
+    }
+    shut_clear(place, mark);
+}
+
+size_t hak_hardened_block_content_bytes(const struct place *place, struct mark mark)
+{
+    return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place->capacity;
+}
+
+/* Whole pages read as zero. */
+static void clear_pages(char *start, size_t bytes)
+{
+    if (bytes != 0 && !hak_os_purge(start, bytes))
+        memset(start, 0, bytes);
+}
+
+/* Clears what lies behind the content of a large block, from there to the end of a page: all of it
+ * when memory is handed out clear, else the canary, which nobody may learn. */
+static void clear_behind(char *block, size_t content_bytes, size_t end_bytes)
+{
+    size_t rest_bytes = hak_least(hak_align_up(content_bytes, hak_os_page_bytes()), end_bytes);
+    if (hak_harden_has(HARDEN_ZERO))
+        clear_pages(block + rest_bytes, end_bytes - rest_bytes);
+    else
+        rest_bytes = hak_least(content_bytes + HAK_CANARY_BYTES_MOST, end_bytes);
+    memset(block + content_bytes, 0, rest_bytes - content_bytes);
+}
+
+static void lower_behind(const struct place *place, struct mark mark)
+{
+    if (mark.is_guarded)
+        hak_guard_lower(place->block + place->capacity, hak_os_page_bytes());
+}
+
+/* True when the block has both guards again; else it has none. */
+static bool raise_behind(const struct place *place, struct mark mark)
+{
+    size_t page = hak_os_page_bytes();
+    if (!mark.is_guarded)
+        return false;
+    if (hak_guard_raise(place->block + place->capacity, page))
+        return true;
+    hak_guard_lower(place->block - page, page);
+    return false;
+}
+
+/* What a large block of so many bytes takes, with its margins. */
+static size_t span_bytes_for(size_t bytes)
+{
+    return margin_bytes(0) + large_capacity(bytes) + margin_bytes(0);
+}
+
+/* It lies in its span as those do that have no alignment beyond a page's. */
+static bool is_ordinary(const struct place *place)
+{
+    return place->block == span_start(place->block) + margin_bytes(0);
+}
+
+bool hak_hardened_block_resize(struct place *place, size_t bytes)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    size_t capacity = large_capacity(bytes);
+    size_t wished_bytes = hak_align_up(span_bytes_for(bytes), HAK_GRANULE_BYTES);
+    char *start = span_start(place->block);
+    size_t span_bytes = hak_large_usable_bytes(start, "invalid realloc");
+    if (!is_ordinary(place) || wished_bytes < span_bytes ||
+        (wished_bytes > span_bytes && !hak_large_resize(start, wished_bytes)))
+        return false;
+    size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
+    size_t kept_bytes = hak_least(old_bytes, bytes);
+    if (capacity == place->capacity) { /* as when a program appends: only the canary moves */
+        size_t end_bytes = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, capacity);
+        memset(place->block + kept_bytes, 0, end_bytes - kept_bytes);
+    } else {
+        lower_behind(place, mark);
+        clear_behind(place->block, kept_bytes, hak_most(place->capacity, capacity));
+        place->capacity = capacity;
+        mark.is_guarded = raise_behind(place, mark);
+    }
+    if (hak_harden_has(HARDEN_CANARY))
+        hak_canary_write(place->block, bytes, capacity);
+    mark.bytes = bytes;
+    mark.alignment_shift = 0; /* it is a block of realloc's from now on */
+    mark.state = MARK_LIVE;
+    /* release: as in hak_hardened_block_open */
+    atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
+    return true;
+}
+
+/* What the block holds goes to the span at `start`; it is shut then. False: that span is lost. */
+static bool carry(const struct place *place, struct mark mark, char *start, size_t bytes)
+{
+    char *old_start = span_start(place->block);
+    size_t margin = (size_t)(place->block - old_start);
+    char *block = start + margin;
+    size_t kept_bytes = hak_least(hak_hardened_block_content_bytes(place, mark), bytes);
+    size_t moved_bytes = hak_least(hak_large_usable_bytes(old_start, "invalid realloc"),
+                                   hak_large_usable_bytes(start, "invalid realloc")) -
+                         margin;
+    lower_behind(place, mark);
+    enum span_move result = hak_large_carry(old_start, start, margin);
+    mark.is_guarded = raise_behind(place, mark);
+    hak_store_relaxed(place->mark, hak_mark_pack(mark));
+    if (result == SPAN_DAMAGED)
+        return false;
+    if (result == SPAN_STAYED)
+        memcpy(block, place->block, kept_bytes);
+    clear_behind(block, kept_bytes, moved_bytes);
+    if (result == SPAN_STAYED) {
+        hak_hardened_block_shut(place);
+        return true;
+    }
+    if (moved_bytes < place->capacity && hak_harden_has(HARDEN_ZERO))
+        clear_pages(place->block + moved_bytes, place->capacity - moved_bytes);
+    shut_clear(place, mark);
+    return true;
+}
+
+void *hak_hardened_block_move(const struct place *place, size_t bytes)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (!is_ordinary(place))
+        return NULL;
+    char *start = hak_large_take_target(span_start(place->block), span_bytes_for(bytes));
+    if (start == NULL)
+        return NULL;
+    if (!hak_mark_cover(hak_granule_of(start), 1)) {
+        hak_large_give(start);
+        return NULL;
+    }
+    return carry(place, mark, start, bytes) ? start + margin_bytes(0) : NULL;
+}
+
+/* What the block weighs in a quarantine. */
+static size_t weight(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    return mark.kind == MARK_SHUT ? hak_os_page_bytes() : place->capacity;
+}
+
+static void give_large(const struct place *place, struct mark mark)
+{
+    if (mark.kind == MARK_SHUT)
+        hak_guard_lower(place->block, place->capacity);
+    if (mark.is_guarded)
+        lower_margins(place);
+    /* The next block here may be a private heap's. */
+    hak_store_relaxed(place->mark, hak_mark_pack((struct mark){.generation = mark.generation}));
+    hak_large_give(span_start(place->block));
+}
+
+/* Verifies a block that was shut and gives it back to its slab or span. */
+static void give(const struct place *place)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
+        HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
+        hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
+    if (place->slab != NULL)
+        hak_flush_one(place->slab, place->block);
+    else
+        give_large(place, mark);
+}
+
+static struct quarantine *quarantine_of(const struct cache *cache)
+{
+    return hak_load_relaxed(&cache->quarantine);
+}
+
+/* Lets go what is more than the quarantine may weigh. */
+static void quarantine_trim(const struct service *service, size_t most_bytes)
+{
+    struct quarantine *quarantine = quarantine_of(service->cache);
+    void *block;
+    while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
+           (block = hak_quarantine_first(quarantine)) != NULL) {
+        struct place place;
+        if (quarantine->count > FETCHED_AHEAD)
+            hak_mark_fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
+        bool is_marked = hak_place_find(block, "invalid free", &place);
+        hak_require(is_marked, "what waits in a quarantine has a mark");
+        hak_quarantine_pop(quarantine, weight(&place));
+        give(&place);
+    }
+}
+
+void hak_hardened_block_drain(const struct service *service)
+{
+    if (HAK_UNLIKELY(quarantine_of(service->cache) != NULL))
+        quarantine_trim(service, 0);
+}
+
+static size_t share_bytes(void)
+{
+    size_t all = (size_t)hak_conf_number(quarantine);
+    return hak_clamp(all / (hak_load_relaxed(&hak_active_caches) + 1),
+                     hak_least(SHARE_BYTES_LEAST, all), all);
+}
+
+static bool has_quarantine(struct cache *cache)
+{
+    if (!hak_harden_has(HARDEN_QUARANTINE) || cache == NULL)
+        return false;
+    if (quarantine_of(cache) == NULL)
+        /* release: partner is the acquire of who counts (heap/census.h) */
+        hak_store_release(&cache->quarantine, hak_meta_take(sizeof(struct quarantine)));
+    return quarantine_of(cache) != NULL;
+}
+
+void hak_hardened_block_keep(const struct service *service, const struct place *place)
+{
+    if (has_quarantine(service->cache)) {
+        hak_quarantine_push(quarantine_of(service->cache), place->block, weight(place));
+        quarantine_trim(service, share_bytes());
+    } else {
+        give(place);
+    }
+}

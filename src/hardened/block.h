@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* hardened/block.h - hardened blocks as they lie in slabs and spans.
+ *
+ * Owns        struct place: a block, its mark, and what it was cut from. A large block begins a
+ *             page behind the start of its span and is followed by another, both guards when there
+ *             are any left; while it waits in quarantine its pages are guards, too (MARK_SHUT).
+ * Invariants  a place is found from the tag map, the slab and the mark alone: nothing that the
+ *             program can write to is believed. A block that realloc resizes is FREED meanwhile,
+ *             so that whoever frees it too is found, and its guard behind is down; the old place of
+ *             one that moved is a freed block of its own, which keeps its span.
+ * Threads     hak_place_find: any; the others: who took the block or freed it.
+ * Tests       tests/attack/, tests/unit/hardened/hardened_test.c,
+ *             tests/unit/hardened/hardened_realloc_test.c
+ */
+#ifndef HAK_HARDENED_BLOCK_H
+#define HAK_HARDENED_BLOCK_H
+
+#include "hardened/hardened.h"
+#include "process/service.h"
+
+struct place {
+    char *block;
+    size_t capacity;   /* bytes from the block to the end of what is its own */
+    struct slab *slab; /* NULL: a large block */
+    _Atomic uint64_t *mark;
+};
+
+/* Finds a marked block; false: it belongs to a private heap. Misuse is reported as `what`. */
+bool hak_place_find(void *block, const char *what, struct place *place);
+
+/* A new block for the request, with everything but its mark made ready: *mark is what it must
+ * become. NULL: out of memory. */
+void *hak_hardened_block_take(const struct service *service, struct request request);
+
+/* The same from what the heap has already, a block of any larger class, when memory is out. */
+void *hak_hardened_block_take_larger(const struct service *service, struct request request);
+
+/* Clears what takes memory and writes the canary; then the block is LIVE. */
+void hak_hardened_block_open(void *block, struct request request);
+
+/* The mark of the block is FREED: clears it, or shuts its pages. */
+void hak_hardened_block_shut(const struct place *place);
+
+/* Bytes of a live block that are the program's. */
+size_t hak_hardened_block_content_bytes(const struct place *place, struct mark mark);
+
+/* Gives a large block whose mark is FREED another size where it is, and its place another
+ * capacity; then it is LIVE. False: it cannot grow there, or would leave granules behind, and all
+ * is as it was. */
+bool hak_hardened_block_resize(struct place *place, size_t bytes);
+
+/* A new block of `bytes` for what a large block holds whose mark is FREED: its pages are moved
+ * there, or copied where the kernel refuses, and the old block is shut. hak_hardened_block_open
+ * is next for the new one. NULL: all is as it was, but for its guards perhaps. */
+void *hak_hardened_block_move(const struct place *place, size_t bytes);
+
+/* A block that was shut waits in the heap's quarantine, if there is one; those that have waited
+ * for long enough are verified and go back to their slabs and spans. */
+void hak_hardened_block_keep(const struct service *service, const struct place *place);
+
+/* All that wait in the quarantine of the heap, if it has one. */
+void hak_hardened_block_drain(const struct service *service);
+
+#endif

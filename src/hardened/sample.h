@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* hardened/sample.h - which allocations are guarded, and the ways of such blocks through the API.
+ *
+ * Owns        when the next one is due, and when the last one was.
+ * Invariants  no more than one in a tick of the kernel's coarse clock, so that its few system
+ *             calls are lost among what the program does meanwhile; where guard_rate is below
+ *             HAK_SAMPLE_RATE_BRISK, all that are due. Never for a thread without a heap of its
+ *             own, inside a slow path or a lock, nor where there is a limit, which counts none of
+ *             them.
+ * Threads     any.
+ * Tests       tests/unit/hardened/sample_test.c, tests/attack/
+ */
+#ifndef HAK_HARDENED_SAMPLE_H
+#define HAK_HARDENED_SAMPLE_H
+
+#include "heap/cache.h"
+#include "misuse/sampled_guard.h"
+
+#define HAK_SAMPLE_RATE_BRISK (64 * HAK_KIB)
+
+/* Where a request came from: what it returns to, and the frame of the function that it called. */
+struct sample_caller {
+    uintptr_t address;
+    uintptr_t frame;
+};
+#define HAK_SAMPLE_CALLER()                                                                        \
+    ((struct sample_caller){(uintptr_t)__builtin_return_address(0),                                \
+                            (uintptr_t)__builtin_frame_address(0)})
+
+/* True when the cache has handed out so much that one is due. */
+HAK_INLINE bool hak_sample_is_due(const struct cache *cache)
+{
+    return cache != NULL && HAK_UNLIKELY(hak_load_relaxed(&cache->guard_left_bytes) <= 0);
+}
+
+/* A guarded block for a request of the calling thread, whose heap it is, and zero; NULL: an
+ * ordinary one will do. */
+void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
+                      struct sample_caller caller);
+
+/* free of an address that is held. */
+void hak_sample_free(void *block, struct sample_caller caller);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/cgroup.h - living within what a container allows.
+ *
+ * Owns        the one look at the control group (heap/settings.h). memory.high, or nine tenths of
+ *             memory.max, is the soft limit unless the option gives one; a quota of CPU time bounds
+ *             what threads keep at hand, and with a quota of one CPU or less nobody spins. Also how
+ *             long tasks waited for memory.
+ * Invariants  what cannot be read changes nothing.
+ * Threads     one thread reads, without a lock; the pressure is the background thread's.
+ * Tests       tests/unit/heap/cgroup_test.c
+ */
+#ifndef HAK_HEAP_CGROUP_H
+#define HAK_HEAP_CGROUP_H
+
+#include "base/compiler.h"
+
+/* Where all paths begin: "", but in tests. */
+extern const char *hak_own_cgroup_root;
+
+/* Reads what the container allows and applies it; once. */
+void hak_own_cgroup_read(void);
+
+/* True when some file tells the pressure. */
+bool hak_own_cgroup_tells_pressure(void);
+
+/* True when tasks of the container waited for memory for a tenth of the time or more since the last
+ * call that looked; it looks twice a second at most. False in a confined program. */
+bool hak_own_cgroup_is_pressed(uint64_t now_ms);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/cpu_cache.h - changes of the bins of the processor that the thread runs on.
+ *
+ * Owns        nothing.
+ * Invariants  each is one restartable sequence with one commit: it is done whole or not at all, and
+ *             begins again where the thread was interrupted (docs/adr/0025-caches-by-processor.md).
+ *             There is one file an architecture; sections_none.c where there is no such.
+ * Threads     those that hak_here leads to a processor's bins; `scaled` as tags have it.
+ * Tests       tests/unit/heap/bins_test.c, tests/preload/rseq.c
+ */
+#ifndef HAK_HEAP_CPU_CACHE_H
+#define HAK_HEAP_CPU_CACHE_H
+
+#include "heap/bins.h"
+
+/* Whether this build has them. */
+extern const bool hak_has_cpu_caches;
+
+void *hak_cpu_cache_pop(size_t scaled);
+bool hak_cpu_cache_push(size_t scaled, void *block);
+uint32_t hak_cpu_cache_pop_some(size_t scaled, void **blocks, uint32_t most);
+uint32_t hak_cpu_cache_push_some(size_t scaled, void *const *blocks, uint32_t count);
+
+/* Closes the bin if `bins` is what the thread runs on; returns its top, or 0. */
+uint32_t hak_cpu_cache_close(size_t scaled, struct bins *bins);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/cpu_cache_x86_64.S - changes of the bins of a processor, for x86-64 (heap/cpu_cache.h).
+ *
+ * Each function is: name its sequence in the thread's area; from `start` on, find the bins of the
+ * processor, do the work in registers and in slots that nobody looks at, and commit by one store,
+ * the last instruction before `end`. The kernel sends a thread that it interrupted in between, or
+ * that a fence asks for, to `abort`, which begins anew: arguments stay in their registers.
+ * `start` is right behind the naming: before it the kernel would forget the sequence. Bins are
+ * looked up once: the table may change meanwhile, until the fence. */
+#include "base/assembly.h"
+#include "base/size_class_table.h"
+
+    .hidden hak_rseq_id_offset, hak_here, hak_bins_closed, hak_bin_note
+
+/* What the hot path reaches from one register: bins by id, and behind them the bin of each size, by
+ * eighths. */
+    .section .data.hak_hot, "aw"
+    .p2align 6
+    .globl  hak_bins_of
+    .hidden hak_bins_of
+    .type   hak_bins_of, @object
+    .size   hak_bins_of, 4096 * 8
+hak_bins_of:
+    .skip   4095 * 8
+    .quad   hak_bins_closed
+
+#define ROW(index, below, bytes) .fill ((bytes) - (below)) / 8, 1, HAK_BIN_OF_CLASS(index);
+    .globl  hak_hot_sizes
+    .hidden hak_hot_sizes
+    .type   hak_hot_sizes, @object
+    .size   hak_hot_sizes, 32768 / 8 + 1
+hak_hot_sizes:
+    .fill   2, 1, HAK_BIN_OF_CLASS(0)
+    HAK_SIZE_CLASSES_HOT(ROW)
+
+/* Opens a function. */
+.macro SECTION name
+    .text
+    .p2align 4
+    .globl  \name
+    .hidden \name
+    .type   \name, @function
+\name:
+    .cfi_startproc
+    movq    hak_here@GOTTPOFF(%rip), %rax
+    movq    %fs:(%rax), %r8
+    movl    hak_rseq_id_offset(%rip), %r9d
+    leaq    hak_bins_of(%rip), %r10
+    leaq    .Lsection_\name(%rip), %rax
+    movq    %rax, 8(%r8)
+.Lstart_\name:
+    movl    (%r8,%r9), %eax
+    movq    (%r10,%rax,8), %r11             /* struct bins */
+.endm
+
+/* Closes it; .Lend_ is set behind the commit. */
+.macro SECTION_END name
+    .cfi_endproc
+    .size   \name, . - \name
+    .byte   0x0f, 0xb9, 0x3d                /* ud1: the signature is never an instruction */
+    .long   0x53053053
+.Labort_\name:
+    jmp     \name
+    .section .data.rel.ro.hak_sections, "aw"
+    .p2align 5
+.Lsection_\name:
+    .long   0, 0                            /* version, flags */
+    .quad   .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
+    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
+    .quad   .Lsection_\name
+    .text
+.endm
+
+/* (scaled) -> block or NULL */
+SECTION hak_cpu_cache_pop
+    movzwl  (%r11,%rdi,4), %ecx
+    movq    (%r11,%rcx,8), %rax
+    testq   %rax, %rax
+    je      1f
+    subl    $0x10001, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_pop:
+    jc      2f
+1:  ret
+2:  movq    %rdi, %rdx
+    movq    %rax, %rdi
+    movq    %r11, %rsi
+    jmp     hak_bin_note
+SECTION_END hak_cpu_cache_pop
+
+/* (scaled, block) -> true, or false: full */
+SECTION hak_cpu_cache_push
+    xorl    %eax, %eax
+    movzwl  4(%r11,%rdi,4), %edx            /* limit; before top (heap/bins.h) */
+    movzwl  (%r11,%rdi,4), %ecx
+    cmpl    %edx, %ecx
+    jae     1f
+    movq    %rsi, 8(%r11,%rcx,8)
+    addl    $1, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_push:
+    movl    $1, %eax
+1:  ret
+SECTION_END hak_cpu_cache_push
+
+/* (scaled, blocks, most) -> count. Ends at the NULL below the lowest block. */
+SECTION hak_cpu_cache_pop_some
+    xorl    %eax, %eax
+    movzwl  (%r11,%rdi,4), %ecx
+1:  cmpl    %edx, %eax
+    jae     2f
+    movq    (%r11,%rcx,8), %r10
+    testq   %r10, %r10
+    je      2f
+    movq    %r10, (%rsi,%rax,8)
+    decl    %ecx
+    incl    %eax
+    jmp     1b
+2:  testl   %eax, %eax
+    je      3f
+    subl    %eax, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_pop_some:
+3:  ret
+SECTION_END hak_cpu_cache_pop_some
+
+/* (scaled, blocks, count) -> count, from the last on */
+SECTION hak_cpu_cache_push_some
+    movzwl  4(%r11,%rdi,4), %eax            /* limit; before top (heap/bins.h) */
+    movzwl  (%r11,%rdi,4), %ecx
+    subl    %ecx, %eax                      /* room */
+    jbe     3f
+    cmpl    %edx, %eax
+    cmoval  %edx, %eax
+    leaq    (%r11,%rcx,8), %r10             /* top */
+    leaq    (%rsi,%rdx,8), %r8              /* behind the last */
+    xorl    %ecx, %ecx
+1:  cmpl    %eax, %ecx
+    jae     2f
+    subq    $8, %r8
+    movq    (%r8), %r9
+    incl    %ecx
+    movq    %r9, (%r10,%rcx,8)
+    jmp     1b
+2:  addl    %eax, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_push_some:
+    ret
+3:  xorl    %eax, %eax
+    ret
+SECTION_END hak_cpu_cache_push_some
+
+/* (scaled, bins) -> top, or 0: the thread runs on others. The header becomes
+ * {0, countdown, 0, top} at once. */
+SECTION hak_cpu_cache_close
+    xorl    %eax, %eax
+    cmpq    %rsi, %r11
+    jne     1f
+    movq    (%r11,%rdi,4), %rcx
+    movzwl  %cx, %eax
+    testl   %eax, %eax
+    je      1f
+    movq    %rax, %rdx
+    shlq    $48, %rdx
+    andl    $0xffff0000, %ecx
+    orq     %rcx, %rdx
+    movq    %rdx, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_close:
+1:  ret
+SECTION_END hak_cpu_cache_close
+
+    .section .rodata
+    .globl  hak_has_cpu_caches
+    .hidden hak_has_cpu_caches
+    .type   hak_has_cpu_caches, @object
+    .size   hak_has_cpu_caches, 1
+hak_has_cpu_caches:
+    .byte   1
+
+    .section .note.GNU-stack, "", @progbits

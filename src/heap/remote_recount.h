@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/remote_recount.h - frees under way by threads that a copy of the process has not.
+ *
+ * Owns        nothing.
+ * Invariants  what a thread that stayed behind had in its hands, the child has not: a slab taken
+ *             from a pending stack, or counted and not yet pushed (slab/remote.h). Counts and
+ *             stacks are made anew from the bits.
+ * Threads     the only one of a child, inside nothing.
+ * Tests       tests/unit/heap/heaps_test.c
+ */
+#ifndef HAK_HEAP_REMOTE_RECOUNT_H
+#define HAK_HEAP_REMOTE_RECOUNT_H
+
+/* For all slabs of heaps that are not lost. */
+void hak_remote_recount(void);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* misuse/report.h - what hakmem says when a program misuses it.
+ *
+ * Owns        the form of the one line: `hakmem: <what>: pointer 0x..., <size or class>, <state>`.
+ * Invariants  nothing is allocated; the program's data and hakmem's records are as they were.
+ * Threads     any.
+ * Tests       tests/attack/, tests/unit/misuse/report_test.c
+ */
+#ifndef HAK_MISUSE_REPORT_H
+#define HAK_MISUSE_REPORT_H
+
+#include "base/compiler.h"
+
+/* Prints the line and aborts. `bytes` is the size of the block that was meant (0: unknown), `state`
+ * says in what state hakmem found it. */
+_Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, const char *state);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "misuse/zero_size.h"
+
+#include "base/atomic.h"
+#include "base/limits.h"
+#include "os/os.h"
+
+#define BLOCK_BYTES 16u
+#define BLOCK_COUNT ((size_t)1 << 20)
+#define TRIES 64
+
+static uintptr_t range;
+static _Atomic size_t next;
+static _Atomic uint64_t taken[BLOCK_COUNT / 64];
+
+void hak_zero_size_start(void)
+{
+    range = (uintptr_t)hak_os_reserve(BLOCK_COUNT * BLOCK_BYTES);
+}
+
+bool hak_zero_size_holds(const void *block)
+{
+    return range != 0 && (uintptr_t)block - range < BLOCK_COUNT * BLOCK_BYTES;
+}
+
+void *hak_zero_size_take(void)
+{
+    for (int i = 0; range != 0 && i < TRIES; i++) {
+        size_t at = hak_fetch_add_relaxed(&next, 1) % BLOCK_COUNT;
+        uint64_t bit = 1ull << at % 64;
+        /* acquire: partner is the release in hak_zero_size_give */
+        if ((atomic_fetch_or_explicit(&taken[at / 64], bit, memory_order_acquire) & bit) == 0)
+            return (void *)(range + at * BLOCK_BYTES);
+    }
+    return NULL;
+}
+
+bool hak_zero_size_is_live(const void *block)
+{
+    size_t offset = (uintptr_t)block - range;
+    size_t at = offset / BLOCK_BYTES;
+    return offset % BLOCK_BYTES == 0 && (hak_load_relaxed(&taken[at / 64]) >> at % 64 & 1) != 0;
+}
+
+bool hak_zero_size_give(void *block)
+{
+    size_t offset = (uintptr_t)block - range;
+    size_t at = offset / BLOCK_BYTES;
+    uint64_t bit = 1ull << at % 64;
+    if (offset % BLOCK_BYTES != 0)
+        return false;
+    /* release: partner is the acquire in hak_zero_size_take */
+    return (atomic_fetch_and_explicit(&taken[at / 64], ~bit, memory_order_release) & bit) != 0;
+}

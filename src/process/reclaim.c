@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/reclaim.h"
+
+#include "base/bits.h"
+#include "hardened/block.h"
+#include "heap/cache_list.h"
+#include "heap/heaps.h"
+#include "heap/limit.h"
+#include "heap/private_heap.h"
+#include "heap/supply.h"
+#include "heap/sweep.h"
+#include "os/os.h"
+#include "policy/policy_table.h"
+#include "process/service.h"
+#include "process/start.h"
+#include "slab/superslab_pool.h"
+#include "span/big_cache.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+#include "span/span_purge.h"
+#include "stats/event_log.h"
+
+/* The tick acts at most so often, and on so much. */
+#define TICK_MS 20
+#define TICK_SUPERSLABS 8
+#define TICK_SPANS 16
+/* At most this share of the live large blocks is kept warm for their successors. */
+#define RETAIN_SHARE 4
+
+/* One visit to a heap looks closely at so many slabs at most, and comes so often. */
+#define SWEEP_SLABS 16
+#define SWEEP_GAP_MS 4
+/* The background thread leaves a heap alone that some thread swept so recently, stays for so many
+ * visits' worth, and waits so long to get in. */
+#define THREADS_GAP_MS 50
+#define BACKGROUND_SWEEPS 4
+#define BACKGROUND_PATIENCE_MS 4
+
+/* No page is smaller. */
+#define PAGE_BYTES_LEAST 4096u
+/* While the soft limit is passed, all heaps are visited so often. */
+#define RELIEF_MS 250
+
+static _Atomic uint64_t last_tick_ms;
+static _Atomic uint64_t last_relief_ms;
+static _Atomic uint32_t turn; /* of the heaps */
+/* How often memory was short; each thread answers it once, by emptying its bins. */
+static _Atomic uint32_t relief_count;
+
+/* After so long free memory goes back. */
+static uint64_t decay_now_ms(void)
+{
+    return hak_policy_read(free_policy) == POLICY_FREE_KEEP ? UINT64_MAX
+                                                            : hak_policy_read(decay_ms);
+}
+
+/* What of the warm spans stays however old it is. */
+static size_t keep_bytes(void)
+{
+    size_t keep = 0;
+    if (hak_policy_read(free_policy) == POLICY_FREE_ADAPTIVE)
+        keep = hak_least(hak_policy_read(retain_bytes), hak_large_held_bytes() / RETAIN_SHARE);
+    size_t prewarmed = hak_policy_read(prewarm_bytes);
+    if (HAK_LIKELY(prewarmed == 0))
+        return keep;
+    size_t live = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
+    return hak_most(keep, hak_excess(prewarmed, live));
+}
+
+/* How much of a tick's work a free policy lets it do. */
+static uint32_t budget(uint32_t bit_by_bit)
+{
+    return hak_policy_read(free_policy) == POLICY_FREE_BATCH ? UINT32_MAX : bit_by_bit;
+}
+
+/* Sweeps a heap that the caller is in. */
+static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
+{
+    hak_store_relaxed(&heap->sweep_visit_ms, now);
+    size_t bytes = hak_heap_sweep(heap, now, decay, SWEEP_SLABS);
+    if (bytes > 0)
+        hak_event_log(sweep, bytes);
+    return bytes;
+}
+
+/* The heap that the thread is near gives back what grew old. */
+static void maintain_heap(uint64_t now, uint64_t decay)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap == NULL || decay > now || !hak_heap_try_enter(heap))
+        return;
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    if (now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
+        sweep(heap, now, decay);
+    hak_heap_leave(heap);
+}
+
+void hak_reclaim_cache(struct cache *cache)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t decay = decay_now_ms();
+    if (HAK_UNLIKELY(hak_limit_is_passed()))
+        decay = hak_least(decay, RELIEF_MS); /* whatever the user chose */
+    if (cache == NULL || hak_cache_at_rest() != cache)
+        return;
+    hak_cache_begin(cache);
+    hak_cache_shrink_quiet(cache, now);
+    uint32_t relief = hak_load_relaxed(&relief_count);
+    if (HAK_UNLIKELY(hak_load_relaxed(&cache->relief_count) != relief)) {
+        hak_store_relaxed(&cache->relief_count, relief);
+        hak_cache_flush_all(cache);
+    }
+    maintain_heap(now, decay);
+    hak_cache_end(cache);
+}
+
+/* One heap in turn, which its threads may have left: frees that came while it was busy, spans and
+ * pages that grew old. */
+static void look_after_one(uint64_t now, uint64_t decay)
+{
+    uint32_t count = hak_heap_count();
+    struct heap *heap = count == 0 ? NULL : hak_heap_at(hak_fetch_add_relaxed(&turn, 1) % count);
+    if (heap == NULL || now - hak_load_relaxed(&heap->sweep_visit_ms) < THREADS_GAP_MS ||
+        !hak_heap_try_enter(heap))
+        return;
+    hak_heap_collect(heap);
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    sweep(heap, now, decay);
+    hak_heap_leave(heap);
+}
+
+/* Gives back what has been free for longer than `decay`. */
+static size_t purge_aged(uint64_t now, uint64_t decay)
+{
+    uint64_t before = now - decay;
+    hak_caches_drain(before);
+    hak_private_drain_some();
+    size_t keep = keep_bytes();
+    if (!hak_lock_try(&hak_region.purge_lock))
+        return 0; /* somebody is at it */
+    size_t bytes = 0;
+    if (hak_pool_has_warm(before))
+        bytes += hak_pool_purge(before, budget(TICK_SUPERSLABS));
+    hak_supply_trim();
+    uint64_t spans_before = hak_excess(now, hak_big_cache_keep_ms());
+    if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)
+        bytes += hak_span_purge(spans_before, keep, budget(TICK_SPANS));
+    hak_lock_give(&hak_region.purge_lock);
+    if (bytes > 0)
+        hak_event_log(purge, bytes);
+    return bytes;
+}
+
+/* A heap that the caller is in: some visits' worth. */
+static size_t sweep_for_threads(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
+{
+    size_t bytes = 0;
+    hak_heap_collect(heap);
+    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+    for (int i = 0; i < BACKGROUND_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
+        bytes += sweep(heap, now, decay);
+    *is_done = *is_done && hak_heap_is_swept(heap);
+    hak_store_relaxed(&heap->sweep_visit_ms, now - THREADS_GAP_MS);
+    return bytes;
+}
+
+/* Sweeps heaps that no thread has swept lately. */
+static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < hak_heap_count(); i++) {
+        struct heap *heap = hak_heap_at(i);
+        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < THREADS_GAP_MS ||
+            !hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS))
+            continue;
+        bytes += sweep_for_threads(heap, now, decay, is_done);
+        hak_heap_leave(heap);
+    }
+    return bytes;
+}
+
+/* What becomes free without the caches of threads that run. */
+static void drain_all(void)
+{
+    hak_caches_drain(UINT64_MAX);
+    hak_caches_drain_idle(UINT64_MAX);
+    hak_private_drain_all();
+}
+
+/* All that is free; after whoever purges already: what they have taken out is back then. */
+static size_t purge_free(size_t keep_bytes)
+{
+    hak_lock_take(&hak_region.purge_lock);
+    size_t bytes = hak_pool_purge(UINT64_MAX, UINT32_MAX);
+    hak_supply_trim();
+    bytes += hak_span_purge(UINT64_MAX, keep_bytes, UINT32_MAX);
+    hak_span_strip();
+    hak_lock_give(&hak_region.purge_lock);
+    hak_event_log(trim, bytes);
+    return bytes;
+}
+
+size_t hak_reclaim_purge_all(void)
+{
+    drain_all();
+    return purge_free(0);
+}
+
+static void tidy(struct heap *heap, enum heap_access access, void *context)
+{
+    (void)context;
+    if (access == HEAP_ENTERED)
+        hak_heap_tidy(heap);
+}
+
+void hak_reclaim_empty_heaps(void)
+{
+    hak_heaps_visit(tidy, NULL);
+}
+
+/* The dead pages of all heaps. */
+static size_t sweep_whole(void)
+{
+    size_t bytes = hak_private_sweep_all();
+    for (uint32_t i = 0; i < hak_heap_count(); i++) {
+        struct heap *heap = hak_heap_at(i);
+        struct whole_sweep progress = {0};
+        bool is_over = false;
+        while (!is_over && hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS)) {
+            is_over = hak_heap_sweep_whole(heap, &progress);
+            hak_heap_leave(heap);
+        }
+        if (progress.bytes > 0)
+            hak_event_log(sweep, progress.bytes);
+        bytes += progress.bytes;
+    }
+    return bytes;
+}
+
+/* Blocks that are free but lie about come home to their slabs, and empty slabs to the pool. */
+static void gather(void)
+{
+    struct cache *own = hak_cache_at_rest();
+    if (own != NULL) {
+        hak_cache_begin(own);
+        hak_hardened_block_drain(&(struct service){.cache = own});
+        hak_cache_flush_all(own);
+        hak_cache_end(own);
+    }
+    drain_all();
+    hak_reclaim_empty_heaps();
+}
+
+size_t hak_reclaim_trim(size_t keep_bytes)
+{
+    hak_copy_look();
+    if (HAK_UNLIKELY(hak_lock_is_abandoned()))
+        hak_thread_mend();
+    if (HAK_UNLIKELY(hak_lock_is_inside()))
+        return 0;
+    gather();
+    size_t bytes = hak_thread_is_outside() ? sweep_whole() : 0;
+    return bytes + purge_free(keep_bytes);
+}
+
+size_t hak_reclaim_relieve(void)
+{
+    hak_fetch_add_relaxed(&relief_count, 1);
+    return hak_reclaim_trim(0);
+}
+
+/* What the program may go on needing: slabs that are busy keep their pages. */
+static size_t relieve_gently(uint64_t now)
+{
+    bool is_done = true;
+    if (!hak_thread_is_outside())
+        return 0;
+    hak_fetch_add_relaxed(&relief_count, 1);
+    size_t bytes = sweep_heaps(now, 0, &is_done);
+    gather();
+    return bytes + purge_free(0);
+}
+
+/* While more is live than the soft limit allows, nothing free is kept, and heaps are visited now
+ * and then. */
+static size_t relieve_at_times(uint64_t now)
+{
+    uint64_t last = hak_load_relaxed(&last_relief_ms);
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (now - last >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
+        return relieve_gently(now);
+    return hak_reclaim_purge_all();
+}
+
+bool hak_reclaim_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t last = hak_load_relaxed(&last_tick_ms);
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
+        return false;
+    uint64_t decay = decay_now_ms();
+    if (HAK_UNLIKELY(hak_limit_is_passed())) {
+        relieve_at_times(now);
+    } else if (decay <= now) {
+        look_after_one(now, decay);
+        purge_aged(now, decay);
+    }
+    return true;
+}
+
+size_t hak_reclaim_visit(bool *is_done)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t decay = decay_now_ms();
+    *is_done = true;
+    if (HAK_UNLIKELY(hak_limit_is_passed()))
+        return relieve_at_times(now);
+    if (decay > now)
+        return 0;
+    hak_caches_drain_idle(now - decay);
+    return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
+}
+
+void hak_prewarm(void)
+{
+    size_t bytes = hak_policy_read(prewarm_bytes);
+    if (HAK_LIKELY(bytes == 0))
+        return;
+    char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
+    if (start == NULL)
+        return;
+    for (size_t at = 0; at < bytes; at += PAGE_BYTES_LEAST)
+        *(volatile char *)(start + at) = 0;
+    hak_large_give(start);
+}
+
+/* Before main and the program's own constructors: what it costs is paid here, not by the first
+ * requests. */
+__attribute__((constructor)) static void prewarm(void)
+{
+    if (hak_process_start())
+        hak_prewarm();
+}

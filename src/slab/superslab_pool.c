@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab/superslab_pool.h"
+
+#include "base/bits.h"
+#include "base/check.h"
+#include "misuse/mark.h"
+#include "os/os.h"
+#include "region/mappings.h"
+#include "region/tag_map.h"
+
+#define GROUP_GRANULES 16u
+#define ALL_GRANULES ((uint32_t)((1ull << HAK_SUPERSLAB_GRANULES) - 1))
+/* How many superslabs of one list are tried for a run of granules. */
+#define TRIES_PER_LIST 8
+
+struct superslab_pool {
+    struct hak_lock lock;
+    struct list_link by_free[HAK_SUPERSLAB_GRANULES + 1];
+    struct list_link warm;
+    uint64_t lists_in_use; /* bit n: by_free[n] is not empty */
+    uint32_t epoch;        /* how often the lists were given up */
+    _Atomic uint32_t superslab_count;
+    _Atomic uint32_t warm_count;
+    _Atomic uint32_t free_count;
+    _Atomic uint32_t huge_count;
+    _Atomic uint32_t untouched_count; /* free granules of huge superslabs that nobody touched */
+    _Atomic uint64_t warm_oldest_ms;
+    bool is_started;
+};
+static struct superslab_pool pool = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT)};
+
+hak_static_assert(sizeof(struct superslab) == HAK_SUPERSLAB_RECORD_BYTES,
+                  "the region reserves this much for each superslab");
+
+static struct superslab *superslab_of(uint32_t granule)
+{
+    return (struct superslab *)(void *)hak_region.superslab_records +
+           granule / HAK_SUPERSLAB_GRANULES;
+}
+
+static uint32_t first_granule_of(const struct superslab *superslab)
+{
+    ptrdiff_t index = superslab - (struct superslab *)(void *)hak_region.superslab_records;
+    return (uint32_t)index * HAK_SUPERSLAB_GRANULES;
+}
+
+/* Free granules that may be resident: what was used, or all there is of a huge page. */
+static uint32_t warm_mask(const struct superslab *superslab)
+{
+    return superslab->pages == PAGES_HUGE ? superslab->free : superslab->free & superslab->dirty;
+}
+
+static void start_once(void)
+{
+    if (pool.is_started)
+        return;
+    for (uint32_t i = 0; i <= HAK_SUPERSLAB_GRANULES; i++)
+        hak_list_start(&pool.by_free[i]);
+    hak_list_start(&pool.warm);
+    pool.is_started = true;
+}
+
+static void link_superslab(struct superslab *superslab)
+{
+    uint32_t free_count = hak_bit_count(superslab->free);
+    hak_list_insert_first(&pool.by_free[free_count], &superslab->link);
+    pool.lists_in_use |= 1ull << free_count;
+    hak_counter_add(&pool.warm_count, hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&pool.free_count, free_count);
+    if (superslab->pages == PAGES_HUGE) {
+        hak_counter_add(&pool.huge_count, 1);
+        hak_counter_add(&pool.untouched_count, hak_bit_count(superslab->free & ~superslab->dirty));
+    }
+}
+
+/* A superslab whose lists were given up is new to the pool, with nothing free. */
+static void renew(struct superslab *superslab)
+{
+    if (HAK_LIKELY(superslab->epoch == pool.epoch))
+        return;
+    superslab->epoch = pool.epoch;
+    superslab->free = 0;
+    superslab->link = (struct list_link){NULL, NULL};
+    superslab->warm_link = (struct list_link){NULL, NULL};
+    link_superslab(superslab);
+    hak_counter_add(&pool.superslab_count, 1);
+}
+
+static void unlink_superslab(struct superslab *superslab)
+{
+    renew(superslab);
+    uint32_t free_count = hak_bit_count(superslab->free);
+    hak_list_remove(&superslab->link);
+    if (hak_list_is_empty(&pool.by_free[free_count]))
+        pool.lists_in_use &= ~(1ull << free_count);
+    hak_counter_add(&pool.warm_count, -hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&pool.free_count, -free_count);
+    if (superslab->pages == PAGES_HUGE) {
+        hak_counter_add(&pool.huge_count, -1u);
+        hak_counter_add(&pool.untouched_count, -hak_bit_count(superslab->free & ~superslab->dirty));
+    }
+}
+
+/* Keeps the warm list true after `superslab` changed; `is_news` when a granule became free. */
+static void note_warm(struct superslab *superslab, bool is_news)
+{
+    bool was_linked = hak_list_is_linked(&superslab->warm_link);
+    if (was_linked && (is_news || warm_mask(superslab) == 0)) {
+        hak_list_remove(&superslab->warm_link);
+        was_linked = false;
+    }
+    if (!was_linked && warm_mask(superslab) != 0) {
+        superslab->warm_since_ms = hak_os_clock_ms();
+        hak_list_insert_last(&pool.warm, &superslab->warm_link);
+    }
+    struct list_link *oldest = pool.warm.next;
+    hak_store_relaxed(&pool.warm_oldest_ms,
+                      oldest == &pool.warm
+                          ? UINT64_MAX
+                          : hak_list_element(oldest, struct superslab, warm_link)->warm_since_ms);
+}
+
+/* Bit i is set where `count` granules of `mask` begin at i, a multiple of count. */
+static uint32_t runs_in(uint32_t mask, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2)
+        mask &= mask >> width;
+    /* A number of ones spaced `count` apart. */
+    uint64_t aligned = ~0ull / hak_bit_low_mask(count);
+    return mask & (uint32_t)aligned;
+}
+
+/* What kind of free granules a search is after. */
+enum depot_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
+
+/* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab
+ * begins to fill, or any; HAK_SUPERSLAB_GRANULES when there is no such run. Tag words of one cache
+ * line (a group of 16) are kept to one heap where that is possible. */
+static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id,
+                       enum depot_wish wish)
+{
+    uint32_t runs = runs_in(wish == WISH_WARM ? warm_mask(superslab) : superslab->free, count);
+    if (wish == WISH_BEGUN)
+        runs &= warm_mask(superslab);
+    if (runs == 0)
+        return HAK_SUPERSLAB_GRANULES;
+    uint32_t mine = 0;
+    for (uint32_t group = 0; group < 2; group++)
+        if (superslab->group_heap[group] == heap_id || superslab->group_heap[group] == 0)
+            mine |= (uint32_t)hak_bit_low_mask(GROUP_GRANULES) << group * GROUP_GRANULES;
+    return hak_bit_lowest(runs & mine ? runs & mine : runs);
+}
+
+static struct pool_granules take_from(struct superslab *superslab, uint32_t at, uint32_t count,
+                                      uint32_t heap_id)
+{
+    uint32_t taken = (uint32_t)hak_bit_low_mask(count) << at;
+    struct pool_granules granules = {
+        .first = first_granule_of(superslab) + at,
+        .count = count,
+        .is_zero = (superslab->dirty & taken) == 0,
+        .is_warm = (superslab->dirty & taken) != 0,
+    };
+    unlink_superslab(superslab);
+    superslab->free &= ~taken;
+    if (superslab->pages == PAGES_ASKED)
+        superslab->pages = PAGES_HUGE;
+    superslab->group_heap[at / GROUP_GRANULES] = heap_id;
+    link_superslab(superslab);
+    note_warm(superslab, false);
+    return granules;
+}
+
+/* Looks through the superslabs, fullest first. */
+static struct pool_granules take_wished(uint32_t count, uint32_t heap_id, enum depot_wish wish)
+{
+    uint64_t lists = pool.lists_in_use & ~hak_bit_low_mask(count);
+    for (; lists != 0; lists &= lists - 1) {
+        struct list_link *head = &pool.by_free[hak_bit_lowest(lists)];
+        int tries = TRIES_PER_LIST;
+        for (struct list_link *i = head->next; i != head && tries-- > 0; i = i->next) {
+            struct superslab *superslab = hak_list_element(i, struct superslab, link);
+            uint32_t at = choose(superslab, count, heap_id, wish);
+            if (at < HAK_SUPERSLAB_GRANULES)
+                return take_from(superslab, at, count, heap_id);
+        }
+    }
+    return (struct pool_granules){0, 0, false, false};
+}
+
+struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id)
+{
+    hak_lock_take(&pool.lock);
+    struct pool_granules granules = {0, 0, false, false};
+    bool has_warm = hak_load_relaxed(&pool.warm_count) != 0;
+    for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
+         wish++)
+        granules = take_wished(count, heap_id, (enum depot_wish)wish);
+    hak_lock_give(&pool.lock);
+    return granules;
+}
+
+void hak_pool_add(uint32_t first_granule, bool is_zero, bool is_huge)
+{
+    struct superslab *superslab = superslab_of(first_granule);
+    hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
+    hak_lock_take(&pool.lock);
+    start_once();
+    superslab->epoch = pool.epoch;
+    superslab->link = (struct list_link){NULL, NULL};
+    superslab->warm_link = (struct list_link){NULL, NULL};
+    superslab->free = ALL_GRANULES;
+    superslab->dirty = is_zero ? 0 : ALL_GRANULES;
+    superslab->pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
+    superslab->group_heap[0] = 0;
+    superslab->group_heap[1] = 0;
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    hak_counter_add(&pool.superslab_count, 1);
+    hak_lock_give(&pool.lock);
+}
+
+/* Takes a wholly free superslab out of the pool. */
+static struct granule_range remove_superslab(struct superslab *superslab)
+{
+    unlink_superslab(superslab);
+    superslab->free = 0;
+    note_warm(superslab, false);
+    hak_counter_add(&pool.superslab_count, -1u);
+    return (struct granule_range){first_granule_of(superslab), HAK_SUPERSLAB_GRANULES};
+}
+
+struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count)
+{
+    struct granule_range spare = {0, 0};
+    struct superslab *superslab = superslab_of(first_granule);
+    uint32_t at = first_granule % HAK_SUPERSLAB_GRANULES;
+    hak_lock_take(&pool.lock);
+    hak_assert((superslab->free & (uint32_t)hak_bit_low_mask(count) << at) == 0);
+    unlink_superslab(superslab);
+    superslab->free |= (uint32_t)hak_bit_low_mask(count) << at;
+    /* What nobody touched is resident, too, where a huge page was. */
+    uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
+    superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
+    bool has_empty = !hak_list_is_empty(&pool.by_free[HAK_SUPERSLAB_GRANULES]);
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    if (superslab->free == ALL_GRANULES && has_empty)
+        spare = remove_superslab(superslab);
+    hak_lock_give(&pool.lock);
+    return spare;
+}
+
+struct granule_range hak_pool_take_spare(void)
+{
+    struct granule_range spare = {0, 0};
+    hak_lock_take(&pool.lock);
+    start_once();
+    struct list_link *empty = &pool.by_free[HAK_SUPERSLAB_GRANULES];
+    if (!hak_list_is_empty(empty) && empty->next->next != empty)
+        spare = remove_superslab(hak_list_element(empty->next, struct superslab, link));
+    hak_lock_give(&pool.lock);
+    return spare;
+}
+
+static void refuse_huge_pages(const struct superslab *superslab)
+{
+    uint32_t first = first_granule_of(superslab);
+    if (hak_mappings_admit_advice(first))
+        hak_os_refuse_huge_pages(hak_granule_address(first), HAK_SUPERSLAB_BYTES);
+}
+
+/* True when the kernel is to be told. */
+static bool break_huge(struct superslab *superslab)
+{
+    if (superslab->pages != PAGES_HUGE)
+        return false;
+    /* All that is free was warm and stays so: the counts hold. */
+    superslab->dirty |= superslab->free;
+    superslab->pages = PAGES_BROKEN;
+    return true;
+}
+
+bool hak_pool_break_huge(uint32_t granule)
+{
+    struct superslab *superslab = superslab_of(granule);
+    hak_lock_take(&pool.lock);
+    bool was_huge = superslab->pages == PAGES_HUGE;
+    if (was_huge) {
+        unlink_superslab(superslab);
+        break_huge(superslab);
+        link_superslab(superslab);
+    }
+    bool is_broken = superslab->pages == PAGES_BROKEN;
+    hak_lock_give(&pool.lock);
+    if (was_huge)
+        refuse_huge_pages(superslab);
+    return is_broken;
+}
+
+void hak_pool_end_huge(uint32_t first_granule)
+{
+    struct superslab *superslab = superslab_of(first_granule);
+    if (superslab->pages == PAGES_ASKED || superslab->pages == PAGES_HUGE)
+        refuse_huge_pages(superslab);
+    superslab->pages = PAGES_SMALL;
+}
+
+/* Purges the runs of `mask`; returns the granules that now read as zero. */
+static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
+{
+    uint32_t purged = 0;
+    while (mask != 0) {
+        uint32_t at = hak_bit_lowest(mask);
+        uint64_t above = ~((uint64_t)mask >> at);
+        uint32_t count = hak_bit_lowest(above);
+        uint32_t run = (uint32_t)hak_bit_low_mask(count) << at;
+        if (hak_mark_purge(first_granule + at, count))
+            purged |= run;
+        mask &= ~run;
+    }
+    return purged;
+}
+
+/* Takes the warm free granules of the oldest superslab out, purges them, puts them back: as the
+ * youngest, where the kernel refused some. Adds the bytes purged; false: nothing is old enough. */
+static bool purge_oldest(uint64_t before_ms, size_t *bytes)
+{
+    hak_lock_take(&pool.lock);
+    start_once();
+    struct list_link *oldest = pool.warm.next;
+    struct superslab *superslab = hak_list_element(oldest, struct superslab, warm_link);
+    if (oldest == &pool.warm || superslab->warm_since_ms > before_ms) {
+        hak_lock_give(&pool.lock);
+        return false;
+    }
+    uint32_t mask = warm_mask(superslab);
+    unlink_superslab(superslab);
+    bool was_huge = mask != ALL_GRANULES && break_huge(superslab);
+    superslab->free &= ~mask;
+    link_superslab(superslab);
+    note_warm(superslab, false);
+    hak_lock_give(&pool.lock);
+
+    if (was_huge)
+        refuse_huge_pages(superslab);
+    uint32_t purged = purge_runs(first_granule_of(superslab), mask);
+
+    hak_lock_take(&pool.lock);
+    unlink_superslab(superslab);
+    superslab->free |= mask;
+    superslab->dirty &= ~purged;
+    if (superslab->pages == PAGES_HUGE && purged == ALL_GRANULES)
+        superslab->pages = PAGES_ASKED;
+    link_superslab(superslab);
+    note_warm(superslab, true);
+    hak_lock_give(&pool.lock);
+    *bytes += (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
+    return true;
+}
+
+size_t hak_pool_purge(uint64_t before_ms, uint32_t budget)
+{
+    size_t total = 0;
+    /* Each once, though the kernel may refuse (locked memory). */
+    budget = (uint32_t)hak_least(budget, hak_pool_superslab_count());
+    while (budget > 0 && purge_oldest(before_ms, &total))
+        budget--;
+    return total;
+}
+
+bool hak_pool_is_untouched(uint32_t granule)
+{
+    const struct superslab *superslab = superslab_of(granule);
+    uint32_t bit = 1u << granule % HAK_SUPERSLAB_GRANULES;
+    return pool.is_started && superslab->epoch == pool.epoch && (superslab->free & bit) != 0 &&
+           (superslab->dirty & bit) == 0;
+}
+
+bool hak_pool_has_warm(uint64_t before_ms)
+{
+    uint64_t oldest = hak_load_relaxed(&pool.warm_oldest_ms);
+    return oldest != 0 && oldest <= before_ms;
+}
+
+uint32_t hak_pool_superslab_count(void)
+{
+    return hak_load_relaxed(&pool.superslab_count);
+}
+
+uint32_t hak_pool_free_count(void)
+{
+    return hak_load_relaxed(&pool.free_count);
+}
+
+uint32_t hak_pool_warm_count(void)
+{
+    return hak_load_relaxed(&pool.warm_count);
+}
+
+uint32_t hak_pool_huge_count(void)
+{
+    return hak_load_relaxed(&pool.huge_count);
+}
+
+uint32_t hak_pool_untouched_count(void)
+{
+    return hak_load_relaxed(&pool.untouched_count);
+}
+
+void hak_pool_mend(void)
+{
+    if (!hak_lock_is_left(&pool.lock))
+        return;
+    pool.epoch++;
+    pool.is_started = false;
+    pool.lists_in_use = 0;
+    hak_store_relaxed(&pool.superslab_count, 0);
+    hak_store_relaxed(&pool.warm_count, 0);
+    hak_store_relaxed(&pool.free_count, 0);
+    hak_store_relaxed(&pool.huge_count, 0);
+    hak_store_relaxed(&pool.untouched_count, 0);
+    hak_store_relaxed(&pool.warm_oldest_ms, UINT64_MAX);
+    start_once();
+    hak_lock_give(&pool.lock);
+}
+
+void hak_pool_lock(void)
+{
+    hak_lock_take(&pool.lock);
+}
+
+void hak_pool_unlock(void)
+{
+    hak_lock_give(&pool.lock);
+}
+
+void hak_pool_lock_reset(void)
+{
+    hak_lock_reset(&pool.lock);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/superslab_pool.h - superslabs shared by all size classes: where slabs get granules and
+ * leave them.
+ *
+ * Owns        struct superslab (one record per 2 MiB of the window) and its lists.
+ * Invariants  a superslab in the pool is on the list of its number of free granules; free granules
+ *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read
+ *             as zero. One wholly free superslab is kept; the caller gets the next one back.
+ * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
+ *             under a lock of its own (PURGE), so that a fork waits until it is back.
+ * Tests       tests/unit/slab/superslab_pool_test.c
+ */
+#ifndef HAK_SLAB_SUPERSLAB_POOL_H
+#define HAK_SLAB_SUPERSLAB_POOL_H
+
+#include "base/list.h"
+#include "region/region.h"
+
+/* Whether a superslab is one huge page: the kernel was asked for it, then it was touched; it ended
+ * when a part went back to the kernel. Of an asked or whole one every granule may be resident. */
+enum superslab_pages { PAGES_SMALL, PAGES_ASKED, PAGES_HUGE, PAGES_BROKEN };
+
+struct superslab {
+    HAK_CACHE_ALIGNED struct list_link link; /* on the list of its free count */
+    struct list_link warm_link;              /* on the list of those with warm free granules */
+    uint64_t warm_since_ms;                  /* when a granule last became free */
+    uint32_t free;                           /* granules that belong to no slab */
+    uint32_t dirty;                          /* granules that may not read as zero */
+    uint32_t group_heap[2];                  /* heap that last took granules of this half */
+    uint32_t epoch;                          /* of the pool when it came onto the lists */
+    uint32_t pages;                          /* enum superslab_pages */
+};
+
+struct pool_granules {
+    uint32_t first;
+    uint32_t count; /* 0: the pool has none */
+    bool is_zero;   /* they read as zero */
+    bool is_warm;   /* they were used before and not purged since */
+};
+
+/* `count` (a power of two) free granules in one piece, for `heap_id`: fullest superslab first, warm
+ * granules before purged ones. */
+struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id);
+
+/* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
+ * `is_huge` whether the kernel may back it by a huge page. */
+void hak_pool_add(uint32_t first_granule, bool is_zero, bool is_huge);
+
+/* Pages of the superslab with that granule are about to go back to the kernel one by one: it is no
+ * longer huge, lest the kernel fill it again. True when memory that nobody touched may be resident
+ * in it. */
+bool hak_pool_break_huge(uint32_t granule);
+
+/* A superslab that was taken out is no longer to be huge, for it may serve as spans that are
+ * touched here and there. */
+void hak_pool_end_huge(uint32_t first_granule);
+
+/* Gives granules back, of which the first `dirty_count` may not read as zero. Returns a superslab
+ * that is free and no longer the pool's (range of count 0: none). */
+struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count);
+
+/* Returns to the kernel what has been free and warm since `before_ms`, at most `budget` superslabs.
+ * Returns the bytes that were purged. Those who may meet others at it hold the region's purge
+ * lock. */
+size_t hak_pool_purge(uint64_t before_ms, uint32_t budget);
+
+/* Takes a wholly free superslab out while another one remains: a purge may leave two, for what it
+ * works on does not count as free meanwhile. Range of count 0: none. */
+struct granule_range hak_pool_take_spare(void);
+
+/* Superslabs held, free granules in them, and those of the free ones that are warm. */
+uint32_t hak_pool_superslab_count(void);
+uint32_t hak_pool_free_count(void);
+uint32_t hak_pool_warm_count(void);
+
+/* Superslabs that may be one huge page, and granules in them that are resident though nobody ever
+ * touched them. */
+uint32_t hak_pool_huge_count(void);
+uint32_t hak_pool_untouched_count(void);
+
+/* True when the granule is free, belongs to the pool, and nobody has touched it: what is in memory
+ * there, a huge page brought in. The pool is locked (hak_pool_lock). */
+bool hak_pool_is_untouched(uint32_t granule);
+
+/* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
+bool hak_pool_has_warm(uint64_t before_ms);
+
+/* The calling thread left a section by a jump: if it holds the lock, the pool starts anew, with
+ * the superslabs from which slabs still come back; what was free in them is lost. */
+void hak_pool_mend(void);
+
+/* Around fork. */
+void hak_pool_lock(void);
+void hak_pool_unlock(void);
+void hak_pool_lock_reset(void);
+
+#endif

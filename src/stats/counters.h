@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/counters.h - the counters, declared once.
+ *
+ * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
+ *             HAK_STAT_GLOBAL_TABLE: counters of the process.
+ * Invariants  nothing is counted on the hot path; a heap's counters are written by who is inside
+ *             it, a cache's by any thread, in one step; sums are exact when the threads stand
+ *             still.
+ * Threads     relaxed; readers may see a counter late.
+ * Tests       tests/unit/stats/counters_test.c
+ */
+#ifndef HAK_STATS_COUNTERS_H
+#define HAK_STATS_COUNTERS_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "os/probe.h"
+
+/* name, meaning */
+#define HAK_STAT_TABLE(X)                                                                          \
+    X(refills, "bins found empty and filled from slabs")                                           \
+    X(flushes, "bins found full and emptied by half")                                              \
+    X(pending_slabs, "stage 0: slabs collected after frees into a busy heap")                      \
+    X(pending_blocks, "stage 0: blocks that came home with them")                                  \
+    X(spare_slabs, "stage 1: own empty slabs used again")                                          \
+    X(stolen_slabs, "stage 2: slabs taken from other heaps")                                       \
+    X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
+    X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
+    X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
+    X(huge_superslabs, "new superslabs for which huge pages were asked")                           \
+    X(retired_slabs, "empty slabs given back to the superslab pool")                               \
+    X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
+    X(swept_bytes, "given back to the kernel from such slabs")                                     \
+    X(remote_blocks, "blocks freed while their heap was busy")                                     \
+    X(remote_publishes, "atomic publications that left them at its door")                          \
+    X(spans_taken, "large blocks allocated")                                                       \
+    X(spans_given, "large blocks freed")                                                           \
+    X(realloc_copied_bytes, "copied by realloc to another place")                                  \
+    X(magazines_grown, "bins that were given more slots")                                          \
+    X(magazines_shrunk, "bins that were quiet and lost slots")                                     \
+    X(magazines_drained, "bins emptied because all slabs of their class were sparse")
+
+enum hak_stat {
+#define X(name, meaning) HAK_STAT_##name,
+    HAK_STAT_TABLE(X)
+#undef X
+        HAK_STAT_COUNT
+};
+
+struct stat_block {
+    _Atomic uint64_t counters[HAK_STAT_COUNT];
+};
+
+/* The same for a cache, or, without one (NULL), for all who have none. */
+#define hak_stat_add_for(cache, name, value)                                                       \
+    do {                                                                                           \
+        if (HAK_LIKELY((cache) != NULL))                                                           \
+            hak_stat_add_shared(&(cache)->stats, name, value);                                     \
+        else                                                                                       \
+            hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
+                                  (uint64_t)(value));                                              \
+    } while (0)
+extern struct stat_block hak_stat_cacheless;
+
+#define hak_stat_add(block, name, value)                                                           \
+    do {                                                                                           \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        hak_counter_add(&(block)->counters[HAK_STAT_##name], value_);                              \
+    } while (0)
+
+/* The same where several threads may count at once. */
+#define hak_stat_add_shared(block, name, value)                                                    \
+    do {                                                                                           \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        hak_fetch_add_relaxed(&(block)->counters[HAK_STAT_##name], value_);                        \
+    } while (0)
+
+/* name, meaning */
+#define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
+    X(foreign_frees, "frees of pointers that are not hakmem's, by option foreign")                 \
+    X(fallback, "requests passed to another allocator")                                            \
+    X(threads_started, "threads that were led to a cache")                                         \
+    X(heaps_created, "heaps made for processors, or since all were busy")                          \
+    X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
+    X(caches_lost, "caches of threads given up: busy at a fork, or left by a jump")                \
+    X(private_heaps, "heaps made by hakmem_heap_new")                                              \
+    X(cacheless_calls, "requests of threads past their end, and of handlers inside slow paths")    \
+    X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \
+    X(spans_reused_bytes, "so much of them was such memory")                                       \
+    X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \
+    X(spans_far, "spans served from warm memory of another memory node")                           \
+    X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
+    X(spans_evicted, "free spans purged at once, because too much was warm")                       \
+    X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
+    X(spans_given_up,                                                                              \
+      "freed large blocks purged at once, because there were few and none came back")              \
+    X(guarded_blocks, "allocations that were put against a guard page")                            \
+    X(guarded_full, "those that were due, and there was no room for them")                         \
+    X(guarded_caught, "misuses of such blocks that were reported")                                 \
+    X(out_of_memory, "requests refused with ENOMEM")
+
+struct stat_globals {
+#define X(name, meaning) _Atomic uint64_t name;
+    HAK_STAT_GLOBAL_TABLE(X)
+#undef X
+};
+extern struct stat_globals hak_stat_globals;
+
+#define hak_stat_global_add(name, value)                                                           \
+    hak_fetch_add_relaxed(&hak_stat_globals.name, (uint64_t)(value))
+
+#endif

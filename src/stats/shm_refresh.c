@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/shm_refresh.h"
+
+#include "base/text.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "os/shared.h"
+#include "os/stderr.h"
+#include "region/region.h"
+#include "stats/shm.h"
+#include "stats/snapshot.h"
+
+static struct stats_shm *shm;
+static uint32_t shm_pid;
+static bool is_refused; /* in this process */
+
+struct path {
+    char name[64];
+};
+
+static struct path path_of(uint32_t pid)
+{
+    struct path path = {""};
+    struct text text = {.start = path.name, .bytes = sizeof path.name - 1};
+    hak_text_add(&text, HAK_SHM_PATH);
+    hak_text_add_number(&text, pid, 10);
+    return path;
+}
+
+static void say_refused(const char *path, int error)
+{
+    char line[256];
+    struct text text = {.start = line, .bytes = sizeof line};
+    hak_text_add(&text, "hakmem: statistics cannot be published in ");
+    hak_text_add(&text, path);
+    hak_text_add(&text, ": ");
+    hak_text_add(&text, hak_os_error_name(error));
+    hak_text_add(&text, "\n");
+    hak_os_stderr_write(line, text.used);
+}
+
+static void start_board(uint32_t pid)
+{
+    int error;
+    struct path path = path_of(pid);
+    if (shm_pid == 0) /* not again in each child */
+        hak_shm_remove_left(pid);
+    shm_pid = pid;
+    shm = hak_os_shared_create(path.name, sizeof *shm, &error);
+    is_refused = shm == NULL;
+    if (is_refused) {
+        say_refused(path.name, error);
+        return;
+    }
+    shm->head = (struct shm_head){
+        .layout = hak_shm_layout(),
+        .pid = pid,
+        .pid_space = hak_os_pid_space(),
+        .start_ticks = hak_os_start_ticks(0),
+        .window_start = hak_region.base,
+        .block_start = (uintptr_t)hak_region.guarded_start,
+        .record_start = hak_region.records_start,
+        .record_end = hak_region.records_end,
+    };
+    /* Before the first page, which is what readers wait for. */
+    shm->head.magic = HAK_SHM_MAGIC;
+}
+
+void hak_shm_refresh(void)
+{
+    uint32_t pid = hak_os_pid();
+    static struct shm_page page; /* belongs to who holds the writer */
+    if (pid != shm_pid)
+        start_board(pid);
+    if (is_refused)
+        return;
+    page.clock_ms = hak_os_clock_ms();
+    hak_snapshot_take(&page.snapshot);
+    hak_events_copy(page.events);
+    hak_shm_publish(shm, &page);
+}
+
+void hak_shm_end(void)
+{
+    struct path path = path_of(shm_pid);
+    if (shm != NULL && shm_pid == hak_os_pid())
+        hak_os_shared_remove(path.name);
+}

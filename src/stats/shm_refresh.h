@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/shm_refresh.h - the option stats_shm: the numbers in /dev/shm/hakmem.PID.
+ *
+ * Owns        this process's shm file (stats/shm.h).
+ * Invariants  made by the first refresh, also in the child of a fork, which never touches its
+ *             parent's; removed at the end. A process that is killed, or becomes another program,
+ *             leaves it behind, with its last numbers: readers know it by the start time and by its
+ *             age, and the next process that makes one removes it once its own is gone.
+ * Threads     one at a time, who holds the stats writer (stats/writer.h).
+ * Tests       tests/preload/top_preload.py
+ */
+#ifndef HAK_STATS_SHM_REFRESH_H
+#define HAK_STATS_SHM_REFRESH_H
+
+#include "base/compiler.h"
+
+/* Makes the file if need be and writes the numbers of this moment to it; what hinders it is said
+ * once. */
+void hak_shm_refresh(void);
+
+/* At the end of the process. */
+void hak_shm_end(void);
+
+#endif

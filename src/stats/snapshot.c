@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/snapshot.h"
+#include "base/bits.h"
+#include "heap/cache_list.h"
+#include "heap/census.h"
+#include "heap/heaps.h"
+#include "misuse/mark.h"
+#include "misuse/sampled_guard.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "region/meta.h"
+#include "slab/superslab_pool.h"
+#include "span/big_cache.h"
+#include "span/large.h"
+#include "span/span_heap.h"
+#include "span/span_move.h"
+#include "stats/binding.h"
+#include "stats/tally.h"
+
+hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");
+
+/* Small blocks, from the heaps' own counts. Threads that run meanwhile may take a block between two
+ * looks, so a difference may come out below 0. */
+static void add_classes(struct snapshot *snapshot, const struct census *census)
+{
+    uint64_t used_bytes = 0;
+    snapshot->class_count = HAK_CLASS_COUNT;
+    snapshot->closed_heaps = census->closed_heaps;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_census *from = &census->classes[i];
+        struct snapshot_class *to = &snapshot->classes[i];
+        uint64_t bytes = hak_size_classes[i].block_bytes;
+        to->block_bytes = bytes;
+        to->slabs = from->slabs;
+        to->taken_blocks = from->taken;
+        to->popped_blocks = from->popped;
+        to->cached_blocks = from->cached + from->withheld + from->homeward;
+        to->live_blocks = hak_excess(from->used, to->cached_blocks);
+        to->free_blocks = hak_excess(from->slabs * hak_size_classes[i].block_count, from->used);
+        snapshot->small_live_blocks += to->live_blocks;
+        snapshot->small_live_bytes += to->live_blocks * bytes;
+        snapshot->cached_bytes += from->cached * bytes;
+        snapshot->withheld_bytes += from->withheld * bytes;
+        snapshot->homeward_bytes += from->homeward * bytes;
+        used_bytes += from->used * bytes;
+    }
+    uint64_t granules = snapshot->superslabs * HAK_SUPERSLAB_GRANULES;
+    granules = hak_excess(granules, hak_pool_free_count());
+    snapshot->slab_free_bytes = hak_excess(granules << HAK_GRANULE_SHIFT, used_bytes);
+}
+
+/* Large blocks that are in quarantine count as held until they leave it. */
+static void move_large_withheld(struct snapshot *snapshot, const struct census *census)
+{
+    snapshot->withheld_bytes += census->large_withheld_bytes;
+    snapshot->large_live_bytes =
+        hak_excess(snapshot->large_live_bytes, census->large_withheld_bytes);
+    snapshot->large_live_blocks =
+        hak_excess(snapshot->large_live_blocks, census->large_withheld_blocks);
+}
+
+static void add_cache(struct snapshot *snapshot, const struct cache *cache)
+{
+    struct snapshot_cache *to = &snapshot->caches[snapshot->cache_count++];
+    to->is_processor = hak_cache_is_processors(cache);
+    to->id = cache->id - (to->is_processor ? 0 : HAK_PROCESSORS_MOST);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint64_t block_bytes = hak_size_classes[i].block_bytes;
+        to->bytes += block_bytes * hak_cache_count(cache, i);
+        to->capacity_bytes += block_bytes * hak_cache_capacity(cache, i);
+    }
+    to->misses = hak_load_relaxed(&cache->stats.counters[HAK_STAT_refills]) +
+                 hak_load_relaxed(&cache->stats.counters[HAK_STAT_flushes]);
+}
+
+static void add_heap(struct snapshot *snapshot, const struct heap *heap)
+{
+    snapshot->shared_heaps[snapshot->heap_count++] = (struct snapshot_heap){
+        .id = heap->owner.heap_id,
+        .waits = hak_load_relaxed(&heap->wait_count),
+        .stolen_slabs = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
+}
+
+static void add_locks_and_owners(struct snapshot *snapshot)
+{
+    for (int i = 0; i < HAK_LOCK_COUNT; i++) {
+        snapshot->waits[i] = hak_load_relaxed(&hak_lock_waits[i].count);
+        snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
+    }
+    snapshot->rseq_reason = hak_caches_reason();
+    snapshot->caches_by_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
+    const struct cache *cache = hak_caches_first();
+    for (; cache != NULL && snapshot->cache_count < HAK_SNAPSHOT_CACHES; cache = cache->next)
+        if (hak_word_peek(&cache->place) != CACHE_LOST)
+            add_cache(snapshot, cache);
+    uint32_t count = (uint32_t)hak_least(hak_heap_count(), HAK_SNAPSHOT_HEAPS);
+    for (uint32_t i = 0; i < count; i++)
+        add_heap(snapshot, hak_heap_at(i));
+}
+
+static void add_policy(struct snapshot *snapshot)
+{
+#define X(name, initial, least, most, meaning) snapshot->policy_##name = hak_policy_read(name);
+    HAK_POLICY_TABLE(X)
+#undef X
+    snapshot->unix_ms = hak_os_unix_ms();
+    snapshot->pid = hak_os_pid();
+    snapshot->shadowed = hak_is_shadowed();
+}
+
+void hak_snapshot_take(struct snapshot *snapshot)
+{
+    struct census census;
+    hak_census_take(&census);
+    struct span_cache_sums cached = hak_span_caches_sum();
+    uint64_t warm_granules = hak_pool_warm_count();
+    uint64_t clean_granules = hak_excess(hak_pool_free_count(), warm_granules);
+    uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    struct sampled_guard_sums guarded = hak_sampled_guard_sum();
+    *snapshot = (struct snapshot){.window_committed_bytes = committed,
+                                  .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
+                                  .metadata_bytes = hak_meta_bytes(),
+                                  .table_bytes = hak_region_table_bytes() + hak_mark_bytes(),
+                                  .superslabs = hak_pool_superslab_count(),
+                                  .slabs = hak_slab_record_count(),
+                                  .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
+                                  .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
+                                  .large_live_bytes = hak_large_live_bytes(),
+                                  .large_live_blocks = hak_large_live_count(),
+                                  .cached_bytes = cached.bytes,
+                                  .span_cached_bytes = cached.bytes,
+                                  .cached_spans = cached.count,
+                                  .span_cache_hits = cached.hits,
+                                  .span_warm_bytes = hak_span_warm_bytes(),
+                                  .span_clean_bytes = hak_span_clean_bytes(),
+                                  .huge_now_superslabs = hak_pool_huge_count(),
+                                  .huge_excess_bytes = (uint64_t)hak_pool_untouched_count()
+                                                       << HAK_GRANULE_SHIFT,
+                                  .span_keep_ms = hak_big_cache_keep_ms(),
+                                  .span_lost_bytes = hak_span_lost_bytes(),
+                                  .heaps = hak_heap_count(),
+                                  .active_caches = hak_load_relaxed(&hak_active_caches),
+                                  .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
+                                  .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
+                                  .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
+                                  .purge_calls = hak_load_relaxed(&hak_os_counters.purge_count),
+                                  .purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns),
+                                  .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
+                                  .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
+                                  .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
+                                  .guarded_live_bytes = guarded.bytes,
+                                  .guarded_live_blocks = guarded.count,
+                                  .moved_pieces = hak_span_piece_count(),
+#define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
+                                  HAK_STAT_GLOBAL_TABLE(X)
+#undef X
+    };
+    add_policy(snapshot);
+    add_locks_and_owners(snapshot);
+    add_classes(snapshot, &census);
+    move_large_withheld(snapshot, &census);
+    hak_tally_read(snapshot);
+    snapshot->live_bytes =
+        snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
+    for (int i = 0; i < HAK_STAT_COUNT; i++)
+        snapshot->sums[i] = hak_census_counter((enum hak_stat)i);
+}

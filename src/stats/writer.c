@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/writer.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "base/text.h"
+#include "conf/conf.h"
+#include "hakmem/hakmem.h"
+#include "os/copy_mark.h"
+#include "os/listen.h"
+#include "os/os.h"
+#include "os/os_huge.h"
+#include "os/output.h"
+#include "os/stderr.h"
+#include "process/start.h"
+#include "stats/binding.h"
+#include "stats/emit.h"
+#include "stats/shm_refresh.h"
+#include "stats/snapshot.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Most reports fit; pages that are not written cost nothing. */
+#define BUFFER_BYTES (64 * HAK_KIB)
+/* Who was asked to print waits so long for another one. */
+#define PATIENCE_MS 1000
+/* The background thread looks for a signal at least so often, should its waking be lost. */
+#define SIGNAL_LOOK_MS 1000
+
+/* What is shown in shared memory is at most so old while the program works, and else. */
+#define SHOW_MS 250
+#define SHOW_CALM_MS 1000
+
+#define NEVER_MS UINT64_MAX
+
+static char buffer[BUFFER_BYTES]; /* guarded by a word of the copy mark */
+static _Atomic uint32_t is_asked; /* by the signal */
+static _Atomic uint32_t has_complained;
+static _Atomic uint64_t next_ms = NEVER_MS;
+static _Atomic uint64_t next_show_ms = NEVER_MS;
+static bool has_signal;
+static void (*stir_background)(void); /* it may sleep when the signal comes */
+/* The file that is named, open from the start on: later the program may have no right to open it,
+ * or another root folder. The name may hold the process's id, then a child has another file. */
+static struct os_kept_fd file = {.fd = -1};
+static uint32_t file_pid;
+
+struct stream {
+    int fd;
+    const struct os_kept_fd *kept; /* NULL: fd is the caller's affair */
+    int error;
+    struct text text;
+};
+
+static void stream_flush(struct stream *stream)
+{
+    const struct text *text = &stream->text;
+    if (stream->error == 0 && stream->kept != NULL)
+        stream->error = hak_os_output_write_kept(stream->kept, text->start, text->used);
+    else if (stream->error == 0)
+        stream->error = hak_os_output_write(stream->fd, text->start, text->used);
+    stream->text.used = 0;
+}
+
+static void stream_add(void *target, const char *piece, size_t bytes)
+{
+    struct stream *stream = target;
+    if (stream->text.bytes - stream->text.used < bytes)
+        stream_flush(stream);
+    hak_text_add_bytes(&stream->text, piece, bytes);
+}
+
+/* Who printed in the process that this one is a copy of is not here. */
+static bool try_busy(void)
+{
+    uint32_t expected = 0;
+    /* acquire: partner is the release in end_busy; the buffer is then the caller's */
+    return hak_cas_acquire(&hak_copy_mark->is_printing, &expected, 1);
+}
+
+static void end_busy(void)
+{
+    /* release: partner is the acquire in try_busy */
+    hak_store_release(&hak_copy_mark->is_printing, 0);
+}
+
+static bool await_busy(void)
+{
+    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
+    while (!try_busy()) {
+        if (hak_os_clock_ms() > deadline_ms)
+            return false;
+        hak_os_yield();
+    }
+    return true;
+}
+
+static int print_to(struct stream stream, enum emit_form form)
+{
+    struct snapshot snapshot;
+    stream.text = (struct text){.start = buffer, .bytes = sizeof buffer};
+    hak_snapshot_take(&snapshot);
+    snapshot.huge_page_bytes =
+        hak_os_huge_bytes((void *)hak_region.base, snapshot.window_committed_bytes);
+    hak_emit(form, &snapshot, stream_add, &stream);
+    stream_flush(&stream);
+    return stream.error;
+}
+
+/* The file's name with the process's id for %p. */
+static void expand(struct text *path, const char *name)
+{
+    for (; *name != '\0'; name++) {
+        if (name[0] == '%' && name[1] == 'p') {
+            hak_text_add_number(path, hak_os_pid(), 10);
+            name++;
+        } else {
+            hak_text_add_bytes(path, name, 1);
+        }
+    }
+    hak_text_add_bytes(path, "", 1);
+}
+
+static void complain(const char *path, int error)
+{
+    char line[HAK_CONF_TEXT_BYTES + 128];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    if (hak_load_relaxed(&has_complained) != 0)
+        return;
+    hak_store_relaxed(&has_complained, 1);
+    hak_text_add(&text, "hakmem: statistics cannot be written to ");
+    hak_text_add(&text, *path != '\0' ? path : "standard error");
+    hak_text_add(&text, ": ");
+    hak_text_add(&text, hak_os_error_name(error));
+    hak_text_add(&text, " (error ");
+    hak_text_add_number(&text, (uint64_t)error, 10);
+    hak_text_add(&text, ")");
+    line[text.used++] = '\n';
+    hak_os_stderr_write(line, text.used);
+}
+
+static enum emit_form form_in_force(void)
+{
+    int64_t form = hak_conf_number(stats);
+    return form == STATS_OFF || form == STATS_EXACT ? EMIT_TEXT : (enum emit_form)form;
+}
+
+struct file_name {
+    char name[HAK_CONF_TEXT_BYTES + 32];
+};
+
+static bool is_file_open(void)
+{
+    bool is_own = strstr(hak_conf_text(stats_file), "%p") == NULL || file_pid == hak_os_pid();
+    return is_own && hak_os_kept_is_same(&file);
+}
+
+/* /dev/stderr and its like are what the descriptor of that number is: the program's own file, if it
+ * has another one by now. */
+static bool is_descriptor(const char *name)
+{
+    return strncmp(name, "/dev/std", 8) == 0 || strncmp(name, "/dev/fd/", 8) == 0 ||
+           strncmp(name, "/proc/", 6) == 0;
+}
+
+/* Opens the file, by its name if it is not open, or not any more; returns 0 or an error number. */
+static int open_file(struct file_name *name)
+{
+    struct text path = {.start = name->name, .bytes = sizeof name->name - 1};
+    expand(&path, hak_conf_text(stats_file));
+    if (is_file_open())
+        return 0;
+    if (file_pid != 0 && is_descriptor(name->name))
+        return EBADF;
+    if (hak_os_kept_is_same(&file)) /* the parent's */
+        hak_os_close(file.fd);
+    int fd = hak_os_output_open(name->name);
+    file = hak_os_kept_fd(fd);
+    file_pid = hak_os_pid();
+    if (fd >= 0 && file.fd < 0) { /* nobody can say later whether it is the same */
+        hak_os_close(fd);
+        return EBADF;
+    }
+    return fd < 0 ? -fd : 0;
+}
+
+/* What can be known at the start is said then: many programs close their standard error before we
+ * print. The reader of a pipe may come later. */
+static void try_file(void)
+{
+    struct file_name name = {""};
+    int error = open_file(&name);
+    if (error != 0 && error != ENXIO)
+        complain(name.name, error);
+}
+
+/* To where the options say. The caller is the busy one. */
+static void print(void)
+{
+    struct file_name name = {""};
+    struct stream stream = {.fd = -1};
+    int error = EBADF;
+    if (*hak_conf_text(stats_file) == '\0')
+        stream.kept = hak_os_stderr();
+    else if ((error = open_file(&name)) == 0)
+        stream.kept = &file;
+    if (stream.kept != NULL)
+        error = print_to(stream, form_in_force());
+    if (error != 0)
+        complain(name.name, error);
+}
+
+static uint64_t interval_ms(void)
+{
+    return (uint64_t)hak_conf_number(stats_interval);
+}
+
+static bool has_interval(void)
+{
+    return interval_ms() < HAK_CONF_NEVER_MS;
+}
+
+static void wake(void)
+{
+    hak_store_relaxed(&is_asked, 1);
+    stir_background();
+}
+
+static bool is_print_due(uint64_t now)
+{
+    return now >= hak_load_relaxed(&next_ms) || hak_load_relaxed(&is_asked) != 0;
+}
+
+static bool is_show_due(uint64_t now)
+{
+    return now >= hak_load_relaxed(&next_show_ms);
+}
+
+/* The caller is the busy one; somebody may have been faster. */
+static void print_if_due(uint64_t now)
+{
+    if (!is_print_due(now))
+        return;
+    hak_store_relaxed(&is_asked, 0);
+    if (now >= hak_load_relaxed(&next_ms))
+        hak_store_relaxed(&next_ms, now + interval_ms());
+    print();
+}
+
+static void show_if_due(uint64_t now)
+{
+    if (!is_show_due(now))
+        return;
+    hak_store_relaxed(&next_show_ms, now + SHOW_MS);
+    hak_shm_refresh();
+}
+
+void hak_stats_writer_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    if (HAK_LIKELY(!is_print_due(now) && !is_show_due(now)))
+        return;
+    if (!try_busy())
+        return;
+    print_if_due(now);
+    show_if_due(now);
+    end_busy();
+}
+
+uint32_t hak_stats_writer_patience_ms(void)
+{
+    uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
+    if (has_interval())
+        least = hak_least(least, interval_ms());
+    if (hak_conf_number(stats_shm) == STATS_SHM_ON)
+        least = hak_least(least, SHOW_CALM_MS);
+    return least == NEVER_MS ? 0 : (uint32_t)hak_least(least, UINT32_MAX);
+}
+
+static void start_listening(void)
+{
+    const char *name = hak_conf_text(stats_signal);
+    int number = hak_os_signal_find(name);
+    has_signal = number != 0 && hak_os_signal_listen(number, wake);
+    if (has_signal)
+        return;
+    char line[HAK_CONF_TEXT_BYTES + 128];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&text, "hakmem: HAKMEM_STATS_SIGNAL=");
+    hak_text_add(&text, name);
+    hak_text_add(&text, ": not a signal that a program may leave to hakmem: USR1, USR2, HUP, PROF,"
+                        " or a number up to 64");
+    line[text.used++] = '\n';
+    hak_os_stderr_write(line, text.used);
+}
+
+static bool has_something_to_print(void)
+{
+    return hak_conf_number(stats) != STATS_OFF || has_interval() || has_signal;
+}
+
+void hak_stats_writer_start(void (*stir)(void))
+{
+    stir_background = stir;
+    if (*hak_conf_text(stats_signal) != '\0')
+        start_listening();
+    if (has_something_to_print() && *hak_conf_text(stats_file) != '\0')
+        try_file();
+    else if (has_something_to_print())
+        hak_os_stderr_keep();
+    if (has_interval())
+        hak_store_relaxed(&next_ms, hak_os_clock_ms() + interval_ms());
+    if (hak_conf_number(stats_shm) == STATS_SHM_ON)
+        hak_store_relaxed(&next_show_ms, 0);
+    hak_stats_writer_tick();
+}
+
+/* At the end of the process, after the program's own destructors. */
+__attribute__((destructor)) static void print_at_exit(void)
+{
+    bool is_shown = hak_conf_number(stats_shm) == STATS_SHM_ON;
+    if ((hak_conf_number(stats) == STATS_OFF && !is_shown) || !await_busy())
+        return;
+    if (hak_conf_number(stats) != STATS_OFF) {
+        hak_binding_tell();
+        print();
+    }
+    hak_store_relaxed(&next_show_ms, NEVER_MS);
+    hak_shm_end();
+    end_busy();
+}
+
+static enum emit_form find_form(const char *name)
+{
+    static const char *const names[] = {"", "text", "json", "xml", "openmetrics"};
+    for (int i = EMIT_TEXT; i <= EMIT_OPENMETRICS; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum emit_form)i;
+    return EMIT_NOTHING;
+}
+
+int hakmem_stats_print(int fd, const char *form_name)
+{
+    hak_process_start();
+    enum emit_form form = form_name == NULL ? form_in_force() : find_form(form_name);
+    if (form == EMIT_NOTHING)
+        return EINVAL;
+    if (!await_busy())
+        return EBUSY;
+    int error = print_to((struct stream){.fd = fd}, form);
+    end_busy();
+    return error;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/writer.h - where and when the numbers go out.
+ *
+ * Owns        the options stats, stats_file, stats_interval and stats_signal: at the end of the
+ *             process, each interval, at a signal, and by hakmem_stats_print.
+ * Invariants  nothing is allocated. A report is made whole in a buffer and written at once, so that
+ *             processes that append to one file do not mix their lines; one that does not fit goes
+ *             out in pieces. The file is open from the start on, for a program that gives up its
+ *             rights; children of fork append to the same one, but to one of their own if %p is in
+ *             the name, opened when they print. What is written to is still the file that was
+ *             opened, or standard error as it was at the start (os/kept_fd.h): of a file that the
+ *             program closed the name is opened again, and where there is no way to standard error
+ *             the report is lost. What cannot be written is said once, in one line, and changes
+ *             nothing else. The handler of the signal sets a flag and wakes the background thread;
+ *             who comes by next prints: that thread, or a slow path.
+ * Threads     one prints at a time; who comes by meanwhile goes on, who was asked to print waits.
+ * Tests       tests/preload/stats_file_preload.sh, tests/preload/own_files.c
+ */
+#ifndef HAK_STATS_WRITER_H
+#define HAK_STATS_WRITER_H
+
+#include "base/compiler.h"
+
+/* Prints and publishes what is due; from the tick and the background thread. */
+void hak_stats_writer_tick(void);
+
+/* Opens what the options name; `stir` is called by the signal's handler. Once, at the start. */
+void hak_stats_writer_start(void (*stir)(void));
+
+/* How long the background thread may sleep before something is due; 0: for ever. */
+uint32_t hak_stats_writer_patience_ms(void);
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/api/realloc_test.c - realloc, reallocarray and malloc_usable_size, with their
+ * sources. */
+#include "api/api.h"
+#include "base/limits.h"
+#include "check.h"
+#include "slab/size_class.h"
+#include "span/large.h"
+#include "stats/snapshot.h"
+#include "unit/asan.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+static unsigned char *filled(size_t bytes)
+{
+    unsigned char *block = hak_malloc(bytes);
+    CHECK(block != NULL);
+    for (size_t i = 0; i < bytes; i++)
+        block[i] = (unsigned char)(i * 7 + bytes);
+    return block;
+}
+
+/* The first `bytes` are those of filled(old_bytes). */
+static void check_filled(const unsigned char *block, size_t bytes, size_t old_bytes)
+{
+    CHECK(block != NULL);
+    for (size_t i = 0; i < bytes; i++)
+        if (block[i] != (unsigned char)(i * 7 + old_bytes))
+            CHECK_EQ(block[i], (unsigned char)(i * 7 + old_bytes));
+}
+
+/* C23 7.24.3.7: of a null pointer, it is malloc. */
+TEST(realloc_of_null_is_malloc)
+{
+    void *block = hak_realloc(NULL, 100);
+    CHECK(block != NULL);
+    CHECK(hak_malloc_usable_size(block) >= 100);
+    CHECK(hak_realloc(NULL, 0) != NULL);
+}
+
+/* glibc manual, "Changing Block Size": frees and returns NULL; C23 leaves it undefined. */
+TEST(realloc_to_0_frees_and_returns_null)
+{
+    void *block = hak_malloc(100), *large = hak_malloc(HAK_MIB);
+    errno = 77;
+    CHECK_EQ(hak_realloc(block, 0), NULL);
+    CHECK_EQ(hak_realloc(large, 0), NULL);
+    CHECK_EQ(errno, 77);
+    CHECK_EQ(hak_malloc(100), block);
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+/* C23 7.24.3.7: the contents are unchanged up to the lesser of the sizes. */
+TEST(realloc_keeps_the_contents_from_any_size_to_any_other)
+{
+    static const size_t sizes[] = {1,     8,     9,      100,    1024,   4096,    5000,
+                                   40000, 70000, 131072, 131073, 200000, 1000000, 5000000};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    for (int from = 0; from < COUNT; from++)
+        for (int to = 0; to < COUNT; to++) {
+            unsigned char *block = filled(sizes[from]);
+            block = hak_realloc(block, sizes[to]);
+            check_filled(block, hak_least(sizes[from], sizes[to]), sizes[from]);
+            CHECK(hak_malloc_usable_size(block) >= sizes[to]);
+            memset(block, 1, sizes[to]);
+            hak_free(block);
+        }
+    CHECK_EQ(hak_large_live_bytes(), 0);
+}
+
+TEST(a_block_that_grows_byte_by_byte_keeps_its_contents)
+{
+    unsigned char *block = NULL;
+    for (size_t bytes = 1; bytes < 300000; bytes += 1 + bytes / 100) {
+        size_t old_bytes = block == NULL ? 0 : hak_malloc_usable_size(block);
+        unsigned char last = block == NULL ? 0 : block[0];
+        block = hak_realloc(block, bytes);
+        CHECK(block != NULL);
+        CHECK(old_bytes == 0 || block[0] == last);
+        block[0] = (unsigned char)bytes;
+        block[bytes - 1] = (unsigned char)bytes;
+    }
+}
+
+TEST(a_block_that_stays_more_than_half_used_stays_where_it_is)
+{
+    unsigned char *block = filled(1024);
+    CHECK_EQ(hak_realloc(block, 1000), block);
+    CHECK_EQ(hak_realloc(block, 512), block);
+    CHECK_EQ(hak_realloc(block, 1024), block);
+    unsigned char *smaller = hak_realloc(block, 100);
+    CHECK(smaller != block);
+    CHECK(hak_malloc_usable_size(smaller) < 512);
+    check_filled(smaller, 100, 1024);
+}
+
+TEST(a_large_block_shrinks_and_grows_in_place_where_there_is_room)
+{
+    unsigned char *block = filled(4 * HAK_MIB);
+    CHECK_EQ(hak_realloc(block, HAK_MIB), block);
+    CHECK(hak_malloc_usable_size(block) < 2 * HAK_MIB);
+    CHECK_EQ(hak_realloc(block, 3 * HAK_MIB), block);
+    check_filled(block, HAK_MIB, 4 * HAK_MIB);
+}
+
+static uint64_t copied_bytes(void)
+{
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    return snapshot.sums[HAK_STAT_realloc_copied_bytes];
+}
+
+TEST(a_block_that_doubles_to_1_gib_is_hardly_copied)
+{
+    unsigned char *block = hak_malloc(16);
+    for (size_t bytes = 32; bytes <= HAK_GIB; bytes *= 2) {
+        block[bytes / 2 - 1] = (unsigned char)(bytes >> 10);
+        block = hak_realloc(block, bytes);
+        CHECK(block != NULL);
+        CHECK_EQ(block[bytes / 2 - 1], (unsigned char)(bytes >> 10));
+        CHECK(hak_malloc(200000) != NULL); /* something stands behind it */
+    }
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    if (snapshot.move_calls == 0)
+        SKIP("the kernel does not move pages");
+    CHECK(copied_bytes() > 0);
+    CHECK(copied_bytes() < 2 * HAK_MIB);
+    hak_free(block);
+}
+
+TEST(a_block_that_grows_in_small_steps_is_hardly_copied)
+{
+    unsigned char *blocks[2] = {NULL, NULL};
+    for (size_t bytes = 16384; bytes <= 32 * HAK_MIB; bytes += 16384)
+        for (int i = 0; i < 2; i++) {
+            blocks[i] = hak_realloc(blocks[i], bytes);
+            CHECK(blocks[i] != NULL);
+            blocks[i][bytes - 1] = (unsigned char)(bytes >> 14);
+            CHECK(bytes < 32768 ||
+                  blocks[i][bytes / 32768 * 16384 - 1] == (unsigned char)(bytes >> 15));
+        }
+    struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    if (snapshot.move_calls == 0)
+        SKIP("the kernel does not move pages");
+    CHECK(copied_bytes() < 16 * HAK_MIB);
+}
+
+TEST(a_large_block_gives_back_what_it_shrinks_by)
+{
+    unsigned char *block = filled(8 * HAK_MIB);
+    size_t live = hak_large_live_bytes();
+    CHECK_EQ(hak_realloc(block, 6 * HAK_MIB), block);
+    CHECK(live - hak_large_live_bytes() >= 2 * HAK_MIB);
+    check_filled(block, 6 * HAK_MIB, 8 * HAK_MIB);
+}
+
+/* POSIX realloc(): ENOMEM, and the block is unchanged. */
+TEST(a_realloc_that_is_refused_leaves_the_block)
+{
+    static const size_t wrong[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX,
+                                   HAK_WINDOW_BYTES_MAX};
+    unsigned char *small = filled(1000), *large = filled(300000);
+    for (int i = 0; i < 4; i++) {
+        errno = 0;
+        CHECK_EQ(hak_realloc(small, wrong[i]), NULL);
+        CHECK_EQ(errno, ENOMEM);
+        errno = 0;
+        CHECK_EQ(hak_realloc(large, wrong[i]), NULL);
+        CHECK_EQ(errno, ENOMEM);
+    }
+    check_filled(small, 1000, 1000);
+    check_filled(large, 300000, 300000);
+    hak_free(small);
+    hak_free(large);
+}
+
+/* glibc manual: as realloc of the product, but fails safely when that overflows. */
+TEST(reallocarray_multiplies_and_refuses_to_overflow)
+{
+    unsigned char *block = filled(60);
+    block = hak_reallocarray(block, 100, 7);
+    check_filled(block, 60, 60);
+    CHECK(hak_malloc_usable_size(block) >= 700);
+    errno = 0;
+    CHECK_EQ(hak_reallocarray(block, SIZE_MAX / 2, 3), NULL);
+    CHECK_EQ(errno, ENOMEM);
+    check_filled(block, 60, 60);
+    CHECK(hak_reallocarray(NULL, 3, 5) != NULL);
+    CHECK_EQ(hak_reallocarray(block, 0, 5), NULL); /* freed */
+}
+
+/* glibc manual, malloc_usable_size(3): 0 for NULL, at least the requested size otherwise. */
+TEST(the_usable_size_is_at_least_what_was_asked)
+{
+    CHECK_EQ(hak_malloc_usable_size(NULL), 0);
+    for (size_t bytes = 0; bytes < HAK_MIB; bytes += 1 + bytes / 32) {
+        unsigned char *block = hak_malloc(bytes);
+        size_t usable = hak_malloc_usable_size(block);
+        CHECK(usable >= bytes);
+        CHECK(bytes > HAK_CLASS_BYTES_MAX ||
+              usable == hak_size_classes[hak_class_of(bytes)].block_bytes);
+        memset(block, 1, usable);
+        hak_free(block);
+    }
+}
+
+TEST(the_usable_size_of_a_foreign_pointer_is_0)
+{
+    static char ours;
+    CHECK(hak_malloc(1) != NULL);
+    CHECK_EQ(hak_malloc_usable_size(&ours), 0);
+}
+
+TEST(a_block_that_grows_to_256_mib_needs_at_no_time_a_tenth_more)
+{
+    size_t bytes = HAK_MIB, most = 256 * HAK_MIB;
+    struct rusage before, after;
+    if (UNDER_ASAN)
+        SKIP("the sanitizer's own memory counts");
+    unsigned char *block = hak_malloc(bytes);
+    CHECK(block != NULL);
+    memset(block, 1, bytes);
+    getrusage(RUSAGE_SELF, &before);
+    for (; bytes < most; bytes *= 2) {
+        CHECK(hak_malloc(200000) != NULL); /* something stands behind it */
+        block = hak_realloc(block, 2 * bytes);
+        CHECK(block != NULL);
+        memset(block + bytes, 1, bytes);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    CHECK((size_t)(after.ru_maxrss - before.ru_maxrss) <= most / 1024 / 10 * 11);
+    for (size_t i = 0; i < most; i += 1000)
+        if (block[i] != 1)
+            CHECK_EQ(block[i], 1);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "../../check.h"
+
+#include "base/bits.h"
+#include "misuse/sampled_guard.h"
+#include "os/os_fault.h"
+#include "process/start.h"
+#include "region/mappings.h"
+
+/* hakmem's own constructor reads it later. */
+__attribute__((constructor(102))) static void guard(void)
+{
+    setenv("HAKMEM_GUARD_RATE", "1M", 1);
+}
+
+static const struct sampled_guard_trace here = {{0x1234567, 0x2345678}};
+static const struct sampled_guard_trace there = {{0x3456789}};
+
+static char *take(size_t bytes, size_t alignment)
+{
+    CHECK(hak_process_start());
+    return hak_sampled_guard_take(bytes, alignment, &here);
+}
+
+static void give(void *block)
+{
+    hak_sampled_guard_give(block, &there);
+}
+
+static void fail_each(enum os_fault_kind kind)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("calls fail in debug builds only");
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_os_fault.kinds, kind);
+    hak_os_fault_every(1);
+}
+
+static size_t slots_that_fit(size_t bytes)
+{
+    CHECK(hak_process_start());
+    size_t pages_bytes = hak_align_up(bytes, hak_os_page_bytes());
+    return hak_least(HAK_SAMPLED_GUARD_SLOTS, HAK_SAMPLED_GUARD_BYTES_MOST / pages_bytes);
+}
+
+TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
+{
+    static const size_t alignments[] = {16, 64, 1024, 4096};
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t bytes = 0; bytes <= hak_sampled_guard_slot_bytes(); bytes = bytes * 2 + 1) {
+            char *block = take(bytes, alignments[i]);
+            CHECK(block != NULL && (size_t)block % alignments[i] == 0);
+            CHECK(hak_sampled_guard_holds(block) && hak_sampled_guard_is_live(block));
+            CHECK_EQ(hak_sampled_guard_usable_bytes(block, "test"), bytes);
+            for (size_t j = 0; j < bytes; j++)
+                if (block[j] != 0)
+                    CHECK(!"not zero");
+            memset(block, 'x', bytes);
+            size_t placed = hak_align_up(bytes == 0 ? 1 : bytes, alignments[i]);
+            CHECK_IN_CHILD(((volatile char *)block)[placed] = 1,
+                           WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,
+                           "SIGSEGV", "");
+            give(block);
+            CHECK(!hak_sampled_guard_is_live(block));
+            CHECK_IN_CHILD(*(volatile char *)block, WIFSIGNALED(child_.status), "SIGSEGV", "");
+        }
+    }
+}
+
+TEST(what_no_slot_can_have_does_not_fit)
+{
+    CHECK(hak_process_start());
+    CHECK(hak_sampled_guard_fits(0, 1));
+    CHECK(hak_sampled_guard_fits(hak_sampled_guard_slot_bytes(), hak_os_page_bytes()));
+    CHECK(!hak_sampled_guard_fits(hak_sampled_guard_slot_bytes() + 1, 16));
+    CHECK(!hak_sampled_guard_fits(16, 2 * hak_os_page_bytes()));
+}
+
+TEST(when_all_slots_are_taken_there_is_no_block_until_one_is_freed)
+{
+    size_t most = slots_that_fit(1);
+    char *blocks[HAK_SAMPLED_GUARD_SLOTS];
+    for (size_t i = 0; i < most; i++)
+        CHECK((blocks[i] = take(1, 16)) != NULL);
+    CHECK(take(1, 16) == NULL);
+    CHECK_EQ(hak_sampled_guard_sum().count, most);
+    CHECK_EQ(hak_sampled_guard_page_bytes(), most * hak_os_page_bytes());
+    CHECK_EQ(hak_sampled_guard_sum().bytes, most);
+    give(blocks[most / 2]);
+    CHECK((blocks[most / 2] = take(1, 16)) != NULL);
+    CHECK(take(1, 16) == NULL);
+    for (size_t i = 0; i < most; i++)
+        give(blocks[i]);
+    CHECK_EQ(hak_sampled_guard_sum().count, 0);
+    CHECK_EQ(hak_sampled_guard_sum().bytes, 0);
+    CHECK_EQ(hak_sampled_guard_page_bytes(), 0);
+}
+
+TEST(live_blocks_together_have_no_more_than_their_bytes)
+{
+    size_t most = slots_that_fit(hak_sampled_guard_slot_bytes());
+    for (size_t i = 0; i < most; i++)
+        CHECK(take(hak_sampled_guard_slot_bytes(), 16) != NULL);
+    CHECK(take(hak_sampled_guard_slot_bytes(), 16) == NULL);
+    CHECK_EQ(hak_sampled_guard_page_bytes(), HAK_SAMPLED_GUARD_BYTES_MOST);
+}
+
+TEST(slots_are_used_again_oldest_first)
+{
+    char *blocks[HAK_SAMPLED_GUARD_SLOTS];
+    for (size_t i = 0; i < HAK_SAMPLED_GUARD_SLOTS; i++) {
+        CHECK((blocks[i] = take(16, 16)) != NULL); /* no slot was used before */
+        for (size_t j = 0; j < i; j++)
+            CHECK(blocks[j] != blocks[i]);
+        give(blocks[i]);
+    }
+    for (size_t i = 0; i < 3 * HAK_SAMPLED_GUARD_SLOTS; i++) {
+        char *block = take(16, 16);
+        CHECK_EQ(block, blocks[i % HAK_SAMPLED_GUARD_SLOTS]);
+        give(block);
+    }
+}
+
+TEST(a_freed_block_is_told_with_both_its_traces)
+{
+    char *block = take(100, 16);
+    give(block);
+    CHECK_ABORTS(give(block), "hakmem: double free: pointer 0x");
+    CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated at "
+                              "0x1234567 < 0x2345678, freed at 0x3456789\n");
+    CHECK_ABORTS(hak_sampled_guard_usable_bytes(block, "invalid realloc"),
+                 "hakmem: invalid realloc:");
+    struct sampled_guard_view view;
+    hak_sampled_guard_look(block + 50, &view);
+    CHECK_EQ(view.block, block);
+    CHECK_EQ(view.bytes, 100);
+    CHECK(view.state == SAMPLED_GUARD_FREE);
+    CHECK_EQ(view.taken.addresses[1], 0x2345678);
+    CHECK_EQ(view.given.addresses[0], 0x3456789);
+}
+
+TEST(what_is_written_around_a_block_is_seen_when_it_is_freed)
+{
+    char *block = take(20, 16);
+    for (size_t i = 20; i < 32; i++) {
+        CHECK_ABORTS((block[i] = 0, give(block)), "hakmem: overflow: pointer 0x");
+        CHECK_ABORTS((block[i] = 1, give(block)), "behind this guarded block were overwritten");
+    }
+    for (size_t i = 1; i <= 128; i++)
+        CHECK_ABORTS((block[-(ptrdiff_t)i] = 0, give(block)), "hakmem: underflow: pointer 0x");
+    CHECK_ABORTS(give(block + 16), "hakmem: invalid free: pointer 0x");
+    give(block);
+}
+
+TEST(an_address_in_a_guard_belongs_to_the_nearer_block)
+{
+    char *first = take(16, 16), *second = take(16, 16);
+    if (first > second) {
+        char *other = first;
+        first = second;
+        second = other;
+    }
+    struct sampled_guard_view view;
+    hak_sampled_guard_look(first + 16, &view);
+    CHECK_EQ(view.block, first);
+    hak_sampled_guard_look(first + 16 + hak_os_page_bytes() - 1, &view);
+    CHECK_EQ(view.block, second);
+}
+
+TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
+{
+    char *block = take(16, 16);
+    give(block);
+    fail_each(FAULT_PROTECT);
+    for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++)
+        CHECK(take(16, 16) == NULL);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_sampled_guard_sum().bytes, 0);
+    CHECK_EQ(hak_sampled_guard_page_bytes(), 0);
+    CHECK(take(16, 16) != NULL);
+}
+
+TEST(memory_that_the_kernel_does_not_take_back_is_zero_all_the_same)
+{
+    fail_each(FAULT_ADVISE);
+    for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++) {
+        char *block = take(1000, 16);
+        CHECK(block != NULL);
+        for (size_t j = 0; j < 1000; j++)
+            if (block[j] != 0)
+                CHECK(!"not zero");
+        memset(block, 'x', 1000);
+        give(block);
+    }
+}
+
+TEST(without_room_for_mappings_no_block_is_guarded)
+{
+    CHECK(hak_process_start());
+    uint32_t most = hak_mappings_most() - hak_mappings_count();
+    CHECK(hak_mappings_take(most));
+    CHECK(take(16, 16) == NULL);
+    hak_mappings_give(most);
+    CHECK(take(16, 16) != NULL);
+}

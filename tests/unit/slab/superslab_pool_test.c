@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/slab/superslab_pool_test.c - granules leave superslabs and come back. */
+#include "base/bits.h"
+#include "check.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "process/start.h"
+#include "slab/superslab_pool.h"
+
+#define ALL HAK_SUPERSLAB_GRANULES
+
+/* Adds a fresh superslab to the pool; returns its first granule. */
+static uint32_t superslab_add(void)
+{
+    CHECK(hak_process_start());
+    struct granule_range range = hak_region_grow(ALL);
+    CHECK(range.count >= ALL);
+    hak_pool_add(range.first, true, false);
+    return range.first;
+}
+
+static struct pool_granules take(uint32_t count)
+{
+    struct pool_granules granules = hak_pool_take(count, 1);
+    CHECK_EQ(granules.count, count);
+    return granules;
+}
+
+static void give_dirty(uint32_t first, uint32_t count)
+{
+    memset(hak_granule_address(first), 0xcd, count * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_pool_give(first, count, count).count, 0);
+}
+
+TEST(a_depot_without_superslabs_has_nothing)
+{
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_pool_take(1, 1).count, 0);
+    CHECK_EQ(hak_pool_superslab_count(), 0);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), 0);
+}
+
+TEST(granules_are_taken_once_and_aligned_by_their_count)
+{
+    uint32_t first = superslab_add();
+    uint32_t seen = 0, taken = 0;
+    for (uint32_t count = ALL / 4; taken < ALL; count = count > 1 ? count / 2 : 1) {
+        struct pool_granules granules = take(count);
+        uint32_t at = granules.first - first;
+        uint32_t mask = (uint32_t)hak_bit_low_mask(count) << at;
+        CHECK_EQ(at % count, 0);
+        CHECK(at + count <= ALL);
+        CHECK_EQ(seen & mask, 0);
+        CHECK(granules.is_zero);
+        CHECK(!granules.is_warm);
+        seen |= mask;
+        taken += count;
+    }
+    CHECK_EQ(hak_pool_take(1, 1).count, 0);
+}
+
+TEST(a_run_that_no_superslab_has_is_not_served_in_pieces)
+{
+    uint32_t first = superslab_add();
+    for (uint32_t i = 0; i < ALL; i++)
+        take(1);
+    for (uint32_t i = 0; i < ALL; i += 2)
+        hak_pool_give(first + i, 1, 1);
+    CHECK_EQ(hak_pool_take(2, 1).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1).count, 1);
+}
+
+TEST(granules_that_were_used_are_warm_and_taken_first)
+{
+    superslab_add();
+    struct pool_granules first = take(1), second = take(1);
+    give_dirty(second.first, 1);
+    CHECK_EQ(hak_pool_warm_count(), 1);
+    struct pool_granules again = take(1);
+    CHECK_EQ(again.first, second.first);
+    CHECK(!again.is_zero);
+    CHECK(again.is_warm);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+    CHECK(take(1).is_zero);
+    CHECK(first.is_zero);
+}
+
+TEST(granules_given_back_untouched_still_read_as_zero)
+{
+    superslab_add();
+    struct pool_granules granules = take(2);
+    memset(hak_granule_address(granules.first), 1, 10);
+    hak_pool_give(granules.first, 2, 1);
+    CHECK_EQ(hak_pool_warm_count(), 1);
+    CHECK(!take(1).is_zero); /* the warm one */
+    CHECK(take(1).is_zero);
+}
+
+TEST(the_fullest_superslab_serves_first)
+{
+    superslab_add();
+    uint32_t fuller = take(ALL / 2).first;
+    uint32_t emptier = superslab_add();
+    struct pool_granules granules = take(1);
+    CHECK_EQ(granules.first / ALL, fuller / ALL);
+    CHECK(granules.first / ALL != emptier / ALL);
+}
+
+TEST(one_free_superslab_is_kept_and_the_next_is_returned)
+{
+    uint32_t first = superslab_add(), second = superslab_add();
+    for (uint32_t i = 0; i < 2 * ALL; i++)
+        take(1);
+    for (uint32_t i = 0; i < ALL; i++)
+        CHECK_EQ(hak_pool_give(first + i, 1, 1).count, 0);
+    for (uint32_t i = 0; i + 1 < ALL; i++)
+        CHECK_EQ(hak_pool_give(second + i, 1, 1).count, 0);
+    struct granule_range spare = hak_pool_give(second + ALL - 1, 1, 1);
+    CHECK_EQ(spare.first, second);
+    CHECK_EQ(spare.count, ALL);
+    CHECK_EQ(hak_pool_superslab_count(), 1);
+    CHECK_EQ(hak_pool_warm_count(), ALL);
+    CHECK_EQ(take(1).first / ALL, first / ALL);
+}
+
+TEST(purged_granules_read_as_zero_again)
+{
+    superslab_add();
+    struct pool_granules granules = take(ALL / 2);
+    give_dirty(granules.first, ALL / 2);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, 1), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+    granules = take(ALL / 2);
+    CHECK(granules.is_zero);
+    CHECK(!granules.is_warm);
+    CHECK_EQ(*(unsigned char *)hak_granule_address(granules.first), 0);
+}
+
+TEST(a_purge_leaves_what_is_young_and_what_exceeds_its_budget)
+{
+    uint32_t first[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        superslab_add();
+        first[i] = take(ALL / 2).first;
+        take(ALL / 2);
+    }
+    uint64_t before = hak_os_clock_ms();
+    CHECK(!hak_pool_has_warm(before));
+    give_dirty(first[0], 1);
+    give_dirty(first[1], 1);
+    CHECK(hak_pool_has_warm(hak_os_clock_ms()));
+    CHECK(!hak_pool_has_warm(before - 1));
+    CHECK_EQ(hak_pool_purge(before - 1, UINT32_MAX), 0);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, 1), HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_pool_warm_count(), 1);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), HAK_GRANULE_BYTES);
+    CHECK(!hak_pool_has_warm(hak_os_clock_ms()));
+}
+
+TEST(a_purge_that_the_kernel_refuses_ends_and_keeps_the_granules_warm)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    superslab_add();
+    struct pool_granules granules = take(2);
+    give_dirty(granules.first, 2);
+    hak_os_fault_every(1);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), 0);
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_pool_warm_count(), 2);
+    CHECK(!take(2).is_zero);
+}
+
+TEST(heaps_take_from_different_groups_of_tag_words_while_they_can)
+{
+    if (HAK_TINY)
+        SKIP("a tiny superslab is one group");
+    superslab_add();
+    uint32_t mine = hak_pool_take(1, 1).first;
+    uint32_t theirs = hak_pool_take(1, 2).first;
+    CHECK(mine / 16 != theirs / 16);
+    CHECK_EQ(hak_pool_take(1, 1).first / 16, mine / 16);
+    CHECK_EQ(hak_pool_take(1, 2).first / 16, theirs / 16);
+}
+
+/* A superslab that the kernel was asked to back by a huge page, with half of it taken. */
+static uint32_t huge_half_taken(void)
+{
+    CHECK(hak_process_start());
+    uint32_t first = hak_region_grow(ALL).first;
+    hak_pool_add(first, true, true);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+    return take(ALL / 2).first;
+}
+
+TEST(all_of_a_huge_superslab_that_was_touched_may_be_resident)
+{
+    huge_half_taken();
+    CHECK_EQ(hak_pool_warm_count(), ALL / 2);
+    struct pool_granules rest = take(ALL / 2);
+    CHECK(rest.is_zero);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+}
+
+TEST(a_purge_of_a_part_ends_a_huge_superslab)
+{
+    uint32_t first = huge_half_taken();
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+    CHECK(hak_pool_break_huge(first));
+    /* A slab that touched one granule only: the others were resident all the same. */
+    hak_pool_give(first, ALL / 2, 1);
+    CHECK_EQ(hak_pool_warm_count(), ALL / 2);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK(take(ALL).is_zero);
+}
+
+TEST(what_is_free_when_a_huge_superslab_ends_stays_warm_and_no_longer_reads_as_zero)
+{
+    uint32_t first = huge_half_taken();
+    CHECK(hak_pool_break_huge(first));
+    CHECK_EQ(hak_pool_warm_count(), ALL / 2);
+    CHECK(!take(ALL / 2).is_zero);
+    superslab_add();
+    CHECK(!hak_pool_break_huge(take(ALL).first));
+}
+
+TEST(a_huge_superslab_that_goes_back_whole_will_be_huge_again)
+{
+    uint32_t first = huge_half_taken();
+    hak_pool_give(first, ALL / 2, 1);
+    CHECK_EQ(hak_pool_warm_count(), ALL);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), ALL * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+    CHECK(take(ALL / 2).is_zero);
+    CHECK_EQ(hak_pool_warm_count(), ALL / 2);
+}
+
+TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
+{
+    huge_half_taken();
+    take(ALL / 2);
+    uint32_t second = huge_half_taken();
+    take(ALL / 2);
+    for (uint32_t i = 0; i < ALL; i++)
+        hak_pool_give(second + i, 1, 1);
+    superslab_add();
+    struct granule_range spare = hak_pool_take_spare();
+    CHECK_EQ(spare.count, ALL);
+    hak_pool_end_huge(spare.first);
+    hak_pool_add(spare.first, false, false);
+    take(ALL);
+    take(ALL);
+    CHECK(!hak_pool_break_huge(spare.first));
+}
