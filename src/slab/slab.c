@@ -179,18 +179,6 @@ _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uin
                state);
 }
 
-void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits)
-{
-    uint32_t below = slab->bump > word_index * 64 ? slab->bump - word_index * 64 : 0;
-    uint64_t never = bits & ~hak_bit_low_mask(below);
-    uint64_t twice = bits & hak_load_relaxed(&slab->words[word_index]);
-    if (HAK_UNLIKELY(never != 0))
-        hak_slab_report(slab, word_index, never, "invalid free", "never allocated");
-    if (HAK_UNLIKELY(twice != 0))
-        hak_slab_report(slab, word_index, twice, "double free", "already free");
-    hak_slab_set_free(slab, word_index, bits);
-}
-
 bool hak_slab_is_sound(const struct slab *slab)
 {
     uint32_t free_count = 0;

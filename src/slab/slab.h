@@ -49,6 +49,7 @@ struct slab {
     uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
     bool is_private;    /* as its owner says */
     uint8_t guards;     /* which are raised: slab/shield.h */
+    _Atomic(struct slab_owner *) owner; /* constant but for slabs that move to another heap */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
     uint64_t summary[2];
@@ -64,7 +65,6 @@ struct slab {
     uint16_t chosen;         /* which comes next where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
-    _Atomic(struct slab_owner *) owner;
     _Atomic(struct slab *) pending_next;
 
     HAK_CACHE_ALIGNED _Atomic uint64_t words[];
@@ -89,8 +89,7 @@ void *hak_slab_take_zero(struct slab *slab);
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
 
-/* The same for blocks of one word of the bitmap; `bits` is not 0. The other one only reports. */
-void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits);
+/* Reports misuse of the lowest of these blocks of one word of the bitmap. */
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
                                const char *what, const char *state);
 
@@ -138,12 +137,20 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
     return slab->words + hak_slab_remote_offset(slab);
 }
 
-/* Marks blocks free: `bits` of word `word_index`, none of them free so far. */
-HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits)
+/* Gives back the blocks `bits` of word `word_index`, `count` of them and at least one. Misuse as
+ * above. */
+HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
+                                   uint32_t count)
 {
-    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bits);
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
+        hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
+                        "never allocated");
+    if (HAK_UNLIKELY((word & bits) != 0))
+        hak_slab_report(slab, word_index, word & bits, "double free", "already free");
+    hak_store_relaxed(&slab->words[word_index], word | bits);
     slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
-    slab->used -= hak_bit_count(bits);
+    slab->used -= count;
 }
 
 #endif
