@@ -82,7 +82,7 @@ static void examine_caches(void)
              hak_rseq_meaning(reason));
     else
         find("ok", "rseq: processor, %s by %s.", hak_rseq_meaning(reason),
-             hak_rseq_id_offset == offsetof(struct rseq_area, mm_cid) ? "mm_cid" : "cpu_id");
+             hak_rseq_id_name(hak_rseq_id(reason)));
 }
 
 static void examine_overcommit(void)

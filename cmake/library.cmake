@@ -4,9 +4,15 @@
 file(GLOB HAKMEM_SOURCES CONFIGURE_DEPENDS src/*/*.c)
 
 # The hot path in assembly, where there is one; not for sanitizers, which see no order through it.
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64" AND NOT HAKMEM_FLAGS MATCHES "-fsanitize")
+set(assembly)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64")
+  set(assembly x86_64)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(assembly aarch64)
+endif()
+if(assembly AND NOT HAKMEM_FLAGS MATCHES "-fsanitize")
   enable_language(ASM)
-  file(GLOB hot CONFIGURE_DEPENDS src/*/*_x86_64.S)
+  file(GLOB hot CONFIGURE_DEPENDS src/*/*_${assembly}.S)
   list(APPEND HAKMEM_SOURCES ${hot})
   list(REMOVE_ITEM HAKMEM_SOURCES ${PROJECT_SOURCE_DIR}/src/api/malloc.c
     ${PROJECT_SOURCE_DIR}/src/heap/cpu_cache_none.c)

@@ -56,7 +56,8 @@ __attribute__((format(printf, 1, 2))) static inline void check_print(const char 
         _exit(1);
 }
 
-/* True under qemu-user, which does not hold to every limit and refusal of a kernel. */
+/* True under qemu-user, which does not hold to every limit and refusal of a kernel, and on an
+ * emulated machine, which is slow. */
 static inline int is_emulated(void)
 {
     return getenv("HAK_EMULATED") != NULL;

@@ -437,6 +437,8 @@ def schema():
         "unix_ms": {**count, "description": "when it was taken, since 1970"},
         "rseq": {"enum": ["processor", "thread"], "description": "whose the caches are"},
         "rseq_reason": {"type": "string", "description": "and why"},
+        "rseq_id": {"enum": ["slot", "cpu_id", "mm_cid"],
+                    "description": "by which number they are told apart"},
         "memory": group("stats/snapshot.h", "HAK_SNAPSHOT_LEVEL_TABLE"),
         "totals": group("stats/snapshot.h", "HAK_SNAPSHOT_TOTAL_TABLE"),
         "process": group("stats/counters.h", "HAK_STAT_GLOBAL_TABLE"),

@@ -21,7 +21,8 @@
  *             same block.
  *             A bin may be opened from another processor while one here is in the middle of a push:
  *             limit is read before top, so that a limit that is not 0 has its top with it (the
- *             header is stored whole); with the old top, 0, the block would go into a header.
+ *             header is stored whole); with the old top, 0, the block would go into a header. (On
+ *             arm64 push takes a top of 0 for full instead.)
  *             Batches go in and out by one commit, too. Of a slot the bin is closed meanwhile.
  *             Each pop lowers countdown; where it passes 0, hak_bin_note adds 65,536 to `popped`:
  *             blocks taken are counted exactly, for nothing.

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Older headers have none of these: include/uapi/linux/{auxvec,membarrier}.h. */
@@ -19,8 +20,15 @@
  * it. */
 #if defined(__x86_64__)
 #define SIGNATURE 0x53053053u
+#elif defined(__aarch64__)
+#define SIGNATURE 0xd428bc00u
 #else
 #define SIGNATURE 0u
+#endif
+#if defined(__aarch64__)
+#define IS_ARM64 true
+#else
+#define IS_ARM64 false
 #endif
 /* The first form of struct rseq, which every kernel knows. */
 #define FIRST_BYTES 32u
@@ -39,6 +47,24 @@ const char *hak_rseq_meaning(uint32_t reason)
 #undef X
     };
     return reason < RSEQ_REASON_COUNT ? meanings[reason] : "";
+}
+
+enum rseq_id hak_rseq_id(uint32_t reason)
+{
+    if (reason != RSEQ_PROCESSOR)
+        return RSEQ_ID_SLOT;
+    return hak_rseq_id_offset == offsetof(struct rseq_area, mm_cid) ? RSEQ_ID_MM_CID
+                                                                    : RSEQ_ID_CPU_ID;
+}
+
+const char *hak_rseq_id_name(uint32_t id)
+{
+    static const char *const names[RSEQ_ID_COUNT] = {
+#define X(kind, name) name,
+        HAK_RSEQ_ID_TABLE(X)
+#undef X
+    };
+    return id < RSEQ_ID_COUNT ? names[id] : "";
 }
 
 static bool libc_registers(void)
@@ -60,12 +86,36 @@ static uint32_t processors_most(void)
     return bytes <= 0 ? UINT32_MAX : (uint32_t)bytes * 8;
 }
 
+/* The number at *text, which is moved behind it and the dot. */
+static uint32_t next_number(const char **text)
+{
+    uint32_t number = 0;
+    for (; **text >= '0' && **text <= '9'; ++*text)
+        number = number * 10 + (uint32_t)(**text - '0');
+    *text += **text == '.';
+    return number;
+}
+
+bool hak_rseq_is_unproven(const char *release)
+{
+    uint32_t major = next_number(&release), minor = next_number(&release);
+    return (major == 6 && minor >= 19) || (major == 7 && minor < 2);
+}
+
+static bool is_kernel_unproven(void)
+{
+    struct utsname name;
+    return IS_ARM64 && (uname(&name) != 0 || hak_rseq_is_unproven(name.release));
+}
+
 enum rseq_reason hak_os_rseq_start(uint32_t ids_most, uint32_t *ids)
 {
     if (!libc_registers() || (int32_t)area()->cpu_id < 0)
         return RSEQ_UNREGISTERED;
     if (hak_os_is_confined())
         return RSEQ_CONFINED;
+    if (is_kernel_unproven())
+        return RSEQ_KERNEL;
     int saved = errno;
     *ids = processors_most();
     errno = saved;

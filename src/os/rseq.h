@@ -35,6 +35,7 @@ struct rseq_area {
     X(BUILD, "this build has no restartable sequences for its architecture or sanitizer")          \
     X(UNREGISTERED,                                                                                \
       "libc registers no restartable sequences (glibc 2.35, its tunable, the kernel)")             \
+    X(KERNEL, "the kernel (Linux 6.19 to 7.1 on arm64) may fail to restart what it interrupted")   \
     X(PROCESSORS, "the machine may have more processors than hakmem tells apart")                  \
     X(CONFINED, "the process had confined itself before it first allocated")
 enum rseq_reason {
@@ -47,6 +48,24 @@ enum rseq_reason {
 /* In words; "" for what is no reason. */
 const char *hak_rseq_meaning(uint32_t reason);
 
+/* By which number caches are told apart. */
+#define HAK_RSEQ_ID_TABLE(X)                                                                       \
+    X(SLOT, "slot")                                                                                \
+    X(CPU_ID, "cpu_id")                                                                            \
+    X(MM_CID, "mm_cid")
+enum rseq_id {
+#define X(kind, name) RSEQ_ID_##kind,
+    HAK_RSEQ_ID_TABLE(X)
+#undef X
+        RSEQ_ID_COUNT
+};
+
+/* The one in force where hak_os_rseq_start said `reason`. */
+enum rseq_id hak_rseq_id(uint32_t reason);
+
+/* "" for what is none. */
+const char *hak_rseq_id_name(uint32_t id);
+
 /* Where in an area the number is by which caches are told apart: `mm_cid` where the kernel has it,
  * else `cpu_id`. */
 extern uint32_t hak_rseq_id_offset;
@@ -54,6 +73,10 @@ extern uint32_t hak_rseq_id_offset;
 /* Whether this process may use sequences; once, before the first thread asks. `ids_most`: ids must
  * be below. *ids: what they are below. */
 enum rseq_reason hak_os_rseq_start(uint32_t ids_most, uint32_t *ids);
+
+/* Of a kernel's name, say "6.19.3-arm64": on arm64 it may interrupt a sequence and let it go on, if
+ * the thread comes back to the same processor (Linux 6.19; mended at last in 7.1). */
+bool hak_rseq_is_unproven(const char *release);
 
 /* The calling thread's area, registered; NULL: it has none. */
 struct rseq_area *hak_os_rseq_area(void);

@@ -99,13 +99,15 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
     hak_line_add(out, "]");
 }
 
-/* Whose the caches are, and why. */
+/* Whose the caches are, why, and by which number they are told apart. */
 static void add_rseq(struct line_writer *out, const struct snapshot *snapshot)
 {
     bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
     hak_line_add(out, is_processor ? ",\"rseq\":\"processor\"" : ",\"rseq\":\"thread\"");
     hak_line_add(out, ",\"rseq_reason\":\"");
     hak_line_add(out, hak_rseq_meaning(snapshot->rseq_reason));
+    hak_line_add(out, "\",\"rseq_id\":\"");
+    hak_line_add(out, hak_rseq_id_name(snapshot->rseq_id));
     hak_line_add(out, "\"");
 }
 

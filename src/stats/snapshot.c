@@ -88,6 +88,7 @@ static void add_locks_and_owners(struct snapshot *snapshot)
         snapshot->waited_ns[i] = hak_load_relaxed(&hak_lock_waits[i].time_ns);
     }
     snapshot->rseq_reason = hak_caches_reason();
+    snapshot->rseq_id = hak_rseq_id(snapshot->rseq_reason);
     snapshot->caches_by_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
     const struct cache *cache = hak_caches_first();
     for (; cache != NULL && snapshot->cache_count < HAK_SNAPSHOT_CACHES; cache = cache->next)

@@ -58,10 +58,14 @@ fn main() {
     let takes_malloc = env::var_os("CARGO_FEATURE_OVERRIDE").is_some();
     let mut c = compiler(takes_malloc);
     let mut files = sources(Path::new("hakmem/src"), "c");
-    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("x86_64") {
+    let processor = env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    if processor == "x86_64" || processor == "aarch64" {
         // The hot path is in assembly there.
         files.retain(|it| !it.ends_with("api/malloc.c") && !it.ends_with("heap/cpu_cache_none.c"));
-        files.extend(sources(Path::new("hakmem/src"), "S"));
+        let ending = format!("_{}", processor);
+        files.extend(sources(Path::new("hakmem/src"), "S").into_iter().filter(|it| {
+            it.file_stem().map_or(false, |stem| stem.to_string_lossy().ends_with(&ending))
+        }));
     }
     c.std("gnu11").files(files);
     if takes_malloc {

@@ -28,11 +28,23 @@ struct sequence {
 extern const struct sequence *const __start___rseq_cs_ptr_array[] __attribute__((weak));
 extern const struct sequence *const __stop___rseq_cs_ptr_array[] __attribute__((weak));
 
+#if defined(__aarch64__)
+#define SIGNATURE 0xd428bc00u
+/* str xN, [xM, #8] */
+static bool is_store_of_section(const uint8_t *code)
+{
+    uint32_t word;
+    memcpy(&word, code, sizeof word);
+    return (word & 0xfffffc00) == 0xf9000400;
+}
+#else
+#define SIGNATURE 0x53053053u
 /* movq %reg, 8(%reg) */
 static bool is_store_of_section(const uint8_t *code)
 {
     return (code[0] & 0xf8) == 0x48 && code[1] == 0x89 && code[2] >> 6 == 1 && code[3] == 8;
 }
+#endif
 
 /* Interrupted between the store and the sequence, a thread would go on with no sequence named: the
  * kernel forgets one that the thread is not in. */
@@ -48,7 +60,7 @@ TEST(nothing_comes_between_the_naming_of_a_sequence_and_its_start)
         CHECK(is_store_of_section((const uint8_t *)at->start - 4));
         uint32_t signature;
         memcpy(&signature, (const uint8_t *)at->abort - 4, sizeof signature);
-        CHECK_EQ(signature, 0x53053053u);
+        CHECK_EQ(signature, SIGNATURE);
         CHECK(at->abort < at->start || at->abort >= at->start + at->length);
     }
 }

@@ -68,6 +68,33 @@ TEST(a_process_that_confined_itself_is_asked_nothing)
     CHECK(!hak_os_rseq_fence());
 }
 
+TEST(the_number_that_tells_caches_apart_has_a_name)
+{
+    CHECK_STR(hak_rseq_id_name(hak_rseq_id(RSEQ_UNREGISTERED)), "slot");
+    CHECK_STR(hak_rseq_id_name(hak_rseq_id(RSEQ_PROCESSOR)), "mm_cid");
+    hak_rseq_id_offset = offsetof(struct rseq_area, cpu_id);
+    CHECK_STR(hak_rseq_id_name(hak_rseq_id(RSEQ_PROCESSOR)), "cpu_id");
+    CHECK_EQ(hak_rseq_id_name(RSEQ_ID_COUNT)[0], '\0');
+}
+
+TEST(kernels_that_may_not_restart_sequences_on_arm64_are_known_by_name)
+{
+    static const char *const unproven[] = {"6.19.0", "6.19.14-arm64", "6.20.1", "7.0.0-30-generic",
+                                           "7.1.5"};
+    static const char *const proven[] = {"5.10.0-32-cloud-arm64",
+                                         "6.1.0",
+                                         "6.12.117+deb13",
+                                         "6.18.44",
+                                         "7.2.13+deb14-cloud-arm64",
+                                         "7.10.1",
+                                         "8.0",
+                                         ""};
+    for (size_t i = 0; i < sizeof unproven / sizeof *unproven; i++)
+        CHECK(hak_rseq_is_unproven(unproven[i]));
+    for (size_t i = 0; i < sizeof proven / sizeof *proven; i++)
+        CHECK(!hak_rseq_is_unproven(proven[i]));
+}
+
 TEST(every_reason_has_words)
 {
     for (uint32_t i = 0; i < RSEQ_REASON_COUNT; i++)

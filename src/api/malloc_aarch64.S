@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* api/malloc_aarch64.S - the hot path, whole, for 64-bit Arm.
+ *
+ * What it walks is drawn in heap/bins.h. Anything unusual - a thread without a cache, an empty or
+ * full bin, a large or foreign block, NULL - goes to the slow function before anything is written,
+ * with the arguments as they came.
+ *
+ * From `start` to `end` is a restartable sequence, as in malloc_x86_64.S: it is named by the store
+ * right before `start`, registers with arguments are never written, and the last instruction is the
+ * one store that commits. The header's {top, countdown} is loaded once, as one word, changed in a
+ * register and stored as one word: 32 bits, aligned, so that no other thread sees a part of it.
+ * Whatever else runs on the same bins in between restarts this sequence: the kernel interrupted it.
+ *
+ * Other processors' stores may be seen in any order. These are the ones that a sequence can meet:
+ *
+ *   bins are swapped (a drain)  The entry of the table is read once. What new bins hold was written
+ *                               before the entry (a release store) and is read through it: an
+ *                               address dependency orders both. Old bins stay usable until the
+ *                               fence, which is a full barrier on each processor and restarts the
+ *                               sequences under way.
+ *   a bin is opened             Only a closed bin is, by one 8-byte store with release, while top
+ *                               and limit are 0. Pop reads slots through top, which orders them
+ *                               behind it. Push reads limit and top by two loads, of which either
+ *                               may be the older: with a limit of 0 the bin is full; with a top of
+ *                               0, which is no slot, it is taken to be full, too. Without this
+ *                               second test the block would go into the headers. (bins.h: limit is
+ *                               read before top. Here the test takes the place of that order: a
+ *                               load with acquire before each push costs more.)
+ *   a bin is closed             By a sequence on this processor only: never in the middle of one.
+ *   a limit becomes smaller     Two bytes that no commit stores. The old limit is inside the same
+ *                               slots.
+ *   an id moves                 Who had the id before (mm_cid) and who has it now are ordered by
+ *                               the kernel: a full barrier when a thread leaves a processor, and an
+ *                               atomic exchange where ids are taken.
+ *   the window grows            A block comes from another thread by some synchronisation of the
+ *                               program's, behind which its tag and the window's bounds are seen. A
+ *                               pointer that is no block is looked at again in the slow function. */
+#include "api/malloc_names.h"
+#include "base/assembly.h"
+
+    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_bin_note
+    .set    REGION_TAGS, 16
+    .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
+    .set    HOT_BYTES_MAX, 8                /* x 4096 */
+    .set    HIGHER_OR_SAME, 2               /* the flag C alone */
+
+/* Opens a function. */
+.macro ENTRY name
+    .section .text.hot, "ax"
+    .p2align 6
+    .globl  \name
+    .hidden \name
+    .type   \name, %function
+\name:
+    .cfi_startproc
+.endm
+
+/* Closes it, and says what its sequence is. */
+.macro ENTRY_END name
+    .cfi_endproc
+    .size   \name, . - \name
+    .inst   0xd428bc00                      /* brk: the signature */
+.Labort_\name:
+    b       \name
+    .section .data.rel.ro.hak_hot, "aw"
+    .p2align 5
+.Lsection_\name:
+    .word   0, 0                            /* version, flags */
+    .xword  .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
+    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
+    .xword  .Lsection_\name
+.endm
+
+/* (bytes, ...) -> block, or what the slow function returns */
+.macro WAY_IN name, slow
+    .hidden \slow
+ENTRY \name
+    cmp     x0, #HOT_BYTES_MAX, lsl #12
+    b.hi    1f
+    mrs     x9, tpidr_el0
+    adrp    x10, :gottprel:hak_here
+    add     x11, x0, #7
+    ldr     x10, [x10, #:gottprel_lo12:hak_here]
+    adrp    x12, hak_bins_of
+    add     x12, x12, #:lo12:hak_bins_of
+    lsr     x11, x11, #3
+    add     x13, x12, #SIZES, lsl #12
+    ldr     x9, [x9, x10]                           /* the thread's area */
+    adrp    x14, hak_rseq_id_offset
+    adrp    x10, .Lsection_\name
+    ldrb    w13, [x13, x11]                         /* bin */
+    add     x10, x10, #:lo12:.Lsection_\name
+    ldr     w14, [x14, #:lo12:hak_rseq_id_offset]
+    str     x10, [x9, #8]
+.Lstart_\name:
+    ldr     w14, [x9, x14]                          /* id */
+    ldr     x14, [x12, x14, lsl #3]                 /* struct bins */
+    add     x11, x14, x13, lsl #2
+    ldr     w15, [x11]                              /* top, countdown */
+    and     x10, x15, #0xffff
+    ldr     x10, [x14, x10, lsl #3]                 /* block */
+    cbz     x10, 1f
+    sub     w15, w15, #1
+    subs    w15, w15, #0x10, lsl #12
+    str     w15, [x11]
+.Lend_\name:
+    b.lo    2f
+    mov     x0, x10
+    ret
+1:  b       \slow
+2:  mov     x0, x10
+    mov     x1, x14
+    mov     x2, x13
+    b       hak_bin_note
+ENTRY_END \name
+.endm
+
+/* (block, ...); `kind`: what the block is said to be, or -1: nothing is said */
+.macro WAY_OUT_HOT name
+ENTRY \name
+    adrp    x9, hak_region
+    add     x9, x9, #:lo12:hak_region
+    ldp     x10, x11, [x9]                          /* base, committed bytes */
+    sub     x10, x0, x10
+    cmp     x10, x11
+    b.hs    1f
+    mrs     x11, tpidr_el0
+    adrp    x12, :gottprel:hak_here
+    ldr     x9, [x9, #REGION_TAGS]
+    ldr     x12, [x12, #:gottprel_lo12:hak_here]
+    lsr     x10, x10, #16
+    adrp    x13, .Lsection_\name
+    adrp    x14, hak_bins_of
+    ldr     x11, [x11, x12]                         /* the thread's area */
+    adrp    x12, hak_rseq_id_offset
+    ldrb    w10, [x9, x10]                          /* tag: the bin */
+    add     x13, x13, #:lo12:.Lsection_\name
+    ldr     w12, [x12, #:lo12:hak_rseq_id_offset]
+    add     x14, x14, #:lo12:hak_bins_of
+    str     x13, [x11, #8]
+.Lstart_\name:
+    ldr     w12, [x11, x12]                         /* id */
+    ldr     x12, [x14, x12, lsl #3]                 /* struct bins */
+    add     x13, x12, x10, lsl #2
+    ldrh    w9, [x13, #4]                           /* limit */
+    ldr     w15, [x13]                              /* top, countdown */
+    ands    w11, w15, #0xffff
+    ccmp    w11, w9, #HIGHER_OR_SAME, ne            /* top 0: as if above the limit */
+    b.hs    1f
+    add     x12, x12, x11, lsl #3
+    add     w15, w15, #1
+    str     x0, [x12, #8]
+    str     w15, [x13]
+.Lend_\name:
+    ret
+1:
+.endm
+
+    .hidden hak_free_slow, hak_free_claimed_slow
+/* What the slow function takes: (block, bytes, alignment, kind). */
+.macro WAY_OUT name, kind
+WAY_OUT_HOT \name
+    mov     x1, #-1
+    mov     x2, #0
+    mov     w3, #\kind
+    b       hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_SIZED name, kind
+WAY_OUT_HOT \name
+    mov     x2, #0
+    mov     w3, #\kind
+    b       hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_ALIGNED name, kind
+WAY_OUT_HOT \name
+    mov     x2, x1
+    mov     x1, #-1
+    mov     w3, #\kind
+    b       hak_free_claimed_slow
+ENTRY_END \name
+.endm
+.macro WAY_OUT_SIZED_ALIGNED name, kind
+WAY_OUT_HOT \name
+    mov     w3, #\kind
+    b       hak_free_claimed_slow
+ENTRY_END \name
+.endm
+
+/* enum mark_kind (misuse/mark.h) */
+#define MALLOC    0
+#define NEW       1
+#define NEW_ARRAY 2
+
+WAY_IN hak_malloc, hak_malloc_slow
+WAY_OUT_HOT hak_free
+    b       hak_free_slow
+ENTRY_END hak_free
+
+WAY_IN hak_new, hak_new_slow
+WAY_IN hak_new_array, hak_new_array_slow
+WAY_IN hak_new_nothrow, hak_new_nothrow_slow
+WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow
+
+WAY_OUT hak_delete, NEW
+WAY_OUT hak_delete_array, NEW_ARRAY
+WAY_OUT_SIZED hak_free_sized, MALLOC
+WAY_OUT_SIZED hak_delete_sized, NEW
+WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY
+WAY_OUT_ALIGNED hak_delete_aligned, NEW
+WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY
+WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW
+WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY
+
+/* C23 has the alignment first. */
+WAY_OUT_HOT hak_free_aligned_sized
+    mov     x9, x1
+    mov     x1, x2
+    mov     x2, x9
+    mov     w3, #MALLOC
+    b       hak_free_claimed_slow
+ENTRY_END hak_free_aligned_sized
+
+    .section .text.hot, "ax"
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)
+
+    .section .note.GNU-stack, "", %progbits
