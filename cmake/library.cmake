@@ -29,9 +29,11 @@ target_compile_definitions(hakmem_flags INTERFACE
   HAK_CHECK_LEVEL=${HAKMEM_CHECK_LEVEL}
   HAK_TINY=${HAKMEM_TINY}
   HAK_SMALL_WINDOW=${HAKMEM_SMALL_WINDOW})
-target_compile_options(hakmem_flags INTERFACE
-  -Wshadow -Wundef -Wconversion -Wvla
-  $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes$<SEMICOLON>-Wstrict-prototypes>)
+if(HAKMEM_IS_WHOLE)
+  target_compile_options(hakmem_flags INTERFACE
+    -Wshadow -Wundef -Wconversion -Wvla
+    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes$<SEMICOLON>-Wstrict-prototypes>)
+endif()
 
 # ThreadSanitizer does not model fences; the gate's are covered by its model and by the lock's
 # tests.
@@ -64,6 +66,7 @@ add_library(hakmem_test STATIC EXCLUDE_FROM_ALL ${HAKMEM_SOURCES})
 target_compile_definitions(hakmem_test PUBLIC HAK_INTERPOSE=0 PRIVATE HAK_SHARED=0)
 target_link_libraries(hakmem_test PRIVATE hakmem_code
   PUBLIC -pthread $<TARGET_OBJECTS:hakmem_catch>)
+add_dependencies(hakmem_test hakmem_catch)
 
 if(NOT HAKMEM_SHIP)
   return()
@@ -95,9 +98,10 @@ set_target_properties(hakmem_shared PROPERTIES
 target_link_options(hakmem_shared PRIVATE
   -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
 target_link_libraries(hakmem_shared PRIVATE -pthread $<TARGET_OBJECTS:hakmem_catch>)
+add_dependencies(hakmem_shared hakmem_catch)
 
 # One object to link first, so that no archive's search order decides whose malloc a program gets.
-set(HAKMEM_OBJECT ${CMAKE_BINARY_DIR}/hakmem.o)
+set(HAKMEM_OBJECT ${PROJECT_BINARY_DIR}/hakmem.o)
 set(HAKMEM_PARTS $<TARGET_OBJECTS:hakmem_objects> $<TARGET_OBJECTS:hakmem_objects_linked>
   $<TARGET_OBJECTS:hakmem_catch>)
 add_custom_command(OUTPUT ${HAKMEM_OBJECT}
@@ -113,3 +117,19 @@ set_source_files_properties(${HAKMEM_OBJECT} PROPERTIES EXTERNAL_OBJECT ON GENER
 add_library(hakmem_static STATIC ${HAKMEM_OBJECT})
 add_dependencies(hakmem_static hakmem_object)
 set_target_properties(hakmem_static PROPERTIES OUTPUT_NAME hakmem LINKER_LANGUAGE C)
+
+# How programs take these in, from here or installed. The archive's object is taken also when only
+# libc itself calls malloc.
+foreach(kind shared static)
+  target_include_directories(hakmem_${kind} INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  target_link_libraries(hakmem_${kind} INTERFACE -pthread)
+  add_library(hakmem::${kind} ALIAS hakmem_${kind})
+endforeach()
+target_link_options(hakmem_static INTERFACE -Wl,-u,malloc)
+add_library(hakmem::object OBJECT IMPORTED GLOBAL)
+set_target_properties(hakmem::object PROPERTIES
+  IMPORTED_OBJECTS ${HAKMEM_OBJECT}
+  INTERFACE_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/include
+  INTERFACE_LINK_LIBRARIES -pthread)
+add_dependencies(hakmem::object hakmem_object)

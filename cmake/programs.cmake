@@ -8,7 +8,7 @@ function(hakmem_program name)
   target_link_libraries(${name} PRIVATE -pthread m)
 endfunction()
 
-if(NOT TARGET hakmem_object)
+if(NOT TARGET hakmem_object OR NOT (HAKMEM_IS_WHOLE OR HAKMEM_INSTALL))
   return()
 endif()
 
@@ -31,7 +31,7 @@ target_compile_definitions(hakmem_cli PRIVATE
 target_include_directories(hakmem_cli PRIVATE cli)
 target_link_libraries(hakmem_cli PRIVATE hakmem_flags -pthread)
 
-if(NOT HAKMEM_BENCH)
+if(NOT (HAKMEM_IS_WHOLE AND HAKMEM_BENCH))
   return()
 endif()
 
@@ -41,7 +41,7 @@ set(HAKMEM_BENCH_FLAGS
 
 file(GLOB workloads CONFIGURE_DEPENDS bench/workloads/*.c)
 foreach(source ${workloads})
-  cmake_path(GET source STEM name)
+  get_filename_component(name ${source} NAME_WE)
   add_executable(${name}_system ${source})
   target_link_libraries(${name}_system PRIVATE -pthread m)
   hakmem_program(${name}_hakmem ${source})

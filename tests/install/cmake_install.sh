@@ -17,5 +17,5 @@ check "a shared one needs the library" sh -c "readelf -d '$work/build/c_shared' 
 check "a static one does not" sh -c "! readelf -d '$work/build/c_static' | grep -q libhakmem"
 silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
 serves run "$work/moved/bin/hakmem" run "$work/use"
-check "the command is a target, too" grep -q 'hakmem::program' \
-    "$work/moved"/lib*/cmake/hakmem/hakmem-targets.cmake
+check "the command is a target, too" grep -q 'add_executable(hakmem::program IMPORTED)' \
+    "$work/moved"/lib*/cmake/hakmem/hakmem-config.cmake

@@ -1,30 +1,38 @@
 # SPDX-License-Identifier: MIT
-# The Debian package holds what is installed, for /usr, and works from any folder it is unpacked in.
+# The Debian packages are made from the release tarball, lintian has nothing to say, and in a copy of
+# this machine's root they install, serve, build programs and leave without a trace. With --full
+# also in a new root of this Debian with compilers alone.
 . "$(dirname "$0")/lib.sh"
-needs "$CMAKE" dpkg-deb pkg-config readelf "$CC"
-quietly "${CMAKE%cmake}cpack" -G DEB --config "$OUT/CPackConfig.cmake" -B "$work/package"
-package=$(echo "$work"/package/hakmem_*.deb)
-equal "its name" "$(dpkg-deb -f "$package" Package)" hakmem
-equal "what it needs" "$(dpkg-deb -f "$package" Depends)" "libc6 (>= 2.31)"
-dpkg-deb -x "$package" "$work/unpacked"
-dpkg-deb -e "$package" "$work/control"
-check "the loader's cache is told" grep -q ldconfig "$work/control/triggers"
-usr=$work/unpacked/usr
-for file in lib/libhakmem.so lib/libhakmem.so.0 lib/libhakmem.a lib/hakmem.o \
-    lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmem-config.cmake share/man/man3/hakmem.3 \
-    share/man/man1/hakmem.1 bin/hakmem \
-    share/doc/hakmem/copyright include; do
-    check "the package holds $file" [ -e "$usr/$file" ]
-done
-equal "nothing is outside of /usr" "$(ls "$work/unpacked")" usr
-check "the name of the library" \
-    sh -c "readelf -d '$usr/lib/libhakmem.so' | grep -q 'SONAME.*\[libhakmem.so.0\]'"
+. "$(dirname "$0")/root.sh"
+needs "$CMAKE" dpkg-buildpackage dh lintian pkg-config mandoc
+limit_s=600
 
-silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
-serves preloaded env LD_PRELOAD="$usr/lib/libhakmem.so.0" "$work/use"
-serves run "$usr/bin/hakmem" run -- "$work/use"
-export PKG_CONFIG_PATH="$usr/lib/pkgconfig"
-silently "$CC" -static "$consumer/use.c" $(pkg-config --static --libs hakmem) -o "$work/static"
-serves static "$work/static"
-silently "$CC" "$(pkg-config --variable=object hakmem)" "$consumer/use.c" -o "$work/object" -pthread
-serves object "$work/object"
+# The build is the packages' own.
+unset CC CXX
+full || export DEB_BUILD_OPTIONS=nocheck
+quietly "$root/packaging/package.sh" deb "$work/package"
+debs=$work/package/deb
+equal "the packages" "$(cd "$debs" && ls *.deb | sed 's/_.*//' | sort | xargs)" \
+    "hakmem-tools hakmem-tools-dbgsym libhakmem-dev libhakmem0 libhakmem0-dbgsym"
+equal "lintian says" "$(lintian --allow-root --fail-on none "$debs"/*.changes 2>&1)" ""
+for package in hakmem-tools libhakmem-dev libhakmem0; do
+    dpkg-deb -c "$debs/${package}"_*.deb | awk '{ print $6 }' >"$work/$package.list"
+    equal "$package: nothing outside of /usr" \
+        "$(grep -v -x -e './' -e './usr/.*' "$work/$package.list")" ""
+done
+check "the library may be there for several architectures" \
+    [ "$(dpkg-deb -f "$debs"/libhakmem0_*.deb Multi-Arch)" = same ]
+for page in man1/hakmem.1.gz man3/hakmem.3.gz; do
+    check "there is the page $page" grep -qh "$page" "$work"/*.list
+done
+
+can_mount || skip "the packages are right, but this one may not mount, and cannot install them"
+in_root "" debian_inside.sh "$debs"
+
+full || exit 0
+command -v mmdebstrap >/dev/null || skip "no mmdebstrap"
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+mmdebstrap --quiet --variant=minbase --include=gcc,g++,cmake,make,pkg-config,man-db \
+    "$suite" "$work/clean" >"$work/said" 2>&1 ||
+    skip "no new root: $(tail -n 1 "$work/said")"
+in_root "$work/clean" debian_inside.sh "$debs"

@@ -21,9 +21,15 @@ for language in c cpp; do
         $(pkg-config --libs hakmem) -Wl,-rpath,"$work/moved/lib" -pthread
     silently "$compiler" -static $(pkg-config --static --cflags hakmem) "$source" \
         -o "$work/${language}_static" $(pkg-config --static --libs hakmem)
-    silently "$compiler" "$(pkg-config --variable=object hakmem)" "$source" \
-        -o "$work/${language}_object" -pthread
-    for kind in shared static object; do
+    for kind in object archive; do
+        module=hakmem-object
+        [ $kind = object ] || module=hakmem-static
+        silently "$compiler" $(pkg-config --cflags $module) "$source" -o "$work/${language}_$kind" \
+            $(pkg-config --libs $module)
+        check "$module: no library is needed" \
+            sh -c "! readelf -d '$work/${language}_$kind' | grep -q libhakmem"
+    done
+    for kind in shared static object archive; do
         serves "${language}_$kind" "$work/${language}_$kind"
     done
 done

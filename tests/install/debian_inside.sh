@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# debian_inside.sh FOLDER: in a root that it may change, installs the packages from FOLDER, uses them
+# and purges them. Run by debian_install.sh.
+debs=$1
+PRELOAD_LIB=libhakmem.so.0
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/root.sh"
+packages='libhakmem0 libhakmem-dev hakmem-tools'
+export DEBIAN_FRONTEND=noninteractive
+
+everything >"$work/before"
+for package in $packages; do
+    quietly dpkg -i "$debs/$package"_*.deb
+done
+equal "all is as it was packed" "$(dpkg -V $packages 2>&1 | grep -v ' /usr/share/\(doc\|man\)/')" ""
+check "the loader's cache has it" sh -c 'ldconfig -p | grep -q "libhakmem.so.0 "'
+check "nothing of it is in /etc" sh -c "! dpkg -L $packages | grep '^/etc'"
+
+# A new process of anybody's.
+large_blocks=0
+quiet_list='ls -l / | sort >/dev/null'
+serves preloaded env LD_PRELOAD=libhakmem.so.0 sh -c "$quiet_list"
+serves run hakmem run sh -c "$quiet_list"
+check "doctor looks at the machine" hakmem doctor >"$work/said"
+LD_PRELOAD=libhakmem.so.0 sleep 100 &
+server=$!
+has_library() { hakmem doctor "$server" | grep -q 'hakmem serves malloc'; }
+becomes "doctor finds the library in a process" has_library
+check "there is a sample of settings" [ -e /usr/share/doc/hakmem-tools/examples/hakmem.conf ]
+
+# Building programs does without the command.
+quietly dpkg --purge hakmem-tools
+large_blocks=10
+for language in c cpp; do
+    case $language in
+    c) compiler=cc ;;
+    cpp) compiler=c++ ;;
+    esac
+    for kind in hakmem hakmem-static hakmem-object; do
+        silently "$compiler" $(pkg-config --cflags $kind) "$consumer/use.$language" \
+            -o "$work/$language-$kind" $(pkg-config --libs $kind) -pthread
+        serves "$language-$kind" "$work/$language-$kind"
+    done
+done
+quietly cmake -S "$consumer" -B "$work/build"
+quietly cmake --build "$work/build"
+for program in c_object c_static c_shared cpp_object cpp_static cpp_shared; do
+    serves "$program" "$work/build/$program"
+done
+
+quietly dpkg --purge libhakmem-dev libhakmem0
+everything >"$work/after"
+equal "nothing stays" "$(diff "$work/before" "$work/after")" ""
+check "the loader's cache has it no more" sh -c '! ldconfig -p | grep -q libhakmem'
