@@ -26,7 +26,7 @@
       "list the options, their values in force here and what they mean",                           \
       "  --json             as a list of objects\n"                                                \
       "  NAME               only this one: decay or HAKMEM_DECAY\n")                               \
-    X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, as text or JSON",       \
+    X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, in any form",           \
       "  --all              also what is zero, and settings\n"                                     \
       "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
     X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \

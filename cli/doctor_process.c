@@ -2,7 +2,10 @@
 #define _GNU_SOURCE
 #include "command.h"
 #include "doctor.h"
+#include "stats/summary.h"
+#include "os/rseq.h"
 #include "program.h"
+#include "target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -262,6 +265,24 @@ static void examine_memory(int process)
              size_text(resident, locked));
 }
 
+/* What the process publishes of itself, if it does: whose the caches are, and what would help. */
+static void examine_published(int process)
+{
+    static struct target target;
+    const char *why;
+    if (!target_read(&target, process, &why)) {
+        find("note", "Started with HAKMEM_STATS_SHM=1 it would show its figures here.");
+        return;
+    }
+    const struct snapshot *of = &target.page.snapshot;
+    const char *advice = hak_summary_advice(of);
+    find(of->rseq_reason == RSEQ_PROCESSOR ? "ok" : "note", "rseq: %s, %s.",
+         of->rseq_reason == RSEQ_PROCESSOR ? "processor" : "thread",
+         hak_rseq_meaning(of->rseq_reason));
+    if (*advice != '\0')
+        find("fix", "%s", advice);
+}
+
 static void examine_count(uint64_t count)
 {
     uint64_t most;
@@ -313,6 +334,8 @@ int examine_process(int process)
     printf("process %d (%s)\n", process, name);
     examine_allocator(process, &mappings);
     examine_memory(process);
+    if (mappings.library != NULL)
+        examine_published(process);
     examine_count(mappings.count);
     examine_limits(process);
     file_of(process, "cgroup", path, sizeof path);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/text.h"
 #include "command.h"
 #include "conf/conf_value.h"
 #include "hakmem/hakmem.h"
@@ -68,12 +69,9 @@ int complain_option(const char *name, size_t name_bytes)
 
 char *size_text(char *text, uint64_t bytes)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    int unit = 0;
-    double value = (double)bytes;
-    for (; value >= 1024 && unit < 6; unit++)
-        value /= 1024;
-    snprintf(text, 32, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    struct text size = {.start = text, .bytes = 31};
+    hak_text_add_size(&size, bytes);
+    text[size.used] = '\0';
     return text;
 }
 

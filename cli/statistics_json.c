@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "statistics.h"
 
+#include "stats/emit.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,28 +17,14 @@ struct place {
     uint64_t block_bytes; /* of the size class being read */
     const char *kind;     /* of the cache or heap being read */
     uint64_t id;          /* and its number */
-    bool is_full;         /* there was no memory */
 };
 
 static bool read_value(struct reader *reader, struct place *place, struct report *report);
 
-static bool fail(struct reader *reader, const char *what)
-{
-    if (reader->wrong == NULL)
-        reader->wrong = what;
-    return false;
-}
-
-static void skip_space(struct reader *reader)
-{
-    while (reader->at < reader->end && isspace((unsigned char)*reader->at))
-        reader->line += *reader->at++ == '\n';
-}
-
 /* Goes past `letter`, and white space before it; false: it is not there. */
 static bool take(struct reader *reader, char letter)
 {
-    skip_space(reader);
+    reader_skip_space(reader);
     if (reader->at == reader->end || *reader->at != letter)
         return false;
     reader->at++;
@@ -48,7 +36,7 @@ static bool read_string(struct reader *reader, char *string)
 {
     size_t bytes = 0;
     if (!take(reader, '"'))
-        return fail(reader, "has no string where JSON wants one");
+        return reader_fail(reader, "has no string where JSON wants one");
     for (; reader->at < reader->end && *reader->at != '"'; reader->at++) {
         bool is_escape = *reader->at == '\\';
         reader->at += is_escape;
@@ -58,7 +46,7 @@ static bool read_string(struct reader *reader, char *string)
             string[bytes++] = *reader->at;
     }
     string[bytes] = '\0';
-    return take(reader, '"') || fail(reader, "has a string without an end");
+    return take(reader, '"') || reader_fail(reader, "has a string without an end");
 }
 
 static bool is_inside(const struct place *place, const char *key)
@@ -75,19 +63,19 @@ static const struct {
     {"caches", "processor", "processor"}, {"caches", "thread", "thread"}, {"heaps", "id", "heap"}};
 
 /* A number gets the name that it has in the text form. */
-static void add(struct place *place, struct report *report, uint64_t value)
+static bool add(struct reader *reader, struct place *place, struct report *report, uint64_t value)
 {
     char name[3 * REPORT_NAME_BYTES];
     const char *key = place->depth > 0 ? place->keys[place->depth - 1] : "";
     if (is_inside(place, "classes") && strcmp(key, "block_bytes") == 0) {
         place->block_bytes = value;
-        return;
+        return true;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (is_inside(place, kinds[i].group) && strcmp(key, kinds[i].key) == 0) {
             place->kind = kinds[i].kind;
             place->id = value;
-            return;
+            return true;
         }
     if ((is_inside(place, "caches") || is_inside(place, "heaps")) && place->kind != NULL)
         snprintf(name, sizeof name, "%s_%llu_%s", place->kind, (unsigned long long)place->id, key);
@@ -100,7 +88,15 @@ static void add(struct place *place, struct report *report, uint64_t value)
     else
         snprintf(name, sizeof name, "%s", key);
     name[REPORT_NAME_BYTES - 1] = '\0';
-    place->is_full = !report_add(report, name, value) || place->is_full;
+    return report_add(reader, report, name, value);
+}
+
+/* Of strings one is a number elsewhere. */
+static bool add_string(struct reader *reader, const struct place *place, struct report *report,
+                       const char *string)
+{
+    bool is_reason = place->depth == 1 && strcmp(place->keys[0], "rseq_reason") == 0;
+    return !is_reason || report_add_reason(reader, report, string);
 }
 
 /* Fractions and signs are read past: there are none in what hakmem writes. */
@@ -115,27 +111,25 @@ static bool read_number(struct reader *reader, struct place *place, struct repor
             __builtin_add_overflow(value, (uint64_t)(*reader->at - '0'), &value))
             is_whole = false;
     }
-    if (is_whole)
-        add(place, report, value);
-    return true;
+    return !is_whole || add(reader, place, report, value);
 }
 
 static bool read_object(struct reader *reader, struct place *place, struct report *report)
 {
     if (place->depth == DEPTH_MOST)
-        return fail(reader, "has objects in objects without end");
+        return reader_fail(reader, "has objects in objects without end");
     char *key = place->keys[place->depth++];
     bool is_good = take(reader, '}');
     while (!is_good) {
         if (!read_string(reader, key))
             return false;
         if (!take(reader, ':'))
-            return fail(reader, "has a name without a value");
+            return reader_fail(reader, "has a name without a value");
         if (!read_value(reader, place, report))
             return false;
         is_good = take(reader, '}');
         if (!is_good && !take(reader, ','))
-            return fail(reader, "is cut in the middle of an object");
+            return reader_fail(reader, "is cut in the middle of an object");
     }
     place->depth--;
     return true;
@@ -144,7 +138,7 @@ static bool read_object(struct reader *reader, struct place *place, struct repor
 static bool read_list(struct reader *reader, struct place *place, struct report *report)
 {
     if (place->depth == DEPTH_MOST)
-        return fail(reader, "has lists in lists without end");
+        return reader_fail(reader, "has lists in lists without end");
     place->keys[place->depth++][0] = '\0';
     bool is_good = take(reader, ']');
     while (!is_good) {
@@ -152,7 +146,7 @@ static bool read_list(struct reader *reader, struct place *place, struct report 
             return false;
         is_good = take(reader, ']');
         if (!is_good && !take(reader, ','))
-            return fail(reader, "is cut in the middle of a list");
+            return reader_fail(reader, "is cut in the middle of a list");
     }
     place->depth--;
     return true;
@@ -162,13 +156,13 @@ static bool read_value(struct reader *reader, struct place *place, struct report
 {
     static const char *const words[] = {"true", "false", "null"};
     char string[REPORT_NAME_BYTES];
-    skip_space(reader);
+    reader_skip_space(reader);
     if (take(reader, '{'))
         return read_object(reader, place, report);
     if (take(reader, '['))
         return read_list(reader, place, report);
     if (reader->at < reader->end && *reader->at == '"')
-        return read_string(reader, string);
+        return read_string(reader, string) && add_string(reader, place, report, string);
     if (reader->at < reader->end && (*reader->at == '-' || isdigit((unsigned char)*reader->at)))
         return read_number(reader, place, report);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -179,7 +173,7 @@ static bool read_value(struct reader *reader, struct place *place, struct report
             return true;
         }
     }
-    return fail(reader, "is not the JSON of statistics");
+    return reader_fail(reader, "is not the JSON of statistics");
 }
 
 bool report_read_json(struct reader *reader, struct report *report)
@@ -187,7 +181,8 @@ bool report_read_json(struct reader *reader, struct report *report)
     struct place place = {.depth = 0};
     if (!read_value(reader, &place, report))
         return false;
-    if (place.is_full)
-        return fail(reader, "no memory for it");
-    return report_find(report, "pid", 0) != 0 || fail(reader, "is JSON, but no statistics");
+    if (report_find(report, "pid", 0) == 0)
+        return reader_fail(reader, "is JSON, but no statistics");
+    return report_find(report, "schema", HAK_EMIT_JSON_SCHEMA) == HAK_EMIT_JSON_SCHEMA ||
+           reader_fail(reader, "is of another version of hakmem");
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
+#include "stats/emit.h"
 #include "statistics.h"
-#include "stats/snapshot.h"
-#include "summary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,137 +9,50 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* No file of statistics is larger than this, and no reader waits for one that has no end. */
 #define FILE_BYTES_MOST ((size_t)256 << 20)
 
-struct row {
-    const char *name;
-    const char *meaning;
-};
-
-static const struct row rows[] = {
-#define X(name, meaning) {#name, meaning},
-    HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_EXACT_TABLE(X) HAK_STAT_GLOBAL_TABLE(X) HAK_STAT_TABLE(X)
-#undef X
-};
-
-static const char *meaning_of(const char *name)
+static void write_out(void *unused, const char *piece, size_t bytes)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (strcmp(rows[i].name, name) == 0)
-            return rows[i].meaning;
-    return "";
+    (void)unused;
+    fwrite(piece, 1, bytes, stdout);
 }
 
-static bool ends_in(const char *name, const char *end)
+/* A report for people; it may come from anywhere, so control characters become '?'. */
+static void print_text(const struct report *report)
 {
-    size_t name_bytes = strlen(name), end_bytes = strlen(end);
-    return name_bytes >= end_bytes && strcmp(name + name_bytes - end_bytes, end) == 0;
-}
-
-static bool begins_with(const char *name, const char *beginning)
-{
-    return strncmp(name, beginning, strlen(beginning)) == 0;
-}
-
-/* A value with the unit that its name ends in. */
-static const char *value_text(char *text, const struct number *number)
-{
-    if (ends_in(number->name, "_bytes"))
-        return size_text(text, number->value);
-    const char *unit = "";
-    if (ends_in(number->name, "_ms"))
-        unit = " ms";
-    else if (ends_in(number->name, "_ns") || begins_with(number->name, "waited_ns_"))
-        unit = " ns";
-    snprintf(text, 32, "%" PRIu64 "%s", number->value, unit);
-    return text;
-}
-
-static void print_head(const struct report *report, const char *path)
-{
-    char when[64] = "";
-    time_t seconds = (time_t)(report_find(report, "unix_ms", 0) / 1000);
-    struct tm local;
-    if (seconds != 0 && localtime_r(&seconds, &local) != NULL)
-        strftime(when, sizeof when, ", %Y-%m-%d %H:%M:%S", &local);
-    if (report_find(report, "shadowed", 0) != 0)
-        puts("hakmem was mapped and served nothing: another malloc came first");
-    uint64_t process = report_find(report, "pid", 0);
-    if (process != 0)
-        printf("process %" PRIu64 "%s\n\n", process, when);
-    else
-        printf("%s\n\n", path);
-}
-
-/* Where the window's memory is: the parts add up to what is committed. */
-static void print_memory(const struct report *report)
-{
-    static const char *const parts[] = {"small_live_bytes", "large_live_bytes", "cached_bytes",
-                                        "withheld_bytes",   "homeward_bytes",   "slab_free_bytes",
-                                        "slab_warm_bytes",  "slab_clean_bytes", "span_warm_bytes",
-                                        "span_clean_bytes", "span_lost_bytes",  "hole_bytes"};
-    uint64_t whole = report_find(report, "window_committed_bytes", 0);
-    if (whole == 0)
-        return;
-    char size[32];
-    printf("%-20s %12s\n", "window", size_text(size, whole));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        uint64_t bytes = report_find(report, parts[i], 0);
-        if (bytes == 0)
-            continue;
-        printf("  %-18s %12s %5.1f %%  %s\n", parts[i], size_text(size, bytes),
-               (double)bytes * 100 / (double)whole, meaning_of(parts[i]));
+    for (size_t i = 0; i < report->text_bytes; i++) {
+        unsigned char letter = (unsigned char)report->text[i];
+        putchar((letter < ' ' && letter != '\n') || letter == 0x7f ? '?' : letter);
     }
-    putchar('\n');
 }
 
-/* The size classes in use: slabs, blocks that are live, at hand and free. */
-static void print_classes(const struct report *report)
+static void print_unknown(const struct report *report)
 {
     bool is_first = true;
     for (size_t i = 0; i < report->count; i++) {
-        const char *name = report->numbers[i].name;
-        unsigned long long block;
-        if (sscanf(name, "class_%llu_", &block) != 1 || !ends_in(name, "_slabs"))
+        const struct number *number = &report->numbers[i];
+        if (number->is_known)
             continue;
         if (is_first)
-            printf("%10s %8s %12s %12s %12s\n", "block", "slabs", "live", "cached", "free");
+            puts("\nNot known to this version");
         is_first = false;
-        char live[64], cached[64], free_blocks[64];
-        snprintf(live, sizeof live, "class_%llu_live_blocks", block);
-        snprintf(cached, sizeof cached, "class_%llu_cached_blocks", block);
-        snprintf(free_blocks, sizeof free_blocks, "class_%llu_free_blocks", block);
-        printf("%10llu %8" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 "\n", block,
-               report->numbers[i].value, report_find(report, live, 0),
-               report_find(report, cached, 0), report_find(report, free_blocks, 0));
+        printf("%-24s %10" PRIu64 "\n", number->name, number->value);
     }
-    if (!is_first)
-        putchar('\n');
 }
 
-static void print_numbers(const struct report *report, bool is_all)
+static void print_report(struct report *report, enum emit_detail detail)
 {
-    size_t silent = 0;
-    for (size_t i = 0; i < report->count; i++) {
-        const struct number *number = &report->numbers[i];
-        if (begins_with(number->name, "class_") || strcmp(number->name, "pid") == 0 ||
-            strcmp(number->name, "unix_ms") == 0 || strcmp(number->name, "schema") == 0)
-            continue;
-        if (!is_all && (number->value == 0 || begins_with(number->name, "policy_"))) {
-            silent++;
-            continue;
-        }
-        char value[32];
-        const char *meaning = meaning_of(number->name);
-        printf("%-28s %14s%s%s\n", number->name, value_text(value, number),
-               *meaning != '\0' ? "  " : "", meaning);
+    static struct snapshot snapshot;
+    if (report->text != NULL) {
+        print_text(report);
+        return;
     }
-    if (silent > 0)
-        printf("(and %zu numbers that are zero or settings; --all shows them)\n", silent);
+    report_to_snapshot(report, &snapshot);
+    hak_emit_tables(&snapshot, detail, write_out, NULL);
+    print_unknown(report);
 }
 
 /* The whole file, in a block that the caller frees; NULL: said why. */
@@ -173,18 +85,15 @@ static char *read_file(const char *path, size_t *bytes)
     return start;
 }
 
-static int show(const char *path, struct reader *reader, bool is_all)
+static int show(const char *path, struct reader *reader, enum emit_detail detail)
 {
     int reports = 0;
     struct report report = {0};
     for (; report_read(reader, &report); reports++) {
         printf("%s", reports > 0 ? "\n" : "");
-        print_head(&report, path);
-        print_summary(&report);
-        print_memory(&report);
-        print_classes(&report);
-        print_numbers(&report, is_all);
+        print_report(&report, detail);
         report.count = 0;
+        report.text = NULL;
     }
     free(report.numbers);
     if (reader->wrong != NULL)
@@ -206,7 +115,7 @@ int command_stats(int argument_count, char **arguments)
     if (text == NULL)
         return EXIT_FAILED;
     struct reader reader = {.at = text, .end = text + bytes, .line = 1};
-    int status = show(path, &reader, is_all);
+    int status = show(path, &reader, is_all ? EMIT_WHOLE : EMIT_SHORT);
     free(text);
     return status;
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "view.h"
 
+#include "stats/summary.h"
+#include "os/rseq.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -155,15 +158,17 @@ static void add_memory(struct pane *pane, const struct target *now)
     add_title(pane, title);
     add_part(pane, "live, up to 128K", GREEN, of->small_live_bytes, whole);
     add_part(pane, "live, larger", GREEN, of->large_live_bytes, whole);
-    add_part(pane, "cached by threads", YELLOW, of->cached_bytes, whole);
-    add_part(pane, "freed, on the way home", YELLOW, of->withheld_bytes + of->homeward_bytes,
-             whole);
-    add_part(pane, "free in slabs", YELLOW, of->slab_free_bytes, whole);
-    add_part(pane, "free between slabs, warm", YELLOW, of->slab_warm_bytes, whole);
-    add_part(pane, "free spans, warm", YELLOW, of->span_warm_bytes, whole);
+    for (int i = HELD_FREE; i <= HELD_KEPT; i++)
+        add_part(pane, hak_held_word((enum held_part)i), YELLOW,
+                 hak_held_part(of, (enum held_part)i), whole);
     add_part(pane, "given back", GREY, of->slab_clean_bytes + of->span_clean_bytes, whole);
     if (of->span_lost_bytes + of->hole_bytes != 0)
         add_part(pane, "mapped by others, lost", GREY, of->span_lost_bytes + of->hole_bytes, whole);
+    bool is_processor = of->rseq_reason == RSEQ_PROCESSOR;
+    add(pane, "  rseq %s%s", is_processor ? "processor" : "thread: ",
+        is_processor ? "" : hak_rseq_meaning(of->rseq_reason));
+    if (*hak_summary_advice(of) != '\0')
+        add(pane, "  advice: %s", hak_summary_advice(of));
 }
 
 struct rate {
@@ -378,7 +383,7 @@ static void add_foot(struct pane *pane)
     if (view->shows_help) {
         add(pane, "%s", "");
         add(pane, "  q quit   s another order of sizes   + - slower, faster   h less help");
-        add(pane, "  warm: the kernel's memory is still behind it; given back: only addresses");
+        add(pane, "  kept: the kernel's memory is still behind it; given back: only addresses");
         add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
         add(pane, "  the heap's parts add up to its address space; resident is the kernel's count");
         return;

@@ -118,7 +118,7 @@ def read_own_counters(words):
         counted = counters.parse(path.read_text(encoding="utf-8")) if path.exists() else {}
     missing = [name for name in ("fallback", "foreign_frees") if name not in counted]
     if missing:
-        raise DemoError(f"hakmem's exit statistics (HAKMEM_STATS=text) lack "
+        raise DemoError(f"hakmem's exit statistics (HAKMEM_STATS=json) lack "
                         f"{' and '.join(missing)}: who served the programs cannot be shown")
     return counted["fallback"], counted["foreign_frees"]
 

@@ -15,6 +15,24 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
 CONFIG_TEXT = """# Options
 
+Few programs need any. The five that matter, and when:
+
+| option | set it | and get |
+| --- | --- | --- |
+| `price` | to `compact` where memory is short, to `speed` where it is not | smaller or larger \
+caches, memory given back sooner or later |
+| `decay` | longer, where load comes and goes within seconds | fewer page faults, more memory \
+between |
+| `limit` | where the program must not grow beyond a size | requests beyond it are refused |
+| `stats` | to `text`, to see where the memory is and what would help | a summary when the \
+process ends ([STATS.md](STATS.md)) |
+| `mode` | to `hardened` for programs that read what strangers send | misuse stops the program \
+([HARDEN.md](HARDEN.md)) |
+
+Which of them would make a process smaller: [BLOAT.md](BLOAT.md).
+
+## Where settings come from
+
 Settings are read when the process starts, from here, later ones win:
 
 1. what is built in, and what `mode` and `price` imply (tables below);
@@ -92,20 +110,43 @@ are the same, and compact takes 14 % more.
 """
 STATS_TEXT = """# Statistics
 
-`HAKMEM_STATS=text`, `json`, `xml`, `openmetrics` or `exact` prints all numbers when the process
-ends, to standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes the
+Five numbers matter. `HAKMEM_STATS=text` opens with them, `hakmem stats FILE` shows them of a
+file in
+any form, `malloc_stats` prints them at once, and the line `advice` names an option where one is
+known to help. Symptoms and a worked example: [BLOAT.md](BLOAT.md).
+
+| number | is | if it is large |
+| --- | --- | --- |
+| fragmentation | `own_resident_bytes` / `live_bytes` | look which of the next four it is |
+| free | `slab_free_bytes`: in slabs, beside live blocks of that size | few live blocks hold \
+whole pages: free what lives long, or take such blocks from a heap of their own \
+(`hakmem_heap_new`) |
+| cached | `cached_bytes`: at hand, for the next requests | `HAKMEM_PRICE=compact`; with caches \
+by thread, `HAKMEM_CACHES=processor` |
+| kept | `slab_warm_bytes` and `span_warm_bytes`: free and resident | it goes back after \
+`decay`; a shorter `HAKMEM_DECAY`, `HAKMEM_FREE_POLICY=adaptive`, a lower `HAKMEM_PREWARM` |
+| resident | `resident_bytes`, of the process | what is beyond `own_resident_bytes` is not \
+hakmem's: stacks, files, other mappings |
+
+`HAKMEM_STATS=text`, `raw`, `json`, `xml`, `openmetrics` or `exact` prints when the process
+ends, to standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes
+the
 process's id). `HAKMEM_STATS_INTERVAL=10s` prints also while it runs, `HAKMEM_STATS_SIGNAL=USR2`
 when it gets the signal: as text if `HAKMEM_STATS` is not set. A program prints by
-`hakmem_stats_print`. All forms are made from one snapshot and hold the same numbers. Nothing is
+`hakmem_stats_print`, in one of these forms or `summary`. All are made from one snapshot; all but
+`text` hold all numbers. Nothing is
 counted on the hot path, so there is no number of requests and no rate of hits here, but with
 `HAKMEM_STATS=exact`: nothing is estimated.
 
 | form | is |
 | --- | --- |
-| `text` | `name: value`, one a line; `class_SIZE_...` for each size class in use |
+| `text` | for people: the summary, then tables with units, without what is 0 |
+| `raw` | `name: value`, one a line; the last one, `rows`, counts the others |
 | `json` | one object in one line (stats.schema.json), so that many can be appended to a file |
-| `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>` and `<class>` |
-| `openmetrics` | `hakmem_NAME` as gauges and counters, with `size` and `lock` as labels |
+| `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>`, `<class>`, \
+`<cache>`, `<heap>` |
+| `openmetrics` | `hakmem_NAME` as gauges and counters, with the size, lock, cache or heap as \
+label |
 | `exact` | as `text`; and every request is counted (see below) |
 
 `fallback: 0` says that no request was passed to another allocator, and `shadowed: 0` that requests
@@ -134,6 +175,16 @@ Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at han
 home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
 program. That is exact, and the distribution of sizes in slow paths: of a class whose blocks go
 round in bins little is seen there, however often it is asked for. It is not a number of requests.
+"""
+MEMBERS_TEXT = """
+## Each cache and each heap
+
+Of the first 64 caches, by the number of the processor or thread, and of the first 64 heaps. In the
+raw form `processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches` and
+`heaps`. `rseq` says whose the caches are, `processor` or `thread`, and `rseq_reason` why; in
+the raw
+form it is a number of the second table.
+
 """
 EXACT_TEXT = """
 ## Requests, with `HAKMEM_STATS=exact` only
@@ -385,6 +436,13 @@ def stats():
     for title, header, name in parts:
         body = [[f"`{row[0]}`", words(row[1])] for row in rows(header, name)]
         text += f"\n## {title}\n\n" + table(["name", "meaning"], body)
+    body = [[f"`{name}`", words(meaning)]
+            for kind in ("CACHE", "HEAP")
+            for name, _, meaning in rows("stats/snapshot.h", f"HAK_SNAPSHOT_{kind}_TABLE")]
+    text += MEMBERS_TEXT + table(["name", "meaning"], body)
+    body = [[f"{number}", "processor" if number == 0 else "thread", words(row[1])]
+            for number, row in enumerate(rows("os/rseq.h", "HAK_RSEQ_TABLE"))]
+    text += "\n" + table(["`rseq_reason`", "`rseq`", "meaning"], body)
     body = [[f"`{row[0]}`", words(row[1])]
             for row in rows("stats/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE")]
     text += EXACT_TEXT + table(["name", "meaning"], body)
@@ -425,9 +483,12 @@ def schema():
                                             "popped_blocks")})
     size["properties"] |= {name: {**count, "description": "with stats=exact"}
                            for name in ("requests", "reallocs")}
-    cache = strict({name: count for name in ("bytes", "capacity_bytes", "misses")})
+    cache = group("stats/snapshot.h", "HAK_SNAPSHOT_CACHE_TABLE", meaning=2)
     cache["properties"] |= {name: {**count, "description": f"number of the {name}'s cache"}
                             for name in ("processor", "thread")}
+    heap = group("stats/snapshot.h", "HAK_SNAPSHOT_HEAP_TABLE", meaning=2)
+    heap["properties"]["id"] = {**count, "description": "number of the heap"}
+    heap["required"].append("id")
     number_of_schema = re.search(r"HAK_EMIT_JSON_SCHEMA (\d+)",
                                  (ROOT / "src/stats/emit.h").read_text())[1]
     whole = strict({
@@ -448,9 +509,8 @@ def schema():
         "policy": group("policy/policy_table.h", "HAK_POLICY_TABLE", meaning=4),
         "classes": {"type": "array", "items": size, "description": "size classes in use"},
         "caches": {"type": "array", "items": cache,
-                   "description": "the first 64; misses: bins found empty or full"},
-        "heaps": {"type": "array", "items": strict({name: count for name in
-                                                    ("id", "lock_waits", "steals")}),
+                   "description": "the first 64"},
+        "heaps": {"type": "array", "items": heap,
                   "description": "the first 64 heaps that all threads share"},
     })
     whole["properties"]["exact"] = {**group("stats/snapshot.h", "HAK_SNAPSHOT_EXACT_TABLE"),

@@ -233,9 +233,9 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
                                                             size_t stats_bytes);
 
 /* Writes all statistics (docs/STATS.md) to the descriptor `fd`, whatever file that is now, in one
- * of the forms "text", "json", "xml" and "openmetrics"; NULL: in the form of the option stats, text
- * if that is off. Returns 0. EINVAL: there is no such form. EBUSY: another thread has been printing
- * for a second. Else what write(2) met. */
+ * of the forms "text", "raw", "json", "xml", "openmetrics" and "summary", the first lines of text;
+ * NULL: in the form of the option stats, text if that is off. Returns 0. EINVAL: there is no such
+ * form. EBUSY: another thread has been printing for a second. Else what write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
 /* Where the memory is that the process has for hakmem: each resident page of hakmem's large

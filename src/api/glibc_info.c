@@ -61,11 +61,11 @@ struct info hak_mallinfo(void)
     };
 }
 
-/* malloc_stats(3): on standard error; here the text form of the statistics. The program asks for it
+/* malloc_stats(3): on standard error; here the summary of the statistics. The program asks for it
  * now, so it is what the program has for its standard error now, as with glibc. */
 void hak_malloc_stats(void)
 {
-    hakmem_stats_print(2, "text");
+    hakmem_stats_print(2, "summary");
 }
 
 static void write_to_stream(void *stream, const char *piece, size_t bytes)

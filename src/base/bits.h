@@ -76,6 +76,18 @@ HAK_INLINE size_t hak_excess(size_t whole, size_t part)
     return whole > part ? whole - part : 0;
 }
 
+/* part * scale / whole, rounded; 0 for a whole of 0. Numbers beyond all memory cost precision. */
+HAK_INLINE uint64_t hak_share(uint64_t part, uint64_t whole, uint64_t scale)
+{
+    uint64_t product;
+    while (__builtin_mul_overflow(part, scale, &product) ||
+           __builtin_add_overflow(product, whole / 2, &product)) {
+        part >>= 1;
+        whole >>= 1;
+    }
+    return whole == 0 ? 0 : product / whole;
+}
+
 HAK_INLINE size_t hak_clamp(size_t value, size_t least, size_t most)
 {
     return hak_most(least, hak_least(value, most));

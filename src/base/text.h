@@ -40,4 +40,53 @@ HAK_INLINE void hak_text_add_number(struct text *text, uint64_t value, uint32_t 
     hak_text_add_bytes(text, digits + at, sizeof digits - at);
 }
 
+/* Adds value / 10^digits as a decimal fraction: 1234 with 2 digits is 12.34. */
+HAK_INLINE void hak_text_add_fraction(struct text *text, uint64_t value, uint32_t digits)
+{
+    uint64_t scale = 1;
+    for (uint32_t i = 0; i < digits; i++)
+        scale *= 10;
+    hak_text_add_number(text, value / scale, 10);
+    hak_text_add(text, ".");
+    for (uint64_t rest = value % scale; scale > 1; rest %= scale) {
+        scale /= 10;
+        hak_text_add_number(text, rest / scale, 10);
+    }
+}
+
+/* Adds a size with its unit: 512 B, 1.5 KiB, 16.0 EiB. */
+HAK_INLINE void hak_text_add_size(struct text *text, uint64_t bytes)
+{
+    static const char *const units[] = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
+    uint32_t unit = 0;
+    for (uint64_t rest = bytes; rest >= 1024 && unit < 6; rest >>= 10)
+        unit++;
+    if (unit == 0) {
+        hak_text_add_number(text, bytes, 10);
+    } else {
+        uint64_t part = bytes & ((UINT64_C(1) << (10 * unit)) - 1);
+        uint64_t tenths = (part * 10 + (UINT64_C(1) << (10 * unit - 1))) >> (10 * unit);
+        hak_text_add_fraction(text, (bytes >> (10 * unit)) * 10 + tenths, 1);
+    }
+    hak_text_add(text, units[unit]);
+}
+
+/* Spaces up to a column. */
+HAK_INLINE void hak_text_pad(struct text *text, size_t column)
+{
+    while (text->used < column && text->used < text->bytes)
+        text->start[text->used++] = ' ';
+}
+
+/* Moves what stands from `from` on to the right, so that it ends at a column. */
+HAK_INLINE void hak_text_right(struct text *text, size_t from, size_t column)
+{
+    size_t end = text->used;
+    hak_text_pad(text, column);
+    for (size_t shift = text->used - end; shift != 0 && end > from; end--) {
+        text->start[end - 1 + shift] = text->start[end - 1];
+        text->start[end - 1] = ' ';
+    }
+}
+
 #endif

@@ -51,7 +51,15 @@ enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
 enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON };
-enum conf_stats { STATS_OFF, STATS_TEXT, STATS_JSON, STATS_XML, STATS_OPENMETRICS, STATS_EXACT };
+enum conf_stats {
+    STATS_OFF,
+    STATS_TEXT,
+    STATS_RAW,
+    STATS_JSON,
+    STATS_XML,
+    STATS_OPENMETRICS,
+    STATS_EXACT
+};
 enum conf_learn { LEARN_BIG_CACHE = 2 }; /* bits */
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 

@@ -21,9 +21,9 @@
       "a row of values for the options that nobody set")                                           \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
       "what memory costs: time is spent to save it, or it is spent to save time")                  \
-    X(stats, CHOICE, 0, 0, 5, "off|text|json|xml|openmetrics|exact",                               \
-      "print statistics when the process ends, in this form; exact: as text, and every request "   \
-      "is counted, which makes malloc slow")                                                       \
+    X(stats, CHOICE, 0, 0, 6, "off|text|raw|json|xml|openmetrics|exact",                           \
+      "print statistics when the process ends, in this form; raw: `name: value` a line; exact: "   \
+      "as text, and every request is counted, which makes malloc slow")                            \
     X(stats_file, TEXT, 0, 0, 0, "",                                                               \
       "append them to this file instead of standard error; %p in it is the process's id")          \
     X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \

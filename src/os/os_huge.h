@@ -23,8 +23,4 @@ enum os_huge hak_os_huge_pages(void);
  * kernel has none, and the one for all sizes that inherit it. */
 enum os_huge hak_os_huge_setting(const char *size_text, const char *text);
 
-/* Bytes of huge pages in the mappings that begin within [start, start + bytes), as
- * /proc/self/smaps says: the kernel walks all of the process's memory for that. */
-uint64_t hak_os_huge_bytes(const void *start, size_t bytes);
-
 #endif

@@ -8,9 +8,11 @@ void hak_emit(enum emit_form form, const struct snapshot *snapshot, emit_writer 
 {
     static void (*const forms[])(const struct snapshot *, emit_writer *, void *) = {
         [EMIT_TEXT] = hak_emit_text,
+        [EMIT_RAW] = hak_emit_raw,
         [EMIT_JSON] = hak_emit_json,
         [EMIT_XML] = hak_emit_xml,
         [EMIT_OPENMETRICS] = hak_emit_openmetrics,
+        [EMIT_SUMMARY] = hak_emit_summary,
     };
     if (form != EMIT_NOTHING)
         forms[form](snapshot, write, target);
@@ -60,23 +62,25 @@ static void add_caches_and_heaps(struct line_writer *out, const struct snapshot 
     for (uint32_t i = 0; i < snapshot->cache_count; i++) {
         const struct snapshot_cache *of = &snapshot->caches[i];
         const char *kind = of->is_processor ? "processor_" : "thread_";
-        add_member_line(out, kind, of->id, "_bytes", of->bytes);
-        add_member_line(out, kind, of->id, "_capacity_bytes", of->capacity_bytes);
-        add_member_line(out, kind, of->id, "_misses", of->misses);
+#define X(name, level, meaning) add_member_line(out, kind, of->id, "_" #name, of->name);
+        HAK_SNAPSHOT_CACHE_TABLE(X)
+#undef X
     }
     for (uint32_t i = 0; i < snapshot->heap_count; i++) {
         const struct snapshot_heap *of = &snapshot->shared_heaps[i];
-        add_member_line(out, "heap_", of->id, "_lock_waits", of->waits);
-        add_member_line(out, "heap_", of->id, "_steals", of->stolen_slabs);
+#define X(name, level, meaning) add_member_line(out, "heap_", of->id, "_" #name, of->name);
+        HAK_SNAPSHOT_HEAP_TABLE(X)
+#undef X
     }
 }
 
-void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *target)
+void hak_emit_raw(const struct snapshot *snapshot, emit_writer *write, void *target)
 {
     char line[HAK_LINE_BYTES];
-    struct line_writer out = {write, target, {.start = line, .bytes = sizeof line}};
+    struct line_writer out = hak_line_on(line, write, target);
     add_line(&out, "pid", snapshot->pid);
     add_line(&out, "unix_ms", snapshot->unix_ms);
+    add_line(&out, "rseq_reason", snapshot->rseq_reason);
 #define X(name, meaning) add_line(&out, #name, snapshot->name);
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
@@ -100,4 +104,5 @@ void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *ta
         if (hak_emit_is_in_use(&snapshot->classes[i]))
             add_class(&out, &snapshot->classes[i], snapshot->is_exact);
     add_caches_and_heaps(&out, snapshot);
+    add_line(&out, HAK_EMIT_RAW_LAST, out.flush_count);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/emit.h - a snapshot as text, JSON, XML and OpenMetrics.
+/* stats/emit.h - a snapshot in each form.
  *
- * Owns        the forms. Text: one `name: value` a line, named as in the tables, always all, and
- *             five lines for each size class in use, and a few for each cache and heap. JSON: one
- *             line, one object; its schema is docs/stats.schema.json. XML: glibc's malloc_info
- *             elements for those who read them, then <hakmem> with a <counter> for each of the same
- *             names and a <class> for each size class in use. OpenMetrics: hakmem_NAME, the sizes
- *             and locks as labels.
- * Invariants  nothing is allocated; every form holds every number of the tables, those of
+ * Owns        the forms. Text: for people, the summary (stats/summary.h) and tables with units,
+ *             without zeros. Raw: `name: value` a line, all numbers, named as in the tables, and
+ *             last `rows`, how many lines came before. JSON: one object in one line; its schema is
+ *             docs/stats.schema.json. XML: glibc's malloc_info elements, then <hakmem> with a
+ *             <counter> for each number and elements for classes, caches and heaps. OpenMetrics:
+ *             hakmem_NAME, with the size, lock, cache or heap as label.
+ * Invariants  nothing is allocated. Every form but text holds every number of the tables; those of
  *             HAK_SNAPSHOT_EXACT_TABLE and the classes' requests where they were counted.
  * Threads     any.
  * Tests       tests/unit/stats/emit_test.c, tests/preload/forms_preload.py
@@ -20,8 +20,22 @@
 /* Changes when a reader of the JSON form would have to. */
 #define HAK_EMIT_JSON_SCHEMA 1
 
-/* In the order of the option stats. */
-enum emit_form { EMIT_NOTHING, EMIT_TEXT, EMIT_JSON, EMIT_XML, EMIT_OPENMETRICS };
+/* The last row of the raw form says how many came before. */
+#define HAK_EMIT_RAW_LAST "rows"
+
+/* The last line of the text form begins so. */
+#define HAK_EMIT_TEXT_LAST "Not shown: "
+
+/* In the order of the option stats; the summary is what malloc_stats prints. */
+enum emit_form {
+    EMIT_NOTHING,
+    EMIT_TEXT,
+    EMIT_RAW,
+    EMIT_JSON,
+    EMIT_XML,
+    EMIT_OPENMETRICS,
+    EMIT_SUMMARY
+};
 
 /* Takes a form piece by piece, each at most a few hundred characters. */
 typedef void emit_writer(void *target, const char *piece, size_t bytes);
@@ -30,9 +44,16 @@ void hak_emit(enum emit_form form, const struct snapshot *snapshot, emit_writer 
               void *target);
 
 void hak_emit_text(const struct snapshot *snapshot, emit_writer *write, void *target);
+/* The text form, also with what is 0 and with the policy. */
+enum emit_detail { EMIT_SHORT, EMIT_WHOLE };
+void hak_emit_tables(const struct snapshot *snapshot, enum emit_detail detail, emit_writer *write,
+                     void *target);
+
+void hak_emit_raw(const struct snapshot *snapshot, emit_writer *write, void *target);
 void hak_emit_json(const struct snapshot *snapshot, emit_writer *write, void *target);
 void hak_emit_xml(const struct snapshot *snapshot, emit_writer *write, void *target);
 void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, void *target);
+void hak_emit_summary(const struct snapshot *snapshot, emit_writer *write, void *target);
 
 /* Whether a size class has anything to tell. */
 HAK_INLINE bool hak_emit_is_in_use(const struct snapshot_class *of)

@@ -77,9 +77,9 @@ static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
         const struct snapshot_cache *of = &snapshot->caches[i];
         hak_line_add(out, i == 0 ? "{" : ",{");
         add_member(out, of->is_processor ? "processor" : "thread", of->id, true);
-        add_member(out, "bytes", of->bytes, false);
-        add_member(out, "capacity_bytes", of->capacity_bytes, false);
-        add_member(out, "misses", of->misses, false);
+#define X(name, level, meaning) add_member(out, #name, of->name, false);
+        HAK_SNAPSHOT_CACHE_TABLE(X)
+#undef X
         close_group(out);
     }
     hak_line_add(out, "]");
@@ -92,8 +92,9 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
         const struct snapshot_heap *of = &snapshot->shared_heaps[i];
         hak_line_add(out, i == 0 ? "{" : ",{");
         add_member(out, "id", of->id, true);
-        add_member(out, "lock_waits", of->waits, false);
-        add_member(out, "steals", of->stolen_slabs, false);
+#define X(name, level, meaning) add_member(out, #name, of->name, false);
+        HAK_SNAPSHOT_HEAP_TABLE(X)
+#undef X
         close_group(out);
     }
     hak_line_add(out, "]");
@@ -140,7 +141,7 @@ static void add_memory(struct line_writer *out, const struct snapshot *snapshot)
 void hak_emit_json(const struct snapshot *snapshot, emit_writer *write, void *target)
 {
     char line[HAK_LINE_BYTES];
-    struct line_writer out = {write, target, {.start = line, .bytes = sizeof line}};
+    struct line_writer out = hak_line_on(line, write, target);
     bool is_first = true;
     hak_line_add(&out, "{");
     add_member(&out, "schema", HAK_EMIT_JSON_SCHEMA, true);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/line_writer.h"
+#include "os/rseq.h"
 
 #include <string.h>
 
@@ -94,6 +95,18 @@ static void add_locks(struct line_writer *out, const struct snapshot *snapshot)
 #undef X
 }
 
+/* Begins a sample up to its value: hakmem_NAME{LABEL="ID"} */
+static void begin_sample(struct line_writer *out, const char *name, enum family family, const char *label,
+                         uint64_t id)
+{
+    begin_line(out, "", name);
+    hak_line_add(out, family == TOTAL ? "_total{" : "{");
+    hak_line_add(out, label);
+    hak_line_add(out, "=\"");
+    hak_line_number(out, id);
+    hak_line_add(out, "\"} ");
+}
+
 /* One family with a sample for each size class in use; `offset` says where its number stands. */
 static void add_class_family(struct line_writer *out, const struct snapshot *snapshot,
                              const char *name, const char *meaning, size_t offset,
@@ -106,10 +119,7 @@ static void add_class_family(struct line_writer *out, const struct snapshot *sna
             continue;
         uint64_t value;
         memcpy(&value, (const char *)of + offset, sizeof value);
-        begin_line(out, "", name);
-        hak_line_add(out, family == TOTAL ? "_total{size=\"" : "{size=\"");
-        hak_line_number(out, of->block_bytes);
-        hak_line_add(out, "\"} ");
+        begin_sample(out, name, family, "size", of->block_bytes);
         hak_line_number(out, value);
         end_line(out, "");
     }
@@ -137,10 +147,51 @@ static void add_classes(struct line_writer *out, const struct snapshot *snapshot
                      offsetof(struct snapshot_class, reallocs), TOTAL);
 }
 
+static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
+{
+#define X(name, family, meaning)                                                                   \
+    begin_family(out, "cache_" #name, meaning, family);                                            \
+    for (uint32_t i = 0; i < snapshot->cache_count; i++) {                                         \
+        const struct snapshot_cache *of = &snapshot->caches[i];                                    \
+        begin_sample(out, "cache_" #name, family, of->is_processor ? "processor" : "thread",       \
+                     of->id);                                                                      \
+        hak_line_number(out, of->name);                                                             \
+        end_line(out, "");                                                                         \
+    }
+    HAK_SNAPSHOT_CACHE_TABLE(X)
+#undef X
+}
+
+static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
+{
+#define X(name, family, meaning)                                                                   \
+    begin_family(out, "heap_" #name, meaning, family);                                             \
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {                                          \
+        const struct snapshot_heap *of = &snapshot->shared_heaps[i];                               \
+        begin_sample(out, "heap_" #name, family, "heap", of->id);                                  \
+        hak_line_number(out, of->name);                                                             \
+        end_line(out, "");                                                                         \
+    }
+    HAK_SNAPSHOT_HEAP_TABLE(X)
+#undef X
+}
+
+/* Whose the caches are, and why. */
+static void add_rseq(struct line_writer *out, const struct snapshot *snapshot)
+{
+    bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
+    end_line(out, "# TYPE hakmem_rseq info\n# HELP hakmem_rseq whose the caches are, and why");
+    hak_line_add(out, "hakmem_rseq_info{by=\"");
+    hak_line_add(out, is_processor ? "processor" : "thread");
+    hak_line_add(out, "\",reason=\"");
+    hak_line_add(out, hak_rseq_meaning(snapshot->rseq_reason));
+    end_line(out, "\"} 1");
+}
+
 void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, void *target)
 {
     char line[HAK_LINE_BYTES];
-    struct line_writer out = {write, target, {.start = line, .bytes = sizeof line}};
+    struct line_writer out = hak_line_on(line, write, target);
     end_line(&out, "# TYPE hakmem_build info\n# HELP hakmem_build the library that serves\n"
                    "hakmem_build_info{version=\"" HAK_PROJECT_VERSION "\"} 1");
 #define X(name, meaning) add_family(&out, #name, meaning, LEVEL, snapshot->name);
@@ -162,5 +213,8 @@ void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, v
     HAK_POLICY_TABLE(X)
 #undef X
     add_classes(&out, snapshot);
+    add_rseq(&out, snapshot);
+    add_caches(&out, snapshot);
+    add_heaps(&out, snapshot);
     end_line(&out, "# EOF");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/glibc_view.h"
 #include "stats/line_writer.h"
+#include "os/rseq.h"
 
 /* ` name="value"` */
 static void add_attribute(struct line_writer *out, const char *name, uint64_t value)
@@ -78,9 +79,44 @@ static void add_counter(struct line_writer *out, const char *name, uint64_t valu
     add_named(out, "<counter name=\"", name, "value", value);
 }
 
+/* <rseq by="processor" reason="..."/>, then each cache. */
+static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
+{
+    bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
+    hak_line_add(out, is_processor ? "<rseq by=\"processor\"" : "<rseq by=\"thread\"");
+    hak_line_add(out, " reason=\"");
+    hak_line_add(out, hak_rseq_meaning(snapshot->rseq_reason));
+    hak_line_add(out, "\"");
+    add_end(out);
+    for (uint32_t i = 0; i < snapshot->cache_count; i++) {
+        const struct snapshot_cache *of = &snapshot->caches[i];
+        hak_line_add(out, "<cache");
+        add_attribute(out, of->is_processor ? "processor" : "thread", of->id);
+#define X(name, level, meaning) add_attribute(out, #name, of->name);
+        HAK_SNAPSHOT_CACHE_TABLE(X)
+#undef X
+        add_end(out);
+    }
+}
+
+static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
+{
+    for (uint32_t i = 0; i < snapshot->heap_count; i++) {
+        const struct snapshot_heap *of = &snapshot->shared_heaps[i];
+        hak_line_add(out, "<heap");
+        add_attribute(out, "id", of->id);
+#define X(name, level, meaning) add_attribute(out, #name, of->name);
+        HAK_SNAPSHOT_HEAP_TABLE(X)
+#undef X
+        add_end(out);
+    }
+}
+
 static void add_own(struct line_writer *out, const struct snapshot *snapshot)
 {
     hak_line_add(out, "<hakmem>\n");
+    add_counter(out, "pid", snapshot->pid);
+    add_counter(out, "unix_ms", snapshot->unix_ms);
 #define X(name, meaning) add_counter(out, #name, snapshot->name);
     HAK_SNAPSHOT_TABLE(X)
     HAK_STAT_GLOBAL_TABLE(X)
@@ -118,13 +154,15 @@ static void add_own(struct line_writer *out, const struct snapshot *snapshot)
         }
         add_end(out);
     }
+    add_caches(out, snapshot);
+    add_heaps(out, snapshot);
     hak_line_add(out, "</hakmem>\n");
 }
 
 void hak_emit_xml(const struct snapshot *snapshot, emit_writer *write, void *target)
 {
     char line[HAK_LINE_BYTES];
-    struct line_writer out = {write, target, {.start = line, .bytes = sizeof line}};
+    struct line_writer out = hak_line_on(line, write, target);
     struct glibc_view view = hak_glibc_view(snapshot);
     hak_line_add(&out, "<malloc version=\"1\">\n<heap nr=\"0\">\n");
     add_sizes(&out, snapshot);

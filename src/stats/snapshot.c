@@ -7,6 +7,7 @@
 #include "misuse/mark.h"
 #include "misuse/sampled_guard.h"
 #include "os/os.h"
+#include "os/os_memory.h"
 #include "os/output.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -75,10 +76,19 @@ static void add_cache(struct snapshot *snapshot, const struct cache *cache)
 
 static void add_heap(struct snapshot *snapshot, const struct heap *heap)
 {
+    uint64_t held = 0, used = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        const struct class_use *use = &heap->owner.use[i];
+        const struct size_class *of = &hak_size_classes[i];
+        held += hak_load_relaxed(&use->slabs) * of->granule_count << HAK_GRANULE_SHIFT;
+        used += hak_load_relaxed(&use->used_blocks) * of->block_bytes;
+    }
     snapshot->shared_heaps[snapshot->heap_count++] = (struct snapshot_heap){
         .id = heap->owner.heap_id,
-        .waits = hak_load_relaxed(&heap->wait_count),
-        .stolen_slabs = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
+        .held_bytes = held,
+        .free_bytes = hak_excess(held, used),
+        .lock_waits = hak_load_relaxed(&heap->wait_count),
+        .steals = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
 }
 
 static void add_locks_and_owners(struct snapshot *snapshot)
@@ -165,4 +175,19 @@ void hak_snapshot_take(struct snapshot *snapshot)
         snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
     for (int i = 0; i < HAK_STAT_COUNT; i++)
         snapshot->sums[i] = hak_census_counter((enum hak_stat)i);
+}
+
+void hak_snapshot_ask_kernel(struct snapshot *snapshot)
+{
+    uintptr_t marks = (uintptr_t)hak_marks;
+    const struct os_range own[] = {
+        {(uintptr_t)hak_region.guarded_start, hak_region.base + snapshot->window_committed_bytes},
+        {hak_region.records_start, hak_region.records_end},
+        {marks, marks + hak_mark_reserved_bytes()},
+    };
+    struct os_memory memory = hak_os_memory_read(own, sizeof own / sizeof *own);
+    snapshot->huge_page_bytes = memory.huge_bytes;
+    snapshot->resident_bytes = memory.resident_bytes;
+    snapshot->resident_peak_bytes = memory.peak_bytes;
+    snapshot->own_resident_bytes = memory.own_bytes;
 }

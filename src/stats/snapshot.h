@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* stats/snapshot.h - the numbers of one moment, as plain data.
  *
- * Owns        HAK_SNAPSHOT_TABLE, HAK_SNAPSHOT_EXACT_TABLE and struct snapshot, which also holds
- *             the sums of all counters and the policy in force. Levels go up and down, totals only
- *             up.
+ * Owns        the tables of what is in a snapshot, and struct snapshot, which also holds the sums
+ *             of all counters and the policy in force. Levels go up and down, totals only up.
  * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
  * Threads     the caller's own copy.
  * Tests       tests/unit/stats/emit_test.c
@@ -50,6 +49,9 @@
     X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
     X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
     X(huge_page_bytes, "huge pages in the window, as the kernel says; 0 where nobody asked it")    \
+    X(resident_bytes, "of the process, as the kernel says; 0 where nobody asked it")               \
+    X(resident_peak_bytes, "the most that it ever was")                                            \
+    X(own_resident_bytes, "of resident_bytes: in hakmem's window and records")                     \
     X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
     X(moved_pieces, "runs of pages that stand where realloc moved them, each a mapping of its "    \
                     "own")
@@ -90,22 +92,34 @@ struct snapshot_class {
 };
 #define HAK_SNAPSHOT_CLASSES 80
 
-/* One cache: of a processor, or of a thread. */
+/* name, LEVEL or TOTAL, meaning: of one cache, of a processor or of a thread. */
+#define HAK_SNAPSHOT_CACHE_TABLE(X)                                                                \
+    X(bytes, LEVEL, "free blocks in the bins of a cache")                                          \
+    X(capacity_bytes, LEVEL, "what these bins may hold")                                           \
+    X(misses, TOTAL, "bins of a cache found empty or full")
+
 struct snapshot_cache {
     uint64_t id;
     uint64_t is_processor;
-    uint64_t bytes;          /* of free blocks in its bins */
-    uint64_t capacity_bytes; /* that these may hold */
-    uint64_t misses;         /* bins found empty or full */
+#define X(name, kind, meaning) uint64_t name;
+    HAK_SNAPSHOT_CACHE_TABLE(X)
+#undef X
 };
 /* Of more caches the first so many are shown, and of heaps. */
 #define HAK_SNAPSHOT_CACHES 64
 
-/* One heap. */
+/* The same of one heap that all threads share. */
+#define HAK_SNAPSHOT_HEAP_TABLE(X)                                                                 \
+    X(held_bytes, LEVEL, "slabs of a heap")                                                        \
+    X(free_bytes, LEVEL, "free in these slabs")                                                    \
+    X(lock_waits, TOTAL, "times that a thread waited for the lock of a heap")                      \
+    X(steals, TOTAL, "slabs that a heap took from others")
+
 struct snapshot_heap {
     uint64_t id;
-    uint64_t waits;        /* of threads for its lock */
-    uint64_t stolen_slabs; /* that it took from others */
+#define X(name, kind, meaning) uint64_t name;
+    HAK_SNAPSHOT_HEAP_TABLE(X)
+#undef X
 };
 #define HAK_SNAPSHOT_HEAPS 64
 
@@ -136,5 +150,7 @@ struct snapshot {
 
 /* The numbers of this moment, from all layers. */
 void hak_snapshot_take(struct snapshot *snapshot);
+/* Adds what /proc/self/smaps and status say of resident memory. */
+void hak_snapshot_ask_kernel(struct snapshot *snapshot);
 
 #endif

@@ -9,7 +9,6 @@
 #include "os/copy_mark.h"
 #include "os/listen.h"
 #include "os/os.h"
-#include "os/os_huge.h"
 #include "os/output.h"
 #include "os/stderr.h"
 #include "process/start.h"
@@ -101,8 +100,7 @@ static int print_to(struct stream stream, enum emit_form form)
     struct snapshot snapshot;
     stream.text = (struct text){.start = buffer, .bytes = sizeof buffer};
     hak_snapshot_take(&snapshot);
-    snapshot.huge_page_bytes =
-        hak_os_huge_bytes((void *)hak_region.base, snapshot.window_committed_bytes);
+    hak_snapshot_ask_kernel(&snapshot);
     hak_emit(form, &snapshot, stream_add, &stream);
     stream_flush(&stream);
     return stream.error;
@@ -333,8 +331,8 @@ __attribute__((destructor)) static void print_at_exit(void)
 
 static enum emit_form find_form(const char *name)
 {
-    static const char *const names[] = {"", "text", "json", "xml", "openmetrics"};
-    for (int i = EMIT_TEXT; i <= EMIT_OPENMETRICS; i++)
+    static const char *const names[] = {"", "text", "raw", "json", "xml", "openmetrics", "summary"};
+    for (int i = EMIT_TEXT; i <= EMIT_SUMMARY; i++)
         if (strcmp(names[i], name) == 0)
             return (enum emit_form)i;
     return EMIT_NOTHING;

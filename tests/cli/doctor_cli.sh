@@ -99,6 +99,27 @@ process=
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
 asked itself 0 doctor $$
 
+# What a process publishes: whose its caches are, and why.
+# published NAME SETTING...
+published() {
+    name=$1
+    shift
+    env HAKMEM_STATS_SHM=1 "$@" LD_PRELOAD="$PRELOAD_LIB" sleep 60 &
+    process=$!
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        [ ! -e "/dev/shm/hakmem.$process" ] || break
+        sleep 0.2
+    done
+    sleep 0.2
+    asked "$name" 0 doctor "$process"
+    kill "$process" 2>/dev/null || :
+    wait "$process" 2>/dev/null || :
+    rm -f "/dev/shm/hakmem.$process"
+    process=
+}
+published threads HAKMEM_CACHES=thread
+shows threads '^note +rseq: thread, option caches=thread\.$'
+
 sh -c 'exit 0' &
 gone=$!
 wait "$gone"

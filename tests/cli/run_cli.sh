@@ -6,7 +6,7 @@ needs sh ls sed
 
 served_by() { sed -n 's/^threads_started: //p' "$work/$1.err"; }
 
-asked serves 0 run -o stats=text ls /
+asked serves 0 run -o stats=raw ls /
 check "ls is served" [ "$(served_by serves)" -ge 1 ]
 asked plain 0 run ls /
 check "nothing is said unasked: $(cat "$work/plain.err")" [ ! -s "$work/plain.err" ]
@@ -36,7 +36,7 @@ check "nothing is added to nothing" grep -qE '^/[^:]*$' "$work/alone"
 
 # By another name, through a link, from another folder.
 ln -s "$hakmem" "$work/link"
-"$work/link" run -o stats=text ls / >/dev/null 2>"$work/link.err" || fail "through a link"
+"$work/link" run -o stats=raw ls / >/dev/null 2>"$work/link.err" || fail "through a link"
 check "a link to it finds the library" [ "$(served_by link)" -ge 1 ]
 
 refused program 2 "the program is missing" run

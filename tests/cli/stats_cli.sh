@@ -1,41 +1,56 @@
 # SPDX-License-Identifier: MIT
-# `hakmem stats`: what the library wrote is shown with units and meanings, the same from text and
-# from JSON; what is no statistics is said in one line.
+# `hakmem stats`: what the library wrote, in whatever form, is shown in the words of the text form;
+# what is no statistics, or cut, is said in one line.
 . "$(dirname "$0")/lib.sh"
-needs sh ls sed head
+needs sh ls sed head tail grep
 
+forms="text raw json xml openmetrics"
 # A program that allocates much, a little, and ends.
-for form in text json; do
+for form in $forms; do
     for i in 1 2; do
         "$hakmem" run -o stats=$form -o stats_file="$work/$form.stats" ls -lR /etc \
             >/dev/null 2>&1 || :
     done
     check "$form: there are statistics" [ -s "$work/$form.stats" ]
     asked "$form" 0 stats "$work/$form.stats"
-    equal "$form: both reports are shown" "$(grep -c '^process [0-9]*, 2' "$work/$form.out")" 2
-    shows "$form" '^window +[0-9.]+ [KMG]iB$'
-    shows "$form" '^  small_live_bytes +[0-9.]+ [KMG]?i?B +[0-9.]+ %'
-    shows "$form" '^ +16 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
+    equal "$form: both reports are shown" "$(grep -c '^hakmem statistics' "$work/$form.out")" 2
+    shows "$form" '^resident +[0-9.]+ [KM]iB  the process, [0-9.]+ [KM]iB of it hakmem.s; peak '
+    shows "$form" '^held +[0-9.]+ [KM]iB  by hakmem'
+    shows "$form" '^  live +[0-9.]+ [KM]?i?B +[0-9.]+ %  [0-9]+ blocks of the program$'
+    shows "$form" "^  records +[0-9.]+ [KM]?i?B +[0-9.]+ %  hakmem's own\$"
+    shows "$form" '^fragmentation +[0-9]+\.[0-9][0-9]  '
+    shows "$form" '^largest +[0-9.]+ [KM]iB  in blocks of [0-9]+ bytes, '
+    shows "$form" '^rseq +(processor|thread): .'
+    shows "$form" '^advice +.'
+    shows "$form" '^ +16 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+ +[0-9.]+ KiB$'
+    shows "$form" '^(processor|thread) [0-9]+ +[0-9.]+ [KM]?i?B +[0-9.]+ [KM]?i?B +[0-9]+$'
+    shows "$form" '^heap 1 +[0-9.]+ [KM]iB +[0-9.]+ [KM]?i?B +[0-9]+ +[0-9]+$'
     shows "$form" '^refills +[0-9]+  .'
-    shows "$form" 'numbers that are zero or settings; --all shows them'
+    shows "$form" '^Not shown: [0-9]+ zeros, and the policy'
+    check "$form: no line is too long" [ -z "$(awk 'length > 79' "$work/$form.out")" ]
+    [ $form = text ] && continue
     asked "all_$form" 0 stats --all "$work/$form.stats"
     shows "all_$form" '^fallback +0'
     shows "all_$form" '^waits_span +0'
+    shows "all_$form" '^decay_ms +125 ms'
+    shows "all_$form" '^Not shown: 0 numbers\.$'
+    check "$form: no line is too long" [ -z "$(awk 'length > 79' "$work/all_$form.out")" ]
 done
-# What both forms say of one process is the same, but for the moment.
-check "text and JSON have the same names" sh -c '
-    sed -n "s/^\([a-z_]*\)  .*/\1/p" "$1" | sort -u >"$1.names"
-    sed -n "s/^\([a-z_]*\)  .*/\1/p" "$2" | sort -u >"$2.names"
-    cmp "$1.names" "$2.names"' sh "$work/all_text.out" "$work/all_json.out"
+grep . "$work/text.stats" >"$work/text.lines"
+check "text is shown as it is" sh -c 'grep . "$1" | cmp - "$2"' sh "$work/text.out" \
+    "$work/text.lines"
+summary() { sed -n '1,/^advice/p' "$work/$1.out" | grep -cv '^  '; }
+check "it begins with some ten lines: $(summary json)" [ "$(summary json)" -le 20 ]
 
-# It begins with words.
-for form in text json; do
-    shows "$form" '^The program has [0-9.]+ [KM]?i?B in [0-9]+ blocks; hakmem holds [0-9.]+ [KM]iB '
-    shows "$form" '^ +[0-9.]+ [KM]?i?B +[0-9.]+ %  free inside slabs$'
-    shows "$form" "^ +[0-9.]+ [KM]?i?B +[0-9.]+ %  hakmem's own records\$"
-    shows "$form" '^Most is held by blocks of [0-9]+ bytes \([0-9.]+ [KM]iB\), [0-9]+ bytes \('
-done
-cat >"$work/words" <<END
+# Numbers of ours, so that what is shown can be known.
+# rows NAME: standard input as a report in raw form.
+rows() {
+    cat >"$work/$1"
+    echo "rows: $(wc -l <"$work/$1")" >>"$work/$1"
+}
+rows words <<END
+pid: 17
+unix_ms: 1700000000000
 window_committed_bytes: 400000000
 live_bytes: 50000000
 small_live_blocks: 1000
@@ -45,9 +60,18 @@ slab_warm_bytes: 15000000
 span_warm_bytes: 75000000
 span_clean_bytes: 230000000
 metadata_bytes: 5000000
+resident_bytes: 250000000
+resident_peak_bytes: 300000000
+own_resident_bytes: 200000000
 out_of_memory: 3
+rseq_reason: 1
+refills: 12
+waited_ns_span: 900
+policy_decay_ms: 1000
+policy_free_policy: 2
 class_64_slabs: 3
 class_64_live_blocks: 10
+class_64_cached_blocks: 7
 class_64_free_blocks: 1
 class_128_slabs: 1
 class_128_live_blocks: 100
@@ -55,47 +79,45 @@ class_16_slabs: 2
 class_16_live_blocks: 1
 class_8_slabs: 2
 class_8_cached_blocks: 500
+processor_1_bytes: 2048
+processor_1_misses: 9
+heap_2_lock_waits: 8
+of_tomorrow: 21
 END
 asked words 0 stats "$work/words"
-shows words '^The program has 47\.7 MiB in 1010 blocks; hakmem holds 162\.1 MiB for it: 3\.40 times'
-shows words '^ +85\.8 MiB +52\.9 %  free, kept for the next blocks$'
-shows words '^Most .* 128 bytes \(12\.5 KiB\), 8 bytes \(3\.9 KiB\), 64 bytes \(704 B\)\.$'
-shows words '^What may help: much is kept: HAKMEM_RETAIN=1M, or a shorter HAKMEM_DECAY\.$'
-shows words '^Requests were refused: 3\.$'
-
-# Numbers of ours, so that what is shown can be known.
-cat >"$work/mine" <<END
-pid: 17
-unix_ms: 1700000000000
-window_committed_bytes: 4194304
-small_live_bytes: 1048576
-large_live_bytes: 3145728
-refills: 12
-class_64_slabs: 3
-class_64_live_blocks: 100
-class_64_cached_blocks: 7
-class_64_free_blocks: 5
-waited_ns_span: 900
-END
-TZ=UTC
-export TZ
-asked mine 0 stats "$work/mine"
-shows mine '^process 17, 2023-11-14 22:13:20$'
-shows mine '^window +4\.0 MiB$'
-shows mine '^  small_live_bytes +1\.0 MiB  25\.0 %'
-shows mine '^  large_live_bytes +3\.0 MiB  75\.0 %'
-shows mine '^ +64 +3 +100 +7 +5$'
-shows mine '^refills +12  '
-shows mine '^waited_ns_span +900 ns$'
+equal "the head" "$(head -n 1 "$work/words.out")" \
+    "hakmem statistics, process 17, 2023-11-14 22:13:20 UTC"
+shows words '^resident +238\.4 MiB  the process, 190\.7 MiB of it hakmem.s; peak 286\.1 MiB$'
+shows words '^held +162\.1 MiB  by hakmem'
+shows words '^  live +47\.7 MiB +29\.4 %  1010 blocks of the program$'
+shows words '^  kept +85\.8 MiB +52\.9 %  free, resident, kept for reuse$'
+shows words '^fragmentation +4\.00  resident bytes of hakmem for each live byte$'
+shows words '^largest +12\.5 KiB  in blocks of 128 bytes, 3\.9 KiB of 8,$'
+shows words '^ +1\.1 KiB of 64$'
+shows words '^rseq +thread: option caches=thread$'
+shows words '^refused +3  requests'
+shows words '^advice +HAKMEM_DECAY=125ms: '
+shows words '^ +64 +3 +10 +7 +1 +1\.1 KiB$'
+shows words '^processor 1 +2\.0 KiB +0 B +9$'
+shows words '^heap 2 +0 B +0 B +8 +0$'
+shows words '^refills +12  '
+shows words '^waited_ns_span +900 ns'
+shows words '^of_tomorrow +21$'
 json='{"schema":1,"version":"0","pid":18,"locks":{"span":{"waits":3}},
     "classes":[{"block_bytes":8,"slabs":2,"live_blocks":4}],"memory":{"live_bytes":-1},"x":[[],{}]}'
 printf '%s\n' "$json" >"$work/own_json"
 asked own_json 0 stats "$work/own_json"
-shows own_json '^process 18$'
+shows own_json '^hakmem statistics, process 18$'
 shows own_json '^waits_span +3'
-shows own_json '^ +8 +2 +4 +0 +0$'
-"$hakmem" stats - <"$work/mine" >"$work/input.out" || fail "from standard input"
-check "standard input is read" cmp "$work/input.out" "$work/mine.out"
+shows own_json '^ +8 +2 +4 +0 +0 '
+"$hakmem" stats - <"$work/words" >"$work/input.out" || fail "from standard input"
+check "standard input is read" cmp "$work/input.out" "$work/words.out"
+"$hakmem" stats - <"$work/own_json.out" >"$work/again.out" || fail "from the command's own output"
+check "what the command prints it reads" cmp "$work/again.out" "$work/own_json.out"
+cat "$work/json.stats" "$work/words" "$work/xml.stats" "$work/text.stats" \
+    "$work/openmetrics.stats" >"$work/mixed"
+asked mixed 0 stats "$work/mixed"
+equal "forms may follow one another" "$(grep -c '^hakmem statistics' "$work/mixed.out")" 9
 
 # What is no statistics.
 refused usage 2 "usage: hakmem stats" stats
@@ -108,8 +130,9 @@ refused empty 1 "the file is empty" stats "$work/empty"
 echo 'hello world' >"$work/prose"
 refused prose 1 "prose: line 1 is not \`name: value\`" stats "$work/prose"
 printf 'refills: 1\nflushes: x\n' >"$work/half"
-asked half 1 stats "$work/half"
-check "the line is named" grep -q 'half: line 2 is not' "$work/half.err"
+refused half 1 "half: line 2 is not" stats "$work/half"
+printf 'refills: 1\nflushes: 1\nrows: 3\n' >"$work/few"
+refused few 1 "few: line 4 comes after a report that lacks rows" stats "$work/few"
 echo 'refills: 99999999999999999999999' >"$work/large"
 refused large 1 "line 1 is not" stats "$work/large"
 head -c 3000 "$PRELOAD_LIB" >"$work/binary"
@@ -121,8 +144,15 @@ refused other 1 "is JSON, but no statistics" stats "$work/other"
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 printf '{"a":%s' "$(cat "$work/deep")" >"$work/deep_json"
 refused deep 1 "without end" stats "$work/deep_json"
-echo '<malloc version="1">' >"$work/xml"
-refused xml 1 "is XML; this command reads text and JSON" stats "$work/xml"
+echo '{"schema": 99, "pid": 1}' >"$work/later"
+refused later 1 "is of another version of hakmem" stats "$work/later"
+echo '<malloc version="1"><heap nr="0"></heap></malloc>' >"$work/glibc"
+refused glibc 1 "ends XML that is not hakmem's" stats "$work/glibc"
+printf '# TYPE up gauge\nup 1\n# EOF\n' >"$work/up"
+refused up 1 "line 2 is no sample of OpenMetrics that hakmem writes" stats "$work/up"
+printf 'hakmem_x{pid="1",size="8"} 1\n# EOF\n' | cat "$work/openmetrics.stats" - >"$work/many"
+sed -i 's/^hakmem_live_bytes /hakmem_live_bytes{pid="7",program="x"} /' "$work/many"
+refused many 1 "is of one of many processes" stats "$work/many"
 mkfifo "$work/pipe"
 limit_s=20
 refused pipe 1 "the file is empty" stats "$work/pipe"
@@ -130,12 +160,24 @@ if [ "$(id -u)" != 0 ]; then
     chmod 0 "$work/mine"
     refused denied 1 "Permission denied" stats "$work/mine"
 fi
-# Any piece of a report is read or refused: never more than a line, never a crash.
-length=$(wc -c <"$work/json.stats")
-for part in 1 2 3 5 7 11 13 17; do
-    head -c $((length / part - 1)) "$work/json.stats" >"$work/piece"
-    status=0
-    "$hakmem" stats "$work/piece" >/dev/null 2>"$work/piece.err" || status=$?
-    check "1/$part of a report: $status" [ "$status" -le 1 ]
-    check "1/$part of a report says at most one line" [ "$(wc -l <"$work/piece.err")" -le 1 ]
+# Any piece of a report is refused in one line, wherever it is cut: never shown as if it were whole,
+# never a crash.
+for form in $forms; do
+    head -n $(($(wc -l <"$work/$form.stats") / 2)) "$work/$form.stats" >"$work/one.$form"
+    length=$(wc -c <"$work/one.$form")
+    for at in 1 2 3 7 20 100 1000 $((length / 3)) $((length / 2)) $((length - 50)) \
+        $((length - 2)); do
+        [ "$at" -lt "$length" ] || continue
+        head -c "$at" "$work/one.$form" >"$work/piece"
+        status=0
+        "$hakmem" stats "$work/piece" >/dev/null 2>"$work/piece.err" || status=$?
+        equal "$form cut after $at of $length bytes" "$status" 1
+        equal "$form cut after $at bytes: lines" "$(wc -l <"$work/piece.err")" 1
+    done
+    lines=$(wc -l <"$work/one.$form")
+    [ "$lines" -gt 1 ] || continue
+    for lost in 1 2 10 $((lines / 2)); do
+        head -n $((lines - lost)) "$work/one.$form" >"$work/piece"
+        refused "piece" 1 "piece: line " stats "$work/piece"
+    done
 done

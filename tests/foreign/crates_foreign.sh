@@ -57,7 +57,7 @@ preloaded() {
     build="env CARGO_TARGET_DIR=$work/target_hakmem"
     RUSTFLAGS='--cfg on_hakmem' $build "$@" --no-run >"$work/build.log" 2>&1 ||
         fail "with hakmem the crates cannot be built: $(tail -n 5 "$work/build.log")"
-    (cd "$work/preloaded" && RUSTFLAGS='--cfg on_hakmem' HAKMEM_STATS=text \
+    (cd "$work/preloaded" && RUSTFLAGS='--cfg on_hakmem' HAKMEM_STATS=raw \
         HAKMEM_STATS_FILE="$work/$name.stats" exec timeout "$limit_s" $build "$@") </dev/null \
         >"$work/$name.out" 2>"$work/$name.err" || status=$?
     echo "$status" >"$work/$name.status"

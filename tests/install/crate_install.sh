@@ -57,7 +57,7 @@ program() {
     quietly cargo build --locked --manifest-path "$work/use$1/Cargo.toml"
     cp "$work/target/debug/use" "$work/use$1/use"
     status=0
-    HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/edition$1.stats" timeout "$limit_s" \
+    HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/edition$1.stats" timeout "$limit_s" \
         "$work/use$1/use" >"$work/grown" 2>&1 || status=$?
     equal "edition $1: ends well, $(head -c 300 "$work/grown")" "$status" 0
     served "edition$1"

@@ -21,7 +21,7 @@ silently "$CC" "$tests/aid/late.c" -o "$work/late" -pthread -ldl
 for first in 0 1 2; do
     name=late$first
     status=0
-    env LATE_FIRST_FLAGS=$first HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/$name.stats" \
+    env LATE_FIRST_FLAGS=$first HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/$name.stats" \
         timeout "$limit_s" "$work/late" "$library" $tls >"$work/$name.out" 2>&1 || status=$?
     equal "$name: ends well, $(cat "$work/$name.out")" "$status" 0
     equal "$name: the program's blocks were counted" "$(counter "$name" foreign_frees)" 100

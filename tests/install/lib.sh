@@ -31,7 +31,7 @@ serves() {
     name=$1
     shift
     status=0
-    (cd "$work/plain" && exec timeout "$limit_s" env HAKMEM_STATS=text \
+    (cd "$work/plain" && exec timeout "$limit_s" env HAKMEM_STATS=raw \
         HAKMEM_STATS_FILE="$work/$name.stats" "$@") </dev/null >"$work/$name.out" 2>&1 || status=$?
     equal "$name: ends well, $(head -c 300 "$work/$name.out")" "$status" 0
     equal "$name: says nothing" "$(head -c 300 "$work/$name.out")" ""

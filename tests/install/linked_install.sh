@@ -20,7 +20,7 @@ build() {
 # Without hakmem nothing is counted: the proof below can fail.
 before= after=
 build system
-plainly system env HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/system.stats" "$work/system"
+plainly system env HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/system.stats" "$work/system"
 equal "a program without hakmem ends well" "$(cat "$work/system.plain.status")" 0
 check "a program without hakmem leaves no statistics" [ ! -e "$work/system.stats" ]
 

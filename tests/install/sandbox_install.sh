@@ -63,5 +63,5 @@ for mib in $sizes; do
     done
 done
 lives "no /proc, statistics" unshare -m "$work/bare" env LD_PRELOAD="$PRELOAD_LIB" \
-    HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/bare.stats" "$work/plain_one" none openssh 100 4
+    HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/bare.stats" "$work/plain_one" none openssh 100 4
 served bare

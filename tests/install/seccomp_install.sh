@@ -18,10 +18,10 @@ status=0
 [ "$status" != 77 ] || skip "this kernel has no filters"
 equal "the listed calls are enough" "$status" 0
 # Each option that leads to further calls.
-for setting in HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/file" HAKMEM_SHOW_CONF=1 \
+for setting in HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/file" HAKMEM_SHOW_CONF=1 \
     HAKMEM_STATS_SHM=1 \
     HAKMEM_CRASH_REPORT=1 HAKMEM_STATS_SIGNAL=USR2 HAKMEM_BOGUS=1 HAKMEM_DECAY=0; do
-    env HAKMEM_STATS=text "$setting" "$work/confined" only 2>"$work/said" || fail "with $setting"
+    env HAKMEM_STATS=raw "$setting" "$work/confined" only 2>"$work/said" || fail "with $setting"
 done
 check "statistics were written" [ -s "$work/file" ]
 
@@ -32,6 +32,6 @@ for call in $calls; do
     *) expected=0 ;;
     esac
     status=0
-    env HAKMEM_STATS=text "$work/confined" without "$call" 2>"$work/said" || status=$?
+    env HAKMEM_STATS=raw "$work/confined" without "$call" 2>"$work/said" || status=$?
     equal "without $call" "$status" "$expected"
 done

@@ -52,7 +52,7 @@ chown daemon "$work/privileged" && chmod 4755 "$work/privileged" || skip "chown 
 as_nobody() {
     status=0
     unshare -m "$work/inside" "$work/etc" setpriv --reuid=nobody --regid=nogroup --clear-groups \
-        env HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 HAKMEM_STATS=text \
+        env HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 HAKMEM_STATS=raw \
         HAKMEM_STATS_FILE="$work/open/$1" "$2" >"$work/$1.out" 2>"$work/$1.err" || status=$?
     equal "$1: ends well" "$status" 0
     equal "$1: has hakmem's malloc" "$(cat "$work/$1.out")" "${library##*/}"

@@ -110,18 +110,18 @@ equal "$name: not without a mistake" "$status" 0
 equal "$name: nothing said" "$(said)" ""
 
 # The statistics: on stderr unless a file is named; every counter of the tables, once.
-asked statistics HAKMEM_STATS=1
+asked statistics HAKMEM_STATS=raw
 equal "$name: the program runs" "$status" 0
 check "$name: each line is name: value" [ -z "$(said | grep -vE '^[a-z0-9_]+: [0-9]+$')" ]
 for counter in threads_started refills fallback foreign_frees out_of_memory map_calls; do
     equal "$name: $counter is there once" "$(said | grep -c "^$counter: ")" 1
 done
 equal "$name: none is there twice" "$(said | cut -d: -f1 | sort | uniq -d)" ""
-asked nowhere HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/no/such/folder"
+asked nowhere HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/no/such/folder"
 equal "$name: the program runs" "$status" 0
 says_once "statistics cannot be written to $work/no/such/folder: no such file or directory"
-asked appended HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/appended"
-asked appended HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/appended"
+asked appended HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/appended"
+asked appended HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/appended"
 equal "statistics are appended" "$(grep -c '^refills: ' "$work/appended")" 2
 equal "and are nobody else's to read" "$(stat -c %a "$work/appended")" 600
 equal "nothing on stderr then" "$(said)" ""

@@ -266,13 +266,13 @@ TEST(our_thread_has_room_beside_any_thread_local_variables)
                                               {"HAKMEM_STATS_INTERVAL", "20ms"},
                                               {"HAKMEM_STATS_SIGNAL", "USR2"},
                                               {"HAKMEM_CRASH_REPORT", "on"}};
-    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
+    static const char *const forms[] = {"text", "raw", "json", "xml", "openmetrics"};
     time_limit(100);
     for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
         pid_t child = fork();
         if (child == 0) {
             dup2(open("/dev/null", O_WRONLY), 2);
-            setenv("HAKMEM_STATS", forms[i % 4], 1);
+            setenv("HAKMEM_STATS", forms[i % 5], 1);
             setenv("HAKMEM_STATS_INTERVAL", "50ms", 1);
             setenv(settings[i][0], settings[i][1], 1);
             become("has_many_variables");

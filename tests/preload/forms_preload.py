@@ -5,10 +5,11 @@ same, and what they say is what a program counted itself. If this fails, graphs 
 what is not."""
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
-from readers import READERS, equal, read
+from readers import READERS, equal, read, shown
 
 OUT = pathlib.Path(os.environ["OUT"])
 
@@ -38,6 +39,7 @@ def main():
                              env={"LD_PRELOAD": os.environ["PRELOAD_LIB"]})
         equal(f"the program ends well: {ran.stderr}", ran.returncode, 0)
         before, after = read(folder, "before"), read(folder, "after")
+        text = shown(folder, "after")
     check_parts(before)
     check_parts(after)
     lines = [line.split() for line in ran.stdout.splitlines()]
@@ -50,6 +52,10 @@ def main():
             continue
         row = f"class_{size}_live_blocks"
         equal(f"live blocks of {size}", after.get(row, 0) - before.get(row, 0), count)
+    rows = dict(line.split()[:2] for line in text if re.match(r" *\d+ +\d+ +\d+ ", line))
+    equal("the slabs of each size", {int(size): int(slabs) for size, slabs in rows.items()},
+          {int(name.split("_")[1]): value for name, value in after.items()
+           if re.match(r"class_\d+_slabs", name) and value})
     small = sum(size * count for size, count in counted.items() if size <= 128 << 10)
     equal("small live bytes", after["small_live_bytes"] - before["small_live_bytes"], small)
     equal("large blocks taken", after["spans_taken"] - before["spans_taken"], 3)

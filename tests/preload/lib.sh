@@ -111,7 +111,7 @@ preloaded() {
     shift
     status=0
     (cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
-        HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/$name.stats" "$@") </dev/null \
+        HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/$name.stats" "$@") </dev/null \
         >"$work/$name.out" 2>"$work/$name.err" || status=$?
     echo "$status" >"$work/$name.status"
 }
@@ -122,7 +122,7 @@ server() {
     name=$1
     library=$2
     shift 2
-    timeout -k 5 "$limit_s" env LD_PRELOAD="$library" HAKMEM_STATS=text \
+    timeout -k 5 "$limit_s" env LD_PRELOAD="$library" HAKMEM_STATS=raw \
         HAKMEM_STATS_FILE="$work/$name.stats" "$@" \
         >"$work/$name.out" 2>"$work/$name.err" </dev/null &
     server=$!

@@ -32,7 +32,7 @@ database() {
     library=$2
     shift 2
     status=0
-    $as env LD_PRELOAD="$library" HAKMEM_STATS=text HAKMEM_STATS_FILE="$work/database/$name.stats" \
+    $as env LD_PRELOAD="$library" HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/database/$name.stats" \
         timeout "$limit_s" "$@" >"$work/$name.out" 2>"$work/$name.err" </dev/null || status=$?
     equal "$name: ends well, $(tail -n 5 "$work/$name.err")" "$status" 0
     check "$name: hakmem says nothing" \

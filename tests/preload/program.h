@@ -251,7 +251,7 @@ static inline void run_with_statistics(const char *part, int *fd)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0) {
-        setenv("HAKMEM_STATS", "text", 1);
+        setenv("HAKMEM_STATS", "raw", 1);
         setenv("HAKMEM_STATS_FILE", path, 1);
         become(part);
     }

@@ -13,7 +13,7 @@ the program's own or one preloaded before"
 equal "own: one line" "$(cat "$work/own.err")" "$says"
 "$OUT/hakmem" stats "$work/own.stats" >"$work/shown"
 check "hakmem stats begins with it" \
-    [ "$(sed -n '1s/.* served nothing: .*/yes/p' "$work/shown")" = yes ]
+    [ "$(sed -n '2s/.* serves nothing: .*/yes/p' "$work/shown")" = yes ]
 HAKMEM_STATS_INTERVAL=10ms
 export HAKMEM_STATS_INTERVAL
 preloaded own_thread "$OUT/tests/preload_own_malloc"
@@ -49,5 +49,5 @@ END
     equal "a program at a fixed address is served" "$(counter fixed shadowed)" 0
 fi
 # The linked library serves without any search.
-HAKMEM_STATS=text "$OUT/thread_sleep_hakmem" 1 1 1 >/dev/null 2>"$work/linked.err" || :
+HAKMEM_STATS=raw "$OUT/thread_sleep_hakmem" 1 1 1 >/dev/null 2>"$work/linked.err" || :
 check "linked: not shadowed" grep -q '^shadowed: 0$' "$work/linked.err"

@@ -23,7 +23,7 @@ asked() {
 }
 exits="import os, sys; sys.exit(7)"
 
-for form in text json xml openmetrics; do
+for form in text raw json xml openmetrics; do
     asked form HAKMEM_STATS=$form -- "$python" -c "$exits"
     equal "$form: the exit status" $status 7
     check "$form: something is printed" [ "$(wc -l <"$work/form.err")" -ge 1 ]
@@ -107,7 +107,8 @@ end = time.monotonic() + 20
 while time.monotonic() < end and not (os.path.exists(path) and os.path.getsize(path)):
     time.sleep(0.01)"
     equal "$signal: the program goes on" $status 0
-    equal "$signal: prints once, at the signal only" "$(grep -c '^pid:' "$work/signal")" 1
+    equal "$signal: prints once, at the signal only" \
+        "$(grep -c '^hakmem statistics' "$work/signal")" 1
 done
 asked own HAKMEM_STATS_SIGNAL=USR2 HAKMEM_STATS_FILE="$work/own" -- "$python" -c "
 import os, signal, sys, time

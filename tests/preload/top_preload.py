@@ -87,7 +87,8 @@ def check_numbers():
     for line in once.splitlines():
         if len(line) > 80:
             sys.exit(f"FAILED: wider than 80: {line}")
-    for word in ("live, up to 128K", "resident", "3.0K", "Last decisions"):
+    for word in ("live, up to 128K", "cached", "kept", "rseq ",
+                 "resident", "3.0K", "Last decisions"):
         equal(f"it shows {word}", word in once, True)
     resident = re.search(r"resident (\S+)M", once)[1]
     smaps = pathlib.Path(f"/proc/{process.pid}/smaps_rollup").read_text()

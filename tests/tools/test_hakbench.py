@@ -69,8 +69,10 @@ def test_unknown_allocators_are_named(root):
         resolve(root, "quickmalloc")
 
 
-def test_own_statistics_are_the_lines_with_numbers():
-    counted = counters.parse("hakmem: fallback: 0\n foreign_frees: 12\nmode: balanced\n")
+def test_own_statistics_are_the_numbers_of_the_last_report():
+    counted = counters.parse('{"fallback": 1, "old": 2}\n12\nhakmem: said\n'
+                             '{"rseq": "thread", "process": {"fallback": 0, '
+                             '"foreign_frees": 12}}\n')
     assert counted == {"fallback": 0, "foreign_frees": 12}
 
 

@@ -39,7 +39,7 @@ def test_a_program_that_is_absent_is_skipped_with_a_reason(script, tmp_path):
 @pytest.mark.parametrize("name", ["perl", "sqlite3"])
 def test_a_program_runs_on_hakmem(name, tmp_path):
     statistics = tmp_path / "statistics"
-    done = run(name, BENCH_PRELOAD=str(ROOT / "out/release/libhakmem.so"), HAKMEM_STATS="text",
+    done = run(name, BENCH_PRELOAD=str(ROOT / "out/release/libhakmem.so"), HAKMEM_STATS="raw",
                HAKMEM_STATS_FILE=str(statistics), TMPDIR=str(tmp_path))
     if done.returncode == 77:
         pytest.skip(done.stdout)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/aid/exact.c FOLDER [own_thread] - asks for memory in every way, in several threads,
- * between two sets of statistics, FOLDER/{before,after}.{text,json,xml,openmetrics}, and counts
+ * between two sets of statistics, FOLDER/{before,after}.{text,raw,json,xml,openmetrics}, and counts
  * itself: `NAME COUNT` on standard output for each number of HAKMEM_STATS=exact, and
  * `class_SIZE_requests COUNT` and `class_SIZE_reallocs COUNT` for each size class. With own_thread
  * it grows until hakmem has started its own thread. */

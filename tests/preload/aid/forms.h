@@ -25,11 +25,11 @@ static inline int print(int fd, const char *form)
     return function(fd, form);
 }
 
-/* FOLDER/WHEN.{text,json,xml,openmetrics} */
+/* FOLDER/WHEN.{text,raw,json,xml,openmetrics} */
 static inline void put(const char *folder, const char *when)
 {
-    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const forms[] = {"text", "raw", "json", "xml", "openmetrics"};
+    for (int i = 0; i < 5; i++) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s.%s", folder, when, forms[i]);
         int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);

@@ -149,7 +149,7 @@ static void add_to_text(void *text, const char *piece, size_t bytes)
     hak_text_add_bytes(text, piece, bytes);
 }
 
-TEST(statistics_are_the_numbers_of_the_text)
+TEST(statistics_are_the_numbers_of_the_raw_form)
 {
     static char lines[65536];
     struct text text = {.start = lines, .bytes = sizeof lines - 1};
@@ -160,7 +160,7 @@ TEST(statistics_are_the_numbers_of_the_text)
     hakmem_free(hakmem_malloc(1000));
     CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
     hak_snapshot_take(&now);
-    hak_emit_text(&now, add_to_text, &text);
+    hak_emit_raw(&now, add_to_text, &text);
 #define SAME(field, name) CHECK_EQ(stats.field, number_of(lines, name))
     SAME(window_committed_bytes, "window_committed_bytes");
     SAME(metadata_bytes, "metadata_bytes");

@@ -67,3 +67,13 @@ TEST(clamp_keeps_values_between_its_bounds)
     CHECK_EQ(hak_least(1, 2), 1);
     CHECK_EQ(hak_most(1, 2), 2);
 }
+
+TEST(a_share_is_rounded_and_never_overflows)
+{
+    CHECK_EQ(hak_share(1, 3, 1000), 333);
+    CHECK_EQ(hak_share(2, 3, 1000), 667);
+    CHECK_EQ(hak_share(0, 0, 1000), 0);
+    CHECK_EQ(hak_share(5, 0, 1000), 0);
+    CHECK_EQ(hak_share(UINT64_MAX, UINT64_MAX, 1000), 1000);
+    CHECK_EQ(hak_share(UINT64_MAX / 2, UINT64_MAX, 1000), 500);
+}

@@ -54,30 +54,6 @@ TEST(the_setting_is_the_systems_unless_it_is_faked)
     }
 }
 
-TEST(huge_pages_of_a_range_are_counted_and_no_others)
-{
-    hak_os_start();
-    hak_os_read_huge_pages();
-    if (hak_os_page_bytes() > 4096 || hak_os_huge_pages() == HUGE_NEVER)
-        SKIP("no huge pages here");
-    char *all = hak_os_reserve(6 * HUGE_BYTES);
-    CHECK(all != NULL);
-    char *start = (char *)hak_align_up((uintptr_t)all, HUGE_BYTES);
-    CHECK(hak_os_commit(start, 4 * HUGE_BYTES));
-    if (!hak_os_wish_huge_pages(start, HUGE_BYTES))
-        SKIP("huge pages are refused");
-    CHECK(hak_os_refuse_huge_pages(start + 2 * HUGE_BYTES, HUGE_BYTES));
-    memset(start, 1, HUGE_BYTES);
-    memset(start + 2 * HUGE_BYTES, 1, HUGE_BYTES);
-    errno = 77;
-    if (hak_os_huge_bytes(start, HUGE_BYTES) == 0)
-        SKIP("the kernel had no huge page left");
-    CHECK_EQ(hak_os_huge_bytes(start, HUGE_BYTES), HUGE_BYTES);
-    CHECK_EQ(hak_os_huge_bytes(start, 4 * HUGE_BYTES), HUGE_BYTES);
-    CHECK_EQ(hak_os_huge_bytes(start + 2 * HUGE_BYTES, HUGE_BYTES), 0);
-    CHECK_EQ(errno, 77);
-}
-
 TEST(advice_that_the_kernel_refuses_is_known_to_be_refused)
 {
     if (HAK_CHECK_LEVEL < 2)

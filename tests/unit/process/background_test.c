@@ -74,9 +74,9 @@ TEST(it_needs_less_than_half_of_its_stack)
         CHECK(!is_running());
         return;
     }
-    static const char *const forms[] = {"text", "json", "xml", "openmetrics"};
+    static const char *const forms[] = {"text", "raw", "json", "xml", "openmetrics"};
     dup2(open("/dev/null", O_WRONLY), 2);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         char setting[128];
         snprintf(setting, sizeof setting,
                  "stats:%s,stats_interval:10ms,stats_file:/dev/null,stats_shm:on", forms[i]);

@@ -125,7 +125,9 @@ fn options_are_read_and_set_by_name() {
 #[test]
 fn statistics_are_written_in_every_form() {
     let path = std::env::temp_dir().join(format!("hakmem-stats-{}", std::process::id()));
-    for (form, word) in [("text", "refills"), ("json", "{"), ("xml", "<"), ("openmetrics", "# EOF")] {
+    for (form, word) in [
+        ("text", "refills"), ("raw", "refills: "), ("json", "{"), ("xml", "<"), ("openmetrics", "# EOF"),
+    ] {
         hakmem::write_stats(&File::create(&path).unwrap(), form).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().contains(word), "{}", form);
     }
