@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "command.h"
 #include "doctor.h"
-#include "stats/summary.h"
 #include "os/rseq.h"
 #include "program.h"
+#include "stats/summary.h"
 #include "target.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "statistics.h"
 
-#include "stats/summary.h"
 #include "os/rseq.h"
+#include "stats/summary.h"
 
 #include <ctype.h>
 #include <stdio.h>

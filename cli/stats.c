@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
-#include "stats/emit.h"
 #include "statistics.h"
+#include "stats/emit.h"
 
 #include <errno.h>
 #include <fcntl.h>

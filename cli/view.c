@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "view.h"
 
-#include "stats/summary.h"
 #include "os/rseq.h"
+#include "stats/summary.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -62,7 +62,8 @@ function(hakmem_pc name what libs)
 endfunction()
 hakmem_pc(hakmem "drop-in malloc"
   "-L\${libdir} -Wl,--push-state,--no-as-needed,-u,malloc -lhakmem -Wl,--pop-state")
-hakmem_pc(hakmem-static "drop-in malloc, the archive" "-Wl,-u,malloc \${libdir}/libhakmem.a -pthread")
+hakmem_pc(hakmem-static "drop-in malloc, the archive"
+  "-Wl,-u,malloc \${libdir}/libhakmem.a -pthread")
 hakmem_pc(hakmem-object "drop-in malloc, one object" "\${libdir}/hakmem.o -pthread")
 
 install(CODE "set(HAKMEM_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")

@@ -1,5 +1,5 @@
-# Runs at the end of an installation: says when the loader's cache must be told of the library, which
-# is so in a folder that ldconfig lists and whose library it does not know yet.
+# Runs at the end of an installation: says when the loader's cache must be told of the library:
+# in a folder that ldconfig lists and whose library it does not know yet.
 find_program(HAKMEM_LDCONFIG ldconfig PATHS /sbin /usr/sbin)
 if(HAKMEM_LDCONFIG AND "$ENV{DESTDIR}" STREQUAL "")
   get_filename_component(folder "${HAKMEM_LIBDIR}" ABSOLUTE BASE_DIR "${CMAKE_INSTALL_PREFIX}")

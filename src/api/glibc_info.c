@@ -5,6 +5,7 @@
 #include "stats/emit.h"
 #include "stats/glibc_view.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #include <errno.h>
 #include <limits.h>

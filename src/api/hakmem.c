@@ -10,6 +10,7 @@
 #include "process/start.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #include <errno.h>
 #include <string.h>

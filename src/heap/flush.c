@@ -5,6 +5,7 @@
 #include "heap/heaps.h"
 #include "misuse/report.h"
 #include "policy/policy_table.h"
+#include "slab/slab_give.h"
 
 /* Blocks of one word of a slab's bitmap. */
 struct run {

@@ -2,6 +2,7 @@
 #include "slab/remote.h"
 
 #include "base/check.h"
+#include "slab/slab_give.h"
 
 /* Publications that have begun and not ended: of all threads, and of this one with its handlers. */
 static _Atomic uint32_t under_way;

@@ -9,6 +9,7 @@
 #include "region/tag_map.h"
 #include "slab/pages.h"
 #include "slab/shield.h"
+#include "slab/slab_give.h"
 
 #include <string.h>
 

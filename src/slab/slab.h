@@ -46,9 +46,9 @@ struct slab {
     uint8_t class_index;
     uint8_t granule_count;
     uint8_t word_count;
-    uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
-    bool is_private;    /* as its owner says */
-    uint8_t guards;     /* which are raised: slab/shield.h */
+    uint8_t leaf_shift;                 /* bytes of a leaf (slab/pages.h), as a power of two */
+    bool is_private;                    /* as its owner says */
+    uint8_t guards;                     /* which are raised: slab/shield.h */
     _Atomic(struct slab_owner *) owner; /* constant but for slabs that move to another heap */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
@@ -88,10 +88,6 @@ void *hak_slab_take_zero(struct slab *slab);
 /* Gives one block back. Misuse (interior, never handed out, already free) is reported and
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
-
-/* Reports misuse of the lowest of these blocks of one word of the bitmap. */
-_Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
-                               const char *what, const char *state);
 
 HAK_INLINE void *hak_slab_block_at(const struct slab *slab, uint32_t index)
 {
@@ -137,18 +133,11 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
     return slab->words + hak_slab_remote_offset(slab);
 }
 
-/* Gives back the blocks `bits` of word `word_index`, `count` of them and at least one. Misuse as
- * above. */
-HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
-                                   uint32_t count)
+/* Marks blocks free: the `count` blocks `bits` of word `word_index`, none of them free so far. */
+HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits,
+                                  uint32_t count)
 {
-    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
-    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
-        hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
-                        "never allocated");
-    if (HAK_UNLIKELY((word & bits) != 0))
-        hak_slab_report(slab, word_index, word & bits, "double free", "already free");
-    hak_store_relaxed(&slab->words[word_index], word | bits);
+    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bits);
     slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
     slab->used -= count;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/line_writer.h"
 #include "os/rseq.h"
+#include "stats/line_writer.h"
 
 #include <string.h>
 
@@ -96,8 +96,8 @@ static void add_locks(struct line_writer *out, const struct snapshot *snapshot)
 }
 
 /* Begins a sample up to its value: hakmem_NAME{LABEL="ID"} */
-static void begin_sample(struct line_writer *out, const char *name, enum family family, const char *label,
-                         uint64_t id)
+static void begin_sample(struct line_writer *out, const char *name, enum family family,
+                         const char *label, uint64_t id)
 {
     begin_line(out, "", name);
     hak_line_add(out, family == TOTAL ? "_total{" : "{");
@@ -155,7 +155,7 @@ static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
         const struct snapshot_cache *of = &snapshot->caches[i];                                    \
         begin_sample(out, "cache_" #name, family, of->is_processor ? "processor" : "thread",       \
                      of->id);                                                                      \
-        hak_line_number(out, of->name);                                                             \
+        hak_line_number(out, of->name);                                                            \
         end_line(out, "");                                                                         \
     }
     HAK_SNAPSHOT_CACHE_TABLE(X)
@@ -169,7 +169,7 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
     for (uint32_t i = 0; i < snapshot->heap_count; i++) {                                          \
         const struct snapshot_heap *of = &snapshot->shared_heaps[i];                               \
         begin_sample(out, "heap_" #name, family, "heap", of->id);                                  \
-        hak_line_number(out, of->name);                                                             \
+        hak_line_number(out, of->name);                                                            \
         end_line(out, "");                                                                         \
     }
     HAK_SNAPSHOT_HEAP_TABLE(X)

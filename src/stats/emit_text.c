@@ -110,8 +110,8 @@ static void add_class_row(struct line_writer *out, const struct snapshot_class *
     hak_line_number_right(out, of->cached_blocks, class_ends[3]);
     hak_line_number_right(out, of->free_blocks, class_ends[4]);
     hak_line_size_right(out,
-                       of->block_bytes * (of->live_blocks + of->cached_blocks + of->free_blocks),
-                       class_ends[5]);
+                        of->block_bytes * (of->live_blocks + of->cached_blocks + of->free_blocks),
+                        class_ends[5]);
     if (is_exact)
         hak_line_number_right(out, of->requests, class_ends[6]);
     hak_line_end_line(out);
@@ -182,7 +182,7 @@ void hak_emit_tables(const struct snapshot *snapshot, enum emit_detail detail, e
     hak_line_add(out, "\n" HAK_EMIT_TEXT_LAST);
     hak_line_number(out, tables.silent_count);
     hak_line_add(out, detail == EMIT_SHORT ? " zeros, and the policy. HAKMEM_STATS=raw has all."
-                                          : " numbers.");
+                                           : " numbers.");
     hak_line_end_line(out);
 }
 

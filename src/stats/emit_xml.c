@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "os/rseq.h"
 #include "stats/glibc_view.h"
 #include "stats/line_writer.h"
-#include "os/rseq.h"
 
 /* ` name="value"` */
 static void add_attribute(struct line_writer *out, const char *name, uint64_t value)

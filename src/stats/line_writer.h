@@ -26,7 +26,8 @@ struct line_writer {
     uint64_t flush_count;
 };
 
-HAK_INLINE struct line_writer hak_line_on(char line[HAK_LINE_BYTES], emit_writer *write, void *target)
+HAK_INLINE struct line_writer hak_line_on(char line[HAK_LINE_BYTES], emit_writer *write,
+                                          void *target)
 {
     struct text text = {.start = line, .bytes = HAK_LINE_BYTES};
     return (struct line_writer){.write = write, .target = target, .line = text};

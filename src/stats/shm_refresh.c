@@ -9,6 +9,7 @@
 #include "region/region.h"
 #include "stats/shm.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 static struct stats_shm *shm;
 static uint32_t shm_pid;

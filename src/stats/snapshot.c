@@ -16,6 +16,7 @@
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "stats/binding.h"
+#include "stats/snapshot_take.h"
 #include "stats/tally.h"
 
 hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");

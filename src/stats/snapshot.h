@@ -107,6 +107,7 @@ struct snapshot_cache {
 };
 /* Of more caches the first so many are shown, and of heaps. */
 #define HAK_SNAPSHOT_CACHES 64
+#define HAK_SNAPSHOT_HEAPS 64
 
 /* The same of one heap that all threads share. */
 #define HAK_SNAPSHOT_HEAP_TABLE(X)                                                                 \
@@ -121,7 +122,6 @@ struct snapshot_heap {
     HAK_SNAPSHOT_HEAP_TABLE(X)
 #undef X
 };
-#define HAK_SNAPSHOT_HEAPS 64
 
 struct snapshot {
 #define X(name, meaning) uint64_t name;
@@ -147,10 +147,5 @@ struct snapshot {
     struct snapshot_cache caches[HAK_SNAPSHOT_CACHES];
     struct snapshot_heap shared_heaps[HAK_SNAPSHOT_HEAPS];
 };
-
-/* The numbers of this moment, from all layers. */
-void hak_snapshot_take(struct snapshot *snapshot);
-/* Adds what /proc/self/smaps and status say of resident memory. */
-void hak_snapshot_ask_kernel(struct snapshot *snapshot);
 
 #endif

@@ -167,7 +167,7 @@ static void add_part(struct line_writer *out, const struct snapshot *snapshot, e
     hak_line_add(out, " %  ");
     if (part == HELD_LIVE) {
         hak_line_number(out, snapshot->small_live_blocks + snapshot->large_live_blocks +
-                                snapshot->guarded_live_blocks);
+                                 snapshot->guarded_live_blocks);
     }
     hak_line_words(out, meanings[part], PART_WORDS);
     hak_line_end_line(out);
@@ -184,7 +184,7 @@ static void add_ratio(struct line_writer *out, const struct snapshot *snapshot, 
     hak_line_right(out, from, SIZE_END);
     hak_line_pad(out, WORDS);
     hak_line_add(out, is_known ? "resident bytes of hakmem for each live byte"
-                              : "held bytes for each live byte");
+                               : "held bytes for each live byte");
     hak_line_end_line(out);
 }
 

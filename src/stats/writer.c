@@ -16,6 +16,7 @@
 #include "stats/emit.h"
 #include "stats/shm_refresh.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #include <errno.h>
 #include <string.h>

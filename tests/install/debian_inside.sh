@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# debian_inside.sh FOLDER: in a root that it may change, installs the packages from FOLDER, uses them
-# and purges them. Run by debian_install.sh.
+# debian_inside.sh FOLDER: in a root that it may change, installs the packages from FOLDER, uses
+# them and purges them. Run by debian_install.sh.
 debs=$1
 PRELOAD_LIB=libhakmem.so.0
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The Debian packages are made from the release tarball, lintian has nothing to say, and in a copy of
-# this machine's root they install, serve, build programs and leave without a trace. With --full
+# The Debian packages are made from the release tarball, lintian has nothing to say, and in a copy
+# of this machine's root they install, serve, build programs and leave without a trace. With --full
 # also in a new root of this Debian with compilers alone.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/root.sh"

@@ -12,7 +12,7 @@ can_mount() {
 
 cat >"$work/enter" <<'END_OF_ENTER'
 #!/bin/sh
-# enter NEW_ROOT FOLDERS SCRIPT ARGUMENTS...: without NEW_ROOT, a copy of this machine's; the folders
+# enter NEW_ROOT FOLDERS SCRIPT ARGUMENTS...: without NEW_ROOT, a copy of this machine's; folders
 # are there, too.
 set -eu
 new=$1
@@ -48,6 +48,7 @@ in_root() {
 # everything: what a package manager does not keep for itself, by name.
 everything() {
     find /etc /opt /srv /usr /var /lib/systemd -xdev \
-        \( -path /var/lib/dpkg -o -path /var/cache -o -path /var/log \) -prune -o -print 2>/dev/null |
+        \( -path /var/lib/dpkg -o -path /var/cache -o -path /var/log \) -prune -o -print \
+        2>/dev/null |
         sort
 }

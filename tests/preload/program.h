@@ -241,8 +241,8 @@ static inline long long counter_in(int fd, const char *name)
 }
 
 /* Runs the part `part` of this program in a process that leaves its statistics in a file without a
- * name, *fd, and ends well. */
-static inline void run_with_statistics(const char *part, int *fd)
+ * name, *fd, and ends well within `most_ms`. */
+static inline void run_with_statistics_within(const char *part, int *fd, long most_ms)
 {
     char path[64];
     *fd = memfd_create("statistics", 0);
@@ -255,7 +255,12 @@ static inline void run_with_statistics(const char *part, int *fd)
         setenv("HAKMEM_STATS_FILE", path, 1);
         become(part);
     }
-    CHECK_CHILD_ENDS_WELL(pid, 60000);
+    CHECK_CHILD_ENDS_WELL(pid, most_ms);
+}
+
+static inline void run_with_statistics(const char *part, int *fd)
+{
+    run_with_statistics_within(part, fd, 60000);
 }
 
 #endif

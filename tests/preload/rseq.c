@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/rseq.c - threads that share the caches of processors, and are interrupted in the
- * middle of everything: by signals, by one another, by moves to other processors, by drains, by
- * copies of the process. Each block says whose it is, so that one that is served twice is seen. If
- * this fails, a busy machine corrupts a program's memory once in a while. */
+ * middle of everything: by signals, by one another, by moves to other processors, by fences and
+ * drains, by copies of the process; alone, and beside a second user of restartable sequences in the
+ * process. Each block says whose it is, so that one that is served twice is seen. If this fails, a
+ * busy machine corrupts a program's memory once in a while.
+ *
+ *   RSEQ_TEST_OPERATIONS  calls of malloc and free that workers make at least: 10^7, with HAK_FULL
+ *                         10^9
+ *   RSEQ_TEST_MS          milliseconds that they work at least: 3,000, with HAK_FULL 60,000
+ *   RSEQ_TEST_SEED        where random numbers start: 1
+ *   RSEQ_TEST_SAYS        counts go to standard error */
 #include "program.h"
 
 #include <limits.h>
@@ -13,6 +20,10 @@
 
 #define HELD 64
 #define PROCESSORS_MOST 1024
+#define OPERATIONS 10000000ul
+#define OPERATIONS_FULL 1000000000ul
+#define LEAST_MS 3000
+#define LEAST_MS_FULL 60000
 #define WORKERS_MOST 64
 
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
@@ -48,8 +59,9 @@ static const char *why_not(void)
 
 static _Atomic int has_ended;
 static _Atomic unsigned damaged_count;
-static _Atomic unsigned long signal_count, child_count, spawn_count, trim_count;
-static int handlers_allocate;
+static _Atomic unsigned long signal_count, child_count, spawn_count, trim_count, fence_count;
+static _Atomic unsigned long move_count, operation_count;
+static int handlers_allocate, has_second_user;
 static pthread_t workers[WORKERS_MOST];
 static unsigned worker_count;
 
@@ -107,7 +119,79 @@ static void pass_on(unsigned *state)
     free(other);
 }
 
-static void take_and_free(unsigned seed, unsigned rounds)
+/* The second user of sequences: counters of processors, each changed by one store in a sequence of
+ * its own on the same registered area, as librseq does. An addition that is lost or made twice is
+ * seen in their sum. */
+static struct {
+    _Alignas(128) volatile long count;
+} own_counters[PROCESSORS_MOST];
+static _Atomic unsigned long own_adds;
+
+#if defined(__x86_64__)
+struct rseq_head {
+    uint32_t cpu_id_start, cpu_id;
+    uint64_t section;
+};
+
+static struct rseq_head *rseq_head(void)
+{
+    return (struct rseq_head *)(void *)((char *)__builtin_thread_pointer() + __rseq_offset);
+}
+
+/* False: interrupted, or on another processor by now; nothing was changed. */
+static int try_to_add(volatile long *count, uint32_t processor)
+{
+    struct rseq_head *head = rseq_head();
+    __asm__ goto(".pushsection __rseq_cs, \"aw\"\n"
+                 ".balign 32\n"
+                 "3: .long 0, 0\n"
+                 ".quad 1f, (2f - 1f), 4f\n"
+                 ".popsection\n"
+                 "leaq 3b(%%rip), %%rax\n"
+                 "movq %%rax, %c[section](%[head])\n"
+                 "1: cmpl %[processor], %c[cpu_id](%[head])\n"
+                 "jnz %l[is_aborted]\n"
+                 "addq $1, (%[count])\n"
+                 "2:\n"
+                 ".pushsection __rseq_failure, \"ax\"\n"
+                 ".byte 0x0f, 0xb9, 0x3d\n"
+                 ".long 0x53053053\n"
+                 "4: jmp %l[is_aborted]\n"
+                 ".popsection\n"
+                 :
+                 : [head] "r"(head), [count] "r"(count), [processor] "r"(processor),
+                   [section] "i"(offsetof(struct rseq_head, section)),
+                   [cpu_id] "i"(offsetof(struct rseq_head, cpu_id))
+                 : "memory", "cc", "rax"
+                 : is_aborted);
+    return 1;
+is_aborted:
+    return 0;
+}
+
+static void add_beside(void)
+{
+    uint32_t processor;
+    do {
+        processor = __atomic_load_n(&rseq_head()->cpu_id_start, __ATOMIC_RELAXED);
+    } while (!try_to_add(&own_counters[processor].count, processor));
+    own_adds++;
+}
+#else
+static void add_beside(void)
+{
+}
+#endif
+
+static unsigned long sum_of_own_counters(void)
+{
+    long sum = 0;
+    for (unsigned i = 0; i < PROCESSORS_MOST; i++)
+        sum += own_counters[i].count;
+    return (unsigned long)sum;
+}
+
+static void take_and_free_with(unsigned seed, unsigned rounds, int adds_beside)
 {
     struct owned held[HELD] = {{0}};
     unsigned state = seed;
@@ -118,15 +202,51 @@ static void take_and_free(unsigned seed, unsigned rounds)
             _exit(9);
         if (i % 16 == 0)
             pass_on(&state);
+        if (adds_beside && i % 4 == 0)
+            add_beside();
     }
     for (unsigned i = 0; i < HELD; i++)
         disown(&held[i]);
 }
 
+static void take_and_free(unsigned seed, unsigned rounds)
+{
+    take_and_free_with(seed, rounds, has_second_user);
+}
+
+/* In a child of vfork, for which no area is registered. */
+static void take_and_free_alone(unsigned seed, unsigned rounds)
+{
+    take_and_free_with(seed, rounds, 0);
+}
+
+#define ROUNDS 3000
+/* Each round takes a block and frees one; each sixteenth does so twice. */
+#define OPERATIONS_OF_ROUNDS (2ul * ROUNDS + 2ul * (ROUNDS / 16))
+
+static unsigned long wanted_number(const char *name, unsigned long otherwise)
+{
+    const char *value = getenv(name);
+    return value != NULL ? strtoul(value, NULL, 10) : otherwise;
+}
+
+static unsigned first_seed(void)
+{
+    return (unsigned)wanted_number("RSEQ_TEST_SEED", 1);
+}
+
+static unsigned long operations_wanted(void)
+{
+    return wanted_number("RSEQ_TEST_OPERATIONS", is_full() ? OPERATIONS_FULL : OPERATIONS);
+}
+
 static void *work(void *argument)
 {
-    for (unsigned seed = (unsigned)(uintptr_t)argument; !has_ended; seed += WORKERS_MOST)
-        take_and_free(seed, 3000);
+    unsigned seed = first_seed() * 1000003u + (unsigned)(uintptr_t)argument;
+    for (; !has_ended; seed += WORKERS_MOST) {
+        take_and_free(seed, ROUNDS);
+        operation_count += OPERATIONS_OF_ROUNDS;
+    }
     return NULL;
 }
 
@@ -144,6 +264,8 @@ static void on_signal(int number)
             refused_count++;
     for (unsigned i = 0; i < 3; i++)
         disown(&some[i]);
+    if (has_second_user)
+        add_beside();
     errno = saved;
 }
 
@@ -157,13 +279,36 @@ static void *send_signals(void *argument)
     return argument;
 }
 
+/* By libc's name and by hakmem's own. */
 static void *trim(void *argument)
 {
-    while (!has_ended) {
-        malloc_trim(0);
+    size_t (*own_trim)(size_t);
+    *(void **)&own_trim = dlsym(RTLD_DEFAULT, "hakmem_trim");
+    for (unsigned i = 0; !has_ended; i++) {
+        if (i % 2 == 0 && own_trim != NULL)
+            own_trim(0);
+        else
+            malloc_trim(0);
         trim_count++;
         sleep_ms(1);
     }
+    return argument;
+}
+
+#define FENCE_RSEQ (1 << 7) /* MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ, Linux 5.10 */
+#define REGISTER_FENCE_RSEQ (1 << 8)
+
+/* Restarts whatever sequence is under way, hakmem's or the second user's. */
+static void *fence(void *argument)
+{
+    int is_there = syscall(SYS_membarrier, REGISTER_FENCE_RSEQ, 0, 0) == 0;
+    while (!has_ended && is_there) {
+        CHECK_EQ(syscall(SYS_membarrier, FENCE_RSEQ, 0, 0), 0);
+        fence_count++;
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
+    if (!is_there)
+        fence_count = ~0ul;
     return argument;
 }
 
@@ -180,6 +325,7 @@ static void *move_workers(void *argument)
         CPU_AND(&one, &one, &all);
         pthread_setaffinity_np(workers[next_random(&state) % worker_count], sizeof one,
                                CPU_COUNT(&one) != 0 && target % 3 != 0 ? &one : &all);
+        move_count++;
         nanosleep(&(struct timespec){0, 200000}, NULL);
     }
     return argument;
@@ -206,7 +352,7 @@ static void *vfork_children(void *argument)
     for (volatile unsigned i = 0; !has_ended; i++) {
         pid_t pid = vfork();
         if (pid == 0) {
-            take_and_free(88, 100);
+            take_and_free_alone(88, 100);
             if (i % 2 == 0)
                 execl("/bin/true", "true", (char *)NULL);
             _exit(0);
@@ -228,58 +374,77 @@ static void start_workers(void)
         workers[i] = start_thread(work, (void *)(i + 1));
 }
 
+/* Counts, on standard error where it is asked for. */
+static void say_counts(void)
+{
+    if (getenv("RSEQ_TEST_SAYS") == NULL)
+        return;
+    fprintf(stderr,
+            "seed %u: %lu operations, %lu signals, %lu children, %lu of vfork, %lu trims, "
+            "%lu fences, %lu moves, %lu additions beside, %u refused\n",
+            first_seed(), operation_count, signal_count, child_count, spawn_count, trim_count,
+            fence_count, move_count, own_adds, refused_count);
+}
+
+static void wait_for_operations(void)
+{
+    unsigned long wanted = operations_wanted();
+    uint64_t end_ms =
+        now_ms() + wanted_number("RSEQ_TEST_MS", is_full() ? LEAST_MS_FULL : LEAST_MS);
+    while (operation_count < wanted || now_ms() < end_ms)
+        sleep_ms(10);
+    has_ended = 1;
+}
+
 /* In a mode in which handlers may come at any time they allocate. */
 PART(everything_at_once)
 {
-    static void *(*const others[])(void *) = {send_signals, trim, move_workers, fork_children,
-                                              vfork_children};
-    pthread_t threads[5];
+    static void *(*const others[])(void *) = {send_signals, trim,          fence,
+                                              move_workers, fork_children, vfork_children};
+    enum { OTHERS = sizeof others / sizeof *others };
+    pthread_t threads[OTHERS];
     check_is_served();
     handlers_allocate = why_not() == NULL;
     start_workers();
-    for (unsigned i = 0; i < 5; i++)
+    for (unsigned i = 0; i < OTHERS; i++)
         threads[i] = start_thread(others[i], NULL);
-    const char *wanted = getenv("RSEQ_TEST_MS");
-    sleep_ms(wanted != NULL ? atol(wanted) : is_full() ? 60000 : 3000);
-    has_ended = 1;
-    for (unsigned i = 0; i < 5; i++)
+    wait_for_operations();
+    for (unsigned i = 0; i < OTHERS; i++)
         pthread_join(threads[i], NULL);
-    for (unsigned i = 0; i < worker_count; i++)
+    for (unsigned i = 0; i < worker_count; i++) /* the last: the others signal and move them */
         pthread_join(workers[i], NULL);
+    say_counts();
     CHECK_EQ(damaged_count, 0);
+    CHECK(operation_count >= operations_wanted());
+    CHECK_EQ(sum_of_own_counters(), own_adds);
     if (refused_count > signal_count / REFUSED_PARTS + 1)
         CHECK_FAILED("%u refused in %lu handlers", refused_count, signal_count);
     unsigned least = is_emulated() ? 1 : 10;
     CHECK(signal_count > 10 * least && trim_count > least && child_count > least &&
           spawn_count > least);
+    CHECK(fence_count > 10 * least && move_count > 10 * least);
 }
 
-static void run(const char *part, const char *name, const char *value)
+PART(everything_beside_another_user)
 {
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        if (name != NULL)
-            setenv(name, value, 1);
-        become(part);
-    }
-    CHECK_CHILD_ENDS_WELL(pid, 110000);
+    has_second_user = 1;
+    everything_at_once();
+    CHECK(own_adds > operations_wanted() / 16);
 }
 
-PART(what_allocates_a_little)
+PART(everything_without_sequences)
 {
-    void *block = malloc(100);
-    CHECK(block != NULL);
-    free(block);
+    CHECK(why_not() != NULL);
+    everything_at_once();
 }
 
-/* Else the runs below would prove nothing. */
-static void check_mode(const char *name, const char *value, int is_processors)
+/* Runs the part with a variable set; its own statistics say whose the caches were. */
+static void run(const char *part, const char *name, const char *value, uint64_t is_processors)
 {
     int fd;
     if (name != NULL)
         setenv(name, value, 1);
-    run_with_statistics("what_allocates_a_little", &fd);
+    run_with_statistics_within(part, &fd, is_full() ? 3600000 : 110000);
     CHECK_EQ(counter_in(fd, "caches_by_processor"), is_processors);
     if (name != NULL)
         unsetenv(name);
@@ -289,26 +454,24 @@ TEST(no_block_is_served_twice_by_caches_of_processors)
 {
     if (why_not() != NULL)
         SKIP(why_not());
-    check_mode(NULL, NULL, 1);
-    run("everything_at_once", NULL, NULL);
+    run("everything_at_once", NULL, NULL, 1);
 }
 
-PART(everything_without_sequences)
+TEST(no_block_is_served_twice_beside_another_user_of_sequences)
 {
-    CHECK(why_not() != NULL);
-    become("everything_at_once");
+    if (why_not() != NULL)
+        SKIP(why_not());
+    run("everything_beside_another_user", NULL, NULL, 1);
 }
 
 TEST(no_block_is_served_twice_where_libc_registers_no_sequences)
 {
-    check_mode("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 0);
-    run("everything_without_sequences", "GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    run("everything_without_sequences", "GLIBC_TUNABLES", "glibc.pthread.rseq=0", 0);
 }
 
 TEST(no_block_is_served_twice_by_caches_of_threads)
 {
-    check_mode("HAKMEM_CACHES", "thread", 0);
-    run("everything_without_sequences", "HAKMEM_CACHES", "thread");
+    run("everything_without_sequences", "HAKMEM_CACHES", "thread", 0);
 }
 
 #define SLEEPERS 500

@@ -7,6 +7,7 @@
 #include "process/start.h"
 #include "racers.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #define LANES 3u
 #define SLOTS 64u

@@ -2,6 +2,7 @@
 /* tests/unit/api/hakmem_test.c - malloc's family by public names, statistics, trim, ownership. */
 #include "hakmem/hakmem.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #include "api/api.h"
 #include "base/limits.h"

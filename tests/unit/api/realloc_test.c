@@ -7,6 +7,7 @@
 #include "slab/size_class.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 #include "unit/asan.h"
 
 #include <errno.h>

@@ -11,6 +11,7 @@
 #include "heap/address_info.h"
 #include "process/start.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 #include <errno.h>
 

@@ -11,6 +11,7 @@
 #include "span/large.h"
 #include "span/span_heap.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 #include "unit/asan.h"
 
 #include <errno.h>

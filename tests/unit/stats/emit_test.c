@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/stats/emit_test.c - a snapshot in each form. */
 #include "check.h"
-#include "stats/emit.h"
 #include "os/rseq.h"
+#include "stats/emit.h"
 
 #include <stdlib.h>
 

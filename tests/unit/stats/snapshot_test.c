@@ -10,6 +10,7 @@
 #include "process/start.h"
 #include "slab/size_class.h"
 #include "stats/snapshot.h"
+#include "stats/snapshot_take.h"
 
 static struct snapshot taken(void)
 {

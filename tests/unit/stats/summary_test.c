@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/stats/summary_test.c - a snapshot in words, and when which option is advised. */
 #include "check.h"
-#include "stats/summary.h"
 #include "os/rseq.h"
+#include "stats/summary.h"
 
 static char document[8192];
 static size_t document_bytes;
