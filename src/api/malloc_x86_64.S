@@ -55,13 +55,11 @@
 ENTRY \name
     cmpq    $HOT_BYTES_MAX, %rdi
     ja      1f
-    leaq    7(%rdi), %rax
-    shrq    $3, %rax
     movq    hak_here@GOTTPOFF(%rip), %rdx
     leaq    hak_bins_of(%rip), %rcx
     movq    %fs:(%rdx), %rdx                        /* the thread's area */
     leaq    .Lsection_\name(%rip), %rsi
-    movzbl  SIZES(%rcx,%rax), %r8d                  /* bin */
+    movzbl  SIZES(%rcx,%rdi), %r8d                  /* bin */
     movl    hak_rseq_id_offset(%rip), %r9d
     movq    %rsi, 8(%rdx)
 .Lstart_\name:

@@ -85,7 +85,7 @@ SECTION hak_cpu_cache_pop
     sub     w14, w14, #1
     subs    w14, w14, #0x10, lsl #12
     str     w14, [x13]
-.Lend_hak_section_pop:
+.Lend_hak_cpu_cache_pop:
     b.lo    2f
 1:  mov     x0, x15
     ret
@@ -106,7 +106,7 @@ SECTION hak_cpu_cache_push
     add     w14, w14, #1
     str     x1, [x12, #8]
     str     w14, [x13]
-.Lend_hak_section_push:
+.Lend_hak_cpu_cache_push:
     mov     w0, #1
     ret
 1:  mov     w0, #0
@@ -129,7 +129,7 @@ SECTION hak_cpu_cache_pop_some
 2:  cbz     w9, 3f
     sub     w14, w14, w9
     str     w14, [x13]
-.Lend_hak_section_pop_some:
+.Lend_hak_cpu_cache_pop_some:
 3:  mov     w0, w9
     ret
 SECTION_END hak_cpu_cache_pop_some
@@ -155,7 +155,7 @@ SECTION hak_cpu_cache_push_some
     b       1b
 2:  add     w14, w14, w15
     str     w14, [x13]
-.Lend_hak_section_push_some:
+.Lend_hak_cpu_cache_push_some:
     mov     w0, w15
     ret
 3:  mov     w0, #0
@@ -174,7 +174,7 @@ SECTION hak_cpu_cache_close
     and     x14, x14, #0xffff0000
     orr     x14, x14, x15, lsl #48
     str     x14, [x13]
-.Lend_hak_section_close:
+.Lend_hak_cpu_cache_close:
 1:  mov     w0, w15
     ret
 SECTION_END hak_cpu_cache_close

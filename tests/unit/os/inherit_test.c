@@ -36,7 +36,7 @@ static uint64_t now_ms(void)
 static void be_on_one_processor(void)
 {
     cpu_set_t all, one;
-    int first = 0;
+    size_t first = 0;
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     while (!CPU_ISSET(first, &all))
         first++;
