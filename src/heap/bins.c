@@ -47,17 +47,21 @@ static void slot_open(struct bin *bin, struct bin_slots slots)
                                    .bottom = (uint16_t)slots.bottom});
 }
 
-static struct bin_slots slots_of(const struct bin *bin)
+/* Closes a slot's bin, too; what was its slots then. `top` is 0 if it was closed or had none. A
+ * handler may push and pop until it is closed, and does not move it. */
+static struct bin_slots slot_seize(struct bin *bin)
 {
-    return (struct bin_slots){hak_word_peek(&bin->bottom), hak_word_peek(&bin->top),
-                              hak_word_peek(&bin->limit)};
+    struct bin_slots slots = {.bottom = hak_word_peek(&bin->bottom),
+                              .limit = hak_word_peek(&bin->limit)};
+    slots.top = slot_close(bin);
+    return slots;
 }
 
 uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most)
 {
     struct bin *bin = hak_bin_of(bins, class_index);
-    struct bin_slots slots = slots_of(bin);
-    if (slot_close(bin) == 0)
+    struct bin_slots slots = slot_seize(bin);
+    if (slots.top == 0)
         return 0;
     uint32_t count = (uint32_t)hak_least(slots.top - slots.bottom, most);
     void **top = (void **)(void *)bins + slots.top;
@@ -72,8 +76,8 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
                             uint32_t count)
 {
     struct bin *bin = hak_bin_of(bins, class_index);
-    struct bin_slots slots = slots_of(bin);
-    if (slot_close(bin) == 0)
+    struct bin_slots slots = slot_seize(bin);
+    if (slots.top == 0)
         return 0;
     uint32_t pushed = (uint32_t)hak_least(hak_excess(slots.limit, slots.top), count);
     void **top = (void **)(void *)bins + slots.top;

@@ -321,9 +321,7 @@ static bool open_all(bool (*is_mine)(const struct heap *heap))
     uint32_t count = hak_heap_count();
     for (uint32_t i = 0; i < count; i++) {
         struct heap *heap = hak_heap_at(i);
-        if (is_mine(heap)) {
-            hak_lock_keep(&heap->lock);
-        } else if (hak_load_relaxed(&heap->lock.state) != 0) {
+        if (hak_load_relaxed(&heap->lock.state) != 0 && !is_mine(heap)) {
             if (!heap->is_claimed && hak_load_relaxed(&heap->state) == HEAP_OPEN) {
                 lose(heap);
                 is_any_lost = true;

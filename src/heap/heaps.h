@@ -35,13 +35,15 @@
 HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
     uintptr_t before = hak_heap_holds.note;
+    uint32_t expected = 0;
     if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL)) /* a handler of our own fork: all are ours */
         return heap->is_claimed;
     if (HAK_UNLIKELY((before & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST ||
                      hak_heap_is_noted(heap->owner.heap_id)))
         return false;
     hak_heap_note(heap->owner.heap_id);
-    bool is_entered = hak_lock_try_among(&heap->lock);
+    /* acquire: partner is the release in hak_heap_leave */
+    bool is_entered = hak_cas_acquire(&heap->lock.state, &expected, hak_lock_self());
     if (HAK_LIKELY(is_entered && hak_load_relaxed(&heap->state) == HEAP_OPEN)) {
         heap->before = before;
         return true;

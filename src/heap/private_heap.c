@@ -338,10 +338,8 @@ static void freeze_left(void)
     bool is_noted = hak_lock_is_noted(HAK_LOCK_PRIVATE);
     for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
         if (hak_load_relaxed(&heap->heap.lock.state) == 0 ||
-            (is_noted && hak_lock_is_own(&heap->heap.lock))) {
-            hak_lock_keep(&heap->heap.lock);
+            (is_noted && hak_lock_is_own(&heap->heap.lock)))
             continue;
-        }
         heap->state = PRIVATE_FROZEN;
         hak_store_relaxed(&heap->heap.lock.state, 0);
     }
@@ -369,7 +367,7 @@ void hak_private_mend(void)
     else if (hak_lock_is_noted(HAK_LOCK_PRIVATE)) {
         for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
             if (!hak_lock_is_own(&heap->heap.lock)) {
-                hak_lock_wake(&heap->heap.lock); /* the jump may have come just before this */
+                hak_lock_give_slow(&heap->heap.lock); /* the jump may have come just before this */
                 continue;
             }
             heap->state = PRIVATE_FROZEN;

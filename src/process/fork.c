@@ -90,11 +90,9 @@ static void recount_remote(bool is_any_lost)
 /* The caller is the thread that copied the process: the first of the copy. */
 static void settle_as_copier(void)
 {
-    hak_word_begin_copy();
     bool is_any_lost = hak_heaps_settle(true);
     hak_mend_all();
     hak_caches_settle(hak_own_cache());
-    hak_word_end_copy();
     recount_remote(is_any_lost);
 }
 
@@ -123,10 +121,8 @@ static void after_fork_in_child(void)
         return;
     }
     hak_lock_forget_all();
-    hak_word_begin_copy();
     reset_locks();
     bool is_any_lost = hak_heaps_restart_in_child();
-    hak_word_end_copy();
     hak_caches_restart_in_child(hak_own_cache());
     recount_remote(is_any_lost);
     hak_copy_mark_settled();

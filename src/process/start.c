@@ -126,7 +126,6 @@ static void take_slot(void)
 
 static void start_thread(void)
 {
-    hak_word_name_thread();
     struct rseq_area *area = hak_caches_reason() == RSEQ_PROCESSOR ? hak_os_rseq_area() : NULL;
     if (area != NULL)
         hak_here = area;
@@ -153,7 +152,6 @@ struct cache *hak_thread_cache(void)
 
 void hak_thread_be_apart(void)
 {
-    hak_word_name_thread();
     hak_here = &hak_here_never;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/fuzz/stats_fuzz.c - statistics of any numbers in each form: text and OpenMetrics are lines
+/* tests/fuzz/stats_fuzz.c - statistics of any numbers in each form: raw and OpenMetrics are lines
  * that hold every number, JSON and XML are balanced, and each piece is within its bound. */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
@@ -126,6 +126,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
     size_t struct_bytes = input_below(&input, 2 * sizeof(struct hakmem_stats));
     snapshot_fill(&input);
     emit(EMIT_TEXT);
+    emit(EMIT_RAW);
 #define X(name, meaning) number_check(#name, snapshot.name);
     HAK_SNAPSHOT_TABLE(X)
 #undef X

@@ -64,35 +64,6 @@ static void take_leaf(struct racer *racer)
     }
 }
 
-/* Now and then the waits are those of real-time threads, which the kernel ends; on one lock both
- * kinds meet. */
-static void take_and_change_waits(struct racer *racer)
-{
-    hak_word_name_thread();
-    for (uint32_t i = 0; i < ROUNDS; i++) {
-        hak_lock_take(&lock);
-        touch(racer);
-        if (i % 8 == 0)
-            hak_store_relaxed(&hak_lock_lends, draw(racer) % 2 != 0);
-        hak_lock_give(&lock);
-        stumble(racer);
-    }
-}
-
-static void take_within_and_give(struct racer *racer)
-{
-    hak_word_name_thread();
-    for (uint32_t i = 0; i < ROUNDS; i++) {
-        hak_lock_begin(HAK_LOCK_DEPOT);
-        while (!hak_lock_take_within(&lock, draw(racer) % 2 != 0))
-            ;
-        touch(racer);
-        hak_lock_give_among(&lock);
-        hak_lock_end(HAK_LOCK_DEPOT);
-        stumble(racer);
-    }
-}
-
 TEST(a_lock_excludes_all_others_and_nobody_sleeps_for_ever)
 {
     race_alike(RACERS, take_and_give);
@@ -114,15 +85,4 @@ TEST(two_locks_taken_in_rank_order_do_not_deadlock)
     void (*const bodies[])(struct racer *) = {take_both, take_leaf, take_both, take_leaf};
     race(RACERS, bodies);
     CHECK_EQ(guarded, RACERS * ROUNDS);
-}
-
-TEST(threads_that_sleep_and_threads_that_lend_their_priority_share_a_lock)
-{
-    void (*const bodies[])(struct racer *) = {take_and_change_waits, take_within_and_give,
-                                              take_and_change_waits, take_and_change_waits};
-    race(RACERS, bodies);
-    CHECK_EQ(guarded, RACERS * ROUNDS);
-    CHECK_EQ(mirror, RACERS * ROUNDS);
-    CHECK_EQ(hak_load_relaxed(&lock.state), 0);
-    CHECK(hak_load_relaxed(&hak_lock_waits[HAK_LOCK_DEPOT].count) > 0);
 }

@@ -79,7 +79,7 @@ TEST(who_waits_for_a_lock_sleeps_and_is_woken)
     pthread_t thread;
     hak_lock_take(&low);
     CHECK_EQ(pthread_create(&thread, NULL, take_and_give, NULL), 0);
-    while (!(hak_load_relaxed(&low.state) & HAK_WORD_SLEEPS))
+    while (!(hak_load_relaxed(&low.state) & HAK_LOCK_SLEEPS))
         usleep(1000);
     CHECK_EQ(hak_load_acquire(&steps), 0);
     const struct hak_lock_waits *waits = &hak_lock_waits[HAK_LOCK_CACHES];
@@ -175,7 +175,7 @@ TEST(who_forks_holds_every_lock_and_takes_them_again)
     CHECK(hak_lock_try(&high));
     hak_lock_give(&high);
     hak_lock_give(&low);
-    CHECK_EQ(hak_load_relaxed(&low.state), hak_word_self());
+    CHECK_EQ(hak_load_relaxed(&low.state), hak_lock_self());
     hak_lock_forget_all();
     hak_lock_give(&high);
     CHECK(blocked_signals() & BIT(SIGUSR1));
@@ -186,10 +186,9 @@ TEST(who_forks_holds_every_lock_and_takes_them_again)
 
 TEST(no_place_of_a_thread_makes_a_held_lock_look_free)
 {
-    for (uintptr_t address = 0; address < (uintptr_t)1 << 47; address += (uintptr_t)1 << 35)
-        CHECK(hak_word_of(address) != 0);
-    CHECK_EQ(hak_word_of(UINTPTR_MAX) & ~HAK_WORD_ID, 0);
-    CHECK(hak_word_of(64) != hak_word_of(128));
+    for (uintptr_t address = 0; address < (uintptr_t)1 << 47; address += (uintptr_t)1 << 37)
+        CHECK(hak_lock_word_of(address) != 0);
+    CHECK_EQ(hak_lock_word_of((uintptr_t)1 << 37) & HAK_LOCK_SLEEPS, 0);
 }
 
 static _Atomic int was_taken_for_left;
