@@ -71,10 +71,7 @@ static void begin_lock(struct line_writer *out, const char *name, const char *lo
 /* Nanoseconds as seconds, exactly. */
 static void add_seconds(struct line_writer *out, uint64_t ns)
 {
-    hak_line_number(out, ns / 1000000000u);
-    hak_line_add(out, ".");
-    for (uint64_t place = 100000000u; place != 0; place /= 10)
-        hak_line_number(out, ns / place % 10);
+    hak_text_add_fraction(&out->line, ns, 9);
 }
 
 static void add_locks(struct line_writer *out, const struct snapshot *snapshot)
