@@ -415,13 +415,25 @@ void hak_caches_restart_in_child(struct cache *own)
     begin_generation(own);
 }
 
+/* What was being swapped out is lost, and what was being published is found. */
+static void mend_processors(void)
+{
+    processor_count = 0;
+    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next) {
+        if (!hak_cache_is_processors(cache))
+            continue;
+        hak_rooms_mend(cache);
+        /* release: as in publish */
+        __atomic_store_n(&hak_bins_of[cache->id], cache->bins, __ATOMIC_RELEASE);
+        processor_count++;
+    }
+}
+
 void hak_caches_mend(void)
 {
     if (!hak_lock_is_left(&hak_caches_lock_word))
         return;
-    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
-        if (hak_cache_is_processors(cache))
-            hak_rooms_mend(cache);
+    mend_processors();
     hak_store_relaxed(&free_bytes, 0); /* counted anew: their change may be half done, too */
     for (struct cache *cache = free_caches; cache != NULL; cache = cache->next_free) {
         hak_counter_add(&free_bytes, cache->free_bytes);

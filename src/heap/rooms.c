@@ -161,22 +161,25 @@ bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacit
     if (room->begin == 0 || order > room->order)
         return move(cache, class_index, order, capacity);
     struct bin *bin = hak_bin_of(cache->bins, class_index);
+    hak_assert(hak_word_peek(&bin->top) != 0); /* else a push would write over headers */
     hak_word_publish(&bin->limit, (uint16_t)(room->begin + capacity));
     return true;
 }
 
-/* The room of a closed bin is found from its top down; what it was to have is not missed. */
+/* The room of a closed bin is found from its top down; what it was to have is not missed. A bin that
+ * was to get its first room has none. */
 static void mend(struct cache *cache, uint32_t class_index)
 {
     const struct bin *bin = hak_bin_of(cache->bins, class_index);
     uint32_t top = bin->closed_top, begin = top;
-    if (bin->top != 0 || top == 0)
+    if (bin->top != 0)
         return;
     while (words_of(cache)[begin] != NULL)
         begin--;
     hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)begin);
     cache->rooms[class_index].order = 0;
-    hak_bin_open(cache->bins, class_index, top, top);
+    if (begin != 0)
+        hak_bin_open(cache->bins, class_index, top, top);
 }
 
 void hak_rooms_mend(struct cache *cache)

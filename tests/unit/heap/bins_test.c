@@ -94,6 +94,22 @@ static void check_closed(void)
     CHECK_EQ(hak_bin_pop(CLASS), NULL);
 }
 
+/* What a thread leaves that stops while it gives a bin its first room. */
+static void check_first_room(void)
+{
+    CHECK(hak_rooms_try_lock());
+    cache->rooms[CLASS].begin = HAK_FIRST_SLOT;
+    cache->rooms[CLASS].order = 5;
+    hak_rooms_mend(cache);
+    hak_rooms_unlock();
+    CHECK_EQ(hak_cache_capacity(cache, CLASS), 0);
+    resize(3);
+    push(0, 3);
+    CHECK(!hak_bin_push(CLASS, &blocks[3]));
+    pop(0, 3);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+}
+
 static uint64_t popped(void)
 {
     return hak_load_relaxed(&cache->popped[CLASS]) - hak_bin_of(cache->bins, CLASS)->countdown;
@@ -143,6 +159,19 @@ TEST(a_closed_bin_of_a_processor_is_empty_and_full_until_it_is_mended)
     if (!is_in_processor_mode())
         SKIP("no caches by processor here");
     check_closed();
+}
+
+TEST(a_bin_of_a_slot_whose_first_room_was_left_half_given_has_none)
+{
+    start_in_slot();
+    check_first_room();
+}
+
+TEST(a_bin_of_a_processor_whose_first_room_was_left_half_given_has_none)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_first_room();
 }
 
 TEST(each_pop_of_a_slot_is_counted_once)
