@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/bins.h"
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "heap/cache.h"
 #include "heap/cpu_cache.h"
@@ -9,6 +10,7 @@ hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
                   "a scaled bin is a quarter of an offset");
 hak_static_assert(offsetof(struct rseq_area, section) == 8, "as the assembly has it");
 hak_static_assert(offsetof(struct bin, limit) == 4, "as the assembly has it");
+hak_static_assert(offsetof(struct bin, bottom) == 6, "as the assembly has it");
 hak_static_assert(HAK_CLASS_HOT_BYTES_MAX == 32768, "as the assembly has it");
 
 hak_static_assert(HAK_ID_CLOSED + 1 == 4096, "as the assembly has it");
@@ -31,31 +33,42 @@ static void store_header(struct bin *bin, struct bin value)
 /* Of a slot, whose thread is the caller. */
 static uint32_t slot_close(struct bin *bin)
 {
-    struct bin closed = {.countdown = bin->countdown, .closed_top = hak_word_peek(&bin->top)};
-    if (closed.closed_top != 0)
+    struct bin closed = {.countdown = bin->countdown, .bottom = hak_word_peek(&bin->top)};
+    if (closed.bottom != 0)
         store_header(bin, closed);
-    return closed.closed_top;
+    return closed.bottom;
 }
 
-/* The limit as it was. */
-static void slot_open(struct bin *bin, uint32_t top, uint32_t limit)
+static void slot_open(struct bin *bin, struct bin_slots slots)
 {
-    store_header(
-        bin,
-        (struct bin){.top = (uint16_t)top, .countdown = bin->countdown, .limit = (uint16_t)limit});
+    store_header(bin, (struct bin){.top = (uint16_t)slots.top,
+                                   .countdown = bin->countdown,
+                                   .limit = (uint16_t)slots.limit,
+                                   .bottom = (uint16_t)slots.bottom});
+}
+
+/* Closes a slot's bin, too; what was its slots then. `top` is 0 if it was closed or had none. A
+ * handler may push and pop until it is closed, and does not move it. */
+static struct bin_slots slot_seize(struct bin *bin)
+{
+    struct bin_slots slots = {.bottom = hak_word_peek(&bin->bottom),
+                              .limit = hak_word_peek(&bin->limit)};
+    slots.top = slot_close(bin);
+    return slots;
 }
 
 uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most)
 {
     struct bin *bin = hak_bin_of(bins, class_index);
-    uint32_t limit = hak_word_peek(&bin->limit);
-    uint32_t top = slot_close(bin), count = 0;
-    if (top == 0)
+    struct bin_slots slots = slot_seize(bin);
+    if (slots.top == 0)
         return 0;
-    void **words = (void **)(void *)bins;
-    for (; count < most && words[top] != NULL; top--)
-        blocks[count++] = words[top];
-    slot_open(bin, top, limit);
+    uint32_t count = (uint32_t)hak_least(slots.top - slots.bottom, most);
+    void **top = (void **)(void *)bins + slots.top;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = *top--;
+    slots.top -= count;
+    slot_open(bin, slots);
     return count;
 }
 
@@ -63,14 +76,15 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
                             uint32_t count)
 {
     struct bin *bin = hak_bin_of(bins, class_index);
-    uint32_t limit = hak_word_peek(&bin->limit);
-    uint32_t top = slot_close(bin), pushed = 0;
-    if (top == 0)
+    struct bin_slots slots = slot_seize(bin);
+    if (slots.top == 0)
         return 0;
-    void **words = (void **)(void *)bins;
-    while (pushed < count && top < limit)
-        words[++top] = blocks[count - ++pushed];
-    slot_open(bin, top, limit);
+    uint32_t pushed = (uint32_t)hak_least(hak_excess(slots.limit, slots.top), count);
+    void **top = (void **)(void *)bins + slots.top;
+    for (uint32_t i = 1; i <= pushed; i++)
+        *++top = blocks[count - i];
+    slots.top += pushed;
+    slot_open(bin, slots);
     return pushed;
 }
 
@@ -120,7 +134,7 @@ bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)
     return *top != 0;
 }
 
-void hak_bin_open(struct bins *bins, uint32_t class_index, uint32_t top, uint32_t limit)
+void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slots)
 {
-    slot_open(hak_bin_of(bins, class_index), top, limit);
+    slot_open(hak_bin_of(bins, class_index), slots);
 }

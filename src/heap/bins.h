@@ -4,8 +4,8 @@
  *   hak_here -> struct rseq_area {.. section, id ..}       one a thread
  *   hak_bins_of[id] -> struct bins                         one a processor, or a slot
  *       bins[0]      nothing, for ever
- *       bins[1 + c]  {top, countdown, limit, closed_top}   class c; top and limit count words
- *       ...          zero up to the highest tag            from the start of struct bins
+ *       bins[1 + c]  {top, countdown, limit, bottom}   class c; top, limit and bottom count words
+ *       ...          zero up to the highest tag        from the start of struct bins
  *       slots        NULL, block, block, ..., NULL, block, ...
  *
  * Owns        struct bin and struct bins. A bin is a stack of block addresses whose lowest slot
@@ -45,7 +45,14 @@ struct bin {
     alignas(8) uint16_t top; /* last filled slot; 0: closed, or no slots yet */
     uint16_t countdown;      /* pops until it is noted */
     uint16_t limit;          /* last usable slot */
-    uint16_t closed_top;     /* what top was when the bin was closed */
+    uint16_t bottom;         /* open: the slot with the NULL; closed: what top was */
+};
+
+/* The slots of an open bin. */
+struct bin_slots {
+    uint32_t bottom;
+    uint32_t top;
+    uint32_t limit;
 };
 
 /* Bins that a tag can name. */
@@ -118,7 +125,7 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
 /* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);
-void hak_bin_open(struct bins *bins, uint32_t class_index, uint32_t top, uint32_t limit);
+void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slots);
 
 /* So many pops lie between two notes. */
 #define HAK_POPS_NOTED 65536u
@@ -131,7 +138,7 @@ HAK_INLINE uint32_t hak_bin_peek(const struct bin *bin, uint32_t begin)
 {
     uint32_t top = hak_word_peek(&bin->top);
     if (top == 0)
-        top = hak_word_peek(&bin->closed_top);
+        top = hak_word_peek(&bin->bottom);
     return top > begin ? top - begin : 0;
 }
 

@@ -101,22 +101,33 @@ SECTION hak_cpu_cache_push
 1:  ret
 SECTION_END hak_cpu_cache_push
 
-/* (scaled, blocks, most) -> count. Ends at the NULL below the lowest block. */
+/* (scaled, blocks, most) -> count; newest first */
 SECTION hak_cpu_cache_pop_some
+    movq    (%r11,%rdi,4), %rcx             /* the header whole: top and bottom of one moment */
     xorl    %eax, %eax
-    movzwl  (%r11,%rdi,4), %ecx
-1:  cmpl    %edx, %eax
-    jae     2f
-    movq    (%r11,%rcx,8), %r10
-    testq   %r10, %r10
+    movzwl  %cx, %r9d                       /* top */
+    shrq    $48, %rcx                       /* bottom */
+    leaq    8(%r11,%r9,8), %r10             /* behind the top slot */
+    subl    %ecx, %r9d
+    jbe     3f                              /* empty, or closed */
+    cmpl    %edx, %r9d
+    cmoval  %edx, %r9d
+    movl    %r9d, %eax                      /* count */
+    movq    %rsi, %r8
+    shrl    $1, %r9d
     je      2f
-    movq    %r10, (%rsi,%rax,8)
-    decl    %ecx
-    incl    %eax
-    jmp     1b
-2:  testl   %eax, %eax
-    je      3f
-    subl    %eax, (%r11,%rdi,4)
+1:  movups  -16(%r10), %xmm0
+    subq    $16, %r10
+    shufpd  $1, %xmm0, %xmm0
+    movups  %xmm0, (%r8)
+    addq    $16, %r8
+    decl    %r9d
+    jne     1b
+2:  testb   $1, %al
+    je      4f
+    movq    -8(%r10), %r10
+    movq    %r10, (%r8)
+4:  subl    %eax, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_pop_some:
 3:  ret
 SECTION_END hak_cpu_cache_pop_some
@@ -129,17 +140,23 @@ SECTION hak_cpu_cache_push_some
     jbe     3f
     cmpl    %edx, %eax
     cmoval  %edx, %eax
-    leaq    (%r11,%rcx,8), %r10             /* top */
+    leaq    8(%r11,%rcx,8), %r10            /* behind the top slot */
     leaq    (%rsi,%rdx,8), %r8              /* behind the last */
-    xorl    %ecx, %ecx
-1:  cmpl    %eax, %ecx
-    jae     2f
-    subq    $8, %r8
-    movq    (%r8), %r9
-    incl    %ecx
-    movq    %r9, (%r10,%rcx,8)
-    jmp     1b
-2:  addl    %eax, (%r11,%rdi,4)
+    movl    %eax, %ecx
+    shrl    $1, %ecx
+    je      2f
+1:  movups  -16(%r8), %xmm0
+    subq    $16, %r8
+    shufpd  $1, %xmm0, %xmm0
+    movups  %xmm0, (%r10)
+    addq    $16, %r10
+    decl    %ecx
+    jne     1b
+2:  testb   $1, %al
+    je      4f
+    movq    -8(%r8), %r8
+    movq    %r8, (%r10)
+4:  addl    %eax, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_push_some:
     ret
 3:  xorl    %eax, %eax
@@ -147,7 +164,7 @@ SECTION hak_cpu_cache_push_some
 SECTION_END hak_cpu_cache_push_some
 
 /* (scaled, bins) -> top, or 0: the thread runs on others. The header becomes
- * {0, countdown, 0, top} at once. */
+ * {0, countdown, 0, top} at once (heap/bins.h). */
 SECTION hak_cpu_cache_close
     xorl    %eax, %eax
     cmpq    %rsi, %r11

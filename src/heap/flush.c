@@ -5,43 +5,19 @@
 #include "heap/heaps.h"
 #include "misuse/report.h"
 #include "policy/policy_table.h"
-
-#include <string.h>
-
-/* Words of bitmaps that are found again without a search. */
-#define PLACES 64u
+#include "slab/slab_give.h"
 
 /* Blocks of one word of a slab's bitmap. */
 struct run {
     struct slab *slab;
     uint64_t mask;
-    uint32_t word_index;
-};
-
-struct batch {
-    uint32_t count;
-    uint8_t places[PLACES]; /* which run of these words came last, by a hash */
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    uint16_t word_index;
+    uint16_t count;
 };
 
 static _Noreturn void report_twice(const void *block, const struct slab *slab)
 {
     hak_misuse("double free", block, slab->block_bytes, "already free");
-}
-
-/* The run of that word, empty if there was none. */
-static struct run *run_of(struct batch *batch, struct slab *slab, uint32_t word_index)
-{
-    uintptr_t line = (uintptr_t)slab / HAK_CACHE_LINE_BYTES;
-    uint8_t *place = &batch->places[((line ^ line / 64) + word_index) % PLACES];
-    struct run *run = &batch->runs[*place];
-    if (HAK_LIKELY(*place < batch->count && run->slab == slab && run->word_index == word_index))
-        return run;
-    *place = (uint8_t)batch->count;
-    run = &batch->runs[batch->count++];
-    *run = (struct run){.slab = slab, .word_index = word_index};
-    __builtin_prefetch((void *)&slab->words[word_index], 1);
-    return run;
 }
 
 /* The slab of a block that was put into a bin of the class. It is in use for as long as nobody else
@@ -55,10 +31,10 @@ static struct slab *slab_of(const void *block, uint32_t class_index)
     return slab;
 }
 
-/* Gathers the first blocks of those that share a word of one slab's bitmap; returns how many.
- * Blocks that were allocated together come back together: most need no look at their slab. */
-static uint32_t gather(struct batch *batch, void *const *blocks, uint32_t count,
-                       uint32_t class_index)
+/* Gathers the first blocks of those that share a word of one slab's bitmap. Blocks that were
+ * allocated together come back together: most need no look at their slab. What the run's free will
+ * write is fetched meanwhile. */
+static struct run gather(void *const *blocks, uint32_t count, uint32_t class_index)
 {
     struct slab *slab = slab_of(blocks[0], class_index);
     const struct slab shape = {
@@ -68,27 +44,25 @@ static uint32_t gather(struct batch *batch, void *const *blocks, uint32_t count,
         hak_slab_index_of(slab, blocks[0], "invalid free"); /* says what is wrong with it */
     uint32_t first = index & ~63u;
     uint32_t limit = (uint32_t)hak_least(64, slab->block_count - first);
+    __builtin_prefetch((void *)&slab->words[first / 64], 1);
+    __builtin_prefetch(&slab->used, 1);
     uint32_t at = 0;
     uint64_t mask = 0;
     do {
-        uint64_t bit = 1ull << (index - first);
+        uint64_t bit = 1ull << (index & 63);
         if (HAK_UNLIKELY(mask & bit))
             report_twice(blocks[at], slab);
         mask |= bit;
         at++;
     } while (at < count && hak_slab_find_start(&shape, blocks[at], &index) &&
              index - first < limit);
-    struct run *run = run_of(batch, slab, first / 64);
-    if (HAK_UNLIKELY(run->mask & mask))
-        report_twice(blocks[0], slab);
-    run->mask |= mask;
-    return at;
+    return (struct run){slab, mask, (uint16_t)(first / 64), (uint16_t)at};
 }
 
-static struct heap *heap_of(const struct run *run)
+static struct heap *heap_of(const struct slab *slab)
 {
     /* acquire: partner is the release in hak_heap_receive */
-    return hak_heap_of(hak_load_acquire(&run->slab->owner));
+    return hak_heap_of(hak_load_acquire(&slab->owner));
 }
 
 /* A handler that interrupted its thread with a lock must not need what an emptied slab does. */
@@ -97,60 +71,65 @@ static bool try_enter(struct heap *heap)
     return !heap->owner.is_private && HAK_LIKELY(!hak_lock_is_inside()) && hak_heap_try_enter(heap);
 }
 
-static void publish(const struct run *run, struct stat_block *stats)
+/* Frees the runs of one heap, which is entered; the others stay. Returns how many do. */
+static uint32_t give(struct heap *heap, struct run *runs, uint32_t count, uint32_t class_index)
 {
-    hak_stat_add_shared(stats, remote_publishes, 1);
-    hak_stat_add_shared(stats, remote_blocks, hak_bit_count(run->mask));
-    hak_remote_publish(run->slab, run->word_index, run->mask);
-}
-
-/* The heap is entered. */
-static void give(struct heap *heap, const struct run *run, bool is_last_of_slab)
-{
-    hak_slab_give_word(run->slab, run->word_index, run->mask);
-    hak_use_note(heap->owner.use, run->slab->class_index, -(int64_t)hak_bit_count(run->mask));
-    if (is_last_of_slab)
-        hak_heap_settle(heap, run->slab);
-}
-
-/* Brings all runs of one heap home; the others stay in the batch. */
-static void send_some(struct batch *batch, struct stat_block *stats)
-{
-    struct heap *heap = heap_of(&batch->runs[0]);
-    bool is_entered = try_enter(heap);
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < batch->count; i++) {
-        struct run *run = &batch->runs[i];
-        bool is_last_of_slab = i + 1 == batch->count || run[1].slab != run->slab;
-        if (!is_entered && (i == 0 || heap_of(run) == heap))
-            publish(run, stats);
-        else if (is_entered && heap_of(run) == heap)
-            give(heap, run, is_last_of_slab);
-        else
-            batch->runs[left++] = *run;
+    uint32_t left = 0, freed = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct slab *slab = runs[i].slab;
+        if (HAK_UNLIKELY(heap_of(slab) != heap)) {
+            runs[left++] = runs[i];
+            continue;
+        }
+        hak_slab_give_word(slab, runs[i].word_index, runs[i].mask, runs[i].count);
+        freed += runs[i].count;
+        if ((i + 1 == count || runs[i + 1].slab != slab) && !hak_heap_is_settled(slab))
+            hak_heap_settle(heap, slab);
     }
-    if (is_entered)
-        hak_heap_leave(heap);
-    batch->count = left;
+    hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
+    return left;
+}
+
+/* Publishes the runs of one heap, which is busy; as above. */
+static uint32_t publish(const struct heap *heap, struct run *runs, uint32_t count,
+                        struct stat_block *stats)
+{
+    uint32_t left = 0, blocks = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i != 0 && heap_of(runs[i].slab) != heap) {
+            runs[left++] = runs[i];
+            continue;
+        }
+        blocks += runs[i].count;
+        hak_remote_publish(runs[i].slab, runs[i].word_index, runs[i].mask);
+    }
+    hak_stat_add_shared(stats, remote_publishes, count - left);
+    hak_stat_add_shared(stats, remote_blocks, blocks);
+    return left;
 }
 
 void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
 {
-    struct batch batch;
-    batch.count = 0;
-    memset(batch.places, 0, sizeof batch.places);
+    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    uint32_t run_count = 0;
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    for (uint32_t at = 0; at < count;)
-        at += gather(&batch, blocks + at, count - at, class_index);
-    while (batch.count != 0)
-        send_some(&batch, stats);
+    for (uint32_t at = 0; at < count; at += runs[run_count++].count)
+        runs[run_count] = gather(blocks + at, count - at, class_index);
+    while (run_count != 0) {
+        struct heap *heap = heap_of(runs[0].slab);
+        if (HAK_LIKELY(try_enter(heap))) {
+            run_count = give(heap, runs, run_count, class_index);
+            hak_heap_leave(heap);
+        } else {
+            run_count = publish(heap, runs, run_count, stats);
+        }
+    }
 }
 
 void hak_flush_one(struct slab *slab, void *block)
 {
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    /* acquire: as in heap_of */
-    struct heap *heap = hak_heap_of(hak_load_acquire(&slab->owner));
+    struct heap *heap = heap_of(slab);
     if (try_enter(heap)) {
         bool is_its = hak_load_relaxed(&slab->owner) == &heap->owner;
         if (is_its)

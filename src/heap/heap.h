@@ -53,6 +53,14 @@ struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);
  * went to the pool. */
 bool hak_heap_settle(struct heap *heap, struct slab *slab);
 
+/* Blocks came home to the slab, and it is where it belongs all the same: hak_heap_settle has
+ * nothing to do. */
+HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
+{
+    return slab->place == SLAB_PARTIAL && slab->used != 0 &&
+           hak_slab_fullness_bucket(slab) == slab->fullness_bucket;
+}
+
 /* Gives one block back to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 

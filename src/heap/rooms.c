@@ -147,7 +147,8 @@ static bool move(struct cache *cache, uint32_t class_index, uint32_t order, uint
     uint32_t old_begin = room->begin, old_order = room->order;
     hak_word_publish(&room->begin, (uint16_t)begin);
     room->order = (uint8_t)order;
-    hak_bin_open(cache->bins, class_index, begin + held, begin + capacity);
+    hak_bin_open(cache->bins, class_index,
+                 (struct bin_slots){begin, begin + held, begin + capacity});
     if (old_begin != 0)
         give(cache, old_begin, old_order);
     return true;
@@ -171,7 +172,7 @@ bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacit
 static void mend(struct cache *cache, uint32_t class_index)
 {
     const struct bin *bin = hak_bin_of(cache->bins, class_index);
-    uint32_t top = bin->closed_top, begin = top;
+    uint32_t top = bin->bottom, begin = top;
     if (bin->top != 0)
         return;
     while (words_of(cache)[begin] != NULL)
@@ -179,7 +180,7 @@ static void mend(struct cache *cache, uint32_t class_index)
     hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)begin);
     cache->rooms[class_index].order = 0;
     if (begin != 0)
-        hak_bin_open(cache->bins, class_index, top, top);
+        hak_bin_open(cache->bins, class_index, (struct bin_slots){begin, top, top});
 }
 
 void hak_rooms_mend(struct cache *cache)

@@ -2,6 +2,7 @@
 #include "slab/remote.h"
 
 #include "base/check.h"
+#include "slab/slab_give.h"
 
 /* Publications that have begun and not ended: of all threads, and of this one with its handlers. */
 static _Atomic uint32_t under_way;
@@ -88,9 +89,10 @@ uint32_t hak_remote_collect(struct slab *slab, bool *is_done)
             continue;
         /* acquire: partner is the fetch_or in hak_remote_publish */
         uint64_t bits = hak_exchange_acquire(&remote[i], 0);
-        if (bits != 0)
-            hak_slab_give_word(slab, i, bits);
-        collected += hak_bit_count(bits);
+        uint32_t count = hak_bit_count(bits);
+        if (count != 0)
+            hak_slab_give_word(slab, i, bits, count);
+        collected += count;
     }
     /* acq_rel: pairs with the addition in hak_remote_publish; after it the link may be written by
      * the next holder of the token, so nothing here touches the slab's link again when done. */

@@ -66,7 +66,7 @@ static void release_some(struct slab *slab)
     uint64_t bits = hak_bit_low_mask(count) << below;
     slab->bump += count;
     slab->used += count;
-    hak_slab_set_free(slab, word_index, bits);
+    hak_slab_set_free(slab, word_index, bits, count);
 }
 
 #define EACH_BYTE 0x0101010101010101ull

@@ -9,6 +9,7 @@
 #include "region/tag_map.h"
 #include "slab/pages.h"
 #include "slab/shield.h"
+#include "slab/slab_give.h"
 
 #include <string.h>
 
@@ -177,18 +178,6 @@ _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uin
     size_t index = (size_t)word_index * 64 + hak_bit_lowest(bits);
     hak_misuse(what, (const void *)(slab->start + index * slab->block_bytes), slab->block_bytes,
                state);
-}
-
-void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits)
-{
-    uint32_t below = slab->bump > word_index * 64 ? slab->bump - word_index * 64 : 0;
-    uint64_t never = bits & ~hak_bit_low_mask(below);
-    uint64_t twice = bits & hak_load_relaxed(&slab->words[word_index]);
-    if (HAK_UNLIKELY(never != 0))
-        hak_slab_report(slab, word_index, never, "invalid free", "never allocated");
-    if (HAK_UNLIKELY(twice != 0))
-        hak_slab_report(slab, word_index, twice, "double free", "already free");
-    hak_slab_set_free(slab, word_index, bits);
 }
 
 bool hak_slab_is_sound(const struct slab *slab)

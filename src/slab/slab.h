@@ -46,9 +46,10 @@ struct slab {
     uint8_t class_index;
     uint8_t granule_count;
     uint8_t word_count;
-    uint8_t leaf_shift; /* bytes of a leaf (slab/pages.h), as a power of two */
-    bool is_private;    /* as its owner says */
-    uint8_t guards;     /* which are raised: slab/shield.h */
+    uint8_t leaf_shift;                 /* bytes of a leaf (slab/pages.h), as a power of two */
+    bool is_private;                    /* as its owner says */
+    uint8_t guards;                     /* which are raised: slab/shield.h */
+    _Atomic(struct slab_owner *) owner; /* constant but for slabs that move to another heap */
 
     HAK_CACHE_ALIGNED struct list_link link; /* on one of its heap's lists of partial slabs */
     uint64_t summary[2];
@@ -64,7 +65,6 @@ struct slab {
     uint16_t chosen;         /* which comes next where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
-    _Atomic(struct slab_owner *) owner;
     _Atomic(struct slab *) pending_next;
 
     HAK_CACHE_ALIGNED _Atomic uint64_t words[];
@@ -88,11 +88,6 @@ void *hak_slab_take_zero(struct slab *slab);
 /* Gives one block back. Misuse (interior, never handed out, already free) is reported and
  * aborts. */
 void hak_slab_give(struct slab *slab, void *block);
-
-/* The same for blocks of one word of the bitmap; `bits` is not 0. The other one only reports. */
-void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits);
-_Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
-                               const char *what, const char *state);
 
 HAK_INLINE void *hak_slab_block_at(const struct slab *slab, uint32_t index)
 {
@@ -138,12 +133,13 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
     return slab->words + hak_slab_remote_offset(slab);
 }
 
-/* Marks blocks free: `bits` of word `word_index`, none of them free so far. */
-HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits)
+/* Marks blocks free: the `count` blocks `bits` of word `word_index`, none of them free so far. */
+HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits,
+                                  uint32_t count)
 {
     hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bits);
     slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
-    slab->used -= hak_bit_count(bits);
+    slab->used -= count;
 }
 
 #endif

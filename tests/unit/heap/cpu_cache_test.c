@@ -103,8 +103,8 @@ static void start(void *(*body)(void *), pthread_t *other)
     CHECK(hak_here != NULL);
     here = hak_here_id();
     first->cache = second->cache = &cache;
-    hak_bin_open(first, CLASS, FIRST, FIRST + 200);
-    hak_bin_open(second, CLASS, FIRST, FIRST + 200);
+    hak_bin_open(first, CLASS, (struct bin_slots){FIRST, FIRST, FIRST + 200});
+    hak_bin_open(second, CLASS, (struct bin_slots){FIRST, FIRST, FIRST + 200});
     hak_word_publish(&hak_bins_of[here], first);
 }
 
@@ -165,7 +165,7 @@ static void *open_when_asked(void *argument)
         if (now != seen) {
             for (volatile uint32_t i = 0; i < now % 64; i++)
                 continue;
-            hak_bin_open(first, CLASS, FIRST, FIRST + 200);
+            hak_bin_open(first, CLASS, (struct bin_slots){FIRST, FIRST, FIRST + 200});
             seen = now;
         }
     return argument;

@@ -4,6 +4,7 @@
 #include "heap/supply.h"
 #include "process/start.h"
 #include "region/tag_map.h"
+#include "slab/slab_give.h"
 
 static struct slab_owner owner = {.heap_id = 5};
 static struct stat_block stats;
@@ -130,12 +131,12 @@ TEST(blocks_of_one_word_come_home_together)
     struct slab *slab = slab_of(64);
     uint32_t count = hak_slab_take(slab, blocks, 8);
     CHECK(count >= 4);
-    hak_slab_give_word(slab, 0, 0xd);
+    hak_slab_give_word(slab, 0, 0xd, 3);
     CHECK_EQ(slab->used, count - 3);
     CHECK(hak_slab_is_sound(slab));
-    CHECK_ABORTS(hak_slab_give_word(slab, 0, 0x6), "double free");
-    CHECK_ABORTS(hak_slab_give_word(slab, 0, 1ull << count), "never allocated");
-    hak_slab_give_word(slab, 0, 0x2);
+    CHECK_ABORTS(hak_slab_give_word(slab, 0, 0x6, 2), "double free");
+    CHECK_ABORTS(hak_slab_give_word(slab, 0, 1ull << count, 1), "never allocated");
+    hak_slab_give_word(slab, 0, 0x2, 1);
     CHECK_EQ(slab->used, count - 4);
     CHECK(hak_slab_is_sound(slab));
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* slab/slab_give.h - blocks of one word of a bitmap come home together.
+ *
+ * Owns        nothing.
+ * Invariants  as slab/slab.h says; misuse is seen before anything is changed.
+ * Threads     the holder of the lock of the slab's heap.
+ * Tests       tests/unit/slab/slab_test.c, tests/unit/slab/remote_test.c
+ */
+#ifndef HAK_SLAB_SLAB_GIVE_H
+#define HAK_SLAB_SLAB_GIVE_H
+
+#include "slab/slab.h"
+
+/* Reports misuse of the lowest of these blocks of one word of the bitmap. */
+_Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
+                               const char *what, const char *state);
+
+/* Gives back the blocks `bits` of word `word_index`, `count` of them and at least one. Misuse
+ * (never handed out, already free) is reported and aborts. */
+HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
+                                   uint32_t count)
+{
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
+        hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
+                        "never allocated");
+    if (HAK_UNLIKELY((word & bits) != 0))
+        hak_slab_report(slab, word_index, word & bits, "double free", "already free");
+    hak_slab_set_free(slab, word_index, bits, count);
+}
+
+#endif
