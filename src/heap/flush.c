@@ -149,19 +149,10 @@ static size_t spans_most(void)
     return hak_least(share, hak_policy_read(span_cache_bytes));
 }
 
-/* The processor's heap, made if there is none yet; NULL: somebody is inside. */
-static struct heap *enter_near(void)
-{
-    struct heap *heap = hak_heap_near();
-    if (heap == NULL)
-        return hak_lock_is_inside() ? NULL : hak_heap_enter();
-    return try_enter(heap) ? heap : NULL;
-}
-
 void hak_flush_large(void *block)
 {
     struct span *span = hak_large_end(block);
-    struct heap *heap = hak_large_may_keep(span) ? enter_near() : NULL;
+    struct heap *heap = hak_large_may_keep(span) ? hak_heap_try_near() : NULL;
     if (heap == NULL) {
         hak_large_give_up(span);
         return;

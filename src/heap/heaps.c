@@ -130,6 +130,17 @@ static struct heap *make_for(_Atomic(struct heap *) *place, uint32_t seen, bool 
     return heap;
 }
 
+struct heap *hak_heap_try_near(void)
+{
+    if (hak_lock_is_inside())
+        return NULL;
+    _Atomic(struct heap *) *place = near_place();
+    struct heap *heap = hak_load_acquire(place);
+    if (HAK_LIKELY(heap != NULL))
+        return hak_heap_try_enter(heap) ? heap : NULL;
+    return hak_heap_is_held() ? NULL : make_for(place, hak_heap_count(), false);
+}
+
 static bool is_open(const struct heap *heap)
 {
     return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN;

@@ -67,6 +67,9 @@ HAK_INLINE void hak_heap_leave(struct heap *heap)
 /* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
 struct heap *hak_heap_near(void);
 
+/* Enters that heap, made if the processor has none yet; NULL: somebody is inside, or no memory. */
+struct heap *hak_heap_try_near(void);
+
 /* Enters a heap for one slow path; NULL: out of memory, or a handler that interrupted a thread with
  * a heap found all busy. */
 struct heap *hak_heap_enter(void);
