@@ -32,13 +32,12 @@ static bool is_too_soon(void)
 HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
                                    struct sample_caller caller)
 {
-    bool is_first = hak_load_relaxed(&cache->guard_left_bytes) == 0; /* nothing was drawn yet */
-    if (!is_first && !hak_sampled_guard_fits(bytes, alignment))
+    if (!hak_sampled_guard_fits(bytes, alignment))
         return NULL; /* the next one that fits */
     if (hak_cache_at_rest() != cache)
         return NULL;
     hak_store_relaxed(&cache->guard_left_bytes, hak_sampled_guard_countdown());
-    if (is_first || hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
+    if (hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
         return NULL;
     struct sampled_guard_trace trace = trace_of(caller);
     void *block = hak_sampled_guard_take(hak_most(bytes, 1), alignment, &trace);

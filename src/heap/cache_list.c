@@ -8,6 +8,7 @@
 #include "heap/heaps.h"
 #include "heap/rooms.h"
 #include "misuse/harden.h"
+#include "misuse/sampled_guard.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -97,6 +98,7 @@ static struct cache *create_locked(uint32_t id, enum cache_place place)
         hak_growth_begin(&cache->rooms[i]);
     hak_rooms_start(cache, bins, word_count);
     hak_store_relaxed(&cache->tick_ms, hak_os_clock_ms());
+    hak_store_relaxed(&cache->guard_left_bytes, hak_sampled_guard_countdown());
     publish(cache, bins);
     return cache;
 }
