@@ -60,7 +60,7 @@ enum conf_stats {
     STATS_OPENMETRICS,
     STATS_EXACT
 };
-enum conf_learn { LEARN_BIG_CACHE = 2 }; /* bits */
+enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4 }; /* bits */
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 
 /* Reads all sources; reports what is wrong with them. */

@@ -153,7 +153,7 @@ static void tell_idle(void)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
-    int64_t words = hak_conf_number(learn) & ~(int64_t)LEARN_BIG_CACHE;
+    int64_t words = hak_conf_number(learn) & ~(int64_t)(LEARN_BIG_CACHE | LEARN_DECAY);
     bool has_profile = *hak_conf_text(profile) != '\0';
     if (words == 0 && !has_profile)
         return;

@@ -70,8 +70,9 @@
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
       "about one allocation in so many bytes that slow paths hand out ends at a page without "     \
       "access, and is watched (0: none)")                                                          \
-    X(learn, SET, 2, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
-      "what may be learned while the program runs; big_cache: how long free large memory is kept " \
+    X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+      "what may be learned while the program runs; big_cache: how long free large memory is kept; " \
+      "decay: how long free memory of slabs is kept "                                              \
       "(the others follow in a later version)")                                                    \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file of what was learned, read at the start and written at the end; follows with learn")

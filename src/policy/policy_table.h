@@ -47,6 +47,8 @@
       "again")                                                                                     \
     X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
       "spans of 1 MiB or more must have come back so often before their keep time is learned")     \
+    X(pool_episodes, 32, 1, HAK_TIB,                                                               \
+      "granules of slabs must have come back so often before their keep time is learned")          \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \
       "keeping memory for so long costs as much as to give it back and to touch it anew")          \
     X(spin_rounds, 64, 0, 100000,                                                                  \

@@ -18,6 +18,7 @@
 #include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
+#include "slab/superslab_pool.h"
 #include "span/big_cache.h"
 #include "stats/writer.h"
 
@@ -151,7 +152,7 @@ static size_t visit(bool *is_done)
 
 static uint32_t calm_visits_most(void)
 {
-    uint64_t keep_ms = hak_most(hak_policy_read(decay_ms), hak_big_cache_keep_ms());
+    uint64_t keep_ms = hak_most(hak_pool_keep_ms(), hak_big_cache_keep_ms());
     return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
 }
 

@@ -77,7 +77,9 @@ static uint32_t budget(uint32_t bit_by_bit)
 static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
 {
     hak_store_relaxed(&heap->sweep_visit_ms, now);
-    size_t bytes = hak_heap_sweep(heap, now, decay, SWEEP_SLABS);
+    /* Where granules that went back were wanted again, so are pages of slabs. */
+    uint64_t pass_ms = hak_limit_is_passed() ? decay : hak_most(decay, hak_pool_keep_ms());
+    size_t bytes = hak_heap_sweep(heap, now, pass_ms, SWEEP_SLABS);
     if (bytes > 0)
         hak_event_log(sweep, bytes);
     return bytes;
@@ -139,8 +141,9 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     if (!hak_lock_try(&hak_region.purge_lock))
         return 0; /* somebody is at it */
     size_t bytes = 0;
-    if (hak_pool_has_warm(before))
-        bytes += hak_pool_purge(before, budget(TICK_SUPERSLABS));
+    uint64_t granules_before = hak_excess(now, hak_pool_keep_ms());
+    if (hak_pool_has_warm(granules_before))
+        bytes += hak_pool_purge(granules_before, budget(TICK_SUPERSLABS));
     hak_supply_trim();
     uint64_t spans_before = hak_excess(now, hak_big_cache_keep_ms());
     if (hak_span_oldest_ms() <= spans_before && hak_span_warm_bytes() > keep)

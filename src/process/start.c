@@ -62,6 +62,8 @@ static void apply_conf(void)
 #undef X
     if ((hak_conf_number(learn) & LEARN_BIG_CACHE) == 0)
         hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
+    if ((hak_conf_number(learn) & LEARN_DECAY) == 0)
+        hak_store_relaxed(&hak_policy.pool_episodes, HAK_TIB);
     if (price == PRICE_SPEED)
         hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
     hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);

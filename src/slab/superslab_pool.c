@@ -3,10 +3,13 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "learn/keep_time.h"
 #include "misuse/mark.h"
 #include "os/os.h"
+#include "policy/policy_table.h"
 #include "region/mappings.h"
 #include "region/tag_map.h"
+#include "stats/counters.h"
 
 #define GROUP_GRANULES 16u
 #define ALL_GRANULES ((uint32_t)((1ull << HAK_SUPERSLAB_GRANULES) - 1))
@@ -25,6 +28,7 @@ struct superslab_pool {
     _Atomic uint32_t huge_count;
     _Atomic uint32_t untouched_count; /* free granules of huge superslabs that nobody touched */
     _Atomic uint64_t warm_oldest_ms;
+    struct keep_log keep; /* how soon granules come back */
     bool is_started;
 };
 static struct superslab_pool pool = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT)};
@@ -151,6 +155,25 @@ static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32
     return hak_bit_lowest(runs & mine ? runs & mine : runs);
 }
 
+/* What these granules say about how long free ones should be kept; `idle_since_ms`: of warm ones. */
+static void note_taken(const struct pool_granules *granules, uint64_t idle_since_ms)
+{
+    uint64_t now_ms = hak_os_clock_ms();
+    struct keep_ghost ghost;
+    if (granules->is_warm)
+        hak_keep_came_back(&pool.keep, granules->count, now_ms - idle_since_ms,
+                           hak_policy_read(pool_episodes));
+    else if (hak_keep_missed(&pool.keep, granules->count, now_ms, hak_policy_read(pool_episodes),
+                             &ghost))
+        hak_counter_add(&hak_stat_globals.granules_missed_bytes,
+                        (uint64_t)granules->count << HAK_GRANULE_SHIFT);
+}
+
+uint64_t hak_pool_keep_ms(void)
+{
+    return hak_keep_ms(&pool.keep);
+}
+
 static struct pool_granules take_from(struct superslab *superslab, uint32_t at, uint32_t count,
                                       uint32_t heap_id)
 {
@@ -161,6 +184,7 @@ static struct pool_granules take_from(struct superslab *superslab, uint32_t at, 
         .is_zero = (superslab->dirty & taken) == 0,
         .is_warm = (superslab->dirty & taken) != 0,
     };
+    note_taken(&granules, superslab->warm_since_ms);
     unlink_superslab(superslab);
     superslab->free &= ~taken;
     if (superslab->pages == PAGES_ASKED)
@@ -322,6 +346,14 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
     return purged;
 }
 
+/* A trim says nothing about how long granules should be kept. */
+static void note_left(uint32_t count, uint64_t since_ms, uint64_t before_ms)
+{
+    const struct keep_ghost ghost = {.freed_ms = since_ms, .count = count};
+    if (count != 0 && before_ms != UINT64_MAX)
+        hak_keep_left(&pool.keep, &ghost, hak_os_clock_ms(), hak_policy_read(pool_episodes));
+}
+
 /* Takes the warm free granules of the oldest superslab out, purges them, puts them back: as the
  * youngest, where the kernel refused some. Adds the bytes purged; false: nothing is old enough. */
 static bool purge_oldest(uint64_t before_ms, size_t *bytes)
@@ -335,6 +367,7 @@ static bool purge_oldest(uint64_t before_ms, size_t *bytes)
         return false;
     }
     uint32_t mask = warm_mask(superslab);
+    uint64_t since_ms = superslab->warm_since_ms;
     unlink_superslab(superslab);
     bool was_huge = mask != ALL_GRANULES && break_huge(superslab);
     superslab->free &= ~mask;
@@ -354,6 +387,7 @@ static bool purge_oldest(uint64_t before_ms, size_t *bytes)
         superslab->pages = PAGES_ASKED;
     link_superslab(superslab);
     note_warm(superslab, true);
+    note_left(hak_bit_count(purged), since_ms, before_ms);
     hak_lock_give(&pool.lock);
     *bytes += (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
     return true;

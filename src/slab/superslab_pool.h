@@ -5,7 +5,9 @@
  * Owns        struct superslab (one record per 2 MiB of the window) and its lists.
  * Invariants  a superslab in the pool is on the list of its number of free granules; free granules
  *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read
- *             as zero. One wholly free superslab is kept; the caller gets the next one back.
+ *             as zero. One wholly free superslab is kept; the caller gets the next one back. How
+ *             long free granules are kept follows from how soon granules come back
+ *             (learn/keep_time.h), where option learn has decay.
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
  *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/superslab_pool_test.c
@@ -81,6 +83,9 @@ uint32_t hak_pool_untouched_count(void);
 /* True when the granule is free, belongs to the pool, and nobody has touched it: what is in memory
  * there, a huge page brought in. The pool is locked (hak_pool_lock). */
 bool hak_pool_is_untouched(uint32_t granule);
+
+/* How long free granules stay warm: decay, or what was learned. */
+uint64_t hak_pool_keep_ms(void);
 
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
 bool hak_pool_has_warm(uint64_t before_ms);

@@ -3,40 +3,22 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
+#include "learn/keep_time.h"
 #include "policy/policy_table.h"
 #include "stats/counters.h"
 
-#define GHOSTS 64u
-/* Keep times that are priced: `decay` times these sixteenths. */
-#define KEEP_CHOICES 7u
-static const uint32_t keep_sixteenths[KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
-#define KEEP_STATIC 4u
-/* Another keep time must have been cheaper by a tenth. */
-#define BETTER_PERCENT 90u
-/* What did not come back within this time, or the longest keep time, is gone. */
-#define GONE_MS 1000u
 /* The slack is judged after so long, when it is doubled; then it must have earned half its price,
  * and twice its price before: it does not change to and fro. */
 #define SLACK_JUDGED_MS 1000u
 /* One unlucky span proves nothing. */
 #define SLACK_SPANS 8u
 
-struct ghost {
-    uint64_t freed_ms;
-    uint32_t count; /* 0: none */
-    bool is_evicted;
-};
-
 static struct {
-    struct ghost ghosts[GHOSTS];
-    uint32_t next;
-    uint32_t episodes;
-    uint64_t costs[KEEP_CHOICES]; /* in granules times milliseconds */
-    uint64_t earned;              /* granules that the doubled slack saved, or would have saved */
-    uint32_t earned_count;        /* by so many spans */
+    struct keep_log keep;
+    uint64_t earned;       /* granules that the doubled slack saved, or would have saved */
+    uint32_t earned_count; /* by so many spans */
     uint64_t judged_ms;
 } log_of;
-static _Atomic uint32_t keep_choice = KEEP_STATIC;
 static _Atomic bool is_slack_doubled;
 static _Atomic size_t last_peak_bytes;
 static _Atomic size_t last_live_bytes;
@@ -91,45 +73,9 @@ size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes)
                      hak_most(bytes, hak_policy_read(prewarm_bytes)));
 }
 
-static uint64_t keep_ms_of(uint32_t choice)
-{
-    uint64_t decay = hak_policy_read(decay_ms);
-    return choice == KEEP_STATIC || decay > UINT64_MAX / 64 ? decay
-                                                            : decay * keep_sixteenths[choice] / 16;
-}
-
 uint64_t hak_big_cache_keep_ms(void)
 {
-    return keep_ms_of(hak_load_relaxed(&keep_choice));
-}
-
-/* Takes the cheapest keep time when enough has been seen; what was seen before counts half then. */
-static void learn(void)
-{
-    if (++log_of.episodes < hak_policy_read(big_cache_episodes))
-        return;
-    uint32_t now = hak_load_relaxed(&keep_choice), best = now;
-    for (uint32_t i = 0; i < KEEP_CHOICES; i++)
-        if (log_of.costs[i] < log_of.costs[best])
-            best = i;
-    if (log_of.costs[best] < log_of.costs[now] / 100 * BETTER_PERCENT)
-        hak_store_relaxed(&keep_choice, best);
-    for (uint32_t i = 0; i < KEEP_CHOICES; i++)
-        log_of.costs[i] /= 2;
-    log_of.episodes /= 2;
-}
-
-/* Prices one episode: `count` granules came back after `idle_ms`, UINT64_MAX: never. Kept memory
- * costs its time; memory that was given up and came back costs as much as being kept for
- * big_fault_ms. */
-static void price(uint32_t count, uint64_t idle_ms)
-{
-    for (uint32_t i = 0; i < KEEP_CHOICES; i++) {
-        uint64_t keep_ms = keep_ms_of(i);
-        uint64_t again_ms = idle_ms == UINT64_MAX ? 0 : hak_policy_read(big_fault_ms);
-        log_of.costs[i] += count * (idle_ms <= keep_ms ? idle_ms : keep_ms + again_ms);
-    }
-    learn();
+    return hak_keep_ms(&log_of.keep);
 }
 
 /* Doubles the slack, or ends that, by what it earned since it was judged last. */
@@ -152,48 +98,18 @@ static void judge_slack(uint64_t now_ms)
     log_of.judged_ms = now_ms;
 }
 
-static uint64_t gone_ms(void)
-{
-    uint64_t longest_ms = keep_ms_of(KEEP_CHOICES - 1);
-    return longest_ms > UINT64_MAX / 64 ? GONE_MS : hak_most(longest_ms, GONE_MS);
-}
-
-static void lay(struct ghost *ghost)
-{
-    uint32_t count = ghost->count;
-    ghost->count = 0;
-    price(count, UINT64_MAX);
-}
-
-/* The shortest ghost that is long enough: what would have served, had it been kept. */
-static struct ghost *ghost_for(uint32_t count, uint64_t now_ms)
-{
-    struct ghost *best = NULL;
-    uint64_t gone = gone_ms();
-    for (uint32_t i = 0; i < GHOSTS; i++) {
-        struct ghost *ghost = &log_of.ghosts[i];
-        if (ghost->count != 0 && now_ms - ghost->freed_ms > gone)
-            lay(ghost);
-        else if (ghost->count >= count && (best == NULL || ghost->count < best->count))
-            best = ghost;
-    }
-    return best;
-}
-
 /* So much clean memory was served. */
 static void miss(uint32_t count, uint64_t now_ms)
 {
-    struct ghost *ghost = ghost_for(count, now_ms);
-    if (ghost == NULL)
+    struct keep_ghost ghost;
+    if (!hak_keep_missed(&log_of.keep, count, now_ms, hak_policy_read(big_cache_episodes), &ghost))
         return;
-    ghost->count -= count;
     hak_counter_add(&hak_stat_globals.spans_missed_bytes, (uint64_t)count << HAK_GRANULE_SHIFT);
-    if (ghost->is_evicted && !hak_load_relaxed(&is_slack_doubled)) {
+    if (ghost.is_evicted && !hak_load_relaxed(&is_slack_doubled)) {
         log_of.earned += count;
         log_of.earned_count++;
         judge_slack(now_ms);
     }
-    price(count, now_ms - ghost->freed_ms);
 }
 
 /* Of what was warm, the part beyond the single slack is there because it is doubled. */
@@ -221,7 +137,8 @@ void hak_big_cache_served(const struct big_serve *serve)
         hak_counter_add(&hak_stat_globals.spans_fresh, 1);
     }
     if (clean_count == 0)
-        price(serve->count, serve->now_ms - serve->freed_ms);
+        hak_keep_came_back(&log_of.keep, serve->count, serve->now_ms - serve->freed_ms,
+                           hak_policy_read(big_cache_episodes));
     else
         miss(clean_count, serve->now_ms);
 }
@@ -230,10 +147,8 @@ void hak_big_cache_left(uint32_t count, uint64_t freed_ms, uint64_t now_ms, enum
 {
     if (why == LEAVES_EVICTED)
         hak_counter_add(&hak_stat_globals.spans_evicted, 1);
-    if (why == LEAVES_TRIMMED || now_ms - freed_ms > gone_ms())
+    if (why == LEAVES_TRIMMED)
         return;
-    struct ghost *ghost = &log_of.ghosts[log_of.next++ % GHOSTS];
-    if (ghost->count != 0)
-        lay(ghost);
-    *ghost = (struct ghost){freed_ms, count, why == LEAVES_EVICTED};
+    const struct keep_ghost ghost = {freed_ms, count, why == LEAVES_EVICTED};
+    hak_keep_left(&log_of.keep, &ghost, now_ms, hak_policy_read(big_cache_episodes));
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* span/big_cache.h - how much freed memory of large blocks is kept, and for how long.
  *
- * Owns        the ghosts: free spans whose memory went back to the kernel lately; and what every
- *             keep time would have cost so far. Idle times do not depend on what we chose, so one
- *             log prices all choices (docs/adr/0012-big-cache-that-learns.md).
- * Invariants  without a log the numbers are those of the policy table; a keep time lies between a
- *             sixteenth and four times of `decay`, and the slack is at most doubled.
+ * Owns        the log of spans of 1 MiB or more (learn/keep_time.h), and whether the slack above the
+ *             peak is doubled.
+ * Invariants  without a log the numbers are those of the policy table; the slack is at most doubled.
  * Threads     what writes is under the SPAN lock; the bounds are read without it.
  * Tests       tests/unit/span/big_cache_test.c
  */

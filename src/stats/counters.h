@@ -92,6 +92,7 @@ extern struct stat_block hak_stat_cacheless;
     X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \
     X(spans_far, "spans served from warm memory of another memory node")                           \
     X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
+    X(granules_missed_bytes, "of slabs: made of untouched memory shortly after as much was given back") \
     X(spans_evicted, "free spans purged at once, because too much was warm")                       \
     X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
     X(spans_given_up,                                                                              \

@@ -149,6 +149,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
                                   .huge_excess_bytes = (uint64_t)hak_pool_untouched_count()
                                                        << HAK_GRANULE_SHIFT,
                                   .span_keep_ms = hak_big_cache_keep_ms(),
+                                  .pool_keep_ms = hak_pool_keep_ms(),
                                   .span_lost_bytes = hak_span_lost_bytes(),
                                   .heaps = hak_heap_count(),
                                   .active_caches = hak_load_relaxed(&hak_active_caches),

@@ -53,6 +53,7 @@
     X(resident_peak_bytes, "the most that it ever was")                                            \
     X(own_resident_bytes, "of resident_bytes: in hakmem's window and records")                     \
     X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
+    X(pool_keep_ms, "free granules of slabs stay warm for so long: decay, or what was learned")    \
     X(moved_pieces, "runs of pages where realloc moved them, each a mapping of its own")
 
 #define HAK_SNAPSHOT_TOTAL_TABLE(X)                                                                \

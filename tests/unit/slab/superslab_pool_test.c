@@ -4,8 +4,12 @@
 #include "check.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "policy/policy_table.h"
 #include "process/start.h"
 #include "slab/superslab_pool.h"
+#include "stats/counters.h"
+
+#include <time.h>
 
 #define ALL HAK_SUPERSLAB_GRANULES
 
@@ -252,4 +256,34 @@ TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
     take(ALL);
     take(ALL);
     CHECK(!hak_pool_break_huge(spare.first));
+}
+
+/* Not a trim, which says nothing about ages. */
+#define ALL_OLD (UINT64_MAX - 1)
+
+TEST(granules_that_come_back_a_little_late_are_kept_longer)
+{
+    superslab_add();
+    hak_store_relaxed(&hak_policy.pool_episodes, 4);
+    hak_store_relaxed(&hak_policy.decay_ms, 100);
+    CHECK_EQ(hak_pool_keep_ms(), 100);
+    for (int i = 0; i < 6; i++) {
+        give_dirty(take(4).first, 4);
+        CHECK(hak_pool_purge(ALL_OLD, 8) > 0);
+        nanosleep(&(struct timespec){0, 150000000}, NULL);
+    }
+    CHECK(hak_pool_keep_ms() > 100);
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.granules_missed_bytes), 5 * 4 * HAK_GRANULE_BYTES);
+}
+
+TEST(a_trim_teaches_nothing_about_how_long_granules_are_kept)
+{
+    superslab_add();
+    hak_store_relaxed(&hak_policy.pool_episodes, 1);
+    for (int i = 0; i < 10; i++) {
+        give_dirty(take(4).first, 4);
+        CHECK(hak_pool_purge(UINT64_MAX, 8) > 0);
+    }
+    CHECK_EQ(hak_pool_keep_ms(), hak_policy_read(decay_ms));
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.granules_missed_bytes), 0);
 }

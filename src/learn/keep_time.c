@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/keep_time.h"
+
+#include "base/bits.h"
+#include "policy/policy_table.h"
+
+static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
+#define STATIC_CHOICE 4u
+/* Another keep time must have been cheaper by a tenth. */
+#define BETTER_PERCENT 90u
+/* What did not come back within this time, or the longest keep time, is gone. */
+#define GONE_MS 1000u
+
+static uint64_t keep_ms_of(uint32_t choice)
+{
+    uint64_t decay = hak_policy_read(decay_ms);
+    return choice == STATIC_CHOICE || decay > UINT64_MAX / 64 ? decay
+                                                              : decay * sixteenths[choice] / 16;
+}
+
+static uint32_t choice_of(const struct keep_log *log)
+{
+    uint32_t choice = hak_load_relaxed(&log->choice);
+    return choice == 0 ? STATIC_CHOICE : choice - 1;
+}
+
+uint64_t hak_keep_ms(const struct keep_log *log)
+{
+    return keep_ms_of(choice_of(log));
+}
+
+/* Takes the cheapest keep time when enough has been seen; what was seen before counts half then. */
+static void choose(struct keep_log *log, uint64_t episodes)
+{
+    if (++log->episodes < episodes)
+        return;
+    uint32_t now = choice_of(log), best = now;
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        if (log->costs[i] < log->costs[best])
+            best = i;
+    if (log->costs[best] < log->costs[now] / 100 * BETTER_PERCENT)
+        hak_store_relaxed(&log->choice, best + 1);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        log->costs[i] /= 2;
+    log->episodes /= 2;
+}
+
+/* Prices one episode: `count` granules came back after `idle_ms`, UINT64_MAX: never. */
+static void price(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes)
+{
+    uint64_t again_ms = idle_ms == UINT64_MAX ? 0 : hak_policy_read(big_fault_ms);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++) {
+        uint64_t keep_ms = keep_ms_of(i);
+        log->costs[i] += count * (idle_ms <= keep_ms ? idle_ms : keep_ms + again_ms);
+    }
+    choose(log, episodes);
+}
+
+static uint64_t gone_ms(void)
+{
+    uint64_t longest_ms = keep_ms_of(HAK_KEEP_CHOICES - 1);
+    return longest_ms > UINT64_MAX / 64 ? GONE_MS : hak_most(longest_ms, GONE_MS);
+}
+
+static void lay(struct keep_log *log, struct keep_ghost *ghost, uint64_t episodes)
+{
+    uint32_t count = ghost->count;
+    ghost->count = 0;
+    price(log, count, UINT64_MAX, episodes);
+}
+
+/* The shortest ghost that is long enough: what would have served, had it been kept. */
+static struct keep_ghost *ghost_for(struct keep_log *log, uint32_t count, uint64_t now_ms,
+                                    uint64_t episodes)
+{
+    struct keep_ghost *best = NULL;
+    uint64_t gone = gone_ms();
+    for (uint32_t i = 0; i < HAK_KEEP_GHOSTS; i++) {
+        struct keep_ghost *ghost = &log->ghosts[i];
+        if (ghost->count != 0 && now_ms - ghost->freed_ms > gone)
+            lay(log, ghost, episodes);
+        else if (ghost->count >= count && (best == NULL || ghost->count < best->count))
+            best = ghost;
+    }
+    return best;
+}
+
+void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes)
+{
+    price(log, count, idle_ms, episodes);
+}
+
+bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint64_t episodes,
+                     struct keep_ghost *what)
+{
+    struct keep_ghost *ghost = ghost_for(log, count, now_ms, episodes);
+    if (ghost == NULL)
+        return false;
+    *what = *ghost;
+    ghost->count -= count;
+    price(log, count, now_ms - ghost->freed_ms, episodes);
+    return true;
+}
+
+void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
+                   uint64_t episodes)
+{
+    if (now_ms - ghost->freed_ms > gone_ms())
+        return;
+    struct keep_ghost *place = &log->ghosts[log->next++ % HAK_KEEP_GHOSTS];
+    if (place->count != 0)
+        lay(log, place, episodes);
+    *place = *ghost;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* learn/keep_time.h - how long freed memory is worth keeping, computed from how soon it came back.
+ *
+ * Owns        struct keep_log: what every keep time would have cost so far, and the ghosts: memory
+ *             that went back to the kernel lately. The time until memory is wanted again does not
+ *             depend on our choice, so one log prices all choices, and nothing has to be tried out
+ *             (docs/adr/0012-big-cache-that-learns.md).
+ * Invariants  an empty log (all zero) keeps for `decay`. A keep time lies between a sixteenth and
+ *             four times of `decay`. Kept memory costs its time; memory that was given up and came
+ *             back costs as much as being kept for `big_fault_ms`. The static choice is priced like
+ *             all others, and another one must be cheaper by a tenth.
+ * Threads     what writes is under the lock of the owner of the log; hak_keep_ms is read without it
+ *             (relaxed: a number of policy).
+ * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
+ */
+#ifndef HAK_LEARN_KEEP_TIME_H
+#define HAK_LEARN_KEEP_TIME_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define HAK_KEEP_GHOSTS 64u
+/* Keep times that are priced: `decay` times 1/16, 1/8, ... 4. */
+#define HAK_KEEP_CHOICES 7u
+
+struct keep_ghost {
+    uint64_t freed_ms;
+    uint32_t count; /* granules; 0: none */
+    bool is_evicted;
+};
+
+struct keep_log {
+    struct keep_ghost ghosts[HAK_KEEP_GHOSTS];
+    uint32_t next;
+    uint32_t episodes;
+    uint64_t costs[HAK_KEEP_CHOICES]; /* in granules times milliseconds */
+    _Atomic uint32_t choice;          /* 0: `decay`; else 1 + its index */
+};
+
+/* How long freed memory stays warm: milliseconds. */
+uint64_t hak_keep_ms(const struct keep_log *log);
+
+/* Memory of `count` granules that was kept came back after `idle_ms`. `episodes`: so many episodes
+ * are seen before a choice is made (policy). */
+void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes);
+
+/* Memory of `count` granules went back to the kernel; `is_evicted`: not for its age. */
+void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
+                   uint64_t episodes);
+
+/* Untouched memory of `count` granules was served. True if memory that left lately would have
+ * served; what that was. */
+bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint64_t episodes,
+                     struct keep_ghost *what);
+
+#endif

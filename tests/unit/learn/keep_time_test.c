@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/learn/keep_time_test.c - how long memory is kept follows from how soon it came back;
+ * the clock and the numbers are the test's own. */
+#include "learn/keep_time.h"
+
+#include "check.h"
+#include "policy/policy_table.h"
+
+#define DECAY_MS 125u
+#define EPISODES 32u
+#define FAULT_MS 1400u
+
+static struct keep_log past;
+static uint64_t now = 1000000;
+
+/* What a policy that keeps for `keep_ms` pays for an idle time. */
+static uint64_t price(uint64_t keep_ms, uint64_t idle_ms)
+{
+    return idle_ms <= keep_ms ? idle_ms : keep_ms + FAULT_MS;
+}
+
+/* Memory is free for `idle_ms`, then wanted again; what that costs as it is kept now. */
+static uint64_t come_back(uint32_t count, uint64_t idle_ms)
+{
+    uint64_t freed_ms = now, keep_ms = hak_keep_ms(&past);
+    struct keep_ghost ghost;
+    now += idle_ms;
+    if (idle_ms <= keep_ms) {
+        hak_keep_came_back(&past, count, idle_ms, EPISODES);
+    } else {
+        hak_keep_left(&past, &(struct keep_ghost){.freed_ms = freed_ms, .count = count},
+                      freed_ms + keep_ms, EPISODES);
+        hak_keep_missed(&past, count, now, EPISODES, &ghost);
+    }
+    return count * price(keep_ms, idle_ms);
+}
+
+TEST(an_empty_log_keeps_for_decay)
+{
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS);
+    for (uint32_t i = 1; i < EPISODES; i++)
+        come_back(10, 300);
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS);
+    come_back(10, 300);
+    CHECK_EQ(hak_keep_ms(&past), 4 * DECAY_MS);
+}
+
+TEST(memory_that_never_comes_back_is_kept_for_a_sixteenth)
+{
+    for (uint32_t i = 0; i < 300; i++, now += 2000)
+        hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 10}, now + DECAY_MS,
+                      EPISODES);
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS / 16);
+}
+
+TEST(memory_that_was_evicted_is_told_from_aged)
+{
+    struct keep_ghost what;
+    CHECK(!hak_keep_missed(&past, 1, now, EPISODES, &what));
+    hak_keep_left(&past, &(struct keep_ghost){now, 4, true}, now + 1, EPISODES);
+    CHECK(!hak_keep_missed(&past, 5, now + 2, EPISODES, &what)); /* not as long */
+    CHECK(hak_keep_missed(&past, 3, now + 2, EPISODES, &what));
+    CHECK(what.is_evicted && what.count == 4 && what.freed_ms == now);
+    CHECK(!hak_keep_missed(&past, 2, now + 3, EPISODES, &what)); /* one granule is left of it */
+    CHECK(hak_keep_missed(&past, 1, now + 3, EPISODES, &what));
+}
+
+TEST(what_left_long_ago_serves_nobody)
+{
+    struct keep_ghost what;
+    hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 4}, now + 1, EPISODES);
+    CHECK(!hak_keep_missed(&past, 4, now + 1001, EPISODES, &what));
+}
+
+/* Idle times about `middle_ms`, within a factor of two both ways, mixed with some that are much
+ * longer. */
+static uint64_t draw_idle(unsigned *state, uint64_t middle_ms, unsigned long_percent)
+{
+    *state = *state * 1664525u + 1013904223u;
+    uint64_t random = *state >> 8;
+    if (random % 100 < long_percent)
+        return 20 * middle_ms;
+    return middle_ms / 2 + random / 100 % (middle_ms + middle_ms / 2 + 1);
+}
+
+/* Costs of the log's choices beside the best fixed keep time that it may choose, known beforehand,
+ * and beside the static one. */
+static void check_against_oracle(uint64_t middle_ms, unsigned long_percent)
+{
+    static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
+    uint64_t fixed[HAK_KEEP_CHOICES] = {0}, learned = 0, best = UINT64_MAX;
+    unsigned state = (unsigned)middle_ms;
+    past = (struct keep_log){0};
+    for (uint32_t i = 0; i < 2000; i++) {
+        uint64_t idle_ms = draw_idle(&state, middle_ms, long_percent);
+        for (uint32_t at = 0; at < HAK_KEEP_CHOICES; at++)
+            fixed[at] += price(DECAY_MS * sixteenths[at] / 16, idle_ms);
+        learned += come_back(1, idle_ms);
+    }
+    for (uint32_t at = 0; at < HAK_KEEP_CHOICES; at++)
+        best = fixed[at] < best ? fixed[at] : best;
+    CHECK(learned <= best + best * 15 / 100);
+    CHECK(learned <= fixed[4] + fixed[4] / 50); /* nor worse than `decay` */
+}
+
+TEST(what_is_learned_costs_little_more_than_the_best_fixed_time)
+{
+    for (uint64_t middle_ms = 2; middle_ms < 2000; middle_ms *= 2)
+        for (unsigned long_percent = 0; long_percent <= 50; long_percent += 10)
+            check_against_oracle(middle_ms, long_percent);
+}
+
+TEST(what_was_learned_is_unlearned)
+{
+    for (uint32_t i = 0; i < 300; i++, now += 2000)
+        hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 10}, now + DECAY_MS,
+                      EPISODES);
+    CHECK(hak_keep_ms(&past) < DECAY_MS);
+    for (uint32_t i = 0; i < 100; i++)
+        come_back(10, 100);
+    CHECK(hak_keep_ms(&past) >= 100);
+}
