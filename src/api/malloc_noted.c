@@ -2,6 +2,8 @@
 #include "api/api.h"
 #include "heap/cache.h"
 #include "heap/flush.h"
+#include "heap/refill.h"
+#include "process/tick.h"
 #include "profile/sampler.h"
 #include "region/tag_map.h"
 
@@ -14,11 +16,36 @@ static void put_back(void *block, struct bins *bins, uint32_t class_index)
         hak_flush_one(hak_owner_read(hak_granule_of(block)), block);
 }
 
+/* A block shorter than a cache line may share one with another processor's thread: it was handed
+ * over, or its thread has moved. Popped and pushed by turns it would do so for as long as both live.
+ * So with each note, which comes with a bin's first pop and then every HAK_POPS_NOTED, such a block
+ * and all in its bin go home, and the bin is filled from the processor's own heap. */
+static void *take_apart(void *block, uint32_t class_index)
+{
+    struct service service = hak_service_begin();
+    if (service.cache != NULL) {
+        hak_cache_flush_class(service.cache, class_index);
+        void *fresh = hak_refill(service.cache, class_index);
+        if (fresh != NULL) {
+            hak_flush_one(hak_slab_at(block), block);
+            block = fresh;
+        }
+    }
+    hak_service_end(&service);
+    return block;
+}
+
+static bool may_share_line(uint32_t class_index)
+{
+    return hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES &&
+           hak_load_relaxed(&hak_active_caches) > 1;
+}
+
 void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes)
 {
-    if (HAK_LIKELY(!hak_bin_note(bins, scaled)))
-        return block;
     uint32_t class_index = hak_tag_class((uint32_t)scaled);
+    if (HAK_LIKELY(!hak_bin_note(bins, scaled)))
+        return may_share_line(class_index) ? take_apart(block, class_index) : block;
     struct sampled_request request = {
         .bytes = bytes,
         .counted_bytes = hak_size_classes[class_index].block_bytes,

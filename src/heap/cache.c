@@ -133,6 +133,11 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index)
     flush_half(cache, class_index);
 }
 
+void hak_cache_flush_class(struct cache *cache, uint32_t class_index)
+{
+    flush_bin(cache, class_index);
+}
+
 void hak_cache_flush_all(struct cache *cache)
 {
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {

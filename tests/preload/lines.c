@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/lines.c - blocks shorter than a cache line that two threads on two processors keep
+ * using by turns of malloc and free. If this fails, two busy threads write to one line for as long
+ * as both live, and each write of one waits for the other's. */
+#include "program.h"
+
+#define LINE_BYTES 64u
+/* More than lie between two looks at a bin (HAK_POPS_NOTED). */
+#define CALLS 200000u
+
+static uintptr_t line_of(const void *block)
+{
+    return (uintptr_t)block / LINE_BYTES;
+}
+
+static _Atomic unsigned ready;
+
+/* On a processor of its own; returns the block that it ended with. */
+static void *use_by_turns(void *block)
+{
+    run_on_processor(ready++);
+    while (ready < 2)
+        sched_yield();
+    for (unsigned i = 0; i < CALLS; i++) {
+        free(block);
+        block = malloc(8);
+        *(volatile char *)block = (char)i;
+    }
+    return block;
+}
+
+/* Both live until both have ended. */
+static void check_apart(void)
+{
+    char *first = malloc(8), *second = malloc(8);
+    CHECK(line_of(first) == line_of(second)); /* or there is nothing to see */
+    pthread_t threads[2] = {start_thread(use_by_turns, first), start_thread(use_by_turns, second)};
+    void *blocks[2];
+    for (unsigned i = 0; i < 2; i++)
+        pthread_join(threads[i], &blocks[i]);
+    CHECK(line_of(blocks[0]) != line_of(blocks[1]));
+}
+
+TEST(threads_that_were_given_blocks_of_one_line_soon_have_lines_of_their_own)
+{
+    check_is_served();
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        SKIP("one processor");
+    check_apart();
+}
