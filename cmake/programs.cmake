@@ -29,7 +29,7 @@ target_compile_definitions(hakmem_cli PRIVATE
   HAK_INTERPOSE=0 HAK_SHARED=0
   HAK_LIBRARY_FROM_PROGRAM="${library_folder}/libhakmem.so.${PROJECT_VERSION_MAJOR}")
 target_include_directories(hakmem_cli PRIVATE cli)
-target_link_libraries(hakmem_cli PRIVATE hakmem_flags -pthread)
+target_link_libraries(hakmem_cli PRIVATE hakmem_profiles hakmem_flags -pthread)
 
 if(NOT (HAKMEM_IS_WHOLE AND HAKMEM_BENCH))
   return()
