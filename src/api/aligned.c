@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "heap/bins.h"
+#include "heap/draw.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 
@@ -12,7 +13,7 @@
 HAK_INLINE void *take(size_t alignment, size_t bytes)
 {
     uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT))
+    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT) || hak_draw_is_on())
         return NULL;
     return hak_bin_pop(class_index);
 }

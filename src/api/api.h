@@ -35,6 +35,11 @@ void hak_delete_array_aligned(void *block, size_t alignment);
 void hak_delete_sized_aligned(void *block, size_t bytes, size_t alignment);
 void hak_delete_array_sized_aligned(void *block, size_t bytes, size_t alignment);
 
+/* malloc_noted.c: a block that was popped when its bin's countdown passed 0, for a request of so
+ * many bytes; or a sampled one in its place. */
+struct bins;
+void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes);
+
 /* malloc_slow.c: everything that is unusual. */
 void *hak_malloc_slow(size_t bytes);
 void hak_free_slow(void *block);

@@ -52,7 +52,7 @@ static void reject(const void *block, const char *what)
 void hak_foreign_free(void *block)
 {
     if (hak_sampled_guard_holds(block)) {
-        hak_sample_free(block, HAK_SAMPLE_CALLER());
+        hak_sample_free(block, HAK_OS_CALLER());
         return;
     }
     reject(block, "invalid free");

@@ -8,6 +8,7 @@
 #include "heap/supply.h"
 #include "misuse/sampled_guard.h"
 #include "process/start.h"
+#include "profile/profile.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
@@ -134,4 +135,14 @@ int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
     memset(stats, 0, stats_bytes);
     memcpy(stats, &all, hak_least(stats_bytes, sizeof all));
     return 0;
+}
+
+void hakmem_profile_start(size_t mean_bytes)
+{
+    hak_profile_start(mean_bytes);
+}
+
+void hakmem_profile_stop(void)
+{
+    hak_profile_stop();
 }

@@ -17,7 +17,7 @@
 
 hakmem_heap *hakmem_heap_new(void)
 {
-    hakmem_heap *handle = hak_process_start() ? hak_private_create() : NULL;
+    hakmem_heap *handle = hak_process_start() ? hak_private_create(PRIVATE_OF_PROGRAM) : NULL;
     if (handle == NULL) {
         hak_stat_global_add(out_of_memory, 1);
         errno = ENOMEM;

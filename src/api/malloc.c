@@ -26,7 +26,7 @@ HAK_INLINE void *take(size_t bytes)
         return NULL;
     bool is_due = bin->countdown == 0;
     hak_bin_commit(bin, -0x10001);
-    return HAK_UNLIKELY(is_due) ? hak_bin_note(block, bins, scaled) : block;
+    return HAK_UNLIKELY(is_due) ? hak_malloc_noted(block, bins, scaled, bytes) : block;
 }
 
 /* Puts the block into the bin of its class; false: the slow way, nothing was written. */

@@ -38,7 +38,7 @@
 #include "api/malloc_names.h"
 #include "base/assembly.h"
 
-    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_bin_note
+    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
     .set    REGION_TAGS, 16
     .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
@@ -108,10 +108,11 @@ ENTRY \name
     mov     x0, x10
     ret
 1:  b       \slow
-2:  mov     x0, x10
+2:  mov     x3, x0
+    mov     x0, x10
     mov     x1, x14
     mov     x2, x13
-    b       hak_bin_note
+    b       hak_malloc_noted                        /* (block, bins, bin, bytes) */
 ENTRY_END \name
 .endm
 

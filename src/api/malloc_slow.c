@@ -14,6 +14,7 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "process/tick.h"
+#include "profile/sampler.h"
 #include "span/large.h"
 #include "stats/event_log.h"
 #include "stats/refusal.h"
@@ -122,13 +123,37 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
     return block;
 }
 
+/* What comes by here is counted by the profile with a coin; what pops from a bin there lowers its
+ * countdown for nothing. NULL: the request is no sample, or an ordinary block will do. */
+static HAK_NOINLINE void *take_drawn(uint32_t class_index, size_t bytes, size_t alignment,
+                                     enum content content, struct os_caller caller)
+{
+    bool is_small = class_index < HAK_CLASS_COUNT;
+    struct sampled_request request = {
+        .bytes = bytes,
+        .counted_bytes = is_small ? hak_size_classes[class_index].block_bytes : bytes,
+        .caller = caller,
+    };
+    if (!hak_draw_coin(request.counted_bytes))
+        return NULL;
+    if (is_small)
+        return hak_sampler_take(&request, class_index, content == CONTENT_ZERO);
+    void *block = take_ordinary(class_index, bytes, alignment, content);
+    if (block != NULL)
+        hak_sampler_note(&request, block);
+    return block;
+}
+
 /* The common way of every unusual request; inline, so that it knows who asks. */
 HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
 {
     struct cache *cache = hak_own_cache();
     void *block = NULL;
+    if (hak_draw_is_on() &&
+        (block = take_drawn(class_index, bytes, alignment, content, HAK_OS_CALLER())) != NULL)
+        return block;
     if (hak_sample_is_due(cache))
-        block = hak_sample_take(cache, bytes, alignment, HAK_SAMPLE_CALLER());
+        block = hak_sample_take(cache, bytes, alignment, HAK_OS_CALLER());
     return block != NULL ? block : take_ordinary(class_index, bytes, alignment, content);
 }
 
@@ -223,6 +248,14 @@ static void give(void *block, uint32_t tag)
         hak_background_consider();
 }
 
+/* The ends of samples are seen. */
+static void give_watched(void *block, uint32_t tag)
+{
+    if (hak_sampler_watches() && !hak_tag_is_class(tag))
+        hak_sampler_end(block);
+    give(block, tag);
+}
+
 static HAK_NOINLINE void free_anything(void *block)
 {
     if (block == NULL)
@@ -237,7 +270,7 @@ static HAK_NOINLINE void free_anything(void *block)
     else if (HAK_UNLIKELY(tag == HAK_TAG_NONE))
         hak_misuse("invalid free", block, 0, "nothing is allocated there");
     else
-        give(block, tag);
+        give_watched(block, tag);
 }
 
 /* False: it is not a block that hardened mode knows. */

@@ -16,7 +16,7 @@
 
 #define HOT_BYTES_MAX 32768
 
-    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_bin_note
+    .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
     .set    SIZES, 4096 * 8                 /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
@@ -74,9 +74,10 @@ ENTRY \name
     jc      2f
     ret
 1:  jmp     \slow
-2:  movq    %rax, %rdi
+2:  movq    %rdi, %rcx
+    movq    %rax, %rdi
     movq    %r8, %rdx
-    jmp     hak_bin_note
+    jmp     hak_malloc_noted                        /* (block, bins, bin, bytes) */
 ENTRY_END \name
 .endm
 

@@ -10,6 +10,7 @@
 #include "misuse/report.h"
 #include "process/background.h"
 #include "process/start.h"
+#include "profile/sampler.h"
 #include "span/large.h"
 #include "stats/tally.h"
 
@@ -80,8 +81,24 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
     return moved;
 }
 
+/* A large block without a copy; NULL: only that can help. Its life ends, another one begins. */
+static void *resize_large(void *block, size_t bytes, struct os_caller caller)
+{
+    struct live_sample sample;
+    bool is_sample = hak_sampler_lift(block, &sample);
+    void *moved = hak_large_resize(block, bytes) ? block : hak_large_move(block, bytes);
+    if (is_sample && moved == NULL)
+        hak_sampler_put_back(block, &sample);
+    else if (is_sample)
+        hak_sampler_end_lifted(&sample);
+    if (moved != NULL && hak_draw_is_on() && hak_draw_coin(bytes) &&
+        hak_private_handle_of(moved, "invalid realloc") == NULL)
+        hak_sampler_note(&(struct sampled_request){bytes, bytes, caller}, moved);
+    return moved;
+}
+
 /* Another size for a live block of ours; NULL: refused, and the block is as it was. */
-static void *resize(void *block, size_t old_bytes, size_t bytes)
+static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
     /* A block that stays more than half used stays where it is; a large one gives its end back. */
@@ -90,20 +107,17 @@ static void *resize(void *block, size_t old_bytes, size_t bytes)
         return block;
     if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
-    if (is_large && hak_large_resize(block, bytes)) {
-        hak_limit_settle();
-        hak_background_consider();
-        return block;
-    }
-    void *moved = is_large ? hak_large_move(block, bytes) : NULL;
+    void *moved = is_large ? resize_large(block, bytes, caller) : NULL;
     if (moved == NULL)
         return move(block, old_bytes, bytes);
     hak_limit_settle();
+    if (moved == block)
+        hak_background_consider();
     return moved;
 }
 
 /* A guarded block becomes an ordinary one. */
-static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct sample_caller caller)
+static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_caller caller)
 {
     size_t old_bytes = hak_sampled_guard_usable_bytes(block, "invalid realloc");
     void *moved = hak_malloc(bytes);
@@ -132,9 +146,9 @@ void *hak_realloc(void *block, size_t bytes)
         return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
-        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, HAK_SAMPLE_CALLER())
+        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, HAK_OS_CALLER())
                                               : hak_foreign_realloc(block, bytes);
-    void *moved = resize(block, old_bytes, bytes);
+    void *moved = resize(block, old_bytes, bytes, HAK_OS_CALLER());
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;
 }

@@ -32,6 +32,14 @@
       "print them also when the process gets this signal, such as USR2 or 12")                     \
     X(stats_shm, CHOICE, 0, 0, 1, "off|on",                                                        \
       "show them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                    \
+    X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
+      "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
+      "tell at the end what was not freed")                                                        \
+    X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
+      "about one allocation in so many bytes is sampled for it")                                   \
+    X(blackbox, CHOICE, 0, 0, 1, "off|on",                                                         \
+      "sample allocations, and keep the profile and the last statistics for `hakmem autopsy` "     \
+      "when the process is killed")                                                                \
     X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
       "say at a crash what the address is, with counters and the last decisions")                  \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \

@@ -11,6 +11,7 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "process/tick.h"
+#include "profile/sampler.h"
 #include "stats/refusal.h"
 
 #include <errno.h>
@@ -53,6 +54,14 @@ static void *take_in_service(struct request request)
     return block;
 }
 
+/* The block is a sample if it is drawn. */
+static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
+{
+    size_t counted_bytes = hak_most(bytes, 1);
+    if (hak_draw_is_on() && hak_draw_coin(counted_bytes))
+        hak_sampler_note(&(struct sampled_request){bytes, counted_bytes, caller}, block);
+}
+
 void *hak_hardened_take(struct request request)
 {
     void *block = NULL;
@@ -73,6 +82,7 @@ void *hak_hardened_take(struct request request)
         return NULL;
     }
     hak_hardened_block_open(block, request);
+    note_drawn(block, request.bytes, HAK_OS_CALLER());
     return block;
 }
 
@@ -181,6 +191,8 @@ bool hak_hardened_give(void *block, struct claim claim)
     }
     if (!find(block, "invalid free", &place))
         return false;
+    if (hak_sampler_watches())
+        hak_sampler_end(block);
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
     check_claim(block, mark, claim);
@@ -276,6 +288,23 @@ static void *resize_large(struct place *place, struct mark mark, uint64_t word, 
     return block;
 }
 
+/* The same with the block's life, of which one ends and another begins. */
+static void *resize_watched(struct place *place, struct mark mark, uint64_t word, size_t bytes,
+                            struct os_caller caller)
+{
+    struct live_sample sample;
+    const void *block = place->block;
+    bool is_sample = hak_sampler_lift(block, &sample);
+    void *resized = resize_large(place, mark, word, bytes);
+    if (is_sample && resized == NULL)
+        hak_sampler_put_back(block, &sample);
+    else if (is_sample)
+        hak_sampler_end_lifted(&sample);
+    if (resized != NULL)
+        note_drawn(resized, bytes, caller);
+    return resized;
+}
+
 void *hak_hardened_resize(void *block, size_t bytes)
 {
     struct place place = {.block = block};
@@ -288,7 +317,9 @@ void *hak_hardened_resize(void *block, size_t bytes)
         check_seals(&place, mark, word);
         if (place.slab != NULL && resize_small(&place, mark, word, bytes))
             return block;
-        void *resized = place.slab == NULL ? resize_large(&place, mark, word, bytes) : NULL;
+        void *resized = place.slab == NULL
+                            ? resize_watched(&place, mark, word, bytes, HAK_OS_CALLER())
+                            : NULL;
         if (resized != NULL)
             return resized;
         old_bytes = hak_hardened_block_content_bytes(&place, mark);

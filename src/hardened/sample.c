@@ -5,12 +5,11 @@
 #include "conf/conf.h"
 #include "heap/limit.h"
 #include "misuse/harden.h"
-#include "os/frames.h"
 #include "process/service.h"
 
 static _Atomic uint64_t last_ms;
 
-static struct sampled_guard_trace trace_of(struct sample_caller caller)
+static struct sampled_guard_trace trace_of(struct os_caller caller)
 {
     struct sampled_guard_trace trace;
     hak_os_frames(caller.address, caller.frame, trace.addresses, HAK_SAMPLED_GUARD_FRAMES);
@@ -30,7 +29,7 @@ static bool is_too_soon(void)
 }
 
 HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
-                                   struct sample_caller caller)
+                                   struct os_caller caller)
 {
     bool is_first = hak_load_relaxed(&cache->guard_left_bytes) == 0; /* nothing was drawn yet */
     if (!is_first && !hak_sampled_guard_fits(bytes, alignment))
@@ -49,7 +48,7 @@ HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t ali
     return block;
 }
 
-void hak_sample_free(void *block, struct sample_caller caller)
+void hak_sample_free(void *block, struct os_caller caller)
 {
     struct sampled_guard_trace trace = trace_of(caller);
     hak_sampled_guard_give(block, &trace);

@@ -15,17 +15,9 @@
 
 #include "heap/cache.h"
 #include "misuse/sampled_guard.h"
+#include "os/frames.h"
 
 #define HAK_SAMPLE_RATE_BRISK (64 * HAK_KIB)
-
-/* Where a request came from: what it returns to, and the frame of the function that it called. */
-struct sample_caller {
-    uintptr_t address;
-    uintptr_t frame;
-};
-#define HAK_SAMPLE_CALLER()                                                                        \
-    ((struct sample_caller){(uintptr_t)__builtin_return_address(0),                                \
-                            (uintptr_t)__builtin_frame_address(0)})
 
 /* True when the cache has handed out so much that one is due. */
 HAK_INLINE bool hak_sample_is_due(const struct cache *cache)
@@ -36,9 +28,9 @@ HAK_INLINE bool hak_sample_is_due(const struct cache *cache)
 /* A guarded block for a request of the calling thread, whose heap it is, and zero; NULL: an
  * ordinary one will do. */
 void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
-                      struct sample_caller caller);
+                      struct os_caller caller);
 
 /* free of an address that is held. */
-void hak_sample_free(void *block, struct sample_caller caller);
+void hak_sample_free(void *block, struct os_caller caller);
 
 #endif

@@ -30,6 +30,23 @@ static void store_header(struct bin *bin, struct bin value)
     hak_compiler_fence();
 }
 
+/* Of a slot, whose thread is the caller. As hak_cpu_cache_lower; in one step, for handlers that pop
+ * in between. */
+static uint32_t slot_lower(struct bin *bin, uint32_t countdown)
+{
+    uint32_t *word = (uint32_t *)(void *)bin;
+    uint32_t before = hak_word_peek(word), lower;
+    do {
+        if ((before & 0xffff) == 0)
+            return 0;
+        if (before >> 16 <= countdown)
+            break;
+        lower = (before & 0xffff) | countdown << 16;
+    } while (!__atomic_compare_exchange_n(word, &before, lower, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    return (before >> 16) + 1;
+}
+
 /* Of a slot, whose thread is the caller. */
 static uint32_t slot_close(struct bin *bin)
 {
@@ -96,8 +113,12 @@ static struct bins *bins_here(uint32_t id)
 void *hak_bin_pop(uint32_t class_index)
 {
     uint32_t id = hak_here_id();
-    if (hak_id_is_processor(id))
-        return hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
+    if (hak_id_is_processor(id)) {
+        struct popped popped = hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
+        if (HAK_UNLIKELY(popped.noted != NULL))
+            hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
+        return popped.block;
+    }
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
     void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
@@ -105,7 +126,53 @@ void *hak_bin_pop(uint32_t class_index)
         return NULL;
     bool is_due = bin->countdown == 0;
     hak_bin_commit(bin, -0x10001);
-    return is_due ? hak_bin_note(block, bins, HAK_BIN_OF_CLASS(class_index)) : block;
+    if (is_due)
+        hak_bin_note(bins, HAK_BIN_OF_CLASS(class_index));
+    return block;
+}
+
+/* Draws the distance to the bin's next sample, and sets the countdown to it. Returns by how much it
+ * is lower. */
+static uint32_t draw_next(struct cache *cache, struct bins *bins, uint32_t class_index)
+{
+    uint32_t distance =
+        hak_draw_distance(hak_size_classes[class_index].block_bytes, HAK_POPS_NOTED);
+    uint32_t countdown = distance - 1, before = 0, id = hak_here_id();
+    if (hak_id_is_processor(id))
+        before = hak_cpu_cache_lower(HAK_BIN_OF_CLASS(class_index), bins, countdown);
+    else if (bins_here(id) == bins)
+        before = slot_lower(hak_bin_of(bins, class_index), countdown);
+    if (before == 0)
+        return 0;
+    bool is_due = before > countdown;
+    hak_store_relaxed(&cache->drawn[class_index], is_due ? DRAW_DUE : DRAW_LATER);
+    return is_due ? before - 1 - countdown : 0;
+}
+
+bool hak_bin_note(struct bins *bins, size_t scaled)
+{
+    /* The bins may be another cache's by now: the sum is right all the same. */
+    struct cache *cache = hak_word_peek(&bins->cache);
+    uint32_t class_index = (uint32_t)(scaled / HAK_BIN_SCALE) - 1, lowered = 0;
+    bool is_sample = false;
+    if (hak_draw_is_on()) {
+        /* relaxed: of two threads that take turns here one gets it; it orders nothing */
+        uint32_t drawn = atomic_exchange_explicit(&cache->drawn[class_index], DRAW_NONE,
+                                                  memory_order_relaxed);
+        lowered = draw_next(cache, bins, class_index);
+        is_sample = drawn == DRAW_DUE ||
+                    (drawn == DRAW_NONE && hak_draw_coin(hak_size_classes[class_index].block_bytes));
+    }
+    hak_fetch_add_relaxed(&cache->popped[class_index], HAK_POPS_NOTED - lowered);
+    return is_sample;
+}
+
+void hak_bin_draw(struct cache *cache, uint32_t class_index)
+{
+    if (hak_load_relaxed(&cache->drawn[class_index]) != DRAW_NONE)
+        return;
+    uint32_t lowered = draw_next(cache, hak_cache_bins(cache), class_index);
+    hak_fetch_sub_relaxed(&cache->popped[class_index], lowered);
 }
 
 bool hak_bin_push(uint32_t class_index, void *block)

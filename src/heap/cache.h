@@ -17,6 +17,7 @@
 #define HAK_HEAP_CACHE_H
 
 #include "heap/bins.h"
+#include "heap/draw.h"
 #include "stats/counters.h"
 
 /* CACHE_BUSY: the thread of the slot is in a slow path, which may be changing it. */
@@ -53,6 +54,7 @@ struct cache {
     uint16_t free_rooms[HAK_ROOM_ORDERS];     /* by order; each room's first word is the next */
     struct room rooms[HAK_CLASS_COUNT];       /* counts and flags: hints */
     _Atomic uint64_t popped[HAK_CLASS_COUNT]; /* less countdown: blocks that were popped */
+    _Atomic uint8_t drawn[HAK_CLASS_COUNT];   /* enum draw_state of each bin's countdown */
     _Atomic(struct quarantine *) quarantine;  /* in hardened mode, from the first free on */
     struct stat_block stats;                  /* anybody reads */
 

@@ -16,10 +16,20 @@
 /* Whether this build has them. */
 extern const bool hak_has_cpu_caches;
 
-void *hak_cpu_cache_pop(size_t scaled);
+/* `noted`: the bins whose countdown passed 0 with this pop, to be told to hak_bin_note; else
+ * NULL. */
+struct popped {
+    void *block; /* NULL: the bin is empty */
+    struct bins *noted;
+};
+struct popped hak_cpu_cache_pop(size_t scaled);
 bool hak_cpu_cache_push(size_t scaled, void *block);
 uint32_t hak_cpu_cache_pop_some(size_t scaled, void **blocks, uint32_t most);
 uint32_t hak_cpu_cache_push_some(size_t scaled, void *const *blocks, uint32_t count);
+
+/* Lowers the countdown to `countdown` if it is above. Returns what it was, plus 1; 0: the bin is
+ * closed, or the thread runs on others than `bins`. */
+uint32_t hak_cpu_cache_lower(size_t scaled, struct bins *bins, uint32_t countdown);
 
 /* Closes the bin if `bins` is what the thread runs on; returns its top, or 0. */
 uint32_t hak_cpu_cache_close(size_t scaled, struct bins *bins);

@@ -9,7 +9,7 @@
 #include "base/assembly.h"
 #include "base/size_class_table.h"
 
-    .hidden hak_rseq_id_offset, hak_here, hak_bins_closed, hak_bin_note
+    .hidden hak_rseq_id_offset, hak_here, hak_bins_closed
     .set    HIGHER_OR_SAME, 2               /* the flag C alone */
 
 /* What the hot path reaches from one register: bins by id, and behind them the bin of each size, by
@@ -76,7 +76,7 @@ hak_hot_sizes:
     .text
 .endm
 
-/* (scaled) -> block or NULL */
+/* (scaled) -> block or NULL, bins to note or NULL */
 SECTION hak_cpu_cache_pop
     ldr     w14, [x13]                      /* top, countdown */
     and     x15, x14, #0xffff
@@ -88,11 +88,11 @@ SECTION hak_cpu_cache_pop
 .Lend_hak_cpu_cache_pop:
     b.lo    2f
 1:  mov     x0, x15
+    mov     x1, #0
     ret
-2:  mov     x2, x0
-    mov     x0, x15
+2:  mov     x0, x15
     mov     x1, x12
-    b       hak_bin_note
+    ret
 SECTION_END hak_cpu_cache_pop
 
 /* (scaled, block) -> true, or false: full */
@@ -161,6 +161,25 @@ SECTION hak_cpu_cache_push_some
 3:  mov     w0, #0
     ret
 SECTION_END hak_cpu_cache_push_some
+
+/* (scaled, bins, countdown) -> what it was plus 1, or 0 */
+SECTION hak_cpu_cache_lower
+    mov     w15, #0
+    cmp     x12, x1
+    b.ne    1f
+    ldr     w14, [x13]                      /* top, countdown */
+    tst     w14, #0xffff
+    b.eq    1f                              /* closed: who opens it stores the header whole */
+    lsr     w9, w14, #16
+    add     w15, w9, #1
+    subs    w9, w9, w2
+    b.ls    1f
+    sub     w14, w14, w9, lsl #16
+    str     w14, [x13]
+.Lend_hak_cpu_cache_lower:
+1:  mov     w0, w15
+    ret
+SECTION_END hak_cpu_cache_lower
 
 /* (scaled, bins) -> top, or 0: the thread runs on others. The header becomes
  * {0, countdown, 0, top} at once. */

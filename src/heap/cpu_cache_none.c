@@ -7,10 +7,10 @@ const bool hak_has_cpu_caches = false;
 
 struct bins *hak_bins_of[HAK_ID_CLOSED + 1] = {[HAK_ID_CLOSED] = (struct bins *)&hak_bins_closed};
 
-void *hak_cpu_cache_pop(size_t scaled)
+struct popped hak_cpu_cache_pop(size_t scaled)
 {
     (void)scaled;
-    return NULL;
+    return (struct popped){NULL, NULL};
 }
 
 bool hak_cpu_cache_push(size_t scaled, void *block)
@@ -28,6 +28,12 @@ uint32_t hak_cpu_cache_pop_some(size_t scaled, void **blocks, uint32_t most)
 uint32_t hak_cpu_cache_push_some(size_t scaled, void *const *blocks, uint32_t count)
 {
     (void)scaled, (void)blocks, (void)count;
+    return 0;
+}
+
+uint32_t hak_cpu_cache_lower(size_t scaled, struct bins *bins, uint32_t countdown)
+{
+    (void)scaled, (void)bins, (void)countdown;
     return 0;
 }
 

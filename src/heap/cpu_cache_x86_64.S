@@ -10,7 +10,7 @@
 #include "base/assembly.h"
 #include "base/size_class_table.h"
 
-    .hidden hak_rseq_id_offset, hak_here, hak_bins_closed, hak_bin_note
+    .hidden hak_rseq_id_offset, hak_here, hak_bins_closed
 
 /* What the hot path reaches from one register: bins by id, and behind them the bin of each size.
  * By the byte: a line of the table serves 64 sizes, and no request has to be rounded first. */
@@ -71,20 +71,19 @@ hak_hot_sizes:
     .text
 .endm
 
-/* (scaled) -> block or NULL */
+/* (scaled) -> block or NULL, bins to note or NULL */
 SECTION hak_cpu_cache_pop
     movzwl  (%r11,%rdi,4), %ecx
     movq    (%r11,%rcx,8), %rax
+    xorl    %edx, %edx
     testq   %rax, %rax
     je      1f
     subl    $0x10001, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_pop:
     jc      2f
 1:  ret
-2:  movq    %rdi, %rdx
-    movq    %rax, %rdi
-    movq    %r11, %rsi
-    jmp     hak_bin_note
+2:  movq    %r11, %rdx
+    ret
 SECTION_END hak_cpu_cache_pop
 
 /* (scaled, block) -> true, or false: full */
@@ -162,6 +161,24 @@ SECTION hak_cpu_cache_push_some
 3:  xorl    %eax, %eax
     ret
 SECTION_END hak_cpu_cache_push_some
+
+/* (scaled, bins, countdown) -> what it was plus 1, or 0 */
+SECTION hak_cpu_cache_lower
+    xorl    %eax, %eax
+    cmpq    %rsi, %r11
+    jne     1f
+    movl    (%r11,%rdi,4), %ecx
+    testw   %cx, %cx
+    je      1f                              /* closed: who opens it stores the header whole */
+    shrl    $16, %ecx
+    leal    1(%rcx), %eax
+    subl    %edx, %ecx
+    jbe     1f
+    shll    $16, %ecx
+    subl    %ecx, (%r11,%rdi,4)
+.Lend_hak_cpu_cache_lower:
+1:  ret
+SECTION_END hak_cpu_cache_lower
 
 /* (scaled, bins) -> top, or 0: the thread runs on others. The header becomes
  * {0, countdown, 0, top} at once (heap/bins.h). */

@@ -10,11 +10,3 @@ const struct bins hak_bins_closed;
 struct rseq_area hak_here_unasked = CLOSED_AREA;
 struct rseq_area hak_here_never = CLOSED_AREA;
 HAK_TLS struct rseq_area *hak_here = &hak_here_unasked;
-
-void *hak_bin_note(void *block, struct bins *bins, size_t scaled)
-{
-    /* The bins may be another cache's by now: the sum is right all the same. */
-    struct cache *cache = hak_word_peek(&bins->cache);
-    hak_fetch_add_relaxed(&cache->popped[scaled / HAK_BIN_SCALE - 1], HAK_POPS_NOTED);
-    return block;
-}

@@ -65,7 +65,7 @@ static struct private_heap *take_parked(void)
     return heap;
 }
 
-void *hak_private_create(void)
+void *hak_private_create(enum private_kind kind)
 {
     struct private_heap *heap = take_parked();
     bool is_new = heap == NULL;
@@ -79,10 +79,11 @@ void *hak_private_create(void)
     }
     hak_lock_take(&heap->heap.lock);
     heap->state = PRIVATE_LIVE;
+    heap->is_inner = kind == PRIVATE_INNER;
     hak_lock_give(&heap->heap.lock);
     hak_lock_give(&set_lock);
     hak_fetch_add_relaxed(&live_count, 1);
-    hak_stat_global_add(private_heaps, 1);
+    hak_stat_global_add(private_heaps, kind == PRIVATE_OF_PROGRAM);
     return handle_of(heap);
 }
 
@@ -192,7 +193,8 @@ void *hak_private_handle_of(const void *block, const char *what)
     if (!slab->is_private)
         return NULL;
     struct slab_owner *owner = hak_load_relaxed(&slab->owner);
-    return handle_of(hak_list_element(owner, struct private_heap, heap.owner));
+    const struct private_heap *heap = hak_list_element(owner, struct private_heap, heap.owner);
+    return heap->is_inner ? NULL : handle_of(heap);
 }
 
 void hak_private_trim(struct private_heap *heap)

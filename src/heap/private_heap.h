@@ -41,13 +41,16 @@ struct private_heap {
     uint32_t generation; /* 1 to 65535 */
     uint32_t state;      /* enum private_state */
     uint32_t operation_count;
+    bool is_inner; /* hakmem's own: its blocks are, to the program, of no heap */
     struct list_link large_blocks;
     struct private_heap *next; /* all records */
     struct private_heap *parked_next;
 };
 
+enum private_kind { PRIVATE_OF_PROGRAM, PRIVATE_INNER };
+
 /* The handle of a new heap; NULL: out of memory. */
-void *hak_private_create(void);
+void *hak_private_create(enum private_kind kind);
 
 /* The heap behind a handle with its lock held; NULL when it is frozen. A handle that is none, or of
  * a destroyed heap, is misuse, reported as `what`. */
@@ -63,7 +66,7 @@ void hak_private_visit(heap_visitor *visit, void *context);
 /* Destroys the heap that the caller entered, with all blocks in it, and leaves it. */
 void hak_private_destroy(struct private_heap *heap);
 
-/* The handle of the heap to which a live block belongs; NULL: to none. What is no block is
+/* The handle of the program's heap to which a live block belongs; NULL: to none. What is no block is
  * misuse, reported as `what`. */
 void *hak_private_handle_of(const void *block, const char *what);
 

@@ -112,6 +112,8 @@ static void push(struct heap *heap, struct cache *cache, uint32_t class_index, v
 void *hak_refill(struct cache *cache, uint32_t class_index)
 {
     hak_stat_add_shared(&cache->stats, refills, 1);
+    if (hak_draw_is_on())
+        hak_bin_draw(cache, class_index);
     hak_growth_note_miss(cache, class_index);
     uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
     struct heap *heap = hak_heap_enter();

@@ -75,6 +75,8 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
         hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        hak_store_relaxed(&cache->drawn[i], DRAW_NONE);
     publish(cache, bins);
 }
 

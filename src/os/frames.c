@@ -30,7 +30,7 @@ struct frame {
 
 /* The kernel compares the word before it would sleep, which it may for no time at all; links are
  * even, so that it is another one. */
-static bool is_readable(uintptr_t address)
+bool hak_os_is_readable(uintptr_t address)
 {
     static const struct timespec no_time;
     int saved = errno;
@@ -48,17 +48,16 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static struct fra
     return (struct frame){frame->next, frame->address};
 }
 
-void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+/* The addresses that the chain from `at` leads to, above `frame`, whose page can be read if it is
+ * `seen`. */
+static uint32_t follow(uintptr_t at, uintptr_t frame, uintptr_t seen, uintptr_t *addresses,
+                       uint32_t count)
 {
-    uintptr_t seen = frame / PAGE_BYTES_LEAST;
     uint32_t used = 0;
-    if (used < count)
-        addresses[used++] = caller;
-    /* The first frame is the callee's own. */
-    for (uintptr_t at = read_frame(frame).next; used < count;) {
+    while (used < count) {
         if (at % FRAME_ALIGNMENT != 0 || at - frame - 1 >= FRAME_BYTES_MOST)
             break;
-        if (at / PAGE_BYTES_LEAST != seen && !is_readable(at))
+        if (at / PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
             break;
         seen = at / PAGE_BYTES_LEAST;
         struct frame link = read_frame(at);
@@ -68,6 +67,22 @@ void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint
         frame = at;
         at = link.next;
     }
+    return used;
+}
+
+uint32_t hak_os_frames_follow(uintptr_t at, uintptr_t below, uintptr_t *addresses, uint32_t count)
+{
+    return follow(at, below, 0, addresses, count);
+}
+
+void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+{
+    uintptr_t seen = frame / PAGE_BYTES_LEAST;
+    uint32_t used = 0;
+    if (used < count)
+        addresses[used++] = caller;
+    /* The first frame is the callee's own. */
+    used += follow(read_frame(frame).next, frame, seen, addresses + used, count - used);
     while (used < count)
         addresses[used++] = 0;
 }

@@ -14,6 +14,21 @@
 
 #include "base/compiler.h"
 
+/* Where a request came from: what it returns to, and the frame of the function that it called. */
+struct os_caller {
+    uintptr_t address;
+    uintptr_t frame;
+};
+#define HAK_OS_CALLER()                                                                            \
+    ((struct os_caller){(uintptr_t)__builtin_return_address(0),                                    \
+                        (uintptr_t)__builtin_frame_address(0)})
+
+/* Whether the word there, which is even, can be read. */
+bool hak_os_is_readable(uintptr_t address);
+
+/* The return addresses of the frames from `at` on, which lies above `below`; returns how many. */
+uint32_t hak_os_frames_follow(uintptr_t at, uintptr_t below, uintptr_t *addresses, uint32_t count);
+
 /* Fills `addresses` with return addresses, innermost first and 0 behind the last: `caller`, then
  * those that the chain from `frame` leads to, which is the frame that `caller` returns from. */
 void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/shared.h"
 
+#include "base/bits.h"
 #include "base/text.h"
 #include "os/os.h"
 
@@ -13,6 +14,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* madvise(2), Linux 5.14 */
+#define POPULATE_WRITE 23
 
 /* A folder full of files, ours or others', costs no start more than this. A read gives 4 KiB of
  * names, about 100. */
@@ -29,21 +33,59 @@ static int create(const char *path)
     return fd;
 }
 
-/* With memory behind all of it, so that a full /dev/shm is told here and not by a signal later. */
-static void *map(int fd, size_t bytes)
+bool hak_os_shared_back(void *start, size_t bytes)
 {
-    if (fchmod(fd, 0600) != 0 || fallocate(fd, 0, 0, (off_t)bytes) != 0)
+    int saved = errno;
+    uintptr_t from = hak_align_down((uintptr_t)start, hak_os_page_bytes());
+    uintptr_t end = hak_align_up((uintptr_t)start + bytes, hak_os_page_bytes());
+    bool is_backed = madvise((void *)from, end - from, POPULATE_WRITE) == 0 || errno == EINVAL;
+    errno = saved;
+    return is_backed;
+}
+
+void hak_os_shared_unmap(void *start, size_t bytes)
+{
+    int saved = errno;
+    munmap(start, bytes);
+    errno = saved;
+}
+
+static bool back_front(int fd, void *start, size_t bytes, size_t front_bytes)
+{
+    if (front_bytes == bytes || madvise(start, front_bytes, POPULATE_WRITE) == 0)
+        return true;
+    /* Older kernels do not put memory behind parts later. */
+    return errno == EINVAL && fallocate(fd, 0, 0, (off_t)bytes) == 0;
+}
+
+/* With memory behind it, so that a full /dev/shm is told here and not by a signal later. */
+static void *map(int fd, size_t bytes, size_t front_bytes)
+{
+    if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
+        fallocate(fd, 0, 0, (off_t)front_bytes) != 0)
         return MAP_FAILED;
-    return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (start != MAP_FAILED && !back_front(fd, start, bytes, front_bytes)) {
+        int error = errno;
+        munmap(start, bytes);
+        errno = error;
+        return MAP_FAILED;
+    }
+    return start;
 }
 
 void *hak_os_shared_create(const char *path, size_t bytes, int *error)
+{
+    return hak_os_shared_create_growing(path, bytes, bytes, error);
+}
+
+void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error)
 {
     int saved = errno;
     void *start = MAP_FAILED;
     int fd = create(path);
     if (fd >= 0)
-        start = map(fd, bytes);
+        start = map(fd, bytes, front_bytes);
     *error = errno;
     if (fd >= 0 && start == MAP_FAILED)
         unlink(path);

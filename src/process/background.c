@@ -18,6 +18,7 @@
 #include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
+#include "profile/show.h"
 #include "span/big_cache.h"
 #include "stats/writer.h"
 
@@ -130,6 +131,7 @@ static void sleep_until_woken(uint64_t last_activity)
     while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
         hak_os_futex_wait(&is_asleep, 1, patience);
         hak_stats_writer_tick();
+        hak_show_tick();
         hak_background_watch();
     }
     hak_store_relaxed(&is_asleep, 0);
@@ -173,6 +175,7 @@ static void give_back(void)
         bool is_done;
         size_t bytes = visit(&is_done);
         hak_stats_writer_tick();
+        hak_show_tick();
         hak_background_watch();
         uint64_t now = activity();
         bool is_calm = bytes == 0 && is_done;

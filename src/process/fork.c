@@ -19,7 +19,8 @@
 /* fork waits so long for another thread to leave a slow path. */
 #define FORK_PATIENCE_MS 20
 
-static _Atomic(void (*)(void)) mend_in_child;
+#define MENDERS_MOST 4u
+static _Atomic(void (*)(void)) menders[MENDERS_MOST];
 
 static void before_fork(void)
 {
@@ -65,11 +66,13 @@ static void reset_locks(void)
     hak_private_restart_in_child();
 }
 
-static void call_mender(void)
+static void call_menders(void)
 {
-    void (*mender)(void) = hak_load_relaxed(&mend_in_child);
-    if (mender != NULL)
-        mender();
+    for (uint32_t i = 0; i < MENDERS_MOST; i++) {
+        void (*mender)(void) = hak_load_relaxed(&menders[i]);
+        if (mender != NULL)
+            mender();
+    }
 }
 
 /* This thread was interrupted in none of hakmem's sections and slow paths. */
@@ -107,7 +110,7 @@ void hak_fork_settle(void)
     }
     hak_lock_end_settling();
     hak_os_ask_reset();
-    call_mender();
+    call_menders();
 }
 
 static void after_fork_in_child(void)
@@ -127,13 +130,18 @@ static void after_fork_in_child(void)
     recount_remote(is_any_lost);
     hak_copy_mark_settled();
     hak_lock_end_fork_in_child();
-    call_mender();
+    call_menders();
 }
 
 void hak_process_on_fork(void (*mender)(void))
 {
-    /* relaxed: partner is the load in a child, which has what its parent had */
-    hak_store_relaxed(&mend_in_child, mender);
+    for (uint32_t i = 0; i < MENDERS_MOST; i++) {
+        void (*none)(void) = NULL;
+        /* relaxed: partner is the load in a child, which has what its parent had */
+        if (atomic_compare_exchange_strong_explicit(&menders[i], &none, mender,
+                                                    memory_order_relaxed, memory_order_relaxed))
+            return;
+    }
 }
 
 void hak_fork_register(void)

@@ -38,8 +38,8 @@ void hak_fork_register(void);
 /* In a copy of which no handler heard: settles what absent threads were in. */
 void hak_fork_settle(void);
 
-/* In a fork's child `mender` is called when hakmem works again there. One function, set by whoever
- * has something to mend. */
+/* In a fork's child `mender` is called when hakmem works again there: a few functions, each set by
+ * whoever has something to mend. */
 void hak_process_on_fork(void (*mender)(void));
 
 #endif

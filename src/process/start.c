@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "conf/conf.h"
 #include "heap/cache_list.h"
+#include "heap/draw.h"
 #include "heap/heaps.h"
 #include "heap/settings.h"
 #include "misuse/harden.h"
@@ -64,6 +65,9 @@ static void apply_conf(void)
         hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
     if (price == PRICE_SPEED)
         hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    if (hak_conf_number(heap_profile) != HEAP_PROFILE_OFF ||
+        hak_conf_number(blackbox) != BLACKBOX_OFF)
+        hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate), hak_os_clock_ms());
     hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
 }
 

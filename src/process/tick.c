@@ -4,6 +4,7 @@
 #include "os/os.h"
 #include "process/background.h"
 #include "process/reclaim.h"
+#include "profile/show.h"
 #include "stats/writer.h"
 
 void hak_tick_now(void)
@@ -11,6 +12,7 @@ void hak_tick_now(void)
     if (!hak_reclaim_tick())
         return;
     hak_stats_writer_tick();
+    hak_show_tick();
     hak_background_wake();
 }
 

@@ -66,7 +66,7 @@ struct board_site {
     _Atomic uint64_t freed_bytes;
     _Atomic uint64_t samples;       /* blocks that were sampled */
     _Atomic uint64_t ended_samples; /* of these, blocks whose end was seen */
-    _Atomic uint64_t life_ns;       /* of ended blocks, weighted as freed_count */
+    _Atomic uint64_t life_us;       /* of ended blocks, weighted as freed_count; at most 2^62 */
     _Atomic uint64_t first_ms;      /* when the first sample was taken, hak_os_clock_ms; */
     _Atomic uint64_t last_ms;       /* the last one; */
     _Atomic uint64_t oldest_ms;     /* and the birth of the oldest live one, or a little before;

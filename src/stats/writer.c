@@ -272,7 +272,7 @@ uint32_t hak_stats_writer_patience_ms(void)
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
     if (has_interval())
         least = hak_least(least, interval_ms());
-    if (hak_conf_number(stats_shm) == STATS_SHM_ON)
+    if (hak_conf_number(stats_shm) == STATS_SHM_ON || hak_conf_number(blackbox) == BLACKBOX_ON)
         least = hak_least(least, SHOW_CALM_MS);
     return least == NEVER_MS ? 0 : (uint32_t)hak_least(least, UINT32_MAX);
 }

@@ -126,6 +126,42 @@ static void check_counted(void)
     }
 }
 
+/* With a sample drawn again and again, and others that pop and push as much between. */
+static void check_counted_while_drawn(void)
+{
+    resize(3);
+    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0);
+    hak_bin_draw(cache, CLASS);
+    for (uint32_t i = 0; i < 140000; i++) {
+        CHECK_EQ(popped(), i);
+        CHECK(hak_load_relaxed(&cache->drawn[CLASS]) != DRAW_NONE);
+        push(i % 7, 1);
+        pop(i % 7, 1);
+    }
+    hak_draw_start(0, 0);
+    for (uint32_t i = 0; i < 140000; i++) {
+        push(i % 7, 1);
+        pop(i % 7, 1);
+    }
+    CHECK_EQ(popped(), 280000);
+}
+
+/* A closed bin keeps its countdown: who opens it stores the header whole. */
+static void check_closed_is_not_drawn(void)
+{
+    uint32_t top;
+    resize(3);
+    push(0, 2);
+    pop(1, 1);
+    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0);
+    CHECK(hak_bin_close(cache->bins, CLASS, &top));
+    uint32_t countdown = hak_bin_of(cache->bins, CLASS)->countdown;
+    hak_bin_draw(cache, CLASS);
+    CHECK_EQ(hak_bin_of(cache->bins, CLASS)->countdown, countdown);
+    CHECK_EQ(hak_load_relaxed(&cache->drawn[CLASS]), DRAW_NONE);
+    CHECK_EQ(popped(), 1);
+}
+
 static bool is_in_processor_mode(void)
 {
     cache = hak_thread_cache();
@@ -185,6 +221,32 @@ TEST(each_pop_of_a_processor_is_counted_once)
     if (!is_in_processor_mode())
         SKIP("no caches by processor here");
     check_counted();
+}
+
+TEST(each_pop_of_a_slot_is_counted_once_while_samples_are_drawn)
+{
+    start_in_slot();
+    check_counted_while_drawn();
+}
+
+TEST(each_pop_of_a_processor_is_counted_once_while_samples_are_drawn)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_counted_while_drawn();
+}
+
+TEST(a_closed_bin_of_a_slot_is_not_drawn)
+{
+    start_in_slot();
+    check_closed_is_not_drawn();
+}
+
+TEST(a_closed_bin_of_a_processor_is_not_drawn)
+{
+    if (!is_in_processor_mode())
+        SKIP("no caches by processor here");
+    check_closed_is_not_drawn();
 }
 
 TEST(bins_of_a_slot_move_to_more_memory_with_all_that_is_in_them)

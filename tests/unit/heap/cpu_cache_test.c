@@ -183,7 +183,7 @@ TEST(a_bin_that_is_opened_in_the_middle_of_a_push_is_full_or_open)
             continue;
         CHECK_EQ(hak_bin_of(first, CLASS)->top, FIRST + 1);
         CHECK_EQ(two[0].words[FIRST + 1], &blocks[i % 64]);
-        CHECK_EQ(hak_cpu_cache_pop(SCALED), &blocks[i % 64]);
+        CHECK_EQ(hak_cpu_cache_pop(SCALED).block, &blocks[i % 64]);
     }
     end(other);
 }

@@ -405,8 +405,8 @@ TEST(a_private_heap_that_was_left_by_a_jump_is_frozen_and_others_are_not)
 {
     jmp_buf where;
     CHECK(hak_process_start());
-    void *other = hak_private_create();
-    private_handle = hak_private_create();
+    void *other = hak_private_create(PRIVATE_OF_PROGRAM);
+    private_handle = hak_private_create(PRIVATE_OF_PROGRAM);
     if (setjmp(where) == 0)
         descend_lock_and_jump(enter_private_heap, where);
     CHECK(hak_lock_is_abandoned());

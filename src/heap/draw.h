@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/draw.h - which allocations are sampled: each byte with the same chance.
+ *
+ * Owns        the mean distance in bytes between two samples, 0 while sampling is off, and the
+ *             random numbers.
+ * Invariants  a request that is counted as `bytes` is sampled with the chance 1 - e^(-bytes/mean),
+ *             whatever came before it: by its bin's countdown, drawn from the geometric
+ *             distribution, or by a coin of its own. So sums over samples, each weighted with the
+ *             inverse of its chance, have the true sums as their mean, for every size and site.
+ * Argument    A pop that leaves the countdown alone costs nothing: the countdown is the distance to
+ *             the next sample. The distribution has no memory: where a distance was not drawn, or
+ *             is forgotten (a bin that moved away while its countdown was to be set, one from
+ *             before sampling began), the pop that passes 0 throws a coin, and a new distance is
+ *             drawn then. Distances beyond HAK_POPS_NOTED are as good as none: the countdown runs
+ *             out, without a sample, and the next one is drawn.
+ *             Two threads may take turns on a processor between the draw and the store of what
+ *             was drawn; one of them then takes the other's decision for its own, one sample more
+ *             or less at each such interruption.
+ * Threads     any, signal handlers too. The mean is read relaxed: who draws while it changes may
+ *             use either.
+ * Tests       tests/unit/heap/draw_test.c, tests/unit/heap/bins_test.c
+ */
+#ifndef HAK_HEAP_DRAW_H
+#define HAK_HEAP_DRAW_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+/* What the countdown of a bin stands for. */
+enum draw_state {
+    DRAW_NONE,  /* nothing was drawn: the pop that passes 0 throws a coin */
+    DRAW_DUE,   /* that pop is a sample */
+    DRAW_LATER, /* it is none: the distance is longer than the countdown */
+};
+
+extern _Atomic uint64_t hak_draw_mean_bytes;
+extern _Atomic uint64_t hak_draw_start_ms; /* since when */
+
+HAK_INLINE bool hak_draw_is_on(void)
+{
+    return HAK_UNLIKELY(hak_load_relaxed(&hak_draw_mean_bytes) != 0);
+}
+
+/* Samples one byte in about so many from now on; 0: none. */
+void hak_draw_start(uint64_t mean_bytes, uint64_t now_ms);
+
+/* The distance to the next sample in requests that count as `bytes` each: from 1 on, at most `most`
+ * + 1, which stands for all beyond. */
+uint32_t hak_draw_distance(size_t bytes, uint32_t most);
+
+/* Whether a request that counts as `bytes` is a sample. */
+bool hak_draw_coin(size_t bytes);
+
+/* How many requests such a sample stands for. As a whole number: rounded up or down at random, so
+ * that the mean is right. */
+uint64_t hak_draw_weight(size_t bytes);
+
+/* A random number; nobody else's sequence is the same. */
+uint64_t hak_draw_random(void);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/unwind.h"
+
+#include "os/dwarf.h"
+
+#include "os/confine.h"
+
+#include <errno.h>
+#include <link.h>
+#include <unistd.h>
+
+/* The smallest pages that there are. */
+#define PAGE_BYTES_LEAST ((uintptr_t)4096)
+/* Frames of hakmem's own that a walk may begin with. */
+#define OWN_FRAMES_MOST 24u
+
+/* glibc 2.35 (bits/dl_find_object.h); weak: without it there are frame pointers. */
+struct found_object {
+    uint64_t flags;
+    void *map_start;
+    void *map_end;
+    struct link_map *link_map;
+    void *eh_frame;
+    uint64_t reserved[7];
+};
+extern int find_object_of(void *address, struct found_object *found) __asm__("_dl_find_object")
+    __attribute__((weak));
+
+static bool find_object(uintptr_t address, struct found_object *found)
+{
+    return &find_object_of != NULL && find_object_of((void *)address, found) == 0;
+}
+
+bool hak_os_module_of(uintptr_t address, struct os_module *module)
+{
+    struct found_object found;
+    if (!find_object(address, &found) || found.link_map == NULL)
+        return false;
+    *module = (struct os_module){.start = (uintptr_t)found.map_start,
+                                 .end = (uintptr_t)found.map_end,
+                                 .bias = found.link_map->l_addr,
+                                 .path = found.link_map->l_name};
+    return true;
+}
+
+void hak_os_program_path(char *path, size_t bytes)
+{
+    ssize_t length = -1;
+    int saved = errno;
+    if (hak_os_ask_begin()) {
+        length = readlink("/proc/self/exe", path, bytes - 1);
+        hak_os_ask_end();
+    }
+    errno = saved;
+    path[length < 0 ? 0 : length] = '\0';
+}
+
+/* A page that was found to be readable by this walk. */
+static HAK_TLS uintptr_t readable_page;
+
+/* Somebody else's frames, which no checker knows. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static bool read_word(
+    uintptr_t address, uintptr_t *word)
+{
+    uintptr_t page = address / PAGE_BYTES_LEAST;
+    if (address % sizeof *word != 0 ||
+        (page != readable_page && !hak_os_is_readable(address)))
+        return false;
+    readable_page = page;
+    *word = *(const volatile uintptr_t *)address;
+    return true;
+}
+
+/* Where the caller of this function's text stands; inline, since it is the caller's frame. */
+HAK_INLINE void begin_here(struct dwarf_frame *frame)
+{
+    *frame = (struct dwarf_frame){.is_interrupted = true, .read = read_word};
+#if defined(__x86_64__)
+    __asm__ volatile("leaq 0f(%%rip), %%rax\n"
+                     "movq %%rbx, 24(%1)\n"
+                     "movq %%rbp, 48(%1)\n"
+                     "movq %%rsp, 56(%1)\n"
+                     "movq %%r12, 96(%1)\n"
+                     "movq %%r13, 104(%1)\n"
+                     "movq %%r14, 112(%1)\n"
+                     "movq %%r15, 120(%1)\n"
+                     "0: movq %%rax, %0"
+                     : "=m"(frame->address)
+                     : "r"(frame->registers)
+                     : "rax", "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("adr x9, 0f\n"
+                     "stp x19, x20, [%1, #152]\n"
+                     "stp x21, x22, [%1, #168]\n"
+                     "stp x23, x24, [%1, #184]\n"
+                     "stp x25, x26, [%1, #200]\n"
+                     "stp x27, x28, [%1, #216]\n"
+                     "stp x29, x30, [%1, #232]\n"
+                     "mov x10, sp\n"
+                     "str x10, [%1, #248]\n"
+                     "0: str x9, %0"
+                     : "=m"(frame->address)
+                     : "r"(frame->registers)
+                     : "x9", "x10", "memory");
+#endif
+}
+
+/* Without the bits that sign a return address (arm64). */
+static uintptr_t plain(uintptr_t address)
+{
+    return address & (((uintptr_t)1 << 56) - 1);
+}
+
+/* The frame's caller; false: there is none, or only frame pointers can tell. */
+static bool step(struct dwarf_frame *frame)
+{
+    struct found_object found;
+    uintptr_t stack = frame->registers[HAK_DWARF_STACK_POINTER];
+    if (!find_object(frame->address - !frame->is_interrupted, &found) || found.eh_frame == NULL ||
+        !hak_dwarf_step(frame, found.eh_frame))
+        return false;
+    frame->address = plain(frame->address);
+    /* An alternate stack may lie anywhere; else stacks are left upwards. */
+    return frame->is_interrupted || frame->registers[HAK_DWARF_STACK_POINTER] > stack;
+}
+
+/* Walks out of hakmem to where it was called: true with the frame that goes on there. */
+static bool leave(struct dwarf_frame *frame, uintptr_t caller)
+{
+    for (uint32_t i = 0; i < OWN_FRAMES_MOST; i++) {
+        if (!step(frame))
+            return false;
+        if (frame->address == caller)
+            return true;
+    }
+    return false;
+}
+
+/* The addresses from `used` on, by frame pointers. */
+static uint32_t follow(const struct dwarf_frame *frame, uintptr_t *addresses, uint32_t used,
+                       uint32_t most)
+{
+    return used + hak_os_frames_follow(frame->registers[HAK_DWARF_FRAME_POINTER],
+                                       frame->registers[HAK_DWARF_STACK_POINTER],
+                                       addresses + used, most - used);
+}
+
+static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
+{
+    uint32_t used = 0;
+    struct found_object own = {0};
+    bool is_library = find_object((uintptr_t)&hak_os_unwind, &own) && own.link_map != NULL &&
+                      own.link_map->l_name[0] != '\0';
+    while (used < most && frame->address != 0) {
+        uintptr_t address = frame->address;
+        bool is_own = is_library && used == 0 && address >= (uintptr_t)own.map_start &&
+                      address < (uintptr_t)own.map_end;
+        if (!is_own)
+            addresses[used++] = address;
+        struct dwarf_frame last = *frame;
+        struct found_object found;
+        if (!find_object(address - !frame->is_interrupted, &found))
+            return follow(&last, addresses, used, most);
+        if (!step(frame))
+            break;
+    }
+    return used;
+}
+
+static uint32_t by_frame_pointers(struct os_caller caller, uintptr_t *addresses, uint32_t most)
+{
+    uint32_t used = 0;
+    hak_os_frames(caller.address, caller.frame, addresses, most);
+    while (used < most && addresses[used] != 0)
+        used++;
+    return used;
+}
+
+HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most)
+{
+    struct dwarf_frame frame;
+    readable_page = 0;
+    begin_here(&frame);
+    if (frame.address == 0 || &find_object_of == NULL || !leave(&frame, caller.address))
+        return by_frame_pointers(caller, addresses, most);
+    return walk(&frame, addresses, most);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/live.h"
+
+#include "region/meta.h"
+
+#define PLACES 8u
+#define TAKEN 1u
+
+/* Keys, then samples. */
+struct table {
+    uint32_t place_count;
+    struct live_sample *samples;
+    alignas(64) _Atomic uintptr_t keys[];
+};
+
+static _Atomic(struct table *) tables[HAK_LIVE_TABLES];
+static struct meta_pool pools[HAK_LIVE_TABLES];
+
+/* acquire: partner is the release in `make` */
+static struct table *table_at(uint32_t index)
+{
+    return hak_load_acquire(&tables[index]);
+}
+
+static bool make(uint32_t index)
+{
+    uint32_t count = HAK_LIVE_FIRST << index;
+    size_t keys_bytes = sizeof(struct table) + count * sizeof(uintptr_t);
+    struct table *none = NULL;
+    struct table *table =
+        hak_meta_pool_take(&pools[index], keys_bytes + count * sizeof(struct live_sample));
+    if (table == NULL)
+        return false;
+    table->place_count = count;
+    table->samples = (struct live_sample *)(void *)((char *)table + keys_bytes);
+    /* release: partner is the acquire in table_at */
+    if (!atomic_compare_exchange_strong_explicit(&tables[index], &none, table, memory_order_release,
+                                                 memory_order_relaxed))
+        hak_meta_pool_give(&pools[index], table);
+    return true;
+}
+
+/* The first of the block's places. */
+static uint32_t place_of(const struct table *table, const void *block)
+{
+    uint64_t hash = ((uintptr_t)block >> 3) * 0x9e3779b97f4a7c15ull;
+    return (uint32_t)(hash >> 32) % (table->place_count / PLACES) * PLACES;
+}
+
+static void write_sample(struct live_sample *to, const struct live_sample *from)
+{
+    hak_word_publish(&to->sum.count, from->sum.count);
+    hak_word_publish(&to->sum.bytes, from->sum.bytes);
+    hak_word_publish(&to->birth_ns, from->birth_ns);
+    hak_word_publish(&to->site, from->site);
+}
+
+static struct live_sample read_sample(const struct live_sample *from)
+{
+    return (struct live_sample){.sum = {.count = hak_word_peek(&from->sum.count),
+                                        .bytes = hak_word_peek(&from->sum.bytes)},
+                                .birth_ns = hak_word_peek(&from->birth_ns),
+                                .site = hak_word_peek(&from->site)};
+}
+
+static bool add_in(struct table *table, const void *block, const struct live_sample *sample)
+{
+    uint32_t first = place_of(table, block);
+    for (uint32_t i = first; i < first + PLACES; i++) {
+        uintptr_t key = 0;
+        /* acquire: partner is the release in hak_live_remove */
+        if (hak_load_relaxed(&table->keys[i]) != 0 ||
+            !hak_cas_acquire(&table->keys[i], &key, TAKEN))
+            continue;
+        write_sample(&table->samples[i], sample);
+        /* release: partner is the acquire in hak_live_remove */
+        hak_store_release(&table->keys[i], (uintptr_t)block);
+        return true;
+    }
+    return false;
+}
+
+bool hak_live_add(const void *block, const struct live_sample *sample, bool may_grow)
+{
+    for (uint32_t i = 0; i < HAK_LIVE_TABLES; i++) {
+        if (table_at(i) == NULL && !(may_grow && make(i)))
+            return false;
+        if (add_in(table_at(i), block, sample))
+            return true;
+    }
+    return false;
+}
+
+/* False: the block is not there. */
+static bool remove_from(struct table *table, const void *block, struct live_sample *sample)
+{
+    uint32_t first = place_of(table, block);
+    for (uint32_t i = first; i < first + PLACES; i++) {
+        /* acquire: partner is the release in add_in */
+        if (hak_load_acquire(&table->keys[i]) != (uintptr_t)block)
+            continue;
+        uintptr_t key = (uintptr_t)block;
+        *sample = read_sample(&table->samples[i]);
+        /* release: partner is the acquire in add_in */
+        return atomic_compare_exchange_strong_explicit(&table->keys[i], &key, 0,
+                                                       memory_order_release, memory_order_relaxed);
+    }
+    return false;
+}
+
+bool hak_live_remove(const void *block, struct live_sample *sample)
+{
+    for (uint32_t i = 0; i < HAK_LIVE_TABLES; i++) {
+        struct table *table = table_at(i);
+        if (table == NULL)
+            return false;
+        if (remove_from(table, block, sample))
+            return true;
+    }
+    return false;
+}
+
+void hak_live_visit(void (*visit)(const struct live_sample *sample, void *context), void *context)
+{
+    struct table *table;
+    for (uint32_t i = 0; i < HAK_LIVE_TABLES && (table = table_at(i)) != NULL; i++) {
+        for (uint32_t j = 0; j < table->place_count; j++) {
+            /* acquire: partner is the release in add_in */
+            if (hak_load_acquire(&table->keys[j]) <= TAKEN)
+                continue;
+            struct live_sample sample = read_sample(&table->samples[j]);
+            visit(&sample, context);
+        }
+    }
+}

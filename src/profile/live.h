@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* profile/live.h - the samples that are alive, by the address of their block.
+ *
+ * Owns        tables of 1,024, 2,048, 4,096 ... samples, made as they are needed: up to
+ *             HAK_LIVE_MOST in all.
+ * Invariants  a sample is in one of the eight places that its address has in one table. A block has
+ *             at most one sample: it is added before the program has the block, and removed before
+ *             the block is anybody else's.
+ * Argument    A place goes 0 -> 1 (taken: acquire, partner is the release that stored 0, so that
+ *             what the last sample's reader read there was read before it is written over) ->
+ *             block (release; partner is the acquire of who removes it) -> 0 (by exchange: of two
+ *             frees of one block one gets the sample, the other finds none, and is found out as any
+ *             second free is). Nothing waits for anything: a thread that never comes back costs
+ *             one place.
+ * Threads     any, signal handlers too. Only who says that it may grow takes a lock (META).
+ * Tests       tests/unit/profile/live_test.c, tests/race/profile_race.c
+ */
+#ifndef HAK_PROFILE_LIVE_H
+#define HAK_PROFILE_LIVE_H
+
+#include "profile/sites.h"
+
+#define HAK_LIVE_TABLES 8u
+#define HAK_LIVE_FIRST 1024u
+#define HAK_LIVE_MOST (HAK_LIVE_FIRST * ((1u << HAK_LIVE_TABLES) - 1))
+
+struct live_sample {
+    struct sample_sum sum;
+    uint64_t birth_ns;
+    uint64_t site;
+};
+
+/* False: there is no room, nothing is added. */
+bool hak_live_add(const void *block, const struct live_sample *sample, bool may_grow);
+
+/* Removes the block's sample; false: it has none. */
+bool hak_live_remove(const void *block, struct live_sample *sample);
+
+/* Calls `visit` for each; what others add and remove meanwhile may be among them. */
+void hak_live_visit(void (*visit)(const struct live_sample *sample, void *context), void *context);
+
+#endif

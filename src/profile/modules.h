@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* profile/modules.h - the files that the code on stacks is from.
+ *
+ * Owns        the modules of a board.
+ * Invariants  a module is added when a stack leads into it for the first time, by the thread whose
+ *             stack it is: nobody may unload it meanwhile. One that came in another's place is
+ *             added, too; the later one counts. Its file header is read only where it is mapped.
+ * Threads     one at a time adds.
+ * Tests       tests/unit/profile/modules_test.c
+ */
+#ifndef HAK_PROFILE_MODULES_H
+#define HAK_PROFILE_MODULES_H
+
+#include "profile/board.h"
+
+void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count);
+
+/* The modules of a board that nobody adds to, on a new one. */
+void hak_modules_copy(struct profile_board *to, const struct profile_board *from);
+
+#endif

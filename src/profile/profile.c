@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/profile.h"
+
+#include "conf/conf.h"
+#include "heap/cache_list.h"
+#include "heap/draw.h"
+#include "os/os.h"
+#include "process/fork.h"
+#include "process/start.h"
+#include "profile/leaks.h"
+#include "profile/show.h"
+
+/* Distances drawn for another mean mean nothing any more. */
+static void forget_draws(void)
+{
+    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
+        for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+            hak_store_relaxed(&cache->drawn[i], DRAW_NONE);
+}
+
+void hak_profile_start(uint64_t mean_bytes)
+{
+    if (!hak_process_start())
+        return;
+    if (mean_bytes == 0)
+        mean_bytes = (uint64_t)hak_conf_number(heap_profile_rate);
+    hak_draw_start(mean_bytes, hak_os_clock_ms());
+    forget_draws();
+    hak_caches_drain_idle(UINT64_MAX); /* new bins draw at once */
+}
+
+void hak_profile_stop(void)
+{
+    hak_draw_start(0, 0);
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    hak_process_on_fork(hak_show_forget);
+}
+
+/* After the program's own destructors. */
+__attribute__((destructor)) static void end(void)
+{
+    if (hak_conf_number(heap_profile) == HEAP_PROFILE_LEAKS)
+        hak_leaks_tell();
+    hak_show_end();
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/sampler.h"
+
+#include "base/bits.h"
+#include "heap/private_heap.h"
+#include "heap/refill.h"
+#include "os/unwind.h"
+#include "process/service.h"
+#include "profile/show.h"
+
+#include <string.h>
+
+_Atomic bool hak_sampler_has_begun;
+
+static _Atomic(void *) sample_heap; /* its handle */
+
+/* The heap is made with the first sample. */
+static void *heap_of_samples(void)
+{
+    void *none = NULL;
+    void *handle = hak_load_relaxed(&sample_heap); /* a handle's record is checked as it is used */
+    if (HAK_LIKELY(handle != NULL))
+        return handle;
+    void *made = hak_private_create(PRIVATE_INNER);
+    if (made == NULL || atomic_compare_exchange_strong_explicit(&sample_heap, &none, made,
+                                                                memory_order_relaxed,
+                                                                memory_order_relaxed))
+        return made;
+    struct private_heap *extra = hak_private_enter(made, "invalid heap");
+    if (extra != NULL)
+        hak_private_destroy(extra);
+    return none;
+}
+
+static void *take_block(uint32_t class_index, bool wants_zero)
+{
+    void *handle = heap_of_samples();
+    struct private_heap *heap = handle == NULL ? NULL : hak_private_enter(handle, "invalid heap");
+    if (heap == NULL)
+        return NULL;
+    bool is_zero = false;
+    void *block = wants_zero ? hak_heap_take_one(&heap->heap, class_index, &is_zero)
+                             : hak_heap_take_used(&heap->heap, class_index);
+    hak_private_leave(heap);
+    if (block != NULL && wants_zero && !is_zero)
+        memset(block, 0, hak_size_classes[class_index].block_bytes);
+    return block;
+}
+
+static uint32_t find_site(struct os_caller caller, bool may_grow)
+{
+    uintptr_t frames[HAK_BOARD_FRAMES];
+    uint32_t count = hak_os_unwind(caller, frames, HAK_BOARD_FRAMES);
+    uint32_t site = hak_sites_find(frames, count, may_grow);
+    if (may_grow)
+        hak_show_modules(site);
+    return site;
+}
+
+/* Counts the sample; `block` NULL: its end will not be seen. */
+static void note(const struct sampled_request *request, const void *block, bool may_grow)
+{
+    uint64_t weight = hak_draw_weight(request->counted_bytes);
+    uint64_t now_ns = hak_os_clock_ns();
+    struct live_sample sample = {
+        .sum = {.count = weight, .bytes = weight * hak_most(request->bytes, 1)},
+        .birth_ns = now_ns,
+        .site = find_site(request->caller, may_grow),
+    };
+    hak_store_relaxed(&hak_sampler_has_begun, true);
+    hak_sites_note_taken((uint32_t)sample.site, sample.sum, now_ns / 1000000);
+    if (block != NULL && hak_live_add(block, &sample, may_grow))
+        return;
+    hak_sites_note_dropped(untracked);
+    hak_sites_note_ended((uint32_t)sample.site, sample.sum, 0);
+}
+
+/* Where locks may be taken: what a handler interrupted may hold them. A copy of the process is
+ * settled first. */
+static bool may_grow(void)
+{
+    if (!hak_thread_is_outside()) {
+        hak_sites_note_dropped(in_handlers);
+        return false;
+    }
+    hak_copy_look();
+    hak_show_open();
+    return true;
+}
+
+HAK_NOINLINE void *hak_sampler_take(const struct sampled_request *request, uint32_t class_index,
+                                    bool is_zero)
+{
+    bool is_free = may_grow();
+    void *block = is_free ? take_block(class_index, is_zero) : NULL;
+    note(request, block, is_free);
+    return block;
+}
+
+HAK_NOINLINE void hak_sampler_note(const struct sampled_request *request, const void *block)
+{
+    note(request, block, may_grow());
+}
+
+bool hak_sampler_lift(const void *block, struct live_sample *sample)
+{
+    return hak_sampler_watches() && hak_live_remove(block, sample);
+}
+
+void hak_sampler_put_back(const void *block, const struct live_sample *sample)
+{
+    if (!hak_live_add(block, sample, false))
+        hak_sampler_end_lifted(sample);
+}
+
+void hak_sampler_end_lifted(const struct live_sample *sample)
+{
+    uint64_t now_ns = hak_os_clock_ns();
+    hak_sites_note_ended((uint32_t)sample->site, sample->sum,
+                         hak_excess(now_ns, sample->birth_ns));
+}
+
+void hak_sampler_end(const void *block)
+{
+    struct live_sample sample;
+    if (hak_live_remove(block, &sample))
+        hak_sampler_end_lifted(&sample);
+}

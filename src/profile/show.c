@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/show.h"
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "conf/conf.h"
+#include "heap/draw.h"
+#include "os/confine.h"
+#include "os/copy_mark.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "os/shared.h"
+#include "profile/live.h"
+#include "profile/modules.h"
+#include "region/region.h"
+#include "stats/event_log.h"
+#include "stats/snapshot_take.h"
+
+#include <string.h>
+
+/* Memory is put behind so many more sites at once. */
+#define MORE_SITES 40u
+#define TICK_MS 1000
+/* A refused board is tried again after so long. */
+#define RETRY_MS 5000
+
+enum show_state { SHOW_NONE, SHOW_OPENING, SHOW_READY };
+
+static _Atomic uint32_t state;
+static _Atomic(struct profile_board *) own;
+static struct profile_board *inherited;
+static uint32_t own_pid;
+static _Atomic uint32_t backed_sites;
+static _Atomic uint32_t is_busy; /* somebody grows the board, or brings it up to date */
+static _Atomic uint64_t next_tick_ms;
+static _Atomic uint64_t retry_ms;
+static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
+
+struct path {
+    char name[64];
+};
+
+static struct path path_of(uint32_t pid)
+{
+    struct path path = {""};
+    struct text text = {.start = path.name, .bytes = sizeof path.name - 1};
+    hak_text_add(&text, HAK_BOARD_PATH);
+    hak_text_add_number(&text, pid, 10);
+    return path;
+}
+
+struct profile_board *hak_show_board(void)
+{
+    /* acquire: partner is the release in hak_show_open */
+    return hak_load_acquire(&own);
+}
+
+/* Boards that dead processes left: which are removed. */
+struct left {
+    uint64_t pid_space;
+    uint32_t kept_pid;
+    bool has_times;
+    bool is_counting;
+    uint32_t kept_count;
+    uint64_t newest[HAK_SHOW_KEPT]; /* of black boxes: when they were made, newest first */
+};
+
+static void count_kept(struct left *left, uint64_t unix_ms)
+{
+    for (uint32_t i = 0; i < HAK_SHOW_KEPT; i++) {
+        if (unix_ms <= left->newest[i])
+            continue;
+        uint64_t older = left->newest[i];
+        left->newest[i] = unix_ms;
+        unix_ms = older;
+    }
+}
+
+static bool is_dead(const struct board_head *head, const struct left *left)
+{
+    if (!hak_os_is_process((uint32_t)head->pid))
+        return true;
+    uint64_t ticks = left->has_times ? hak_os_start_ticks((uint32_t)head->pid) : 0;
+    return ticks != 0 && head->start_ticks != 0 && ticks != head->start_ticks;
+}
+
+static bool is_left(const void *start, uint32_t number, const void *context)
+{
+    const struct board_head *head = start;
+    struct left *left = (struct left *)(uintptr_t)context;
+    if (head->magic != HAK_BOARD_MAGIC || head->pid != number || number == left->kept_pid ||
+        head->pid_space != left->pid_space || !is_dead(head, left))
+        return false;
+    if (left->is_counting && head->is_kept != 0)
+        count_kept(left, head->start_unix_ms);
+    if (left->is_counting)
+        return false;
+    return head->is_kept == 0 || head->start_unix_ms < left->newest[HAK_SHOW_KEPT - 1];
+}
+
+static void remove_left(uint32_t kept_pid)
+{
+    struct left left = {
+        .pid_space = hak_os_pid_space(), .kept_pid = kept_pid, .is_counting = true};
+    uint64_t own_ticks = hak_os_start_ticks(0);
+    if (left.pid_space == 0)
+        return;
+    left.has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks(hak_os_pid());
+    hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &left);
+    left.is_counting = false;
+    hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &left);
+}
+
+static void fill_head(struct board_head *head, uint32_t pid)
+{
+    head->version = HAK_BOARD_VERSION;
+    head->layout = hak_board_layout();
+    head->file_bytes = sizeof(struct profile_board);
+    head->pid = pid;
+    head->pid_space = hak_os_pid_space();
+    head->start_ticks = hak_os_start_ticks(0);
+    head->start_unix_ms = hak_os_unix_ms();
+    head->start_ms = hak_os_clock_ms();
+    hak_os_read_text("/proc/self/comm", head->name, sizeof head->name);
+    head->name[strcspn(head->name, "\n")] = '\0';
+}
+
+/* What changes and is no sum. */
+static void fill_changing(struct board_head *head)
+{
+    hak_store_relaxed(&head->is_kept, hak_conf_number(blackbox) == BLACKBOX_ON);
+    hak_store_relaxed(&head->mean_bytes, hak_load_relaxed(&hak_draw_mean_bytes));
+    hak_store_relaxed(&head->sampling_ms, hak_load_relaxed(&hak_draw_start_ms));
+    hak_store_relaxed(&head->refreshed_ms, hak_os_clock_ms());
+#define X(name, meaning)                                                                           \
+    hak_store_relaxed(&head->dropped.name, hak_load_relaxed(&hak_sites_dropped.name));
+    HAK_BOARD_DROPPED_TABLE(X)
+#undef X
+}
+
+static struct profile_board *create(uint32_t pid)
+{
+    int error;
+    struct path path = path_of(pid);
+    struct profile_board *board = hak_os_shared_create_growing(
+        path.name, sizeof *board, offsetof(struct profile_board, stats), &error);
+    if (board == NULL)
+        return NULL;
+    if (!hak_os_shared_back(board->sites, MORE_SITES * sizeof *board->sites)) {
+        hak_os_shared_unmap(board, sizeof *board);
+        hak_os_shared_remove(path.name);
+        return NULL;
+    }
+    fill_head(&board->head, pid);
+    fill_changing(&board->head);
+    if (inherited != NULL)
+        hak_modules_copy(board, inherited);
+    return board;
+}
+
+static bool try_busy(void)
+{
+    uint32_t expected = 0;
+    /* acquire: partner is the release in end_busy */
+    return hak_cas_acquire(&is_busy, &expected, 1);
+}
+
+static void end_busy(void)
+{
+    /* release: partner is the acquire in try_busy */
+    hak_store_release(&is_busy, 0);
+}
+
+static void open_first(void)
+{
+    uint32_t pid = hak_os_pid();
+    if (own_pid == 0) /* not again in each child */
+        remove_left(pid);
+    own_pid = pid;
+    struct profile_board *board = create(pid);
+    if (board == NULL) {
+        hak_store_relaxed(&retry_ms, hak_os_clock_ms() + RETRY_MS);
+        hak_store_release(&state, SHOW_NONE);
+        return;
+    }
+    if (inherited == NULL)
+        for (uint32_t i = 0; i < sizeof modules_seen / sizeof *modules_seen; i++)
+            hak_store_relaxed(&modules_seen[i], 0);
+    else
+        hak_os_shared_unmap(inherited, sizeof *inherited);
+    inherited = NULL;
+    hak_store_relaxed(&backed_sites, MORE_SITES);
+    hak_sites_show(board, MORE_SITES);
+    /* Last: readers take what has it. release: partner is the acquire of readers */
+    hak_store_release(&board->head.magic, HAK_BOARD_MAGIC);
+    /* release: partner is the acquire in hak_show_board */
+    hak_store_release(&own, board);
+    hak_store_release(&state, SHOW_READY);
+}
+
+void hak_show_open(void)
+{
+    uint32_t expected = SHOW_NONE;
+    if (HAK_LIKELY(hak_load_relaxed(&state) != SHOW_NONE) ||
+        hak_os_clock_ms() < hak_load_relaxed(&retry_ms) ||
+        !hak_cas_acquire(&state, &expected, SHOW_OPENING))
+        return;
+    if (!hak_os_ask_begin()) {
+        hak_store_relaxed(&retry_ms, UINT64_MAX);
+        hak_store_release(&state, SHOW_NONE);
+        return;
+    }
+    open_first();
+    hak_os_ask_end();
+}
+
+/* The caller is the busy one. */
+static void grow(struct profile_board *board, uint32_t site)
+{
+    uint32_t backed = hak_load_relaxed(&backed_sites), before = backed;
+    while (site >= backed && backed < HAK_BOARD_SITES &&
+           hak_os_shared_back(&board->sites[backed], MORE_SITES * sizeof *board->sites))
+        backed += MORE_SITES;
+    hak_store_relaxed(&backed_sites, backed);
+    if (backed != before)
+        hak_sites_show(board, backed);
+}
+
+void hak_show_modules(uint32_t site)
+{
+    uint64_t bit = 1ull << (site % 64);
+    struct profile_board *board = hak_show_board();
+    if (board == NULL || (hak_load_relaxed(&modules_seen[site / 64]) & bit) != 0)
+        return;
+    if (!try_busy())
+        return; /* the site's next sample comes by again */
+    if (site >= hak_load_relaxed(&backed_sites) && hak_os_ask_begin()) {
+        grow(board, site);
+        hak_os_ask_end();
+    }
+    const struct board_site *record = hak_sites_at(site);
+    if (record != NULL)
+        hak_modules_add(board, record->frames, (uint32_t)record->frame_count);
+    atomic_fetch_or_explicit(&modules_seen[site / 64], bit, memory_order_relaxed);
+    end_busy();
+}
+
+static uint64_t oldest_ms[HAK_BOARD_SITES]; /* the busy one's */
+
+static void note_oldest(const struct live_sample *sample, void *context)
+{
+    uint64_t birth_ms = hak_most(sample->birth_ns / 1000000, 1);
+    uint64_t *oldest = (uint64_t *)context + sample->site % HAK_BOARD_SITES;
+    if (*oldest == 0 || birth_ms < *oldest)
+        *oldest = birth_ms;
+}
+
+void hak_show_update_oldest(void)
+{
+    memset(oldest_ms, 0, sizeof oldest_ms);
+    hak_live_visit(note_oldest, oldest_ms);
+    for (uint32_t i = 0; i < hak_sites_count(); i++)
+        if (hak_sites_at(i) != NULL)
+            hak_sites_set_oldest(i, oldest_ms[i]);
+}
+
+static void show_stats(struct profile_board *board)
+{
+    static struct shm_page page; /* the busy one's */
+    static struct profile_board *backed;
+    if (backed != board && !hak_os_shared_back(&board->stats, sizeof board->stats))
+        return;
+    backed = board;
+    board->stats.head = (struct shm_head){
+        .magic = HAK_SHM_MAGIC,
+        .layout = hak_shm_layout(),
+        .pid = board->head.pid,
+        .pid_space = board->head.pid_space,
+        .start_ticks = board->head.start_ticks,
+        .window_start = hak_region.base,
+        .block_start = (uintptr_t)hak_region.guarded_start,
+        .record_start = hak_region.records_start,
+        .record_end = hak_region.records_end,
+    };
+    page.clock_ms = hak_os_clock_ms();
+    hak_snapshot_take(&page.snapshot);
+    hak_snapshot_ask_kernel(&page.snapshot);
+    hak_events_copy(page.events);
+    hak_shm_publish(&board->stats, &page);
+}
+
+void hak_show_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    if (HAK_LIKELY(now < hak_load_relaxed(&next_tick_ms)) || hak_copy_is_unnoticed())
+        return;
+    bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
+    if (is_kept)
+        hak_show_open();
+    struct profile_board *board = hak_show_board();
+    if (board == NULL || !try_busy())
+        return;
+    hak_store_relaxed(&next_tick_ms, now + TICK_MS);
+    hak_show_update_oldest();
+    fill_changing(&board->head);
+    if (is_kept && hak_os_ask_begin()) {
+        show_stats(board);
+        hak_os_ask_end();
+    }
+    end_busy();
+}
+
+void hak_show_forget(void)
+{
+    struct profile_board *board = hak_load_relaxed(&own);
+    if (board != NULL)
+        inherited = board;
+    hak_sites_show(NULL, 0);
+    hak_store_relaxed(&own, NULL);
+    hak_store_relaxed(&is_busy, 0);
+    hak_store_relaxed(&retry_ms, 0);
+    hak_store_relaxed(&state, SHOW_NONE);
+}
+
+void hak_show_end(void)
+{
+    struct path path = path_of(own_pid);
+    if (hak_show_board() != NULL && own_pid == hak_os_pid())
+        hak_os_shared_remove(path.name);
+}

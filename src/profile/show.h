@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* profile/show.h - the profile's board: made, looked after, removed.
+ *
+ * Owns        the file of this process (profile/board.h) and its mapping, and the modules on it.
+ * Invariants  a board is made with the first sample of a process: one that samples nothing, as a
+ *             child that soon becomes another program, has none. A child of fork, or another copy,
+ *             forgets its parent's board before anything of it is changed, and makes its own with
+ *             its first sample: what the parent had sampled until the copy is shown there, too. A
+ *             child of vfork is its parent, sharing its memory. At the end of a process its board
+ *             is removed; one that is killed leaves it. The next process that makes one removes
+ *             those left, but the newest HAK_SHOW_KEPT of black boxes. A program that filters its
+ *             system calls (os/confine.h) keeps the board that it has, or has none: its sites are
+ *             counted all the same. One that changed its user keeps it, too.
+ * Argument    `state` is moved NONE -> OPENING by exchange, so one thread makes the board, and no
+ *             other waits: they count where the process has its own. Then the sites are shown and
+ *             the state is READY; sums are raised from there on by whoever adds (profile/sites.h),
+ *             so none is lost between. In a copy the mark of copies (os/copy_mark.h) is looked at
+ *             before a sample is counted; settling it sets the board aside, before any lock of the
+ *             copy is taken. A signal handler of the copy that comes first counts in its own memory
+ *             and in the board of its parent: a sample at most.
+ * Threads     any.
+ * Tests       tests/preload/profile.c, tests/preload/profile_fork.c
+ */
+#ifndef HAK_PROFILE_SHOW_H
+#define HAK_PROFILE_SHOW_H
+
+#include "profile/board.h"
+
+#define HAK_SHOW_KEPT 16u
+
+/* Makes the board if there is none; outside every lock. */
+void hak_show_open(void);
+
+/* Adds the modules of the site's frames that are not on the board yet. */
+void hak_show_modules(uint32_t site);
+
+/* What there is; NULL: none yet, or none could be made. */
+struct profile_board *hak_show_board(void);
+
+/* From the tick: brings up to date what nobody counts, once a second. */
+void hak_show_tick(void);
+
+/* Counts anew since when the oldest live block of each site lives. One at a time. */
+void hak_show_update_oldest(void);
+
+/* The process is a copy: the board is its parent's. */
+void hak_show_forget(void);
+
+/* At the end of the process. */
+void hak_show_end(void);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/draw_test.c - samples come with the chance they should, and weigh what they
+ * stand for. If this fails, profiles are wrong for some sizes. */
+#include "heap/draw.h"
+
+#include "../../check.h"
+
+#include <pthread.h>
+
+#define MEAN 4096u
+#define DRAWS 2000000u
+
+/* 1 - e^-x by its definition, slowly. */
+static double chance_of(double x)
+{
+    double power = 1;
+    for (int i = 0; i < 1 << 20; i++)
+        power *= 1 - x / (1 << 20);
+    return 1 - power;
+}
+
+static void check_near(double found, double expected, double share)
+{
+    double off = found / expected - 1;
+    CHECK(off < share && -off < share);
+}
+
+/* Six standard errors of so many draws. */
+static double error_of(double chance)
+{
+    double variance = (1 - chance) / chance / DRAWS, root = 1;
+    for (int i = 0; i < 60; i++)
+        root = (root + variance / root) / 2;
+    return 6 * root + 1e-5;
+}
+
+static const size_t sizes[] = {8, 64, 1000, 4096, 10000, 30000};
+#define SIZES (sizeof sizes / sizeof *sizes)
+
+TEST(a_coin_falls_as_often_as_the_size_says)
+{
+    hak_draw_start(MEAN, 0);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        double chance = chance_of((double)sizes[i] / MEAN);
+        uint32_t fallen = 0;
+        for (uint32_t k = 0; k < DRAWS; k++)
+            fallen += hak_draw_coin(sizes[i]);
+        check_near((double)fallen / DRAWS, chance, error_of(chance));
+    }
+}
+
+TEST(weights_have_the_inverse_of_the_chance_as_their_mean)
+{
+    hak_draw_start(MEAN, 0);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < DRAWS; k++)
+            sum += (double)hak_draw_weight(sizes[i]);
+        check_near(sum / DRAWS, 1 / chance_of((double)sizes[i] / MEAN), 0.002);
+    }
+}
+
+/* The share of distances of just so many, and of more than many, is the geometric one. */
+TEST(distances_are_geometric)
+{
+    hak_draw_start(MEAN, 0);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        double chance = chance_of((double)sizes[i] / MEAN), first = 0, sum = 0;
+        uint32_t most = 100000;
+        for (uint32_t k = 0; k < DRAWS; k++) {
+            uint32_t distance = hak_draw_distance(sizes[i], most);
+            CHECK(distance >= 1 && distance <= most + 1);
+            first += distance == 1;
+            sum += distance;
+        }
+        check_near(first / DRAWS, chance, error_of(chance));
+        check_near(sum / DRAWS, 1 / chance, 0.006);
+    }
+}
+
+TEST(distances_beyond_the_countdown_are_told_as_one_more)
+{
+    hak_draw_start(MEAN * 1000, 0);
+    uint32_t beyond = 0;
+    for (uint32_t k = 0; k < 100000; k++) {
+        uint32_t distance = hak_draw_distance(64, 65536);
+        CHECK(distance <= 65537);
+        beyond += distance == 65537;
+    }
+    check_near(beyond / 100000.0, 1 - chance_of(64.0 * 65536 / (MEAN * 1000)), 0.02);
+}
+
+static void *draw_first(void *first)
+{
+    *(uint64_t *)first = hak_draw_random();
+    return NULL;
+}
+
+/* Stacks are used again, with the thread-local variables in them. */
+TEST(threads_one_after_the_other_draw_different_numbers)
+{
+    uint64_t drawn[16];
+    for (int i = 0; i < 16; i++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, draw_first, &drawn[i]), 0);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        for (int k = 0; k < i; k++)
+            CHECK(drawn[k] != drawn[i]);
+    }
+}

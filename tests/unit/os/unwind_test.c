@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/unwind_test.c - stacks are what they are, with frame pointers and without, through
+ * signal handlers, and where they are broken. */
+#define _GNU_SOURCE
+#include "os/unwind.h"
+
+#include "../../check.h"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#define DISTINCT __attribute__((noinline, noclone))
+
+static uintptr_t frames[64];
+static uint32_t count;
+
+DISTINCT static void look(void)
+{
+    count = hak_os_unwind(HAK_OS_CALLER(), frames, 64);
+    __asm__ volatile("" ::: "memory");
+}
+
+static bool is_in(uintptr_t address, const void *function)
+{
+    return address - (uintptr_t)function < 400;
+}
+
+DISTINCT static int descend(int depth)
+{
+    volatile char room[100];
+    room[depth % 100] = 1;
+    if (depth == 0)
+        look();
+    else
+        room[1] = (char)descend(depth - 1);
+    return room[depth % 100];
+}
+
+TEST(as_many_frames_are_found_as_there_are)
+{
+    descend(40);
+    CHECK(count >= 42);
+    for (int i = 0; i <= 40; i++)
+        CHECK(is_in(frames[i], (const void *)descend));
+    void *others[64];
+    int of_libc = backtrace(others, 64);
+    CHECK(of_libc > 2);
+    for (int i = 1; i < 3; i++) /* the outermost two are the same: libc's start, the program's */
+        CHECK_EQ(frames[count - (uint32_t)i], others[of_libc - i]);
+    CHECK_EQ(hak_os_unwind(HAK_OS_CALLER(), frames, 1), 1);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    look();
+}
+
+DISTINCT static void interrupted(void)
+{
+    raise(SIGUSR1);
+    __asm__ volatile("" ::: "memory");
+}
+
+static bool has(const void *function)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (is_in(frames[i], function))
+            return true;
+    return false;
+}
+
+TEST(frames_below_a_signal_handler_are_found)
+{
+    signal(SIGUSR1, on_signal);
+    interrupted();
+    CHECK(has((const void *)on_signal));
+    CHECK(has((const void *)interrupted));
+}
+
+TEST(frames_below_a_handler_on_a_stack_of_its_own_are_found)
+{
+    static char room[65536];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    CHECK_EQ(sigaltstack(&stack, NULL), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    interrupted();
+    CHECK(has((const void *)interrupted));
+}
+
+static void *run_thread(void *unused)
+{
+    look();
+    return unused;
+}
+
+DISTINCT static void smash(void)
+{
+    /* The return address of this function and all above: no code has such addresses. */
+    uintptr_t *frame = __builtin_frame_address(0);
+    uintptr_t saved[2] = {frame[0], frame[1]};
+    frame[0] = 0x4141414141414140;
+    frame[1] = 0x4242424242424242;
+    __asm__ volatile("" ::: "memory");
+    look();
+    frame[0] = saved[0];
+    frame[1] = saved[1];
+    __asm__ volatile("" ::: "memory");
+}
+
+TEST(a_broken_stack_ends_the_walk)
+{
+    smash();
+    CHECK(count >= 1 && count <= 4);
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, run_thread, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(count >= 2);
+}
+
+TEST(the_file_that_code_is_from_is_known)
+{
+    struct os_module module;
+    char path[256];
+    CHECK(hak_os_module_of((uintptr_t)&look, &module));
+    CHECK_EQ(module.path[0], '\0');
+    CHECK((uintptr_t)&look >= module.start && (uintptr_t)&look < module.end);
+    CHECK(hak_os_module_of((uintptr_t)&backtrace, &module));
+    CHECK(strstr(module.path, "libc") != NULL);
+    CHECK(!hak_os_module_of((uintptr_t)&module, &module));
+    hak_os_program_path(path, sizeof path);
+    CHECK(strstr(path, "unwind_test") != NULL);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/profile/live_test.c - a live sample is found by its block, once. */
+#include "profile/live.h"
+
+#include "../../check.h"
+#include "process/start.h"
+
+static const void *block_at(uintptr_t number)
+{
+    return (const void *)(0x100000000 + number * 48);
+}
+
+static uint64_t visited;
+static void count(const struct live_sample *sample, void *context)
+{
+    CHECK_EQ(context, &visited);
+    visited += sample->site;
+}
+
+TEST(a_sample_is_removed_once)
+{
+    struct live_sample sample = {{3, 300}, 77, 5}, found;
+    CHECK(hak_process_start());
+    CHECK(!hak_live_remove(block_at(1), &found));
+    CHECK(!hak_live_add(block_at(1), &sample, false)); /* no memory yet */
+    CHECK(hak_live_add(block_at(1), &sample, true));
+    CHECK(!hak_live_remove(block_at(2), &found));
+    CHECK(hak_live_remove(block_at(1), &found));
+    CHECK_EQ(found.sum.count, 3);
+    CHECK_EQ(found.sum.bytes, 300);
+    CHECK_EQ(found.birth_ns, 77);
+    CHECK_EQ(found.site, 5);
+    CHECK(!hak_live_remove(block_at(1), &found));
+}
+
+TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
+{
+    CHECK(hak_process_start());
+    struct live_sample found, sample = {{1, 1}, 0, 1};
+    uint32_t added = 0;
+    while (hak_live_add(block_at(added), &sample, true))
+        CHECK(++added <= HAK_LIVE_MOST);
+    CHECK(added > 100000);
+    hak_live_visit(count, &visited);
+    CHECK_EQ(visited, added);
+    for (uint32_t i = 0; i < added; i++)
+        CHECK(hak_live_remove(block_at(i), &found));
+    visited = 0;
+    hak_live_visit(count, &visited);
+    CHECK_EQ(visited, 0);
+    for (uint32_t i = 0; i < 1000; i++) /* places are used again */
+        CHECK(hak_live_add(block_at(i), &sample, false));
+}

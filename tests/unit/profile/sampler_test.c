@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/profile/sampler_test.c - what the profile says is what the program did: for sites that
+ * keep, for one that pairs malloc with free a hundred times as often, in both modes of caches. If
+ * this fails, profiles blame the wrong code. */
+#define _GNU_SOURCE
+#include "profile/sampler.h"
+
+#include "../../check.h"
+#include "api/api.h"
+#include "hakmem/hakmem.h"
+#include "heap/cache_list.h"
+#include "heap/census.h"
+#include "process/start.h"
+#include "profile/profile.h"
+#include "stats/snapshot_take.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCKS 60000u
+#define RATE "4096"
+#define DISTINCT __attribute__((noinline, noclone, aligned(256)))
+
+static void *kept[BLOCKS];
+static uint64_t kept_bytes, paired_bytes, large_bytes;
+
+/* Requests of different sizes, a few of them large. */
+static size_t bytes_of(uint32_t i)
+{
+    return 16 + (i * 7919u) % 1500;
+}
+
+DISTINCT static void keep(uint32_t i)
+{
+    kept[i] = hak_malloc(bytes_of(i));
+    kept_bytes += bytes_of(i);
+    __asm__ volatile("" ::: "memory");
+}
+
+DISTINCT static void pair(uint32_t i)
+{
+    void *block = hak_malloc(bytes_of(i));
+    paired_bytes += bytes_of(i);
+    hak_free(block);
+}
+
+DISTINCT static void *make_large(uint32_t i)
+{
+    void *block = hak_malloc(200000 + i);
+    large_bytes += 200000 + i;
+    __asm__ volatile("" ::: "memory");
+    return block;
+}
+
+struct sums {
+    double allocated, freed, count;
+    uint64_t samples;
+};
+
+/* Of the sites that begin in a function of less than 256 bytes. */
+static struct sums sums_of(const void *function)
+{
+    struct sums sums = {0, 0, 0, 0};
+    for (uint32_t i = 1; i < hak_sites_count(); i++) {
+        const struct board_site *site = hak_sites_at(i);
+        if (site == NULL || site->frame_count == 0)
+            continue;
+        bool is_in = false; /* linked in, hakmem's own frames may come first */
+        for (uint32_t k = 0; k < site->frame_count && k < 4; k++)
+            is_in |= site->frames[k] - (uintptr_t)function < 256;
+        if (!is_in)
+            continue;
+        sums.allocated += (double)hak_load_relaxed(&site->allocated_bytes);
+        sums.freed += (double)hak_load_relaxed(&site->freed_bytes);
+        sums.count += (double)hak_load_relaxed(&site->allocated_count);
+        sums.samples += hak_load_relaxed(&site->samples);
+    }
+    return sums;
+}
+
+static void check_share(double found, double expected, double share)
+{
+    double off = found / expected - 1;
+    check_print("%.0f of %.0f\n", found, expected);
+    CHECK(off < share && -off < share);
+}
+
+/* Options are read before main: the test goes on in a process that finds them. */
+static void be_started_with(const char *sentence, const char *options)
+{
+    if (getenv("HAKMEM_CONF") != NULL)
+        return;
+    setenv("HAKMEM_CONF", options, 1);
+    execl("/proc/self/exe", "sampler_test", sentence, (char *)NULL);
+    _exit(1);
+}
+
+static void begin(const char *sentence, const char *caches, const char *harden)
+{
+    char options[200];
+    snprintf(options, sizeof options, "caches=%s,harden=%s,heap_profile=on,heap_profile_rate=" RATE,
+             caches, harden);
+    be_started_with(sentence, options);
+    CHECK(hak_thread_cache() != NULL);
+    if (strcmp(caches, "processor") == 0 && hak_caches_reason() != RSEQ_PROCESSOR)
+        SKIP("no caches by processor here");
+    CHECK_EQ(hak_caches_reason() == RSEQ_PROCESSOR, strcmp(caches, "processor") == 0);
+}
+
+DISTINCT static void run(uint32_t pairs)
+{
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        keep(i);
+        for (uint32_t k = 0; k < pairs; k++)
+            pair(i + k);
+    }
+}
+
+static void check_sites(void)
+{
+    struct sums keeps = sums_of((const void *)keep), pairs = sums_of((const void *)pair);
+    CHECK(keeps.samples >= 2000 && pairs.samples >= 2000);
+    check_share(keeps.allocated, (double)kept_bytes, 0.05);
+    check_share(keeps.count, BLOCKS, 0.05);
+    CHECK_EQ(keeps.freed, 0);
+    check_share(pairs.allocated, (double)paired_bytes, 0.05);
+    CHECK_EQ(pairs.freed, pairs.allocated);
+    CHECK_EQ(hak_load_relaxed(&hak_sites_dropped.sites_full), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_sites_dropped.untracked), 0);
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        hak_free(kept[i]);
+    keeps = sums_of((const void *)keep);
+    CHECK_EQ(keeps.freed, keeps.allocated);
+}
+
+TEST(a_site_that_pairs_does_not_hide_one_that_keeps_with_caches_by_processor)
+{
+    begin(__func__, "processor", "none");
+    run(100);
+    check_sites();
+}
+
+TEST(a_site_that_pairs_does_not_hide_one_that_keeps_with_caches_by_thread)
+{
+    begin(__func__, "thread", "none");
+    run(100);
+    check_sites();
+}
+
+TEST(hardened_blocks_are_sampled_in_their_place)
+{
+    begin(__func__, "thread", "all");
+    run(10);
+    check_sites();
+}
+
+TEST(large_blocks_are_sampled_by_their_bytes)
+{
+    be_started_with(__func__, "heap_profile=on,heap_profile_rate=1M");
+    for (uint32_t i = 0; i < 40000; i++) {
+        void *block = make_large(i);
+        hak_free(block);
+    }
+    struct sums sums = sums_of((const void *)make_large);
+    CHECK(sums.samples >= 2000);
+    check_share(sums.allocated, (double)large_bytes, 0.06);
+    CHECK_EQ(sums.freed, sums.allocated);
+}
+
+DISTINCT static void *grow(void *block, size_t bytes)
+{
+    void *moved = hak_realloc(block, bytes);
+    __asm__ volatile("" ::: "memory");
+    return moved;
+}
+
+/* With the rate at one byte each request is a sample: exact. */
+static void begin_exactly(const char *sentence)
+{
+    be_started_with(sentence, "heap_profile=on,heap_profile_rate=1");
+}
+
+TEST(a_block_that_realloc_moves_is_another_one_and_one_that_stays_is_not)
+{
+    begin_exactly(__func__);
+    void *block = hak_malloc(3000000);
+    for (size_t bytes = 4000000; bytes < 400000000; bytes *= 2) {
+        block = grow(block, bytes);
+        memset(block, 1, 100);
+        struct sums sums = sums_of((const void *)grow);
+        CHECK_EQ(sums.allocated - sums.freed, bytes);
+    }
+    block = grow(block, 1000);
+    struct sums sums = sums_of((const void *)grow);
+    CHECK_EQ(sums.allocated - sums.freed, 1000);
+    uint64_t samples = sums.samples;
+    CHECK_EQ(grow(block, 900), block);
+    CHECK_EQ(sums_of((const void *)grow).samples, samples);
+    CHECK_EQ(hakmem_heap_of(block), NULL);
+    CHECK_EQ(hak_malloc_usable_size(block), hak_malloc_good_size(1000));
+    hak_free(block);
+    sums = sums_of((const void *)grow);
+    CHECK_EQ(sums.allocated, sums.freed);
+}
+
+TEST(every_way_to_allocate_is_sampled_and_keeps_its_promises)
+{
+    begin_exactly(__func__);
+    for (uint32_t i = 0; i < 2000; i++) {
+        size_t bytes = i * 131 % 200000;
+        unsigned char *zero = hak_calloc(1, bytes);
+        for (size_t k = 0; k < bytes; k++)
+            CHECK_EQ(zero[k], 0);
+        memset(zero, 0xff, bytes);
+        size_t alignment = (size_t)16 << i % 12;
+        void *aligned = hak_memalign(alignment, bytes);
+        CHECK_EQ((uintptr_t)aligned % alignment, 0);
+        CHECK(hak_malloc_usable_size(aligned) >= bytes);
+        void *object = hak_new(bytes);
+        void *empty = hak_malloc(0), *empty_too = hak_malloc(0);
+        CHECK(empty != NULL && empty != empty_too);
+        CHECK_EQ(hak_malloc_usable_size(empty), 8);
+        hak_free(empty);
+        hak_free(empty_too);
+        hak_delete_sized(object, bytes);
+        hak_free(aligned);
+        hak_free(zero);
+    }
+    double allocated = 0, freed = 0;
+    for (uint32_t i = 0; i < hak_sites_count(); i++) {
+        if (hak_sites_at(i) == NULL)
+            continue;
+        allocated += (double)hak_load_relaxed(&hak_sites_at(i)->allocated_bytes);
+        freed += (double)hak_load_relaxed(&hak_sites_at(i)->freed_bytes);
+    }
+    CHECK(allocated > 1000);
+    CHECK_EQ(allocated, freed);
+}
+
+static uint64_t popped(void)
+{
+    static struct census census;
+    hak_census_take(&census);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        sum += census.classes[i].popped;
+    return sum;
+}
+
+static uint64_t live_blocks(void)
+{
+    static struct snapshot snapshot;
+    hak_snapshot_take(&snapshot);
+    return snapshot.small_live_blocks;
+}
+
+/* Each request is served by a pop or by a sample, which then is no pop; samples that the slow path
+ * drew are no pops either. So pops and samples together are at least the requests, and less only by
+ * refills, which hand a block out past the bin. */
+TEST(pops_are_counted_exactly_while_allocations_are_sampled)
+{
+    be_started_with(__func__, "caches=thread");
+    CHECK(hak_thread_cache() != NULL);
+    hak_free(hak_malloc(600));
+    for (int i = 0; i < 8; i++) /* the bin has slots and blocks from here on */
+        pair(70);
+    uint64_t before = popped(), live_before = live_blocks();
+    hak_profile_start(3000);
+    for (uint32_t i = 0; i < 300000; i++)
+        pair(70); /* of one size, always found in the bin */
+    hak_profile_stop();
+    struct sums sums = sums_of((const void *)pair);
+    CHECK(sums.samples > 1000);
+    CHECK_EQ(popped() - before + sums.samples, 300000);
+    CHECK_EQ(live_blocks(), live_before);
+}
+
+TEST(sampling_begins_and_ends_at_run_time)
+{
+    CHECK(hak_thread_cache() != NULL);
+    for (uint32_t i = 0; i < 1000; i++)
+        pair(i);
+    CHECK(!hak_sampler_watches());
+    hak_profile_start(4096);
+    paired_bytes = 0;
+    for (uint32_t i = 0; i < 2000000; i++)
+        pair(i);
+    struct sums sums = sums_of((const void *)pair);
+    CHECK(sums.samples > 2000);
+    if (hak_caches_reason() == RSEQ_PROCESSOR)
+        check_share(sums.allocated, (double)paired_bytes, 0.05);
+    hak_profile_stop();
+    uint64_t samples = sums_of((const void *)pair).samples;
+    for (uint32_t i = 0; i < 1000000; i++)
+        pair(i);
+    CHECK_EQ(sums_of((const void *)pair).samples, samples);
+}
