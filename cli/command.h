@@ -4,8 +4,9 @@
  * Owns        COMMAND_TABLE: X(name, arguments, meaning, details). A row has a function
  *             command_NAME in cli/NAME.c; the usage texts and the synopsis of docs/man/hakmem.1
  *             are made from the rows.
- * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage, 3 of `growth` for too much of
- *             it; `run` has that of the program, 126 or 127 as env(1). What is wrong is said in one line on standard error.
+ * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage, 3 of `growth` for too much
+ *             of it; `run` has that of the program, 126 or 127 as env(1). What is wrong is said in
+ *             one line on standard error.
  * Threads     one.
  * Tests       tests/cli/
  */

@@ -18,6 +18,12 @@ static uint64_t less(uint64_t left, uint64_t right)
     return left > right ? left - right : 0;
 }
 
+static uint64_t bounded_product(uint64_t left, uint64_t right)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(left, right, &product) ? UINT64_MAX : product;
+}
+
 static void read_module(struct profile *profile, const struct board_module *from)
 {
     char digits[2 * HAK_BOARD_BUILD_ID_BYTES + 1] = "";
@@ -49,7 +55,7 @@ static void read_site(struct profile *profile, const struct board_site *first,
         less(site->values[VALUE_ALLOCATED_OBJECTS], hak_load_relaxed(&first->freed_count));
     site->values[VALUE_LIVE_BYTES] =
         less(site->values[VALUE_ALLOCATED_BYTES], hak_load_relaxed(&first->freed_bytes));
-    site->values[VALUE_LIFE_NS] = hak_load_relaxed(&from->life_ns);
+    site->values[VALUE_LIFE_NS] = bounded_product(hak_load_relaxed(&from->life_us), 1000);
     site->samples = hak_load_relaxed(&from->samples);
     uint64_t oldest_ms = hak_load_relaxed(&from->oldest_ms);
     uint64_t last_ms = hak_load_relaxed(&from->last_ms);
@@ -77,7 +83,8 @@ bool board_read(struct profile *profile, const struct profile_board *first,
                 const struct profile_board *board, uint64_t now_ms)
 {
     const struct board_head *head = &board->head;
-    if (head->version != HAK_BOARD_VERSION || head->file_bytes != sizeof *board)
+    if (head->version != HAK_BOARD_VERSION || head->layout != hak_board_layout() ||
+        head->file_bytes != sizeof *board)
         return profile_refuse(profile, "is of another version of hakmem");
     if (now_ms == 0)
         now_ms = last_moment(board);

@@ -31,6 +31,7 @@ static bool read_as_board(struct profile *profile, struct input *input)
     fill(board.sites, SITES * sizeof *board.sites, input, first);
     board.head.magic = HAK_BOARD_MAGIC;
     board.head.version = HAK_BOARD_VERSION;
+    board.head.layout = hak_board_layout();
     board.head.file_bytes = sizeof board;
     for (size_t i = 0; i < HAK_BOARD_MODULES; i++)
         board.modules[i].state = board.modules[i].path[0] % 2;
