@@ -85,6 +85,26 @@ shows too_much 'yard::leak'
 asked not_too_much 0 growth "$holder_pid" 0.2 --most 0
 shows not_too_much '^nothing$'
 
+# A process in a container has another number there, and its own /dev/shm and files.
+if unshare --mount --pid --fork true 2>/dev/null; then
+    mkdir "$work/inside"
+    cp "$work/holder" "$work/inside/boxed"
+    (sleep 20 | unshare --mount --pid --fork sh -c 'mount -t tmpfs shm /dev/shm &&
+        mount --bind "$0/inside" "$0/plain" && cd "$0/plain" && exec env HAKMEM_HEAP_PROFILE=on \
+        HAKMEM_HEAP_PROFILE_RATE=2048 LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
+        >"$work/boxed" 2>/dev/null) &
+    for _ in $(seq 100); do
+        ! grep -q ready "$work/boxed" 2>/dev/null || break
+        sleep 0.05
+    done
+    boxed_pid=$(for folder in /proc/[0-9]*; do
+        [ "$(cat "$folder/comm" 2>/dev/null)" != boxed ] || echo "${folder#/proc/}"
+    done)
+    asked boxed 0 profile "$boxed_pid" --folded
+    shows boxed ';main;yard::keep [78][0-9]{6}$'
+    kill -KILL "$boxed_pid"
+fi
+
 # A file that is another one by now names nothing.
 mv "$work/holder" "$work/holder.old"
 "${CC:-cc}" -x c -o "$work/holder" - <<'C'

@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace yard {
+namespace yard
+{
 
 void *volatile kept[100000];
 int count;
