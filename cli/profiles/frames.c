@@ -40,40 +40,18 @@ static bool is_any(const char *text, const char *const *words)
 /* Functions that hand out memory, of whatever allocator; their callers are of interest. */
 static bool is_allocator(const char *function, const char *module)
 {
-    static const char *const functions[] = {"malloc",
-                                            "calloc",
-                                            "realloc",
-                                            "reallocarray",
-                                            "memalign",
-                                            "valloc",
-                                            "pvalloc",
-                                            "aligned_alloc",
-                                            "strdup",
-                                            "strndup",
-                                            "asprintf",
-                                            "vasprintf",
-                                            "posix_memalign",
-                                            "xmalloc",
-                                            "xcalloc",
-                                            "xrealloc",
-                                            "xstrdup",
-                                            "g_malloc",
-                                            "g_malloc0",
-                                            "g_realloc",
-                                            "g_strdup",
-                                            "g_slice_alloc",
-                                            "zmalloc",
-                                            "zcalloc",
-                                            "zrealloc",
-                                            "PyMem_Malloc",
-                                            "PyMem_RawMalloc",
-                                            "PyMem_Realloc",
-                                            "PyObject_Malloc",
-                                            "PyObject_Realloc",
-                                            NULL};
+    static const char *const functions[] = {
+        "malloc",         "calloc",          "realloc",          "reallocarray",
+        "memalign",       "valloc",          "pvalloc",          "aligned_alloc",
+        "posix_memalign", "strdup",          "strndup",          "asprintf",
+        "vasprintf",      "xmalloc",         "xcalloc",          "xrealloc",
+        "xstrdup",        "g_malloc",        "g_malloc0",        "g_realloc",
+        "g_strdup",       "g_slice_alloc",   "PyMem_Malloc",     "PyMem_RawMalloc",
+        "PyMem_Realloc",  "PyObject_Malloc", "PyObject_Realloc", NULL};
     static const char *const beginnings[] = {
-        "operator new", "__libc_", "__interceptor_", "je_",     "tc_",    "mi_", "hakmem_",
-        "imalloc",      "prof_",   "fallback_impl",  "__rust_", "__rdl_", NULL};
+        "operator new", "__libc_", "__interceptor_", "je_",           "tc_",     "mi_",
+        "hakmem_",      "imalloc", "prof_",          "fallback_impl", "__rust_", "__rdl_",
+        "zmalloc",      "zcalloc", "zrealloc",       "ztry",          "CRYPTO_", NULL};
     static const char *const modules[] = {"libjemalloc", "libtcmalloc", "libhakmem", "libmimalloc",
                                           NULL};
     return is_any(function, functions) || begins_with_any(function, beginnings) ||

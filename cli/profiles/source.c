@@ -40,6 +40,20 @@ static int inner_pid(int pid)
     return inner;
 }
 
+/* Whether it runs: one that has ended stays a process until its parent has asked for it. */
+static bool is_running(int pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    size_t got = file == NULL ? 0 : fread(line, 1, sizeof line - 1, file);
+    if (file != NULL)
+        fclose(file);
+    line[got] = '\0';
+    char *end = strrchr(line, ')');
+    return end != NULL && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
 static bool is_folder_of(const char *path, const struct stat *board)
 {
     struct stat about;
@@ -52,7 +66,7 @@ static int open_board(struct source *source)
     char process[32];
     struct stat about;
     snprintf(process, sizeof process, "/proc/%d", source->pid);
-    source->is_alive = access(process, F_OK) == 0;
+    source->is_alive = is_running(source->pid);
     if (source->is_alive) {
         snprintf(source->root, sizeof source->root, "/proc/%d/root", source->pid);
         snprintf(source->path, sizeof source->path, "%s" HAK_BOARD_PATH "%d", source->root,

@@ -31,7 +31,8 @@
     X(dwfl_end)                                                                                    \
     X(dwfl_lineinfo)                                                                               \
     X(dwfl_module_addrdie)                                                                         \
-    X(dwfl_module_addrinfo)                                                                        \
+    X(dwfl_module_getsym_info)                                                                     \
+    X(dwfl_module_getsymtab)                                                                       \
     X(dwfl_module_build_id)                                                                        \
     X(dwfl_module_getdwarf)                                                                        \
     X(dwfl_module_getsrc)                                                                          \
@@ -79,7 +80,16 @@ char *symbol_demangle(const char *name)
 struct session {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    Dwarf_Die *last_unit; /* in which an address was found without an index of addresses */
+    Dwarf_Die *last_unit;       /* in which an address was found without an index of addresses */
+    struct function *functions; /* of the symbol table, sorted by address */
+    size_t function_count;
+    bool has_functions;
+};
+
+struct function {
+    uint64_t start, bytes; /* 0: not known */
+    const char *name;
+    int rank; /* of two names of one function that of the higher rank is used */
 };
 
 static char *debug_folders;
@@ -266,11 +276,60 @@ static uint32_t add_inlined(struct profile *profile, struct session *session, ui
     return added;
 }
 
+static int compare_functions(const void *left, const void *right)
+{
+    const struct function *first = left, *second = right;
+    if (first->start != second->start)
+        return first->start < second->start ? -1 : 1;
+    return first->rank - second->rank;
+}
+
+/* libdw's own search goes through all symbols for each address. */
+static void read_functions(struct session *session)
+{
+    int count = dw.dwfl_module_getsymtab(session->module);
+    session->has_functions = true;
+    session->functions = grow(NULL, count > 0 ? (size_t)count : 0, sizeof *session->functions);
+    for (int i = 1; i < count; i++) {
+        GElf_Sym symbol;
+        GElf_Addr start;
+        const char *name =
+            dw.dwfl_module_getsym_info(session->module, i, &symbol, &start, NULL, NULL, NULL);
+        int type = GELF_ST_TYPE(symbol.st_info), binding = GELF_ST_BIND(symbol.st_info);
+        if (name == NULL || *name == '\0' || symbol.st_shndx == SHN_UNDEF ||
+            (type != STT_FUNC && type != STT_GNU_IFUNC))
+            continue;
+        session->functions[session->function_count++] =
+            (struct function){.start = start,
+                              .bytes = symbol.st_size,
+                              .name = name,
+                              .rank = binding == STB_GLOBAL ? 2 : binding == STB_WEAK};
+    }
+    qsort(session->functions, session->function_count, sizeof *session->functions,
+          compare_functions);
+}
+
+/* The name of the function that holds an address; NULL: no symbol does. */
+static const char *find_function(struct session *session, uint64_t address)
+{
+    if (!session->has_functions)
+        read_functions(session);
+    size_t low = 0, high = session->function_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (session->functions[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct function *found = low == 0 ? NULL : &session->functions[low - 1];
+    bool is_inside = found != NULL && (found->bytes == 0 || address - found->start < found->bytes);
+    return is_inside ? found->name : NULL;
+}
+
 static void find_lines(struct profile *profile, struct session *session, uint32_t location,
                        uint64_t address)
 {
-    GElf_Sym symbol;
-    GElf_Off offset;
     int number = 0;
     Dwfl_Line *at = dw.dwfl_module_getsrc(session->module, address);
     const char *file = at == NULL ? NULL : dw.dwfl_lineinfo(at, NULL, &number, NULL, NULL, NULL);
@@ -279,9 +338,8 @@ static void find_lines(struct profile *profile, struct session *session, uint32_
         line.file = profile_name_of(profile, file);
     if (add_inlined(profile, session, location, address, line) > 0)
         return;
-    const char *name =
-        dw.dwfl_module_addrinfo(session->module, address, &offset, &symbol, NULL, NULL, NULL);
-    if (name == NULL || (symbol.st_size > 0 && offset >= symbol.st_size))
+    const char *name = find_function(session, address);
+    if (name == NULL)
         return;
     line.function = function_name(profile, name);
     profile_add_line(profile, location, line);
@@ -307,6 +365,7 @@ static void find_module(struct profile *profile, uint32_t index, const char *roo
     for (uint32_t i = 0; i < profile->location_count; i++)
         if (is_wanted(profile, i, index))
             find_lines(profile, &session, i, profile->locations[i].address - module->bias);
+    free(session.functions);
     dw.dwfl_end(session.dwfl);
 }
 

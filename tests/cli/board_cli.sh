@@ -27,7 +27,7 @@ await() {
 }
 
 killed() {
-    kill -KILL "$holder_pid"
+    kill -KILL "$holder_pid" 2>/dev/null || :
     wait "$holder_pid" 2>/dev/null || :
     exec 7>&-
 }
@@ -146,6 +146,12 @@ equal "an ended one cannot grow: $(cat "$work/ended.err")" "$status" 1
 hold HAKMEM_BLACKBOX=on HAKMEM_PRICE=speed
 for _ in 1 2; do echo >&7; done
 await done 2
+kill -KILL "$holder_pid"
+for _ in $(seq 100); do
+    grep -q '^State:.*Z' "/proc/$holder_pid/status" || sleep 0.05
+done
+asked zombie 0 autopsy "$holder_pid"
+shows zombie "^Process $holder_pid ended without a normal exit"
 killed
 asked autopsy 0 autopsy "$holder_pid"
 shows autopsy "^Process $holder_pid ended without a normal exit; its last sign was at 20"
