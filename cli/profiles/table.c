@@ -211,6 +211,8 @@ void table_profile(const struct table *table, const struct rows *rows,
     uint32_t living = 0;
     for (uint32_t i = 0; i < rows->count; i++)
         living += rows->start[i].values[VALUE_LIVE_BYTES] > 0;
+    if (living == 0)
+        fputs("nothing\n", table->to);
     if (has_rough)
         fprintf(table->to, "~ of fewer than %d samples\n", ROUGH_SAMPLES);
     print_end(table, profile, shown, living, rest);

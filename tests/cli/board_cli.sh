@@ -146,12 +146,6 @@ equal "an ended one cannot grow: $(cat "$work/ended.err")" "$status" 1
 hold HAKMEM_BLACKBOX=on HAKMEM_PRICE=speed
 for _ in 1 2; do echo >&7; done
 await done 2
-kill -KILL "$holder_pid"
-for _ in $(seq 100); do
-    grep -q '^State:.*Z' "/proc/$holder_pid/status" || sleep 0.05
-done
-asked zombie 0 autopsy "$holder_pid"
-shows zombie "^Process $holder_pid ended without a normal exit"
 killed
 asked autopsy 0 autopsy "$holder_pid"
 shows autopsy "^Process $holder_pid ended without a normal exit; its last sign was at 20"
@@ -163,6 +157,28 @@ shows autopsy '^ +[0-9.]+ s before  [a-z_]+ +[0-9]'
 cp "/dev/shm/hakmem.profile.$holder_pid" "$work/blackbox"
 asked autopsy_file 0 autopsy "$work/blackbox"
 check "the file says the same" cmp "$work/autopsy_file.out" "$work/autopsy.out"
+
+# One whose parent has not asked for its end has ended.
+mkfifo "$work/unasked_in"
+env HAKMEM_BLACKBOX=on LD_PRELOAD="$PRELOAD_LIB" sh -c '"$0/holder" <"$0/unasked_in" & echo $!
+    exec sleep 30' "$work" >"$work/unasked" &
+parent_pid=$!
+exec 7>"$work/unasked_in"
+for _ in $(seq 100); do
+    ! grep -q ready "$work/unasked" || break
+    sleep 0.05
+done
+unasked_pid=$(sed '/ready/d' "$work/unasked")
+kill -KILL "$unasked_pid"
+for _ in $(seq 100); do
+    ! grep -q '^State:.*Z' "/proc/$unasked_pid/status" || break
+    sleep 0.05
+done
+check "it waits for its parent" grep -q '^State:.*Z' "/proc/$unasked_pid/status"
+asked unasked 0 autopsy "$unasked_pid"
+kill -KILL "$parent_pid"
+rm -f "/dev/shm/hakmem.profile.$unasked_pid" "/dev/shm/hakmem.profile.$parent_pid"
+shows unasked "^Process $unasked_pid ended without a normal exit"
 refused no_box 1 "is a profile, and not what a process left" autopsy "$work/board.pprof"
 refused usage 2 "usage: hakmem autopsy" autopsy
 refused growth_usage 2 "usage: hakmem growth" growth 1

@@ -158,6 +158,10 @@ equal "what is no UTF-8" "$(jq -r '.sites[0].stack[1].function' "$work/other_jso
 asked other_flame 0 profile "$work/other" --flame "$work/other.html"
 equal "a name ends no script" "$(grep -c '</script>' "$work/other.html")" 2
 
+printf 'heap_v2/1\n@ 0x1\n  t*: 0: 0 [5: 50]\n' >"$work/freed"
+asked freed 0 profile "$work/freed"
+shows freed '^nothing$'
+
 # What is no profile of memory is refused in one line.
 encoded cpu <<TEXT
 $strings
