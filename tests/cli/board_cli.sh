@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The profile of a process that runs, and what one leaves that was killed: hakmem profile, growth and
-# autopsy by the number of the process.
+# The profile of a process that runs, and what one leaves that was killed: hakmem profile, growth
+# and autopsy by the number of the process.
 . "$(dirname "$0")/lib.sh"
 needs awk jq mkfifo
 holder=$OUT/tests/cli_holder
