@@ -4,8 +4,9 @@
  * Owns        COMMAND_TABLE: X(name, arguments, meaning, details). A row has a function
  *             command_NAME in cli/NAME.c; the usage texts and the synopsis of docs/man/hakmem.1
  *             are made from the rows.
- * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage; `run` has that of the
- *             program, 126 or 127 as env(1). What is wrong is said in one line on standard error.
+ * Invariants  exit status: 0 done, 1 could not be done, 2 wrong usage, 3 of `growth` for too much
+ *             of it; `run` has that of the program, 126 or 127 as env(1). What is wrong is said in
+ *             one line on standard error.
  * Threads     one.
  * Tests       tests/cli/
  */
@@ -42,9 +43,41 @@
       "  PID                a process: whose malloc it calls, its memory and limits\n")            \
     X(migrate, "[NAME=VALUE]...", "say in hakmem's words what another allocator's settings say",   \
       "  NAME=VALUE         say MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n"     \
-      "                     without one, those of the environment\n")
+      "                     without one, those of the environment\n")                              \
+    X(profile,                                                                                     \
+      "[--folded] [--live | --allocated] [--json] [--leaks] [--all] [--pprof OUT] "                \
+      "[--heap-v2 OUT] [--flame OUT] PROFILE",                                                     \
+      "show which functions hold a program's memory",                                              \
+      "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a file: its\n"     \
+      "                     board, pprof's, or jemalloc's heap_v2\n"                               \
+      "  --folded           a stack and its bytes a line, for flame graphs\n"                      \
+      "  --live             with --folded: what lives, if not given\n"                             \
+      "  --allocated        with --folded: all that was allocated\n"                               \
+      "  --json             everything, as JSON\n"                                                 \
+      "  --leaks            what lives since long, its age and its growth\n"                       \
+      "  --all              all rows of a table\n"                                                 \
+      "  --pprof OUT        write a file for pprof\n"                                              \
+      "  --heap-v2 OUT      write a file for jeprof\n"                                             \
+      "  --flame OUT        write a page with a flame graph\n"                                     \
+      "  hakmem profile diff A B   what grew from profile A to profile B\n")                       \
+    X(growth, "[--all] [--most SIZE] PID SECONDS",                                                 \
+      "watch a process, and show what grew meanwhile",                                             \
+      "  PID                a process that runs with HAKMEM_HEAP_PROFILE=on\n"                     \
+      "  SECONDS            how long: 30 or 30s\n"                                                 \
+      "  --all              all rows of the table\n"                                               \
+      "  --most SIZE        exit status 3 if more than this grew in all, say 16M\n")               \
+    X(autopsy, "PROFILE", "show what a process that was killed held last",                         \
+      "  PROFILE            the number of a process that ran with HAKMEM_BLACKBOX=on, or the\n"    \
+      "                     file that it left\n")
 
-enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+enum {
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_USAGE,
+    EXIT_GREW,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127
+};
 
 /* arguments[0] is the name of the subcommand; argument_count counts it, too. Returns the exit
  * status. */

@@ -20,7 +20,7 @@ list(APPEND HAKMEM_CLI src/os/os_linux.c src/os/confine.c src/os/os_file.c src/o
 # What reads published numbers, and prints them in the same forms.
 list(APPEND HAKMEM_CLI src/os/shared.c src/stats/shm.c src/stats/event_log.c src/stats/emit.c
   src/stats/emit_json.c src/stats/emit_openmetrics.c src/stats/emit_text.c
-  src/stats/emit_xml.c src/stats/glibc_view.c src/stats/summary.c)
+  src/stats/emit_xml.c src/stats/glibc_view.c src/stats/summary.c src/profile/board.c)
 file(RELATIVE_PATH library_folder
   ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 add_executable(hakmem_cli ${HAKMEM_CLI})
@@ -29,7 +29,7 @@ target_compile_definitions(hakmem_cli PRIVATE
   HAK_INTERPOSE=0 HAK_SHARED=0
   HAK_LIBRARY_FROM_PROGRAM="${library_folder}/libhakmem.so.${PROJECT_VERSION_MAJOR}")
 target_include_directories(hakmem_cli PRIVATE cli)
-target_link_libraries(hakmem_cli PRIVATE hakmem_flags -pthread)
+target_link_libraries(hakmem_cli PRIVATE hakmem_profiles hakmem_flags -pthread)
 
 if(NOT (HAKMEM_IS_WHOLE AND HAKMEM_BENCH))
   return()

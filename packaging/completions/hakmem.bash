@@ -69,6 +69,21 @@ _hakmem() {
     stats:*)
         mapfile -t COMPREPLY < <(compgen -W --all -- "$word"; compgen -f -- "$word") ;;
     top:--serve | top:--interval) ;;
+    profile:--pprof | profile:--heap-v2 | profile:--flame)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    profile:*)
+        mapfile -t COMPREPLY < <(compgen -W '--folded --live --allocated --json --leaks --all
+            --pprof --heap-v2 --flame diff '"$(_hakmem_processes)" -- "$word"
+            compgen -f -- "$word") ;;
+    growth:--most) ;;
+    growth:growth)
+        mapfile -t COMPREPLY < <(compgen -W "--all --most $(_hakmem_processes)" -- "$word") ;;
+    growth:*)
+        mapfile -t COMPREPLY < <(compgen -W '--all --most' -- "$word") ;;
+    autopsy:autopsy)
+        mapfile -t COMPREPLY < <(compgen -W "$(cd /dev/shm && printf '%s\n' hakmem.profile.* |
+            sed -n 's/^hakmem\.profile\.\([0-9]*\)$/\1/p')" -- "$word"
+            compgen -f -- "$word") ;;
     top:top | doctor:doctor)
         mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_processes)" -- "$word") ;;
     top:*)

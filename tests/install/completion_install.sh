@@ -28,6 +28,9 @@ equal "what run takes" "$(offered hakmem run --st)" --strict
 check "a program" sh -c 'echo " $0 " | grep -q " ls "' "$(offered hakmem run l)"
 equal "an option to list" "$(offered hakmem options thread)" thread_cache
 equal "what top takes" "$(offered hakmem top 1 --in)" --interval
+equal "what profile takes" "$(offered hakmem profile --fl)" --flame
+equal "what growth takes" "$(offered hakmem growth 1 --m)" --most
+equal "no size" "$(offered hakmem growth --most '')" ""
 check "processes" sh -c 'echo " $0 " | grep -q " 1 "' "$(offered hakmem doctor '')"
 equal "nothing for a pace" "$(offered hakmem top 1 --interval '')" ""
 

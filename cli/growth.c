@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "command.h"
+#include "conf/conf_value.h"
+#include "profiles/rows.h"
+#include "profiles/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct wish {
+    const char *process;
+    double seconds;
+    uint64_t most_bytes; /* of growth, for status 0 */
+    bool is_all;
+};
+
+static double now_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void sleep_until(double until)
+{
+    struct timespec when = {.tv_sec = (time_t)until};
+    when.tv_nsec = (long)((until - (double)when.tv_sec) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL) != 0)
+        continue;
+}
+
+/* "30" or "30s"; 0: it is none. */
+static double seconds_from(const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    bool is_right = end != text && (*end == '\0' || strcmp(end, "s") == 0);
+    return is_right && seconds >= 0.1 && seconds <= 86400 ? seconds : 0;
+}
+
+static bool bytes_from(const char *text, uint64_t *bytes)
+{
+    static const struct conf_row row = {.kind = CONF_KIND_BYTES, .most = INT64_MAX};
+    int64_t number;
+    if (text == NULL || !hak_conf_parse(&row, text, strlen(text), &number))
+        return false;
+    *bytes = (uint64_t)number;
+    return true;
+}
+
+static int understand(struct wish *wish, char **arguments)
+{
+    for (; *arguments != NULL; arguments++) {
+        const char *word = *arguments;
+        if (strcmp(word, "--all") == 0) {
+            wish->is_all = true;
+        } else if (strcmp(word, "--most") == 0) {
+            if (!bytes_from(arguments[1], &wish->most_bytes))
+                return complain(EXIT_USAGE, "growth: --most takes a size, say 512K or 16M");
+            arguments++;
+        } else if (*word == '-') {
+            return complain(EXIT_USAGE, "growth: there is no option '%.60s'; hakmem growth --help",
+                            word);
+        } else if (wish->process == NULL) {
+            wish->process = word;
+        } else {
+            wish->seconds = wish->seconds == 0 ? seconds_from(word) : 0;
+            if (wish->seconds == 0)
+                return complain(EXIT_USAGE, "growth: 0.1 to 86400 seconds, once, not also '%.60s'",
+                                word);
+        }
+    }
+    if (wish->process == NULL || wish->seconds == 0)
+        return complain_usage("growth");
+    char *end;
+    long pid = strtol(wish->process, &end, 10);
+    if (*end != '\0' || pid <= 0)
+        return complain(EXIT_USAGE, "growth: '%.60s' is not the number of a process",
+                        wish->process);
+    return EXIT_DONE;
+}
+
+static int report(const struct wish *wish, struct source *now, const struct rows *before,
+                  const struct profile *before_profile, double seconds)
+{
+    struct rows rows;
+    struct table table;
+    uint64_t grown = 0;
+    rows_make(&rows, &now->profile, BY_LINE);
+    rows_compare(&rows, &now->profile, before, before_profile);
+    rows_sort(&rows, ORDER_GROWTH);
+    for (uint32_t i = 0; i < rows.count; i++)
+        if (row_growth(&rows.start[i]) > 0)
+            grown = add_bounded(grown, (uint64_t)row_growth(&rows.start[i]));
+    table_begin(&table);
+    if (wish->is_all)
+        table.rows_most = UINT32_MAX;
+    table_growth(&table, &rows, &now->profile, seconds);
+    if (!now->is_alive)
+        puts("the process has ended meanwhile");
+    rows_free(&rows);
+    return grown > wish->most_bytes ? EXIT_GREW : EXIT_DONE;
+}
+
+static int watch(const struct wish *wish, struct source *before)
+{
+    double start = now_seconds();
+    struct rows rows;
+    struct source now;
+    int status = EXIT_FAILED;
+    source_name(before, NAMES_FOR_ALL);
+    rows_make(&rows, &before->profile, BY_LINE);
+    sleep_until(start + wish->seconds);
+    double seconds = now_seconds() - start;
+    if (source_read(&now, "growth", wish->process)) {
+        source_name(&now, NAMES_FOR_ALL);
+        status = report(wish, &now, &rows, &before->profile, seconds);
+    }
+    source_end(&now);
+    rows_free(&rows);
+    return status;
+}
+
+int command_growth(int argument_count, char **arguments)
+{
+    (void)argument_count;
+    struct wish wish = {.most_bytes = UINT64_MAX};
+    int status = understand(&wish, arguments + 1);
+    if (status != EXIT_DONE)
+        return status;
+    struct source before;
+    status = EXIT_FAILED;
+    if (source_read(&before, "growth", wish.process)) {
+        status = before.is_alive ? watch(&wish, &before)
+                                 : complain(EXIT_FAILED,
+                                            "growth: process %d has ended; "
+                                            "hakmem autopsy shows what it left",
+                                            before.pid);
+    }
+    source_end(&before);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "profiles/source.h"
+
+#include "command.h"
+#include "os/shared.h"
+#include "profiles/formats.h"
+#include "profiles/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_BYTES_MOST ((size_t)256 << 20)
+
+static bool refuse(const struct source *source, const char *command, const char *why)
+{
+    complain(EXIT_FAILED, "%s: %.100s %.250s", command, source->path, why);
+    return false;
+}
+
+/* The number that the process has in its own container. */
+static int inner_pid(int pid)
+{
+    char path[64], line[256];
+    int inner = pid;
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        char *last = strncmp(line, "NSpid:", 6) == 0 ? strrchr(line, '\t') : NULL;
+        if (last != NULL && atoi(last) > 0)
+            inner = atoi(last);
+    }
+    if (file != NULL)
+        fclose(file);
+    return inner;
+}
+
+/* Whether it runs: one that has ended stays a process until its parent has asked for it. */
+static bool is_running(int pid)
+{
+    char path[64], line[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    size_t got = file == NULL ? 0 : fread(line, 1, sizeof line - 1, file);
+    if (file != NULL)
+        fclose(file);
+    line[got] = '\0';
+    char *end = strrchr(line, ')');
+    return end != NULL && end[1] == ' ' && end[2] != 'Z' && end[2] != 'X';
+}
+
+static bool is_folder_of(const char *path, const struct stat *board)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && about.st_uid == board->st_uid;
+}
+
+/* The file of a process's board, opened; -1: there is none. */
+static int open_board(struct source *source)
+{
+    char process[32];
+    struct stat about;
+    snprintf(process, sizeof process, "/proc/%d", source->pid);
+    source->is_alive = is_running(source->pid);
+    if (source->is_alive) {
+        snprintf(source->root, sizeof source->root, "/proc/%d/root", source->pid);
+        snprintf(source->path, sizeof source->path, "%s" HAK_BOARD_PATH "%d", source->root,
+                 inner_pid(source->pid));
+        int fd = open(source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        /* That nobody else put a file there for it. */
+        if (fd >= 0 && fstat(fd, &about) == 0 && is_folder_of(process, &about))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+        errno = fd >= 0 ? EPERM : errno;
+        if (errno != ENOENT)
+            return -1;
+    }
+    snprintf(source->path, sizeof source->path, HAK_BOARD_PATH "%d", source->pid);
+    return open(source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* The whole file, in a block that the caller frees; NULL: errno says why. */
+static char *read_whole(int fd, size_t *bytes)
+{
+    struct stat about;
+    size_t room = 1 << 16;
+    *bytes = 0;
+    if (fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
+        errno = EISDIR;
+        return NULL;
+    }
+    char *start = grow(NULL, room, 1);
+    for (ssize_t got; (got = read(fd, start + *bytes, room - *bytes)) != 0;) {
+        if (got < 0 || *bytes + (size_t)got > FILE_BYTES_MOST) {
+            errno = got < 0 ? errno : EFBIG;
+            free(start);
+            return NULL;
+        }
+        *bytes += (size_t)got;
+        if (*bytes == room)
+            start = grow(start, room *= 2, 1);
+    }
+    return start;
+}
+
+/* Whether the board is of the very process that has its number now. */
+static bool is_of_process(const struct source *source, const struct board_head *head)
+{
+    return source->is_alive && head->start_ticks == hak_os_start_ticks((uint32_t)source->pid);
+}
+
+static bool read_board(struct source *source, const char *command, int fd, const char *bytes,
+                       size_t byte_count)
+{
+    source->has_board = true;
+    source->board = grow(NULL, 1, sizeof *source->board);
+    if (byte_count != sizeof *source->board ||
+        pread(fd, source->board, sizeof *source->board, 0) != sizeof *source->board)
+        return refuse(source, command,
+                      ((const struct board_head *)bytes)->version == HAK_BOARD_VERSION
+                          ? "is cut short"
+                          : "is of another version of hakmem");
+    const struct board_head *head = &source->board->head;
+    if (source->is_alive && !is_of_process(source, head)) {
+        source->is_alive = false;
+        *source->root = '\0';
+        return refuse(source, command, "is of an earlier process of that number");
+    }
+    uint64_t now_ms = source->is_alive ? hak_os_clock_ms() : 0;
+    return board_read(&source->profile, (const struct profile_board *)bytes, source->board,
+                      now_ms) ||
+           refuse(source, command, source->profile.wrong);
+}
+
+static bool read_bytes(struct source *source, const char *command, int fd)
+{
+    char why[160];
+    size_t byte_count;
+    char *bytes = read_whole(fd, &byte_count);
+    if (bytes == NULL) {
+        snprintf(why, sizeof why, "cannot be read: %s", strerror(errno));
+        return refuse(source, command, why);
+    }
+    bool is_right;
+    if (is_board(bytes, byte_count) && byte_count >= sizeof(struct board_head))
+        is_right = read_board(source, command, fd, bytes, byte_count);
+    else if (source->pid != 0)
+        is_right = refuse(source, command, "holds no profile of a hakmem");
+    else
+        is_right = profile_read(&source->profile, bytes, byte_count) ||
+                   refuse(source, command, source->profile.wrong);
+    free(bytes);
+    return is_right;
+}
+
+static bool refuse_process(struct source *source, const char *command, int error)
+{
+    if (error != ENOENT)
+        complain(EXIT_FAILED, "%s: %.100s cannot be read: %s", command, source->path,
+                 strerror(error));
+    else if (source->is_alive)
+        complain(EXIT_FAILED,
+                 "%s: process %d has no heap profile: start it with HAKMEM_HEAP_PROFILE=on",
+                 command, source->pid);
+    else
+        complain(EXIT_FAILED, "%s: there is no process %d, and it left no profile", command,
+                 source->pid);
+    return false;
+}
+
+bool source_read(struct source *source, const char *command, const char *word)
+{
+    char *end;
+    long pid = strtol(word, &end, 10);
+    *source = (struct source){0};
+    profile_begin(&source->profile);
+    snprintf(source->path, sizeof source->path, "%.120s", word);
+    source->pid = *end == '\0' && pid > 0 && pid <= 1 << 30 ? (int)pid : 0;
+    int fd = source->pid > 0 ? open_board(source) : open(word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && source->pid > 0)
+        return refuse_process(source, command, errno);
+    if (fd < 0) {
+        complain(EXIT_FAILED, "%s: %.200s: %s", command, word, strerror(errno));
+        return false;
+    }
+    bool is_read = read_bytes(source, command, fd);
+    close(fd);
+    return is_read;
+}
+
+void source_end(struct source *source)
+{
+    profile_end(&source->profile);
+    free(source->board);
+    source->board = NULL;
+}
+
+void source_name(struct source *source, enum naming naming)
+{
+    symbols_find(&source->profile, source->root);
+    if (naming == NAMES_FOR_ALL)
+        profile_name_unknown(&source->profile);
+}

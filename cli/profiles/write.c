@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "profiles/formats.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool profile_read(struct profile *profile, const char *bytes, size_t byte_count)
+{
+    if (byte_count == 0)
+        return profile_refuse(profile, "is empty");
+    if (is_heap_v2(bytes, byte_count))
+        return heap_v2_read(profile, bytes, byte_count);
+    return pprof_read(profile, bytes, byte_count);
+}
+
+/* The bytes of one character of UTF-8; 0: it is none. */
+static size_t character_bytes(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    size_t bytes = *at < 0x80                  ? 1
+                   : *at >= 0xc2 && *at < 0xe0 ? 2
+                   : *at >= 0xe0 && *at < 0xf0 ? 3
+                   : *at >= 0xf0 && *at < 0xf5 ? 4
+                                               : 0;
+    for (size_t i = 1; i < bytes; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    /* Too long forms, surrogates, and what is beyond Unicode. */
+    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) ||
+        (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
+        return 0;
+    return bytes;
+}
+
+void json_text(const char *text, FILE *to)
+{
+    fputc('"', to);
+    while (*text != '\0') {
+        size_t bytes = character_bytes(text);
+        if (bytes == 0)
+            fputs("\\ufffd", to);
+        else if (*text == '"' || *text == '\\')
+            fprintf(to, "\\%c", *text);
+        else if ((unsigned char)*text < ' ' || *text == '<' || *text == '&')
+            fprintf(to, "\\u%04x", (unsigned)(unsigned char)*text);
+        else
+            fwrite(text, 1, bytes, to);
+        text += bytes == 0 ? 1 : bytes;
+    }
+    fputc('"', to);
+}
+
+/* A stack as one line, outermost first. */
+struct folded {
+    char *stack;
+    uint64_t value;
+};
+
+static char *fold(const struct profile *profile, const struct site *site, struct frame *frames)
+{
+    char *text = NULL;
+    size_t bytes;
+    uint32_t count = site_frames(profile, site, frames);
+    FILE *to = open_memstream(&text, &bytes);
+    if (to == NULL)
+        return NULL;
+    if (count == 0)
+        fputs("(no stack)", to);
+    while (count-- > 0) {
+        for (const char *at = profile_text(profile, frames[count].function); *at != '\0'; at++)
+            fputc(*at == ';' ? ',' : *at, to);
+        if (count > 0)
+            fputc(';', to);
+    }
+    fclose(to);
+    return text;
+}
+
+static int compare_folded(const void *left, const void *right)
+{
+    return strcmp(((const struct folded *)left)->stack, ((const struct folded *)right)->stack);
+}
+
+void folded_write(const struct profile *profile, enum value value, FILE *to)
+{
+    static struct frame frames[FRAMES_MOST];
+    struct folded *list = grow(NULL, profile->site_count, sizeof *list);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->site_count; i++) {
+        struct folded folded = {.value = profile->sites[i].values[value]};
+        if (folded.value > 0)
+            folded.stack = fold(profile, &profile->sites[i], frames);
+        if (folded.stack != NULL)
+            list[count++] = folded;
+    }
+    qsort(list, count, sizeof *list, compare_folded);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t sum = list[i].value;
+        for (; i + 1 < count && compare_folded(&list[i], &list[i + 1]) == 0; i++) {
+            sum = add_bounded(sum, list[i + 1].value);
+            free(list[i].stack);
+        }
+        fprintf(to, "%s %" PRIu64 "\n", list[i].stack, sum);
+        free(list[i].stack);
+    }
+    free(list);
+}
+
+static void write_frame(const struct profile *profile, const struct frame *frame, FILE *to)
+{
+    fputs("{\"function\":", to);
+    json_text(profile_text(profile, frame->function), to);
+    if (frame->file != 0) {
+        fputs(",\"file\":", to);
+        json_text(profile_text(profile, frame->file), to);
+        fprintf(to, ",\"line\":%" PRIu32, frame->number);
+    }
+    fputs(",\"module\":", to);
+    json_text(profile_text(profile, frame->module), to);
+    fprintf(to, ",\"address\":\"0x%" PRIx64 "\"%s}", frame->address,
+            frame->is_inlined ? ",\"inlined\":true" : "");
+}
+
+static void write_site(const struct profile *profile, const struct site *site, FILE *to)
+{
+    static struct frame frames[FRAMES_MOST];
+    const uint64_t *values = site->values;
+    fprintf(to, "{\"live_bytes\":%" PRIu64 ",\"live_objects\":%" PRIu64, values[VALUE_LIVE_BYTES],
+            values[VALUE_LIVE_OBJECTS]);
+    if (profile->has_allocated)
+        fprintf(to, ",\"allocated_bytes\":%" PRIu64 ",\"allocated_objects\":%" PRIu64,
+                values[VALUE_ALLOCATED_BYTES], values[VALUE_ALLOCATED_OBJECTS]);
+    if (profile->has_lives)
+        fprintf(to, ",\"life_ns\":%" PRIu64, values[VALUE_LIFE_NS]);
+    if (profile->has_ages)
+        fprintf(to, ",\"samples\":%" PRIu64 ",\"oldest_ns\":%" PRIu64 ",\"grown_ns\":%" PRIu64,
+                site->samples, site->oldest_ns, site->grown_ns);
+    fputs(",\"stack\":[", to);
+    uint32_t count = site_frames(profile, site, frames);
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i > 0 ? "," : "", to);
+        write_frame(profile, &frames[i], to);
+    }
+    fputs("]}", to);
+}
+
+void json_write(const struct profile *profile, FILE *to)
+{
+    fputs("{\"schema\":1,\"program\":", to);
+    json_text(profile_text(profile, profile->program), to);
+    fprintf(to,
+            ",\"pid\":%" PRIu64 ",\"period_bytes\":%" PRIu64 ",\"taken_ns\":%" PRIu64
+            ",\"duration_ns\":%" PRIu64 ",\"lost_sites\":%" PRIu64 ",\"lost_samples\":%" PRIu64
+            ",\"live_bytes\":%" PRIu64 ",\"sites\":[",
+            profile->pid, profile->period_bytes, profile->taken_ns, profile->duration_ns,
+            profile->lost_sites, profile->lost_samples, profile_sum(profile, VALUE_LIVE_BYTES));
+    for (uint32_t i = 0; i < profile->site_count; i++) {
+        fputs(i > 0 ? ",\n" : "\n", to);
+        write_site(profile, &profile->sites[i], to);
+    }
+    fputs("\n]}\n", to);
+}

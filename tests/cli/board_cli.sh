@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+# The profile of a process that runs, and what one leaves that was killed: hakmem profile, growth
+# and autopsy by the number of the process.
+. "$(dirname "$0")/lib.sh"
+needs awk jq mkfifo
+holder=$OUT/tests/cli_holder
+rate=2048
+
+# hold SETTING...: the holder runs, and waits; $holder_pid is its number.
+hold() {
+    rm -f "$work/in" "$work/said"
+    mkfifo "$work/in"
+    env "$@" HAKMEM_HEAP_PROFILE_RATE=$rate LD_PRELOAD="$PRELOAD_LIB" "$work/holder" \
+        <"$work/in" >"$work/said" &
+    holder_pid=$!
+    exec 7>"$work/in"
+    await ready 1
+}
+
+# await WORD COUNT: the holder has said it so often.
+await() {
+    for _ in $(seq 200); do
+        [ "$(grep -c "^$1\$" "$work/said" 2>/dev/null)" -ge "$2" ] && return
+        sleep 0.05
+    done
+    fail "the holder does not say $1"
+}
+
+killed() {
+    kill -KILL "$holder_pid" 2>/dev/null || :
+    wait "$holder_pid" 2>/dev/null || :
+    exec 7>&-
+}
+holder_pid=
+at_end() {
+    [ -z "$holder_pid" ] || kill -KILL "$holder_pid" 2>/dev/null || :
+    rm -f "/dev/shm/hakmem.profile.$holder_pid"
+}
+
+# near NAME NUMBER EXPECTED: within a tenth.
+near() {
+    check "$1: $2, near $3" awk -v a="$2" -v b="$3" 'BEGIN { exit !(a > 0.9 * b && a < 1.1 * b) }'
+}
+
+# bytes_of NAME FUNCTION FIELD: of a site in NAME.out.
+bytes_of() {
+    jq "[.sites[] | select(.stack[0].function == \"$2\") | .$3] | add" "$work/$1.out"
+}
+
+# Of a running process, as it is.
+cp "$holder" "$work/holder"
+hold HAKMEM_HEAP_PROFILE=on
+asked live 0 profile "$holder_pid" --json
+near "what is kept" "$(bytes_of live yard::keep live_bytes)" 8000000
+near "so many blocks" "$(bytes_of live yard::keep live_objects)" 8000
+near "what passes" "$(bytes_of live yard::pass allocated_bytes)" 80000000
+check "and does not stay" [ "$(bytes_of live yard::pass live_bytes)" = 0 ]
+equal "whose it is" "$(jq -r .program "$work/live.out")" holder
+equal "its number" "$(jq .pid "$work/live.out")" "$holder_pid"
+equal "the rate" "$(jq .period_bytes "$work/live.out")" "$rate"
+equal "where" "$(jq -r 'first(.sites[] | select(.stack[0].function == "yard::keep"))
+    | .stack[0].file' "$work/live.out" | sed 's,.*/,,')" holder.cpp
+asked table 0 profile "$holder_pid"
+shows table '^holder, process [0-9]+: [78]\.[0-9] MiB live in [0-9]+ blocks$'
+shows table '^estimates; one sample in 2\.0 KiB in the mean, for '
+shows table '^ +[78]\.[0-9] MiB +9[0-9]\.[0-9]% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
+asked folded 0 profile "$holder_pid" --folded
+shows folded ';main;yard::keep [78][0-9]{6}$'
+asked pprof 0 profile "$holder_pid" --pprof "$work/board.pprof" --flame "$work/board.html"
+asked pprof_json 0 profile "$work/board.pprof" --json
+near "what pprof has" "$(bytes_of pprof_json yard::keep live_bytes)" 8000000
+asked leaks 0 profile "$holder_pid" --leaks
+shows leaks 'live +blocks +oldest +grows a min  where$'
+shows leaks '  yard::keep  holder\.cpp:'
+
+# What grows while it is watched.
+(sleep 0.7; for _ in 1 2 3; do echo >&7; done) &
+asked growth 0 growth "$holder_pid" 2s
+await done 3
+shows growth '^ +\+[23]\.[0-9] MiB +\+1\.[0-9] MiB/s +[23]\.[0-9] MiB  yard::leak  holder\.cpp:'
+check "nothing else" sh -c '! grep -q yard::keep "$0"' "$work/growth.out"
+(sleep 0.3; echo >&7) &
+asked too_much 3 growth "$holder_pid" 1 --most 500K
+shows too_much 'yard::leak'
+asked not_too_much 0 growth "$holder_pid" 0.2 --most 0
+shows not_too_much '^nothing$'
+
+# A process in a container has another number there, and its own /dev/shm and files.
+if unshare --mount --pid --fork true 2>/dev/null; then
+    mkdir "$work/inside"
+    cp "$work/holder" "$work/inside/boxed"
+    (sleep 20 | unshare --mount --pid --fork sh -c 'mount -t tmpfs shm /dev/shm &&
+        mount --bind "$0/inside" "$0/plain" && cd "$0/plain" && exec env HAKMEM_HEAP_PROFILE=on \
+        HAKMEM_HEAP_PROFILE_RATE=2048 LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
+        >"$work/boxed" 2>/dev/null) &
+    for _ in $(seq 100); do
+        ! grep -q ready "$work/boxed" 2>/dev/null || break
+        sleep 0.05
+    done
+    boxed_pid=$(for folder in /proc/[0-9]*; do
+        [ "$(cat "$folder/comm" 2>/dev/null)" != boxed ] || echo "${folder#/proc/}"
+    done)
+    asked boxed 0 profile "$boxed_pid" --folded
+    shows boxed ';main;yard::keep [78][0-9]{6}$'
+    kill -KILL "$boxed_pid"
+fi
+
+# A file that is another one by now names nothing.
+mv "$work/holder" "$work/holder.old"
+"${CC:-cc}" -x c -o "$work/holder" - <<'C'
+int keep(void) { return 0; }
+int main(void) { return keep(); }
+C
+asked replaced 0 profile "$holder_pid" --folded
+check "no name is taken from it" sh -c '! grep -q ";main;" "$0"' "$work/replaced.out"
+shows replaced ';holder\+0x[0-9a-f]+;holder\+0x[0-9a-f]+ [78][0-9]{6}$'
+mv "$work/holder.old" "$work/holder"
+
+# Any piece of a board, and what is of another version or process, is refused in one line.
+board=/dev/shm/hakmem.profile.$holder_pid
+cp "$board" "$work/board"
+asked file 0 profile "$work/board" --folded
+check "a copy says the same of what is kept" \
+    [ "$(grep yard::keep "$work/file.out")" = "$(grep yard::keep "$work/folded.out")" ]
+for bytes in 8 100 400 5000 100000 800000; do
+    head -c "$bytes" "$work/board" >"$work/piece"
+    status=0
+    "$hakmem" profile "$work/piece" >"$work/piece.out" 2>"$work/piece.err" || status=$?
+    equal "cut after $bytes bytes: $(cat "$work/piece.err")" "$status" 1
+    equal "cut after $bytes bytes: lines" "$(wc -l <"$work/piece.err")" 1
+done
+cp "$work/board" "$work/later"
+printf '\377' | dd of="$work/later" bs=1 seek=8 conv=notrunc 2>/dev/null
+refused later 1 "is of another version of hakmem" profile "$work/later"
+if [ "$(id -u)" = 0 ]; then
+    chown 12345 "$board"
+    refused foreign 1 "cannot be read: Operation not permitted" profile "$holder_pid"
+    chown 0 "$board"
+fi
+killed
+status=0
+"$hakmem" growth "$holder_pid" 1 >/dev/null 2>"$work/ended.err" || status=$?
+equal "an ended one cannot grow: $(cat "$work/ended.err")" "$status" 1
+
+# The black box.
+hold HAKMEM_BLACKBOX=on HAKMEM_PRICE=speed
+for _ in 1 2; do echo >&7; done
+await done 2
+killed
+asked autopsy 0 autopsy "$holder_pid"
+shows autopsy "^Process $holder_pid ended without a normal exit; its last sign was at 20"
+shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
+shows autopsy '^ +(1\.[89]|2\.[01]) MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::leak  holder\.cpp:'
+shows autopsy '^resident '
+shows autopsy '^Last events$'
+shows autopsy '^ +[0-9.]+ s before  [a-z_]+ +[0-9]'
+cp "/dev/shm/hakmem.profile.$holder_pid" "$work/blackbox"
+asked autopsy_file 0 autopsy "$work/blackbox"
+check "the file says the same" cmp "$work/autopsy_file.out" "$work/autopsy.out"
+
+# One whose parent has not asked for its end has ended.
+mkfifo "$work/unasked_in"
+env HAKMEM_BLACKBOX=on LD_PRELOAD="$PRELOAD_LIB" sh -c '"$0/holder" <"$0/unasked_in" & echo $!
+    exec sleep 30' "$work" >"$work/unasked" &
+parent_pid=$!
+exec 7>"$work/unasked_in"
+for _ in $(seq 100); do
+    ! grep -q ready "$work/unasked" || break
+    sleep 0.05
+done
+unasked_pid=$(sed '/ready/d' "$work/unasked")
+kill -KILL "$unasked_pid"
+for _ in $(seq 100); do
+    ! grep -q '^State:.*Z' "/proc/$unasked_pid/status" || break
+    sleep 0.05
+done
+check "it waits for its parent" grep -q '^State:.*Z' "/proc/$unasked_pid/status"
+asked unasked 0 autopsy "$unasked_pid"
+kill -KILL "$parent_pid"
+rm -f "/dev/shm/hakmem.profile.$unasked_pid" "/dev/shm/hakmem.profile.$parent_pid"
+shows unasked "^Process $unasked_pid ended without a normal exit"
+refused no_box 1 "is a profile, and not what a process left" autopsy "$work/board.pprof"
+refused usage 2 "usage: hakmem autopsy" autopsy
+refused growth_usage 2 "usage: hakmem growth" growth 1
+refused growth_pace 2 "0.1 to 86400 seconds" growth 1 x
+refused growth_most 2 "--most takes a size" growth 1 1 --most x
