@@ -244,7 +244,7 @@ HAKMEM_API int hakmem_stats_print(int fd, const char *form);
  * pages that are shared since a fork. New fields are added at the end only. */
 struct hakmem_residency {
     uint64_t resident_bytes;    /* of the mappings */
-    uint64_t live_bytes;        /* + blocks that the program has */
+    uint64_t live_bytes;        /* + blocks of the program */
     uint64_t cached_bytes;      /* + free blocks in caches */
     uint64_t withheld_bytes;    /* + freed while their heap was busy; in quarantine */
     uint64_t slab_free_bytes;   /* + free in slabs, on pages without a block in use */
