@@ -23,15 +23,14 @@
       "  --mode MODE        one of the modes of hakmem(3), say fast or hardened\n"                 \
       "  -o NAME=VALUE      an option; hakmem options lists them\n"                                \
       "  --strict           do not run a program that would run without hakmem\n")                 \
-    X(options, "[--json] [NAME]...",                                                               \
-      "list the options, their values in force here and what they mean",                           \
+    X(options, "[--json] [NAME]...", "list the options, their values here and what they mean",     \
       "  --json             as a list of objects\n"                                                \
       "  NAME               only this one: decay or HAKMEM_DECAY\n")                               \
     X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, in any form",           \
       "  --all              also what is zero, and settings\n"                                     \
       "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
     X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
-      "show where the memory of a running process is, again and again",                            \
+      "watch where the memory of a running process is",                                            \
       "  PID                a process that was started with HAKMEM_STATS_SHM=1\n"                  \
       "  --once             once, as plain text\n"                                                 \
       "  --json             once, as JSON (docs/stats.schema.json)\n"                              \
@@ -39,9 +38,9 @@
       "  --all              with --serve: all processes that this user started so\n"               \
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
       "  keys: q quit, s another order of sizes, + - slower and faster, h help\n")                 \
-    X(doctor, "[PID]", "look at this machine, or at a process, for what holds hakmem back",        \
+    X(doctor, "[PID]", "check what on this machine, or of a process, holds hakmem back",           \
       "  PID                a process: whose malloc it calls, its memory and limits\n")            \
-    X(migrate, "[NAME=VALUE]...", "say in hakmem's words what another allocator's settings say",   \
+    X(migrate, "[NAME=VALUE]...", "translate another allocator's settings",                        \
       "  NAME=VALUE         say MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n"     \
       "                     without one, those of the environment\n")                              \
     X(profile,                                                                                     \

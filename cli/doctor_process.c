@@ -117,24 +117,27 @@ static bool read_mappings(int process, struct mappings *mappings)
     return is_read;
 }
 
-/* The settings that the process started with; returns what was to be preloaded. */
+/* Prints the settings that the process started with, and returns what was to be preloaded. NULL:
+ * the program has overwritten its environment, as those do that show a title of their own. */
 static const char *print_environment(int process)
 {
     static char text[1 << 16];
     char path[64];
     const char *preloaded = "";
+    bool is_kept = false;
     file_of(process, "environ", path, sizeof path);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t bytes = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
     for (ssize_t at = 0; at < bytes; at += (ssize_t)strlen(text + at) + 1) {
+        is_kept |= strchr(text + at, '=') != NULL;
         if (begins_with(text + at, "HAKMEM_"))
             find("note", "It was started with %.300s.", text + at);
         if (begins_with(text + at, "LD_PRELOAD="))
             preloaded = text + at + strlen("LD_PRELOAD=");
     }
-    return preloaded;
+    return is_kept || bytes <= 0 ? preloaded : NULL;
 }
 
 /* The mapped file that a loader was asked for by `wanted`, whose version may be longer: for
@@ -162,14 +165,24 @@ static bool serves(int process, const char *path)
     return program_read(&library, seen) && library.defines_malloc;
 }
 
+/* The process publishes its numbers, and they say that hakmem serves. */
+static bool says_it_serves(int process)
+{
+    static struct target target;
+    const char *why;
+    return target_read(&target, process, &why) && target.page.snapshot.shadowed == 0;
+}
+
 /* The file whose malloc the program calls: the first in the loader's order, which is the program
- * itself (an empty string), what is preloaded, and then what the program needs. NULL: that cannot
- * be told. */
+ * itself (an empty string), what is preloaded, and then what the program needs. Without the
+ * environment only the process knows what was preloaded. NULL: that cannot be told. */
 static const char *find_server(int process, const struct mappings *mappings,
                                const struct program *program, const char *preloaded)
 {
     if (program->defines_malloc)
         return "";
+    if (preloaded == NULL)
+        return says_it_serves(process) ? mappings->library : NULL;
     for (const char *at = preloaded; *at != '\0';) {
         size_t length = strcspn(at, ": ");
         const char *path = find_mapped(mappings, at, length);
@@ -195,8 +208,11 @@ static void examine_library(int process, const struct mappings *mappings,
 {
     const char *server = find_server(process, mappings, program, preloaded);
     if (server == NULL)
-        find("note", "%.300s is mapped; whose malloc the program calls cannot be told.",
-             mappings->library);
+        find("note", "%.300s is mapped; whose malloc the program calls cannot be told%s.",
+             mappings->library,
+             preloaded == NULL
+                 ? ", since it has overwritten its environment: HAKMEM_STATS_SHM=1 tells"
+                 : "");
     else if (*server == '\0')
         find("fix", "hakmem is mapped and serves nothing: the program defines malloc itself.");
     else if (!is_hakmem(server))
@@ -232,7 +248,8 @@ static void examine_allocator(int process, const struct mappings *mappings)
         find("note", "The C library's malloc serves; hakmem run PROGRAM puts hakmem in its place.");
     else
         find("note", "The program is static and brings its own malloc; link it with hakmem.o.");
-    if (mappings->library == NULL && !program.holds_hakmem && strstr(preloaded, "libhakmem"))
+    if (mappings->library == NULL && !program.holds_hakmem && preloaded != NULL &&
+        strstr(preloaded, "libhakmem") != NULL)
         find("fix",
              "LD_PRELOAD names hakmem, but it is not mapped: the program is static or privileged, "
              "or the file could not be loaded.");

@@ -16,23 +16,23 @@
     X(jemalloc, "background_thread", "maintenance", "true=on,false=off",                           \
       "one thread, from 64 MiB on")                                                                \
     X(jemalloc, "max_background_threads", "", "", "it is one")                                     \
-    X(jemalloc, "narenas", "", "", "each thread has a heap; what it does not use serves others")   \
-    X(jemalloc, "percpu_arena", "", "", "each thread has a heap")                                  \
-    X(jemalloc, "oversize_threshold", "", "", "large blocks have a store of their own")            \
+    X(jemalloc, "narenas", "", "", "there are as many heaps as processors run its threads")        \
+    X(jemalloc, "percpu_arena", "", "", "caches belong to processors where that is possible")      \
+    X(jemalloc, "oversize_threshold", "", "", "blocks above 128 KiB are spans of their own")       \
     X(jemalloc, "tcache", "thread_cache", "true=4M,false=64K", "it can be small, not off")         \
     X(jemalloc, "tcache_max", "", "", "the bound is of all bytes: thread_cache")                   \
     X(jemalloc, "lg_tcache_max", "", "", "the bound is of all bytes: thread_cache")                \
     X(jemalloc, "thp", "thp", "always=on,never=off,default=auto", "")                              \
     X(jemalloc, "metadata_thp", "", "", "records are small")                                       \
     X(jemalloc, "retain", "", "",                                                                  \
-      "addresses are kept anyway; the option retain of hakmem is about memory")                    \
+      "addresses are kept anyway; hakmem's option retain bounds memory")                           \
     X(jemalloc, "zero", "harden", "true=zero,false=none", "memory is cleared when it is freed")    \
     X(jemalloc, "junk", "harden", "true=zero,alloc=zero,free=zero,false=none",                     \
       "freed memory is cleared, and writes to it are reported")                                    \
     X(jemalloc, "abort_conf", "HAKMEM_ABORT_CONF", "true=1,false=0", "")                           \
     X(jemalloc, "confirm_conf", "HAKMEM_SHOW_CONF", "true=1,false=0", "")                          \
-    X(jemalloc, "abort", "", "", "misuse that is seen always aborts")                              \
-    X(jemalloc, "xmalloc", "", "", "a request that cannot be met gets NULL")                       \
+    X(jemalloc, "abort", "", "", "detected misuse always aborts")                                  \
+    X(jemalloc, "xmalloc", "", "", "a failed request returns NULL")                                \
     X(jemalloc, "stats_print", "stats", "true=text,false=off", "")                                 \
     X(jemalloc, "stats_interval", "", "", "it counts bytes; stats_interval of hakmem is a time")   \
     X(jemalloc, "prof", "", "", "there is no heap profiler")
@@ -43,20 +43,21 @@
     X(tcmalloc, "TCMALLOC_AGGRESSIVE_DECOMMIT", "decay", "true=0ms,false=125ms", "")               \
     X(tcmalloc, "TCMALLOC_HEAP_LIMIT_MB", "limit", "mib", "requests beyond it get NULL")           \
     X(tcmalloc, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES", "", "",                                   \
-      "it is of all threads; thread_cache is of each")                                             \
-    X(tcmalloc, "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD", "", "", "no size is reported")            \
+      "it is for all threads; thread_cache is for each processor or thread")                       \
+    X(tcmalloc, "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD", "", "",                                   \
+      "large requests are not reported")                                                           \
     X(tcmalloc, "TCMALLOC_SAMPLE_PARAMETER", "", "", "there is no heap profiler")                  \
     X(tcmalloc, "TCMALLOC_SKIP_MMAP", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "TCMALLOC_SKIP_SBRK", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "MALLOCSTATS", "stats", "0=off,1=text,2=text", "")                                 \
     X(tcmalloc, "HEAPPROFILE", "", "", "there is no heap profiler")                                \
-    X(tcmalloc, "HEAPCHECK", "", "", "leaks are not looked for; live_bytes at the end tells")
+    X(tcmalloc, "HEAPCHECK", "", "", "no leak check; see live_bytes at the end")
 
 #define MIGRATE_MIMALLOC(X)                                                                        \
     X(mimalloc, "MIMALLOC_PURGE_DELAY", "decay", "ms", "")                                         \
     X(mimalloc, "MIMALLOC_SHOW_STATS", "stats", "true=text,false=off", "")                         \
     X(mimalloc, "MIMALLOC_VERBOSE", "HAKMEM_SHOW_CONF", "true=1,false=0", "")                      \
-    X(mimalloc, "MIMALLOC_SHOW_ERRORS", "", "", "misuse that is seen is always told")              \
+    X(mimalloc, "MIMALLOC_SHOW_ERRORS", "", "", "detected misuse is always reported")              \
     X(mimalloc, "MIMALLOC_ALLOW_LARGE_OS_PAGES", "thp", "true=on,false=auto",                      \
       "transparent huge pages only")                                                               \
     X(mimalloc, "MIMALLOC_ALLOW_THP", "thp", "true=auto,false=off", "")                            \
@@ -70,16 +71,18 @@
     X(mimalloc, "MIMALLOC_DISALLOW_OS_ALLOC", "", "", "limit bounds what may be held")
 
 #define MIGRATE_GLIBC(X)                                                                           \
-    X(glibc, "MALLOC_ARENA_MAX", "", "", "each thread has a heap")                                 \
-    X(glibc, "MALLOC_ARENA_TEST", "", "", "each thread has a heap")                                \
-    X(glibc, "MALLOC_TRIM_THRESHOLD_", "retain", "bytes", "free memory kept however old")          \
+    X(glibc, "MALLOC_ARENA_MAX", "", "", "there are as many heaps as processors run its threads")  \
+    X(glibc, "MALLOC_ARENA_TEST", "", "", "there are as many heaps as processors run its threads") \
+    X(glibc, "MALLOC_TRIM_THRESHOLD_", "retain", "bytes", "free memory kept whatever its age")     \
     X(glibc, "MALLOC_TOP_PAD_", "", "", "memory grows in steps of 2 to 64 MiB")                    \
     X(glibc, "MALLOC_MMAP_THRESHOLD_", "", "", "large blocks begin at 128 KiB")                    \
     X(glibc, "MALLOC_MMAP_MAX_", "", "", "large blocks have no mappings of their own")             \
     X(glibc, "MALLOC_PERTURB_", "harden", "0=none,1=zero", "freed memory is cleared")              \
     X(glibc, "MALLOC_CHECK_", "mode", "0=balanced,1=hardened,2=hardened,3=hardened", "")           \
-    X(glibc, "glibc.malloc.arena_max", "", "", "each thread has a heap")                           \
-    X(glibc, "glibc.malloc.trim_threshold", "retain", "bytes", "free memory kept however old")     \
+    X(glibc, "glibc.malloc.arena_max", "", "",                                                     \
+      "there are as many heaps as processors run its threads")                                     \
+    X(glibc, "glibc.malloc.trim_threshold", "retain", "bytes",                                     \
+      "free memory kept whatever its age")                                                         \
     X(glibc, "glibc.malloc.mmap_threshold", "", "", "large blocks begin at 128 KiB")               \
     X(glibc, "glibc.malloc.hugetlb", "thp", "0=auto,1=on", "transparent huge pages only")          \
     X(glibc, "glibc.malloc.tcache_count", "", "", "the bound is of all bytes: thread_cache")       \

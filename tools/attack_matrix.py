@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which misuse of memory which allocator stops: writes docs/ATTACKS.md.
+"""Writes docs/ATTACKS.md: which allocator stops which misuse of memory.
 
     attack_matrix.py [OUT]
 
@@ -18,13 +18,13 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = {8: "8", 4096: "4 K", 262144: "256 K"}
 LIMIT_S = 5
-TEXT = """# Misuse, and who stops it
+TEXT = """# Misuse, and which allocator stops it
 
-Written by `tools/attack_matrix.py`. Each cell stands for blocks of 8 bytes, 4 KiB and 256 KiB, in
-this order. **A**: the allocator ended the process (or refused the request, or left nothing to be
-found, where that is all there is to do). **S**: the process ended by a fault, at a guard or by
-chance. **-**: the misuse had its way and the program went on for 8000 allocations. **?**: it hung.
-hakmem's own tests (`tests/attack`) expect the message, too.
+Written by `tools/attack_matrix.py`. Each cell has three letters, for blocks of 8 bytes, 4 KiB and
+256 KiB. **A**: the allocator ended the process, or, where that is all it can do, refused the request
+or left nothing to find. **S**: the process ended by a fault, at a guard or by chance. **-**: the
+misuse succeeded and the program went on for 8000 allocations. **?**: the program hung. hakmem's own
+tests (`tests/attack`) also expect the message.
 
 """
 

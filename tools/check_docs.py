@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What documents name exists: linked files, paths in `code`, commands of ./hak.
+"""What documents name exists: linked files, paths and functions in `code`, commands of ./hak.
 The generated ones are fresh."""
 import re
 import sys
 
-from checklib import ROOT, finish, run, text, tree
+from checklib import CODE_SUFFIXES, ROOT, finish, run, text, tree
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -12,6 +12,15 @@ HAK = re.compile(r"\./hak ([a-z]+)")
 # A path in backticks: it begins with a folder of the root and holds no placeholder or pattern.
 PATH = re.compile(r"(?:\./)?("
                   r"(?:src|include|tools|tests|bench|cli|cmake|docs|packaging|\.ci)/[\w./+-]*)")
+NAME = re.compile(r"\bhak_[a-z0-9_]+")
+# These say what was, with the names of then.
+HISTORY = ("CHANGELOG.md", "docs/adr/")
+
+
+def names():
+    """Every name of hakmem's own that the code has."""
+    return {name for path in tree() if path.suffix in (*CODE_SUFFIXES, ".S", ".py")
+            for name in NAME.findall(text(path))}
 
 
 def commands():
@@ -19,7 +28,7 @@ def commands():
     return set(re.findall(r"^\./hak ([a-z]+)", text("hak"), re.M)) | {"help"}
 
 
-def check(path, known):
+def check(path, known, functions):
     fenced = False
     for number, line in enumerate(text(path).splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -39,12 +48,15 @@ def check(path, known):
             named = PATH.fullmatch(span)
             if named and not (ROOT / named[1]).exists():
                 yield f"{where} names {named[1]}, which does not exist"
+            if not str(path).startswith(HISTORY):
+                for name in set(NAME.findall(span)) - functions:
+                    yield f"{where} names {name}, which the code has not"
 
 
 def main():
     documents = [path for path in tree() if path.suffix == ".md"]
-    known = commands()
-    problems = [problem for path in documents for problem in check(path, known)]
+    known, functions = commands(), names()
+    problems = [problem for path in documents for problem in check(path, known, functions)]
     if (ROOT / "tools/gen_docs.py").exists():
         status, output = run(sys.executable, "tools/gen_docs.py", "--check")
         if status:

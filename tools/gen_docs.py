@@ -15,69 +15,71 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
 CONFIG_TEXT = """# Options
 
-Few programs need any. The five that matter, and when:
+Few programs need any. The five that matter:
 
-| option | set it | and get |
+| option | set it to | and get |
 | --- | --- | --- |
-| `price` | to `compact` where memory is short, to `speed` where it is not | smaller or larger \
-caches, memory given back sooner or later |
-| `decay` | longer, where load comes and goes within seconds | fewer page faults, more memory \
-between |
-| `limit` | where the program must not grow beyond a size | requests beyond it are refused |
-| `stats` | to `text`, to see where the memory is and what would help | a summary when the \
-process ends ([STATS.md](STATS.md)) |
-| `mode` | to `hardened` for programs that read what strangers send | misuse stops the program \
+| `price` | `compact` where memory is short, `speed` where it is not | smaller or larger caches; \
+memory goes back sooner or later |
+| `decay` | a longer time, where load comes and goes within seconds | fewer page faults, more \
+memory between |
+| `limit` | the size that the program must not exceed | requests beyond it are refused |
+| `stats` | `text`, to see where the memory is and what would help | a summary when the process \
+ends ([STATS.md](STATS.md)) |
+| `mode` | `hardened`, for programs that read untrusted input | misuse stops the program \
 ([HARDEN.md](HARDEN.md)) |
 
-Which of them would make a process smaller: [BLOAT.md](BLOAT.md).
+[BLOAT.md](BLOAT.md) says which of them would make a process smaller.
 
 ## Where settings come from
 
-Settings are read when the process starts, from here, later ones win:
+Settings are read when the process starts. Later sources win:
 
-1. what is built in, and what `mode` and `price` imply (tables below);
-2. `/etc/hakmem.conf`: one `name = value` a line, `#` begins a comment, at most 16 KiB
-   ([hakmem.conf](hakmem.conf) has all of them as comments);
+1. the built-in values, and what `mode` and `price` imply (tables below);
+2. `/etc/hakmem.conf`: lines of `name = value`, `#` begins a comment, at most 16 KiB
+   ([hakmem.conf](hakmem.conf) lists all options as comments);
 3. the program itself: `const char *hakmem_conf = "name=value,name=value";`
 4. `HAKMEM_CONF="name=value,name=value"` in the environment;
-5. `HAKMEM_<NAME>=value`, the name in capitals.
+5. `HAKMEM_<NAME>=value` in the environment, the name in capitals.
 
-In 2 to 4, and after `-o` of `hakmem run`, a colon is as good as the equals sign, white space around
-names and values is nothing, and `HAKMEM_DECAY` is a name of `decay`.
-Sizes take K, M, G, T; times take ms or s, and -1 or `never`. 0, no and off, and 1, yes and on, are
-the same; of a choice that begins with off, they mean that and the word on, or the second one. A
-set is words with + between them, `all` or `none`. A name or value that is wrong is reported once
-on standard error as it was typed, with what is accepted or the nearest name, and changes nothing;
-what is right and has no effect yet
-(`profile`, six words of `learn`, so `learning` and `research`) is told in one line. Programs with
-raised privileges ignore the environment. `HAKMEM_SHOW_CONF=1` prints what is in force and where
-it came from, and no such line; `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options`
-shows all this for a shell.
+* In 2 to 4, and after `-o` of `hakmem run`, `:` and `=` are the same, white space around names and
+  values is ignored, and `HAKMEM_DECAY` is another name of `decay`.
+* Sizes take K, M, G, T; times take ms or s, and -1 or `never`.
+* 0, no and off are the same, and 1, yes and on. A choice that begins with off takes them for off
+  and for the word on, or else its second word.
+* A set is words joined by +, or `all`, or `none`.
+* A wrong name or value changes nothing. It is reported once on standard error, as it was typed,
+  with what is accepted or the nearest name. Options that have no effect yet (`profile`, six words
+  of `learn`, and so `learning` and `research`) are reported in one line.
+* Programs with raised privileges ignore the environment.
+* `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and then no other line;
+  `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` prints the same from a shell.
+
+## All options
 
 """
 SAMPLE_TEXT = """# /etc/hakmem.conf: options of all programs of this machine that run with hakmem.
 #
-# One `name = value` a line; what follows a # is a comment. Below are all options with the values
-# that hold without this file: remove the # before those to be changed. Sizes take K, M, G and T,
-# times ms and s, and `never`. HAKMEM_CONF and HAKMEM_<NAME> in a program's environment win over
-# this file. `hakmem options` shows what is in force, and says what is wrong here.
+# Lines of `name = value`; a # begins a comment. Below are all options with their default values:
+# remove the # before those that you change. Sizes take K, M, G and T, times ms and s, and `never`.
+# HAKMEM_CONF and HAKMEM_<NAME> in a program's environment win over this file. `hakmem options`
+# shows the values in force, and what is wrong here.
 """
-MODES_TEXT = """
-## Modes
+MODES_TEXT = """## Modes
 
-A mode is a row of option values and nothing else: every mode runs the same machine code. What
-somebody set explicitly stays. Values in bold are not the default.
+A mode is a row of option values and nothing else: every mode runs the same machine code. Options
+that are set explicitly keep their values. Values in bold are not the default.
 
-`learning` and `research` allow everything to be learned; so far that is how long free large memory
-is kept, as in `balanced`, and the rest follows in a later version (`learn`). `research` also shows
-all that can be seen: statistics at the end, `hakmem top`, and a report at a crash.
+`learning` and `research` allow everything to be learned. So far that is how long free large memory
+is kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on statistics
+at the end, `hakmem top`, and reports of crashes.
 
 """
 MODE_COSTS_TEXT = """
 What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
 one thread, one process and no clock (22 November 2026, gcc 12, x86-64;
-`tools/mode_costs.py --table`). `./hak test --full` fails where one takes more than 1 % more, and
-more than 10,000.
+`tools/mode_costs.py --table`). `./hak test --full` fails where a mode takes more than 1 % and 10,000
+instructions more.
 
 | benchmark | minimal, million instructions | balanced | fast | learning |
 | --- | --- | --- | --- | --- |
@@ -99,8 +101,8 @@ more than 10,000.
 PRICES_TEXT = """
 ## Prices
 
-What memory costs compared with time. The upper rows are options, which can be set one by one; the
-lower ones are numbers of the policy ([POLICY.md](POLICY.md)) that follow the price alone.
+What memory costs compared with time. The upper rows are options, which can also be set one by one;
+the lower rows are numbers of the policy ([POLICY.md](POLICY.md)) that only `price` sets.
 
 Measured with speed, even and compact: `bench_random_mixed 2000000 200000 42` takes 108.0, 109.8 and
 136.9 million instructions (callgrind); with 2,000 live blocks instead of 200,000 speed and even
@@ -110,120 +112,120 @@ are the same, and compact takes 14 % more.
 """
 STATS_TEXT = """# Statistics
 
-Five numbers matter. `HAKMEM_STATS=text` opens with them, `hakmem stats FILE` shows them of a
-file in
-any form, `malloc_stats` prints them at once, and the line `advice` names an option where one is
-known to help. Symptoms and a worked example: [BLOAT.md](BLOAT.md).
+Five numbers matter. `HAKMEM_STATS=text` opens with them, `hakmem stats FILE` shows them for a file
+in any form, and `malloc_stats` prints them at once. The line `advice` names an option where one is
+known to help. [BLOAT.md](BLOAT.md) has symptoms and a worked example.
 
-| number | is | if it is large |
+| number | meaning | if it is large |
 | --- | --- | --- |
-| fragmentation | `own_resident_bytes` / `live_bytes` | look which of the next four it is |
-| free | `slab_free_bytes`: in slabs, beside live blocks of that size | few live blocks hold \
-whole pages: free what lives long, or take such blocks from a heap of their own \
-(`hakmem_heap_new`) |
-| cached | `cached_bytes`: at hand, for the next requests | `HAKMEM_PRICE=compact`; with caches \
-by thread, `HAKMEM_CACHES=processor` |
+| fragmentation | `own_resident_bytes` / `live_bytes` | see which of the next four it is |
+| free | `slab_free_bytes`: in slabs, beside live blocks of the same size | few live blocks hold \
+whole pages: free long-lived blocks, or give them a heap of their own (`hakmem_heap_new`) |
+| cached | `cached_bytes`: in caches, ready for the next requests | `HAKMEM_PRICE=compact`; with \
+caches by thread, `HAKMEM_CACHES=processor` |
 | kept | `slab_warm_bytes` and `span_warm_bytes`: free and resident | it goes back after \
 `decay`; a shorter `HAKMEM_DECAY`, `HAKMEM_FREE_POLICY=adaptive`, a lower `HAKMEM_PREWARM` |
-| resident | `resident_bytes`, of the process | what is beyond `own_resident_bytes` is not \
+| resident | `resident_bytes`, of the process | what exceeds `own_resident_bytes` is not \
 hakmem's: stacks, files, other mappings |
 
-`HAKMEM_STATS=text`, `raw`, `json`, `xml`, `openmetrics` or `exact` prints when the process
-ends, to standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes
-the
-process's id). `HAKMEM_STATS_INTERVAL=10s` prints also while it runs, `HAKMEM_STATS_SIGNAL=USR2`
-when it gets the signal: as text if `HAKMEM_STATS` is not set. A program prints by
-`hakmem_stats_print`, in one of these forms or `summary`. All are made from one snapshot; all but
-`text` hold all numbers. Nothing is
-counted on the hot path, so there is no number of requests and no rate of hits here, but with
-`HAKMEM_STATS=exact`: nothing is estimated.
+## How to get them
 
-| form | is |
+`HAKMEM_STATS=text`, `raw`, `json`, `xml`, `openmetrics` or `exact` prints when the process ends, to
+standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes the process
+id). `HAKMEM_STATS_INTERVAL=10s` prints while it runs, `HAKMEM_STATS_SIGNAL=USR2` when it receives
+the signal; both print text if `HAKMEM_STATS` is not set. A program calls `hakmem_stats_print` for
+one of these forms, or for `summary`. All are made from one snapshot, and all but `text` hold all
+numbers.
+
+| form | content |
 | --- | --- |
-| `text` | for people: the summary, then tables with units, without what is 0 |
-| `raw` | `name: value`, one a line; the last one, `rows`, counts the others |
-| `json` | one object in one line (stats.schema.json), so that many can be appended to a file |
+| `text` | for people: the summary, then tables with units, without zeros |
+| `raw` | lines of `name: value`; the last one, `rows`, counts the others |
+| `json` | one object in one line (stats.schema.json), so that a file can hold many |
 | `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>`, `<class>`, \
 `<cache>`, `<heap>` |
-| `openmetrics` | `hakmem_NAME` as gauges and counters, with the size, lock, cache or heap as \
-label |
-| `exact` | as `text`; and every request is counted (see below) |
+| `openmetrics` | `hakmem_NAME` as gauges and counters, labelled by size, lock, cache or heap |
+| `exact` | as `text`, and every request is counted (see below) |
 
-`fallback: 0` says that no request was passed to another allocator, and `shadowed: 0` that requests
-came here: a program that defines malloc itself, or gets it from a library preloaded before hakmem,
-has hakmem mapped and is served nothing by it. Then `shadowed` is 1, and one line on standard error
-says it.
+**Does hakmem serve?** `fallback: 0` says that no request was passed to another allocator.
+`shadowed: 0` says that requests came here. A program that defines malloc itself, or gets it from a
+library preloaded before hakmem, has hakmem mapped and is not served by it: `shadowed` is 1, and one
+line on standard error says so.
 
-Interval and signal are looked at by slow paths and by the background thread, which is started for
-them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A
-program that handles the signal before hakmem starts still gets it; a handler that it sets later
-takes the signal over. A file that cannot be written costs one line on standard error.
+**No requests are counted.** Nothing is counted on the hot path, so there is no number of requests
+and no hit rate, except with `HAKMEM_STATS=exact`. Nothing is estimated.
 
-The end of a process is its exit or the return of its main. One that dies of a signal (SIGTERM,
-where the program does not handle it), or calls `_exit`, prints nothing: `HAKMEM_STATS_INTERVAL`
-leaves the numbers of the last interval, and with `HAKMEM_STATS_SHM=1` `hakmem top PID --once` shows
-those of the last second, until the next process of the same user that is started so removes them.
+**Interval and signal** are checked by slow paths and by the background thread, which is started for
+them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A program
+that handles the signal before hakmem starts still receives it; a handler that it sets later takes
+the signal over.
 
-The file is opened when the process starts and stays open, so that a server that gives up its
-rights later still writes to it, and one that is renamed goes on being written to. Children of fork
-append to the same one; with `%p` in the name each has its own, opened when it first prints, with
-the rights that it has then. What was standard error at the start stays the place to print to, by a
-copy that is kept; never another file that the program has opened under its number
-([SECURITY.md](../SECURITY.md)). `malloc_stats` prints on what is standard error then, as glibc's.
+**The end of a process** is its exit or the return of its main. A process that dies of a signal
+(SIGTERM without a handler, say) or calls `_exit` prints nothing: `HAKMEM_STATS_INTERVAL` leaves the
+numbers of the last interval. With `HAKMEM_STATS_SHM=1`, `hakmem top PID --once` shows those of the
+last second, until the next process of the same user that publishes removes them.
 
-Of each size class in use: `slabs`; the blocks that are `live`, `cached` (at hand or on the way
-home) and `free` in slabs; and `taken`, how many left slabs since the start, for bins or for the
-program. That is exact, and the distribution of sizes in slow paths: of a class whose blocks go
-round in bins little is seen there, however often it is asked for. It is not a number of requests.
+**The file** is opened when the process starts and stays open, so that a server that gives up its
+rights later still writes to it, and a renamed file goes on being written. Children of fork append
+to the same file; with `%p` in the name each has its own, opened when it first prints, with the
+rights that it has then. A file that cannot be written costs one line on standard error.
+
+**Standard error** is what it was at the start, by a copy that is kept; never another file that the
+program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to what is
+standard error at the call, as glibc's does.
+
+**Size classes.** For each class in use: `slabs`; the blocks that are `live`, `cached` (in caches or
+not collected yet) and `free` in slabs; and `taken`, the blocks that left slabs since the start, for
+bins or for the program. `taken` is exact, and it is the distribution of sizes in slow paths: a class
+whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
 """
-MEMBERS_TEXT = """
-## Each cache and each heap
+MEMBERS_TEXT = """## Each cache and each heap
 
-Of the first 64 caches, by the number of the processor or thread, and of the first 64 heaps. In the
-raw form `processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches` and
-`heaps`. `rseq` says whose the caches are, `processor` or `thread`, and `rseq_reason` why; in
-the raw
-form it is a number of the second table.
-
-"""
-EXACT_TEXT = """
-## Requests, with `HAKMEM_STATS=exact` only
-
-Each bin of each thread stays empty, so that every malloc and every free takes the slow path, where
-it is counted: exactly, in all threads, signal handlers included. That costs: `bench_random_mixed`
-takes 469 instructions a cycle instead of 43 (callgrind). It is for looking at a program.
-
-Without it these rows are absent, not 0, in every form. With it, `class_SIZE_requests` and
-`class_SIZE_reallocs` (in JSON and XML `requests` and `reallocs` of a class) say how many requests
-were for a size that the class serves. What `realloc` does inside, a new block and a free, counts
-as one call of it. What is refused for what it says (a wrong alignment, a product that overflows,
-more than PTRDIFF_MAX) does not count, what memory did not suffice for does; `hakmem_heap_destroy`
-counts as no free, and what libc allocates for hakmem's own thread is not counted. There is no rate
-of hits, since there are no bins to hit: in any other mode, `refills` and `flushes` are the misses,
-counted exactly.
+The first 64 caches, by the number of the processor or thread, and the first 64 heaps. In the raw
+form they are `processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches`
+and `heaps`. `rseq` says whether caches belong to a `processor` or a `thread`, and `rseq_reason`
+why; in the raw form it is a number of the second table.
 
 """
-LOCKS_TEXT = """
-## Locks
+EXACT_TEXT = """## Requests, with `HAKMEM_STATS=exact` only
 
-How often each lock was asked for while somebody else held it, and the nanoseconds that all
-threads waited for it together. A lock that is free costs and counts nothing.
+Each bin stays empty, so every malloc and every free takes the slow path and is counted: exactly, in
+all threads, signal handlers included. That is slow: `bench_random_mixed` takes 469 instructions a
+cycle instead of 43 (callgrind). It is a tool for examining a program.
+
+In all other modes these rows are absent, not 0, in every form. `class_SIZE_requests` and
+`class_SIZE_reallocs` (in JSON and XML `requests` and `reallocs` of a class) count the requests for
+sizes that the class serves.
+
+* What `realloc` does inside, a new block and a free, counts as one call of `realloc`.
+* Requests that are refused for their arguments (a wrong alignment, a product that overflows, more
+  than PTRDIFF_MAX) are not counted; requests that memory did not suffice for are.
+* `hakmem_heap_destroy` counts as no free. What libc allocates for hakmem's own thread is not
+  counted.
+* There is no hit rate, since no bin is ever hit. In any other mode `refills` and `flushes` are the
+  misses, counted exactly.
 
 """
-DECISIONS_TEXT = """
-## Decisions
+LOCKS_TEXT = """## Locks
 
-The last ones are shown by `hakmem top`, and at a crash with `HAKMEM_CRASH_REPORT=1`. Where hakmem
-was built with systemtap-sdt-dev, each of these and each counter of slow paths is a USDT probe of
-its name and number, from which a tracer counts, times and takes stacks while the program runs:
+How often a thread found each lock held, and the nanoseconds that all threads waited for it together.
+A free lock costs and counts nothing.
+
+"""
+DECISIONS_TEXT = """## Decisions
+
+`hakmem top` shows the last ones, and so does the report of a crash with `HAKMEM_CRASH_REPORT=1`.
+Where hakmem was built with systemtap-sdt-dev, each of these, and each counter of slow paths, is a
+USDT probe with its name and number. A tracer can count and time them and take stacks while the
+program runs:
 `bpftrace -e 'usdt:/usr/lib/libhakmem.so:hakmem:refills { @[ustack] = count(); }'`. `readelf -n`
 lists them.
 
 """
 POLICY_TEXT = """# Policy
 
-The numbers that decide. Mechanisms read them; each stays within its clamps, so that a bad value
-makes hakmem slow or fat, never wrong.
+The numbers that mechanisms read. Each stays within its bounds, so that a bad value makes hakmem slow
+or large, never wrong. Options set some of them ([CONFIG.md](CONFIG.md)).
 
 """
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/model/remote.pml - blocks on their way home while slabs move: the token rule.
+/* docs/model/remote.pml - blocks that are published while slabs move: the token rule.
  *
  * Owns        the protocol behind hak_flush, hak_remote_publish, hak_remote_collect,
  *             hak_pending_push, hak_pending_take_all, hak_heap_collect, hak_heap_surrender,

@@ -168,12 +168,12 @@ HAKMEM_API __attribute__((nonnull(2))) int hakmem_heap_stats_get(hakmem_heap *he
 /* ---- the process ----------------------------------------------------------------------------- */
 
 /* Gives the kernel all memory that is free, but for about `pad_bytes`, and returns the bytes given
- * (glibc manual: malloc_trim, which returns 1 or 0). Blocks that other threads keep at hand stay
- * with them. */
+ * (glibc manual: malloc_trim, which returns 1 or 0). Blocks in the caches of
+ * other running threads stay there. */
 HAKMEM_API size_t hakmem_trim(size_t pad_bytes);
 
-/* A hint that the calling thread will not allocate for some time: what it keeps at hand goes where
- * other threads can have it. */
+/* A hint that the calling thread will not allocate for some time: the blocks of its cache go back
+ * to the heaps, where other threads can have them. */
 HAKMEM_API void hakmem_thread_idle(void);
 
 /* A program may define this to choose its own settings, "name=value,name=value". They are read when
@@ -208,17 +208,17 @@ struct hakmem_stats {
     uint64_t returned_bytes;           /* given back to the kernel so far, in all */
     uint64_t superslab_count;          /* pieces of 2 MiB divided into slabs */
     uint64_t slab_count;               /* slabs in use */
-    uint64_t thread_heap_count;        /* heaps that belong to a thread now */
+    uint64_t thread_heap_count;        /* caches of processors and of threads */
     uint64_t private_heap_count;       /* made by hakmem_heap_new so far */
     uint64_t foreign_free_count;       /* frees of pointers that are not hakmem's */
     uint64_t out_of_memory_count;      /* requests refused with ENOMEM */
     uint64_t kernel_call_count;        /* mmap, munmap, mprotect and madvise calls so far */
-    uint64_t live_bytes;               /* what the program has: small, large and guarded */
+    uint64_t live_bytes;               /* blocks of the program: small, large and guarded */
     uint64_t small_live_bytes;         /* + live blocks up to 128 KiB, by their usable sizes */
     uint64_t small_live_block_count;
     uint64_t large_live_block_count;
-    uint64_t cached_bytes;          /* + free blocks that threads keep at hand */
-    uint64_t remote_free_bytes;     /* + freed by threads that they are not of; in quarantine */
+    uint64_t cached_bytes;          /* + free blocks in caches */
+    uint64_t remote_free_bytes;     /* + freed while their heap was busy; in quarantine */
     uint64_t block_free_bytes;      /* + free blocks in slabs, and tails that fit none */
     uint64_t slab_free_clean_bytes; /* + free, between slabs, without memory behind them */
     uint64_t unusable_bytes;        /* + in the window, but mapped by others or given up */
@@ -250,9 +250,9 @@ HAKMEM_API void hakmem_profile_stop(void);
  * pages that are shared since a fork. New fields are added at the end only. */
 struct hakmem_residency {
     uint64_t resident_bytes;    /* of the mappings */
-    uint64_t live_bytes;        /* + blocks that the program has */
-    uint64_t cached_bytes;      /* + free blocks that threads keep at hand */
-    uint64_t withheld_bytes;    /* + freed by threads that they are not of; in quarantine */
+    uint64_t live_bytes;        /* + blocks of the program */
+    uint64_t cached_bytes;      /* + free blocks in caches */
+    uint64_t withheld_bytes;    /* + freed while their heap was busy; in quarantine */
     uint64_t slab_free_bytes;   /* + free in slabs, on pages without a block in use */
     uint64_t pinned_bytes;      /* + free in slabs, on pages with a block in use */
     uint64_t retained_bytes;    /* + free beside slabs and blocks, kept for the next ones */

@@ -18,20 +18,20 @@
 
 #define HAK_CONF_TABLE(X)                                                                          \
     X(mode, CHOICE, 2, 0, 5, "minimal|fast|balanced|learning|research|hardened",                   \
-      "a row of values for the options that nobody set")                                           \
+      "values for all options that are not set otherwise")                                         \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
-      "what memory costs: time is spent to save it, or it is spent to save time")                  \
+      "what memory costs beside time: speed spends memory, compact spends time")                   \
     X(stats, CHOICE, 0, 0, 6, "off|text|raw|json|xml|openmetrics|exact",                           \
-      "print statistics when the process ends, in this form; raw: `name: value` a line; exact: "   \
-      "as text, and every request is counted, which makes malloc slow")                            \
+      "print statistics in this form when the process ends; raw: lines of `name: value`; "         \
+      "exact: text, and every request is counted, which makes malloc slow")                        \
     X(stats_file, TEXT, 0, 0, 0, "",                                                               \
-      "append them to this file instead of standard error; %p in it is the process's id")          \
+      "append them to this file instead of standard error; %p becomes the process id")             \
     X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \
-      "print them also each time so much has passed")                                              \
+      "print them at this interval, too")                                                          \
     X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
-      "print them also when the process gets this signal, such as USR2 or 12")                     \
+      "print them when the process receives this signal, too, such as USR2 or 12")                 \
     X(stats_shm, CHOICE, 0, 0, 1, "off|on",                                                        \
-      "show them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                    \
+      "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                 \
     X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
       "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
       "tell at the end what was not freed")                                                        \
@@ -41,48 +41,50 @@
       "sample allocations, and keep the profile and the last statistics for `hakmem autopsy` "     \
       "when the process is killed")                                                                \
     X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
-      "say at a crash what the address is, with counters and the last decisions")                  \
+      "report at a crash what the address is, with counters and the last decisions")               \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
-      "what free does with pointers that are not hakmem's: count them, pass them to libc, die")    \
+      "what free does with pointers that are not hakmem's: count them, pass them to "              \
+      "libc, or abort")                                                                            \
     X(deepbind, CHOICE, 0, 0, 1, "off|on",                                                         \
-      "whether dlopen heeds RTLD_DEEPBIND, by which libraries, such as PHP's, use libc's malloc "  \
-      "instead of hakmem, where that is preloaded")                                                \
+      "whether dlopen honours RTLD_DEEPBIND; libraries opened so, such as PHP's, then "            \
+      "use libc's malloc beside a preloaded hakmem")                                               \
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \
-      "how long free memory is kept before the kernel gets it back")                               \
+      "how long free memory is kept before it goes back to the kernel")                            \
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
-      "free memory kept however old it is, within a quarter of what is live")                      \
+      "free memory that is kept whatever its age, within a quarter of what is live")               \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
-      "most free memory of large blocks kept for the next ones; it is bounded by need anyway")     \
+      "bound of the free memory that is kept for large blocks; need bounds it, too")               \
     X(free_policy, CHOICE, 2, 0, 2, "keep|batch|adaptive",                                         \
-      "free memory stays; goes back all at once when it is old; or bit by bit, and some is kept")  \
+      "old free memory stays; goes back all at once; or goes back bit by bit, and some "           \
+      "is kept")                                                                                   \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
-      "memory taken and touched at the start, and kept from then on")                              \
+      "memory that is allocated and touched at the start, and kept from then on")                  \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
-      "most memory that hakmem may hold; beyond it requests are refused (0: no limit)")            \
+      "bound of the memory that hakmem holds; beyond it requests are refused (0: none)")           \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
-      "from so much on nothing free is kept (0: as memory.high of the control group)")             \
+      "above this size no free memory is kept (0: memory.high of the control group)")              \
     X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
-      "most bytes of free blocks that one processor or thread keeps at hand")                      \
+      "bound of the free blocks in the cache of one processor or thread")                          \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
-      "whose free blocks are kept at hand together: each processor's, where kernel and libc "      \
-      "allow "                                                                                     \
-      "that, or each thread's")                                                                    \
+      "free blocks are cached for each processor, where kernel and libc allow that, or "           \
+      "for each thread")                                                                           \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
-      "huge pages: never; for slabs of classes that grow; wherever the kernel has them")           \
+      "huge pages: never; for slabs of size classes that grow; wherever the kernel has "           \
+      "them")                                                                                      \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
-      "a thread of hakmem's own gives memory back, once the heap has reached 64 MiB")              \
+      "a background thread gives memory back, once the heap has reached 64 MiB")                   \
     X(harden, SET, 0, 0, 127, "exact|random|quarantine|zero|canary|guards|sized",                  \
-      "what stops misuse, at a price (docs/HARDEN.md)")                                            \
+      "checks that stop misuse, each at a cost (docs/HARDEN.md)")                                  \
     X(quarantine, BYTES, 8 * HAK_MIB, 0, HAK_GIB, "",                                              \
-      "freed memory that waits before it is used again, with harden=quarantine")                   \
+      "freed memory that is withheld from reuse, with harden=quarantine")                          \
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
-      "about one allocation in so many bytes that slow paths hand out ends at a page without "     \
-      "access, and is watched (0: none)")                                                          \
+      "one allocation per about this many bytes that slow paths take is placed against a "         \
+      "guard page (0: none)")                                                                      \
     X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
-      "what may be learned while the program runs; big_cache: how long free large memory is kept; " \
-      "decay: how long free memory of slabs is kept "                                              \
-      "(the others follow in a later version)")                                                    \
+      "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
+      "decay: how long free memory of slabs is kept (the others have no effect yet)")              \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
-      "file of what was learned, read at the start and written at the end; follows with learn")
+      "file for what was learned, read at the start and written at the end (no effect "            \
+      "yet)")
 
 #endif

@@ -20,11 +20,11 @@
 /* rank (rising), name in the statistics, what it protects. */
 #define HAK_LOCK_TABLE(X)                                                                          \
     X(START, start, "the one start of the process")                                                \
-    X(CACHES, caches, "lists of caches, and where their slots are")                                \
-    X(HEAPS, heaps, "the table of heaps, for who makes one more")                                  \
+    X(CACHES, caches, "lists of caches, and the places of their slots")                            \
+    X(HEAPS, heaps, "the table of heaps, while one is made")                                       \
     X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
-    X(PRIVATE_SET, private_set, "lists of the program's own heaps and of spare records")           \
-    X(PRIVATE, private, "one of these heaps: its slabs and its handle's generation")               \
+    X(PRIVATE_SET, private_set, "lists of user heaps and of spare records")                        \
+    X(PRIVATE, private, "one user heap: its slabs and its handle's generation")                    \
     X(PURGE, purge, "superslabs and spans that are out while they go back to the kernel")          \
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \

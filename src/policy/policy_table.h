@@ -19,50 +19,56 @@
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "what all bins may hold, or an eighth of a limit; 64 KiB each at least")                     \
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
-      "what the bins of all caches without a thread may hold, until `decay` is over")              \
+      "what the bins of all caches without a thread may hold, until they are older than "          \
+      "`decay`")                                                                                   \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "what one bin of blocks below 4 KiB may hold")                                               \
     X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "what one heap keeps of the spans that its large blocks of up to 1 MiB left")                \
+      "what one heap keeps of the spans of freed large blocks of up to 1 MiB")                     \
     X(span_cache_percent, 12, 0, 100,                                                              \
-      "all heaps together, of the most large blocks that there ever were; each may keep one")      \
-    X(quiet_ms, 500, 10, 60000, "bins without a miss for so long are shrunk")                      \
+      "the same of all heaps together, of the most large blocks that were ever live; "             \
+      "each may keep one")                                                                         \
+    X(quiet_ms, 500, 10, 60000, "bins without a miss for this long are shrunk")                    \
     X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
-      "most free span memory that is kept warm however old, within a quarter of the live spans")   \
-    X(free_policy, 2, 0, 2, "what happens to old free memory: 0 stays, 1 goes at once, 2 by need") \
-    X(prewarm_bytes, 0, 0, HAK_TIB, "what is live and warm together is not less than this again")  \
-    X(limit_bytes, 0, 0, HAK_TIB, "most memory held, or none; beyond it requests are refused")     \
+      "free span memory that stays warm whatever its age, within a quarter of the live "           \
+      "spans")                                                                                     \
+    X(free_policy, 2, 0, 2, "old free memory: 0 stays, 1 goes back at once, 2 goes back by need")  \
+    X(prewarm_bytes, 0, 0, HAK_TIB, "live and warm memory together do not fall below this")        \
+    X(limit_bytes, 0, 0, HAK_TIB,                                                                  \
+      "bound of the memory held, or none; beyond it requests are refused")                         \
     X(soft_limit_bytes, 0, 0, HAK_TIB,                                                             \
-      "memory held from which on nothing free is kept, or as the control group has it")            \
-    X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "most free span memory that is warm, however young")   \
+      "above this no free memory is kept; 0: what the control group says")                         \
+    X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "bound of the warm free span memory, however young")   \
     X(big_cache_slack_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                             \
-      "live and warm span memory may together pass the most that was ever live by this")           \
+      "live and warm span memory may together exceed the most that was ever live by this")         \
     X(big_cache_slack_percent, 12, 0, 1000,                                                        \
       "or by this share of it, if that is more; doubled while that pays")                          \
     X(big_cache_from_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                               \
-      "until large blocks were more together, what they leave is kept only once some is wanted "   \
-      "again")                                                                                     \
+      "until large blocks were more than this together, their memory is kept only once "           \
+      "some is wanted again")                                                                      \
     X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
-      "spans of 1 MiB or more must have come back so often before their keep time is learned")     \
+      "spans of 1 MiB or more must be reused so often before their keep time is learned")          \
     X(pool_episodes, 32, 1, HAK_TIB,                                                               \
-      "granules of slabs must have come back so often before their keep time is learned")          \
+      "granules of slabs must be reused so often before their keep time is learned")               \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \
-      "keeping memory for so long costs as much as to give it back and to touch it anew")          \
+      "keeping memory for this long costs as much as purging it and touching it again")            \
     X(spin_rounds, 64, 0, 100000,                                                                  \
-      "looks at a lock that somebody holds before sleeping; 0 where there is one CPU")             \
+      "polls of a held lock before sleeping; 0 where there is one processor")                      \
     X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
-      "a new superslab may be one huge page once there are so many superslabs")                    \
+      "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "and the heap that asks for it has so much memory in slabs of the class")                    \
+      "and the heap that asks for it has this much memory in slabs of the class")                  \
     X(huge_block_bytes, 4 * HAK_KIB, 0, HAK_TIB,                                                   \
-      "and its blocks are no longer: of longer ones it is not known what will be touched")         \
+      "and its blocks are no longer than this: of longer ones it is not known what is "            \
+      "touched")                                                                                   \
     X(mapping_percent, 50, 0, 90,                                                                  \
-      "share of the mappings that the kernel allows which hakmem may cause the process to have")   \
+      "share of the mappings allowed by the kernel that hakmem may cause")                         \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
-      "runs of pages that realloc may have moved, within an eighth of the mappings allowed")
+      "runs of pages that realloc may have moved, within an eighth of the mappings "               \
+      "allowed")
 
 /* option, row: numbers that an option sets, at the start and while the program runs. */
 #define HAK_POLICY_OPTION_TABLE(X)                                                                 \

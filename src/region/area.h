@@ -3,7 +3,7 @@
  *
  * Owns        struct area: one table of the window, or the records' own area.
  * Invariants  [start, start + usable_bytes) is mapped, for good, and reads as zero at first. While
- *             it grows, tried_bytes is larger than usable_bytes: who was stopped there by a jump
+ *             it grows, tried_bytes is larger than usable_bytes: a thread that left it by a jump
  *             leaves open whether the rest is mapped, and the next one asks the kernel. It is never
  *             backed by huge pages.
  * Threads     grows under the lock of its owner; usable_bytes is published with release, anybody

@@ -10,7 +10,7 @@
  *             in superslab multiples. What is committed is mapped, but for holes, which are
  *             others', and for what hak_region_unmap took; its protection never changes.
  * Threads     anyone reads; growth is under the REGION lock; committed_bytes is published with
- *             release after the tables, so that who sees it may read the tables (acquire). Ranges
+ *             release after the tables, so a thread that sees it may read the tables (acquire). Ranges
  *             that are mapped and unmapped belong to the caller.
  * Tests       tests/unit/region/region_test.c
  */
@@ -44,7 +44,7 @@ struct region {
     _Atomic size_t mapped_bytes; /* of these, mapped by us */
     _Atomic size_t most_bytes;   /* that can be mapped, as far as is known */
     struct hak_lock lock;
-    struct hak_lock purge_lock; /* who purges what is free; never awaited while memory is left */
+    struct hak_lock purge_lock; /* of a purge; no request waits for it while memory is left */
 };
 extern struct region hak_region;
 

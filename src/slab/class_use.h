@@ -4,7 +4,7 @@
  * Owns        struct class_use: slabs, used blocks as slab.used counts them, and how many blocks
  *             ever left slabs, for bins or for the program.
  * Invariants  changed where the slabs change, so that a census walks heaps and not slabs.
- * Threads     who is inside the heap writes; anybody reads, a little late.
+ * Threads     the thread inside the heap writes; any thread reads, a little late.
  * Tests       tests/unit/heap/census_test.c
  */
 #ifndef HAK_SLAB_CLASS_USE_H

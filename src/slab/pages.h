@@ -7,7 +7,7 @@
  * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a thread
  *             cache or on their way home count as used, so their bytes stay.
  *             hak_slab_take and hak_slab_take_zero clear the bits of what they hand out.
- * Threads     who is inside the heap: a free block becomes used only there.
+ * Threads     the one inside the heap: only there does a free block become used.
  *             Remote frees may arrive meanwhile; they only add free blocks.
  * Tests       tests/unit/slab/pages_test.c, tests/model/
  */

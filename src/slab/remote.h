@@ -3,17 +3,17 @@
  *
  * Owns        the remote bitmap and remote_count of a slab, and the pending stacks of its owners.
  * Invariants  The token rule. A publisher adds the number of its blocks to remote_count before it
- *             sets their bits. Who moves the count from 0 holds the slab's token and pushes the
- *             slab on its owner's pending stack; only who took the slab from a pending stack may
- *             collect it. The collector takes bits, subtracts exactly as many, and passes the token
+ *             sets their bits. The one that moves the count from 0 holds the slab's token and
+ *             pushes the slab on its owner's pending stack; only the thread that took the slab from
+ *             a pending stack may collect it. The collector takes bits, subtracts exactly as many, and passes the token
  *             on (pushes the slab again) while the count is not 0. So a slab is on at most one
  *             pending stack, and its link is never written while it is on one. Blocks on their way
  *             count as used: such a slab is neither retired nor given another class.
  * Argument    What would break it: (1) bits before count: a collector subtracts more than was
  *             added, the count wraps. Here the count covers every bit that can be seen. (2) a
  *             publisher reads the owner, the slab moves to another heap, the push goes to the old
- *             one: the old heap's record is never freed, and who takes the slab there sees that it
- *             is not his and forwards it. (3) ABA on the stack: there is no pop of one, only
+ *             one: the old heap's record is never freed, and the thread that takes the slab there
+ *             sees that it belongs to another heap and forwards it. (3) ABA on the stack: there is no pop of one, only
  *             take-all. Only collectors lower the count; a publisher that took its own duplicates
  *             back could let it reach 0 while the slab is on a stack (the model shows how), so a
  *             duplicate is fatal instead. (4) a fork copies a token in the hand of a thread that

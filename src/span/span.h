@@ -5,7 +5,7 @@
  * Invariants  pieces: the first piece_ends[piece_count - 1] granules of a used span are mappings
  *             that were moved there from elsewhere, but for a guard before the block; the kernel
  *             cannot join them with their neighbours. A free span has none.
- * Threads     a used span belongs to who took it, a free one to who holds the SPAN lock.
+ * Threads     a used span belongs to its taker, a free one to the holder of the SPAN lock.
  * Tests       tests/unit/span/
  */
 #ifndef HAK_SPAN_SPAN_H

@@ -5,7 +5,7 @@
  * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
  *             realloc; the oldest comes first. A cache stays on the list for ever: records of heaps
  *             are never freed.
- * Threads     who is inside the heap; the sums are read by anybody.
+ * Threads     the one inside the heap; any thread reads the sums.
  * Tests       tests/unit/span/span_cache_test.c, tests/model/
  */
 #ifndef HAK_SPAN_SPAN_CACHE_H

@@ -18,27 +18,27 @@
 
 /* name, meaning */
 #define HAK_STAT_TABLE(X)                                                                          \
-    X(refills, "bins found empty and filled from slabs")                                           \
-    X(flushes, "bins found full and emptied by half")                                              \
+    X(refills, "empty bins filled from slabs")                                                     \
+    X(flushes, "full bins emptied by half")                                                        \
     X(pending_slabs, "stage 0: slabs collected after frees into a busy heap")                      \
-    X(pending_blocks, "stage 0: blocks that came home with them")                                  \
+    X(pending_blocks, "stage 0: blocks collected with them")                                       \
     X(spare_slabs, "stage 1: own empty slabs used again")                                          \
     X(stolen_slabs, "stage 2: slabs taken from other heaps")                                       \
-    X(recycled_slabs, "stage 3: slabs made on warm granules of a started superslab")               \
-    X(purged_slabs, "stage 3: slabs made on clean granules of a started superslab")                \
+    X(recycled_slabs, "stage 3: slabs made on warm granules of a superslab in use")                \
+    X(purged_slabs, "stage 3: slabs made on clean granules of a superslab in use")                 \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
     X(huge_superslabs, "new superslabs for which huge pages were asked")                           \
     X(retired_slabs, "empty slabs given back to the superslab pool")                               \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
     X(swept_bytes, "given back to the kernel from such slabs")                                     \
     X(remote_blocks, "blocks freed while their heap was busy")                                     \
-    X(remote_publishes, "atomic publications that left them at its door")                          \
+    X(remote_publishes, "atomic operations that published them")                                   \
     X(spans_taken, "large blocks allocated")                                                       \
     X(spans_given, "large blocks freed")                                                           \
     X(realloc_copied_bytes, "copied by realloc to another place")                                  \
     X(magazines_grown, "bins that were given more slots")                                          \
-    X(magazines_shrunk, "bins that were quiet and lost slots")                                     \
-    X(magazines_drained, "bins emptied because all slabs of their class were sparse")
+    X(magazines_shrunk, "quiet bins that lost slots")                                              \
+    X(magazines_drained, "bins emptied because the slabs of their class were sparse")
 
 enum hak_stat {
 #define X(name, meaning) HAK_STAT_##name,
@@ -79,26 +79,27 @@ extern struct stat_block hak_stat_cacheless;
 
 /* name, meaning */
 #define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
-    X(foreign_frees, "frees of pointers that are not hakmem's, by option foreign")                 \
+    X(foreign_frees, "frees of pointers that are not hakmem's (option foreign)")                   \
     X(fallback, "requests passed to another allocator")                                            \
-    X(threads_started, "threads that were led to a cache")                                         \
-    X(heaps_created, "heaps made for processors, or since all were busy")                          \
+    X(threads_started, "threads that were given a cache")                                          \
+    X(heaps_created, "heaps made, for processors or because all were busy")                        \
     X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
     X(caches_lost, "caches of threads given up: busy at a fork, or left by a jump")                \
     X(private_heaps, "heaps made by hakmem_heap_new")                                              \
-    X(cacheless_calls, "requests of threads past their end, and of handlers inside slow paths")    \
-    X(spans_reused, "spans of 1 MiB or more served from memory that was kept")                     \
-    X(spans_reused_bytes, "so much of them was such memory")                                       \
-    X(spans_fresh, "spans of 1 MiB or more of which nothing was such memory")                      \
+    X(cacheless_calls, "calls of threads past their end, and of handlers inside slow paths")       \
+    X(spans_reused, "spans of 1 MiB or more served from kept memory")                              \
+    X(spans_reused_bytes, "bytes of kept memory in these")                                         \
+    X(spans_fresh, "spans of 1 MiB or more without any kept memory")                               \
     X(spans_far, "spans served from warm memory of another memory node")                           \
     X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
-    X(granules_missed_bytes, "of slabs: made of untouched memory shortly after as much was given back") \
-    X(spans_evicted, "free spans purged at once, because too much was warm")                       \
-    X(spans_evicted_bytes, "purged at once, because too much free span memory was warm")           \
+    X(granules_missed_bytes,                                                                       \
+      "slabs made of untouched memory shortly after as much was given back: bytes")                \
+    X(spans_evicted, "free spans purged at once because too much was warm")                        \
+    X(spans_evicted_bytes, "bytes of these")                                                       \
     X(spans_given_up,                                                                              \
-      "freed large blocks purged at once, because there were few and none came back")              \
-    X(guarded_blocks, "allocations that were put against a guard page")                            \
-    X(guarded_full, "those that were due, and there was no room for them")                         \
+      "freed large blocks purged at once because there were few and none was wanted again")        \
+    X(guarded_blocks, "allocations placed against a guard page")                                   \
+    X(guarded_full, "allocations that were due, and found no room")                                \
     X(guarded_caught, "misuses of such blocks that were reported")                                 \
     X(out_of_memory, "requests refused with ENOMEM")
 

@@ -128,7 +128,8 @@ static void add_classes(struct line_writer *out, const struct snapshot *snapshot
                      offsetof(struct snapshot_class, slabs), LEVEL);
     add_class_family(out, snapshot, "class_live_blocks", "live blocks of a size class",
                      offsetof(struct snapshot_class, live_blocks), LEVEL);
-    add_class_family(out, snapshot, "class_cached_blocks", "free blocks at hand or on the way home",
+    add_class_family(out, snapshot, "class_cached_blocks",
+                     "free blocks in caches or not collected yet",
                      offsetof(struct snapshot_class, cached_blocks), LEVEL);
     add_class_family(out, snapshot, "class_free_blocks", "free blocks in slabs",
                      offsetof(struct snapshot_class, free_blocks), LEVEL);

@@ -19,15 +19,17 @@
 #define HAK_EVENT_TABLE(X)                                                                         \
     X(purge, "bytes", "free memory went back to the kernel")                                       \
     X(sweep, "bytes", "pages of sparse slabs went back to the kernel")                             \
-    X(trim, "bytes", "everything free went back, because it was asked for or memory was out")      \
-    X(fresh_superslab, "bytes", "a superslab was begun, for blocks of so many bytes")              \
-    X(huge_superslab, "bytes", "huge pages were asked for it")                                     \
-    X(steal_slab, "bytes", "a slab was taken from another heap")                                   \
-    X(drain_bin, "bytes", "a bin of such blocks was emptied, its slabs being sparse")              \
-    X(make_heap, "heap", "one more heap was made")                                                 \
-    X(lose_heap, "heap", "it was given up")                                                        \
-    X(lose_cache, "bytes", "a cache of a thread that could hold so many was given up")             \
-    X(out_of_memory, "bytes", "a request for so many was refused")
+    X(trim, "bytes", "everything free went back, by request or because memory was out")            \
+    X(fresh_superslab, "bytes", "a new superslab, for blocks of this size")                        \
+    X(huge_superslab, "bytes",                                                                     \
+      "huge pages were requested for a superslab, for blocks of this size")                        \
+    X(steal_slab, "bytes", "a slab was taken from another heap, with blocks of this size")         \
+    X(drain_bin, "bytes",                                                                          \
+      "a bin of blocks of this size was emptied, because their slabs were sparse")                 \
+    X(make_heap, "heap", "a heap was made")                                                        \
+    X(lose_heap, "heap", "a heap was given up")                                                    \
+    X(lose_cache, "bytes", "a thread's cache of this capacity was given up")                       \
+    X(out_of_memory, "bytes", "a request of this size was refused")
 
 enum event_kind {
     EVENT_NONE,

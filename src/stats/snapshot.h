@@ -16,21 +16,21 @@
 
 /* name, meaning */
 #define HAK_SNAPSHOT_LEVEL_TABLE(X)                                                                \
-    X(shadowed, "1: another malloc comes before this one, which is mapped and serves nothing")     \
-    X(live_bytes, "in blocks that the program has: small, large and guarded ones")                 \
+    X(shadowed, "1: another malloc comes first; hakmem is mapped and serves nothing")              \
+    X(live_bytes, "in blocks of the program: small, large and guarded ones")                       \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
-    X(large_live_bytes, "in live large blocks, by their whole 64 KiB")                             \
-    X(cached_bytes, "free blocks at hand in the caches' bins, and span_cached_bytes")              \
-    X(span_cached_bytes, "spans at hand in the heaps' caches of large blocks")                     \
+    X(large_live_bytes, "in live large blocks, in whole granules of 64 KiB")                       \
+    X(cached_bytes, "free blocks in the bins of all caches, and span_cached_bytes")                \
+    X(span_cached_bytes, "free spans in the span caches of all heaps")                             \
     X(cached_spans, "how many these are")                                                          \
-    X(span_cache_hits, "large blocks served from there")                                           \
+    X(span_cache_hits, "large blocks served from span caches")                                     \
     X(withheld_bytes, "freed, and in quarantine")                                                  \
     X(homeward_bytes, "freed while their heap was busy, not collected yet")                        \
     X(slab_free_bytes, "free in slabs, with the tails that fit no block")                          \
     X(slab_warm_bytes, "free in superslabs, resident")                                             \
-    X(slab_clean_bytes, "free in superslabs, without memory behind them")                          \
+    X(slab_clean_bytes, "free in superslabs, without pages")                                       \
     X(span_warm_bytes, "in free spans, resident")                                                  \
-    X(span_clean_bytes, "in free spans, without memory behind them")                               \
+    X(span_clean_bytes, "in free spans, without pages")                                            \
     X(span_lost_bytes, "address space given up because the kernel would not say whose it is")      \
     X(hole_bytes, "in the window, but mapped by others")                                           \
     X(window_committed_bytes, "address space made usable so far: the sum of the above")            \
@@ -42,41 +42,42 @@
     X(large_live_blocks, "live large blocks")                                                      \
     X(superslabs, "superslabs that hold slabs")                                                    \
     X(slabs, "slabs in use")                                                                       \
-    X(closed_heaps, "heaps busy or locked just now, whose free blocks count as live")              \
+    X(closed_heaps, "heaps that could not be entered, whose free blocks count as live")            \
     X(caches_by_processor, "1: caches belong to processors, 0: to threads")                        \
-    X(active_caches, "caches in use: of processors that have one, and of threads")                 \
+    X(active_caches, "caches in use, of processors and of threads")                                \
     X(heaps, "heaps that all threads share")                                                       \
     X(huge_now_superslabs, "superslabs that may be one huge page now")                             \
-    X(huge_excess_bytes, "free in these, and resident though nobody touched it")                   \
-    X(huge_page_bytes, "huge pages in the window, as the kernel says; 0 where nobody asked it")    \
-    X(resident_bytes, "of the process, as the kernel says; 0 where nobody asked it")               \
+    X(huge_excess_bytes, "free in these, and resident though untouched")                           \
+    X(huge_page_bytes, "in huge pages, of the window, as the kernel says; 0: not asked")           \
+    X(resident_bytes, "of the process, as the kernel says; 0: not asked")                          \
     X(resident_peak_bytes, "the most that it ever was")                                            \
     X(own_resident_bytes, "of resident_bytes: in hakmem's window and records")                     \
-    X(span_keep_ms, "free spans stay warm for so long: decay, or what was learned")                \
-    X(pool_keep_ms, "free granules of slabs stay warm for so long: decay, or what was learned")    \
-    X(moved_pieces, "runs of pages where realloc moved them, each a mapping of its own")
+    X(span_keep_ms, "free spans stay warm for this long: decay, or what was learned")              \
+    X(pool_keep_ms, "free granules of slabs stay warm for this long: decay, or what was learned")  \
+    X(moved_pieces, "runs of pages that realloc moved, each a mapping of its own")
 
 #define HAK_SNAPSHOT_TOTAL_TABLE(X)                                                                \
     X(map_calls, "mmap and munmap calls made")                                                     \
     X(protect_calls, "mprotect calls made")                                                        \
     X(advise_calls, "madvise calls made")                                                          \
     X(purge_calls, "those of them that gave memory back, or tried to")                             \
-    X(purge_ns, "nanoseconds that these took, all threads together")                               \
+    X(purge_ns, "nanoseconds that these took, in all threads together")                            \
     X(purged_bytes, "given back to the kernel so far")                                             \
     X(move_calls, "mremap calls made")                                                             \
-    X(moved_bytes, "moved by them instead of being copied")
+    X(moved_bytes, "moved by them instead of copied")
 
 #define HAK_SNAPSHOT_TABLE(X) HAK_SNAPSHOT_LEVEL_TABLE(X) HAK_SNAPSHOT_TOTAL_TABLE(X)
 
 /* What is counted with stats=exact only: without it there are no such numbers, not even 0. */
 #define HAK_SNAPSHOT_EXACT_TABLE(X)                                                                \
-    X(exact_requests, "blocks asked for: malloc, calloc, the aligned ones, new, realloc of NULL")  \
-    X(exact_requested_bytes, "asked for by these")                                                 \
-    X(exact_large_requests, "those of them for more than 128 KiB, which is no size class")         \
-    X(exact_reallocs, "times that realloc was asked for another size of a block")                  \
-    X(exact_realloc_bytes, "asked for by these, as the new sizes")                                 \
+    X(exact_requests,                                                                              \
+      "blocks requested by malloc, calloc, the aligned forms, new, and realloc of NULL")           \
+    X(exact_requested_bytes, "bytes requested by these")                                           \
+    X(exact_large_requests, "those of them above 128 KiB, which is no size class")                 \
+    X(exact_reallocs, "calls of realloc for another size of a block")                              \
+    X(exact_realloc_bytes, "bytes requested by these, as new sizes")                               \
     X(exact_large_reallocs, "those of them to more than 128 KiB")                                  \
-    X(exact_frees, "pointers given to free, delete, or realloc to nothing; not NULL")
+    X(exact_frees, "pointers given to free, delete, or realloc to size 0; NULL is not counted")
 
 /* One size class. */
 struct snapshot_class {
@@ -96,7 +97,7 @@ struct snapshot_class {
 #define HAK_SNAPSHOT_CACHE_TABLE(X)                                                                \
     X(bytes, LEVEL, "free blocks in the bins of a cache")                                          \
     X(capacity_bytes, LEVEL, "what these bins may hold")                                           \
-    X(misses, TOTAL, "bins of a cache found empty or full")
+    X(misses, TOTAL, "times that a bin of a cache was empty or full")
 
 struct snapshot_cache {
     uint64_t id;
@@ -111,9 +112,9 @@ struct snapshot_cache {
 
 /* The same of one heap that all threads share. */
 #define HAK_SNAPSHOT_HEAP_TABLE(X)                                                                 \
-    X(held_bytes, LEVEL, "slabs of a heap")                                                        \
+    X(held_bytes, LEVEL, "in the slabs of a heap")                                                 \
     X(free_bytes, LEVEL, "free in these slabs")                                                    \
-    X(lock_waits, TOTAL, "times that a thread waited for the lock of a heap")                      \
+    X(lock_waits, TOTAL, "waits of threads for the lock of a heap")                                \
     X(steals, TOTAL, "slabs that a heap took from others")
 
 struct snapshot_heap {

@@ -70,7 +70,7 @@ static const char *advice_on_kept(const struct snapshot *snapshot)
         return "HAKMEM_FREE_POLICY=adaptive: with keep no free memory goes back.";
     if (snapshot->policy_prewarm_bytes >= hak_held_part(snapshot, HELD_KEPT) / 2 &&
         snapshot->policy_prewarm_bytes != 0)
-        return "a lower HAKMEM_PREWARM: most of what is kept was asked for by it.";
+        return "a lower HAKMEM_PREWARM: it asks for most of what is kept.";
     if (snapshot->policy_decay_ms > USUAL_DECAY_MS)
         return "HAKMEM_DECAY=125ms: free memory is kept for longer than that now.";
     return "";
@@ -83,8 +83,8 @@ static const char *advice_on_caches(const struct snapshot *snapshot)
         snapshot->span_cached_bytes > snapshot->cached_bytes / 2)
         return "";
     if (snapshot->rseq_reason == RSEQ_CHOSEN)
-        return "HAKMEM_CACHES=processor: caches of threads that sleep keep what they have.";
-    return "HAKMEM_PRICE=compact: smaller caches, for more work.";
+        return "HAKMEM_CACHES=processor: caches of sleeping threads keep their blocks.";
+    return "HAKMEM_PRICE=compact: smaller caches, and more work.";
 }
 
 static const char *advice_on_returning(const struct snapshot *snapshot)
@@ -122,7 +122,7 @@ const char *hak_summary_advice(const struct snapshot *snapshot)
         advice = found;
     }
     if (snapshot->huge_excess_bytes >= most)
-        advice = "HAKMEM_THP=off: huge pages brought in memory that nobody touched.";
+        advice = "HAKMEM_THP=off: huge pages brought in untouched memory.";
     return advice;
 }
 
@@ -268,7 +268,7 @@ static void add_advice(struct line_writer *out, const struct snapshot *snapshot)
         hak_line_add(out, "refused");
         hak_line_number_right(out, snapshot->out_of_memory, SIZE_END);
         hak_line_pad(out, WORDS);
-        hak_line_add(out, "requests, since memory or a limit did not suffice");
+        hak_line_add(out, "requests, because memory or a limit did not suffice");
         hak_line_end_line(out);
     }
     add_words(out, HAK_SUMMARY_LAST, *advice != '\0' ? advice : why_none(snapshot));
@@ -322,7 +322,7 @@ void hak_summary_add(struct line_writer *out, const struct snapshot *snapshot)
         add_words(out, "shadowed", "mapped, and serves nothing: another malloc comes first.");
     add_resident(out, snapshot);
     add_label(out, "held", held);
-    hak_line_add(out, "by hakmem; resident is what of it was touched:");
+    hak_line_add(out, "by hakmem; the touched part of it is resident:");
     hak_line_end_line(out);
     for (int i = 0; i < HELD_COUNT; i++)
         add_part(out, snapshot, (enum held_part)i, held);

@@ -23,8 +23,8 @@
 #define HAK_HELD_TABLE(X)                                                                          \
     X(LIVE, "live", "blocks of the program")                                                       \
     X(FREE, "free", "in slabs, beside live blocks of that size")                                   \
-    X(CACHES, "cached", "free blocks at hand in caches")                                           \
-    X(RETURNING, "returning", "freed, in quarantine or on the way home")                           \
+    X(CACHES, "cached", "free blocks in caches")                                                   \
+    X(RETURNING, "returning", "freed, in quarantine or not collected yet")                         \
     X(KEPT, "kept", "free, resident, kept for reuse")                                              \
     X(RECORDS, "records", "hakmem's own")
 

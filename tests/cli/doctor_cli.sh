@@ -120,6 +120,45 @@ published() {
 published threads HAKMEM_CACHES=thread
 shows threads '^note +rseq: thread, option caches=thread\.$'
 
+# Programs that show a title of their own overwrite their environment, so it does not say what was
+# preloaded: redis does, and is linked with jemalloc.
+echo '#include <string.h>
+    #include <sys/prctl.h>
+    #include <unistd.h>
+    extern char **environ;
+    void *malloc(unsigned long bytes);
+    int main(void)
+    {
+        char *last = environ[0];
+        for (char **at = environ; *at; at++)
+            last = *at;
+        char *volatile kept = malloc(10);
+        memset(environ[0], 0, (unsigned long)(last + strlen(last) - environ[0]));
+        prctl(PR_SET_NAME, "titled");
+        return kept ? (int)sleep(60) : 1;
+    }' >"$work/titled.c"
+cc -fno-builtin -o "$work/titled" "$work/titled.c" -Wl,--no-as-needed -L"$work" -lfirst
+# titled NAME SETTING...
+titled() {
+    name=$1
+    shift
+    env "$@" LD_PRELOAD="$PRELOAD_LIB" LD_LIBRARY_PATH="$work" "$work/titled" &
+    process=$!
+    becomes "it is titled" grep -q titled "/proc/$process/comm"
+    [ "$#" = 0 ] || becomes "it publishes" [ -e "/dev/shm/hakmem.$process" ]
+    sleep 0.2
+    asked "$name" 0 doctor "$process"
+    kill "$process"
+    wait "$process" 2>/dev/null || :
+    rm -f "/dev/shm/hakmem.$process"
+    process=
+}
+titled title
+check "nothing is claimed" [ -z "$(grep -e 'serves malloc' -e 'serves nothing' "$work/title.out")" ]
+shows title '^note +/.*libhakmem.* cannot be told, .* HAKMEM_STATS_SHM=1 tells\.$'
+titled published_title HAKMEM_STATS_SHM=1
+shows published_title '^ok +hakmem serves malloc: '
+
 sh -c 'exit 0' &
 gone=$!
 wait "$gone"
