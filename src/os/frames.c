@@ -30,7 +30,7 @@ struct frame {
 
 /* The kernel compares the word before it would sleep, which it may for no time at all; links are
  * even, so that it is another one. */
-static bool is_readable(uintptr_t address)
+bool hak_os_is_readable(uintptr_t address)
 {
     static const struct timespec no_time;
     int saved = errno;
@@ -48,26 +48,38 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static struct fra
     return (struct frame){frame->next, frame->address};
 }
 
-void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+/* Follows the links from the frame at `at`, each of which lies above the last and `below`. */
+static void follow(uintptr_t at, uintptr_t below, uintptr_t seen, uintptr_t *addresses,
+                   uint32_t count)
 {
-    uintptr_t seen = frame / PAGE_BYTES_LEAST;
     uint32_t used = 0;
-    if (used < count)
-        addresses[used++] = caller;
-    /* The first frame is the callee's own. */
-    for (uintptr_t at = read_frame(frame).next; used < count;) {
-        if (at % FRAME_ALIGNMENT != 0 || at - frame - 1 >= FRAME_BYTES_MOST)
+    while (used < count) {
+        if (at % FRAME_ALIGNMENT != 0 || at - below - 1 >= FRAME_BYTES_MOST)
             break;
-        if (at / PAGE_BYTES_LEAST != seen && !is_readable(at))
+        if (at / PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
             break;
         seen = at / PAGE_BYTES_LEAST;
         struct frame link = read_frame(at);
         if (link.address < CODE_LEAST)
             break;
         addresses[used++] = link.address;
-        frame = at;
+        below = at;
         at = link.next;
     }
     while (used < count)
         addresses[used++] = 0;
+}
+
+void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+{
+    if (count == 0)
+        return;
+    addresses[0] = caller;
+    /* The first frame is the callee's own. */
+    follow(read_frame(frame).next, frame, frame / PAGE_BYTES_LEAST, addresses + 1, count - 1);
+}
+
+void hak_os_frames_above(uintptr_t stack, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+{
+    follow(frame, stack - 1, 0, addresses, count);
 }

@@ -18,4 +18,11 @@
  * those that the chain from `frame` leads to, which is the frame that `caller` returns from. */
 void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count);
 
+/* The same of a thread that was interrupted with its stack pointer at `stack` and `frame` in its
+ * frame register, which may hold anything: the return addresses of that frame and those above. */
+void hak_os_frames_above(uintptr_t stack, uintptr_t frame, uintptr_t *addresses, uint32_t count);
+
+/* True when the word at `address` can be read. */
+bool hak_os_is_readable(uintptr_t address);
+
 #endif
