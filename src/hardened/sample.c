@@ -34,12 +34,13 @@ static bool is_too_soon(void)
 HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
                                    struct sample_caller caller)
 {
-    bool is_first = hak_load_relaxed(&cache->guard_left_bytes) == 0; /* nothing was drawn yet */
+    bool is_first = hak_load_relaxed(&cache->is_guard_drawn) == 0;
     if (!is_first && !hak_sampled_guard_fits(bytes, alignment))
         return NULL; /* the next one that fits */
     if (hak_cache_at_rest() != cache)
         return NULL;
     hak_store_relaxed(&cache->guard_left_bytes, hak_sampled_guard_countdown());
+    hak_store_relaxed(&cache->is_guard_drawn, 1);
     if (is_first || hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
         return NULL;
     struct sampled_guard_trace trace = trace_of(caller);

@@ -44,6 +44,7 @@ struct cache {
     _Atomic uint32_t relief_count;    /* of the process, when its bins were last emptied for it */
     _Atomic uint64_t tick_ms;         /* when somebody last looked after it */
     _Atomic int64_t guard_left_bytes; /* until an allocation is put against a guard page */
+    _Atomic uint32_t is_guard_drawn;  /* since when that is so many, and not what refills left */
     _Atomic uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
     uint64_t seen_sum;                /* of all bins, when a processor's cache was last looked at */
     uint64_t seen_ms;                 /* since when it is the same */
@@ -127,6 +128,8 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
 /* Sends every cached block home. */
 void hak_cache_flush_all(struct cache *cache);
+/* Looks at every cached block, and puts it back; misuse is reported. */
+void hak_cache_check(struct cache *cache);
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);

@@ -5,13 +5,11 @@
 #include "base/atomic.h"
 #include "os/confine.h"
 #include "os/os.h"
+#include "os/program.h"
 
-#include <elf.h>
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -244,40 +242,11 @@ void hak_os_fault_watch_end(void)
         lower();
 }
 
-/* A note of Go's in the program's headers: its runtime asks the kernel for handlers by itself. */
-static bool is_of_go(const ElfW(Phdr) *segment, uintptr_t bias)
-{
-    const char *at = (const char *)(bias + segment->p_vaddr);
-    const char *end = at + segment->p_memsz;
-    while (segment->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
-        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
-        const char *name = at + sizeof *note;
-        if (note->n_namesz == 4 && memcmp(name, "Go\0", 4) == 0)
-            return true;
-        at = name + ((note->n_namesz + 3) & ~3u) + ((note->n_descsz + 3) & ~3u);
-    }
-    return false;
-}
-
-static bool find_go(void)
-{
-    const ElfW(Phdr) *segments = (const ElfW(Phdr) *)getauxval(AT_PHDR);
-    size_t count = getauxval(AT_PHNUM);
-    uintptr_t bias = 0;
-    bool is_found = false;
-    for (size_t i = 0; segments != NULL && i < count; i++)
-        if (segments[i].p_type == PT_PHDR)
-            bias = (uintptr_t)segments - segments[i].p_vaddr;
-    for (size_t i = 0; segments != NULL && i < count && !is_found; i++)
-        is_found = is_of_go(&segments[i], bias);
-    return is_found;
-}
-
 void hak_os_fault_watch_start(const struct os_fault_watch *wanted, void *libcs_sigaction)
 {
     action_function *function;
     *(void **)&function = libcs_sigaction;
     watch = *wanted;
-    is_go = find_go();
+    is_go = hak_os_program_is_go();
     hak_store_release(&set_action, function); /* partner: the acquire in hak_os_fault_watch_raise */
 }

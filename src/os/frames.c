@@ -30,14 +30,25 @@ struct frame {
 
 /* The kernel compares the word before it would sleep, which it may for no time at all; links are
  * even, so that it is another one. */
-bool hak_os_is_readable(uintptr_t address)
+static int probe(uintptr_t address)
 {
     static const struct timespec no_time;
     int saved = errno;
     long result = syscall(SYS_futex, address, FUTEX_WAIT_PRIVATE, 1, &no_time);
-    bool is_read = result == -1 && (errno == EAGAIN || errno == ETIMEDOUT);
+    int error = result == -1 ? errno : 0;
     errno = saved;
-    return is_read;
+    return error;
+}
+
+bool hak_os_is_readable(uintptr_t address)
+{
+    int error = probe(address);
+    return error == EAGAIN || error == ETIMEDOUT;
+}
+
+bool hak_os_is_unreadable(uintptr_t address)
+{
+    return probe(address) == EFAULT;
 }
 
 /* A frame of somebody else's, which no checker knows. */
