@@ -74,7 +74,7 @@ endif()
 
 # What is loaded asks libc otherwise than what is linked (src/os/linkage.h).
 set(HAKMEM_LINKAGE src/os/dlopen.c src/os/identity.c src/os/next_symbol.c
-  src/os/thread_exit.c)
+  src/os/signal_names.c src/os/thread_exit.c)
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
 list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})

@@ -6,7 +6,9 @@
 #include "conf/conf.h"
 #include "hardened/sample.h"
 #include "misuse/report.h"
+#include "os/frames.h"
 #include "os/next_symbol.h"
+#include "os/program.h"
 #include "stats/counters.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
@@ -47,6 +49,10 @@ static void reject(const void *block, const char *what)
         hak_misuse(what, block, 0, "not aligned as any block is");
     if (address - frame < STACK_ABOVE_BYTES)
         hak_misuse(what, block, 0, "on the stack of the calling thread");
+    if (hak_os_is_in_program(address))
+        hak_misuse(what, block, 0, "in the program's own code or data");
+    if (hak_os_is_unreadable(address))
+        hak_misuse(what, block, 0, "no memory is there");
 }
 
 void hak_foreign_free(void *block)

@@ -15,6 +15,7 @@
 #include "process/start.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
+#include "slab/slab_give.h"
 #include "span/large.h"
 #include "stats/event_log.h"
 #include "stats/refusal.h"
@@ -225,7 +226,11 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
         return;
     }
     uint32_t class_index = slab->class_index;
-    hak_slab_index_of(slab, block, "invalid free");
+    uint32_t index = hak_slab_index_of(slab, block, "invalid free");
+    /* Of a block in use the bit is 0, whoever holds the heap. */
+    uint64_t bit = 1ull << (index & 63);
+    if (HAK_UNLIKELY(hak_load_relaxed(&slab->words[index >> 6]) & bit))
+        hak_slab_report(slab, index >> 6, bit, "double free", "already free");
     if (hak_bin_push(class_index, block))
         return;
     hak_cache_flush(cache, class_index);

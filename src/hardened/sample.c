@@ -5,6 +5,8 @@
 #include "conf/conf.h"
 #include "heap/limit.h"
 #include "misuse/harden.h"
+#include "os/fault_watch.h"
+#include "os/frames.h"
 #include "process/service.h"
 
 static _Atomic uint64_t last_ms;
@@ -13,6 +15,7 @@ static struct sampled_guard_trace trace_of(struct os_caller caller)
 {
     struct sampled_guard_trace trace;
     hak_os_frames(caller.address, caller.frame, trace.addresses, HAK_SAMPLED_GUARD_FRAMES);
+    trace.thread = hak_os_thread_label();
     return trace;
 }
 
@@ -40,10 +43,12 @@ HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t ali
         return NULL;
     struct sampled_guard_trace trace = trace_of(caller);
     void *block = hak_sampled_guard_take(hak_most(bytes, 1), alignment, &trace);
-    if (block == NULL)
+    if (block == NULL) {
         hak_stat_global_add(guarded_full, 1);
-    else
-        hak_fetch_sub_relaxed(&cache->guard_left_bytes, (int64_t)hak_most(bytes, 1));
+        return NULL;
+    }
+    hak_fetch_sub_relaxed(&cache->guard_left_bytes, (int64_t)hak_most(bytes, 1));
+    hak_os_fault_watch_raise();
     return block;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/cache.h"
 
+#include "heap/bin_check.h"
 #include "heap/cpu_cache.h"
 #include "heap/flush.h"
 #include "heap/growth.h"
@@ -58,8 +59,21 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 
 /* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
 #define FEW_BLOCKS 256u
-hak_static_assert(HAK_BIN_SLOTS_MOST <= 1024, "all of a bin fits many_blocks");
+#define FEW_FILTER_WORDS 128u
+#define FILTER_WORDS 512u
+hak_static_assert(HAK_BIN_SLOTS_MOST <= 1024, "all of a bin fits struct many_blocks");
+struct many_blocks {
+    void *blocks[HAK_BIN_SLOTS_MOST];
+    uint64_t filter[FILTER_WORDS];
+};
 static struct meta_pool many_blocks;
+
+/* Blocks that were taken out of a bin. */
+struct batch {
+    void **blocks;
+    uint32_t most;
+    struct bin_filter filter;
+};
 
 static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
                          struct cache *cache)
@@ -70,37 +84,67 @@ static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_ind
     }
 }
 
-/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those
- * whose slabs are the fullest. */
-static void flush_half_by(void **blocks, uint32_t most, struct cache *cache, uint32_t class_index)
+/* Puts the newest blocks of a batch back; what has no room, since others have filled the bin
+ * meanwhile, goes home. */
+static void put_back(const struct batch *batch, uint32_t count, struct cache *cache,
+                     uint32_t class_index)
 {
+    uint32_t pushed = hak_cache_push_some(cache, class_index, batch->blocks, count);
+    flush_all_of(batch->blocks, count - pushed, class_index, cache);
+}
+
+/* All blocks of the bin are taken out, and the newer half is put back; of few large ones those
+ * whose slabs are the fullest. A block that is among them twice is found before either is handed
+ * out again. */
+static void flush_half_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
+{
+    void **blocks = batch->blocks;
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
-    begin_flight(cache);
-    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, most);
+    uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
+    hak_bin_check_once(blocks, held, class_index, batch->filter);
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
     uint32_t kept = held / 2;
-    uint32_t left = kept - hak_cache_push_some(cache, class_index, blocks, kept);
+    put_back(batch, kept, cache, class_index);
     flush_all_of(blocks + kept, held - kept, class_index, cache);
-    flush_all_of(blocks, left, class_index, cache); /* others have filled the bin meanwhile */
+}
+
+/* All blocks are taken out, looked at, and put back. */
+static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
+{
+    uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
+    hak_bin_check_once(batch->blocks, held, class_index, batch->filter);
+    hak_flush_check(batch->blocks, held, class_index);
+    put_back(batch, held, cache, class_index);
+}
+
+/* Does it with room for all blocks of the bin, if there is memory for so much. */
+static void with_batch(struct cache *cache, uint32_t class_index,
+                       void (*work)(const struct batch *, struct cache *, uint32_t))
+{
+    struct many_blocks *many = NULL;
+    begin_flight(cache);
+    if (hak_cache_count(cache, class_index) > FEW_BLOCKS)
+        many = hak_meta_pool_take(&many_blocks, sizeof *many);
+    if (many == NULL) {
+        void *few[FEW_BLOCKS];
+        uint64_t filter[FEW_FILTER_WORDS];
+        work(&(struct batch){few, FEW_BLOCKS, {filter, FEW_FILTER_WORDS}}, cache, class_index);
+    } else {
+        work(&(struct batch){many->blocks, HAK_BIN_SLOTS_MOST, {many->filter, FILTER_WORDS}}, cache,
+             class_index);
+        hak_meta_pool_give(&many_blocks, many);
+    }
     end_flight(cache);
 }
 
-/* The older half goes: a block that was freed twice is found when both copies have come home. */
-static void flush_half(struct cache *cache, uint32_t class_index)
+void hak_cache_check(struct cache *cache)
 {
-    void *few[FEW_BLOCKS];
-    void **many = NULL;
-    if (hak_cache_count(cache, class_index) > FEW_BLOCKS)
-        many = hak_meta_pool_take(&many_blocks, HAK_BIN_SLOTS_MOST * sizeof *many);
-    if (many == NULL) {
-        flush_half_by(few, FEW_BLOCKS, cache, class_index);
-    } else {
-        flush_half_by(many, HAK_BIN_SLOTS_MOST, cache, class_index);
-        hak_meta_pool_give(&many_blocks, many);
-    }
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        if (hak_cache_count(cache, i) != 0)
+            with_batch(cache, i, check_by);
 }
 
 /* What its bins hold of the class may pin pages that could go back. */
@@ -130,7 +174,7 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index)
     }
     if (hak_growth_note_miss(cache, class_index))
         return;
-    flush_half(cache, class_index);
+    with_batch(cache, class_index, flush_half_by);
 }
 
 void hak_cache_flush_class(struct cache *cache, uint32_t class_index)

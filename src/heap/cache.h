@@ -130,6 +130,8 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index);
 /* Sends every cached block home; or all of one class. */
 void hak_cache_flush_all(struct cache *cache);
 void hak_cache_flush_class(struct cache *cache, uint32_t class_index);
+/* Looks at every cached block, and puts it back; misuse is reported. */
+void hak_cache_check(struct cache *cache);
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);

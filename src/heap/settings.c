@@ -4,6 +4,7 @@
 #include "conf/conf.h"
 #include "heap/cgroup.h"
 #include "os/confine.h"
+#include "os/fault_watch.h"
 #include "os/lock.h"
 #include "os/node.h"
 #include "os/os.h"
@@ -29,6 +30,7 @@ void hak_settings_read(void)
 static void prepare_for_confinement(void)
 {
     hak_settings_read();
+    hak_os_fault_watch_end();
     if (hak_os_handles_signals())
         hak_lock_note_handler();
 }

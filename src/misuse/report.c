@@ -8,7 +8,7 @@
 
 _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, const char *state)
 {
-    char line[512];
+    char line[HAK_MISUSE_STATE_BYTES + 128];
     struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: ");
     hak_text_add(&text, what);

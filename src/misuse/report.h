@@ -11,6 +11,9 @@
 
 #include "base/compiler.h"
 
+/* A line has room for so much of a state. */
+#define HAK_MISUSE_STATE_BYTES 2500u
+
 /* Prints the line and aborts. `bytes` is the size of the block that was meant (0: unknown), `state`
  * says in what state hakmem found it. */
 _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, const char *state);

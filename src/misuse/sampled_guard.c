@@ -5,6 +5,7 @@
 #include "conf/conf.h"
 #include "misuse/harden.h"
 #include "misuse/report.h"
+#include "os/module.h"
 #include "os/os.h"
 #include "region/mappings.h"
 #include "stats/counters.h"
@@ -27,7 +28,7 @@ struct slot {
     struct sampled_guard_trace given;
 };
 
-enum pool_state { POOL_UNSTARTED, POOL_STARTING, POOL_READY };
+enum pool_state { POOL_UNSTARTED, POOL_STARTING, POOL_READY, POOL_FROZEN };
 
 static struct slot slots[HAK_SAMPLED_GUARD_SLOTS];
 static _Atomic uint32_t pool_state;
@@ -61,30 +62,37 @@ static void copy_trace(struct sampled_guard_trace *to, const struct sampled_guar
 {
     for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_FRAMES; i++)
         hak_word_publish(&to->addresses[i], hak_word_peek(&from->addresses[i]));
+    hak_word_publish(&to->thread.id, hak_word_peek(&from->thread.id));
+    for (size_t i = 0; i < sizeof to->thread.name / sizeof *to->thread.name; i++)
+        hak_word_publish(&to->thread.name[i], hak_word_peek(&from->thread.name[i]));
 }
 
 void hak_sampled_guard_tell(struct text *text, const char *words,
                             const struct sampled_guard_trace *trace)
 {
-    if (trace->addresses[0] != 0)
-        hak_text_add(text, words);
-    for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_FRAMES && trace->addresses[i] != 0; i++) {
-        hak_text_add(text, i == 0 ? "0x" : " < 0x");
-        hak_text_add_number(text, trace->addresses[i], 16);
-    }
+    uintptr_t calls[HAK_SAMPLED_GUARD_FRAMES] = {0};
+    if (trace->addresses[0] == 0)
+        return;
+    /* The call, not what follows it: that may be another line. */
+    for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_FRAMES && trace->addresses[i] != 0; i++)
+        calls[i] = trace->addresses[i] - 1;
+    hak_text_add(text, words);
+    hak_os_thread_label_add(text, &trace->thread);
+    hak_text_add(text, " at ");
+    hak_os_module_add(text, calls, HAK_SAMPLED_GUARD_FRAMES);
 }
 
 static _Noreturn void report(const char *what, const void *block, const struct slot *slot,
                              const char *state)
 {
-    char words[320];
+    char words[HAK_MISUSE_STATE_BYTES];
     struct text text = {.start = words, .bytes = sizeof words - 1};
     struct sampled_guard_trace taken, given;
     copy_trace(&taken, &slot->taken);
     copy_trace(&given, &slot->given);
     hak_text_add(&text, state);
-    hak_sampled_guard_tell(&text, ", allocated at ", &taken);
-    hak_sampled_guard_tell(&text, ", freed at ", &given);
+    hak_sampled_guard_tell(&text, ", allocated", &taken);
+    hak_sampled_guard_tell(&text, ", freed", &given);
     words[text.used] = '\0';
     hak_stat_global_add(guarded_caught, 1);
     hak_misuse(what, block, hak_word_peek(&slot->bytes), words);
@@ -103,13 +111,18 @@ static bool pool_start(void)
     uint32_t state = hak_load_relaxed(&pool_state);
     if (HAK_LIKELY(state == POOL_READY))
         return true;
-    if (state == POOL_STARTING ||
+    if (state != POOL_UNSTARTED ||
         !atomic_compare_exchange_strong_explicit(&pool_state, &state, POOL_STARTING,
                                                  memory_order_relaxed, memory_order_relaxed))
         return false;
     bool has_room = hak_mappings_take(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT);
     hak_store_relaxed(&pool_state, has_room ? POOL_READY : POOL_UNSTARTED);
     return has_room;
+}
+
+void hak_sampled_guard_freeze(void)
+{
+    hak_store_relaxed(&pool_state, POOL_FROZEN);
 }
 
 /* Counted before it is compared, so that threads cannot pass the bound together. */

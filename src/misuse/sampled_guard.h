@@ -26,6 +26,7 @@
 
 #include "base/compiler.h"
 #include "base/text.h"
+#include "os/thread_label.h"
 #include "region/region.h"
 
 #define HAK_SAMPLED_GUARD_BYTES_MOST (256 * HAK_KIB)
@@ -33,9 +34,10 @@
 
 enum sampled_guard_state { SAMPLED_GUARD_FREE, SAMPLED_GUARD_BUSY, SAMPLED_GUARD_LIVE };
 
-/* Return addresses, innermost first; 0: no more. */
+/* Who called: return addresses, innermost first; 0: no more. */
 struct sampled_guard_trace {
     uintptr_t addresses[HAK_SAMPLED_GUARD_FRAMES];
+    struct thread_label thread;
 };
 
 /* What is known of an address in the range. */
@@ -86,7 +88,10 @@ struct sampled_guard_sums hak_sampled_guard_sum(void);
 /* The pages that live blocks have, and those on their way. */
 size_t hak_sampled_guard_page_bytes(void);
 
-/* Adds `words` and the trace to a line; nothing for an empty trace. */
+/* No more blocks are guarded: what the slots hold stays as it is, for a report. */
+void hak_sampled_guard_freeze(void);
+
+/* Adds `words`, the thread and the places of the calls to a line; nothing for an empty trace. */
 void hak_sampled_guard_tell(struct text *text, const char *words,
                             const struct sampled_guard_trace *trace);
 

@@ -60,8 +60,9 @@ static void on_crash(int number, siginfo_t *about, void *context)
                           .name = signals[at].name,
                           .is_fault = about->si_code > 0 && number != SIGABRT,
                           .is_refused = number == SIGSEGV && about->si_code == SEGV_ACCERR};
+    hak_os_fault_read(&crash.fault, context);
     if (crash.is_fault)
-        crash.address = about->si_addr;
+        crash.fault.address = about->si_addr;
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (hak_cas_acquire(&has_reported, &expected, 1))
         reporter(&crash);

@@ -15,14 +15,14 @@
 #ifndef HAK_OS_CRASH_H
 #define HAK_OS_CRASH_H
 
-#include "base/compiler.h"
+#include "os/fault.h"
 
 struct crash {
     int signal;
     const char *name; /* "SIGSEGV" */
-    bool is_fault;    /* an instruction raised it, at `address` */
+    bool is_fault;    /* an instruction raised it */
     bool is_refused;  /* the address is mapped, but not for this */
-    const void *address;
+    struct os_fault fault; /* all but the address and the access are right for sent signals, too */
 };
 
 /* Calls `report` once for a crash, then passes the signal on; false: the kernel refuses. */

@@ -2,11 +2,15 @@
 #define _GNU_SOURCE
 #include "os/dlopen.h"
 
+#include "os/fault_watch.h"
 #include "os/next_symbol.h"
 
 #include <dlfcn.h>
 
 _Atomic bool hak_dlopen_binds_deeply;
+
+/* Constructors that look at the signals' actions are mostly over by then. */
+#define CONSTRUCTORS_MS 250
 
 #if HAK_SHARED && defined(RTLD_DEEPBIND)
 
@@ -30,6 +34,7 @@ __attribute__((optimize("optimize-sibling-calls"))) HAK_EXPORT void *dlopen(cons
         return NULL;
     if (!hak_load_relaxed(&hak_dlopen_binds_deeply))
         flags &= ~RTLD_DEEPBIND;
+    hak_os_fault_watch_lower(CONSTRUCTORS_MS); /* not taken away behind it: what is left is a jump */
     return open(file, flags);
 }
 

@@ -30,14 +30,25 @@ struct frame {
 
 /* The kernel compares the word before it would sleep, which it may for no time at all; links are
  * even, so that it is another one. */
-bool hak_os_is_readable(uintptr_t address)
+static int probe(uintptr_t address)
 {
     static const struct timespec no_time;
     int saved = errno;
     long result = syscall(SYS_futex, address, FUTEX_WAIT_PRIVATE, 1, &no_time);
-    bool is_read = result == -1 && (errno == EAGAIN || errno == ETIMEDOUT);
+    int error = result == -1 ? errno : 0;
     errno = saved;
-    return is_read;
+    return error;
+}
+
+bool hak_os_is_readable(uintptr_t address)
+{
+    int error = probe(address);
+    return error == EAGAIN || error == ETIMEDOUT;
+}
+
+bool hak_os_is_unreadable(uintptr_t address)
+{
+    return probe(address) == EFAULT;
 }
 
 /* A frame of somebody else's, which no checker knows. */
@@ -48,14 +59,14 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static struct fra
     return (struct frame){frame->next, frame->address};
 }
 
-/* The addresses that the chain from `at` leads to, above `frame`, whose page can be read if it is
- * `seen`. */
-static uint32_t follow(uintptr_t at, uintptr_t frame, uintptr_t seen, uintptr_t *addresses,
+/* The addresses that the chain from the frame at `at` leads to: each link lies above the last and
+ * `below`. The page `seen` can be read. */
+static uint32_t follow(uintptr_t at, uintptr_t below, uintptr_t seen, uintptr_t *addresses,
                        uint32_t count)
 {
     uint32_t used = 0;
     while (used < count) {
-        if (at % FRAME_ALIGNMENT != 0 || at - frame - 1 >= FRAME_BYTES_MOST)
+        if (at % FRAME_ALIGNMENT != 0 || at - below - 1 >= FRAME_BYTES_MOST)
             break;
         if (at / PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
             break;
@@ -64,7 +75,7 @@ static uint32_t follow(uintptr_t at, uintptr_t frame, uintptr_t seen, uintptr_t 
         if (link.address < CODE_LEAST)
             break;
         addresses[used++] = link.address;
-        frame = at;
+        below = at;
         at = link.next;
     }
     return used;
@@ -83,6 +94,13 @@ void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint
         addresses[used++] = caller;
     /* The first frame is the callee's own. */
     used += follow(read_frame(frame).next, frame, seen, addresses + used, count - used);
+    while (used < count)
+        addresses[used++] = 0;
+}
+
+void hak_os_frames_above(uintptr_t stack, uintptr_t frame, uintptr_t *addresses, uint32_t count)
+{
+    uint32_t used = follow(frame, stack - 1, 0, addresses, count);
     while (used < count)
         addresses[used++] = 0;
 }

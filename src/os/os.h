@@ -112,6 +112,9 @@ bool hak_os_handles_signals(void);
 /* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
+/* A handler of hakmem's own that stands over the default action; 0: there is none. */
+void hak_os_note_front(uintptr_t handler);
+
 /* False where this is certainly not the alternate stack of a signal handler (sigaltstack(2)); true
  * in a program that confined itself, where that cannot be asked. */
 bool hak_os_may_be_on_signal_stack(void);

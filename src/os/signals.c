@@ -65,7 +65,14 @@ bool hak_os_handles_signals(void)
     return is_found;
 }
 
-/* Some handler runs on the alternate stack of its thread, if that has one. */
+static _Atomic uintptr_t front_handler;
+
+void hak_os_note_front(uintptr_t handler)
+{
+    hak_store_relaxed(&front_handler, handler);
+}
+
+/* Some handler of the program's runs on the alternate stack of its thread, if that has one. */
 static bool has_handler_on_stack(void)
 {
     bool is_found = false;
@@ -74,6 +81,7 @@ static bool has_handler_on_stack(void)
         if (number != SETXID_SIGNAL &&
             syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
             is_found = action[0] != (uintptr_t)SIG_DFL && action[0] != (uintptr_t)SIG_IGN &&
+                       action[0] != hak_load_relaxed(&front_handler) &&
                        (action[1] & SA_ONSTACK) != 0;
     }
     return is_found;

@@ -6,6 +6,7 @@
 #include "heap/private_heap.h"
 #include "heap/remote_recount.h"
 #include "os/confine.h"
+#include "os/fault_watch.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/thread_exit.h"
@@ -110,12 +111,14 @@ void hak_fork_settle(void)
     }
     hak_lock_end_settling();
     hak_os_ask_reset();
+    hak_os_fault_watch_reset();
     call_menders();
 }
 
 static void after_fork_in_child(void)
 {
     hak_os_ask_reset();
+    hak_os_fault_watch_reset();
     hak_os_start();
     hak_copy_mark_clear();
     if (hak_lock_is_fork_blind()) {

@@ -4,14 +4,17 @@
 #include "heap/address_info.h"
 #include "heap/cache.h"
 #include "heap/census.h"
+#include "misuse/report.h"
 #include "misuse/sampled_guard.h"
 #include "os/crash.h"
+#include "os/module.h"
 #include "os/os.h"
 #include "os/stderr.h"
 #include "process/start.h"
 #include "span/large.h"
 #include "stats/counters.h"
 #include "stats/event_log.h"
+#include "stats/guard_report.h"
 
 /* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
  * without a lock is told, and every line is written by itself. */
@@ -54,40 +57,33 @@ static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
 
 static void tell_address(struct line *line, const struct crash *crash)
 {
-    struct address_info where = hak_address_info(crash->address);
+    struct address_info where = hak_address_info(crash->fault.address);
     add(line, " at address 0x");
-    add_number(line, (uintptr_t)crash->address, 16);
+    add_number(line, (uintptr_t)crash->fault.address, 16);
     add(line, ", ");
     add(line, hak_address_meaning(where.kind));
     if (where.block != 0) {
         add(line, " of ");
         add_number(line, where.block_bytes, 10);
         add(line, " bytes, ");
-        tell_distance(line, (uintptr_t)crash->address, where.block);
+        tell_distance(line, (uintptr_t)crash->fault.address, where.block);
     }
     if (crash->is_refused)
         add(line, "; the page is guarded against this");
 }
 
-static void tell_trace(const char *words, const struct sampled_guard_trace *trace)
+/* Which thread, and where it was. */
+static void tell_place(const struct crash *crash)
 {
-    struct line line;
-    if (trace->addresses[0] == 0)
-        return;
-    begin(&line, "crash: ");
-    hak_sampled_guard_tell(&line.text, words, trace);
-    end(&line);
-}
-
-/* Who had the guarded block. */
-static void tell_guarded(const void *address)
-{
-    struct sampled_guard_view view;
-    if (!hak_sampled_guard_holds(address))
-        return;
-    hak_sampled_guard_look(address, &view);
-    tell_trace("allocated at ", &view.taken);
-    tell_trace("freed at ", &view.given);
+    static char words[HAK_MISUSE_STATE_BYTES]; /* one report is all there is */
+    struct text text = {.start = words, .bytes = sizeof words - 1};
+    struct thread_label self = hak_os_thread_label();
+    hak_text_add(&text, "hakmem: crash:");
+    hak_os_thread_label_add(&text, &self);
+    hak_text_add(&text, " at ");
+    hak_os_module_add(&text, crash->fault.places, HAK_OS_FAULT_FRAMES);
+    words[text.used++] = '\n';
+    hak_os_stderr_write(words, text.used);
 }
 
 static void tell_counter(const char *name, uint64_t value)
@@ -146,8 +142,9 @@ static void report(const struct crash *crash)
     else
         add(&line, ", sent");
     end(&line);
-    if (crash->is_fault)
-        tell_guarded(crash->address);
+    tell_place(crash);
+    if (crash->is_fault && hak_sampled_guard_holds(crash->fault.address))
+        hak_guard_report(&crash->fault);
     tell_counters();
     tell_decisions();
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# README's example of misuse: when `free(p); free(p);` is told, and when it is not. If this fails,
-# README says what is not so.
+# README's example of misuse: when `free(p); free(p);` is told; and what else of free's misuse is.
+# If this fails, README says what is not so, or a mistake that glibc's malloc stops goes unseen.
 . "$(dirname "$0")/lib.sh"
 command -v cc >/dev/null || skip "no C compiler"
 cat >"$work/twice.c" <<'END'
@@ -24,6 +24,50 @@ int main(int argument_count, char **arguments)
     return 0;
 }
 END
+cat >"$work/misuse.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static int variables[100];
+static void *volatile hidden;
+static void give(void *block)
+{
+    hidden = block;
+    free(hidden);
+}
+/* misuse WAY BYTES: misuses free in one way, and ends. */
+int main(int argument_count, char **arguments)
+{
+    static void *others[5000];
+    const char *way = arguments[1];
+    size_t bytes = strtoul(arguments[2], NULL, 10);
+    char *p = malloc(bytes), *q = malloc(bytes);
+    int count = strcmp(way, "delayed") == 0 ? 8 : strcmp(way, "long-delayed") == 0 ? 5000 : 0;
+    for (int i = 0; i < count; i++)
+        others[i] = malloc(bytes);
+    if (strcmp(way, "interleaved") == 0 || count != 0) {
+        give(p);
+        give(q);
+        for (int i = 0; i < count; i++)
+            give(others[i]);
+        give(p);
+    } else if (strcmp(way, "resized") == 0) {
+        give(p);
+        hidden = realloc(hidden, bytes * 2);
+    } else if (strncmp(way, "interior-", 9) == 0)
+        give(p + atoi(way + 9));
+    else if (strcmp(way, "static") == 0)
+        give(variables + 4);
+    else if (strcmp(way, "code") == 0)
+        give((void *)((unsigned long)main & ~15ul));
+    else if (strcmp(way, "far") == 0)
+        give(p + (1ul << 42));
+    else if (strcmp(way, "mapped") == 0)
+        give((char *)mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 64);
+    return 0;
+}
+END
+cc -fno-builtin -w -o "$work/misuse" "$work/misuse.c"
 # A block that is sampled for a guard would be stopped at once, whatever its size.
 HAKMEM_GUARD_RATE=0
 export HAKMEM_GUARD_RATE
@@ -34,18 +78,59 @@ twice() {
     status=$(cat "$work/$name.status")
 }
 
-for bytes in 16 64 1000; do
-    twice alone "$work/twice" $bytes
-    equal "$bytes alone: it ends before anything is seen" "$status" 0
-    twice among "$work/twice" $bytes 5000
-    equal "$bytes among others: it aborts, $(cat "$work/among.err")" "$status" 134
-    equal "$bytes: when the copies leave the bin" "$(cat "$work/among.out")" "both are over"
-    twice hardened env HAKMEM_MODE=hardened "$work/twice" $bytes
-    equal "$bytes in hardened mode: it aborts" "$status" 134
-    equal "$bytes in hardened mode: at once" "$(cat "$work/hardened.out")" ""
-    check "$bytes in hardened mode: $(cat "$work/hardened.err")" \
-        grep -q "^hakmem: double free: pointer 0x" "$work/hardened.err"
+# Of slots and of processors, where this machine has them.
+for caches in processor thread; do
+    HAKMEM_CACHES=$caches
+    export HAKMEM_CACHES
+    preloaded mode true
+    reason=$(counter mode rseq_reason)
+    if [ $caches = thread ]; then
+        equal "caches belong to threads" "$reason" 1
+    elif [ "$reason" != 0 ]; then
+        echo "caches by processor are not tested: $reason"
+        continue
+    fi
+    for bytes in 16 64 1000; do
+        twice alone "$work/twice" $bytes
+        equal "$caches, $bytes alone: it aborts, $(cat "$work/alone.err")" "$status" 134
+        equal "$caches, $bytes alone: when it ends" "$(cat "$work/alone.out")" "both are over"
+        twice among "$work/twice" $bytes 5000
+        equal "$caches, $bytes among others: it aborts, $(cat "$work/among.err")" "$status" 134
+        equal "$caches, $bytes: when the bin is full" "$(cat "$work/among.out")" "both are over"
+        twice hardened env HAKMEM_MODE=hardened "$work/twice" $bytes
+        equal "$bytes in hardened mode: it aborts" "$status" 134
+        equal "$bytes in hardened mode: at once" "$(cat "$work/hardened.out")" ""
+        check "$bytes in hardened mode: $(cat "$work/hardened.err")" \
+            grep -q "^hakmem: double free: pointer 0x" "$work/hardened.err"
+    done
+
+    # What glibc stops by default, of small blocks, and what the line says.
+    while read -r way what state; do
+        for bytes in 64 1000 5000; do
+            twice misused "$work/misuse" "$way" $bytes
+            equal "$caches, $way of $bytes: it aborts, $(cat "$work/misused.err")" "$status" 134
+            check "$caches, $way of $bytes: $(cat "$work/misused.err")" \
+                grep -qE "^hakmem: $what: pointer 0x[0-9a-f]+, .*$state" "$work/misused.err"
+        done
+    done <<'END_OF_WAYS'
+interleaved (double.free|invalid.free) (already.free|nothing.is.allocated.there)
+delayed (double.free|invalid.free) (already.free|nothing.is.allocated.there)
+long-delayed (double.free|invalid.free) (already.free|nothing.is.allocated.there)
+resized (double.free|invalid.realloc) (already.free|nothing.is.allocated.there|freed)
+interior-1 invalid.free (not|nothing)
+interior-8 invalid.free (not|nothing)
+interior-16 invalid.free (not.the.start.of.a.block|nothing)
+static invalid.free in.the.program's.own
+code invalid.free in.the.program's.own
+far invalid.free no.memory.is.there
+END_OF_WAYS
+    # Memory that is mapped may be another allocator's.
+    twice misused "$work/misuse" mapped 64
+    equal "$caches: foreign memory is left alone" "$status" 0
+    twice misused "$work/misuse" well 64
+    equal "$caches: the program is right otherwise, $(cat "$work/misused.err")" "$status" 0
 done
+unset HAKMEM_CACHES
 twice named "$work/twice" 64 5000
 check "the line of README: $(cat "$work/named.err")" grep -qE \
     '^hakmem: double free: pointer 0x[0-9a-f]+, block of 64 bytes, already free$' "$work/named.err"

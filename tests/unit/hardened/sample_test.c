@@ -188,3 +188,15 @@ TEST(where_there_is_a_limit_nothing_is_guarded)
     for (int i = 0; i < 1000; i++)
         CHECK(!hak_sampled_guard_holds(hak_malloc(5000)));
 }
+
+TEST(nothing_is_guarded_before_so_much_was_handed_out_as_was_drawn)
+{
+    struct cache *cache;
+    hak_free(hak_malloc(100)); /* the refill that makes the cache counts down from nothing */
+    CHECK((cache = hak_own_cache()) != NULL);
+    hak_store_relaxed(&cache->is_guard_drawn, 0);
+    hak_store_relaxed(&cache->guard_left_bytes, -1000);
+    struct sample_caller caller = HAK_SAMPLE_CALLER();
+    CHECK(hak_sample_take(cache, 100, 16, caller) == NULL);
+    CHECK(hak_load_relaxed(&cache->guard_left_bytes) > 0);
+}

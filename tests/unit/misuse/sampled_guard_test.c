@@ -13,8 +13,8 @@ __attribute__((constructor(102))) static void guard(void)
     setenv("HAKMEM_GUARD_RATE", "1M", 1);
 }
 
-static const struct sampled_guard_trace here = {{0x1234567, 0x2345678}};
-static const struct sampled_guard_trace there = {{0x3456789}};
+static const struct sampled_guard_trace here = {{0x1234567, 0x2345678}, {12, {0x656d}}};
+static const struct sampled_guard_trace there = {{0x3456789}, {0}};
 
 static char *take(size_t bytes, size_t alignment)
 {
@@ -126,8 +126,8 @@ TEST(a_freed_block_is_told_with_both_its_traces)
     char *block = take(100, 16);
     give(block);
     CHECK_ABORTS(give(block), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated at "
-                              "0x1234567 < 0x2345678, freed at 0x3456789\n");
+    CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated by "
+                              "thread 12 (me) at 0x1234566 < 0x2345677, freed at 0x3456788\n");
     CHECK_ABORTS(hak_sampled_guard_usable_bytes(block, "invalid realloc"),
                  "hakmem: invalid realloc:");
     struct sampled_guard_view view;

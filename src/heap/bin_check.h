@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/bin_check.h - whether blocks of a bin, in the caller's hands, may lie in one.
+ *
+ * Owns        nothing.
+ * Invariants  only misuse of the program's is ever reported: a block in a bin is the start of one of
+ *             its class, in use to its slab, and there once.
+ * Threads     any; the blocks are in no bin meanwhile.
+ * Tests       tests/attack/double_free_in_one_bin_test.c, tests/unit/heap/bin_check_test.c
+ */
+#ifndef HAK_HEAP_BIN_CHECK_H
+#define HAK_HEAP_BIN_CHECK_H
+
+#include "base/compiler.h"
+
+/* Room to note which blocks were seen; a power of two of words, about half a word a block. */
+struct bin_filter {
+    uint64_t *words;
+    uint32_t word_count;
+};
+
+/* Reports a block that is there twice. About 11 instructions a block. */
+void hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
+                        struct bin_filter filter);
+
+#endif

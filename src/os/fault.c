@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "os/fault.h"
+
+#include "os/frames.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+struct registers {
+    uintptr_t instruction, stack, frame;
+};
+
+#if defined(__x86_64__)
+
+#define WRITE_BIT 2
+#define EXECUTE_BIT 16
+
+static struct registers registers_of(const ucontext_t *context)
+{
+    const greg_t *all = context->uc_mcontext.gregs;
+    return (struct registers){(uintptr_t)all[REG_RIP], (uintptr_t)all[REG_RSP],
+                              (uintptr_t)all[REG_RBP]};
+}
+
+static enum access access_of(const ucontext_t *context)
+{
+    greg_t error = context->uc_mcontext.gregs[REG_ERR];
+    if (error & EXECUTE_BIT)
+        return ACCESS_EXECUTE;
+    return error & WRITE_BIT ? ACCESS_WRITE : ACCESS_READ;
+}
+
+#elif defined(__aarch64__)
+
+/* Records that the kernel appends to the registers, of which one has the syndrome (asm/sigcontext.h
+ * names them; not every libc's headers let it be included). */
+struct record {
+    uint32_t magic, bytes;
+    uint64_t syndrome;
+};
+#define SYNDROME_MAGIC 0x45535201u
+#define WRITE_BIT (1u << 6)
+#define KIND_OF(syndrome) ((syndrome) >> 26 & 63)
+#define KIND_EXECUTE 0x20u
+
+static struct registers registers_of(const ucontext_t *context)
+{
+    return (struct registers){context->uc_mcontext.pc, context->uc_mcontext.sp,
+                              context->uc_mcontext.regs[29]};
+}
+
+static enum access access_of(const ucontext_t *context)
+{
+    const char *at = (const char *)context->uc_mcontext.__reserved;
+    const char *end = at + sizeof context->uc_mcontext.__reserved;
+    while (at + sizeof(struct record) <= end) {
+        const struct record *record = (const struct record *)(const void *)at;
+        if (record->magic == SYNDROME_MAGIC) {
+            if (KIND_OF(record->syndrome) == KIND_EXECUTE)
+                return ACCESS_EXECUTE;
+            return record->syndrome & WRITE_BIT ? ACCESS_WRITE : ACCESS_READ;
+        }
+        if (record->magic == 0 || record->bytes == 0)
+            break;
+        at += record->bytes;
+    }
+    return ACCESS_UNKNOWN;
+}
+
+#elif defined(__riscv)
+
+static struct registers registers_of(const ucontext_t *context)
+{
+    const unsigned long *all = (const unsigned long *)context->uc_mcontext.__gregs;
+    return (struct registers){all[0], all[2], all[8]};
+}
+
+static enum access access_of(const ucontext_t *context)
+{
+    (void)context;
+    return ACCESS_UNKNOWN;
+}
+
+#else
+
+static struct registers registers_of(const ucontext_t *context)
+{
+    (void)context;
+    return (struct registers){0, 0, 0};
+}
+
+static enum access access_of(const ucontext_t *context)
+{
+    (void)context;
+    return ACCESS_UNKNOWN;
+}
+
+#endif
+
+void hak_os_fault_read(struct os_fault *fault, const void *context)
+{
+    struct registers registers = registers_of(context);
+    fault->access = access_of(context);
+    fault->places[0] = registers.instruction;
+    hak_os_frames_above(registers.stack, registers.frame, fault->places + 1,
+                        HAK_OS_FAULT_FRAMES - 1);
+    /* The calls, not what follows them: that may be another line. */
+    for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES && fault->places[i] != 0; i++)
+        fault->places[i]--;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/module.h"
+
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/confine.h"
+#include "os/frames.h"
+#include "os/os.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATH_BYTES 240u
+#define BUFFER_BYTES 1024u
+/* Others need a millisecond for a report; a holder that a fork left behind never ends it. */
+#define YIELDS_MOST 10000
+
+/* A line of /proc/self/maps. */
+struct mapping {
+    uintptr_t start, end;
+    uint64_t offset;
+    uint64_t device, inode;
+    bool is_readable;
+    char path[PATH_BYTES]; /* "": no file */
+};
+
+/* Where an address was found. */
+struct place {
+    uintptr_t base; /* what addresses of the file are counted from */
+    char path[PATH_BYTES];
+};
+
+static struct {
+    _Atomic uint32_t is_taken;
+    int fd;
+    size_t at, end;
+    char buffer[BUFFER_BYTES];
+    struct mapping mapping;
+    struct place places[HAK_OS_MODULE_ADDRESSES];
+} room;
+
+static bool take_room(void)
+{
+    for (int i = 0; i < YIELDS_MOST; i++) {
+        uint32_t expected = 0;
+        /* acquire: partner is the release in give_room */
+        if (hak_cas_acquire(&room.is_taken, &expected, 1))
+            return true;
+        hak_os_yield();
+    }
+    return false;
+}
+
+static void give_room(void)
+{
+    hak_store_release(&room.is_taken, 0);
+}
+
+/* The next character; -1 at the end. */
+static int next(void)
+{
+    if (room.at == room.end) {
+        long count = syscall(SYS_read, room.fd, room.buffer, sizeof room.buffer);
+        if (count <= 0)
+            return -1;
+        room.at = 0;
+        room.end = (size_t)count;
+    }
+    return (unsigned char)room.buffer[room.at++];
+}
+
+/* Reads a number and the character behind it. */
+static uint64_t read_number(uint32_t base)
+{
+    uint64_t number = 0;
+    for (;;) {
+        int digit = next();
+        if (digit >= '0' && digit <= '9')
+            number = number * base + (uint64_t)(digit - '0');
+        else if (base == 16 && digit >= 'a' && digit <= 'f')
+            number = number * base + (uint64_t)(digit - 'a' + 10);
+        else
+            return number;
+    }
+}
+
+/* The rest of a line: spaces, then the path, of which too much is left out. */
+static void read_path(char *path)
+{
+    size_t used = 0;
+    int character = next();
+    while (character == ' ')
+        character = next();
+    for (; character != '\n' && character != -1; character = next())
+        if (used < PATH_BYTES - 1)
+            path[used++] = (char)character;
+    path[used] = '\0';
+}
+
+/* start-end rwxp offset major:minor inode   path; false at the end. */
+static bool read_mapping(struct mapping *mapping)
+{
+    mapping->start = read_number(16);
+    mapping->end = read_number(16);
+    if (mapping->end == 0)
+        return false;
+    mapping->is_readable = next() == 'r';
+    for (int i = 0; i < 4; i++) /* wxp and a space */
+        next();
+    mapping->offset = read_number(16);
+    mapping->device = read_number(16) << 32;
+    mapping->device |= read_number(16);
+    mapping->inode = read_number(10);
+    /* Only an inode of 0 is followed by nothing but the end of the line, in places. */
+    if (room.at > 0 && room.buffer[room.at - 1] == '\n')
+        mapping->path[0] = '\0';
+    else
+        read_path(mapping->path);
+    return true;
+}
+
+/* What the file's addresses are counted from, by the first segment of the program that is mapped
+ * at `start`: 0 for programs that lie where they were linked to. */
+static uintptr_t base_of(uintptr_t start)
+{
+    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
+    if (!hak_os_is_readable(start) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > hak_os_page_bytes())
+        return start;
+    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(start + header->e_phoff);
+    for (size_t i = 0; i < header->e_phnum; i++)
+        if (segment[i].p_type == PT_LOAD)
+            return start - hak_align_down(segment[i].p_vaddr, hak_os_page_bytes());
+    return start;
+}
+
+static void find(const uintptr_t *addresses, uint32_t count)
+{
+    struct mapping *mapping = &room.mapping;
+    uint64_t device = 0, inode = 0;
+    uintptr_t start = 0;
+    bool is_readable = false;
+    while (read_mapping(mapping)) {
+        if (mapping->inode == 0)
+            continue;
+        if (mapping->offset == 0 || mapping->inode != inode || mapping->device != device) {
+            start = mapping->start - mapping->offset;
+            is_readable = mapping->offset == 0 && mapping->is_readable;
+        }
+        device = mapping->device;
+        inode = mapping->inode;
+        for (uint32_t i = 0; i < count; i++) {
+            if (addresses[i] < mapping->start || addresses[i] >= mapping->end)
+                continue;
+            room.places[i].base = is_readable ? base_of(start) : start;
+            memcpy(room.places[i].path, mapping->path, PATH_BYTES);
+        }
+    }
+}
+
+/* False: nothing can be found out. */
+static bool read_places(const uintptr_t *addresses, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        room.places[i].path[0] = '\0';
+    if (!hak_os_ask_begin())
+        return false;
+    room.at = room.end = 0;
+    room.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool is_open = room.fd >= 0;
+    if (is_open) {
+        find(addresses, count);
+        syscall(SYS_close, room.fd);
+    }
+    hak_os_ask_end();
+    return is_open;
+}
+
+static void add_one(struct text *text, uintptr_t address, const struct place *place)
+{
+    if (place != NULL && place->path[0] != '\0') {
+        hak_text_add(text, place->path);
+        hak_text_add(text, "+");
+        address -= place->base;
+    }
+    hak_text_add(text, "0x");
+    hak_text_add_number(text, address, 16);
+}
+
+void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t count)
+{
+    int saved = errno;
+    bool has_room = take_room();
+    count = (uint32_t)hak_least(count, HAK_OS_MODULE_ADDRESSES);
+    bool is_known = has_room && read_places(addresses, count);
+    for (uint32_t i = 0; i < count && addresses[i] != 0; i++) {
+        hak_text_add(text, i == 0 ? "" : " < ");
+        add_one(text, addresses[i], is_known ? &room.places[i] : NULL);
+    }
+    if (has_room)
+        give_room();
+    errno = saved;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/program.h"
+
+#include <elf.h>
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+struct headers {
+    const ElfW(Phdr) *segments;
+    size_t count;
+    uintptr_t bias; /* from linked to actual addresses */
+};
+
+static struct headers find_headers(void)
+{
+    struct headers headers = {(const ElfW(Phdr) *)getauxval(AT_PHDR), getauxval(AT_PHNUM), 0};
+    if (headers.segments == NULL)
+        headers.count = 0;
+    for (size_t i = 0; i < headers.count; i++)
+        if (headers.segments[i].p_type == PT_PHDR)
+            headers.bias = (uintptr_t)headers.segments - headers.segments[i].p_vaddr;
+    return headers;
+}
+
+bool hak_os_is_in_program(uintptr_t address)
+{
+    struct headers headers = find_headers();
+    bool is_in = false;
+    for (size_t i = 0; i < headers.count && !is_in; i++) {
+        const ElfW(Phdr) *segment = &headers.segments[i];
+        is_in = segment->p_type == PT_LOAD &&
+                address - headers.bias - segment->p_vaddr < segment->p_memsz;
+    }
+    return is_in;
+}
+
+static bool has_note_of_go(const ElfW(Phdr) *segment, uintptr_t bias)
+{
+    const char *at = (const char *)(bias + segment->p_vaddr);
+    const char *end = at + segment->p_memsz;
+    while (segment->p_type == PT_NOTE && at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)(const void *)at;
+        const char *name = at + sizeof *note;
+        if (note->n_namesz == 4 && memcmp(name, "Go\0", 4) == 0)
+            return true;
+        at = name + ((note->n_namesz + 3) & ~3u) + ((note->n_descsz + 3) & ~3u);
+    }
+    return false;
+}
+
+bool hak_os_program_is_go(void)
+{
+    struct headers headers = find_headers();
+    bool is_go = false;
+    for (size_t i = 0; i < headers.count && !is_go; i++)
+        is_go = has_note_of_go(&headers.segments[i], headers.bias);
+    return is_go;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* os/program.h - what the headers of the running program say.
+ *
+ * Owns        nothing.
+ * Invariants  read where the kernel mapped them; no file is opened.
+ * Threads     any.
+ * Tests       tests/unit/os/program_test.c
+ */
+#ifndef HAK_OS_PROGRAM_H
+#define HAK_OS_PROGRAM_H
+
+#include "base/compiler.h"
+
+/* True in a segment of the program: its code, constants, and variables. */
+bool hak_os_is_in_program(uintptr_t address);
+
+/* True when it has Go's runtime, which sets handlers of signals without libc. */
+bool hak_os_program_is_go(void);
+
+#endif

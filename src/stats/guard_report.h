@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* stats/guard_report.h - what is said when an access meets the guard of a sampled block.
+ *
+ * Owns        the lines: first `hakmem: <what>: pointer 0x..., block of N bytes, <access>`, then
+ *             where that was, where the block was allocated, and where it was freed, in the form
+ *             that addr2line takes.
+ * Invariants  nothing is allocated, no lock is taken, little of the stack is used: it may be a
+ *             handler's own. A few hits are told, those of programs that handle the signal and go
+ *             on; then no more.
+ * Threads     any, in a handler.
+ * Tests       tests/preload/guard_hit_preload.sh
+ */
+#ifndef HAK_STATS_GUARD_REPORT_H
+#define HAK_STATS_GUARD_REPORT_H
+
+#include "os/fault.h"
+
+/* Tells of a fault at an address that hak_sampled_guard_holds, unless it was told already. */
+void hak_guard_report(const struct os_fault *fault);
+
+#endif

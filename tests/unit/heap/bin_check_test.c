@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/bin_check_test.c - a block that is in a batch twice is found, wherever. */
+#include "../../check.h"
+
+#include "heap/bin_check.h"
+
+#define BLOCKS 1023
+#define STRIDES 4
+
+static uint64_t words[512];
+static void *blocks[BLOCKS];
+static const size_t strides[STRIDES] = {8, 16, 4096, 131072};
+
+static void check(uint32_t count, uint32_t word_count)
+{
+    hak_bin_check_once(blocks, count, 3, (struct bin_filter){words, word_count});
+}
+
+static void fill(size_t stride)
+{
+    for (size_t i = 0; i < BLOCKS; i++)
+        blocks[i] = (void *)(0x7f0000000000 + i * stride);
+}
+
+TEST(different_blocks_pass_however_far_apart_and_however_small_the_filter)
+{
+    for (size_t i = 0; i < STRIDES; i++) {
+        fill(strides[i]);
+        for (uint32_t count = 0; count <= BLOCKS; count = count * 2 + 1) {
+            check(count, 512);
+            check(count, 128);
+            check(count, 2);
+        }
+    }
+    CHECK_EQ((uintptr_t)blocks[0], 0x7f0000000000);
+}
+
+static void twice(size_t stride, uint32_t first, uint32_t second, uint32_t count)
+{
+    fill(stride);
+    blocks[second] = blocks[first];
+    check(count, 128);
+}
+
+TEST(a_block_that_is_there_twice_is_reported)
+{
+    for (size_t i = 0; i < STRIDES; i++) {
+        CHECK_ABORTS(twice(strides[i], 0, 1, 2), "hakmem: double free: pointer 0x7f0000000000");
+        CHECK_ABORTS(twice(strides[i], 0, 1022, 1023), "already free");
+        CHECK_ABORTS(twice(strides[i], 500, 502, 1023), "already free");
+    }
+}

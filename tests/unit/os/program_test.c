@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/program_test.c - what lies in the program is told from what does not. */
+#include "../../check.h"
+
+#include "os/frames.h"
+#include "os/program.h"
+
+#include <sys/mman.h>
+
+static int variable;
+static const int constant = 5;
+
+TEST(code_constants_and_variables_are_in_the_program_and_nothing_else_is)
+{
+    CHECK(hak_os_is_in_program((uintptr_t)&variable));
+    CHECK(hak_os_is_in_program((uintptr_t)&constant));
+    CHECK(hak_os_is_in_program((uintptr_t)(void *)hak_os_is_in_program));
+    int local;
+    void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(page != MAP_FAILED);
+    CHECK(!hak_os_is_in_program((uintptr_t)&local));
+    CHECK(!hak_os_is_in_program((uintptr_t)page));
+    CHECK(!hak_os_is_in_program(8));
+}
+
+TEST(a_program_in_c_has_no_note_of_gos)
+{
+    CHECK(!hak_os_program_is_go());
+}
+
+TEST(what_is_not_mapped_or_forbidden_cannot_be_read)
+{
+    char *pages = mmap(NULL, 65536 * 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    CHECK_EQ(mprotect(pages + 65536, 65536, PROT_NONE), 0);
+    CHECK(hak_os_is_readable((uintptr_t)pages) && !hak_os_is_unreadable((uintptr_t)pages));
+    CHECK(!hak_os_is_readable((uintptr_t)pages + 65536));
+    CHECK(hak_os_is_unreadable((uintptr_t)pages + 65536));
+    CHECK_EQ(munmap(pages, 65536 * 2), 0);
+    CHECK(hak_os_is_unreadable((uintptr_t)pages));
+}
