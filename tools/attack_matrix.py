@@ -21,10 +21,10 @@ LIMIT_S = 5
 TEXT = """# Misuse, and which allocator stops it
 
 Written by `tools/attack_matrix.py`. Each cell has three letters, for blocks of 8 bytes, 4 KiB and
-256 KiB. **A**: the allocator ended the process, or, where that is all it can do, refused the request
-or left nothing to find. **S**: the process ended by a fault, at a guard or by chance. **-**: the
-misuse succeeded and the program went on for 8000 allocations. **?**: the program hung. hakmem's own
-tests (`tests/attack`) also expect the message.
+256 KiB. **A**: the allocator ended the process, or, where that is all it can do, refused the
+request or left nothing to find. **S**: the process ended by a fault, at a guard or by chance.
+**-**: the misuse succeeded and the program went on for 8000 allocations. **?**: the program hung.
+hakmem's own tests (`tests/attack`) also expect the message.
 
 """
 

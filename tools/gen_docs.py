@@ -71,15 +71,15 @@ A mode is a row of option values and nothing else: every mode runs the same mach
 that are set explicitly keep their values. Values in bold are not the default.
 
 `learning` and `research` allow everything to be learned. So far that is how long free large memory
-is kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on statistics
-at the end, `hakmem top`, and reports of crashes.
+is kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on
+statistics at the end, `hakmem top`, and reports of crashes.
 
 """
 MODE_COSTS_TEXT = """
 What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
 one thread, one process and no clock (22 November 2026, gcc 12, x86-64;
-`tools/mode_costs.py --table`). `./hak test --full` fails where a mode takes more than 1 % and 10,000
-instructions more.
+`tools/mode_costs.py --table`). `./hak test --full` fails where a mode takes more than 1 % and
+10,000 instructions more.
 
 | benchmark | minimal, million instructions | balanced | fast | learning |
 | --- | --- | --- | --- | --- |
@@ -171,13 +171,13 @@ to the same file; with `%p` in the name each has its own, opened when it first p
 rights that it has then. A file that cannot be written costs one line on standard error.
 
 **Standard error** is what it was at the start, by a copy that is kept; never another file that the
-program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to what is
-standard error at the call, as glibc's does.
+program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to what
+is standard error at the call, as glibc's does.
 
 **Size classes.** For each class in use: `slabs`; the blocks that are `live`, `cached` (in caches or
 not collected yet) and `free` in slabs; and `taken`, the blocks that left slabs since the start, for
-bins or for the program. `taken` is exact, and it is the distribution of sizes in slow paths: a class
-whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
+bins or for the program. `taken` is exact, and it is the distribution of sizes in slow paths: a
+class whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
 """
 MEMBERS_TEXT = """## Each cache and each heap
 
@@ -208,8 +208,8 @@ sizes that the class serves.
 """
 LOCKS_TEXT = """## Locks
 
-How often a thread found each lock held, and the nanoseconds that all threads waited for it together.
-A free lock costs and counts nothing.
+How often a thread found each lock held, and the nanoseconds that all threads waited for it
+together. A free lock costs and counts nothing.
 
 """
 DECISIONS_TEXT = """## Decisions
@@ -224,8 +224,8 @@ lists them.
 """
 POLICY_TEXT = """# Policy
 
-The numbers that mechanisms read. Each stays within its bounds, so that a bad value makes hakmem slow
-or large, never wrong. Options set some of them ([CONFIG.md](CONFIG.md)).
+The numbers that mechanisms read. Each stays within its bounds, so that a bad value makes hakmem
+slow or large, never wrong. Options set some of them ([CONFIG.md](CONFIG.md)).
 
 """
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")

@@ -10,7 +10,7 @@
  *             in superslab multiples. What is committed is mapped, but for holes, which are
  *             others', and for what hak_region_unmap took; its protection never changes.
  * Threads     anyone reads; growth is under the REGION lock; committed_bytes is published with
- *             release after the tables, so a thread that sees it may read the tables (acquire). Ranges
+ *             release after the tables, so a thread that sees it may read them (acquire). Ranges
  *             that are mapped and unmapped belong to the caller.
  * Tests       tests/unit/region/region_test.c
  */

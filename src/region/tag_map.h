@@ -5,7 +5,7 @@
  *             blocks any thread's bins take; else a value from HAK_BIN_LIMIT on, for which free
  *             takes the slow way: a slab of a private heap, the start of a large block, memory of
  *             others. HAK_TAG_NONE is a bin that takes nothing.
- * Invariants  Only the holder of a slab's heap changes the tag of a live slab. What a slab is beyond
+ * Invariants  Only the holder of a slab's heap changes a live slab's tag. What a slab is beyond
  *             its tag is in its record.
  * Threads     relaxed loads and stores: a thread that may legally free a block got its address by a
  *             synchronisation of the program's own, which orders the tag as well.

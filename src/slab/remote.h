@@ -5,21 +5,22 @@
  * Invariants  The token rule. A publisher adds the number of its blocks to remote_count before it
  *             sets their bits. The one that moves the count from 0 holds the slab's token and
  *             pushes the slab on its owner's pending stack; only the thread that took the slab from
- *             a pending stack may collect it. The collector takes bits, subtracts exactly as many, and passes the token
- *             on (pushes the slab again) while the count is not 0. So a slab is on at most one
- *             pending stack, and its link is never written while it is on one. Blocks on their way
- *             count as used: such a slab is neither retired nor given another class.
+ *             a pending stack may collect it. The collector takes bits, subtracts exactly as many,
+ *             and passes the token on (pushes the slab again) while the count is not 0. So a slab
+ *             is on at most one pending stack, and its link is never written while it is on one.
+ *             Blocks on their way count as used: such a slab is neither retired nor given another
+ *             class.
  * Argument    What would break it: (1) bits before count: a collector subtracts more than was
  *             added, the count wraps. Here the count covers every bit that can be seen. (2) a
  *             publisher reads the owner, the slab moves to another heap, the push goes to the old
  *             one: the old heap's record is never freed, and the thread that takes the slab there
- *             sees that it belongs to another heap and forwards it. (3) ABA on the stack: there is no pop of one, only
- *             take-all. Only collectors lower the count; a publisher that took its own duplicates
- *             back could let it reach 0 while the slab is on a stack (the model shows how), so a
- *             duplicate is fatal instead. (4) a fork copies a token in the hand of a thread that
- *             the child has not: publications under way are counted, from before they touch the
- *             slab until after the push, so the child knows, and makes counts and stacks anew from
- *             the bits.
+ *             sees that it belongs to another heap and forwards it. (3) ABA on the stack: there is
+ *             no pop of one, only take-all. Only collectors lower the count; a publisher that took
+ *             its own duplicates back could let it reach 0 while the slab is on a stack (the model
+ *             shows how), so a duplicate is fatal instead. (4) a fork copies a token in the hand of
+ *             a thread that the child has not: publications under way are counted, from before they
+ *             touch the slab until after the push, so the child knows, and makes counts and stacks
+ *             anew from the bits.
  * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
  *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml

@@ -70,8 +70,7 @@
 
 /* What is counted with stats=exact only: without it there are no such numbers, not even 0. */
 #define HAK_SNAPSHOT_EXACT_TABLE(X)                                                                \
-    X(exact_requests,                                                                              \
-      "blocks requested by malloc, calloc, the aligned forms, new, and realloc of NULL")           \
+    X(exact_requests, "requests by malloc, calloc, aligned forms, new, and realloc of NULL")       \
     X(exact_requested_bytes, "bytes requested by these")                                           \
     X(exact_large_requests, "those of them above 128 KiB, which is no size class")                 \
     X(exact_reallocs, "calls of realloc for another size of a block")                              \

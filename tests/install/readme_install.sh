@@ -85,7 +85,7 @@ command -v cargo >/dev/null || skip "all but the crate: no cargo"
 [ "$(rustc --version | cut -d. -f2)" -ge 65 ] || skip "all but the crate: the newest cc needs 1.65"
 mkdir -p "$work/probe/src"
 echo 'fn main() {}' >"$work/probe/src/main.rs"
-printf '[package]\nname = "probe"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\ncc = "1"\n' \
+printf '[package]\nname = "probe"\nversion = "0.1.0"\n[dependencies]\ncc = "1"\n' \
     >"$work/probe/Cargo.toml"
 cargo fetch -q --manifest-path "$work/probe/Cargo.toml" >"$work/said" 2>&1 ||
     skip "all but the crate: $(tail -n 1 "$work/said")"

@@ -58,7 +58,8 @@ def folder_page(name):
     place = PAGES / name / "README.md"
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
-        listed = [f"* [{title_of(path)}]({path.name})" for path in sorted((ROOT / name).glob("*.md"))]
+        listed = [f"* [{title_of(path)}]({path.name})"
+                  for path in sorted((ROOT / name).glob("*.md"))]
         place.write_text("# Decisions\n\n" + "\n".join(listed) + "\n")
 
 
@@ -155,15 +156,15 @@ def main():
     write_pages()
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict",
                            "--config-file", WORK / "mkdocs.yml", "--site-dir", SITE],
-                          env={**os.environ, "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1",
-                               "NO_MKDOCS_2_WARNING": "1"},
+                          env={**os.environ, "PYTHONPATH": str(HERE),
+                               "PYTHONDONTWRITEBYTECODE": "1", "NO_MKDOCS_2_WARNING": "1"},
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     problems = done.stdout.splitlines() if done.returncode else check_site()
     for problem in problems:
         print(f"site: {problem}", file=sys.stderr)
     if not problems:
-        print(f"{SITE}/index.html: {len(list(SITE.rglob('*.html')))} pages. The search needs a server: "
-              "python3 -m http.server -d out/site")
+        print(f"{SITE}/index.html: {len(list(SITE.rglob('*.html')))} pages. "
+              "The search needs a server: python3 -m http.server -d out/site")
     return 1 if problems else 0
 
 
