@@ -3,11 +3,17 @@
 # Without them the command is built all the same, and says what it cannot do.
 
 include(CheckCSourceCompiles)
+include(CheckCSourceRuns)
 
-# A library is there if it links: find_library alone takes another machine's for this one's.
+# A library is there if what is linked with it runs: find_library alone takes another machine's, or
+# another libc's, for this one's.
 function(hakmem_find result libraries source)
   set(CMAKE_REQUIRED_LIBRARIES ${libraries})
-  check_c_source_compiles("${source}" ${result})
+  if(CMAKE_CROSSCOMPILING)
+    check_c_source_compiles("${source}" ${result})
+  else()
+    check_c_source_runs("${source}" ${result})
+  endif()
 endfunction()
 
 # An archive where there is one: then the command needs nothing of it where it runs.
