@@ -141,16 +141,28 @@ killed
 status=0
 "$hakmem" growth "$holder_pid" 1 >/dev/null 2>"$work/ended.err" || status=$?
 equal "an ended one cannot grow: $(cat "$work/ended.err")" "$status" 1
+rm -f "$board"
 
 # The black box.
 hold HAKMEM_BLACKBOX=on HAKMEM_PRICE=speed
 for _ in 1 2; do echo >&7; done
 await done 2
+# The statistics are of the last interval: the first ones have no events.
+turns=2
+while ! "$hakmem" autopsy "$holder_pid" | grep -q 's before' && [ "$turns" -lt 60 ]; do
+    turns=$((turns + 1))
+    echo >&7
+    await done "$turns"
+    sleep 0.2
+done
+leaked_mib=$(awk -v turns="$turns" 'BEGIN { printf "%.1f", turns * 1e6 / 1048576 }')
 killed
 asked autopsy 0 autopsy "$holder_pid"
 shows autopsy "^Process $holder_pid ended without a normal exit; its last sign was at 20"
 shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
-shows autopsy '^ +(1\.[89]|2\.[01]) MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::leak  holder\.cpp:'
+leaks=$(awk '/yard::leak/ { print $1 }' "$work/autopsy.out")
+check "what leaked, $leaks MiB, near $leaked_mib" awk -v a="$leaks" -v b="$leaked_mib" \
+    'BEGIN { exit !(a > 0.85 * b && a < 1.15 * b) }'
 shows autopsy '^resident '
 shows autopsy '^Last events$'
 shows autopsy '^ +[0-9.]+ s before  [a-z_]+ +[0-9]'
