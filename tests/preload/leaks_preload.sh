@@ -61,12 +61,12 @@ HAKMEM_HEAP_PROFILE=on run "$work/leak"
 start_and_kill()
 {
     mkfifo "$work/said.$1" 2> /dev/null || true
-    run "$work/leak" wait > "$work/said.$1" &
+    LD_PRELOAD="$PRELOAD_LIB" "$work/leak" wait > "$work/said.$1" 2> /dev/null &
     pid=$!
     read -r ready < "$work/said.$1"
     [ -n "$2" ] && sleep 1.5
     kill -9 "$pid"
-    wait "$pid" 2> /dev/null
+    wait "$pid" 2> /dev/null || :
     board=/dev/shm/hakmem.profile.$pid
 }
 export HAKMEM_HEAP_PROFILE=on
@@ -74,7 +74,9 @@ start_and_kill profile ""
 [ -f "$board" ] || fail "a killed process leaves its board"
 [ "$(stat -c %a "$board")" = 600 ] || fail "the board is private"
 first=$board
-HAKMEM_BLACKBOX=on start_and_kill blackbox wait
+export HAKMEM_BLACKBOX=on
+start_and_kill blackbox wait
+unset HAKMEM_BLACKBOX
 [ -f "$board" ] || fail "a black box stays"
 [ ! -f "$first" ] || fail "the board of a killed process was not removed"
 box=$board
