@@ -26,10 +26,7 @@
  *             Batches go in and out by one commit, too. Of a slot the bin is closed meanwhile.
  *             Each pop lowers countdown; where it passes 0, hak_bin_note adds 65,536 to `popped`:
  *             blocks taken are counted exactly, for nothing. While allocations are sampled
- *             (heap/draw.h) countdown is then lowered further, and what is added by as much: it
- *             passes 0 with the sample. Lowering is one commit, too, of an open bin that the thread
- *             is still on; where it is on others by now, the countdown stays, and runs out once
- *             without a sample of its own.
+ *             (heap/draw.h) it is lowered so that it passes 0 with the sample, by one commit, too.
  * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
  *             count may be wrong by what happens meanwhile). A closed bin belongs to who closed
  *             it, under the lock CACHES, or, of a slot, to its thread.
@@ -131,7 +128,7 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);
 void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slots);
 
-/* So many pops lie between two notes, or fewer where a sample was drawn. */
+/* Between two notes, where no sample was drawn. */
 #define HAK_POPS_NOTED 65536u
 
 /* A pop of the bin made the countdown pass 0: it is counted, and the next sample drawn. True when

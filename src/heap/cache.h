@@ -4,8 +4,7 @@
  * Owns        struct cache: where the bins are, how many slots each has, and when somebody last
  *             looked after all that. Blocks come from any heap and go back to the heaps they are
  *             of.
- * Invariants  a block is in one bin, in a thread's hands, or in a slab. A record is never freed:
- *             one without a thread waits for the next, whole (heap/cache_list.h).
+ * Invariants  a block is in one bin, in a thread's hands, or in a slab. Records are never freed.
  *             What a thread takes out of a processor's bins to bring it home is counted in
  *             `in_flight` meanwhile: a fork waits for it.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one

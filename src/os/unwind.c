@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "os/unwind.h"
 
-#include "os/dwarf.h"
-
 #include "os/confine.h"
+#include "os/dwarf.h"
+#include "os/find_object.h"
 
 #include <errno.h>
 #include <link.h>
@@ -15,27 +15,10 @@
 /* Frames of hakmem's own that a walk may begin with. */
 #define OWN_FRAMES_MOST 24u
 
-/* glibc 2.35 (bits/dl_find_object.h); weak: without it there are frame pointers. */
-struct found_object {
-    uint64_t flags;
-    void *map_start;
-    void *map_end;
-    struct link_map *link_map;
-    void *eh_frame;
-    uint64_t reserved[7];
-};
-extern int find_object_of(void *address, struct found_object *found) __asm__("_dl_find_object")
-    __attribute__((weak));
-
-static bool find_object(uintptr_t address, struct found_object *found)
-{
-    return &find_object_of != NULL && find_object_of((void *)address, found) == 0;
-}
-
 bool hak_os_module_of(uintptr_t address, struct os_module *module)
 {
     struct found_object found;
-    if (!find_object(address, &found) || found.link_map == NULL)
+    if (!hak_find_object(address, &found) || found.link_map == NULL)
         return false;
     *module = (struct os_module){.start = (uintptr_t)found.map_start,
                                  .end = (uintptr_t)found.map_end,
@@ -117,7 +100,7 @@ static bool step(struct dwarf_frame *frame)
 {
     struct found_object found;
     uintptr_t stack = frame->registers[HAK_DWARF_STACK_POINTER];
-    if (!find_object(frame->address - !frame->is_interrupted, &found) || found.eh_frame == NULL ||
+    if (!hak_find_object(frame->address - !frame->is_interrupted, &found) || found.eh_frame == NULL ||
         !hak_dwarf_step(frame, found.eh_frame))
         return false;
     frame->address = plain(frame->address);
@@ -150,7 +133,7 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
 {
     uint32_t used = 0;
     struct found_object own = {0};
-    bool is_library = find_object((uintptr_t)&hak_os_unwind, &own) && own.link_map != NULL &&
+    bool is_library = hak_find_object((uintptr_t)&hak_os_unwind, &own) && own.link_map != NULL &&
                       own.link_map->l_name[0] != '\0';
     while (used < most && frame->address != 0) {
         uintptr_t address = frame->address;
@@ -160,7 +143,7 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
             addresses[used++] = address;
         struct dwarf_frame last = *frame;
         struct found_object found;
-        if (!find_object(address - !frame->is_interrupted, &found))
+        if (!hak_find_object(address - !frame->is_interrupted, &found))
             return follow(&last, addresses, used, most);
         if (!step(frame))
             break;
@@ -182,7 +165,7 @@ HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresse
     struct dwarf_frame frame;
     readable_page = 0;
     begin_here(&frame);
-    if (frame.address == 0 || &find_object_of == NULL || !leave(&frame, caller.address))
+    if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);
     return walk(&frame, addresses, most);
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "os/find_object.h"
+
+#include "base/atomic.h"
+#include "os/next_symbol.h"
+
+typedef int find_function(void *address, struct found_object *found);
+
+#if HAK_SHARED
+
+static _Atomic(find_function *) find;
+
+/* The loader is not to be asked in the middle of some thread's call. */
+__attribute__((constructor)) static void look_for_it(void)
+{
+    find_function *found;
+    *(void **)&found = hak_next_symbol("_dl_find_object");
+    hak_store_relaxed(&find, found);
+}
+
+static find_function *finder(void)
+{
+    return hak_load_relaxed(&find);
+}
+
+#else
+
+extern find_function find_weakly __asm__("_dl_find_object") __attribute__((weak));
+
+static find_function *finder(void)
+{
+    return &find_weakly;
+}
+
+#endif
+
+bool hak_find_object(uintptr_t address, struct found_object *found)
+{
+    find_function *function = finder();
+    return function != NULL && function((void *)address, found) == 0;
+}

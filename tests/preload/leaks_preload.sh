@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/preload/leaks_preload.sh - heap_profile=leaks tells who did not free, oldest first; and the
+# boards of processes: private, removed at their end, left by a kill, bounded.
+. "$(dirname "$0")/lib.sh"
+needs cc
+needs strings
+cat > "$work/leak.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *kept[40000];
+__attribute__((noinline)) static void old_leak(int i) { kept[i] = malloc(3000); }
+__attribute__((noinline)) static void new_leak(int i) { kept[i] = malloc(1000); }
+__attribute__((noinline)) static void tidy(void) { void *volatile block = malloc(2000); free(block); }
+int main(int count, char **arguments)
+{
+    for (int i = 0; i < 20000; i++) {
+        old_leak(i);
+        tidy();
+    }
+    usleep(300000);
+    for (int i = 20000; i < 40000; i++)
+        new_leak(i);
+    if (count > 1 && strcmp(arguments[1], "wait") == 0) {
+        puts("ready");
+        fflush(stdout);
+        pause();
+    }
+    return kept[0] == kept[1];
+}
+C
+cc -g -O1 -fno-inline -o "$work/leak" "$work/leak.c"
+
+run() { LD_PRELOAD="$PRELOAD_LIB" "$@"; }
+
+# What is freed is not told; what is kept is, with its size, the oldest first.
+HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_RATE=16K run "$work/leak" 2> "$work/said"
+grep -q '^hakmem: about [0-9.]* MiB not freed, allocated at 2 places' "$work/said" ||
+    fail "the first line: $(cat "$work/said")"
+[ "$(grep -c '^hakmem: not freed: ' "$work/said")" = 2 ] || fail "two places: $(cat "$work/said")"
+lines=$(sed -n 's/^hakmem: not freed: \([0-9]*\)\.[0-9] MiB in about .* allocated at [^<]*leak+\(0x[0-9a-f]*\) < .*/\1 \2/p' "$work/said")
+set -- $lines
+[ "$1" -ge 51 ] && [ "$1" -le 63 ] || fail "the old leak is of 57 MiB: $1"
+[ "$3" -ge 16 ] && [ "$3" -le 21 ] || fail "the new leak is of 19 MiB: $3"
+if command -v addr2line > /dev/null; then
+    [ "$(addr2line -f -e "$work/leak" "$2" | head -1)" = old_leak ] || fail "the oldest comes first"
+    [ "$(addr2line -f -e "$work/leak" "$4" | head -1)" = new_leak ] || fail "the newer one is second"
+fi
+
+# Off, nothing is told and there is no board.
+boards() { ls /dev/shm | grep -c '^hakmem\.profile\.' || true; }
+before=$(boards)
+[ -z "$(run "$work/leak" 2>&1)" ] || fail "off, something is said"
+[ "$(boards)" = "$before" ] || fail "off, or after a normal end, there is a board"
+HAKMEM_HEAP_PROFILE=on run "$work/leak"
+[ "$(boards)" = "$before" ] || fail "a board stays after a normal end"
+
+# A black box outlives a kill; a mere profile goes with the next process that makes a board.
+start_and_kill()
+{
+    mkfifo "$work/said.$1" 2> /dev/null || true
+    LD_PRELOAD="$PRELOAD_LIB" "$work/leak" wait > "$work/said.$1" 2> /dev/null &
+    pid=$!
+    read -r ready < "$work/said.$1"
+    [ -n "$2" ] && sleep 1.5
+    kill -9 "$pid"
+    wait "$pid" 2> /dev/null || :
+    board=/dev/shm/hakmem.profile.$pid
+}
+export HAKMEM_HEAP_PROFILE=on
+start_and_kill profile ""
+[ -f "$board" ] || fail "a killed process leaves its board"
+[ "$(stat -c %a "$board")" = 600 ] || fail "the board is private"
+first=$board
+export HAKMEM_BLACKBOX=on
+start_and_kill blackbox wait
+unset HAKMEM_BLACKBOX
+[ -f "$board" ] || fail "a black box stays"
+[ ! -f "$first" ] || fail "the board of a killed process was not removed"
+box=$board
+run "$work/leak"
+[ -f "$box" ] || fail "a black box was removed by another process"
+head -c 60000 "$box" | strings | grep -q "$work/leak" || fail "the box names no module"
+rm -f "$box"
+check_count=15

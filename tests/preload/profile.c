@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/preload/profile.c - the heap profile while everything else goes on at once: signals, forks,
+ * libraries that come and go, threads by the thousand; read by another process meanwhile. If this
+ * fails, programs hang or crash because they are looked at. */
+#include "program.h"
+
+#define HAKMEM_WEAK
+#include <hakmem/hakmem.h>
+
+#include <sys/stat.h>
+
+#define MEAN 2048
+#define SECONDS 1.5
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void allocate(unsigned seed, int rounds)
+{
+    void *blocks[64] = {NULL};
+    for (int i = 0; i < rounds; i++) {
+        seed = seed * 1103515245u + 12345u;
+        void **block = &blocks[seed >> 8 & 63];
+        size_t bytes = (seed >> 16) % 700 + (i % 500 == 0 ? 200000 : 0);
+        if (i % 3 == 0) {
+            *block = realloc(*block, bytes + 1);
+        } else {
+            free(*block);
+            *block = malloc(bytes);
+        }
+        if (*block == NULL)
+            abort();
+        *(volatile char *)*block = 1;
+    }
+    for (int i = 0; i < 64; i++)
+        free(blocks[i]);
+}
+
+static int board_path(char *path, size_t bytes, int pid)
+{
+    snprintf(path, bytes, "/dev/shm/hakmem.profile.%d", pid);
+    struct stat about;
+    return stat(path, &about) == 0 && (about.st_mode & 0777) == 0600;
+}
+
+/* hakmem_profile_start reaches programs that are preloaded only by a weak name. */
+static void begin(void)
+{
+    char path[64];
+    check_is_served();
+    CHECK(hakmem_profile_start != NULL);
+    hakmem_profile_start(MEAN);
+    allocate(1, 20000);
+    CHECK(board_path(path, sizeof path, getpid()));
+}
+
+static atomic_long handled;
+static atomic_int is_over;
+
+static void on_signal(int number)
+{
+    (void)number;
+    int saved = errno;
+    free(malloc((size_t)(handled % 3000)));
+    errno = saved;
+    atomic_fetch_add(&handled, 1);
+}
+
+/* As fast as they are handled. */
+static void *raise_storm(void *thread)
+{
+    while (!is_over) {
+        pthread_kill(*(pthread_t *)thread, SIGPROF);
+        pthread_kill(*(pthread_t *)thread, SIGVTALRM);
+        for (long seen = handled, i = 0; handled == seen && i < 1000; i++)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static void in_a_storm_of_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGPROF, &action, NULL);
+    sigaction(SIGVTALRM, &action, NULL);
+    pthread_t self = pthread_self(), storm;
+    is_over = 0;
+    CHECK_EQ(pthread_create(&storm, NULL, raise_storm, &self), 0);
+    double end = now() + SECONDS;
+    for (unsigned i = 0; now() < end || handled < 1000; i++)
+        allocate(i, 2000);
+    is_over = 1;
+    pthread_join(storm, NULL);
+}
+
+static void *work(void *seed)
+{
+    while (!is_over)
+        allocate((unsigned)(size_t)seed, 500);
+    return NULL;
+}
+
+static void beside_libraries_that_come_and_go(void)
+{
+    static const char *const names[] = {"libm.so.6", "libresolv.so.2", "libutil.so.1",
+                                        "libanl.so.1", "libnss_files.so.2"};
+    pthread_t threads[3];
+    is_over = 0;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
+    double end = now() + SECONDS;
+    long loaded = 0;
+    for (int i = 0; now() < end; i++) {
+        void *library = dlopen(names[i % 5], RTLD_NOW | RTLD_LOCAL);
+        loaded += library != NULL;
+        if (library != NULL)
+            dlclose(library);
+    }
+    is_over = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(loaded > 100);
+}
+
+/* A child has its parent's samples and a board of its own, once it samples. */
+static void check_child(int parent, int may_sample)
+{
+    char path[64], of_parent[64];
+    CHECK(board_path(of_parent, sizeof of_parent, parent));
+    CHECK(!board_path(path, sizeof path, getpid()));
+    if (may_sample) {
+        allocate(7, 20000);
+        CHECK(board_path(path, sizeof path, getpid()));
+    }
+}
+
+static void await_child(int child)
+{
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+}
+
+static void in_children(void)
+{
+    pthread_t threads[3];
+    int parent = getpid();
+    is_over = 0;
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
+    for (int i = 0; i < 300; i++) {
+        int child = i % 3 == 0 ? _Fork() : fork();
+        if (child == 0) {
+            if (i % 10 == 0)
+                check_child(parent, i % 20 == 0);
+            else if (i % 2 == 0)
+                allocate((unsigned)i, 3000);
+            if (i % 20 == 0) {
+                char path[64];
+                snprintf(path, sizeof path, "/dev/shm/hakmem.profile.%d", getpid());
+                unlink(path);
+            }
+            _exit(0);
+        }
+        await_child(child);
+    }
+    for (int i = 0; i < 50; i++) {
+        int child = vfork();
+        if (child == 0) {
+            free(malloc(3000));
+            _exit(0);
+        }
+        await_child(child);
+    }
+    is_over = 1;
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    char path[64];
+    CHECK(board_path(path, sizeof path, getpid()));
+}
+
+static void *work_briefly(void *seed)
+{
+    allocate((unsigned)(size_t)seed, 300);
+    return malloc((size_t)seed % 1000); /* which the joiner frees */
+}
+
+static void in_threads_by_the_thousand(void)
+{
+    enum { THREADS = 1200 };
+    static pthread_t threads[THREADS];
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 128 * 1024);
+    for (int round = 0; round < 2; round++) {
+        int made = 0;
+        while (made < THREADS && pthread_create(&threads[made], &attributes, work_briefly,
+                                                (void *)(size_t)(made + 1)) == 0)
+            made++;
+        CHECK(made >= 1000);
+        for (int i = 0; i < made; i++) {
+            void *block;
+            pthread_join(threads[i], &block);
+            free(block);
+        }
+    }
+}
+
+/* Others read the board again and again, as any tool would. */
+static void read_while_it_goes_on(void)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/shm/hakmem.profile.%d", getpid());
+    int child = _Fork();
+    if (child == 0) {
+        int fd = open(path, O_RDONLY);
+        struct stat about;
+        if (fd < 0 || fstat(fd, &about) != 0)
+            _exit(1);
+        const volatile char *bytes =
+            mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        long sum = 0;
+        for (double end = now() + 10 * SECONDS; now() < end;)
+            for (off_t i = 0; i < about.st_size; i += 64)
+                sum += bytes[i];
+        _exit(sum == 0);
+    }
+    in_a_storm_of_signals();
+    beside_libraries_that_come_and_go();
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* A stack that ends a little above where malloc is called. */
+static void on_a_small_stack(void)
+{
+    static char room[16384];
+    stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    sigaltstack(&stack, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    for (int i = 0; i < 20000; i++)
+        raise(SIGUSR1);
+}
+
+TEST(a_storm_of_signals_that_allocate_is_survived)
+{
+    time_limit(100);
+    begin();
+    in_a_storm_of_signals();
+    hakmem_profile_stop();
+    allocate(3, 100000);
+}
+
+TEST(libraries_may_come_and_go_and_others_may_read)
+{
+    time_limit(100);
+    begin();
+    read_while_it_goes_on();
+}
+
+TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
+{
+    begin();
+    in_children();
+}
+
+TEST(threads_by_the_thousand_are_sampled)
+{
+    begin();
+    in_threads_by_the_thousand();
+}
+
+TEST(a_handler_on_a_small_stack_is_sampled)
+{
+    begin();
+    on_a_small_stack();
+}
