@@ -30,8 +30,10 @@
       "print them also each time so much has passed")                                              \
     X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
       "print them also when the process gets this signal, such as USR2 or 12")                     \
-    X(stats_shm, CHOICE, 0, 0, 1, "off|on",                                                        \
-      "show them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                    \
+    X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
+      "show them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when that asks for it; "       \
+      "never: "                                                                                    \
+      "not then either, and nothing that `hakmem ctl PID` asks is done")                           \
     X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
       "say at a crash what the address is, with counters and the last decisions")                  \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
