@@ -31,13 +31,28 @@
       "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
     X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
       "watch where the memory of a running process is",                                            \
-      "  PID                a process that was started with HAKMEM_STATS_SHM=1\n"                  \
+      "  PID                a process, which is asked to show its numbers; without it, those "     \
+      "that\n"                                                                                     \
+      "                     map hakmem are listed to choose from\n"                                \
       "  --once             once, as plain text\n"                                                 \
       "  --json             once, as JSON (docs/stats.schema.json)\n"                              \
       "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
-      "  --all              with --serve: all processes that this user started so\n"               \
+      "  --all              with --serve: all that this user started with HAKMEM_STATS_SHM=1\n"    \
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
-      "  keys: q quit, s another order of sizes, + - slower and faster, h help\n")                 \
+      "  keys: q quit, s another order of sizes, up down j k scroll, / filter, p pause,\n"         \
+      "        + - slower and faster, h help\n")                                                   \
+    X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
+      "  --ask              ask those that publish no numbers for what is live in them\n"          \
+      "  --json             as a list of objects\n")                                               \
+    X(ctl, "[--wait SECONDS] PID REQUEST [ARGUMENT]",                                              \
+      "ask a running process of the same user for something",                                      \
+      "  --wait SECONDS     for the answer; 5 if not given\n"                                      \
+      "  trim               give everything free back to the kernel\n"                             \
+      "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
+      "named, -: here\n"                                                                           \
+      "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
+      "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate\n"        \
+      "  profile on|off     start or stop the heap profiler\n")                                    \
     X(doctor, "[PID]", "check what on this machine, or of a process, holds hakmem back",           \
       "  PID                a process: whose malloc it calls, its memory and limits\n")            \
     X(migrate, "[NAME=VALUE]...", "translate another allocator's settings",                        \

@@ -39,7 +39,6 @@ static bool read_text(int pid, const char *what, char *text, size_t bytes)
 }
 
 struct process {
-    uint64_t start_ticks;
     uint64_t faults;
 };
 
@@ -61,17 +60,21 @@ static bool read_process(struct target *target, struct process *process)
     for (int field = 4; field < 23 && *at != '\0'; field++)
         fields[field] = strtoull(at, &at, 10);
     process->faults = fields[10] + fields[12];
-    process->start_ticks = fields[22];
     return true;
 }
 
-static int open_board(int pid, const char *path)
+static int open_board(struct target *target, const struct place *place, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const char *name = strrchr(path, '/') + 1;
+    int fd = place->folder < 0
+                 ? -1
+                 : openat(place->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
         return fd;
-    if (errno == ENOENT)
-        refuse("process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1", pid);
+    target->is_silent = place->folder >= 0 && errno == ENOENT;
+    if (target->is_silent)
+        refuse("process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1",
+               target->pid);
     else
         refuse("%s cannot be read: %s", path, strerror(errno));
     return -1;
@@ -97,8 +100,8 @@ static bool read_page(int fd, struct shm_page *page)
     return false;
 }
 
-/* `start_ticks` 0: of a process that has ended, whose times nobody knows any more. */
-static bool read_board(struct target *target, int fd, const char *path, uint64_t start_ticks)
+/* Start ticks 0: of a process that has ended, whose times nobody knows any more. */
+static bool read_board(struct target *target, const struct place *place, int fd, const char *path)
 {
     struct shm_head head = {0};
     struct stat about;
@@ -108,7 +111,8 @@ static bool read_board(struct target *target, int fd, const char *path, uint64_t
         return refuse("%s does not hold the numbers of a hakmem", path);
     if (head.layout != hak_shm_layout())
         return refuse("%s is of another version of hakmem", path);
-    if (head.pid != (uint64_t)target->pid || (start_ticks != 0 && head.start_ticks != start_ticks))
+    if (head.pid != place->own_pid ||
+        (place->start_ticks != 0 && head.start_ticks != place->start_ticks))
         return refuse("%s is of an earlier process: process %d does not publish its numbers", path,
                       target->pid);
     if (about.st_size != sizeof(struct stats_shm) || !read_page(fd, &target->page))
@@ -170,30 +174,48 @@ static uint64_t ms_of(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static bool read_file(struct target *target, const char *path, uint64_t start_ticks)
+static bool read_file(struct target *target, const struct place *place)
 {
-    int fd = open_board(target->pid, path);
+    char path[64];
+    snprintf(path, sizeof path, HAK_SHM_PATH "%" PRIu64, place->own_pid);
+    int fd = open_board(target, place, path);
     if (fd < 0)
         return false;
-    bool is_read = read_board(target, fd, path, start_ticks);
+    bool is_read = read_board(target, place, fd, path);
     close(fd);
     return is_read;
 }
 
-bool target_read(struct target *target, int pid, const char **why)
+static bool has_left(int pid)
 {
     char path[64];
+    snprintf(path, sizeof path, HAK_SHM_PATH "%d", pid);
+    return access(path, F_OK) == 0;
+}
+
+bool target_read_numbers(struct target *target, const struct place *place, const char **why)
+{
+    *why = reason;
+    target->pid = place->pid;
+    target->has_ended = target->is_silent = false;
+    return read_file(target, place);
+}
+
+bool target_read(struct target *target, int pid, const char **why)
+{
+    struct place place;
     struct process process;
     *why = reason;
     target->pid = pid;
-    target->has_ended = false;
-    snprintf(path, sizeof path, HAK_SHM_PATH "%d", pid);
-    if (!read_process(target, &process)) {
+    target->has_ended = target->is_silent = false;
+    if (!place_find(&place, pid) || !read_process(target, &process)) {
         target->has_ended = true;
         return refuse("there is no process %d%s", pid,
-                      access(path, F_OK) == 0 ? ": --once shows what it left" : "");
+                      has_left(pid) ? ": --once shows what it left" : "");
     }
-    if (!read_file(target, path, process.start_ticks))
+    bool is_read = read_file(target, &place);
+    place_leave(&place);
+    if (!is_read)
         return false;
     target->faults = process.faults;
     set_up_time(target, ms_of(CLOCK_BOOTTIME));
@@ -203,16 +225,18 @@ bool target_read(struct target *target, int pid, const char **why)
 
 bool target_read_left(struct target *target, int pid, const char **why)
 {
-    char path[64];
+    struct place place = {.own_pid = (uint64_t)pid};
     *why = reason;
     memset(target, 0, sizeof *target);
     target->pid = pid;
     target->has_ended = true;
     snprintf(target->name, sizeof target->name, "ended");
-    snprintf(path, sizeof path, HAK_SHM_PATH "%d", pid);
-    if (access(path, F_OK) != 0)
+    if (!has_left(pid))
         return refuse("there is no process %d", pid);
-    if (!read_file(target, path, 0))
+    place.folder = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_read = read_file(target, &place);
+    place_leave(&place);
+    if (!is_read)
         return false;
     /* Its last moment, as if the machine had not slept since. */
     set_up_time(target,

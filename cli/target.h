@@ -10,10 +10,12 @@
 #ifndef HAKMEM_CLI_TARGET_H
 #define HAKMEM_CLI_TARGET_H
 
+#include "place.h"
 #include "stats/shm.h"
 
 struct target {
     int pid;
+    bool is_silent; /* it publishes nothing: it can be asked to */
     bool has_ended; /* there is no such process: only its last numbers are known */
     char name[64];
     uint64_t start_ticks;
@@ -28,6 +30,9 @@ struct target {
 
 /* Reads it all; false: *why is one line that says what is wrong. */
 bool target_read(struct target *target, int pid, const char **why);
+
+/* Reads what it publishes, and nothing of the kernel's. */
+bool target_read_numbers(struct target *target, const struct place *place, const char **why);
 
 /* The last numbers of a process that ended without removing them. */
 bool target_read_left(struct target *target, int pid, const char **why);

@@ -2,23 +2,29 @@
 #define _GNU_SOURCE
 #include "command.h"
 
+#include "ask.h"
+#include "ps.h"
 #include "serve.h"
+#include "serving.h"
 #include "stats/emit.h"
 #include "target.h"
+#include "terminal.h"
 #include "view.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #define INTERVAL_LEAST_MS 250
 #define INTERVAL_MOST_MS 64000
+
+/* A process that is watched on request shows its numbers for so long; it is asked again in time. */
+#define WATCH_WORDS "watch 30"
+#define WATCH_AGAIN_MS 10000u
+/* The list of processes is made anew so often. */
+#define LIST_MS 2000u
 
 enum way { WAY_TERMINAL, WAY_ONCE, WAY_JSON, WAY_SERVE };
 
@@ -30,87 +36,98 @@ struct wish {
     uint32_t interval_ms;
 };
 
-static struct termios before;
-static volatile sig_atomic_t was_resized, must_end;
-static bool has_terminal;
-
 static int fail(const char *why)
 {
     return complain(EXIT_FAILED, "top: %s", why);
 }
 
-static void restore_terminal(void)
+/* A process that was asked to show its numbers. */
+struct watch {
+    struct ask ask; /* the request to go on, while it waits */
+    uint64_t asked_ms;
+    bool is_on;
+};
+
+/* Asks a process that shows nothing; false: *why says why not. */
+static bool attach(struct watch *watch, int pid, const char **why)
 {
-    static const char leave[] = "\033[?25h\033[?1049l";
-    if (!has_terminal)
+    struct ask ask;
+    *why = serving_obstacle(pid);
+    if (*why != NULL || !ask_and_wait(&ask, pid, WATCH_WORDS, ASK_WAIT_MS, why))
+        return false;
+    ask_end(&ask);
+    *watch = (struct watch){.ask.fd = -1, .asked_ms = place_clock_ms(), .is_on = true};
+    return true;
+}
+
+/* Leaves the next request, which nobody waits for. */
+static void go_on(struct watch *watch, int pid)
+{
+    const char *why;
+    uint64_t now = place_clock_ms();
+    if (!watch->is_on || now - watch->asked_ms < WATCH_AGAIN_MS)
         return;
-    has_terminal = false;
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-    if (write(STDOUT_FILENO, leave, sizeof leave - 1) < 0)
-        return;
+    ask_end(&watch->ask);
+    watch->asked_ms = now;
+    ask_begin(&watch->ask, pid, WATCH_WORDS, WATCH_AGAIN_MS, 0, &why);
 }
 
-static void on_end(int number)
+static bool read_or_attach(struct watch *watch, struct target *target, int pid, const char **why)
 {
-    must_end = number;
+    if (target_read(target, pid, why))
+        return true;
+    return target->is_silent && attach(watch, pid, why) && target_read(target, pid, why);
 }
 
-static void on_resize(int number)
+/* A letter of the filter; the end of typing. */
+static void type(struct view *view, int key)
 {
-    (void)number;
-    was_resized = 1;
-}
-
-static void take_terminal(void)
-{
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    struct sigaction action = {.sa_handler = on_end};
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        sigaction(ends[i], &action, NULL);
-    action.sa_handler = on_resize;
-    sigaction(SIGWINCH, &action, NULL);
-    tcgetattr(STDIN_FILENO, &before);
-    struct termios raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
-    has_terminal = true;
-    atexit(restore_terminal);
-    fputs("\033[?1049h\033[?25l\033[2J", stdout);
-}
-
-static bool is_utf8(void)
-{
-    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (int i = 0; i < 3; i++) {
-        const char *value = getenv(names[i]);
-        if (value != NULL && *value != '\0')
-            return strcasestr(value, "utf-8") != NULL || strcasestr(value, "utf8") != NULL;
+    size_t used = strlen(view->filter);
+    if (key == KEY_ENTER || key == KEY_ESCAPE) {
+        view->is_typing = false;
+        if (key == KEY_ESCAPE)
+            view->filter[0] = '\0';
+    } else if (key == KEY_DELETE && used > 0) {
+        view->filter[used - 1] = '\0';
+    } else if (key > ' ' && key < KEY_DELETE && used < sizeof view->filter - 1) {
+        view->filter[used] = (char)key;
+        view->filter[used + 1] = '\0';
     }
-    return false;
+    view->first = 0;
 }
 
-static void measure(struct view *view)
+/* Lines that a key moves by; 0: it is another one. */
+static int step_of(const struct view *view, int key)
 {
-    struct winsize size = {0};
-    const char *columns = getenv("COLUMNS");
-    view->columns = 80;
-    view->rows = 24;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-        view->columns = size.ws_col;
-        view->rows = size.ws_row;
-    } else if (columns != NULL && atoi(columns) > 0) {
-        view->columns = atoi(columns);
+    switch (key) {
+    case 'k':
+    case KEY_UP:
+        return -1;
+    case 'j':
+    case KEY_DOWN:
+        return 1;
+    case KEY_PAGE_UP:
+        return -view->rows / 2;
+    case KEY_PAGE_DOWN:
+        return view->rows / 2;
+    default:
+        return 0;
     }
-    /* The last column stays free: a terminal may wrap there. */
-    view->columns = view->columns < 40 ? 40 : view->columns - 1;
-    view->rows = view->rows < 10 ? 10 : view->rows - 1;
+}
+
+static void scroll(struct view *view, int step)
+{
+    view->first += step;
+    if (view->first < 0 || view->first > HAK_SNAPSHOT_CLASSES)
+        view->first = view->first < 0 ? 0 : HAK_SNAPSHOT_CLASSES;
 }
 
 /* Does what a key says; false: quit. */
-static bool obey(struct view *view, char key)
+static bool obey(struct view *view, int key)
 {
     switch (key) {
     case 'q':
+    case KEY_END:
         return false;
     case 's':
         view->order = (view->order + 1) % ORDER_COUNT;
@@ -121,69 +138,130 @@ static bool obey(struct view *view, char key)
     case '-':
         view->interval_ms /= view->interval_ms > INTERVAL_LEAST_MS ? 2 : 1;
         break;
+    case 'p':
+    case ' ':
+        view->is_paused = !view->is_paused;
+        break;
+    case '/':
+        view->is_typing = true;
+        view->filter[0] = '\0';
+        break;
     case 'h':
     case '?':
         view->shows_help = !view->shows_help;
         break;
     default:
-        break;
+        scroll(view, step_of(view, key));
     }
     return true;
 }
 
-/* Waits for the next look; *is_key: a key came, and no new numbers are needed. */
-static bool await_look(struct view *view, bool *is_key)
-{
-    char key;
-    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
-    int ready = poll(&keys, 1, (int)view->interval_ms);
-    *is_key = ready > 0 || was_resized;
-    was_resized = 0;
-    if (must_end)
-        return false;
-    if (ready <= 0)
-        return true;
-    return read(STDIN_FILENO, &key, 1) == 1 && obey(view, key);
-}
-
 static void show(struct view *view, const struct target *now, const struct target *last)
 {
-    measure(view);
-    fputs("\033[H", stdout);
+    terminal_measure(view);
+    terminal_begin_picture();
     view_print(view, now, last, stdout);
-    fputs("\033[J", stdout);
-    fflush(stdout);
+    terminal_end_picture();
+}
+
+static void remember(struct view *view, const struct target *now)
+{
+    history_add(&view->resident, now->heap_bytes + now->record_bytes + now->other_bytes);
+    history_add(&view->live, now->page.snapshot.live_bytes);
+}
+
+/* Shows it until the user, a signal or the process ends that; NULL, or what is to be said. */
+static const char *watch_target(struct view *view, struct watch *watch, struct target *looks,
+                                int pid)
+{
+    const char *why;
+    int now = 0;
+    bool has_last = false;
+    for (;;) {
+        if (!has_last)
+            remember(view, &looks[now]);
+        show(view, &looks[now], has_last ? &looks[1 - now] : NULL);
+        int key = terminal_key(view->interval_ms);
+        if (view->is_typing && key != KEY_END && key != KEY_NONE)
+            type(view, key);
+        else if (!obey(view, key))
+            return NULL;
+        go_on(watch, pid);
+        if (key != KEY_NONE || view->is_paused)
+            continue;
+        now = 1 - now;
+        has_last = true;
+        if (!read_or_attach(watch, &looks[now], pid, &why))
+            return why;
+        remember(view, &looks[now]);
+    }
+}
+
+/* The processes whose names have the letters of the filter, or whose number it is. */
+static int find_rows(const struct view *view, struct process_row *rows, int most)
+{
+    char number[16];
+    int kept = 0, count = processes_find(rows, most);
+    for (int i = 0; i < count; i++) {
+        snprintf(number, sizeof number, "%d", rows[i].pid);
+        if (strstr(rows[i].name, view->filter) != NULL || strstr(number, view->filter) != NULL)
+            rows[kept++] = rows[i];
+    }
+    return kept;
+}
+
+/* The process that the user chooses; 0: none. */
+static int choose(struct view *view)
+{
+    enum { MOST = 512 };
+    static struct process_row rows[MOST];
+    int count = find_rows(view, rows, MOST);
+    for (;;) {
+        terminal_measure(view);
+        view->first = view->first >= count ? count - 1 : view->first;
+        view->first = view->first < 0 ? 0 : view->first;
+        terminal_begin_picture();
+        view_print_list(view, rows, count, view->first, stdout);
+        terminal_end_picture();
+        int key = terminal_key(LIST_MS);
+        if (key == KEY_END || (key == 'q' && !view->is_typing))
+            return 0;
+        if (view->is_typing && key != KEY_NONE)
+            type(view, key);
+        else if ((key == KEY_ENTER || key == '\r') && count > 0)
+            return rows[view->first].pid;
+        else if (key == '/')
+            obey(view, key);
+        else
+            view->first += step_of(view, key);
+        count = find_rows(view, rows, MOST);
+    }
 }
 
 static int run_terminal(const struct wish *wish)
 {
     static struct target looks[2];
-    struct view view = {.is_ascii = !is_utf8(), .interval_ms = wish->interval_ms};
-    const char *why;
-    int now = 0;
-    bool has_last = false, is_key;
-    if (!target_read(&looks[0], wish->pid, &why))
+    struct view view = {.is_ascii = !terminal_is_utf8(), .interval_ms = wish->interval_ms};
+    struct watch watch = {.ask.fd = -1};
+    const char *why = NULL;
+    int pid = wish->pid;
+    /* What is wrong with the process is said where it can be read. */
+    if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
         return fail(why);
-    take_terminal();
-    for (;;) {
-        show(&view, &looks[now], has_last ? &looks[1 - now] : NULL);
-        if (!await_look(&view, &is_key))
-            break;
-        if (is_key)
-            continue;
-        now = 1 - now;
-        has_last = true;
-        if (!target_read(&looks[now], wish->pid, &why)) {
-            restore_terminal();
-            return fail(why);
-        }
+    terminal_take();
+    if (pid == 0) {
+        pid = choose(&view);
+        view.first = 0;
+        view.filter[0] = '\0';
+        if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
+            pid = 0;
     }
-    restore_terminal();
-    if (must_end) {
-        signal(must_end, SIG_DFL);
-        raise(must_end);
-    }
-    return 0;
+    if (pid != 0)
+        why = watch_target(&view, &watch, looks, pid);
+    ask_end(&watch.ask);
+    terminal_restore();
+    terminal_end_by_signal();
+    return why == NULL ? EXIT_DONE : fail(why);
 }
 
 static void write_out(void *unused, const char *piece, size_t bytes)
@@ -195,9 +273,10 @@ static void write_out(void *unused, const char *piece, size_t bytes)
 static int run_once(const struct wish *wish)
 {
     static struct target target;
-    struct view view = {.is_plain = true, .is_ascii = !is_utf8()};
+    struct view view = {.is_plain = true, .is_ascii = !terminal_is_utf8()};
     const char *why;
-    bool is_read = target_read(&target, wish->pid, &why);
+    struct watch watch = {.ask.fd = -1};
+    bool is_read = read_or_attach(&watch, &target, wish->pid, &why);
     if (!is_read && target.has_ended)
         is_read = target_read_left(&target, wish->pid, &why);
     if (!is_read)
@@ -207,7 +286,7 @@ static int run_once(const struct wish *wish)
     if (wish->way == WAY_JSON) {
         hak_emit_json(&target.page.snapshot, write_out, NULL);
     } else {
-        measure(&view);
+        terminal_measure(&view);
         view.rows = 0;
         view_print(&view, &target, NULL, stdout);
     }
@@ -286,7 +365,8 @@ int command_top(int argument_count, char **arguments)
             return EXIT_USAGE;
     if (wish.is_all && (wish.way != WAY_SERVE || wish.pid != 0))
         return complain(EXIT_USAGE, "top: --all goes with --serve, and without a process");
-    if (wish.pid == 0 && !wish.is_all)
+    bool is_terminal = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (wish.pid == 0 && !wish.is_all && (wish.way != WAY_TERMINAL || !is_terminal))
         return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
     hak_shm_remove_left((uint32_t)wish.pid);
     if (wish.way == WAY_SERVE) {
@@ -297,7 +377,7 @@ int command_top(int argument_count, char **arguments)
     }
     if (wish.way != WAY_TERMINAL)
         return run_once(&wish);
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+    if (!is_terminal)
         return fail("this is no terminal: --once, --json or --serve");
     return run_terminal(&wish);
 }

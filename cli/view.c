@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "view.h"
 
+#include "amount.h"
 #include "os/rseq.h"
 #include "stats/summary.h"
+#include "verdict.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -14,6 +16,8 @@
 #define LINE_BYTES 640
 #define WIDE_COLUMNS 132
 #define GAP 3
+/* A low terminal shows so many lines of sizes, and fewer of what comes before. */
+#define SIZES_LEAST 5
 
 struct pane {
     const struct view *view;
@@ -81,36 +85,6 @@ static const char *style(const struct view *view, const char *code)
 static void add_title(struct pane *pane, const char *title)
 {
     add(pane, "%s%s%s", style(pane->view, "\033[1;36m"), title, style(pane->view, "\033[0m"));
-}
-
-struct amount {
-    char text[24];
-};
-
-/* 512, 1.5K, 12.3M, 4.0G */
-static struct amount scaled(double value, double step)
-{
-    static const char units[] = " KMGTPE";
-    struct amount amount;
-    int unit = 0;
-    for (; value >= 999.5 && unit < 6; unit++)
-        value /= step;
-    if (unit == 0)
-        snprintf(amount.text, sizeof amount.text, "%.0f", value);
-    else
-        snprintf(amount.text, sizeof amount.text, "%.*f%c", value < 99.95 ? 1 : 0, value,
-                 units[unit]);
-    return amount;
-}
-
-static struct amount bytes_of(uint64_t value)
-{
-    return scaled((double)value, 1024);
-}
-
-static struct amount count_of(double value)
-{
-    return scaled(value, 1000);
 }
 
 struct bar {
@@ -185,7 +159,7 @@ static void write_rate(char *to, const struct rate *rate, double seconds)
     struct amount total = rate->is_bytes ? bytes_of(rate->now) : count_of((double)rate->now);
     struct amount each = {"-"};
     if (seconds > 0)
-        each = rate->is_bytes ? scaled(change / seconds, 1024) : count_of(change / seconds);
+        each = rate->is_bytes ? amount_of(change / seconds, 1024) : count_of(change / seconds);
     snprintf(to, RATE_BYTES, "  %-21s%7s %8s", rate->name, each.text, total.text);
 }
 
@@ -310,6 +284,13 @@ static int compare(const void *left, const void *right)
     return (left_key < right_key) - (left_key > right_key);
 }
 
+/* Scrolling ends with the last row. */
+static uint32_t first_shown(const struct view *view, uint32_t count, int most)
+{
+    int last = most > 0 && (int)count > most ? (int)count - most : 0;
+    return (uint32_t)(view->first < last ? view->first : last);
+}
+
 static void add_sizes(struct pane *pane, const struct target *now, int most)
 {
     static const char *const orders[] = {"held", "free", "live", "size"};
@@ -319,7 +300,8 @@ static void add_sizes(struct pane *pane, const struct target *now, int most)
     uint64_t largest = 1;
     char title[96];
     for (uint32_t i = 0; i < of->class_count; i++) {
-        if (of->classes[i].slabs == 0)
+        if (of->classes[i].slabs == 0 ||
+            strstr(bytes_of(of->classes[i].block_bytes).text, pane->view->filter) == NULL)
             continue;
         classes[count++] = of->classes[i];
         if (held_bytes(&of->classes[i]) > largest)
@@ -330,7 +312,8 @@ static void add_sizes(struct pane *pane, const struct target *now, int most)
     snprintf(title, sizeof title, "%8s %7s %8s %8s %8s %8s  by %s", "Size", "slabs", "live",
              "cached", "free", "held", orders[pane->view->order]);
     add_title(pane, title);
-    for (uint32_t i = 0; i < count && (int)i < most; i++) {
+    uint32_t first = first_shown(pane->view, count, most);
+    for (uint32_t i = first; i < count && (int)(i - first) < most; i++) {
         const struct snapshot_class *row = &classes[i];
         struct bar bar = bar_of(pane->view, held_bytes(row), largest, pane->columns - 56);
         add(pane, "%8s %7s %8s %8s %8s %8s  %s%s", bytes_of(row->block_bytes).text,
@@ -338,10 +321,44 @@ static void add_sizes(struct pane *pane, const struct target *now, int most)
             count_of((double)row->cached_blocks).text, count_of((double)row->free_blocks).text,
             bytes_of(held_bytes(row)).text, style(pane->view, BLUE), bar.text);
     }
-    if ((int)count > most && most > 0)
-        pane->count--, add(pane, "%8s %d more sizes", "...", (int)count - most + 1);
+    int beyond = (int)(count - first) - most;
+    if (beyond > 0 && most > 0)
+        pane->count--, add(pane, "%8s %d more sizes", "...", beyond + 1);
     if (count == 0)
-        add(pane, "  no block of up to 128K yet");
+        add(pane, "  no block of up to 128K%s",
+            *pane->view->filter == '\0' ? " yet" : " of such a size");
+}
+
+/* One sentence, in as many lines as it takes. */
+static void add_verdict(struct pane *pane, const struct target *now)
+{
+    char verdict[512];
+    const struct view *view = pane->view;
+    verdict_write(verdict, sizeof verdict, now);
+    for (char *at = verdict; *at != '\0';) {
+        int length = (int)strlen(at), most = pane->columns;
+        if (length > most) {
+            for (length = most; length > 1 && at[length] != ' '; length--)
+                continue;
+        }
+        add(pane, "%s%.*s", style(view, GREEN), length, at);
+        at += length + (at[length] == ' ');
+    }
+}
+
+static void add_histories(struct pane *pane)
+{
+    const struct view *view = pane->view;
+    char resident[HISTORY_TEXT_BYTES], live[HISTORY_TEXT_BYTES];
+    int columns = (pane->columns - 36) / 2;
+    if (view->interval_ms == 0 || view->resident.count == 0)
+        return;
+    history_draw(&view->resident, columns, view->is_ascii, resident);
+    history_draw(&view->live, columns, view->is_ascii, live);
+    add(pane, "resident %s%s%s %s   live %s%s%s %s", style(view, BLUE), resident,
+        style(view, "\033[0m"), bytes_of(view->resident.values[view->resident.count - 1]).text,
+        style(view, BLUE), live, style(view, "\033[0m"),
+        bytes_of(view->live.values[view->live.count - 1]).text);
 }
 
 static void add_head(struct pane *pane, const struct target *now)
@@ -354,7 +371,10 @@ static void add_head(struct pane *pane, const struct target *now)
     uint64_t clock_ms = (uint64_t)clock.tv_sec * 1000 + (uint64_t)clock.tv_nsec / 1000000;
     uint64_t age_ms = clock_ms > now->page.clock_ms ? clock_ms - now->page.clock_ms : 0;
     char stale[64] = "";
-    if (age_ms > 3000)
+    if (view->is_paused)
+        snprintf(stale, sizeof stale, "  %sPAUSED%s", style(view, "\033[1;33m"),
+                 style(view, "\033[0m"));
+    else if (age_ms > 3000)
         snprintf(stale, sizeof stale, "  %sas of %" PRIu64 "s ago%s", style(view, "\033[1;31m"),
                  age_ms / 1000, style(view, "\033[0m"));
     add(pane,
@@ -362,8 +382,10 @@ static void add_head(struct pane *pane, const struct target *now)
         " thread caches, %s live%s",
         style(view, "\033[1m"), now->name, style(view, "\033[0m"), now->pid, seconds / 3600,
         seconds / 60 % 60, seconds % 60, of->active_caches, bytes_of(of->live_bytes).text, stale);
-    if (now->has_ended)
+    if (now->has_ended) {
+        add_verdict(pane, now);
         return;
+    }
     if (now->has_smaps)
         add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
             style(view, "\033[1m"),
@@ -373,6 +395,8 @@ static void add_head(struct pane *pane, const struct target *now)
     else
         add(pane, "resident %s%s%s", style(view, "\033[1m"), bytes_of(now->other_bytes).text,
             style(view, "\033[0m"));
+    add_verdict(pane, now);
+    add_histories(pane);
 }
 
 static void add_foot(struct pane *pane)
@@ -383,13 +407,18 @@ static void add_foot(struct pane *pane)
     if (view->shows_help) {
         add(pane, "%s", "");
         add(pane, "  q quit   s another order of sizes   + - slower, faster   h less help");
+        add(pane, "  up down, k j, page up, page down: scroll   / show only such sizes   p pause");
         add(pane, "  kept: the kernel's memory is still behind it; given back: only addresses");
         add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
         add(pane, "  the heap's parts add up to its address space; resident is the kernel's count");
         return;
     }
-    add(pane, "%severy %.2gs   q quit  s sort  +- interval  h help%s", style(view, GREY),
-        view->interval_ms / 1000.0, style(view, "\033[0m"));
+    if (view->is_typing || *view->filter != '\0')
+        add(pane, "%sonly: %s%s%s", style(view, GREY), view->filter, view->is_typing ? "_" : "",
+            style(view, "\033[0m"));
+    else
+        add(pane, "%severy %.2gs   q quit  s sort  jk scroll  / filter  p pause  +- pace  h help%s",
+            style(view, GREY), view->interval_ms / 1000.0, style(view, "\033[0m"));
 }
 
 static void print_padded(const char *line, int columns, FILE *to)
@@ -445,10 +474,10 @@ void view_print(const struct view *view, const struct target *now, const struct 
         add_policy(&right, now);
         add_sizes(&right, now, LINES_MOST);
     } else {
-        int room = rows - left.count;
+        int room = rows - left.count > SIZES_LEAST ? rows - left.count : SIZES_LEAST;
         add_sizes(&right, now, room > 1 ? room - 1 : 0);
         right.count = right.count > room ? (room < 0 ? 0 : room) : right.count;
-        left.count = left.count > rows ? rows : left.count;
+        left.count = left.count > rows - room ? rows - room : left.count;
     }
     print_pane(&head, to);
     if (is_wide) {
@@ -458,4 +487,29 @@ void view_print(const struct view *view, const struct target *now, const struct 
         print_pane(&right, to);
     }
     print_pane(&foot, to);
+}
+
+void view_print_list(const struct view *view, const struct process_row *rows, int count, int marked,
+                     FILE *to)
+{
+    static struct pane pane;
+    pane = (struct pane){.view = view, .columns = view->columns};
+    int room = view->rows - 3;
+    int first = marked < room ? 0 : marked - room + 1;
+    char title[96];
+    snprintf(title, sizeof title, "  %7s %-15s %8s %8s  %s", "PID", "NAME", "RESIDENT", "LIVE",
+             "ALLOCATOR");
+    add_title(&pane, title);
+    for (int i = first; i < count && i < first + room; i++)
+        add(&pane, "%s%s %7d %-15s %8s %8s  %s", i == marked ? style(view, "\033[7m") : "",
+            i == marked ? ">" : " ", rows[i].pid, rows[i].name,
+            bytes_of(rows[i].resident_bytes).text,
+            rows[i].has_live ? bytes_of(rows[i].live_bytes).text : "-", rows[i].allocator);
+    if (count == 0)
+        add(&pane, "  no process %s", *view->filter == '\0' ? "maps hakmem" : "of that name");
+    if (view->is_typing || *view->filter != '\0')
+        add(&pane, "%sonly: %s%s", style(view, GREY), view->filter, view->is_typing ? "_" : "");
+    else
+        add(&pane, "%senter: show   jk: move   /: only some names   q: quit", style(view, GREY));
+    print_pane(&pane, to);
 }

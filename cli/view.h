@@ -10,6 +10,8 @@
 #ifndef HAKMEM_CLI_VIEW_H
 #define HAKMEM_CLI_VIEW_H
 
+#include "history.h"
+#include "ps.h"
 #include "target.h"
 
 #include <stdio.h>
@@ -22,11 +24,20 @@ struct view {
     bool is_ascii;         /* no characters beyond ASCII */
     enum view_order order; /* of the sizes */
     bool shows_help;
+    bool is_paused;
+    bool is_typing;       /* the filter */
+    int first;            /* of the sizes, or of the processes */
+    char filter[32];      /* only sizes, or processes, with these letters */
     uint32_t interval_ms; /* 0: shown once */
+    struct history resident, live;
 };
 
 /* Writes the view of `now`, with rates since `before` (NULL: none yet). */
 void view_print(const struct view *view, const struct target *now, const struct target *before,
                 FILE *to);
+
+/* Writes a list of processes to choose from, one of which is marked. */
+void view_print_list(const struct view *view, const struct process_row *rows, int count, int marked,
+                     FILE *to);
 
 #endif

@@ -18,7 +18,8 @@ file(GLOB HAKMEM_CLI CONFIGURE_DEPENDS cli/*.c src/conf/*.c)
 list(APPEND HAKMEM_CLI src/os/os_linux.c src/os/confine.c src/os/os_file.c src/os/random.c
   src/os/kept_fd.c src/os/output.c src/os/rseq.c src/os/signals.c src/os/stderr.c)
 # What reads published numbers, and prints them in the same forms.
-list(APPEND HAKMEM_CLI src/os/shared.c src/stats/shm.c src/stats/event_log.c src/stats/emit.c
+list(APPEND HAKMEM_CLI src/control/request.c src/os/shared.c src/stats/shm.c
+  src/stats/event_log.c src/stats/emit.c
   src/stats/emit_json.c src/stats/emit_openmetrics.c src/stats/emit_text.c
   src/stats/emit_xml.c src/stats/glibc_view.c src/stats/summary.c src/profile/board.c)
 file(RELATIVE_PATH library_folder

@@ -59,7 +59,7 @@ _hakmem() {
         return
     fi
     case ${COMP_WORDS[1]}:$before in
-    run:-o)
+    run:-o | ctl:set)
         mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_options "$command")" -- "$word")
         compopt -o nospace 2>/dev/null ;;
     run:*) _hakmem_run "$command" "$word" ;;
@@ -84,6 +84,18 @@ _hakmem() {
         mapfile -t COMPREPLY < <(compgen -W "$(cd /dev/shm && printf '%s\n' hakmem.profile.* |
             sed -n 's/^hakmem\.profile\.\([0-9]*\)$/\1/p')" -- "$word"
             compgen -f -- "$word") ;;
+    ps:*) mapfile -t COMPREPLY < <(compgen -W '--ask --json' -- "$word") ;;
+    ctl:--wait | ctl:trim) ;;
+    ctl:dump) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    ctl:profile) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$word") ;;
+    ctl:[0-9]*)
+        if [ "${COMP_WORDS[COMP_CWORD - 2]}" = --wait ]; then
+            mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_processes)" -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -W 'trim dump set profile' -- "$word")
+        fi ;;
+    ctl:ctl)
+        mapfile -t COMPREPLY < <(compgen -W "--wait $(_hakmem_processes)" -- "$word") ;;
     top:top | doctor:doctor)
         mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_processes)" -- "$word") ;;
     top:*)

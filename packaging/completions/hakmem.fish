@@ -38,7 +38,7 @@ complete -c hakmem -n '__fish_seen_subcommand_from options' -l json -d 'as objec
 complete -c hakmem -n '__fish_seen_subcommand_from options' -a '(__hakmem_options)'
 complete -c hakmem -n '__fish_seen_subcommand_from stats' -l all -d 'also zeros'
 complete -c hakmem -n '__fish_seen_subcommand_from stats' -F
-complete -c hakmem -n '__fish_seen_subcommand_from top doctor' -a '(__fish_complete_pids)'
+complete -c hakmem -n '__fish_seen_subcommand_from top doctor ctl' -a '(__fish_complete_pids)'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l once -d 'once, as text'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l json -d 'once, as JSON'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l serve -x -d 'port for a collector'
@@ -54,3 +54,11 @@ complete -c hakmem -n '__fish_seen_subcommand_from profile' -l heap-v2 -r -d 'wr
 complete -c hakmem -n '__fish_seen_subcommand_from profile' -l flame -r -d 'write a flame graph'
 complete -c hakmem -n '__fish_seen_subcommand_from profile growth' -l all -d 'all rows'
 complete -c hakmem -n '__fish_seen_subcommand_from growth' -l most -x -d 'exit status 3 beyond it'
+complete -c hakmem -n '__fish_seen_subcommand_from ps' -l ask -d 'what is live in them'
+complete -c hakmem -n '__fish_seen_subcommand_from ps' -l json -d 'as objects'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl' -l wait -x -d 'seconds for the answer'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl' -a 'trim dump set profile'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcommand_from set' \
+    -a '(__hakmem_settings)'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcommand_from profile' \
+    -a 'on off'

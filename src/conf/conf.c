@@ -120,7 +120,8 @@ static void add_value(struct text *text, int option)
 const char *hak_conf_source_name(enum conf_source source)
 {
     static const char *const names[CONF_SOURCE_COUNT] = {
-        "built-in", "price", "mode", HAK_CONF_PATH, "hakmem_conf", "HAKMEM_CONF", "environment"};
+        "built-in",    "price",       "mode",        HAK_CONF_PATH,
+        "hakmem_conf", "HAKMEM_CONF", "environment", "while running"};
     return names[source];
 }
 
@@ -152,6 +153,7 @@ bool hak_conf_change(enum conf_option option, const char *value)
     if (row->kind == CONF_KIND_TEXT || !hak_conf_parse(row, value, strlen(value), &number))
         return false;
     __atomic_store_n(&hak_conf.number[option], number, __ATOMIC_RELAXED);
+    __atomic_store_n(&hak_conf.source[option], CONF_RUNNING, __ATOMIC_RELAXED);
     return true;
 }
 

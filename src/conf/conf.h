@@ -31,6 +31,7 @@ enum conf_source {
     CONF_PROGRAM,
     CONF_PACKED,
     CONF_VARIABLE,
+    CONF_RUNNING, /* changed while the program runs */
     CONF_SOURCE_COUNT
 };
 
@@ -52,7 +53,7 @@ enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
 enum conf_heap_profile { HEAP_PROFILE_OFF, HEAP_PROFILE_ON, HEAP_PROFILE_LEAKS };
 enum conf_blackbox { BLACKBOX_OFF, BLACKBOX_ON };
-enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON };
+enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON, STATS_SHM_NEVER };
 enum conf_stats {
     STATS_OFF,
     STATS_TEXT,
@@ -98,6 +99,9 @@ enum conf_option hak_conf_find(const char *name);
 
 /* Sets an option that is a number while the program runs; false: the value is wrong. Silent. */
 bool hak_conf_change(enum conf_option option, const char *value);
+
+/* After a change of the price: what it says to options that nobody set. */
+void hak_conf_follow_price(void);
 
 /* Writes the value of an option as the listing has it, ended by 0, to `value` of `value_bytes`
  * bytes; false: it does not fit. */

@@ -98,6 +98,30 @@ void hak_conf_imply(void)
     imply(price_rows[hak_conf_number(price)], CONF_PRICE);
 }
 
+static void follow(enum conf_option option, int64_t number, enum conf_source source)
+{
+    __atomic_store_n(&hak_conf.number[option], number, __ATOMIC_RELAXED);
+    __atomic_store_n(&hak_conf.source[option], source, __ATOMIC_RELAXED);
+}
+
+/* What the last price said is as if nobody had, then the new one says it. */
+void hak_conf_follow_price(void)
+{
+    const char *settings = price_rows[hak_conf_number(price)];
+    struct conf_text text = text_of(settings, strlen(settings));
+    struct conf_pair pair;
+    int64_t number;
+    for (int i = 0; i < CONF_COUNT; i++)
+        if (hak_conf.source[i] == CONF_PRICE)
+            follow((enum conf_option)i, hak_conf_rows[i].initial, CONF_BUILT_IN);
+    while (hak_conf_next_packed(&text, &pair)) {
+        enum conf_option option = hak_conf_find_bytes(pair.name, pair.name_bytes);
+        if (hak_conf.source[option] == CONF_BUILT_IN &&
+            hak_conf_parse(&hak_conf_rows[option], pair.value, pair.value_bytes, &number))
+            follow(option, number, CONF_PRICE);
+    }
+}
+
 static bool is_on(const char *value)
 {
     return value != NULL && strcmp(value, "1") == 0;

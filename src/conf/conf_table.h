@@ -30,8 +30,9 @@
       "print them at this interval, too")                                                          \
     X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
       "print them when the process receives this signal, too, such as USR2 or 12")                 \
-    X(stats_shm, CHOICE, 0, 0, 1, "off|on",                                                        \
-      "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`")                                 \
+    X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
+      "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when it asks for them; "    \
+      "never: not then either, and no request of `hakmem ctl PID` is answered")                    \
     X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
       "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
       "tell at the end what was not freed")                                                        \

@@ -64,6 +64,9 @@ void hak_copy_mark_clear(void)
     if (hak_copy_mark != &never_cleared)
         return;
     hak_store_relaxed(&hak_copy_mark->is_printing, 0);
+    hak_store_relaxed(&hak_copy_mark->is_looking, 0);
+    hak_store_relaxed(&hak_copy_mark->next_look_ms, 0);
+    hak_store_relaxed(&hak_copy_mark->shown_until_ms, 0);
     hak_store_relaxed(&hak_copy_mark->state, COPY_UNNOTICED);
 }
 

@@ -27,6 +27,9 @@ void hak_os_shared_unmap(void *start, size_t bytes);
 /* Removes the file; the mapping stays. */
 void hak_os_shared_remove(const char *path);
 
+/* Ends the mapping of `bytes`. */
+void hak_os_shared_unmap(void *start, size_t bytes);
+
 /* Of the regular files of this user whose path is `prefix` and a number, removes those that
  * `is_left` takes for left, by their first `head_bytes` bytes (256 at most); returns how many.
  * Looks at a bounded number of them, follows no link; one thread at a time. */

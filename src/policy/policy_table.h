@@ -91,6 +91,7 @@
     X(quiet_ms, 2000, 500, 100)                                                                    \
     X(big_cache_slack_bytes, 64 * HAK_MIB, 16 * HAK_MIB, HAK_MIB)                                  \
     X(big_cache_slack_percent, 25, 12, 2)                                                          \
+    X(big_cache_from_bytes, 0, 4 * HAK_MIB, 4 * HAK_MIB)                                           \
     X(big_fault_ms, 14000, 1400, 140)
 
 /* The values of row free_policy. */

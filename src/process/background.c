@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
+#include "control/control.h"
 #include "heap/cache_list.h"
 #include "heap/cgroup.h"
 #include "heap/heaps.h"
@@ -53,7 +54,7 @@ static _Atomic uint32_t pauses;
 static _Atomic uint32_t was_paused; /* it ran when a pause began */
 static _Atomic uint32_t is_asleep;
 static _Atomic uint32_t alarm_count;
-static _Atomic uint32_t is_wanted; /* though the heap is small */
+static _Atomic uint32_t is_wanted; /* though the heap is small, while something is to be shown */
 static _Atomic uint64_t refused_ms;
 static _Atomic size_t start_bytes = START_BYTES;
 static _Atomic size_t free_in_slabs; /* as of the last tick of some thread */
@@ -77,7 +78,16 @@ static bool is_worth_while(void)
 
 static bool is_due(void)
 {
-    return hak_load_relaxed(&is_wanted) != 0 || (is_large() && is_worth_while());
+    if (hak_load_relaxed(&is_wanted) != 0 && hak_stats_writer_patience_ms() != 0)
+        return true;
+    return is_large() && is_worth_while();
+}
+
+/* What it was wanted for is over, and the heap is too small for it: it ends though the program
+ * works. */
+static bool is_needless(void)
+{
+    return !is_large() && hak_stats_writer_patience_ms() == 0;
 }
 
 static bool has_something_to_read(void)
@@ -121,6 +131,15 @@ static bool is_paused(void)
     return hak_load_relaxed(&pauses) != 0;
 }
 
+/* What is due to be printed or shown, and what others ask. */
+static void tell(void)
+{
+    hak_stats_writer_tick();
+    hak_show_tick();
+    if (hak_control_tick() == CONTROL_WATCHED)
+        hak_store_relaxed(&is_wanted, 1);
+}
+
 /* Whoever works after the second look finds the thread asleep and wakes it. */
 static void sleep_until_woken(uint64_t last_activity)
 {
@@ -131,8 +150,7 @@ static void sleep_until_woken(uint64_t last_activity)
         hak_store_relaxed(&is_asleep, 0);
     while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
         hak_os_futex_wait(&is_asleep, 1, patience);
-        hak_stats_writer_tick();
-        hak_show_tick();
+        tell();
         hak_background_watch();
     }
     hak_store_relaxed(&is_asleep, 0);
@@ -175,12 +193,11 @@ static void give_back(void)
     for (;;) {
         bool is_done;
         size_t bytes = visit(&is_done);
-        hak_stats_writer_tick();
-        hak_show_tick();
+        tell();
         hak_background_watch();
         uint64_t now = activity();
         bool is_calm = bytes == 0 && is_done;
-        calm_visits = is_calm && now == last ? calm_visits + 1 : 0;
+        calm_visits = is_calm && (now == last || is_needless()) ? calm_visits + 1 : 0;
         last = now;
         bool is_calm_for_long = calm_visits >= calm_visits_most();
         if (is_calm_for_long && patience_ms() != 0)
@@ -335,8 +352,7 @@ const struct os_thread *hak_background_thread(uint32_t place)
     return &threads[place % 2];
 }
 
-/* Something is to be printed while the program sleeps: it runs from now on. */
-static void want(void)
+void hak_background_want(void)
 {
     hak_store_relaxed(&is_wanted, 1);
     hak_background_consider();
@@ -351,6 +367,6 @@ __attribute__((constructor)) static void be_at_home(void)
     hak_stats_writer_start(hak_background_stir);
     if (hak_stats_writer_patience_ms() != 0) {
         hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
-        want();
+        hak_background_want();
     }
 }

@@ -33,6 +33,10 @@ void hak_background_consider(void);
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */
 void hak_background_consider_slabs(void);
 
+/* Something is to be printed or shown while the program sleeps: it runs from now on, as long as
+ * the stats writer waits for anything. */
+void hak_background_want(void);
+
 /* Wakes it if it sleeps for long; from a signal handler, too. */
 void hak_background_stir(void);
 

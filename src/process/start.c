@@ -15,7 +15,7 @@
 #include "os/os.h"
 #include "os/stderr.h"
 #include "os/thread_exit.h"
-#include "policy/policy_table.h"
+#include "policy/option.h"
 #include "process/fork.h"
 #include "process/mend.h"
 
@@ -50,36 +50,17 @@ static void on_thread_exit(void *value)
     }
 }
 
-/* Options that are numbers of the policy, after what the price says to the others. */
-static void apply_conf(void)
-{
-    int64_t price = hak_conf_number(price);
-#define X(row, speed, even, compact)                                                               \
-    hak_store_relaxed(&hak_policy.row, ((const uint64_t[]){speed, even, compact})[price]);
-    HAK_POLICY_PRICE_TABLE(X)
-#undef X
-#define X(option, row) hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(option));
-    HAK_POLICY_OPTION_TABLE(X)
-#undef X
-    if ((hak_conf_number(learn) & LEARN_BIG_CACHE) == 0)
-        hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
-    if ((hak_conf_number(learn) & LEARN_DECAY) == 0)
-        hak_store_relaxed(&hak_policy.pool_episodes, HAK_TIB);
-    if (price == PRICE_SPEED)
-        hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
-    if (hak_conf_number(heap_profile) != HEAP_PROFILE_OFF ||
-        hak_conf_number(blackbox) != BLACKBOX_OFF)
-        hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate), hak_os_clock_ms());
-    hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
-}
-
 static void start_locked(void)
 {
     hak_os_start();
     hak_copy_mark_start(hak_fork_settle);
     hak_os_stderr_start();
     hak_conf_start();
-    apply_conf();
+    hak_option_apply();
+    if (hak_conf_number(heap_profile) != HEAP_PROFILE_OFF ||
+        hak_conf_number(blackbox) != BLACKBOX_OFF)
+        hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate), hak_os_clock_ms());
+    hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
     if (!hak_region_start()) {
         hak_store_release(&process_state, PROCESS_FAILED);
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/tick.h"
 
+#include "control/control.h"
 #include "os/os.h"
 #include "process/background.h"
 #include "process/reclaim.h"
@@ -13,6 +14,8 @@ void hak_tick_now(void)
         return;
     hak_stats_writer_tick();
     hak_show_tick();
+    if (HAK_UNLIKELY(hak_control_tick() == CONTROL_WATCHED))
+        hak_background_want();
     hak_background_wake();
 }
 

@@ -2,6 +2,7 @@
 #include "stats/shm_refresh.h"
 
 #include "base/text.h"
+#include "conf/conf.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"
@@ -50,7 +51,8 @@ static void start_board(uint32_t pid)
     shm = hak_os_shared_create(path.name, sizeof *shm, &error);
     is_refused = shm == NULL;
     if (is_refused) {
-        say_refused(path.name, error);
+        if (hak_conf_number(stats_shm) == STATS_SHM_ON) /* else it was not the user's wish */
+            say_refused(path.name, error);
         return;
     }
     shm->head = (struct shm_head){
@@ -84,6 +86,15 @@ void hak_shm_refresh(void)
 void hak_shm_end(void)
 {
     struct path path = path_of(shm_pid);
-    if (shm != NULL && shm_pid == hak_os_pid())
-        hak_os_shared_remove(path.name);
+    if (!hak_shm_is_there())
+        return;
+    hak_os_shared_remove(path.name);
+    hak_os_shared_unmap(shm, sizeof *shm);
+    shm = NULL;
+    shm_pid = 0;
+}
+
+bool hak_shm_is_there(void)
+{
+    return shm != NULL && shm_pid == hak_os_pid();
 }

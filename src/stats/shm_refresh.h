@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/shm_refresh.h - the option stats_shm: the numbers in /dev/shm/hakmem.PID.
+/* stats/shm_refresh.h - the option stats_shm, or a request: the numbers in /dev/shm/hakmem.PID.
  *
  * Owns        this process's shm file (stats/shm.h).
  * Invariants  made by the first refresh, also in the child of a fork, which never touches its
- *             parent's; removed at the end. A process that is killed, or becomes another program,
- *             leaves it behind, with its last numbers: readers know it by the start time and by its
- *             age, and the next process that makes one removes it once its own is gone.
+ *             parent's; removed at the end; a later refresh makes a new one. A process that is
+ *             killed, or becomes another program, leaves it behind, with its last numbers: readers
+ *             know it by the start time and by its age, and the next process that makes one removes
+ *             it once its own is gone.
  * Threads     one at a time, who holds the stats writer (stats/writer.h).
  * Tests       tests/preload/top_preload.py
  */
@@ -18,7 +19,10 @@
  * once. */
 void hak_shm_refresh(void);
 
-/* At the end of the process. */
+/* Removes it, at the end of the process, or of a time for which it was asked for. */
 void hak_shm_end(void);
+
+/* True when this process has one. */
+bool hak_shm_is_there(void);
 
 #endif

@@ -247,12 +247,24 @@ static void print_if_due(uint64_t now)
     print();
 }
 
+/* By the option, or for who asked. */
+static bool is_shown(uint64_t now)
+{
+    return hak_conf_number(stats_shm) == STATS_SHM_ON ||
+           now < hak_load_relaxed(&hak_copy_mark->shown_until_ms);
+}
+
 static void show_if_due(uint64_t now)
 {
     if (!is_show_due(now))
         return;
-    hak_store_relaxed(&next_show_ms, now + SHOW_MS);
-    hak_shm_refresh();
+    if (is_shown(now)) {
+        hak_store_relaxed(&next_show_ms, now + SHOW_MS);
+        hak_shm_refresh();
+    } else { /* nobody looks any more, or it was the parent that was watched */
+        hak_store_relaxed(&next_show_ms, NEVER_MS);
+        hak_shm_end();
+    }
 }
 
 void hak_stats_writer_tick(void)
@@ -272,9 +284,21 @@ uint32_t hak_stats_writer_patience_ms(void)
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
     if (has_interval())
         least = hak_least(least, interval_ms());
-    if (hak_conf_number(stats_shm) == STATS_SHM_ON || hak_conf_number(blackbox) == BLACKBOX_ON)
+    if (hak_load_relaxed(&next_show_ms) != NEVER_MS || hak_conf_number(blackbox) == BLACKBOX_ON)
         least = hak_least(least, SHOW_CALM_MS);
     return least == NEVER_MS ? 0 : (uint32_t)hak_least(least, UINT32_MAX);
+}
+
+const char *hak_stats_writer_show_for(uint32_t seconds)
+{
+    if (!await_busy())
+        return "the numbers are being printed for too long";
+    uint64_t now = hak_os_clock_ms();
+    hak_store_relaxed(&hak_copy_mark->shown_until_ms, now + (uint64_t)seconds * 1000);
+    hak_store_relaxed(&next_show_ms, now);
+    show_if_due(now);
+    end_busy();
+    return !is_shown(now) || hak_shm_is_there() ? NULL : "they cannot be shown in /dev/shm";
 }
 
 static void start_listening(void)
@@ -318,8 +342,8 @@ void hak_stats_writer_start(void (*stir)(void))
 /* At the end of the process, after the program's own destructors. */
 __attribute__((destructor)) static void print_at_exit(void)
 {
-    bool is_shown = hak_conf_number(stats_shm) == STATS_SHM_ON;
-    if ((hak_conf_number(stats) == STATS_OFF && !is_shown) || !await_busy())
+    bool has_shown = hak_load_relaxed(&next_show_ms) != NEVER_MS;
+    if ((hak_conf_number(stats) == STATS_OFF && !has_shown) || !await_busy())
         return;
     if (hak_conf_number(stats) != STATS_OFF) {
         hak_binding_tell();
@@ -339,15 +363,25 @@ static enum emit_form find_form(const char *name)
     return EMIT_NOTHING;
 }
 
+static int print_now(struct stream stream, enum emit_form form)
+{
+    if (!await_busy())
+        return EBUSY;
+    int error = print_to(stream, form);
+    end_busy();
+    return error;
+}
+
+int hak_stats_writer_print_kept(const struct os_kept_fd *to, enum emit_form form)
+{
+    return print_now((struct stream){.fd = -1, .kept = to}, form);
+}
+
 int hakmem_stats_print(int fd, const char *form_name)
 {
     hak_process_start();
     enum emit_form form = form_name == NULL ? form_in_force() : find_form(form_name);
     if (form == EMIT_NOTHING)
         return EINVAL;
-    if (!await_busy())
-        return EBUSY;
-    int error = print_to((struct stream){.fd = fd}, form);
-    end_busy();
-    return error;
+    return print_now((struct stream){.fd = fd}, form);
 }

@@ -19,13 +19,21 @@
 #ifndef HAK_STATS_WRITER_H
 #define HAK_STATS_WRITER_H
 
-#include "base/compiler.h"
+#include "os/kept_fd.h"
+#include "stats/emit.h"
 
 /* Prints and publishes what is due; from the tick and the background thread. */
 void hak_stats_writer_tick(void);
 
 /* Opens what the options name; `stir` is called by the signal's handler. Once, at the start. */
 void hak_stats_writer_start(void (*stir)(void));
+
+/* Shows the numbers in shared memory for so many seconds from now on, whatever option stats_shm
+ * says but `never`; NULL, or why not. Copies of the process do not go on with it. */
+const char *hak_stats_writer_show_for(uint32_t seconds);
+
+/* Prints now, from where the file's descriptor is on; returns 0 or an error number. */
+int hak_stats_writer_print_kept(const struct os_kept_fd *file, enum emit_form form);
 
 /* How long the background thread may sleep before something is due; 0: for ever. */
 uint32_t hak_stats_writer_patience_ms(void);

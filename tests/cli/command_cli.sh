@@ -3,7 +3,7 @@
 . "$(dirname "$0")/lib.sh"
 needs sed grep
 asked help 0 --help
-for command in run options stats top doctor migrate profile growth autopsy; do
+for command in run options stats top ps ctl doctor migrate profile growth autopsy; do
     shows help "^  hakmem $command "
     asked "help_$command" 0 "$command" --help
     shows "help_$command" "^usage: hakmem $command "

@@ -31,6 +31,12 @@ equal "what top takes" "$(offered hakmem top 1 --in)" --interval
 equal "what profile takes" "$(offered hakmem profile --fl)" --flame
 equal "what growth takes" "$(offered hakmem growth 1 --m)" --most
 equal "no size" "$(offered hakmem growth --most '')" ""
+equal "what a process is asked" "$(offered hakmem ctl 1 '')" "dump profile set trim"
+equal "after a wait as well" "$(offered hakmem ctl --wait 5 1 tr)" trim
+equal "an option that is set" "$(offered hakmem ctl 1 set dec)" decay=
+equal "its value" "$(offered hakmem ctl 1 set price = co)" compact
+equal "on or off" "$(offered hakmem ctl 1 profile o)" "off on"
+equal "what ps takes" "$(offered hakmem ps --a)" --ask
 check "processes" sh -c 'echo " $0 " | grep -q " 1 "' "$(offered hakmem doctor '')"
 equal "nothing for a pace" "$(offered hakmem top 1 --interval '')" ""
 
@@ -47,6 +53,7 @@ if command -v fish >/dev/null; then
     equal "fish: a value" "$(fished 'hakmem run -o price=co')" price=compact
     equal "fish: a mode" "$(fished 'hakmem run --mode ha')" hardened
     equal "fish: an option to list" "$(fished 'hakmem options thread')" thread_cache
+    equal "fish: what a process is asked" "$(fished 'hakmem ctl 1 tr')" trim
     equal "fish: what top takes" "$(fished 'hakmem top --in')" --interval
 fi
 if command -v zsh >/dev/null; then

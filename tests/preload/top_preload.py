@@ -96,7 +96,10 @@ def check_numbers():
     if abs(float(resident) - rss) > 1 + rss / 50:
         sys.exit(f"FAILED: resident {resident} and not {rss}")
     wide = top(process.pid, "--once", COLUMNS="200")
-    equal("beside each other where there is room", "Size" in wide.splitlines()[2], True)
+    equal("beside each other where there is room",
+          any("Where the heap" in line and "Size" in line for line in wide.splitlines()), True)
+    equal("a verdict", bool(re.search(r"^\d+ % of (what is held|the resident bytes) ", once, re.M)),
+          True)
     check_serve(process)
     check_serve_all(process)
     check_terminal(process)
@@ -185,7 +188,7 @@ def check_terminal(process):
         before = None
         seen = b""
         deadline = time.monotonic() + 30
-        keys = [b"s", b"h", b"+", b"-"]
+        keys = [b"s", b"h", b"+", b"-", b"\x1b", b"/zz", b"p", b"p"]
         while time.monotonic() < deadline:
             if select.select([terminal], [], [], 0.2)[0]:
                 try:
@@ -205,9 +208,81 @@ def check_terminal(process):
             equal("the signal ends it", os.WTERMSIG(status), signal.SIGTERM)
         equal("sizes are sorted", b"by free" in seen or b"by held" in seen, True)
         equal("there is help", b"quit" in seen, True)
+        equal("it pauses", b"PAUSED" in seen, True)
+        equal("sizes are filtered", b"no block of up to 128K of such a size" in seen, True)
+        equal("there are lines of what was",
+              bool(re.search(rb"resident \x1b\[34m[_.,~+*#-]+\x1b\[0m \S+ +live ", seen)), True)
         equal("the terminal is given back", seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
         del before
         os.close(terminal)
+
+
+class Screen:
+    """A command in a terminal of its own."""
+
+    def __init__(self, *arguments):
+        self.child, self.terminal = pty.fork()
+        self.seen = b""
+        if self.child == 0:
+            os.environ.update(LC_ALL="C", TERM="xterm")
+            os.execv(HAKMEM, [str(HAKMEM), *map(str, arguments)])
+
+    def shows(self, words, seconds=20):
+        """Waits for the words in what comes from now on."""
+        deadline = time.monotonic() + seconds
+        while words not in self.seen:
+            if time.monotonic() > deadline or not select.select([self.terminal], [], [], 5)[0]:
+                sys.exit(f"FAILED: {words} is not in {self.seen[-3000:]}")
+            self.seen += os.read(self.terminal, 65536)
+        self.seen = b""
+
+    def type(self, keys):
+        """Sends them."""
+        os.write(self.terminal, keys)
+
+    def end(self):
+        """Quits; how it ended."""
+        self.type(b"q")
+        try:
+            while os.read(self.terminal, 65536):
+                pass
+        except OSError:
+            pass
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+WORKS = ("""
+import time
+print('ready', flush=True)
+end = time.monotonic() + 120
+while time.monotonic() < end:
+    kept = [bytes(5000) for i in range(500)]
+    time.sleep(0.005)
+""")
+
+
+def check_attach():
+    """A process that was started without an option is asked to show itself, and is in the list."""
+    process = start(WORKS, PYTHONMALLOC="malloc")
+    time.sleep(1)
+    once = top(process.pid, "--once")
+    equal("it is shown", "Where the heap" in once, True)
+    equal("since it was asked", shm_file(process).exists(), True)
+    screen = Screen("top")
+    screen.shows(b"ALLOCATOR")
+    screen.type(b"/" + str(process.pid).encode())
+    screen.shows(b"only: " + str(process.pid).encode())
+    screen.type(b"\r")
+    screen.shows(b"> ")
+    screen.type(b"\r")
+    screen.shows(b"Where the heap")
+    screen.type(b"j")
+    screen.shows(b"every 1s")
+    equal("it ends well", screen.end(), 0)
+    process.kill()
+    process.wait()
+    shm_file(process).unlink()
 
 
 def check_bad():
@@ -289,6 +364,7 @@ assert os.path.exists(f"/dev/shm/hakmem.{os.getpid()}")
 
 try:
     check_numbers()
+    check_attach()
     check_bad()
     check_fork()
     print("well")

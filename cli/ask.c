@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "ask.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PREFIX "hakmem."
+#define LOOK_MS 10
+/* What has been taken is waited for: trim may have much to do. */
+#define TAKEN_WAIT_MS 60000u
+/* What was left behind is removed so long after its time. */
+#define LEFT_MS 1000u
+
+static char reason[512];
+static volatile sig_atomic_t was_interrupted;
+
+__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void on_signal(int number)
+{
+    was_interrupted = number;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+static bool read_request(int fd, struct control_request *request)
+{
+    return pread(fd, request, sizeof *request, 0) == (ssize_t)sizeof *request &&
+           request->magic == HAK_REQUEST_MAGIC;
+}
+
+/* A request of this user whose time is over: its asker was killed. */
+static bool is_left(int folder, const char *name)
+{
+    struct control_request request;
+    struct stat about;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+                  (geteuid() == 0 || about.st_uid == geteuid());
+    bool is_over =
+        is_own && read_request(fd, &request) && request.deadline_ms + LEFT_MS < place_clock_ms();
+    close(fd);
+    return is_over;
+}
+
+static void remove_left(int folder)
+{
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *names = copy < 0 ? NULL : fdopendir(copy);
+    for (struct dirent *entry; names != NULL && (entry = readdir(names)) != NULL;)
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
+            strstr(entry->d_name, HAK_REQUEST_SUFFIX) != NULL && is_left(folder, entry->d_name))
+            unlinkat(folder, entry->d_name, 0);
+    if (names != NULL)
+        closedir(names);
+}
+
+/* Root's requests belong to the process's user, in the group of root, which nobody else can give
+ * them. */
+static bool fill(int fd, const struct place *place, const struct control_request *request)
+{
+    bool is_given = geteuid() != 0 || fchown(fd, place->user, 0) == 0;
+    return is_given && fchmod(fd, 0600) == 0 &&
+           pwrite(fd, request, sizeof *request, 0) == (ssize_t)sizeof *request;
+}
+
+/* Makes the file under another name, then gives it its own; false: errno says why not. */
+static bool make(struct ask *ask, const struct control_request *request)
+{
+    char draft[sizeof ask->name + 16];
+    int folder = ask->place.folder;
+    snprintf(draft, sizeof draft, "%s.%d", ask->name, (int)getpid());
+    unlinkat(folder, draft, 0);
+    int fd = openat(folder, draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool is_made =
+        fill(fd, &ask->place, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
+    int error = errno;
+    unlinkat(folder, draft, 0);
+    if (is_made)
+        ask->fd = fd;
+    else
+        close(fd);
+    errno = error;
+    return is_made;
+}
+
+static bool is_askable(const struct place *place)
+{
+    if (!place_is_own(place))
+        return refuse("process %d belongs to another user: only that user and root may ask it",
+                      place->pid);
+    if (place->folder < 0)
+        return refuse("process %d has no /dev/shm that can be opened: %s", place->pid,
+                      strerror(errno));
+    return true;
+}
+
+/* Waits until nobody else asks. */
+static bool place_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
+                          uint32_t others_ms)
+{
+    uint64_t give_up_ms = place_clock_ms() + others_ms;
+    snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX, ask->place.own_pid);
+    for (;;) {
+        request->deadline_ms = ask->deadline_ms = place_clock_ms() + wait_ms;
+        if (make(ask, request))
+            return true;
+        if (errno != EEXIST)
+            return refuse("a request for process %d cannot be left in /dev/shm: %s", ask->place.pid,
+                          strerror(errno));
+        if (is_left(ask->place.folder, ask->name))
+            unlinkat(ask->place.folder, ask->name, 0);
+        else if (place_clock_ms() >= give_up_ms || was_interrupted)
+            return refuse("somebody else asks process %d, and has no answer either",
+                          ask->place.pid);
+        else
+            pause_ms(LOOK_MS);
+    }
+}
+
+bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, uint32_t others_ms,
+               const char **why)
+{
+    struct control_request request = {.magic = HAK_REQUEST_MAGIC};
+    *why = reason;
+    ask->fd = -1;
+    if (!place_find(&ask->place, pid))
+        return refuse("there is no process %d", pid);
+    request.pid = ask->place.own_pid;
+    request.pid_space = ask->place.pid_space;
+    request.start_ticks = ask->place.start_ticks;
+    snprintf(request.words, sizeof request.words, "%s", words);
+    if (strlen(words) >= sizeof request.words)
+        refuse("the request is too long");
+    else if (is_askable(&ask->place)) {
+        remove_left(ask->place.folder);
+        if (place_request(ask, &request, wait_ms, others_ms))
+            return true;
+    }
+    place_leave(&ask->place);
+    return false;
+}
+
+enum ask_state ask_look(const struct ask *ask, struct control_request *seen)
+{
+    struct stat about;
+    if (!read_request(ask->fd, seen))
+        return ASK_LOST;
+    seen->words[sizeof seen->words - 1] = '\0';
+    seen->answer[sizeof seen->answer - 1] = '\0';
+    if (seen->state == REQUEST_ANSWERED)
+        return ASK_ANSWERED;
+    if (seen->state == REQUEST_TAKEN)
+        return ASK_TAKEN;
+    return fstat(ask->fd, &about) == 0 && about.st_nlink > 0 ? ASK_WAITS : ASK_LOST;
+}
+
+void ask_end(struct ask *ask)
+{
+    struct stat own, there;
+    if (ask->fd < 0)
+        return;
+    if (fstat(ask->fd, &own) == 0 &&
+        fstatat(ask->place.folder, ask->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        own.st_ino == there.st_ino && own.st_dev == there.st_dev)
+        unlinkat(ask->place.folder, ask->name, 0);
+    close(ask->fd);
+    ask->fd = -1;
+    place_leave(&ask->place);
+}
+
+static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
+{
+    struct place again;
+    bool is_there = place_find(&again, ask->place.pid);
+    place_leave(&again);
+    if (!is_there || again.start_ticks != ask->place.start_ticks)
+        return refuse("process %d has ended", ask->place.pid);
+    return refuse("process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
+                  "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
+                  "while it works; one started with HAKMEM_STATS_SHM=1 answers asleep, too",
+                  ask->place.pid, ask->place.name, (wait_ms + 999) / 1000);
+}
+
+static enum ask_state await(struct ask *ask, struct control_request *seen)
+{
+    enum ask_state state;
+    uint64_t taken_ms = 0;
+    while ((state = ask_look(ask, seen)) == ASK_WAITS || state == ASK_TAKEN) {
+        uint64_t now = place_clock_ms();
+        if (state == ASK_TAKEN && taken_ms == 0)
+            taken_ms = now;
+        bool is_over = taken_ms == 0 ? now > ask->deadline_ms : now > taken_ms + TAKEN_WAIT_MS;
+        if (is_over || was_interrupted)
+            break;
+        pause_ms(LOOK_MS);
+    }
+    return state;
+}
+
+static void listen_to_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+static bool judge(const struct ask *ask, enum ask_state state, const struct control_request *seen,
+                  uint32_t wait_ms)
+{
+    if (state == ASK_ANSWERED && seen->is_done != 0) {
+        refuse("%.383s", seen->answer);
+        return true;
+    }
+    if (state == ASK_ANSWERED)
+        return refuse("process %d: %.383s", ask->place.pid, seen->answer);
+    if (was_interrupted)
+        return refuse("interrupted before process %d answered", ask->place.pid);
+    if (state == ASK_LOST)
+        return refuse("somebody removed or changed the request for process %d", ask->place.pid);
+    if (state == ASK_TAKEN)
+        return refuse("process %d took the request and did not finish it: it was stopped, copied "
+                      "or killed meanwhile",
+                      ask->place.pid);
+    return refuse_silent(ask, wait_ms);
+}
+
+bool ask_and_wait(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
+                  const char **answer)
+{
+    struct control_request seen;
+    listen_to_signals();
+    if (!ask_begin(ask, pid, words, wait_ms, wait_ms, answer))
+        return false;
+    enum ask_state state = await(ask, &seen);
+    bool is_done = judge(ask, state, &seen, wait_ms);
+    if (!is_done)
+        ask_end(ask);
+    return is_done;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "ask.h"
+#include "command.h"
+#include "conf/conf.h"
+#include "serving.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* As many files of statistics of one process may lie in one folder. */
+#define DUMPS_MOST 1000
+#define WAIT_MOST_SECONDS 3600
+
+struct order {
+    int pid;
+    uint32_t wait_ms;
+    char words[HAK_REQUEST_WORDS_BYTES];
+    bool is_dump;
+    const char *file; /* of a dump; NULL: a new one */
+};
+
+/* A file that is not there yet, or the one that was named. */
+static int open_dump(const struct order *order, char *name, size_t name_bytes)
+{
+    int fd = -1;
+    if (order->file != NULL) {
+        snprintf(name, name_bytes, "%s", order->file);
+        return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+    }
+    for (int i = 1; fd < 0 && i <= DUMPS_MOST; i++) {
+        if (i == 1)
+            snprintf(name, name_bytes, "hakmem.%d.json", order->pid);
+        else
+            snprintf(name, name_bytes, "hakmem.%d.%d.json", order->pid, i);
+        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+/* Copies what the process wrote behind the request; false: errno says why not. */
+static bool copy_dump(int from, int to)
+{
+    char piece[4096];
+    ssize_t bytes;
+    off_t at = sizeof(struct control_request);
+    while ((bytes = pread(from, piece, sizeof piece, at)) > 0) {
+        if (write(to, piece, (size_t)bytes) != bytes)
+            return false;
+        at += bytes;
+    }
+    return bytes == 0;
+}
+
+static int save_dump(const struct order *order, const struct ask *ask)
+{
+    char name[4096];
+    bool is_stdout = order->file != NULL && strcmp(order->file, "-") == 0;
+    int fd = is_stdout ? STDOUT_FILENO : open_dump(order, name, sizeof name);
+    if (fd < 0 || !copy_dump(ask->fd, fd))
+        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", is_stdout ? "-" : name,
+                        strerror(errno));
+    if (is_stdout)
+        return EXIT_DONE;
+    if (close(fd) != 0)
+        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", name, strerror(errno));
+    printf("process %d: statistics in %s\n", order->pid, name);
+    return EXIT_DONE;
+}
+
+static int carry_out(const struct order *order)
+{
+    struct ask ask;
+    const char *answer;
+    int status = EXIT_DONE;
+    const char *obstacle = serving_obstacle(order->pid);
+    if (obstacle != NULL)
+        return complain(EXIT_FAILED, "ctl: %s", obstacle);
+    if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
+        return complain(EXIT_FAILED, "ctl: %s", answer);
+    if (order->is_dump)
+        status = save_dump(order, &ask);
+    else
+        printf("process %d: %s\n", order->pid, answer);
+    ask_end(&ask);
+    return status;
+}
+
+/* A whole number from 1 to `most`; 0: it is none. */
+static int number_from(const char *text, long most)
+{
+    char *end;
+    errno = 0;
+    long number = text == NULL ? 0 : strtol(text, &end, 10);
+    return number < 1 || number > most || errno != 0 || *end != '\0' || *text > '9' ? 0
+                                                                                    : (int)number;
+}
+
+static int understand_set(struct order *order, const char *setting)
+{
+    if (setting == NULL || strchr(setting, '=') == NULL || *setting == '=')
+        return complain(EXIT_USAGE, "ctl: set takes NAME=VALUE, not '%.60s'",
+                        setting == NULL ? "nothing" : setting);
+    size_t name_bytes = strcspn(setting, "=");
+    if (hak_conf_find_bytes(setting, name_bytes) == CONF_COUNT)
+        return complain_option(setting, name_bytes);
+    if ((size_t)snprintf(order->words, sizeof order->words, "set %s", setting) >=
+        sizeof order->words)
+        return complain(EXIT_USAGE, "ctl: the value is too long");
+    return EXIT_DONE;
+}
+
+/* The words of the request, from those of the command; *rest is what follows them. */
+static int understand_words(struct order *order, char **words, char ***rest)
+{
+    const char *what = words[0] == NULL ? "nothing" : words[0];
+    *rest = words + 1;
+    snprintf(order->words, sizeof order->words, "%s", what);
+    if (strcmp(what, "trim") == 0)
+        return EXIT_DONE;
+    if (strcmp(what, "dump") == 0) {
+        order->is_dump = true;
+        if (words[1] != NULL)
+            order->file = *(*rest)++;
+        return EXIT_DONE;
+    }
+    if (strcmp(what, "set") == 0) {
+        *rest += words[1] != NULL;
+        return understand_set(order, words[1]);
+    }
+    if (strcmp(what, "profile") == 0 && words[1] != NULL &&
+        (strcmp(words[1], "on") == 0 || strcmp(words[1], "off") == 0)) {
+        snprintf(order->words, sizeof order->words, "profile %s", words[1]);
+        ++*rest;
+        return EXIT_DONE;
+    }
+    if (strcmp(what, "profile") == 0)
+        return complain(EXIT_USAGE, "ctl: profile takes on or off, not '%.60s'",
+                        words[1] == NULL ? "nothing" : words[1]);
+    return complain(EXIT_USAGE,
+                    "ctl: a process can be asked to trim, dump, set or profile, not '%.60s'", what);
+}
+
+int command_ctl(int argument_count, char **arguments)
+{
+    (void)argument_count;
+    struct order order = {.wait_ms = ASK_WAIT_MS};
+    char **rest = arguments + 1;
+    while (*rest != NULL && strcmp(*rest, "--wait") == 0) {
+        int seconds = number_from(rest[1], WAIT_MOST_SECONDS);
+        if (seconds == 0)
+            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
+                            WAIT_MOST_SECONDS, rest[1] == NULL ? "nothing" : rest[1]);
+        order.wait_ms = (uint32_t)seconds * 1000;
+        rest += 2;
+    }
+    if (*rest == NULL)
+        return complain_usage("ctl");
+    order.pid = number_from(*rest, 1 << 30);
+    if (order.pid == 0)
+        return complain(EXIT_USAGE, "ctl: '%.60s' is not the number of a process", *rest);
+    int status = understand_words(&order, rest + 1, &rest);
+    if (status != EXIT_DONE)
+        return status;
+    if (*rest != NULL)
+        return complain(EXIT_USAGE, "ctl: one request at a time, not also '%.60s'", *rest);
+    return carry_out(&order);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "ps.h"
+
+#include "amount.h"
+#include "ask.h"
+#include "command.h"
+#include "serving.h"
+#include "target.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROWS_MOST = 4096, FILES_MOST = 1024 };
+
+/* Who is asked for numbers shows them for so long, and is waited for. */
+#define ASKED_WORDS "watch 5"
+#define ASKED_MS 2500u
+#define LOOK_MS 50
+
+/* Programs whose files were looked at already. */
+static struct known {
+    dev_t device;
+    ino_t inode;
+    bool holds_hakmem;
+} known[FILES_MOST];
+static int known_count;
+
+/* Whether hakmem is linked into the program; most run more than once. */
+static bool is_linked(int pid)
+{
+    static struct program program;
+    char path[64];
+    struct stat about;
+    snprintf(path, sizeof path, "/proc/%d/exe", pid);
+    if (stat(path, &about) != 0)
+        return false;
+    for (int i = 0; i < known_count; i++)
+        if (known[i].inode == about.st_ino && known[i].device == about.st_dev)
+            return known[i].holds_hakmem;
+    bool holds = program_read(&program, path) && program.holds_hakmem;
+    if (known_count < FILES_MOST)
+        known[known_count++] = (struct known){about.st_dev, about.st_ino, holds};
+    return holds;
+}
+
+static bool maps_library(int pid)
+{
+    char path[64], *line = NULL;
+    size_t room = 0;
+    bool is_found = false;
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "re");
+    while (file != NULL && !is_found && getline(&line, &room, file) > 0)
+        is_found = strstr(line, "/libhakmem.so") != NULL;
+    free(line);
+    if (file != NULL)
+        fclose(file);
+    return is_found;
+}
+
+__attribute__((format(printf, 3, 4))) static void write_text(char *text, size_t bytes,
+                                                             const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(text, bytes, format, arguments);
+    va_end(arguments);
+}
+
+static void describe(struct process_row *row, const struct serving *serving)
+{
+    char *text = row->allocator;
+    size_t bytes = sizeof row->allocator;
+    row->is_served = serving->kind == SERVING_LINKED || serving->kind == SERVING_PRELOADED;
+    switch (serving->kind) {
+    case SERVING_PRELOADED:
+        write_text(text, bytes, "hakmem");
+        return;
+    case SERVING_LINKED:
+        write_text(text, bytes, "hakmem (linked)");
+        return;
+    case SERVING_OWN_MALLOC:
+        write_text(text, bytes, "not hakmem: the program's own malloc");
+        return;
+    case SERVING_SHADOWED:
+        write_text(text, bytes, "not hakmem: %s comes first", serving->server);
+        return;
+    default:
+        write_text(text, bytes, "unknown: hakmem is mapped, and who serves cannot be told");
+    }
+}
+
+static void read_live(struct process_row *row, const struct place *place)
+{
+    static struct target target;
+    const char *why;
+    row->has_live = target_read_numbers(&target, place, &why);
+    row->live_bytes = row->has_live ? target.page.snapshot.live_bytes : 0;
+}
+
+/* False: the process maps no hakmem, or has ended. */
+static bool read_row(struct process_row *row, int pid)
+{
+    static struct serving serving;
+    struct place place;
+    if ((!maps_library(pid) && !is_linked(pid)) || !serving_read(&serving, pid))
+        return false;
+    bool is_there = serving.kind != SERVING_NOTHING && place_find(&place, pid);
+    if (is_there) {
+        memset(row, 0, sizeof *row);
+        row->pid = pid;
+        row->resident_bytes = place.resident_bytes;
+        snprintf(row->name, sizeof row->name, "%s", *place.name == '\0' ? "?" : place.name);
+        for (char *letter = row->name; *letter != '\0'; letter++)
+            if (*letter == ' ')
+                *letter = '_';
+        describe(row, &serving);
+        read_live(row, &place);
+        place_leave(&place);
+    }
+    serving_forget(&serving);
+    return is_there;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct process_row *a = left, *b = right;
+    return (a->pid > b->pid) - (a->pid < b->pid);
+}
+
+int processes_find(struct process_row *rows, int most)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        int pid = atoi(entry->d_name);
+        if (pid > 0 && count < most && read_row(&rows[count], pid))
+            count++;
+    }
+    if (folder != NULL)
+        closedir(folder);
+    qsort(rows, (size_t)count, sizeof *rows, compare);
+    return count;
+}
+
+static bool wants_live(const struct process_row *row)
+{
+    return row->is_served && !row->has_live;
+}
+
+/* Whether nobody is waited for any more. */
+static bool read_asked(struct process_row *rows, struct ask *asks, int count)
+{
+    bool is_over = true;
+    for (int i = 0; i < count; i++) {
+        struct control_request seen;
+        if (asks[i].fd < 0 || rows[i].has_live)
+            continue;
+        enum ask_state state = ask_look(&asks[i], &seen);
+        if (state == ASK_ANSWERED)
+            read_live(&rows[i], &asks[i].place);
+        is_over = is_over && state != ASK_WAITS && state != ASK_TAKEN;
+    }
+    return is_over;
+}
+
+/* All at once, so that one that sleeps costs the others nothing. */
+static void ask_all(struct process_row *rows, int count)
+{
+    static struct ask asks[ROWS_MOST];
+    const char *why;
+    uint64_t give_up_ms = place_clock_ms() + ASKED_MS;
+    for (int i = 0; i < count; i++) {
+        asks[i].fd = -1;
+        if (wants_live(&rows[i]))
+            ask_begin(&asks[i], rows[i].pid, ASKED_WORDS, ASKED_MS, 0, &why);
+    }
+    while (!read_asked(rows, asks, count) && place_clock_ms() < give_up_ms)
+        nanosleep(&(struct timespec){0, LOOK_MS * 1000000}, NULL);
+    for (int i = 0; i < count; i++)
+        ask_end(&asks[i]);
+}
+
+static void print_string(const char *text)
+{
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static void print_json(const struct process_row *rows, int count)
+{
+    putchar('[');
+    for (int i = 0; i < count; i++) {
+        printf("%s{\"pid\": %d, \"name\": ", i == 0 ? "" : ",\n ", rows[i].pid);
+        print_string(rows[i].name);
+        printf(", \"resident_bytes\": %" PRIu64 ", \"live_bytes\": ", rows[i].resident_bytes);
+        if (rows[i].has_live)
+            printf("%" PRIu64, rows[i].live_bytes);
+        else
+            printf("null");
+        printf(", \"is_served\": %s, \"allocator\": ", rows[i].is_served ? "true" : "false");
+        print_string(rows[i].allocator);
+        putchar('}');
+    }
+    puts("]");
+}
+
+static void print_rows(const struct process_row *rows, int count)
+{
+    printf("%7s %-15s %8s %8s  %s\n", "PID", "NAME", "RESIDENT", "LIVE", "ALLOCATOR");
+    for (int i = 0; i < count; i++)
+        printf("%7d %-15s %8s %8s  %s\n", rows[i].pid, rows[i].name,
+               bytes_of(rows[i].resident_bytes).text,
+               rows[i].has_live ? bytes_of(rows[i].live_bytes).text : "-", rows[i].allocator);
+}
+
+int command_ps(int argument_count, char **arguments)
+{
+    (void)argument_count;
+    static struct process_row rows[ROWS_MOST];
+    bool is_json = false, asks = false;
+    for (char **next = arguments + 1; *next != NULL; next++) {
+        if (strcmp(*next, "--json") == 0)
+            is_json = true;
+        else if (strcmp(*next, "--ask") == 0)
+            asks = true;
+        else
+            return complain_usage("ps");
+    }
+    int count = processes_find(rows, ROWS_MOST);
+    if (asks)
+        ask_all(rows, count);
+    if (is_json)
+        print_json(rows, count);
+    else
+        print_rows(rows, count);
+    return EXIT_DONE;
+}

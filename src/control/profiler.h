@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* control/profiler.h - the heap profiler, switched from outside.
+ *
+ * Owns        nothing: the one place where a request reaches the profiler.
+ * Invariants  the answer is one line of text without its end.
+ * Threads     one at a time, outside every heap and lock, signals blocked.
+ * Tests       tests/preload/ctl_preload.py
+ */
+#ifndef HAK_CONTROL_PROFILER_H
+#define HAK_CONTROL_PROFILER_H
+
+#include "base/text.h"
+
+/* Starts or stops it and adds the answer; false: the answer says why not. */
+bool hak_control_profiler_start(struct text *answer);
+bool hak_control_profiler_stop(struct text *answer);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "policy/option.h"
+
+#include "conf/conf.h"
+#include "policy/policy_table.h"
+
+void hak_option_apply(void)
+{
+    int64_t price = hak_conf_number(price);
+#define X(row, speed, even, compact)                                                               \
+    hak_store_relaxed(&hak_policy.row, ((const uint64_t[]){speed, even, compact})[price]);
+    HAK_POLICY_PRICE_TABLE(X)
+#undef X
+#define X(option, row) hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(option));
+    HAK_POLICY_OPTION_TABLE(X)
+#undef X
+    if ((hak_conf_number(learn) & LEARN_BIG_CACHE) == 0)
+        hak_store_relaxed(&hak_policy.big_cache_episodes, HAK_TIB); /* so many never come back */
+    if ((hak_conf_number(learn) & LEARN_DECAY) == 0)
+        hak_store_relaxed(&hak_policy.pool_episodes, HAK_TIB);
+    if (price == PRICE_SPEED)
+        hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+}
+
+static bool is_changeable(enum conf_option option)
+{
+#define X(name, row)                                                                               \
+    if (option == CONF_##name)                                                                     \
+        return true;
+    HAK_POLICY_OPTION_TABLE(X)
+#undef X
+    return option == CONF_foreign || option == CONF_price ||
+           (option == CONF_guard_rate && hak_conf_number(guard_rate) != 0);
+}
+
+/* The row of the policy that follows an option alone. */
+static void apply_one(enum conf_option option)
+{
+#define X(name, row)                                                                               \
+    if (option == CONF_##name)                                                                     \
+        hak_store_relaxed(&hak_policy.row, (uint64_t)hak_conf_number(name));
+    HAK_POLICY_OPTION_TABLE(X)
+#undef X
+}
+
+enum option_verdict hak_option_change(const char *name, const char *value)
+{
+    enum conf_option option = hak_conf_find(name);
+    if (option == CONF_COUNT)
+        return OPTION_UNKNOWN;
+    if (!is_changeable(option))
+        return OPTION_FROZEN;
+    if (!hak_conf_change(option, value))
+        return OPTION_WRONG;
+    if (option != CONF_price) {
+        apply_one(option);
+    } else {
+        hak_conf_follow_price();
+        hak_option_apply();
+    }
+    return OPTION_CHANGED;
+}

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`hakmem ctl` and `hakmem ps`: a running process is asked, does what it is asked once, and nothing
+for anybody else. If this fails, a command hangs, a program is hurt by a file in /dev/shm, or one
+user commands another one's processes."""
+import json
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HAKMEM = str(pathlib.Path(os.environ["OUT"]) / "hakmem")
+LIBRARY = os.environ["PRELOAD_LIB"]
+PYTHON = os.path.realpath(sys.executable)
+STARTED = []
+WORK = tempfile.mkdtemp(prefix="ctl.")
+os.chmod(WORK, 0o755)
+
+# Takes slow paths, and says what it was left by a request: the numbers of new descriptors.
+WORKS = """
+import os, sys, time
+def work(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        kept = [bytes(5000) for i in range(500)] + [bytes(300000)]
+        time.sleep(0.002)
+"""
+BUSY = WORKS + "print('ready', flush=True)\nwork(100)"
+ASLEEP = "import sys; print('ready', flush=True); sys.stdin.read()"
+
+
+def fail(*words):
+    """Says what is wrong, and ends."""
+    sys.exit("FAILED: " + " ".join(map(str, words)))
+
+
+def equal(what, left, right):
+    """Says what differs, and ends."""
+    if left != right:
+        fail(f"{what}: {left!r} is not {right!r}")
+
+
+def start(program, *before, prepare=None, python=PYTHON, **settings):
+    """A Python program on hakmem, once it says that it is ready."""
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", **settings}
+    environment["LD_PRELOAD"] = LIBRARY
+    process = subprocess.Popen([*before, python, "-c", program], env=environment, text=True,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=prepare)
+    STARTED.append(process)
+    equal("the program starts", process.stdout.readline(), "ready\n")
+    return process
+
+
+def stop(process):
+    """Ends it."""
+    process.kill()
+    process.wait()
+
+
+def ctl(*arguments, status=0, **how):
+    """What the command says: one line."""
+    ran = subprocess.run([HAKMEM, "ctl", *map(str, arguments)], capture_output=True, text=True,
+                         timeout=100, check=False, cwd=WORK, **how)
+    equal(f"the status of ctl {arguments}: {ran.stdout}{ran.stderr}", ran.returncode, status)
+    said = ran.stdout if status == 0 else ran.stderr
+    equal(f"lines of {said!r}", said.count("\n"), 1)
+    return said.rstrip("\n")
+
+
+def says(what, text, pattern):
+    """The text has the words."""
+    if not re.search(pattern, text):
+        fail(f"{what}: {text!r} does not say {pattern!r}")
+
+
+def request_file(process):
+    """Where a request for it is left."""
+    return pathlib.Path(f"/dev/shm/hakmem.{process.pid}.request")
+
+
+def rows(*arguments):
+    """What ps lists."""
+    text = subprocess.run([HAKMEM, "ps", "--json", *arguments], capture_output=True, text=True,
+                          timeout=60, check=True).stdout
+    return {row["pid"]: row for row in json.loads(text)}
+
+
+def check_requests():
+    """Each request, of a program that works."""
+    process = start(BUSY)
+    begin = time.monotonic()
+    says("trim", ctl(process.pid, "trim"), rf"^process {process.pid}: \S+ \S*B given back to the k")
+    if time.monotonic() - begin > 4:
+        fail("a program that works does not look once a second")
+    equal("set", ctl(process.pid, "set", "decay=2s"), f"process {process.pid}: decay=2s")
+    equal("limit", ctl(process.pid, "set", "HAKMEM_LIMIT=1G"), f"process {process.pid}: limit=1G")
+    equal("price", ctl(process.pid, "set", "price=compact"), f"process {process.pid}: "
+          "price=compact")
+    says("a wrong value", ctl(process.pid, "set", "decay=soon", status=1), "decay takes 0ms to")
+    says("what is read at the start", ctl(process.pid, "set", "harden=all", status=1),
+         "harden is read when the program starts")
+    says("no profiler", ctl(process.pid, "profile", "on", status=1), "no profiler")
+    for number in ("", ".2"):
+        path = pathlib.Path(WORK) / f"hakmem.{process.pid}{number}.json"
+        says("dump", ctl(process.pid, "dump"), f"statistics in {path.name}$")
+        whole = json.loads(path.read_text())
+        equal("the process", whole["pid"], process.pid)
+        equal("what was set is in force", whole["policy"]["decay_ms"], 2000)
+        equal("nobody else may read it", path.stat().st_mode & 0o777, 0o600)
+    says("a name", ctl(process.pid, "dump", "named.json"), "statistics in named.json$")
+    ran = subprocess.run([HAKMEM, "stats", "named.json"], cwd=WORK, capture_output=True, text=True,
+                         check=True)
+    says("it is read", ran.stdout, f"process {process.pid}")
+    printed = json.loads(ctl(process.pid, "dump", "-"))
+    equal("on standard output", printed["pid"], process.pid)
+    equal("nothing is left", request_file(process).exists(), False)
+    row = rows()[process.pid]
+    equal("ps: nothing is published", (row["live_bytes"], row["is_served"]), (None, True))
+    row = rows("--ask")[process.pid]
+    if not 1 << 20 < row["live_bytes"] < row["resident_bytes"]:
+        fail("ps --ask:", row)
+    board = pathlib.Path(f"/dev/shm/hakmem.{process.pid}")
+    equal("it shows its numbers", board.exists(), True)
+    status = pathlib.Path(f"/proc/{process.pid}/status")
+    deadline = time.monotonic() + 20
+    while board.exists() or "Threads:\t1\n" not in status.read_text():
+        if time.monotonic() > deadline:
+            fail("it goes on showing its numbers, or has a thread, though nobody asks any more")
+        time.sleep(0.1)
+    stop(process)
+    says("an ended one", ctl(process.pid, "trim", status=1), "no process")
+
+
+def check_silent():
+    """One that sleeps does not answer, and says so in time; with its numbers shown, it does."""
+    process = start(ASLEEP)
+    begin = time.monotonic()
+    says("asleep", ctl("--wait", "1", process.pid, "trim", status=1),
+         r"did not answer within 1 s: .*HAKMEM_STATS_SHM=1")
+    if not 0.9 < time.monotonic() - begin < 5:
+        fail("the wait is not bounded")
+    equal("nothing is left", request_file(process).exists(), False)
+    stop(process)
+    shown = start(ASLEEP, HAKMEM_STATS_SHM="1")
+    says("one that shows its numbers", ctl(shown.pid, "trim"), "given back")
+    stop(shown)
+    never = start(BUSY, HAKMEM_STATS_SHM="never")
+    says("one that may not look", ctl("--wait", "2", never.pid, "trim", status=1), "did not answ")
+    stop(never)
+    process = start(WORKS + "print('ready', flush=True); time.sleep(1); os._exit(0)")
+    says("one that ends", ctl(process.pid, "trim", status=1), "has ended")
+
+
+def check_many():
+    """Ten commands at once; one that is killed leaves nothing that matters."""
+    process = start(BUSY)
+    asked = [subprocess.Popen([HAKMEM, "ctl", "--wait", "60", str(process.pid), "set",
+                               f"retain={i}M"], stdout=subprocess.PIPE, text=True)
+             for i in range(1, 6)]
+    said = {one.communicate(timeout=100)[0] for one in asked}
+    equal("each has its answer", said,
+          {f"process {process.pid}: retain={i}M\n" for i in range(1, 6)})
+    os.kill(process.pid, signal.SIGSTOP)
+    killed = subprocess.Popen([HAKMEM, "ctl", "--wait", "1", str(process.pid), "set", "decay=9s"])
+    while not request_file(process).exists():
+        time.sleep(0.01)
+    killed.kill()
+    killed.wait()
+    time.sleep(2.2)
+    os.kill(process.pid, signal.SIGCONT)
+    time.sleep(1.5)
+    equal("a request that is too old is not done", json.loads(ctl(process.pid, "dump", "-"))
+          ["policy"]["decay_ms"], 125)
+    equal("and is removed", request_file(process).exists(), False)
+    interrupted = subprocess.Popen([HAKMEM, "ctl", str(start(ASLEEP).pid), "trim"],
+                                   stderr=subprocess.PIPE, text=True)
+    time.sleep(0.3)
+    interrupted.send_signal(signal.SIGINT)
+    says("interrupted", interrupted.communicate(timeout=20)[1], "interrupted before")
+    equal("its status", interrupted.returncode, 1)
+    stop(process)
+
+
+def check_hostile():
+    """What else may lie under that name: the program goes on, and does nothing for it."""
+    process = start(BUSY)
+    path = request_file(process)
+    asked = subprocess.Popen([HAKMEM, "ctl", "--wait", "60", str(start(ASLEEP).pid), "trim"])
+    other = pathlib.Path(f"/dev/shm/hakmem.{STARTED[-1].pid}.request")
+    while not other.exists():
+        time.sleep(0.01)
+    good = other.read_bytes()
+    asked.kill()
+    asked.wait()
+    ours = good[:8] + process.pid.to_bytes(8, "little") + good[16:]
+    target = pathlib.Path(WORK) / "target"
+    target.write_bytes(ours)
+    target.chmod(0o600)
+
+    def link():
+        path.symlink_to(target)
+
+    def write(content, mode=0o600):
+        def make():
+            draft = path.with_suffix(".draft")
+            draft.write_bytes(content)
+            draft.chmod(mode)
+            draft.rename(path)
+        return make
+
+    for what, make in (
+            ("a link", link), ("a pipe", lambda: os.mkfifo(path, 0o600)),
+            ("a folder", lambda: path.mkdir(0o700)), ("an empty file", write(b"")),
+            ("a short one", write(ours[:100])), ("noise", write(os.urandom(5000))),
+            ("another process's", write(good)),
+            ("one of another start", write(ours)),
+            ("one that others may write", write(ours, 0o666)),
+            ("a huge one", write(ours + bytes(1 << 22)))):
+        make()
+        before = path.lstat()
+        time.sleep(1.3)
+        equal(f"{what}: the program goes on", process.poll(), None)
+        after = path.lstat()
+        equal(f"{what} is left as it was", (before.st_ino, before.st_mtime_ns),
+              (after.st_ino, after.st_mtime_ns))
+        equal("what a link leads to as well", target.read_bytes(), ours)
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    link()
+    says("in the way", ctl("--wait", "1", process.pid, "trim", status=1), "somebody else asks")
+    path.unlink()
+    says("and then", ctl(process.pid, "trim"), "given back")
+    other.unlink()
+    stop(process)
+
+
+def check_fork_and_descriptors():
+    """Children answer for themselves; descriptors and limits of the program are its own."""
+    forks = start(WORKS + """
+os.close(0)
+children = []
+print('ready', flush=True)
+for i in range(400):
+    child = os.fork()
+    if child == 0:
+        work(0.005)
+        assert os.open('/dev/null', os.O_RDONLY) == 0
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    work(0.005)
+    assert os.open('/dev/null', os.O_RDONLY) == 0
+    os.close(0)
+os._exit(23)
+""")
+    while forks.poll() is None:
+        ran = subprocess.run([HAKMEM, "ctl", str(forks.pid), "dump", "-"], capture_output=True,
+                             text=True, timeout=60, check=False)
+        if ran.returncode == 0:
+            equal("the process itself answers", json.loads(ran.stdout)["pid"], forks.pid)
+    equal("descriptors are the program's", forks.wait(), 23)
+    limited = start(BUSY, prepare=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)))
+    says("a program that may write no file", ctl("--wait", "2", limited.pid, "trim", status=1),
+         "did not answer")
+    equal("goes on", limited.poll(), None)
+    stop(limited)
+    unthreaded = start(BUSY, HAKMEM_MAINTENANCE="off")
+    says("without a thread", ctl(unthreaded.pid, "trim"), "given back")
+    says("one thread", pathlib.Path(f"/proc/{unthreaded.pid}/status").read_text(), "Threads:\t1\n")
+    stop(unthreaded)
+
+
+def become(user):
+    """For a child: another user."""
+    def switch():
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+    return switch
+
+
+def check_users():
+    """The same user may ask, and root; nobody else. One that gave up root is root's."""
+    python = "/usr/bin/python3"
+    try:
+        for words in ([HAKMEM, "--version"], ["test", "-r", LIBRARY], [python, "-c", "0"]):
+            subprocess.run(words, check=True, preexec_fn=become(1234), capture_output=True)
+    except (OSError, subprocess.SubprocessError):
+        return  # not root, or others may not read what was built
+    theirs = start(BUSY, prepare=become(1234), python=python)
+    says("root asks", ctl(theirs.pid, "trim"), "given back")
+    says("its user asks", ctl(theirs.pid, "trim", preexec_fn=become(1234)), "given back")
+    says("another one", ctl(theirs.pid, "trim", status=1, preexec_fn=become(1235)),
+         "cannot be seen|another user")
+    stop(theirs)
+    dropped = start(WORKS + "os.setresgid(1234, 1234, 1234); os.setresuid(1234, 1234, 1234)\n"
+                    "print('ready', flush=True); work(100)")
+    says("its user may not", ctl("--wait", "2", dropped.pid, "trim", status=1,
+                                 preexec_fn=become(1234)), "cannot be seen|did not answer")
+    says("root may", ctl(dropped.pid, "trim"), "given back")
+    stop(dropped)
+
+
+def check_containers():
+    """A process with a space of ids and a /dev/shm of its own; links there lead nowhere."""
+    probe = ["unshare", "--pid", "--fork", "--mount"]
+    if shutil.which("unshare") is None or \
+            subprocess.run([*probe, "true"], capture_output=True, check=False).returncode != 0:
+        return
+    inside = "mount -t tmpfs none /dev/shm && exec \"$@\""
+    outer = start(BUSY, *probe, "sh", "-c", inside, "sh")
+    children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
+    pid = int(children[0])
+    says("in a container", ctl(pid, "trim"), f"process {pid}: .*given back")
+    row = rows("--ask")[pid]
+    equal("ps sees what is live there", row["live_bytes"] is not None, True)
+    os.kill(pid, signal.SIGKILL)
+    stop(outer)
+    with tempfile.TemporaryDirectory() as victim:
+        inside = f"mount -t tmpfs none /dev && ln -s {victim} /dev/shm && exec \"$@\""
+        outer = start(BUSY, *probe, "sh", "-c", inside, "sh")
+        pid = int(pathlib.Path(
+            f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()[0])
+        says("a link instead of /dev/shm", ctl(pid, "trim", status=1), "no /dev/shm")
+        equal("nothing was made there", os.listdir(victim), [])
+        os.kill(pid, signal.SIGKILL)
+        stop(outer)
+
+
+def check_cost():
+    """A process that ends within a second makes no call; one that works, one a second."""
+    if shutil.which("strace") is None:
+        return
+    for seconds, least, most in ((0.5, 0, 0), (3.5, 2, 3)):
+        log = pathlib.Path(WORK) / "calls"
+        ran = subprocess.run(["strace", "-f", "-o", log, "-e", "trace=faccessat,faccessat2",
+                              "-E", f"LD_PRELOAD={LIBRARY}", "-E", "PYTHONMALLOC=malloc", PYTHON,
+                              "-c", WORKS + f"work({seconds})"], capture_output=True, check=False)
+        if ran.returncode != 0:
+            return
+        count = log.read_text().count(".request")
+        if not least <= count <= most:
+            fail(f"{count} calls in {seconds} s")
+
+
+try:
+    check_requests()
+    check_silent()
+    check_many()
+    check_hostile()
+    check_fork_and_descriptors()
+    check_users()
+    check_containers()
+    check_cost()
+    print("well")
+finally:
+    for one in STARTED:
+        if one.poll() is None:
+            one.kill()
+            one.wait()
+    shutil.rmtree(WORK)
