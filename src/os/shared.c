@@ -102,13 +102,6 @@ void hak_os_shared_remove(const char *path)
     errno = saved;
 }
 
-void hak_os_shared_unmap(void *start, size_t bytes)
-{
-    int saved = errno;
-    munmap(start, bytes);
-    errno = saved;
-}
-
 /* "/proc/NUMBER/stat", or "/proc/self/stat" for 0. */
 static void name_stat(char *path, size_t bytes, uint32_t pid)
 {

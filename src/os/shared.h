@@ -22,7 +22,6 @@ void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_
 
 /* Puts memory behind [start, start + bytes) of it; false: there is none, and who touches it dies. */
 bool hak_os_shared_back(void *start, size_t bytes);
-void hak_os_shared_unmap(void *start, size_t bytes);
 
 /* Removes the file; the mapping stays. */
 void hak_os_shared_remove(const char *path);
