@@ -44,10 +44,10 @@ struct cache {
     _Atomic uint32_t relief_count;    /* of the process, when its bins were last emptied for it */
     _Atomic uint64_t tick_ms;         /* when somebody last looked after it */
     _Atomic int64_t guard_left_bytes; /* until an allocation is put against a guard page */
-    _Atomic uint32_t is_guard_drawn;  /* since when that is so many, and not what refills left */
-    _Atomic uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
-    uint64_t seen_sum;                /* of all bins, when a processor's cache was last looked at */
-    uint64_t seen_ms;                 /* since when it is the same */
+    _Atomic uint32_t is_guard_drawn;
+    _Atomic uint64_t quiet_check_ms; /* when bins were last looked through for quiet ones */
+    uint64_t seen_sum;               /* of all bins, when a processor's cache was last looked at */
+    uint64_t seen_ms;                /* since when it is the same */
     size_t capacity_bytes; /* what all bins may hold. Under the lock CACHES, as all below */
     uint32_t word_count;   /* of the bins' memory */
     uint32_t used_words;   /* of these, in rooms or behind them */
@@ -126,10 +126,8 @@ uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *co
  * below, and a slot is busy. */
 void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
-/* Sends every cached block home. */
-void hak_cache_flush_all(struct cache *cache);
-/* Looks at every cached block, and puts it back; misuse is reported. */
-void hak_cache_check(struct cache *cache);
+void hak_cache_flush_all(struct cache *cache); /* sends every cached block home */
+void hak_cache_check(struct cache *cache);     /* looks at every cached block; misuse is reported */
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);
@@ -147,7 +145,6 @@ HAK_INLINE struct cache *hak_own_cache(void)
     return id == HAK_ID_CLOSED ? NULL : (struct cache *)(void *)hak_here;
 }
 
-/* Caches in use: of processors that have one, and of threads. */
-extern _Atomic uint32_t hak_active_caches;
+extern _Atomic uint32_t hak_active_caches; /* in use: of processors that have one, of threads */
 
 #endif
