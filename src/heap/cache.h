@@ -126,11 +126,9 @@ uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *co
  * below, and a slot is busy. */
 void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
-/* Sends every cached block home; or all of one class. */
-void hak_cache_flush_all(struct cache *cache);
-void hak_cache_flush_class(struct cache *cache, uint32_t class_index);
-/* Looks at every cached block, and puts it back; misuse is reported. */
-void hak_cache_check(struct cache *cache);
+void hak_cache_flush_all(struct cache *cache); /* sends every cached block home */
+void hak_cache_flush_class(struct cache *cache, uint32_t class_index); /* or all of one class */
+void hak_cache_check(struct cache *cache); /* looks at every cached block; misuse is reported */
 /* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
  * whose blocks pin pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);
@@ -148,7 +146,6 @@ HAK_INLINE struct cache *hak_own_cache(void)
     return id == HAK_ID_CLOSED ? NULL : (struct cache *)(void *)hak_here;
 }
 
-/* Caches in use: of processors that have one, and of threads. */
-extern _Atomic uint32_t hak_active_caches;
+extern _Atomic uint32_t hak_active_caches; /* in use: of processors that have one, of threads */
 
 #endif

@@ -19,9 +19,9 @@
 
 struct crash {
     int signal;
-    const char *name; /* "SIGSEGV" */
-    bool is_fault;    /* an instruction raised it */
-    bool is_refused;  /* the address is mapped, but not for this */
+    const char *name;      /* "SIGSEGV" */
+    bool is_fault;         /* an instruction raised it */
+    bool is_refused;       /* the address is mapped, but not for this */
     struct os_fault fault; /* all but the address and the access are right for sent signals, too */
 };
 

@@ -34,7 +34,7 @@ __attribute__((optimize("optimize-sibling-calls"))) HAK_EXPORT void *dlopen(cons
         return NULL;
     if (!hak_load_relaxed(&hak_dlopen_binds_deeply))
         flags &= ~RTLD_DEEPBIND;
-    hak_os_fault_watch_lower(CONSTRUCTORS_MS); /* not taken away behind it: what is left is a jump */
+    hak_os_fault_watch_lower(CONSTRUCTORS_MS); /* and no more: what is left is a jump */
     return open(file, flags);
 }
 

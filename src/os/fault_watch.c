@@ -26,10 +26,10 @@ static uint32_t record_count;
 static _Atomic(const struct sigaction *) before; /* what the front stands over */
 static _Atomic uint32_t turn;                    /* somebody changes the action */
 static _Atomic int32_t pause_count;
-static _Atomic bool is_raised;                   /* unless others than libc's functions meddled */
-static _Atomic bool is_over;                     /* never again */
-static _Atomic uint64_t not_before_ms;           /* a library may be starting until then */
-static bool is_go;                               /* the program has Go's runtime */
+static _Atomic bool is_raised;         /* unless others than libc's functions meddled */
+static _Atomic bool is_over;           /* never again */
+static _Atomic uint64_t not_before_ms; /* a library may be starting until then */
+static bool is_go;                     /* the program has Go's runtime */
 
 static bool is_default(const struct sigaction *action)
 {
@@ -78,7 +78,7 @@ __attribute__((optimize("optimize-sibling-calls"))) static void front(int number
         die(about);
     else
         ((void (*)(int, siginfo_t *, void *))(void (*)(void))next->sa_handler)(number, about,
-                                                                              context);
+                                                                               context);
 }
 
 static bool is_front(const struct sigaction *action)

@@ -10,7 +10,7 @@
  *               process dies as it would have: the default action is set and the instruction runs
  *               again, so that the core shows it; a signal that was sent is sent anew with what it
  *               carried.
- *             - No program is told of it: libc's functions that ask for or set the action of SIGSEGV
+ *             - No program is told of it: libc's functions that ask for or set SIGSEGV's action
  *               find the program's own in force, and so do the constructors that dlopen runs. The
  *               next raise puts the front over what was set then.
  *             - Where it could be felt it is not raised: where the signal is ignored, since exec
@@ -40,7 +40,7 @@ struct os_fault_watch {
     void (*tell)(const struct os_fault *fault, bool is_fatal);
 };
 
-/* What is watched for, and libc's sigaction, without which nothing is ever raised. By a constructor:
+/* What is watched for, and libc's sigaction; without it nothing is ever raised. By a constructor:
  * those of the libraries that the program was linked with have mostly run. */
 void hak_os_fault_watch_start(const struct os_fault_watch *watch, void *libcs_sigaction);
 

@@ -7,7 +7,7 @@
 #include <sys/auxv.h>
 
 struct headers {
-    const ElfW(Phdr) *segments;
+    const ElfW(Phdr) * segments;
     size_t count;
     uintptr_t bias; /* from linked to actual addresses */
 };
@@ -35,7 +35,7 @@ bool hak_os_is_in_program(uintptr_t address)
     return is_in;
 }
 
-static bool has_note_of_go(const ElfW(Phdr) *segment, uintptr_t bias)
+static bool has_note_of_go(const ElfW(Phdr) * segment, uintptr_t bias)
 {
     const char *at = (const char *)(bias + segment->p_vaddr);
     const char *end = at + segment->p_memsz;

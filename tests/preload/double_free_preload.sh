@@ -63,7 +63,7 @@ int main(int argument_count, char **arguments)
     else if (strcmp(way, "far") == 0)
         give(p + (1ul << 42));
     else if (strcmp(way, "mapped") == 0)
-        give((char *)mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 64);
+        give((char *)mmap(0, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 64);
     return 0;
 }
 END

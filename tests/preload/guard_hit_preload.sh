@@ -65,7 +65,7 @@ for caches in processor thread; do
     says "allocated $thread $at"
     no_more ''
     hits under $segv
-    says "(underflow|overflow|use after free): $pointer, written [0-9]+ bytes (before its start|behind its end) $thread"
+    says "(under|over)flow: $pointer, written [0-9]+ bytes (before|behind) its [a-z]* $thread"
     line=0
     hits write-freed $segv
     says "use after free: $pointer, written 3 bytes from its start $thread"
@@ -84,7 +84,8 @@ for caches in processor thread; do
     says "freed by thread [0-9]+ \(worker\) $at"
     no_more ''
     hits twice 134
-    says "double free: $pointer, a guarded block, already free, allocated $thread $at, freed $thread $at"
+    free='a guarded block, already free'
+    says "double free: $pointer, $free, allocated $thread $at, freed $thread $at"
     no_more ''
 
     # The program's own handlers: as they were, told before.
