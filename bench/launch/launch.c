@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench/launch/launch.c - runs a program, watches its memory, and writes down what it cost.
  *
- *   launch RESULT_FILE LIBRARY [NAME=VALUE ...] PROGRAM [ARGUMENT ...]
+ *   launch RESULT_FILE LIBRARY [NAME=VALUE ...] [--] PROGRAM [ARGUMENT ...]
  *
  * The variables are set for the program only, so nothing is preloaded into this one. It exists
  * because Linux counts the peak memory of a process from its fork on: a program started by a large
@@ -11,7 +11,9 @@
  * While the program runs, the resident memory of the largest process of its tree is sampled:
  * `average_rss_kib` is weighted by time, `rss` holds pairs of milliseconds and KiB. `served` is 1
  * once LIBRARY (the end of its path) was seen mapped in one of them, 0 if the program itself was
- * seen without it after its start, and -1 if it ended before anything was seen.
+ * seen without it after its start, and -1 if it ended before anything was seen. `largest` names the
+ * process with the most resident memory, and `largest_served` says the same of it alone, where -1
+ * also stands for a static program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,6 +32,7 @@
 #define SAMPLES 200
 #define MOST_PROCESSES 64
 #define SCANS 100
+#define GROWN 1.2
 
 enum served { UNSEEN = -1, ABSENT, MAPPED };
 
@@ -49,7 +52,12 @@ static struct {
     double watched_s;
     enum served served;
     int scan_count;
-} seen = {.interval_s = FIRST_INTERVAL_S, .served = UNSEEN};
+    pid_t largest;
+    long largest_kib;
+    int largest_scan_count;
+    enum served largest_served;
+    char largest_name[64];
+} seen = {.interval_s = FIRST_INTERVAL_S, .served = UNSEEN, .largest_served = UNSEEN};
 
 static double seconds_now(void)
 {
@@ -154,6 +162,45 @@ static void library_look_for(const pid_t *processes, int count, const char *libr
     seen.scan_count++;
 }
 
+/* Keeps only letters that need no escape in JSON. */
+static void largest_name_read(pid_t process)
+{
+    FILE *file = process_file_open(process, "comm");
+    char name[sizeof(seen.largest_name)] = "";
+    if (file) {
+        if (!fgets(name, sizeof(name), file)) {
+            name[0] = '\0';
+        }
+        fclose(file);
+    }
+    size_t used = 0;
+    for (const char *at = name; *at; at++) {
+        if (*at >= ' ' && *at <= '~' && *at != '"' && *at != '\\') {
+            seen.largest_name[used++] = *at;
+        }
+    }
+    seen.largest_name[used] = '\0';
+}
+
+/* Looks for the library in the largest process each time it has grown, and until its loader is
+ * through. A static program is never seen with a library. */
+static void largest_look_at(pid_t process, long rss_kib, const char *library)
+{
+    double enough_kib = (double)seen.largest_kib * (process == seen.largest ? GROWN : 1.0);
+    int is_unclear = process == seen.largest && seen.largest_served == UNSEEN &&
+                     seen.largest_scan_count++ < SCANS;
+    if (((double)rss_kib <= enough_kib && !is_unclear) || !is_started(process)) {
+        return;
+    }
+    if (process != seen.largest) {
+        seen.largest_scan_count = 0;
+    }
+    seen.largest = process;
+    seen.largest_kib = rss_kib > seen.largest_kib ? rss_kib : seen.largest_kib;
+    seen.largest_served = mappings_scan(process, library);
+    largest_name_read(process);
+}
+
 static void sample_keep(double at_s, long rss_kib)
 {
     if (seen.sample_count == SAMPLES) {
@@ -174,12 +221,17 @@ static void program_look_at(pid_t program, double at_s, const char *library)
     pid_t processes[MOST_PROCESSES];
     int count = tree_list(program, processes);
     long most_kib = 0;
+    pid_t largest = program;
     for (int i = 0; i < count; i++) {
         long rss_kib = rss_read_kib(processes[i]);
-        most_kib = rss_kib > most_kib ? rss_kib : most_kib;
+        if (rss_kib > most_kib) {
+            most_kib = rss_kib;
+            largest = processes[i];
+        }
     }
     if (most_kib > 0 && is_started(program)) {
         sample_keep(at_s, most_kib);
+        largest_look_at(largest, most_kib, library);
     }
     if (seen.served != MAPPED && seen.scan_count < SCANS) {
         library_look_for(processes, count, library);
@@ -217,6 +269,9 @@ static __attribute__((noreturn)) void program_become(char **words)
     while (*words && strchr(*words, '=')) {
         putenv(*words++);
     }
+    if (*words && strcmp(*words, "--") == 0) {
+        words++;
+    }
     if (*words) {
         execvp(*words, words);
         fprintf(stderr, "launch: cannot run %s: %s\n", *words, strerror(errno));
@@ -232,6 +287,10 @@ static int result_write(const char *path, int status, const struct rusage *usage
     }
     double average_kib =
         seen.watched_s > 0 ? seen.kib_seconds / seen.watched_s : (double)usage->ru_maxrss;
+    /* Both are the kernel's approximations: an average above the peak would be one too much. */
+    if (average_kib > (double)usage->ru_maxrss) {
+        average_kib = (double)usage->ru_maxrss;
+    }
     fprintf(file, "{\"wall_s\": %.6f, \"user_s\": %.6f, \"system_s\": %.6f, ", wall_s,
             seconds_of(usage->ru_utime), seconds_of(usage->ru_stime));
     fprintf(file, "\"peak_rss_kib\": %ld, \"average_rss_kib\": %.0f, ", usage->ru_maxrss,
@@ -240,6 +299,8 @@ static int result_write(const char *path, int status, const struct rusage *usage
             usage->ru_majflt);
     fprintf(file, "\"voluntary_switches\": %ld, \"involuntary_switches\": %ld, ", usage->ru_nvcsw,
             usage->ru_nivcsw);
+    fprintf(file, "\"largest\": \"%s\", \"largest_served\": %d, ", seen.largest_name,
+            (int)seen.largest_served);
     fprintf(file, "\"served\": %d, \"rss\": [", (int)seen.served);
     for (int i = 0; i < seen.sample_count; i++) {
         fprintf(file, "%s[%.0f, %ld]", i ? ", " : "", seen.samples[i].at_s * 1e3,
@@ -254,8 +315,8 @@ static int result_write(const char *path, int status, const struct rusage *usage
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        fprintf(stderr,
-                "usage: launch RESULT_FILE LIBRARY [NAME=VALUE ...] PROGRAM [ARGUMENT ...]\n");
+        fprintf(stderr, "usage: launch RESULT_FILE LIBRARY [NAME=VALUE ...] [--] PROGRAM "
+                        "[ARGUMENT ...]\n");
         return 2;
     }
     sigset_t child_ended;

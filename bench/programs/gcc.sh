@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a C compiler on a large source
 # packages: gcc libc6-dev
 # gcc: a generated source of many functions, optimised. One operation is one function.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a Lua script: strings, tables, closures
 # packages: lua5.4
 # lua: strings, tables and closures that come and go. One operation is one string made.
 . "$(dirname "$0")/lib.sh"

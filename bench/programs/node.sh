@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a JavaScript program: buffers and JSON
 # packages: nodejs
 # node: buffers and strings beside the engine's own heap, JSON. One operation is one record.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a Perl script: hashes of strings
 # packages: perl
 # perl: hashes of arrays of strings, split, joined and sorted. One operation is one line.
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a PostgreSQL server, four clients that read
 # packages: postgresql postgresql-contrib
 # pgbench: a PostgreSQL server under its own benchmark, select-only, 4 clients. One operation is one
 # transaction. The server and its processes get the library, and pg_ctl, which starts it. A server

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a Python script: words, dictionaries, JSON
 # packages: python3
 # python3: words, dictionaries, sorted lists, JSON; every object of its own in malloc. One operation
 # is one word counted.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a Redis server under its own benchmark
 # packages: redis-server redis-tools
 # redis: a server in memory under redis-benchmark, sets and lists of 64 to 512 bytes. One operation
 # is one request; the time is that of the requests. Debian links redis with jemalloc: without

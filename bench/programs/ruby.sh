@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a Ruby script: strings, arrays, hashes
 # packages: ruby
 # ruby: strings, arrays and hashes that come and go. One operation is one string made.
 . "$(dirname "$0")/lib.sh"

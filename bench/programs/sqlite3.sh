@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: an SQL database in memory
 # packages: sqlite3
 # sqlite3: rows inserted, indexed, grouped and changed in memory. One operation is one row inserted.
 . "$(dirname "$0")/lib.sh"

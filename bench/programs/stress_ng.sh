@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: random blocks up to 64 KiB, trimmed all the time
 # packages: stress-ng
 # stress-ng: blocks of up to 64 KiB taken, resized and freed at random, of which little is touched,
 # with a malloc_trim now and then. One operation is one of its own.

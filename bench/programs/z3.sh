@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
+# title: a theorem prover: ten queens
 # packages: z3
 # z3: ten queens on a board of integers, for each place of the first. One operation is one problem.
 . "$(dirname "$0")/lib.sh"

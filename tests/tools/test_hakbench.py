@@ -61,7 +61,7 @@ def test_a_failing_program_is_an_error(root):
 
 def test_a_program_that_takes_too_long_is_an_error(root):
     with pytest.raises(launcher.RunError, match="still running"):
-        launcher.run(root, ["sleep", "20"], {}, timeout_s=0.3)
+        launcher.run(root, ["sleep", "20"], {}, place=launcher.Place(timeout_s=0.3))
 
 
 def test_unknown_allocators_are_named(root):

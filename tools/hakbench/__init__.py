@@ -2,6 +2,9 @@
 """hakbench: compares allocators on the same programs, and says how sure it is.
 
     plan         which programs run, with which arguments (cases.txt)
+    command      a program of the user's: looked at, tried out, told of if it cannot be compared
+    programs     what a program's file says before it runs
+    suite        the public suite mimalloc-bench, from a copy of it
     peers        which allocators, their libraries and versions
     recipes      how the foreign ones are fetched and built
     launcher     one run of one program: its output and what it cost
@@ -12,6 +15,7 @@
     stats        medians, intervals, paired ratios, noise floor
     environment  the machine and the build, without names of hosts or users
     results      what a session's runs say
+    units        numbers with units for people
     tables       tables for the terminal and for Markdown
-    svg, page    the report: charts, and the page that holds them
+    plots, page  the report: curves for Plotly, and the page (templates/) that holds them
 """

@@ -15,6 +15,8 @@ from pathlib import Path
 
 TIMEOUT_S = 600
 SKIPPED = 77
+MOST_OUTPUT_BYTES = 1 << 20
+SEEN = {1: True, 0: False, -1: None}
 
 
 class RunError(Exception):
@@ -23,6 +25,17 @@ class RunError(Exception):
 
 class Skipped(Exception):
     """The program is not there, and why."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and with what a program runs. By default that is the root of the repository, the clean
+    environment and an empty standard input; `status` is the exit status of success."""
+    folder: Path | None = None
+    environment: dict | None = None
+    stdin: Path | None = None
+    status: int = 0
+    timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -42,11 +55,14 @@ class Cost:
 @dataclass(frozen=True)
 class Done:
     """A program that ended well. `served`: whether the library was seen mapped (None: too short to
-    tell); `rss`: pairs of milliseconds and KiB."""
+    tell); `largest` names the largest process, `largest_served` says the same of it; `rss`: pairs
+    of milliseconds and KiB."""
     stdout: str
     stderr: str
     cost: Cost
     served: bool | None
+    largest: str
+    largest_served: bool | None
     rss: list
 
 
@@ -71,17 +87,17 @@ def clean_environment():
     return {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
 
 
-def run(root, words, environment, library="/libc.so.6", timeout_s=TIMEOUT_S):
-    """Runs the words (paths relative to root) with the clean environment and the given variables,
-    and looks for the library (the end of its path) among the mappings.
+def run(root, words, environment, library="/libc.so.6", place=Place()):
+    """Runs the words in their place (by default paths are relative to root) with the given
+    variables beside its own, and looks for the library (the end of its path) among the mappings.
 
-    Returns Done; raises RunError unless the program ends with status 0.
+    Returns Done; raises RunError unless the program ends with the status of success.
     """
     launch = prepare(root)
     with tempfile.NamedTemporaryFile(prefix="hakbench-") as result:
         command = [str(launch), result.name, str(library),
-                   *(f"{name}={value}" for name, value in environment.items()), *words]
-        stdout, stderr = _finish(command, root, timeout_s)
+                   *(f"{name}={value}" for name, value in environment.items()), "--", *words]
+        stdout, stderr = _finish(command, root, place)
         written = Path(result.name).read_text(encoding="utf-8")
     if not written:
         raise RunError(f"the launcher failed: {stderr.strip()}")
@@ -90,25 +106,35 @@ def run(root, words, environment, library="/libc.so.6", timeout_s=TIMEOUT_S):
     if signal_number:
         name = signal.Signals(signal_number).name
         raise RunError(_with_last_line(f"died of {name}", stderr))
-    if exit_status == SKIPPED:
-        raise Skipped((stderr.strip() or stdout.strip() or "no reason given").splitlines()[-1])
-    if exit_status:
+    if exit_status != place.status:
+        if exit_status == SKIPPED and place.environment is None:
+            raise Skipped((stderr.strip() or stdout.strip() or "no reason given").splitlines()[-1])
         raise RunError(_with_last_line(f"ended with status {exit_status}", stderr))
-    served = {1: True, 0: False, -1: None}[values.pop("served")]
-    return Done(stdout, stderr, served=served, rss=values.pop("rss"), cost=Cost(**values))
+    return Done(stdout, stderr, served=SEEN[values.pop("served")], largest=values.pop("largest"),
+                largest_served=SEEN[values.pop("largest_served")], rss=values.pop("rss"),
+                cost=Cost(**values))
 
 
-def _finish(command, root, timeout_s):
-    """Runs a command in a session of its own, all of which ends with it, also when interrupted."""
-    process = subprocess.Popen(command, cwd=root, env=clean_environment(), text=True,
-                               errors="replace", stdin=subprocess.DEVNULL, start_new_session=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        return process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise RunError(f"still running after {timeout_s} s") from None
-    finally:
-        _end(process)
+def _finish(command, root, place):
+    """Runs a command in a session of its own, all of which ends with it, also when interrupted; the
+    ends of its standard output and error. They go to files: nothing runs beside the program."""
+    base = clean_environment() if place.environment is None else place.environment
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, \
+            open(place.stdin or os.devnull, "rb") as stdin:
+        process = subprocess.Popen(command, cwd=place.folder or root, env=base, stdin=stdin,
+                                   start_new_session=True, stdout=stdout, stderr=stderr)
+        try:
+            process.wait(timeout=place.timeout_s)
+        except subprocess.TimeoutExpired:
+            raise RunError(f"still running after {place.timeout_s:g} s") from None
+        finally:
+            _end(process)
+        return _tail(stdout), _tail(stderr)
+
+
+def _tail(file):
+    file.seek(max(file.seek(0, os.SEEK_END) - MOST_OUTPUT_BYTES, 0))
+    return file.read().decode(errors="replace")
 
 
 def _end(process):
@@ -120,8 +146,6 @@ def _end(process):
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    process.stdout.close()
-    process.stderr.close()
 
 
 def _with_last_line(message, stderr):

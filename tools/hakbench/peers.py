@@ -7,6 +7,7 @@ An allocator is named as in OWN or RECIPES, or is a file NAME.so, optionally wit
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field
@@ -21,17 +22,20 @@ class PeerError(Exception):
 
 @dataclass(frozen=True)
 class Peer:
-    """An allocator that is ready to be preloaded; library None means the program's own libc."""
+    """An allocator that is ready to be preloaded; library None means the program's own libc. One
+    that is not preloaded is what the program brings."""
     name: str
     title: str
     version: str
     library: Path | None = None
     environment: dict = field(default_factory=dict)
     origin: str = "built here"
+    is_preloaded: bool = True
 
     def variables(self):
         """The variables that put a program on this allocator."""
-        preload = {"LD_PRELOAD": str(self.library)} if self.library else {}
+        preload = self.library and self.is_preloaded
+        preload = {"LD_PRELOAD": str(self.library)} if preload else {}
         return preload | self.environment
 
 
@@ -91,15 +95,45 @@ def commit(root):
     return head.stdout.strip() + ("+" if git("status", "--porcelain").stdout.strip() else "")
 
 
+def at_hand(root):
+    """The Peers that can be had without fetching or building any: ours, those in out/peers, and
+    those that are installed where the loader finds them."""
+    found = [resolve(root, name) for name in ("hakmem", "system")]
+    for name, recipe in RECIPES.items():
+        if _fetched(root, name):
+            found.append(resolve(root, name))
+        elif library := installed(recipe.file):
+            found.append(Peer(name, recipe.title, f"installed, {digest(library)[:12]}", library,
+                              recipe.environment, "installed"))
+    # Two recipes of one library are one installed library.
+    return list({peer.library: peer for peer in reversed(found)}.values())[::-1]
+
+
+def installed(file):
+    """The library where the loader finds it; None if it does not."""
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False)
+    place = re.search(rf"^\s+{re.escape(file)} \(.*\) => (\S+)$", known.stdout, re.M)
+    return Path(place[1]).resolve() if place else None
+
+
+def _fetched(root, name):
+    """(library, version) of a recipe in out/peers/NAME; None if it is not there."""
+    folder = root / "out/peers" / name
+    record = folder / "peer.json"
+    if record.exists():
+        known = json.loads(record.read_text(encoding="utf-8"))
+        if known["package"] == RECIPES[name].package and (folder / known["library"]).exists():
+            return folder / known["library"], known["version"]
+    return None
+
+
 def fetch(root, name, say=lambda text: None):
     """(library, version) of a recipe, made in out/peers/NAME if it is not there."""
     folder = root / "out/peers" / name
     record = folder / "peer.json"
     recipe = RECIPES[name]
-    if record.exists():
-        known = json.loads(record.read_text(encoding="utf-8"))
-        if known["package"] == recipe.package and (folder / known["library"]).exists():
-            return folder / known["library"], known["version"]
+    if known := _fetched(root, name):
+        return known
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .launcher import Place
+
 TABLE = Path(__file__).with_name("cases.txt")
 PROGRAM_ESTIMATE_S = 4.0
 # A trace takes 3 to 5 bytes for a call; 10 million calls take about half a second.
@@ -25,6 +27,11 @@ class Case:
     tiny      arguments of a very short run
     threads   its place on the curve, None if it is on none
     script    of bench/programs: gets the library in BENCH_PRELOAD
+    known     the name under which the field knows the workload
+    command   the words of a program from elsewhere, instead of workload and arguments
+    place     where it runs
+    measured  what of its output says the time or rate (suite.Figure); None: the time it took
+    expected_s  about how long it takes, if that is known
     """
     name: str
     group: str
@@ -35,6 +42,11 @@ class Case:
     tiny: str
     title: str
     script: str = ""
+    known: str = ""
+    command: tuple = ()
+    place: Place = Place()
+    measured: object = None
+    expected_s: float | None = None
 
     @property
     def curve(self):
@@ -50,11 +62,23 @@ class Case:
 
     def estimate(self, quick=False):
         """About how long a run takes, in seconds, for the time left that is shown at first."""
-        if self.script:
+        if self.expected_s:
+            return self.expected_s
+        if self.script or self.command:
             return PROGRAM_ESTIMATE_S
         return QUICK_ESTIMATE_S if quick else ESTIMATE_S
 
+    def read(self, done):
+        """{operations, time_s, throughput, notes} of a run; ValueError if it does not say them."""
+        if not self.command:
+            return read_output(done.stdout)
+        if self.measured:
+            return self.measured.read(done.stdout)
+        return whole_run(done.cost.wall_s)
+
     def _command(self, arguments):
+        if self.command:
+            return list(self.command)
         program = self.script or f"out/release/{self.workload}_system"
         return [program, *arguments.split()]
 
@@ -67,11 +91,11 @@ def read_table(path=TABLE):
         if not line or line.startswith("#"):
             continue
         cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) != 8:
-            raise ValueError(f"{path.name}:{number}: {len(cells)} columns, expected 8")
-        name, group, threads, program, arguments, quick, tiny, title = cells
+        if len(cells) != 9:
+            raise ValueError(f"{path.name}:{number}: {len(cells)} columns, expected 9")
+        name, group, threads, program, arguments, quick, tiny, known, title = cells
         cases.append(Case(name, group, None if threads == "-" else int(threads), program,
-                          arguments, None if quick == "-" else quick, tiny, title))
+                          arguments, None if quick == "-" else quick, tiny, title, known=known))
     return cases
 
 
@@ -90,14 +114,21 @@ def _traces(root):
             words, stem = str(trace.relative_to(root)), trace.name.split(".")[0]
             repeats = max(REPLAYED_BYTES // trace.stat().st_size, 1)
             yield Case(f"replay_{stem}", "replayed programs", None, "replay", f"{words} {repeats}",
-                       None, f"{words} 1", f"replay of {stem.replace('_', ' ')}")
+                       None, f"{words} 1", f"the allocations of {stem}, replayed",
+                       known=f"{stem}.trace")
 
 
 def _programs(root):
     for script in sorted((root / "bench/programs").glob("*.sh")):
         if packages(script) is not None:
             yield Case(script.stem, "real programs", None, script.stem, "", None, "",
-                       script.stem.replace("_", " "), str(script.relative_to(root)))
+                       _title(script), str(script.relative_to(root)), script.stem)
+
+
+def _title(script):
+    """What a script of bench/programs does, in words."""
+    found = re.search(r"^# title: *(.*)$", script.read_text(encoding="utf-8"), re.M)
+    return found[1] if found else script.stem.replace("_", " ")
 
 
 def packages(script):
@@ -117,11 +148,14 @@ def discover(root):
 def select(root, only=None, quick=False):
     """The cases whose name or group contains one of the words, `A,B`; --quick has fewer."""
     cases = discover(root)
-    if only:
-        words = only.split(",")
-        return [case for case in cases if any(word in case.name or word in case.group
-                                              for word in words)]
-    return [case for case in cases if not quick or case.quick]
+    return chosen(cases, only) if only else [case for case in cases if not quick or case.quick]
+
+
+def chosen(cases, only):
+    """The cases whose name or group contains one of the words, `A,B`; all without any."""
+    words = only.split(",") if only else [""]
+    return [case for case in cases if any(word in case.name or word in case.group
+                                          for word in words)]
 
 
 THROUGHPUT = re.compile(r"throughput: ([0-9]+(?:\.[0-9]+)?) M ops/s")
@@ -153,3 +187,8 @@ def read_output(stdout):
         result |= {"operations": int(operations[1]), "time_s": float(time[1]),
                    "throughput": exact}
     return result
+
+
+def whole_run(time_s):
+    """The result of a program that is one operation."""
+    return {"operations": 1, "time_s": time_s, "throughput": 1e-6 / time_s, "notes": {}}

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: MIT
 """What a session's runs say: a Result a case, a Row an allocator and case, an Overall a session."""
 import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from . import stats
+from . import command, plan, stats, suite, units
 from .run import AGAIN, _sound
 
+ROOT = Path(__file__).absolute().parents[2]
+# Of these the whole time is told, of others that of an operation.
+PROGRAMS = (command.GROUP, "real programs", suite.NAME, "replayed programs")
+# A difference in memory below it is no loss: it is within what a start differs by.
+LEAST_MEMORY = 0.02
+# Fewer say nothing of what chance does.
+LEAST_RUNS = 3
+
 NOOP = "noop"
+BOUND = re.compile(r"bound to ([^;]+)")
 
 # The share of all cases that an allocator in the means has at least.
 NEARLY = 0.9
@@ -22,6 +33,8 @@ class Row:
     cold         the first run's time over the median of the others
     calls        {memory system call: count} of the tiny run, None if not counted
     instructions of one operation, None if not counted
+    operations   of a run, None if they are not counted or not always the same
+    served       the library that the program's malloc was bound to, empty if no proof says it
     rss          [(ms, MiB)] of the first round
     """
     allocator: str
@@ -45,15 +58,18 @@ class Row:
     notes: dict
     calls: dict | None
     instructions: float | None
+    operations: float | None
+    served: str
     rss: list
 
 
 @dataclass(frozen=True)
 class Result:
     """A case: its rows, fastest first; floor is what two arms of one allocator differ by in time,
-    memory_floor in peak memory."""
+    memory_floor in peak memory; `known` is the workload's name in the field."""
     name: str
     title: str
+    known: str
     group: str
     threads: int | None
     curve: str | None
@@ -63,8 +79,36 @@ class Result:
     memory_floor: float | None
     rows: list
 
+    @property
+    def is_whole(self):
+        """Whether the time of the whole program is told rather than that of an operation."""
+        counts = {row.operations for row in self.rows}
+        return self.group in PROGRAMS and len(counts) == 1 and None not in counts
+
+    @property
+    def measure(self):
+        return "time" if self.is_whole else "time per operation"
+
+    def shown_ns(self, row, which="median"):
+        """The time that is told of a row, or an end of its interval."""
+        return getattr(row.time, which) * (row.operations if self.is_whole else 1)
+
+    def unit(self):
+        """The unit of all times of the case: that of the fastest."""
+        return units.time_unit(self.shown_ns(self.rows[0]))
+
     def row(self, allocator):
         return next((row for row in self.rows if row.allocator == allocator), None)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A case in which another allocator is surely ahead of the reference, in time or in memory."""
+    result: Result
+    best: Row
+    others: int
+    factor: float
+    words: str
 
 
 @dataclass(frozen=True)
@@ -94,7 +138,11 @@ class Measured:
         self.versions = {peer["name"]: peer["version"] for peer in self.header["allocators"]}
         self.reference = self.header["allocators"][0]["name"]
         self._failed = {(error["case"], error["allocator"]) for error in self.errors}
+        self._titles = {case.name: case for case in plan.discover(ROOT)}
         self._first = {(run["case"], run["arm"]): run for run in kept("warmup")}
+        # A program from elsewhere is a workload of its own name.
+        self._served = {(proof["workload"], proof["allocator"]): BOUND.search(proof["proof"])[1]
+                        for proof in self.proofs if BOUND.search(proof["proof"])}
         self._calls = {(r["case"], r["allocator"]): r["calls"] for r in kept("syscalls")}
         self._instructions = {(r["case"], r["allocator"]): r["instructions"] / r["operations"]
                               for r in kept("instructions") if r["operations"]}
@@ -109,8 +157,16 @@ class Measured:
 
     def results(self, reference=None):
         """A Result of each case that was measured; the reference is the first allocator."""
-        found = [self._result(case, reference or self.reference) for case in self.header["cases"]]
+        found = [self._result(case, reference or self._reference_of(case))
+                 for case in self.header["cases"]]
         return [result for result in found if result]
+
+    def _reference_of(self, case):
+        """The first allocator; of a program of the user's the first that has figures."""
+        if case.get("group") != command.GROUP:
+            return self.reference
+        return next((name for name in self.versions if name in self.arms(case["name"])),
+                    self.reference)
 
     def _result(self, case, reference):
         arms = self.arms(case["name"])
@@ -127,8 +183,16 @@ class Measured:
         rows = [self._row(case["name"], name, arms, reference, floor, noop_ns)
                 for name in self.versions if name in arms and name != NOOP]
         rows.sort(key=lambda row: row.time.median)
-        return Result(case["name"], case["title"], case.get("group", ""), case.get("threads"),
-                      case.get("curve"), case["command"], reference, floor, memory_floor, rows)
+        title, known, group = self._names(case)
+        return Result(case["name"], title, known, group, case.get("threads"), case.get("curve"),
+                      case["command"], reference, floor, memory_floor, rows)
+
+    def _names(self, case):
+        """(title, known name, group), of today for a case of ours."""
+        now, group = self._titles.get(case["name"]), case.get("group", "")
+        if now and group not in (command.GROUP, suite.NAME):
+            return now.title, now.known, now.group
+        return case["title"], case.get("known", ""), group
 
     def _row(self, case, name, arms, reference, floor, noop_ns):
         runs = list(arms[name].values())
@@ -139,10 +203,14 @@ class Measured:
         time = stats.summarize([time_ns(run) for run in runs])
         first = self._first.get((case, name))
         counted = all("operations" in run for run in runs)
+        counts = {run.get("operations") for run in runs}
         return Row(
+            served=self._served.get((case, name), ""),
+            operations=counts.pop() if len(counts) == 1 else None,
             allocator=name, version=self.versions[name], time=time,
             throughput=stats.summarize([run["throughput"] for run in runs]), ratio=ratio,
-            verdict=stats.verdict(ratio, floor) if floor is not None else None,
+            verdict=stats.verdict(ratio, floor) if floor is not None and
+            time.count >= LEAST_RUNS else None,
             own_time=time.median - noop_ns if noop_ns is not None else None,
             cold=time_ns(first) / time.median if first else None,
             cpu_ns=stats.summarize([(run["user_s"] + run["system_s"]) / run["operations"] * 1e9
@@ -182,6 +250,39 @@ class Measured:
                                   for row, base in zip(rows, bases)]),
             sum(result.rows[0].allocator == name for result in results),
             verdicts.count(-1), verdicts.count(0), verdicts.count(1))
+
+
+    def losses(self, results=None):
+        """([Loss in time], [Loss in peak memory]) of the reference, the largest first."""
+        time, memory = [], []
+        for result in self.results() if results is None else results:
+            own = result.row(result.reference)
+            faster = [row for row in result.rows if row.verdict == 1]
+            if faster:
+                best = max(faster, key=lambda row: row.ratio.median)
+                time.append(_loss(result, best, faster, best.ratio.median,
+                                  f"{units.change(best.ratio.median, 'faster', 'slower')}; peak "
+                                  f"{_pair(own, best)}"))
+            least = max(LEAST_MEMORY, result.memory_floor or 0)
+            leaner = [row for row in result.rows if own.peak_mib / row.peak_mib > 1 + least]
+            if leaner:
+                best = min(leaner, key=lambda row: row.peak_mib)
+                factor = own.peak_mib / best.peak_mib
+                said = {1: "and " + units.change(best.ratio.median, "faster", "slower"),
+                        -1: "but " + units.change(best.ratio.median, "faster", "slower")}
+                memory.append(_loss(result, best, leaner, factor,
+                                    f"{units.times(factor)} leaner; peak {_pair(own, best)}; "
+                                    f"{said.get(best.verdict, 'as fast')}"))
+        return [sorted(losses, key=lambda loss: -loss.factor) for losses in (time, memory)]
+
+
+def _loss(result, best, ahead, factor, words):
+    return Loss(result, best, len(ahead) - 1, factor, f"{best.allocator} {words}")
+
+
+def _pair(own, best):
+    """Whose memory is how much: 33 MiB, hakmem 476 MiB."""
+    return f"{units.memory(best.peak_mib)}, {own.allocator} {units.memory(own.peak_mib)}"
 
 
 def time_ns(run):

@@ -4,6 +4,7 @@
 A session that was cut is opened again and goes on: rounds that are whole are not repeated.
 """
 import json
+import shlex
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 
@@ -50,19 +51,27 @@ class Session:
         self.root, self.folder, self.quick, self.repeats = root, folder, quick, repeats
         self.path = folder / "runs.jsonl"
         self.failures = 0
+        self.hidden = ()
         self._proofs = {}
         self._done = {}
         self._failed = set()
         self._counted = set()
 
     @classmethod
-    def create(cls, root, quick, repeats):
+    def create(cls, root, quick, repeats, into=None):
+        """A session in a new folder of out/bench, or in the folder `into`."""
+        if into:
+            if (into / "runs.jsonl").exists():
+                raise SessionError(f"{into} holds a session already")
+            into.mkdir(parents=True, exist_ok=True)
+            return cls(root, into, quick, repeats)
         stamp = datetime.now(timezone.utc).strftime("%Y-%m-%d_%H-%M-%S")
-        folder = root / "out/bench" / stamp
+        base = root / "out/bench"
+        folder = base / stamp
         number = 1
         while folder.exists():
             number += 1
-            folder = root / "out/bench" / f"{stamp}_{number}"
+            folder = base / f"{stamp}_{number}"
         folder.mkdir(parents=True)
         return cls(root, folder, quick, repeats)
 
@@ -98,8 +107,10 @@ class Session:
             self._counted.add((kind, record["case"], record["allocator"]))
 
     def write(self, record, **values):
-        """Adds a record, in which nothing says where the repository lies."""
+        """Adds a record, in which nothing says where the repository or a suite lies."""
         line = json.dumps({"record": record} | values).replace(f"{self.root}/", "")
+        for prefix in self.hidden:
+            line = line.replace(f"{prefix}/", "")
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
 
@@ -114,9 +125,9 @@ class Session:
         """Writes down what is compared, and where."""
         self.write("session", environment=environment.describe(self.root), quick=self.quick,
                    repeats=self.repeats, allocators=[self._describe(peer) for peer in peers],
-                   cases=[{"name": case.name, "title": case.title, "group": case.group,
-                           "threads": case.threads, "curve": case.curve,
-                           "command": " ".join(case.words(self.quick))} for case in cases])
+                   cases=[{"name": case.name, "title": case.title, "known": case.known,
+                           "group": case.group, "threads": case.threads, "curve": case.curve,
+                           "command": shown(case.words(self.quick))} for case in cases])
 
     def _describe(self, peer):
         library = peer.library
@@ -126,10 +137,12 @@ class Session:
                 "library": str(library.relative_to(self.root)) if inside
                 else library.name if library else ""}
 
-    def prove(self, case, peer):
+    def prove(self, case, peer, advance=lambda seconds: None):
         """True if the peer serves the case's program; otherwise the error is written down."""
         key = case.workload, peer.name
         if key not in self._proofs:
+            if case.command:
+                advance(case.estimate(self.quick))
             try:
                 proof = verify.check(self.root, case, peer)
             except (verify.WrongAllocator, launcher.RunError) as error:
@@ -145,8 +158,9 @@ class Session:
         """Warms up, then runs all arms in turn; advance(seconds) is called after each run."""
         budget = len(arms) * (self.repeats + 1)
         try:
-            arms = [arm for arm in arms if self.prove(case, arm.peer)]
-            for number in range(WARM_UP, self.repeats):
+            arms = [arm for arm in arms if self.prove(case, arm.peer, advance)]
+            # A program from elsewhere has no shorter run to prove by: its proof is its warm-up.
+            for number in range(0 if case.command else WARM_UP, self.repeats):
                 if not self._is_whole(case, arms, number):
                     for arm in self._alive(case, arms):
                         self._run(case, arm, number)
@@ -170,9 +184,9 @@ class Session:
         try:
             done = launcher.run(self.root, case.words(self.quick),
                                 verify.environment(case, arm.peer) | self._length(case),
-                                verify.mapped_end(arm.peer))
-            verify.check_run(arm.peer, done)
-            result = plan.read_output(done.stdout)
+                                verify.mapped_end(arm.peer), case.place)
+            verify.check_run(arm.peer, done, case)
+            result = case.read(done)
         except (launcher.RunError, verify.WrongAllocator, ValueError) as error:
             self.fail(case, arm.peer, error)
             return
@@ -215,6 +229,11 @@ def check_unchanged(header, peers):
             raise SessionError(f"{known['name']} is not there any more")
         if known["digest"] != now[known["name"]]:
             raise SessionError(f"{known['name']} is another build than the session began with")
+
+
+def shown(words):
+    """A command line as it can be typed; those of our own are plain words."""
+    return shlex.join(words)
 
 
 def estimate_s(cases, peers, quick, repeats):

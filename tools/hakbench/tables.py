@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from rich import box
 from rich.table import Table
 
-from . import stats
+from . import command, stats, units
 
 FASTER_SLOWER = {-1: "faster", 0: "same", 1: "slower", None: "not known"}
+LEAST_NEEDED = ("own ns/op", "memory calls", "instr/op", "minor faults", "CV", "served by", "CPU s",
+                "avg MiB", "ratio")
 HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises "
               "its resident memory.")
 
@@ -23,31 +25,42 @@ class Column:
 
 def columns(result):
     """The columns of a result's table."""
+    time_unit = result.unit()
+    per = "" if result.is_whole else "/op"
+
+    def time(row, which="median"):
+        return units.digits(result.shown_ns(row, which) / time_unit[0])
     shown = [
         Column("Allocator", lambda row: row.allocator),
-        Column("Version", lambda row: row.version, True),
-        Column("M ops/s", lambda row: number(row.throughput.median)),
-        Column("mean", lambda row: number(row.throughput.mean), True),
-        Column("SD", lambda row: number(row.throughput.deviation), True),
-        Column("CV", lambda row: f"{row.time.cv:.1%}"),
-        Column("outliers", lambda row: str(len(row.time.outliers)), True),
-        Column("ns/op", lambda row: number(row.time.median), True),
-        Column("95 % of the median", lambda row: f"{number(row.time.low)} to "
-               f"{number(row.time.high)}", True),
+        Column(f"{time_unit[1]}{per}", time),
         Column("ratio", lambda row: ratio(row.ratio, row.allocator == result.reference)),
-        Column(f"{result.reference} is", lambda row: verdict(row, result)),
+        Column(f"{result.reference.rpartition('/')[2]} is", lambda row: verdict(row, result)),
+        Column("CPU s", lambda row: f"{row.user_s + row.system_s:.3f}"),
+        Column("peak MiB", lambda row: f"{row.peak_mib:.1f}"),
+        Column("avg MiB", lambda row: f"{row.average_mib:.1f}"),
+        Column("CV", lambda row: f"{row.time.cv:.1%}"),
+        Column("minor faults", lambda row: f"{row.minor_faults:,.0f}"),
+        Column("95 % of the median", lambda row: f"{time(row, 'low')} to {time(row, 'high')}",
+               True),
+        Column("mean", lambda row: time(row, "mean"), True),
+        Column("SD", lambda row: time(row, "deviation"), True),
+        Column("outliers", lambda row: str(len(row.time.outliers)), True),
         Column("first run", lambda row: f"{row.cold:.2f}x" if row.cold else "", True),
-        Column("CPU ns/op", lambda row: number(row.cpu_ns) if row.cpu_ns else ""),
         Column("wall s", lambda row: f"{row.wall_s:.3f}", True),
         Column("user s", lambda row: f"{row.user_s:.3f}", True),
         Column("sys s", lambda row: f"{row.system_s:.3f}", True),
-        Column("peak MiB", lambda row: f"{row.peak_mib:.1f}"),
-        Column("avg MiB", lambda row: f"{row.average_mib:.1f}"),
-        Column("minor faults", lambda row: f"{row.minor_faults:,.0f}"),
         Column("major", lambda row: f"{row.major_faults:,.0f}", True),
         Column("switches", lambda row: f"{row.voluntary_switches:,.0f} + "
                f"{row.involuntary_switches:,.0f}", True),
+        Column("Version", lambda row: row.version, True),
     ]
+    if not result.is_whole:
+        shown.append(Column("CPU ns/op", lambda row: number(row.cpu_ns) if row.cpu_ns else "",
+                            True))
+    if result.group == command.GROUP:
+        shown.append(Column("served by", lambda row: row.served))
+    else:
+        shown.append(Column("M ops/s", lambda row: number(row.throughput.median), True))
     if any(row.own_time is not None for row in result.rows):
         shown.append(Column("own ns/op", lambda row: number(row.own_time)))
     if any(row.calls is not None for row in result.rows):
@@ -80,23 +93,23 @@ def verdict(row, result):
 
 
 def floor(result):
-    return f"noise {result.floor:.1%}" if result.floor is not None else "noise not measured"
+    """What chance does to time and memory: one allocator, measured twice in each round."""
+    if result.floor is None:
+        return "noise not measured"
+    memory = result.memory_floor
+    return f"noise {result.floor:.1%}" + (f", in memory {memory:.1%}" if memory is not None else "")
 
 
 def show(console, measured):
     """Prints the tables and what went wrong."""
     results = measured.results()
     for result in results:
-        cells = [column for column in columns(result) if not column.detail]
-        table = Table(title=f"{result.title}\n{result.command}, {floor(result)}",
-                      title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-        for place, column in enumerate(cells):
-            table.add_column(column.heading, justify="right" if place else "left", no_wrap=True)
-        for row in result.rows:
-            own = row.allocator == result.reference
-            table.add_row(*(column.cell(row) for column in cells), style="bold" if own else None)
+        table = _case_table(console, result)
         console.print(table)
-    console.print(f"ratio: {measured.reference}'s time over this one's, paired by round, with its "
+    if results:
+        _show_losses(console, measured, results)
+    reference = results[0].reference if results else measured.reference
+    console.print(f"ratio: {reference}'s time over this one's, paired by round, with its "
                   "95 % interval; below 1 it is faster. No claim is made inside the noise.",
                   HUGE_PAGES)
     if len(results) > 1:
@@ -106,6 +119,46 @@ def show(console, measured):
     for error in measured.errors:
         console.print(f"[red]error[/] {error['case']}, {error['allocator']}: {error['message']}",
                       highlight=False)
+
+
+def _case_table(console, result):
+    """A case as a table, without the columns that matter least if the terminal is narrow: a figure
+    that is cut short would be a wrong one."""
+    cells = [column for column in columns(result) if not column.detail]
+    wide = console.options.update(max_width=1000)
+    for heading in (None, *LEAST_NEEDED):
+        cells = [column for column in cells if column.heading != heading]
+        table = _filled(result, cells)
+        if console.measure(table, options=wide).maximum <= console.width:
+            break
+    return table
+
+
+def _filled(result, cells):
+    head = result.title if result.group == command.GROUP else (
+        f"{result.title} ({result.known})\n{result.command}")
+    table = Table(title=f"{head}\n{result.measure}, {floor(result)}", title_justify="left",
+                  box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    for place, column in enumerate(cells):
+        table.add_column(column.heading, justify="right" if place else "left", no_wrap=True)
+    for row in result.rows:
+        own = row.allocator == result.reference
+        table.add_row(*(column.cell(row) for column in cells), style="bold" if own else None)
+    return table
+
+
+def _show_losses(console, measured, results):
+    for what, losses in zip(("time", "peak memory"), measured.losses(results)):
+        if len(results) == 1:
+            said = losses[0].words if losses else "no other is surely ahead"
+        else:
+            said = f"another is ahead in {len(losses)} of {len(results)} cases"
+            said += f", most in {_named(losses[0])}" if losses else ""
+        console.print(f"in {what}: {said}", highlight=False)
+
+
+def _named(loss):
+    return f"{loss.result.title} ({loss.words})"
 
 
 def _show_overall(console, measured, results):
@@ -147,29 +200,28 @@ def readme(measured, picture):
               f"{HUGE_PAGES}"]
     if left_out:
         lines.append(f"Left out, because a run of theirs was an error: {', '.join(left_out)}.")
-    behind = not_first(measured)
-    if behind:
-        lines += ["", f"Where {measured.reference} is not first:", ""]
-        lines += [f"* {sentence}" for sentence in behind]
+    lines += ["", *behind(measured)]
     return "\n".join(lines) + "\n"
 
 
-def not_first(measured, results=None):
-    """Sentences: where another allocator is surely faster than the reference."""
-    own = measured.reference
-    sentences = [f"{error['case']}: {own} has no number: {error['message']}"
-                 for error in measured.errors if error["allocator"] == own]
-    for result in results or measured.results():
-        faster = [row for row in result.rows if row.verdict == 1]
-        if faster:
-            best = max(faster, key=lambda row: row.ratio.median)
-            own = result.row(result.reference)
-            others = f" and {len(faster) - 1} more" if len(faster) > 1 else ""
-            sentences.append(
-                f"{result.title}: {best.allocator}{others} faster, by up to "
-                f"{100 * (1 - 1 / best.ratio.median):.0f} % of the time; memory "
-                f"{own.peak_mib:.1f} MiB against {best.peak_mib:.1f} MiB")
-    return sentences
+def behind(measured):
+    """Lines that sum up where the reference is not first, in time and in memory alike."""
+    found = measured.results()
+    lines = []
+    for what, losses in zip(("In time", "In peak memory"), measured.losses(found)):
+        if losses:
+            most = "; ".join(_named(loss) for loss in losses[:2])
+            lines.append(f"* {what}, another allocator is ahead in {len(losses)} of {len(found)} "
+                         f"cases, most in {most}.")
+        else:
+            lines.append(f"* {what}, no other allocator is surely ahead in any case.")
+    return [f"Where {measured.reference} is not first:", "", *lines, *failures(measured)]
+
+
+def failures(measured):
+    """Lines for the cases in which the reference has no number."""
+    return [f"* {error['case']}: {error['allocator']} has no number: {error['message']}"
+            for error in measured.errors if error["allocator"] == measured.reference]
 
 
 def compare(console, measured, first, second):
