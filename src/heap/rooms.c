@@ -169,8 +169,8 @@ bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacit
     return true;
 }
 
-/* The room of a closed bin is found from its top down; what it was to have is not missed. A bin that
- * was to get its first room has none. */
+/* The room of a closed bin is found from its top down; what it was to have is not missed. A bin
+ * that was to get its first room has none. */
 static void mend(struct cache *cache, uint32_t class_index)
 {
     const struct bin *bin = hak_bin_of(cache->bins, class_index);
