@@ -239,9 +239,9 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
  * form. EBUSY: another thread has been printing for a second. Else what write(2) met. */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
-/* Begins to sample about one allocation in so many bytes for the heap profile, which other processes
- * read (`hakmem profile PID`); 0: as option heap_profile_rate says. Or ends it: what was sampled is
- * followed until it is freed all the same. */
+/* Begins to sample about one allocation in so many bytes for the heap profile, which other
+ * processes read (`hakmem profile PID`); 0: as option heap_profile_rate says. Or ends it: what was
+ * sampled is followed until it is freed all the same. */
 HAKMEM_API void hakmem_profile_start(size_t mean_bytes);
 HAKMEM_API void hakmem_profile_stop(void);
 

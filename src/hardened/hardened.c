@@ -317,9 +317,8 @@ void *hak_hardened_resize(void *block, size_t bytes)
         check_seals(&place, mark, word);
         if (place.slab != NULL && resize_small(&place, mark, word, bytes))
             return block;
-        void *resized = place.slab == NULL
-                            ? resize_watched(&place, mark, word, bytes, HAK_OS_CALLER())
-                            : NULL;
+        void *resized =
+            place.slab == NULL ? resize_watched(&place, mark, word, bytes, HAK_OS_CALLER()) : NULL;
         if (resized != NULL)
             return resized;
         old_bytes = hak_hardened_block_content_bytes(&place, mark);

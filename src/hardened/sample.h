@@ -27,8 +27,7 @@ HAK_INLINE bool hak_sample_is_due(const struct cache *cache)
 
 /* A guarded block for a request of the calling thread, whose heap it is, and zero; NULL: an
  * ordinary one will do. */
-void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
-                      struct os_caller caller);
+void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment, struct os_caller caller);
 
 /* free of an address that is held. */
 void hak_sample_free(void *block, struct os_caller caller);

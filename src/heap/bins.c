@@ -157,11 +157,11 @@ bool hak_bin_note(struct bins *bins, size_t scaled)
     bool is_sample = false;
     if (hak_draw_is_on()) {
         /* relaxed: of two threads that take turns here one gets it; it orders nothing */
-        uint32_t drawn = atomic_exchange_explicit(&cache->drawn[class_index], DRAW_NONE,
-                                                  memory_order_relaxed);
+        uint32_t drawn =
+            atomic_exchange_explicit(&cache->drawn[class_index], DRAW_NONE, memory_order_relaxed);
         lowered = draw_next(cache, bins, class_index);
-        is_sample = drawn == DRAW_DUE ||
-                    (drawn == DRAW_NONE && hak_draw_coin(hak_size_classes[class_index].block_bytes));
+        is_sample = drawn == DRAW_DUE || (drawn == DRAW_NONE &&
+                                          hak_draw_coin(hak_size_classes[class_index].block_bytes));
     }
     hak_fetch_add_relaxed(&cache->popped[class_index], HAK_POPS_NOTED - lowered);
     return is_sample;

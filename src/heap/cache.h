@@ -5,8 +5,8 @@
  *             looked after all that. Blocks come from any heap and go back to the heaps they are
  *             of.
  * Invariants  a block is in one bin, in a thread's hands, or in a slab. Records are never freed.
- *             What a thread takes out of a processor's bins to bring it home is counted in
- *             `in_flight` meanwhile: a fork waits for it.
+ *             What a thread brings home from a processor's bins is counted in `in_flight`: a fork
+ *             waits for it.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
  *             interrupts the other: bins change by sequences only (heap/cpu_cache.h), slots under
  *             the lock CACHES, and the rest are hints or atomic.
@@ -53,7 +53,7 @@ struct cache {
     uint16_t free_rooms[HAK_ROOM_ORDERS];     /* by order; each room's first word is the next */
     struct room rooms[HAK_CLASS_COUNT];       /* counts and flags: hints */
     _Atomic uint64_t popped[HAK_CLASS_COUNT]; /* less countdown: blocks that were popped */
-    _Atomic uint8_t drawn[HAK_CLASS_COUNT];   /* enum draw_state of each bin's countdown */
+    _Atomic uint8_t drawn[HAK_CLASS_COUNT];   /* enum draw_state of its countdown */
     _Atomic(struct quarantine *) quarantine;  /* in hardened mode, from the first free on */
     struct stat_block stats;                  /* anybody reads */
 
@@ -78,7 +78,6 @@ HAK_INLINE uintptr_t hak_cache_frame(const struct cache *cache)
     return hak_load_relaxed(&cache->state) & ~HAK_CACHE_STATES;
 }
 
-/* The frame stays. */
 HAK_INLINE void hak_cache_set_state(struct cache *cache, enum cache_state state)
 {
     hak_compiler_fence();

@@ -21,7 +21,8 @@ uint64_t hak_draw_random(void)
 {
     uint64_t state = random_state;
     if (HAK_UNLIKELY(state == 0))
-        state = mix(((uintptr_t)&random_state << 20) + hak_fetch_add_relaxed(&sequence_count, 1)) | 1;
+        state =
+            mix(((uintptr_t)&random_state << 20) + hak_fetch_add_relaxed(&sequence_count, 1)) | 1;
     random_state = state + 0x9e3779b97f4a7c15ull;
     return mix(state);
 }

@@ -12,9 +12,9 @@
  *             is forgotten (a bin that moved away while its countdown was to be set, one from
  *             before sampling began), the pop that passes 0 throws a coin, and a new distance is
  *             drawn then. A countdown is set in the section of an open bin that the thread is
- *             still on; else it stays, and runs out once without a sample of its own, at most 65,536
- *             pops later. Distances beyond HAK_POPS_NOTED are as good as none: the countdown runs
- *             out, without a sample, and the next one is drawn.
+ *             still on; else it stays, and runs out once without a sample of its own, at most
+ *             65,536 pops later. Distances beyond HAK_POPS_NOTED are as good as none: the countdown
+ *             runs out, without a sample, and the next one is drawn.
  *             Two threads may take turns on a processor between the draw and the store of what
  *             was drawn; one of them then takes the other's decision for its own, one sample more
  *             or less at each such interruption.

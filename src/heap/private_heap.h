@@ -66,8 +66,8 @@ void hak_private_visit(heap_visitor *visit, void *context);
 /* Destroys the heap that the caller entered, with all blocks in it, and leaves it. */
 void hak_private_destroy(struct private_heap *heap);
 
-/* The handle of the program's heap to which a live block belongs; NULL: to none. What is no block is
- * misuse, reported as `what`. */
+/* The handle of the program's heap to which a live block belongs; NULL: to none. What is no block
+ * is misuse, reported as `what`. */
 void *hak_private_handle_of(const void *block, const char *what);
 
 /* Collects remote frees and gives spare slabs back. The heap is entered. */

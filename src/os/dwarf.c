@@ -262,8 +262,7 @@ static bool run_register(uint8_t code, struct piece *piece, const struct functio
     uint64_t number = read_uleb(piece);
     switch (code) {
     case 0x05: /* offset_extended */
-        return set_rule(row, number, RULE_AT_CFA,
-                        (int64_t)read_uleb(piece) * function->data_unit);
+        return set_rule(row, number, RULE_AT_CFA, (int64_t)read_uleb(piece) * function->data_unit);
     case 0x07: /* undefined */
         return set_rule(row, number, RULE_UNDEFINED, 0);
     case 0x08: /* same_value */
@@ -275,8 +274,7 @@ static bool run_register(uint8_t code, struct piece *piece, const struct functio
     case 0x11: /* offset_extended_sf */
         return set_rule(row, number, RULE_AT_CFA, read_sleb(piece) * function->data_unit);
     case 0x14: /* val_offset */
-        return set_rule(row, number, RULE_IS_CFA,
-                        (int64_t)read_uleb(piece) * function->data_unit);
+        return set_rule(row, number, RULE_IS_CFA, (int64_t)read_uleb(piece) * function->data_unit);
     default:
         return false;
     }

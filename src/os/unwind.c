@@ -47,8 +47,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static bool read_
     uintptr_t address, uintptr_t *word)
 {
     uintptr_t page = address / PAGE_BYTES_LEAST;
-    if (address % sizeof *word != 0 ||
-        (page != readable_page && !hak_os_is_readable(address)))
+    if (address % sizeof *word != 0 || (page != readable_page && !hak_os_is_readable(address)))
         return false;
     readable_page = page;
     *word = *(const volatile uintptr_t *)address;
@@ -100,8 +99,8 @@ static bool step(struct dwarf_frame *frame)
 {
     struct found_object found;
     uintptr_t stack = frame->registers[HAK_DWARF_STACK_POINTER];
-    if (!hak_find_object(frame->address - !frame->is_interrupted, &found) || found.eh_frame == NULL ||
-        !hak_dwarf_step(frame, found.eh_frame))
+    if (!hak_find_object(frame->address - !frame->is_interrupted, &found) ||
+        found.eh_frame == NULL || !hak_dwarf_step(frame, found.eh_frame))
         return false;
     frame->address = plain(frame->address);
     /* An alternate stack may lie anywhere; else stacks are left upwards. */
@@ -125,8 +124,8 @@ static uint32_t follow(const struct dwarf_frame *frame, uintptr_t *addresses, ui
                        uint32_t most)
 {
     return used + hak_os_frames_follow(frame->registers[HAK_DWARF_FRAME_POINTER],
-                                       frame->registers[HAK_DWARF_STACK_POINTER],
-                                       addresses + used, most - used);
+                                       frame->registers[HAK_DWARF_STACK_POINTER], addresses + used,
+                                       most - used);
 }
 
 static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)

@@ -93,11 +93,11 @@ struct board_head {
     uint64_t layout;     /* hak_board_layout() */
     uint64_t file_bytes; /* of the whole layout, for mapping */
     uint64_t pid;
-    uint64_t pid_space;   /* hak_os_pid_space */
-    uint64_t start_ticks; /* hak_os_start_ticks */
-    uint64_t start_unix_ms; /* when the board was made */
-    uint64_t start_ms;      /* the same by hak_os_clock_ms */
-    char name[64];        /* of the program, ends with 0 */
+    uint64_t pid_space;       /* hak_os_pid_space */
+    uint64_t start_ticks;     /* hak_os_start_ticks */
+    uint64_t start_unix_ms;   /* when the board was made */
+    uint64_t start_ms;        /* the same by hak_os_clock_ms */
+    char name[64];            /* of the program, ends with 0 */
     _Atomic uint64_t is_kept; /* blackbox is on: it stays when the process dies */
     /* 0 while sampling is off. */
     _Atomic uint64_t mean_bytes;   /* between two samples */

@@ -57,10 +57,10 @@ static void write_sample(struct live_sample *to, const struct live_sample *from)
 
 static struct live_sample read_sample(const struct live_sample *from)
 {
-    return (struct live_sample){.sum = {.count = hak_word_peek(&from->sum.count),
-                                        .bytes = hak_word_peek(&from->sum.bytes)},
-                                .birth_ns = hak_word_peek(&from->birth_ns),
-                                .site = hak_word_peek(&from->site)};
+    return (struct live_sample){
+        .sum = {.count = hak_word_peek(&from->sum.count), .bytes = hak_word_peek(&from->sum.bytes)},
+        .birth_ns = hak_word_peek(&from->birth_ns),
+        .site = hak_word_peek(&from->site)};
 }
 
 static bool add_in(struct table *table, const void *block, const struct live_sample *sample)

@@ -27,8 +27,8 @@ static bool is_readable(uintptr_t start, size_t bytes)
 static const Elf64_Phdr *headers_of(const struct os_module *module, uint32_t *count)
 {
     const Elf64_Ehdr *file = (const Elf64_Ehdr *)module->start;
-    if (!is_readable(module->start, sizeof *file) ||
-        memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 || file->e_phentsize != sizeof(Elf64_Phdr) ||
+    if (!is_readable(module->start, sizeof *file) || memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 ||
+        file->e_phentsize != sizeof(Elf64_Phdr) ||
         file->e_phoff + file->e_phnum * sizeof(Elf64_Phdr) > HEADER_BYTES)
         return NULL;
     *count = file->e_phnum;
@@ -87,8 +87,7 @@ static void publish(struct profile_board *board, const struct board_module *modu
     }
     struct board_module *to = &board->modules[index];
     size_t state_bytes = sizeof to->state;
-    memcpy((char *)to + state_bytes, (const char *)module + state_bytes,
-           sizeof *to - state_bytes);
+    memcpy((char *)to + state_bytes, (const char *)module + state_bytes, sizeof *to - state_bytes);
     /* release: partner is the acquire of the board's readers */
     hak_store_release(&to->state, BOARD_READY);
     hak_store_relaxed(&board->head.module_count, index + 1);

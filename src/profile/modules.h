@@ -6,7 +6,7 @@
  *             stack it is: nobody may unload it meanwhile. One that came in another's place is
  *             added, too; the later one counts. Its file header is read only where it is mapped.
  * Threads     one at a time adds.
- * Tests       tests/unit/profile/modules_test.c
+ * Tests       tests/preload/leaks_preload.sh
  */
 #ifndef HAK_PROFILE_MODULES_H
 #define HAK_PROFILE_MODULES_H

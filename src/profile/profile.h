@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 
-/* Samples about one allocation in so many bytes from now on; 0: as option heap_profile_rate says. */
+/* Samples about one allocation in so many bytes from now on; 0: as heap_profile_rate says. */
 void hak_profile_start(uint64_t mean_bytes);
 void hak_profile_stop(void);
 

@@ -22,9 +22,8 @@ static void *heap_of_samples(void)
     if (HAK_LIKELY(handle != NULL))
         return handle;
     void *made = hak_private_create(PRIVATE_INNER);
-    if (made == NULL || atomic_compare_exchange_strong_explicit(&sample_heap, &none, made,
-                                                                memory_order_relaxed,
-                                                                memory_order_relaxed))
+    if (made == NULL || atomic_compare_exchange_strong_explicit(
+                            &sample_heap, &none, made, memory_order_relaxed, memory_order_relaxed))
         return made;
     struct private_heap *extra = hak_private_enter(made, "invalid heap");
     if (extra != NULL)
@@ -116,8 +115,7 @@ void hak_sampler_put_back(const void *block, const struct live_sample *sample)
 void hak_sampler_end_lifted(const struct live_sample *sample)
 {
     uint64_t now_ns = hak_os_clock_ns();
-    hak_sites_note_ended((uint32_t)sample->site, sample->sum,
-                         hak_excess(now_ns, sample->birth_ns));
+    hak_sites_note_ended((uint32_t)sample->site, sample->sum, hak_excess(now_ns, sample->birth_ns));
 }
 
 void hak_sampler_end(const void *block)

@@ -100,8 +100,7 @@ static bool is_left(const void *start, uint32_t number, const void *context)
 
 static void remove_left(uint32_t kept_pid)
 {
-    struct left left = {
-        .pid_space = hak_os_pid_space(), .kept_pid = kept_pid, .is_counting = true};
+    struct left left = {.pid_space = hak_os_pid_space(), .kept_pid = kept_pid, .is_counting = true};
     uint64_t own_ticks = hak_os_start_ticks(0);
     if (left.pid_space == 0)
         return;
@@ -255,13 +254,22 @@ static void note_oldest(const struct live_sample *sample, void *context)
         *oldest = birth_ms;
 }
 
-void hak_show_update_oldest(void)
+/* The caller is the busy one. */
+static void update_oldest(void)
 {
     memset(oldest_ms, 0, sizeof oldest_ms);
     hak_live_visit(note_oldest, oldest_ms);
     for (uint32_t i = 0; i < hak_sites_count(); i++)
         if (hak_sites_at(i) != NULL)
             hak_sites_set_oldest(i, oldest_ms[i]);
+}
+
+void hak_show_update_oldest(void)
+{
+    if (!try_busy())
+        return;
+    update_oldest();
+    end_busy();
 }
 
 static void show_stats(struct profile_board *board)
@@ -301,7 +309,7 @@ void hak_show_tick(void)
     if (board == NULL || !try_busy())
         return;
     hak_store_relaxed(&next_tick_ms, now + TICK_MS);
-    hak_show_update_oldest();
+    update_oldest();
     fill_changing(&board->head);
     if (is_kept && hak_os_ask_begin()) {
         show_stats(board);

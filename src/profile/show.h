@@ -19,7 +19,7 @@
  *             copy is taken. A signal handler of the copy that comes first counts in its own memory
  *             and in the board of its parent: a sample at most.
  * Threads     any.
- * Tests       tests/preload/profile.c, tests/preload/profile_fork.c
+ * Tests       tests/preload/profile.c, tests/preload/leaks_preload.sh
  */
 #ifndef HAK_PROFILE_SHOW_H
 #define HAK_PROFILE_SHOW_H
@@ -40,7 +40,7 @@ struct profile_board *hak_show_board(void);
 /* From the tick: brings up to date what nobody counts, once a second. */
 void hak_show_tick(void);
 
-/* Counts anew since when the oldest live block of each site lives. One at a time. */
+/* Counts anew since when the oldest live block of each site lives, unless somebody does. */
 void hak_show_update_oldest(void);
 
 /* The process is a copy: the board is its parent's. */

@@ -109,8 +109,7 @@ static uint32_t claim(const uintptr_t *frames, uint32_t frame_count, bool may_gr
 {
     uint32_t site = hak_load_relaxed(&site_count);
     do {
-        if (site >= HAK_BOARD_SITES ||
-            (site_at(site) == NULL && !(may_grow && make_chunk(site))))
+        if (site >= HAK_BOARD_SITES || (site_at(site) == NULL && !(may_grow && make_chunk(site))))
             return 0;
     } while (!atomic_compare_exchange_weak_explicit(&site_count, &site, site + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -250,7 +249,8 @@ const struct board_site *hak_sites_at(uint32_t site)
 {
     const struct board_site *record = site < hak_sites_count() ? site_at(site) : NULL;
     /* acquire: partner is the release in `claim` */
-    bool is_ready = record != NULL && (site == 0 || hak_load_acquire(&record->state) == BOARD_READY);
+    bool is_ready =
+        record != NULL && (site == 0 || hak_load_acquire(&record->state) == BOARD_READY);
     return is_ready ? record : NULL;
 }
 

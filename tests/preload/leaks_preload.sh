@@ -13,7 +13,11 @@ cat > "$work/leak.c" <<'C'
 static void *kept[40000];
 __attribute__((noinline)) static void old_leak(int i) { kept[i] = malloc(3000); }
 __attribute__((noinline)) static void new_leak(int i) { kept[i] = malloc(1000); }
-__attribute__((noinline)) static void tidy(void) { void *volatile block = malloc(2000); free(block); }
+__attribute__((noinline)) static void tidy(void)
+{
+    void *volatile block = malloc(2000);
+    free(block);
+}
 int main(int count, char **arguments)
 {
     for (int i = 0; i < 20000; i++) {
@@ -40,13 +44,16 @@ HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_RATE=16K run "$work/leak" 2> "$wor
 grep -q '^hakmem: about [0-9.]* MiB not freed, allocated at 2 places' "$work/said" ||
     fail "the first line: $(cat "$work/said")"
 [ "$(grep -c '^hakmem: not freed: ' "$work/said")" = 2 ] || fail "two places: $(cat "$work/said")"
-lines=$(sed -n 's/^hakmem: not freed: \([0-9]*\)\.[0-9] MiB in about .* allocated at [^<]*leak+\(0x[0-9a-f]*\) < .*/\1 \2/p' "$work/said")
+number='^hakmem: not freed: \([0-9]*\)\.[0-9] MiB in about'
+place='allocated at [^<]*leak+\(0x[0-9a-f]*\)'
+lines=$(sed -n "s/$number .* $place < .*/\1 \2/p" "$work/said")
 set -- $lines
 [ "$1" -ge 51 ] && [ "$1" -le 63 ] || fail "the old leak is of 57 MiB: $1"
 [ "$3" -ge 16 ] && [ "$3" -le 21 ] || fail "the new leak is of 19 MiB: $3"
 if command -v addr2line > /dev/null; then
     [ "$(addr2line -f -e "$work/leak" "$2" | head -1)" = old_leak ] || fail "the oldest comes first"
-    [ "$(addr2line -f -e "$work/leak" "$4" | head -1)" = new_leak ] || fail "the newer one is second"
+    [ "$(addr2line -f -e "$work/leak" "$4" | head -1)" = new_leak ] ||
+        fail "the newer one is second"
 fi
 
 # Off, nothing is told and there is no board.

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-#define ROUNDS 20000
+#define ROUNDS 60000
 #define PLACES 96
 
 static _Atomic(unsigned char *) places[PLACES];
@@ -43,9 +43,9 @@ static void look_after(struct racer *racer)
     (void)racer;
     for (int i = 0; hak_load_relaxed(&over_count) < 3; i++) {
         hak_show_update_oldest();
-        if (i % 64 == 0)
+        if (i % 64 == 1)
             hak_profile_start(500 + (uint64_t)i % 5000);
-        if (i % 64 == 48)
+        if (i % 64 == 0)
             hak_profile_stop();
         for (uint32_t k = 0; k < hak_sites_count(); k++)
             if (hak_sites_at(k) != NULL && k != 0)
