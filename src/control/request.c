@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* A request whose deadline is further away is of no process of today. */
+/* A request whose deadline is further away is of no process of today; one that has passed is further
+ * away still, as the difference is unsigned. */
 #define DEADLINE_MOST_MS 86400000u
 
 static bool is_same(uint64_t left, uint64_t right)
@@ -16,7 +17,6 @@ bool hak_request_is_due(const struct control_request *request, const struct requ
     return request->magic == HAK_REQUEST_MAGIC && request->state == REQUEST_WAITS &&
            request->pid == finder->pid && is_same(request->pid_space, finder->pid_space) &&
            is_same(request->start_ticks, finder->start_ticks) &&
-           request->deadline_ms >= finder->now_ms &&
            request->deadline_ms - finder->now_ms <= DEADLINE_MOST_MS;
 }
 

@@ -20,9 +20,11 @@ static _Atomic uint32_t done_count;
 
 static void *look(void *unused)
 {
-    while (hak_load_relaxed(&is_over) == 0)
+    while (hak_load_relaxed(&is_over) == 0) {
+        hak_store_relaxed(&hak_copy_mark->next_look_ms, 1);
         if (hak_control_tick() == CONTROL_DONE)
             hak_fetch_add_relaxed(&done_count, 1);
+    }
     return unused;
 }
 

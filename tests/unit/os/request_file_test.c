@@ -117,7 +117,8 @@ TEST(a_file_that_got_the_number_meanwhile_is_not_touched)
     CHECK(hak_os_request_open(path, head, sizeof head, &file));
     int fd = open(other, O_RDWR);
     CHECK(dup2(fd, file.fd) == file.fd);
-    CHECK_EQ(hak_os_request_write(&file, 0, "xxx", 3), EBADF);
+    CHECK_EQ(hak_os_request_write(&file, 5, "xxx", 3), EBADF);
+    CHECK_EQ(lseek(fd, 0, SEEK_CUR), 0);
     hak_os_request_close(&file);
     CHECK(fcntl(file.fd, F_GETFD) >= 0);
     CHECK_EQ(pread(fd, text, sizeof text, 0), 12);
