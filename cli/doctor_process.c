@@ -32,14 +32,14 @@ static void print_environment(const struct serving *serving)
 static void examine_absence(const struct serving *serving)
 {
     if (serving->program.defines_malloc)
-        find("note", "The program defines malloc itself: hakmem cannot take its place.");
+        find("no", "The program defines malloc itself: hakmem cannot take its place.");
     else if (serving->other != NULL)
-        find("note", "%s serves malloc; hakmem run PROGRAM puts hakmem in its place.",
+        find("no", "%s serves malloc; hakmem run PROGRAM puts hakmem in its place.",
              serving->other);
     else if (serving->has_libc)
-        find("note", "The C library's malloc serves; hakmem run PROGRAM puts hakmem in its place.");
+        find("no", "The C library's malloc serves; hakmem run PROGRAM puts hakmem in its place.");
     else
-        find("note", "The program is static and brings its own malloc; link it with hakmem.o.");
+        find("no", "The program is static and brings its own malloc; link it with hakmem.o.");
     if (strstr(serving->preloaded, "libhakmem") != NULL)
         find("fix",
              "LD_PRELOAD names hakmem, but it is not mapped: the program is static or privileged, "
@@ -68,10 +68,10 @@ static void examine_allocator(const struct serving *serving)
                  : "");
         break;
     case SERVING_OWN_MALLOC:
-        find("fix", "hakmem is mapped and serves nothing: the program defines malloc itself.");
+        find("no", "hakmem is mapped and serves nothing: the program defines malloc itself.");
         break;
     case SERVING_SHADOWED:
-        find("fix", "hakmem is mapped and serves nothing: %.300s comes before it.",
+        find("no", "hakmem is mapped and serves nothing: %.300s comes before it.",
              serving->server);
         break;
     case SERVING_PRELOADED:
@@ -186,5 +186,7 @@ int examine_process(int process)
     examine_limits(process);
     file_of(process, "cgroup", path, sizeof path);
     examine_cgroup(path);
-    return EXIT_DONE;
+    bool is_unserved = serving.kind == SERVING_NOTHING || serving.kind == SERVING_OWN_MALLOC ||
+                       serving.kind == SERVING_SHADOWED;
+    return is_unserved ? EXIT_FAILED : EXIT_DONE;
 }

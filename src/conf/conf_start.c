@@ -101,7 +101,7 @@ void hak_conf_imply(void)
 static void follow(enum conf_option option, int64_t number, enum conf_source source)
 {
     __atomic_store_n(&hak_conf.number[option], number, __ATOMIC_RELAXED);
-    __atomic_store_n(&hak_conf.source[option], source, __ATOMIC_RELAXED);
+    __atomic_store_n(&hak_conf.source[option], (uint8_t)source, __ATOMIC_RELAXED);
 }
 
 /* What the last price said is as if nobody had, then the new one says it. */

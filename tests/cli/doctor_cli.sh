@@ -23,12 +23,12 @@ awaited() {
     becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$process/maps"
 }
 
-# of NAME: what it says of the process $process, which is stopped then.
+# of NAME [STATUS]: what it says of the process $process, which is stopped then.
 process=
 at_end() { [ -z "$process" ] || kill "$process" 2>/dev/null || :; }
 of() {
     awaited
-    asked "$1" 0 doctor "$process"
+    asked "$1" "${2:-0}" doctor "$process"
     kill "$process"
     wait "$process" 2>/dev/null || :
     process=
@@ -43,8 +43,8 @@ shows preloaded '^note +[0-9.]+ [KM]iB resident, .* 1 thread\.$'
 shows preloaded '^ok +[0-9]+ of [0-9]+ mappings are used\.$'
 sleep 60 &
 process=$!
-of plain
-shows plain "^note +The C library's malloc serves; "
+of plain 1
+shows plain "^no +The C library's malloc serves; "
 check "it does not serve there" [ -z "$(grep 'hakmem serves' "$work/plain.out")" ]
 
 # Whose malloc it is, the program's file and the loader's order say, not what is mapped.
@@ -52,18 +52,18 @@ of_waiting() {
     process=$!
     becomes "it waits" grep -q preload_own "/proc/$process/comm"
     becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$process/maps"
-    asked "$1" 0 doctor "$process"
+    asked "$1" 1 doctor "$process"
     kill "$process"
     wait "$process" 2>/dev/null || :
     process=
 }
 "$hakmem" run "$OUT/tests/preload_own_malloc" wait 2>/dev/null &
 of_waiting own
-shows own '^fix +hakmem is mapped and serves nothing: the program defines malloc itself\.$'
+shows own '^no +hakmem is mapped and serves nothing: the program defines malloc itself\.$'
 check "nothing else is claimed" [ -z "$(grep 'hakmem serves' "$work/own.out")" ]
 "$OUT/tests/preload_own_malloc" wait &
 of_waiting own_plain
-shows own_plain '^note +The program defines malloc itself: hakmem cannot take its place\.$'
+shows own_plain '^no +The program defines malloc itself: hakmem cannot take its place\.$'
 check "there is a C compiler, or nothing to test" command -v cc
 echo 'static _Alignas(16) char arena[1 << 20];
     static unsigned long used;
@@ -72,8 +72,8 @@ echo 'static _Alignas(16) char arena[1 << 20];
 cc -shared -fPIC -fno-builtin -o "$work/libfirst.so" "$work/first.c"
 LD_PRELOAD=$work/libfirst.so:$PRELOAD_LIB sleep 60 &
 process=$!
-of behind
-shows behind '^fix +hakmem is mapped and serves nothing: /.*/libfirst\.so comes before it\.$'
+of behind 1
+shows behind '^no +hakmem is mapped and serves nothing: /.*/libfirst\.so comes before it\.$'
 LD_PRELOAD=$PRELOAD_LIB:$work/libfirst.so sleep 60 &
 process=$!
 of before
@@ -87,7 +87,7 @@ of replaced
 shows replaced 'That file was replaced since: a restart takes the new one\.'
 LD_PRELOAD=/no/such/libhakmem.so sleep 60 2>/dev/null &
 process=$!
-of missing
+of missing 1
 shows missing '^fix +LD_PRELOAD names hakmem, but it is not mapped: '
 "$OUT/thread_sleep_hakmem" >/dev/null 2>&1 &
 process=$!
@@ -97,7 +97,7 @@ kill "$process" 2>/dev/null || :
 wait "$process" 2>/dev/null || :
 process=
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
-asked itself 0 doctor $$
+asked itself 1 doctor $$
 
 # What a process publishes: whose its caches are, and why.
 # published NAME SETTING...

@@ -191,12 +191,16 @@ TEST(where_there_is_a_limit_nothing_is_guarded)
 
 TEST(nothing_is_guarded_before_so_much_was_handed_out_as_was_drawn)
 {
-    struct cache *cache;
-    hak_free(hak_malloc(100)); /* the refill that makes the cache counts down from nothing */
-    CHECK((cache = hak_own_cache()) != NULL);
-    hak_store_relaxed(&cache->is_guard_drawn, 0);
-    hak_store_relaxed(&cache->guard_left_bytes, -1000);
-    struct sample_caller caller = HAK_SAMPLE_CALLER();
-    CHECK(hak_sample_take(cache, 100, 16, caller) == NULL);
-    CHECK(hak_load_relaxed(&cache->guard_left_bytes) > 0);
+    hak_free(hak_malloc(100)); /* the first call makes the cache, and refills it */
+    struct cache *cache = hak_own_cache();
+    CHECK(cache != NULL);
+    CHECK(!hak_sample_is_due(cache) || hak_conf_number(guard_rate) < 4096);
+    int64_t least = INT64_MAX, most = 0;
+    for (int i = 0; i < 1000; i++) {
+        int64_t drawn = hak_sampled_guard_countdown();
+        least = drawn < least ? drawn : least;
+        most = drawn > most ? drawn : most;
+    }
+    CHECK(least > 0 && least < hak_conf_number(guard_rate) / 10);
+    CHECK(most > hak_conf_number(guard_rate) * 18 / 10);
 }
