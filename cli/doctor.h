@@ -3,7 +3,8 @@
  *
  * Owns        nothing.
  * Invariants  one finding is one line: `ok`, `note` (worth knowing), `fix` (worth changing) or
- *             `no` (hakmem does not serve the process), a fact, and what follows from it. What the kernel does not show is left out.
+ *             `no` (hakmem does not serve the process), a fact, and what follows from it. What
+ *             the kernel does not show is left out.
  * Threads     one.
  * Tests       tests/cli/doctor_cli.sh
  */

@@ -71,8 +71,7 @@ static void examine_allocator(const struct serving *serving)
         find("no", "hakmem is mapped and serves nothing: the program defines malloc itself.");
         break;
     case SERVING_SHADOWED:
-        find("no", "hakmem is mapped and serves nothing: %.300s comes before it.",
-             serving->server);
+        find("no", "hakmem is mapped and serves nothing: %.300s comes before it.", serving->server);
         break;
     case SERVING_PRELOADED:
         find("ok", "hakmem serves malloc: %.300s is mapped.", library);

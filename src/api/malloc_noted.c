@@ -16,10 +16,11 @@ static void put_back(void *block, struct bins *bins, uint32_t class_index)
         hak_flush_one(hak_owner_read(hak_granule_of(block)), block);
 }
 
-/* A block shorter than a cache line may share one with another processor's thread: it was handed
- * over, or its thread has moved. Popped and pushed by turns it would do so for as long as both live.
- * So with each note, which comes with a bin's first pop and then every HAK_POPS_NOTED, such a block
- * and all in its bin go home, and the bin is filled from the processor's own heap. */
+/* A block shorter than a cache line may share one with a thread of another processor: it was handed
+ * over, or its thread has moved. Popped and pushed in turn, it would share the line for as long as
+ * both live. So with each note, which comes with a bin's first pop and then every HAK_POPS_NOTED,
+ * such a block and all others in its bin are flushed, and the bin is filled from the processor's
+ * own heap. */
 static void *take_apart(void *block, uint32_t class_index)
 {
     struct service service = hak_service_begin();

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* A request whose deadline is further away is of no process of today; one that has passed is further
- * away still, as the difference is unsigned. */
+/* A request whose deadline is further away is of no process of today; one that has passed is
+ * further away still, as the difference is unsigned. */
 #define DEADLINE_MOST_MS 86400000u
 
 static bool is_same(uint64_t left, uint64_t right)

@@ -2,8 +2,8 @@
 /* heap/bin_check.h - whether blocks of a bin, in the caller's hands, may lie in one.
  *
  * Owns        nothing.
- * Invariants  only misuse of the program's is ever reported: a block in a bin is in use to its slab,
- *             and there once.
+ * Invariants  only misuse of the program's is ever reported: a block in a bin is in use to its
+ *             slab, and there once.
  * Threads     any; the blocks are in no bin meanwhile.
  * Tests       tests/attack/double_free_in_one_bin_test.c, tests/unit/heap/bin_check_test.c
  */

@@ -34,8 +34,8 @@ void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint
  * frame register, which may hold anything: the return addresses of that frame and those above. */
 void hak_os_frames_above(uintptr_t stack, uintptr_t frame, uintptr_t *addresses, uint32_t count);
 
-/* True when the word at `address`, which is even, can be read; or when it certainly cannot. A filter of system
- * calls may leave that open. */
+/* True when the word at `address`, which is even, can be read; or when it certainly cannot. A
+ * filter of system calls may leave that open. */
 bool hak_os_is_readable(uintptr_t address);
 bool hak_os_is_unreadable(uintptr_t address);
 

@@ -155,7 +155,8 @@ static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32
     return hak_bit_lowest(runs & mine ? runs & mine : runs);
 }
 
-/* What these granules say about how long free ones should be kept; `idle_since_ms`: of warm ones. */
+/* What these granules say about how long free ones are worth keeping; `idle_since_ms` is of warm
+ * ones. */
 static void note_taken(const struct pool_granules *granules, uint64_t idle_since_ms)
 {
     uint64_t now_ms = hak_os_clock_ms();

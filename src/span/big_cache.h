@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* span/big_cache.h - how much freed memory of large blocks is kept, and for how long.
  *
- * Owns        the log of spans of 1 MiB or more (learn/keep_time.h), and whether the slack above the
- *             peak is doubled.
- * Invariants  without a log the numbers are those of the policy table; the slack is at most doubled.
+ * Owns        the log of spans of 1 MiB or more (learn/keep_time.h), and whether the slack above
+ *             the peak is doubled.
+ * Invariants  without a log the numbers are those of the policy table; the slack is at most
+ *             doubled.
  * Threads     what writes is under the SPAN lock; the bounds are read without it.
  * Tests       tests/unit/span/big_cache_test.c
  */

@@ -140,8 +140,7 @@ struct snapshot {
     uint32_t class_count;
     uint32_t cache_count;
     uint32_t heap_count;
-    uint32_t rseq_reason; /* enum rseq_reason */
-    uint32_t rseq_id;     /* enum rseq_id */
+    uint32_t rseq_reason, rseq_id; /* enum rseq_reason, enum rseq_id */
     bool is_exact;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
     struct snapshot_cache caches[HAK_SNAPSHOT_CACHES];

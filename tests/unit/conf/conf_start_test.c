@@ -234,8 +234,7 @@ TEST(what_has_no_effect_yet_is_told_in_one_line)
 {
     CHECK_SAYS_ONE_LINE(start_with("learn:all"),
                         "hakmem: without effect in this version: " LEARN_IDLE " (hakmem_conf)\n");
-    CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+thp"),
-                        "version: learn=thp (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+thp"), "version: learn=thp (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("profile:/x"), "version: profile (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("mode:learning"), "version: " LEARN_IDLE " (mode=learning)\n");
     CHECK_SAYS_ONE_LINE(start_with("mode:research,profile:/x"),
