@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/request_file_test.c - only a private file of the process's own user is opened, and
  * only that is written to and closed. */
+#define _GNU_SOURCE
 #include "os/request_file.h"
 
 #include "check.h"
