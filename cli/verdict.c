@@ -106,7 +106,8 @@ static void write_part(char *line, size_t line_bytes, const struct target *targe
         return;
     case HELD_RETURNING:
         snprintf(line, line_bytes,
-                 "%u %% of what is held was freed and is in quarantine or on its way home", share);
+                 "%u %% of what is held was freed and is in quarantine or not collected yet",
+                 share);
         return;
     default:
         snprintf(line, line_bytes, "%u %% of what is held is hakmem's own records", share);

@@ -189,7 +189,7 @@ HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_get(const char *name
 
 /* Sets an option while the program runs, in the words of the environment ("64M", "2s"): foreign,
  * decay, retain, free_policy, limit, soft_limit, thread_cache, big_cache; of prewarm, what is kept;
- * price, which changes what nobody set; guard_rate, unless it was 0 at the start.
+ * price, which changes the options that were not set; guard_rate, unless it was 0 at the start.
  * It holds for what happens from then on: magazines that are larger than a lower thread_cache
  * shrink when they are quiet. EINVAL: there is no such option, or the value is wrong or out of
  * range. EBUSY: the option is read when the process starts, so it is too late. */

@@ -45,8 +45,10 @@ static double chance(double x)
     int doublings = 0;
     if (x > 44)
         return 1;
-    for (; x > 0.0625; x /= 2)
+    while (x > 0.0625) {
+        x /= 2;
         doublings++;
+    }
     double sum = x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))));
     for (; doublings > 0; doublings--)
         sum *= 2 - sum;

@@ -302,7 +302,6 @@ static bool run_state(uint8_t code, struct piece *piece, struct rows *rows, bool
     *is_right = true;
     switch (code) {
     case 0x00: /* nop */
-        return true;
     case 0x2d: /* arm64: the return address is signed from here on, or no more */
         return true;
     case 0x2e: /* GNU_args_size */
