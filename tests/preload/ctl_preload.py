@@ -105,7 +105,16 @@ def check_requests():
     says("a wrong value", ctl(process.pid, "set", "decay=soon", status=1), "decay takes 0ms to")
     says("what is read at the start", ctl(process.pid, "set", "harden=all", status=1),
          "harden is read when the program starts")
-    says("no profiler", ctl(process.pid, "profile", "on", status=1), "no profiler")
+    says("no sample yet", ctl(process.pid, "profile", "off"), "nothing was being sampled")
+    says("sampled", ctl(process.pid, "profile", "on"), "sampling, one allocation in about 512")
+    end = time.monotonic() + 20
+    while not (folded := subprocess.run([HAKMEM, "profile", str(process.pid), "--folded",
+                                         "--allocated"], capture_output=True, text=True).stdout):
+        if time.monotonic() > end:
+            fail("nothing was sampled")
+        time.sleep(0.1)
+    says("the profile", folded, " [1-9][0-9]*$")
+    says("the end of it", ctl(process.pid, "profile", "off"), "sampling has stopped")
     for number in ("", ".2"):
         path = pathlib.Path(WORK) / f"hakmem.{process.pid}{number}.json"
         says("dump", ctl(process.pid, "dump"), f"statistics in {path.name}$")
