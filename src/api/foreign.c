@@ -49,6 +49,8 @@ static void reject(const void *block, const char *what)
         hak_misuse(what, block, 0, "not aligned as any block is");
     if (address - frame < STACK_ABOVE_BYTES)
         hak_misuse(what, block, 0, "on the stack of the calling thread");
+    if (hak_conf.source[CONF_foreign] > CONF_MODE)
+        return; /* the option was set: such pointers are known */
     if (hak_os_is_in_program(address))
         hak_misuse(what, block, 0, "in the program's own code or data");
     if (hak_os_is_unreadable(address))

@@ -304,9 +304,10 @@ static uint64_t foreign_frees(void)
  * it may be of another allocator. */
 TEST(foreign_pointers_are_left_alone_and_counted)
 {
-    static _Alignas(16) char foreign[128] = "kept";
+    char *foreign = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     char *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(mapped != MAP_FAILED);
+    CHECK(foreign != MAP_FAILED && mapped != MAP_FAILED);
+    memcpy(foreign, "kept", 5);
     uint64_t before = foreign_frees();
     for (unsigned i = 0; i < FREES; i++) {
         errno = UNTOUCHED;
@@ -320,6 +321,18 @@ TEST(foreign_pointers_are_left_alone_and_counted)
     CHECK_EQ(hakmem_usable_size(foreign), 0);
     CHECK_EQ(hakmem_is_owned(foreign), 0);
     CHECK(hakmem_heap_of(foreign) == NULL);
+}
+
+/* The program's own variables are of no allocator; they are counted where option foreign says so. */
+TEST(variables_are_left_alone_where_the_option_is_set)
+{
+    static _Alignas(16) char variable[128] = "kept";
+    CHECK_EQ(hakmem_option_set("foreign", "ignore"), 0);
+    uint64_t before = foreign_frees();
+    for (unsigned i = 0; i < FREES; i++)
+        frees[i](variable);
+    CHECK_EQ(foreign_frees() - before, FREES);
+    CHECK_STR(variable, "kept");
 }
 
 /* Only libc knows how long its block is. */
