@@ -6,20 +6,35 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+/* The smallest pages that there are. */
+#define PAGE_BYTES_LEAST 4096u
+
 struct headers {
     const ElfW(Phdr) * segments;
     size_t count;
     uintptr_t bias; /* from linked to actual addresses */
 };
 
+/* Where the headers were linked to be: they say it themselves, or, in static programs, follow the
+ * file's header at the start of the first segment. False: they do not. */
+static bool find_linked(const struct headers *headers, uintptr_t *linked)
+{
+    for (size_t i = 0; i < headers->count; i++) {
+        const ElfW(Phdr) *segment = &headers->segments[i];
+        *linked = segment->p_vaddr + (segment->p_type == PT_PHDR ? 0 : sizeof(ElfW(Ehdr)));
+        if (segment->p_type == PT_PHDR || (segment->p_type == PT_LOAD && segment->p_offset == 0))
+            return ((uintptr_t)headers->segments - *linked) % PAGE_BYTES_LEAST == 0;
+    }
+    return false;
+}
+
 static struct headers find_headers(void)
 {
     struct headers headers = {(const ElfW(Phdr) *)getauxval(AT_PHDR), getauxval(AT_PHNUM), 0};
-    if (headers.segments == NULL)
+    uintptr_t linked = 0;
+    if (headers.segments == NULL || !find_linked(&headers, &linked))
         headers.count = 0;
-    for (size_t i = 0; i < headers.count; i++)
-        if (headers.segments[i].p_type == PT_PHDR)
-            headers.bias = (uintptr_t)headers.segments - headers.segments[i].p_vaddr;
+    headers.bias = (uintptr_t)headers.segments - linked;
     return headers;
 }
 
