@@ -78,6 +78,12 @@ set(HAKMEM_LINKAGE src/os/dlopen.c src/os/find_object.c src/os/identity.c src/os
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
 list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})
+# What is seldom run is small rather than fast: the whole library's code may be resident in every
+# process (tests/preload/rss_preload.sh).
+set(HAKMEM_SELDOM ${HAKMEM_COMMON})
+list(FILTER HAKMEM_SELDOM INCLUDE REGEX
+  "/(conf|control|profile|stats)/|/os/(dwarf|unwind|module|crash|listen|request_file|cgroup|settings)")
+set_source_files_properties(${HAKMEM_SELDOM} PROPERTIES COMPILE_OPTIONS -Os)
 
 add_library(hakmem_objects OBJECT ${HAKMEM_COMMON})
 target_compile_definitions(hakmem_objects PRIVATE HAK_INTERPOSE=1)

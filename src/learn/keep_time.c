@@ -93,6 +93,8 @@ void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, 
 bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint64_t episodes,
                      struct keep_ghost *what)
 {
+    if (log->next == 0) /* nothing ever left */
+        return false;
     struct keep_ghost *ghost = ghost_for(log, count, now_ms, episodes);
     if (ghost == NULL)
         return false;

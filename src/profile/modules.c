@@ -55,7 +55,7 @@ static void find_build_id(struct board_module *to, uintptr_t start, size_t bytes
 
 static void read_headers(struct board_module *to, const struct os_module *module, uintptr_t address)
 {
-    uint32_t count;
+    uint32_t count = 0;
     const Elf64_Phdr *headers = headers_of(module, &count);
     for (uint32_t i = 0; headers != NULL && i < count; i++) {
         uintptr_t start = module->bias + headers[i].p_vaddr;

@@ -323,7 +323,7 @@ TEST(foreign_pointers_are_left_alone_and_counted)
     CHECK(hakmem_heap_of(foreign) == NULL);
 }
 
-/* The program's own variables are of no allocator; they are counted where option foreign says so. */
+/* The program's own variables are of no allocator; they are counted if option foreign is set. */
 TEST(variables_are_left_alone_where_the_option_is_set)
 {
     static _Alignas(16) char variable[128] = "kept";
