@@ -18,12 +18,13 @@ static _Atomic(void *) sample_heap; /* its handle */
 static void *heap_of_samples(void)
 {
     void *none = NULL;
-    void *handle = hak_load_relaxed(&sample_heap); /* a handle's record is checked as it is used */
+    /* acquire: partner is the release below; what the record was filled with is seen */
+    void *handle = hak_load_acquire(&sample_heap);
     if (HAK_LIKELY(handle != NULL))
         return handle;
     void *made = hak_private_create(PRIVATE_INNER);
     if (made == NULL || atomic_compare_exchange_strong_explicit(
-                            &sample_heap, &none, made, memory_order_relaxed, memory_order_relaxed))
+                            &sample_heap, &none, made, memory_order_release, memory_order_acquire))
         return made;
     struct private_heap *extra = hak_private_enter(made, "invalid heap");
     if (extra != NULL)
