@@ -163,7 +163,7 @@ fi
 # Any piece of a report is refused in one line, wherever it is cut: never shown as if it were whole,
 # never a crash.
 for form in $forms; do
-    head -n $(($(wc -l <"$work/$form.stats") / 2)) "$work/$form.stats" >"$work/one.$form"
+    "$hakmem" run -o stats=$form -o stats_file="$work/one.$form" ls -lR /etc >/dev/null 2>&1 || :
     length=$(wc -c <"$work/one.$form")
     for at in 1 2 3 7 20 100 1000 $((length / 3)) $((length / 2)) $((length - 50)) \
         $((length - 2)); do
