@@ -31,6 +31,14 @@ HAK_INLINE uint32_t hak_bit_count(uint64_t word)
     return (uint32_t)((word * 0x0101010101010101ull) >> 56);
 }
 
+/* Mixes all bits into all bits (the finalizer of SplitMix64). */
+HAK_INLINE uint64_t hak_bit_mix(uint64_t word)
+{
+    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
+    return word ^ word >> 31;
+}
+
 /* `count` low bits set; count is 0 to 64. */
 HAK_INLINE uint64_t hak_bit_low_mask(uint32_t count)
 {

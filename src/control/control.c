@@ -159,12 +159,8 @@ static enum control_verdict take(const char *path)
 
 static enum control_verdict look(void)
 {
-    char path[64] = "";
-    struct text text = {.start = path, .bytes = sizeof path - 1};
-    hak_text_add(&text, HAK_SHM_PATH);
-    hak_text_add_number(&text, hak_os_pid(), 10);
-    hak_text_add(&text, HAK_REQUEST_SUFFIX);
-    return hak_os_request_is_there(path) ? take(path) : CONTROL_NOTHING;
+    struct shared_path path = hak_os_shared_path(HAK_SHM_PATH, hak_os_pid(), HAK_REQUEST_SUFFIX);
+    return hak_os_request_is_there(path.name) ? take(path.name) : CONTROL_NOTHING;
 }
 
 /* A confined program may be killed for what a request takes. */

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/draw.h"
 
+#include "base/bits.h"
+
 _Atomic uint64_t hak_draw_mean_bytes;
 _Atomic uint64_t hak_draw_start_ms;
 
 static _Atomic uint64_t sequence_count;
 static HAK_TLS uint64_t random_state;
-
-/* Mixes all bits into all bits (the finalizer of SplitMix64). */
-static uint64_t mix(uint64_t word)
-{
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
-    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
-    return word ^ word >> 31;
-}
 
 /* Addresses differ from process to process, and sequences begin with their number: that of a thread
  * is not that of the one before, which stood at the same address. */
@@ -21,10 +15,11 @@ uint64_t hak_draw_random(void)
 {
     uint64_t state = random_state;
     if (HAK_UNLIKELY(state == 0))
-        state =
-            mix(((uintptr_t)&random_state << 20) + hak_fetch_add_relaxed(&sequence_count, 1)) | 1;
+        state = hak_bit_mix(((uintptr_t)&random_state << 20) +
+                            hak_fetch_add_relaxed(&sequence_count, 1)) |
+                1;
     random_state = state + 0x9e3779b97f4a7c15ull;
-    return mix(state);
+    return hak_bit_mix(state);
 }
 
 /* -ln(u) for a random u between 0 and 1: exponential, of mean 1. */

@@ -129,14 +129,7 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */
 static HAK_RACY void check_run(const struct run *run)
 {
-    uint64_t word = hak_load_relaxed(&run->slab->words[run->word_index]);
-    if (HAK_UNLIKELY((word & run->mask) != 0))
-        hak_slab_report(run->slab, run->word_index, word & run->mask, "double free",
-                        "already free");
-    if (HAK_UNLIKELY(run->word_index * 64u + hak_bit_highest(run->mask) >= run->slab->bump))
-        hak_slab_report(run->slab, run->word_index,
-                        run->mask & -(1ull << hak_bit_highest(run->mask)), "invalid free",
-                        "never allocated");
+    hak_slab_check_word(run->slab, run->word_index, run->mask);
 }
 
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)

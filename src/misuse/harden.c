@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "misuse/harden.h"
 
+#include "base/bits.h"
 #include "conf/conf.h"
 #include "misuse/mark.h"
 #include "misuse/zero_size.h"
@@ -10,14 +11,6 @@ _Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
 
 static uint64_t secret;
 static HAK_TLS uint64_t random_state;
-
-/* Mixes all bits into all bits (the finalizer of SplitMix64). */
-static uint64_t mix(uint64_t word)
-{
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
-    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
-    return word ^ word >> 31;
-}
 
 void hak_harden_start(void)
 {
@@ -38,12 +31,12 @@ void hak_harden_start(void)
 uint64_t hak_random(void)
 {
     if (HAK_UNLIKELY(random_state == 0))
-        random_state = mix(secret ^ (uintptr_t)&random_state);
+        random_state = hak_bit_mix(secret ^ (uintptr_t)&random_state);
     random_state += 0x9e3779b97f4a7c15ull;
-    return mix(random_state ^ secret);
+    return hak_bit_mix(random_state ^ secret);
 }
 
 uint64_t hak_canary_of(const void *block)
 {
-    return mix(secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
+    return hak_bit_mix(secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
 }

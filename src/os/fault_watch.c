@@ -36,7 +36,6 @@ static _Atomic int32_t pause_count;
 static _Atomic bool is_raised;         /* unless others than libc's functions meddled */
 static _Atomic bool is_over;           /* never again */
 static _Atomic uint64_t not_before_ms; /* a library may be starting until then */
-static bool is_go;                     /* the program has Go's runtime */
 
 static bool is_default(const struct sigaction *action)
 {
@@ -149,7 +148,7 @@ static bool may_raise(const struct sigaction *now)
         hak_store_relaxed(&is_over, true);
         return false;
     }
-    return !is_go || !is_default(now);
+    return !is_default(now) || !hak_os_program_is_go();
 }
 
 static void raise_in_turn(void)
@@ -253,6 +252,5 @@ void hak_os_fault_watch_start(const struct os_fault_watch *wanted, void *libcs_s
     action_function *function;
     *(void **)&function = libcs_sigaction;
     watch = *wanted;
-    is_go = hak_os_program_is_go();
     hak_store_release(&set_action, function); /* partner: the acquire in hak_os_fault_watch_raise */
 }

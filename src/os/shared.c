@@ -95,6 +95,16 @@ void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_
     return start == MAP_FAILED ? NULL : start;
 }
 
+struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const char *suffix)
+{
+    struct shared_path path = {""};
+    struct text text = {.start = path.name, .bytes = sizeof path.name - 1};
+    hak_text_add(&text, prefix);
+    hak_text_add_number(&text, pid, 10);
+    hak_text_add(&text, suffix);
+    return path;
+}
+
 void hak_os_shared_remove(const char *path)
 {
     int saved = errno;

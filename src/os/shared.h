@@ -13,6 +13,13 @@
 
 #include "base/compiler.h"
 
+struct shared_path {
+    char name[64];
+};
+
+/* `prefix`, the number, `suffix`. */
+struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const char *suffix);
+
 /* Makes the file `path` of `bytes` zeros, in the place of one of that name that may be removed, and
  * maps it. NULL: *error says why not. */
 void *hak_os_shared_create(const char *path, size_t bytes, int *error);

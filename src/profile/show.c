@@ -36,19 +36,6 @@ static _Atomic uint64_t next_tick_ms;
 static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
-struct path {
-    char name[64];
-};
-
-static struct path path_of(uint32_t pid)
-{
-    struct path path = {""};
-    struct text text = {.start = path.name, .bytes = sizeof path.name - 1};
-    hak_text_add(&text, HAK_BOARD_PATH);
-    hak_text_add_number(&text, pid, 10);
-    return path;
-}
-
 struct profile_board *hak_show_board(void)
 {
     /* acquire: partner is the release in hak_show_open */
@@ -140,7 +127,7 @@ static void fill_changing(struct board_head *head)
 static struct profile_board *create(uint32_t pid)
 {
     int error;
-    struct path path = path_of(pid);
+    struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, pid, "");
     struct profile_board *board = hak_os_shared_create_growing(
         path.name, sizeof *board, offsetof(struct profile_board, stats), &error);
     if (board == NULL)
@@ -332,7 +319,7 @@ void hak_show_forget(void)
 
 void hak_show_end(void)
 {
-    struct path path = path_of(own_pid);
+    struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, own_pid, "");
     if (hak_show_board() != NULL && own_pid == hak_os_pid())
         hak_os_shared_remove(path.name);
 }

@@ -15,10 +15,9 @@
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
                                const char *what, const char *state);
 
-/* Gives back the blocks `bits` of word `word_index`, `count` of them and at least one. Misuse
- * (never handed out, already free) is reported and aborts. */
-HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
-                                   uint32_t count)
+/* Misuse (never handed out, already free) of the blocks `bits` of word `word_index`, at least one,
+ * is reported and aborts. */
+HAK_INLINE void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits)
 {
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
     if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
@@ -26,6 +25,13 @@ HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint6
                         "never allocated");
     if (HAK_UNLIKELY((word & bits) != 0))
         hak_slab_report(slab, word_index, word & bits, "double free", "already free");
+}
+
+/* Gives back the blocks `bits` of word `word_index`, `count` of them; misuse as above. */
+HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
+                                   uint32_t count)
+{
+    hak_slab_check_word(slab, word_index, bits);
     hak_slab_set_free(slab, word_index, bits, count);
 }
 

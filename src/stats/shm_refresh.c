@@ -16,19 +16,6 @@ static struct stats_shm *shm;
 static uint32_t shm_pid;
 static bool is_refused; /* in this process */
 
-struct path {
-    char name[64];
-};
-
-static struct path path_of(uint32_t pid)
-{
-    struct path path = {""};
-    struct text text = {.start = path.name, .bytes = sizeof path.name - 1};
-    hak_text_add(&text, HAK_SHM_PATH);
-    hak_text_add_number(&text, pid, 10);
-    return path;
-}
-
 static void say_refused(const char *path, int error)
 {
     char line[256];
@@ -44,7 +31,7 @@ static void say_refused(const char *path, int error)
 static void start_board(uint32_t pid)
 {
     int error;
-    struct path path = path_of(pid);
+    struct shared_path path = hak_os_shared_path(HAK_SHM_PATH, pid, "");
     if (shm_pid == 0) /* not again in each child */
         hak_shm_remove_left(pid);
     shm_pid = pid;
@@ -85,7 +72,7 @@ void hak_shm_refresh(void)
 
 void hak_shm_end(void)
 {
-    struct path path = path_of(shm_pid);
+    struct shared_path path = hak_os_shared_path(HAK_SHM_PATH, shm_pid, "");
     if (!hak_shm_is_there())
         return;
     hak_os_shared_remove(path.name);
