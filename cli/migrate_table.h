@@ -14,7 +14,7 @@
     X(jemalloc, "dirty_decay_ms", "decay", "ms", "free memory older than that goes back")          \
     X(jemalloc, "muzzy_decay_ms", "", "", "memory goes back in one step: decay")                   \
     X(jemalloc, "background_thread", "maintenance", "true=on,false=off",                           \
-      "one thread, from 64 MiB on")                                                                \
+      "one thread, from 32 MiB on")                                                                \
     X(jemalloc, "max_background_threads", "", "", "it is one")                                     \
     X(jemalloc, "narenas", "", "", "there are as many heaps as processors run its threads")        \
     X(jemalloc, "percpu_arena", "", "", "caches belong to processors where that is possible")      \

@@ -73,7 +73,7 @@
       "huge pages: never; for slabs of size classes that grow; wherever the kernel has "           \
       "them")                                                                                      \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
-      "a background thread gives memory back, once the heap has reached 64 MiB")                   \
+      "a background thread gives memory back, once the heap has reached 32 MiB")                   \
     X(harden, SET, 0, 0, 127, "exact|random|quarantine|zero|canary|guards|sized",                  \
       "checks that stop misuse, each at a cost (docs/HARDEN.md)")                                  \
     X(quarantine, BYTES, 8 * HAK_MIB, 0, HAK_GIB, "",                                              \

@@ -25,7 +25,7 @@
 #include "stats/writer.h"
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
-#define START_BYTES (64 * HAK_MIB)
+#define START_BYTES (32 * HAK_MIB)
 /* From this size on it is started once, to read what the machine and the container are like. */
 #define READ_BYTES (16 * HAK_MIB)
 /* In a program of one thread: while one part in so many of what is held is free. */
