@@ -482,7 +482,7 @@ TEST(no_block_is_served_twice_by_caches_of_threads)
 
 static pthread_barrier_t have_all, have_freed, may_end;
 
-static void take_and_free(unsigned count, unsigned state, bool is_all_at_once)
+static void take_all_and_free(unsigned count, unsigned state, bool is_all_at_once)
 {
     char **blocks = malloc(count * sizeof *blocks);
     for (unsigned i = 0; i < count; i++) {
@@ -501,13 +501,13 @@ static void take_and_free(unsigned count, unsigned state, bool is_all_at_once)
 
 static void *use_much_and_sleep(void *argument)
 {
-    take_and_free(SLEEPERS_BLOCKS, (unsigned)(uintptr_t)argument, false);
+    take_all_and_free(SLEEPERS_BLOCKS, (unsigned)(uintptr_t)argument, false);
     return NULL;
 }
 
 static void *use_some_together_and_sleep(void *argument)
 {
-    take_and_free(SLEEPERS_BLOCKS_TOGETHER, (unsigned)(uintptr_t)argument, true);
+    take_all_and_free(SLEEPERS_BLOCKS_TOGETHER, (unsigned)(uintptr_t)argument, true);
     return NULL;
 }
 
