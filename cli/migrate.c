@@ -79,10 +79,13 @@ static bool convert(const struct row *row, const char *value, char *to, size_t t
     errno = 0;
     if (strchr(row->form, '=') != NULL)
         return look_up(row->form, value, to, to_bytes) ||
-               look_up(row->form, plain_word(value), to, to_bytes);
+               look_up(row->form, plain_word(value), to, to_bytes) ||
+               look_up(row->form, "*", to, to_bytes);
     long long number = strtoll(value, &end, 10);
     if (end == value || *end != '\0' || errno != 0 || number < -1)
         return false;
+    if (strcmp(row->form, "lg") == 0)
+        return number >= 0 && number < 63 && snprintf(to, to_bytes, "%lld", 1LL << number) > 0;
     if (number == -1)
         return snprintf(to, to_bytes, "%s", strcmp(row->form, "ms") == 0 ? "never" : "-1") > 0;
     const char *unit = strcmp(row->form, "ms") == 0    ? "ms"

@@ -3,7 +3,8 @@
  *
  * Owns        MIGRATE_TABLE: X(allocator, name, ours, form, note). `ours` is an option, or a
  *             variable in capitals, or "" where there is none. `form` says how the value is read:
- *             "ms", "bytes", "mib", or words, "true=on,false=off", where 1, t, y and yes are true.
+ *             "ms", "bytes", "mib", "lg" (a power of two), or words, "true=on,false=off", where 1,
+ *             t, y and yes are true, and `*` is any other value.
  *             The pages in docs/migrate are made from the rows.
  * Tests       tests/cli/migrate_cli.sh
  */
@@ -35,7 +36,12 @@
     X(jemalloc, "xmalloc", "", "", "a failed request returns NULL")                                \
     X(jemalloc, "stats_print", "stats", "true=text,false=off", "")                                 \
     X(jemalloc, "stats_interval", "", "", "it counts bytes; stats_interval of hakmem is a time")   \
-    X(jemalloc, "prof", "", "", "there is no heap profiler")
+    X(jemalloc, "prof", "heap_profile", "true=on,false=off", "read it by hakmem profile")          \
+    X(jemalloc, "lg_prof_sample", "heap_profile_rate", "lg", "")                                   \
+    X(jemalloc, "prof_leak", "heap_profile", "true=leaks,false=off", "told on stderr at the end")  \
+    X(jemalloc, "prof_active", "", "", "hakmem ctl PID profile on starts the profiler later")      \
+    X(jemalloc, "prof_final", "", "", "hakmem profile reads a live process; see also blackbox")    \
+    X(jemalloc, "prof_prefix", "", "", "hakmem profile names the file")
 
 #define MIGRATE_TCMALLOC(X)                                                                        \
     X(tcmalloc, "TCMALLOC_RELEASE_RATE", "decay", "0=never,1=125ms",                               \
@@ -46,12 +52,13 @@
       "it is for all threads; thread_cache is for each processor or thread")                       \
     X(tcmalloc, "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD", "", "",                                   \
       "large requests are not reported")                                                           \
-    X(tcmalloc, "TCMALLOC_SAMPLE_PARAMETER", "", "", "there is no heap profiler")                  \
+    X(tcmalloc, "TCMALLOC_SAMPLE_PARAMETER", "heap_profile_rate", "bytes",                         \
+      "heap_profile=on starts the profiler")                                                       \
     X(tcmalloc, "TCMALLOC_SKIP_MMAP", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "TCMALLOC_SKIP_SBRK", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "MALLOCSTATS", "stats", "0=off,1=text,2=text", "")                                 \
-    X(tcmalloc, "HEAPPROFILE", "", "", "there is no heap profiler")                                \
-    X(tcmalloc, "HEAPCHECK", "", "", "no leak check; see live_bytes at the end")
+    X(tcmalloc, "HEAPPROFILE", "heap_profile", "*=on", "read it by hakmem profile")                \
+    X(tcmalloc, "HEAPCHECK", "heap_profile", "*=leaks", "samples tell what was not freed")
 
 #define MIGRATE_MIMALLOC(X)                                                                        \
     X(mimalloc, "MIMALLOC_PURGE_DELAY", "decay", "ms", "")                                         \

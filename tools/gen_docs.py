@@ -415,8 +415,9 @@ def migration(allocator):
                                               f"MIGRATE_{allocator.upper()}"):
             ours, form = words(ours), words(form)
             pairs = form.split(",") if "=" in form else []
-            values = ", ".join(f"{word} is {to}" for word, to in
+            values = ", ".join(f"{'any value' if word == '*' else word} is {to}" for word, to in
                                (pair.split("=") for pair in pairs))
+            values = values or {"lg": "a power of two: 19 is 512 KiB"}.get(form, "")
             remark = "; ".join(part for part in (values, words(note[0]) if note else "") if part)
             body.append([f"`{words(name)}`", f"`{ours}`" if ours else "none", remark])
         return (before + opens + "\n" + table([allocator, "hakmem", ""], body) + "\n" + ends +

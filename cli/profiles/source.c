@@ -166,8 +166,9 @@ static bool refuse_process(struct source *source, const char *command, int error
                  strerror(error));
     else if (source->is_alive)
         complain(EXIT_FAILED,
-                 "%s: process %d has no heap profile: start it with HAKMEM_HEAP_PROFILE=on",
-                 command, source->pid);
+                 "%s: process %d has no heap profile: try hakmem ctl %d profile on, or start it "
+                 "with HAKMEM_HEAP_PROFILE=on",
+                 command, source->pid, source->pid);
     else
         complain(EXIT_FAILED, "%s: there is no process %d, and it left no profile", command,
                  source->pid);

@@ -4,7 +4,7 @@
  * Owns        nothing.
  * Invariants  each is one restartable sequence with one commit: it is done whole or not at all, and
  *             begins again where the thread was interrupted (docs/adr/0025-caches-by-processor.md).
- *             There is one file an architecture; sections_none.c where there is no such.
+ *             There is one file an architecture; cpu_cache_none.c where there is no such.
  * Threads     those that hak_here leads to a processor's bins; `scaled` as tags have it.
  * Tests       tests/unit/heap/bins_test.c, tests/preload/rseq.c
  */
