@@ -9,13 +9,13 @@
 
 #include <errno.h>
 
-/* A block from its bin; NULL: the slow way. */
+/* A block from its bin; NULL: the slow way. A size near the end of the address space wraps to 0. */
 HAK_INLINE void *take(size_t alignment, size_t bytes)
 {
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    if (HAK_UNLIKELY(class_index == HAK_CLASS_COUNT) || hak_draw_is_on())
+    size_t rounded = hak_align_up(bytes + (bytes == 0), alignment);
+    if (HAK_UNLIKELY(rounded - 1 >= HAK_CLASS_EVEN_BYTES_MAX) || hak_draw_is_on())
         return NULL;
-    return hak_bin_pop(class_index);
+    return hak_bin_pop(hak_class_of(rounded));
 }
 
 /* Alignments that every block has anyway take the hot path. */
@@ -38,17 +38,26 @@ void *hak_aligned_alloc(size_t alignment, size_t bytes)
     return hak_aligned(alignment, bytes);
 }
 
-/* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is
- * not touched, *result only on success. */
-int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
+static HAK_NOINLINE int posix_memalign_slow(void **result, size_t alignment, size_t bytes)
 {
-    if (!hak_is_power_of_two(alignment) || alignment % sizeof(void *) != 0)
-        return EINVAL;
     int saved = errno;
     void *block = hak_aligned(alignment, bytes);
     errno = saved;
     if (block == NULL)
         return ENOMEM;
+    *result = block;
+    return 0;
+}
+
+/* POSIX.1-2017: EINVAL unless the alignment is a power of two multiple of sizeof(void *); errno is
+ * not touched, *result only on success. */
+int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY((alignment & (alignment - 1)) != 0 || alignment < sizeof(void *)))
+        return EINVAL;
+    void *block = take(alignment, bytes);
+    if (HAK_UNLIKELY(block == NULL))
+        return posix_memalign_slow(result, alignment, bytes);
     *result = block;
     return 0;
 }

@@ -20,6 +20,8 @@
 /* calloc leaves blocks from here on to the slow path when the bin has none: that path knows which
  * memory is zero already. */
 #define ZERO_KNOWLEDGE_BYTES 1024
+/* What a small block that must move to grow is made larger by: one part in so many. */
+#define GROWTH_SHARE 4
 
 /* Bytes usable in a live block of ours; 0 for a foreign pointer. */
 static size_t usable_bytes(const void *block, const char *what)
@@ -66,10 +68,18 @@ static void free_again(void *block)
         hak_free(block);
 }
 
+/* A block that grows in small steps is copied less often when each move leaves room for more. */
+static size_t with_slack(size_t old_bytes, size_t bytes)
+{
+    size_t roomy_bytes = old_bytes + old_bytes / GROWTH_SHARE;
+    bool is_step = bytes > old_bytes && bytes < roomy_bytes;
+    return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX ? roomy_bytes : bytes;
+}
+
 static void *move(void *block, size_t old_bytes, size_t bytes)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
-    void *moved = heap_of_block == NULL ? malloc_again(bytes)
+    void *moved = heap_of_block == NULL ? malloc_again(with_slack(old_bytes, bytes))
                                         : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
     if (moved == NULL)
         return NULL;
@@ -128,7 +138,21 @@ static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_ca
     return moved;
 }
 
-void *hak_realloc(void *block, size_t bytes)
+/* True of a small block, with nobody to watch, that stays where it is: most reallocs. */
+HAK_INLINE bool stays(const void *block, size_t bytes)
+{
+    uint32_t index;
+    if (hak_is_watched() || !hak_region_holds(block))
+        return false;
+    uint32_t granule = hak_granule_of(block);
+    if (HAK_UNLIKELY(!hak_tag_is_slab(hak_tag_read(granule))))
+        return false;
+    const struct slab *slab = hak_owner_read(granule);
+    return hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
+           bytes <= slab->block_bytes && bytes >= slab->block_bytes - slab->block_bytes / 2;
+}
+
+static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_caller caller)
 {
     if (block == NULL)
         return hak_malloc(bytes);
@@ -146,11 +170,16 @@ void *hak_realloc(void *block, size_t bytes)
         return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
-        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, HAK_OS_CALLER())
+        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, caller)
                                               : hak_foreign_realloc(block, bytes);
-    void *moved = resize(block, old_bytes, bytes, HAK_OS_CALLER());
+    void *moved = resize(block, old_bytes, bytes, caller);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;
+}
+
+void *hak_realloc(void *block, size_t bytes)
+{
+    return HAK_LIKELY(stays(block, bytes)) ? block : realloc_slow(block, bytes, HAK_OS_CALLER());
 }
 
 void *hak_reallocarray(void *block, size_t count, size_t bytes)

@@ -12,14 +12,15 @@
 
 #include "base/compiler.h"
 
-/* Room to note which blocks were seen; a power of two of words, about half a word a block. */
-struct bin_filter {
-    uint64_t *words;
-    uint32_t word_count;
+/* Room to note which blocks were seen: a hash table of their places, from 1 on; 0: none. A power of
+ * two of slots, twice as many as blocks. */
+struct bin_seen {
+    uint16_t *slots;
+    uint32_t slot_count;
 };
 
-/* Reports a block that is there twice. About 11 instructions a block. */
+/* Reports a block that is there twice. About 14 instructions a block. */
 void hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
-                        struct bin_filter filter);
+                        struct bin_seen seen);
 
 #endif

@@ -59,12 +59,12 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 
 /* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
 #define FEW_BLOCKS 256u
-#define FEW_FILTER_WORDS 128u
-#define FILTER_WORDS 512u
-hak_static_assert(HAK_BIN_SLOTS_MOST <= 1024, "all of a bin fits struct many_blocks");
+#define FEW_SEEN (2 * FEW_BLOCKS)
+#define MANY_SEEN 2048u
+hak_static_assert(2 * HAK_BIN_SLOTS_MOST <= MANY_SEEN, "all of a bin fits struct many_blocks");
 struct many_blocks {
     void *blocks[HAK_BIN_SLOTS_MOST];
-    uint64_t filter[FILTER_WORDS];
+    uint16_t seen[MANY_SEEN];
 };
 static struct meta_pool many_blocks;
 
@@ -72,7 +72,7 @@ static struct meta_pool many_blocks;
 struct batch {
     void **blocks;
     uint32_t most;
-    struct bin_filter filter;
+    struct bin_seen seen;
 };
 
 static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
@@ -101,7 +101,7 @@ static void flush_half_by(const struct batch *batch, struct cache *cache, uint32
     void **blocks = batch->blocks;
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
-    hak_bin_check_once(blocks, held, class_index, batch->filter);
+    hak_bin_check_once(blocks, held, class_index, batch->seen);
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
@@ -115,7 +115,7 @@ static void flush_half_by(const struct batch *batch, struct cache *cache, uint32
 static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
-    hak_bin_check_once(batch->blocks, held, class_index, batch->filter);
+    hak_bin_check_once(batch->blocks, held, class_index, batch->seen);
     hak_flush_check(batch->blocks, held, class_index);
     put_back(batch, held, cache, class_index);
 }
@@ -130,10 +130,10 @@ static void with_batch(struct cache *cache, uint32_t class_index,
         many = hak_meta_pool_take(&many_blocks, sizeof *many);
     if (many == NULL) {
         void *few[FEW_BLOCKS];
-        uint64_t filter[FEW_FILTER_WORDS];
-        work(&(struct batch){few, FEW_BLOCKS, {filter, FEW_FILTER_WORDS}}, cache, class_index);
+        uint16_t seen[FEW_SEEN];
+        work(&(struct batch){few, FEW_BLOCKS, {seen, FEW_SEEN}}, cache, class_index);
     } else {
-        work(&(struct batch){many->blocks, HAK_BIN_SLOTS_MOST, {many->filter, FILTER_WORDS}}, cache,
+        work(&(struct batch){many->blocks, HAK_BIN_SLOTS_MOST, {many->seen, MANY_SEEN}}, cache,
              class_index);
         hak_meta_pool_give(&many_blocks, many);
     }

@@ -56,6 +56,10 @@ HAK_INLINE uint32_t hak_class_of(size_t bytes)
     return class_index;
 }
 
+/* Up to here the classes are evenly spaced within each doubling: a multiple of a power of two is
+ * served by a class that is one, too. */
+#define HAK_CLASS_EVEN_BYTES_MAX ((size_t)4096)
+
 /* The smallest class that serves `bytes` with blocks aligned to `alignment`, a power of two of at
  * most a granule; HAK_CLASS_COUNT when no class does. */
 uint32_t hak_class_of_aligned(size_t bytes, size_t alignment);

@@ -32,13 +32,14 @@ shows profiles '^HAKMEM_HEAP_PROFILE=leaks  # prof_leak=true'
 shows profiles '^HAKMEM_HEAP_PROFILE=on  # HEAPPROFILE=/tmp/any'
 
 # What is printed can be given to hakmem as it is.
-cat "$work/jemalloc.out" "$work/others.out" "$work/profiles.out" | sed -n 's/^HAKMEM_\([A-Z_]*=[^ ]*\)  #.*/\1/p' \
+cat "$work/jemalloc.out" "$work/others.out" "$work/profiles.out" |
+    sed -n 's/^HAKMEM_\([A-Z_]*=[^ ]*\)  #.*/\1/p' \
     >"$work/settings"
 check "there are settings" [ "$(wc -l <"$work/settings")" -ge 8 ]
 while read -r setting; do
     asked taken 0 run -o "$setting" true
-    check "$setting is right: $(cat "$work/taken.err")" \
-        [ -z "$(grep "^hakmem: " "$work/taken.err" | grep -v " not freed, ")" ]
+    complaints=$(grep '^hakmem: ' "$work/taken.err" | grep -v ' not freed, ')
+    check "$setting is right: $complaints" [ -z "$complaints" ]
 done <"$work/settings"
 
 # The pages name what there is.

@@ -209,4 +209,4 @@ refused two 2 "not also 'b'" profile a b
 refused no_out 2 "--pprof takes the name of a file" profile a --pprof
 refused diff_one 2 "two profiles" profile diff a
 refused gone 1 "there is no process 999999999" profile 999999999
-refused without 1 "process $$ has no heap profile: try hakmem ctl $$ profile on, or start it with" profile $$
+refused without 1 "process $$ has no heap profile: try hakmem ctl $$ profile on, or" profile $$

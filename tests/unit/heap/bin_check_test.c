@@ -2,18 +2,19 @@
 /* tests/unit/heap/bin_check_test.c - a block that is in a batch twice is found, wherever. */
 #include "../../check.h"
 
+#include "base/bits.h"
 #include "heap/bin_check.h"
 
 #define BLOCKS 1023
 #define STRIDES 4
 
-static uint64_t words[512];
+static uint16_t slots[2048];
 static void *blocks[BLOCKS];
 static const size_t strides[STRIDES] = {8, 16, 4096, 131072};
 
-static void check(uint32_t count, uint32_t word_count)
+static void check(uint32_t count, uint32_t slot_count)
 {
-    hak_bin_check_once(blocks, count, 3, (struct bin_filter){words, word_count});
+    hak_bin_check_once(blocks, count, 3, (struct bin_seen){slots, slot_count});
 }
 
 static void fill(size_t stride)
@@ -22,14 +23,13 @@ static void fill(size_t stride)
         blocks[i] = (void *)(0x7f0000000000 + i * stride);
 }
 
-TEST(different_blocks_pass_however_far_apart_and_however_small_the_filter)
+TEST(different_blocks_pass_however_far_apart_and_however_full_the_table)
 {
     for (size_t i = 0; i < STRIDES; i++) {
         fill(strides[i]);
         for (uint32_t count = 0; count <= BLOCKS; count = count * 2 + 1) {
-            check(count, 512);
-            check(count, 128);
-            check(count, 2);
+            check(count, 2048);
+            check(count, 2u << (hak_bit_highest(count | 1) + 1));
         }
     }
     CHECK_EQ((uintptr_t)blocks[0], 0x7f0000000000);
@@ -39,7 +39,7 @@ static void twice(size_t stride, uint32_t first, uint32_t second, uint32_t count
 {
     fill(stride);
     blocks[second] = blocks[first];
-    check(count, 128);
+    check(count, 2048);
 }
 
 TEST(a_block_that_is_there_twice_is_reported)
