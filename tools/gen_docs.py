@@ -75,7 +75,8 @@ kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also t
 statistics at the end, `hakmem top`, and reports of crashes.
 
 """
-LEARNED_TEXT = """## What is learned, from run to run
+LEARNED_TEXT = """
+## What is learned, from run to run
 
     HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
 
@@ -96,7 +97,6 @@ by `exit` or a return from `main`.
   file is as good as none.
 * `hakmem learned show FILE` prints it, `diff` compares two, `merge` adds several up, and `lint`
   says what is wrong.
-
 """
 MODE_COSTS_TEXT = """
 What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
@@ -349,6 +349,7 @@ def modes():
         cells = [number(cell, unit) for cell in cells]
         priced.append([name, *(marked(cell, cells[1]) for cell in cells)])
     return (MODES_TEXT + table(["option", *by_mode], body) + MODE_COSTS_TEXT +
+            LEARNED_TEXT +
             PRICES_TEXT + table(["", *by_price], priced))
 
 

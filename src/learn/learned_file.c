@@ -267,7 +267,7 @@ size_t hak_learned_write(const struct learned *learned, char *text)
 }
 
 /* The longest lines of all programs fit: 11 numbers of up to 20 digits in a log, 4 words. */
-hak_static_assert(HAK_LEARNED_PROGRAMS_MOST * (HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) <
+hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) <
                       HAK_LEARNED_BYTES_MOST - 128,
                   "a full record fits the file");
 
@@ -304,9 +304,7 @@ void hak_learned_put(struct learned *learned, const struct learned_program *prog
 
 void hak_learned_halve(struct learned_program *program)
 {
-    program->runs /= 2;
-    if (program->runs == 0)
-        program->first_second_bytes = 0;
+    program->runs = (program->runs + 1) / 2; /* each run sees a first second: it is never stale */
     for (int i = 0; i < LEARNED_LOG_COUNT; i++) {
         struct keep_evidence *log = &program->logs[i];
         log->episodes /= 2;
@@ -328,8 +326,7 @@ static void add_log(struct keep_evidence *log, const struct keep_evidence *other
     }
     if (is_more)
         log->choice = other->choice;
-    log->episodes = (uint32_t)hak_least(log->episodes + other->episodes,
-                                        HAK_LEARNED_RUNS_MOST);
+    log->episodes = (uint32_t)hak_least(log->episodes + other->episodes, HAK_LEARNED_RUNS_MOST);
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
         log->costs[i] = hak_least(log->costs[i] + other->costs[i], HAK_LEARNED_COST_MOST);
 }

@@ -85,7 +85,7 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
 /* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
 void hak_learned_put(struct learned *learned, const struct learned_program *program);
 
-/* Evidence counts half; what is left of none is forgotten. */
+/* Evidence counts half; what is left of no episode is forgotten. */
 void hak_learned_halve(struct learned_program *program);
 
 /* Adds what another file knows of the same program. */
