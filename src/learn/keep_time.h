@@ -37,8 +37,8 @@ struct keep_log {
     _Atomic uint32_t choice;          /* 0: `decay`; else 1 + its index */
 };
 
-/* What a log has seen, to begin another one with. Costs are of keep times that follow from `decay_ms`,
- * at the price `fault_ms`. */
+/* What a log has seen, to begin another one with. Costs are of the keep times that follow from
+ * `decay_ms`, at the price `fault_ms`. */
 struct keep_evidence {
     uint64_t decay_ms;
     uint64_t fault_ms;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/learned_file.h - what programs learned, as the text of the file that option `profile` names.
+/* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
  * Owns        the form of the text. The program that ended last stands first; each has four lines:
  *

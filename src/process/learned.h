@@ -7,7 +7,7 @@
  *             reported once and never written. A forked child writes nothing. What others wrote
  *             meanwhile about other programs stays. What is not written leaves the file as it was.
  * Threads     load and save: one; the tick: any.
- * Tests       tests/preload/learned.c, tests/preload/learned_preload.sh
+ * Tests       tests/preload/learned_preload.sh
  */
 #ifndef HAK_PROCESS_LEARNED_H
 #define HAK_PROCESS_LEARNED_H

@@ -51,7 +51,8 @@ equal "twice the evidence" "$(awk '$1 == "slabs" { print $3 }' "$work/twice.out"
     $((2 * $(awk '$1 == "slabs" { print $3 }' "$work/a")))
 
 # As objects.
-for words in "show $work/a $work/b" "diff $work/a $work/b" "lint $work/a" "merge $work/a $work/b"; do
+both="$work/a $work/b"
+for words in "show $both" "diff $both" "lint $work/a" "merge $both"; do
     asked json 0 learned --json $words
     check "$words: JSON" python3 -m json.tool "$work/json.out" /dev/null
 done
