@@ -66,6 +66,11 @@ check "it is written: $(line first_second)" [ "$(line first_second | cut -d' ' -
 learns limited large HAKMEM_LIMIT=80M
 check "within half of a limit: $(cat "$work/limited.out")" \
     [ "$(cat "$work/limited.out")" -gt "$warm" ]
+learns lasting waves HAKMEM_STATS_INTERVAL=100ms
+equal "it is asked for at first" \
+    "$(awk '$1 == "policy_prewarm_bytes:" { print ($2 > 4000000); exit }' "$work/lasting.stats")" 1
+equal "and not after the second" \
+    "$(awk '$1 == "policy_prewarm_bytes:" { if (++n == 15) print $2 }' "$work/lasting.stats")" 0
 cp "$file" "$work/before"
 learns forked fork
 check "a child writes nothing" cmp -s "$file" "$work/before"
