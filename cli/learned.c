@@ -85,7 +85,7 @@ static void put_all_json(const struct learned *learned)
 static const char *keep_text(char *words, const struct keep_evidence *log)
 {
     if (log->episodes == 0)
-        return strcpy(words, "-");
+        return "-";
     snprintf(words, 64, "%" PRIu64 " ms %6" PRIu32, hak_keep_evidence_ms(log), log->episodes);
     return words;
 }
