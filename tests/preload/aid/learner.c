@@ -30,13 +30,16 @@ static void sleep_ms(long ms)
 static void work_ms(long ms)
 {
     static void *volatile some[64];
-    for (long i = 0; i < ms; i++) {
+    struct timespec now, start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
         for (int j = 0; j < 64; j++)
             some[j] = malloc(20000 + (size_t)j * 512);
         for (int j = 0; j < 64; j++)
             free(some[j]);
         sleep_ms(1);
-    }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
 }
 
 static void make_waves(void)
