@@ -22,7 +22,7 @@
 /* Less is faulted in sooner than it is worth; more is a bet that one number does not justify. */
 #define PREWARM_BYTES_LEAST (4 * HAK_MIB)
 #define PREWARM_BYTES_MOST (256 * HAK_MIB)
-/* Of a limit; the program has plans for the rest. */
+/* Of the smallest limit; the program has plans for the rest. */
 #define PREWARM_LIMIT_SHARE 2
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
@@ -75,11 +75,7 @@ static bool learns(enum conf_learn word)
 static size_t prewarm_bytes(void)
 {
     size_t bytes = hak_least(mine.first_second_bytes, PREWARM_BYTES_MOST);
-    size_t limit = hak_policy_read(limit_bytes);
-    size_t soft = hak_limit_soft_bytes();
-    if (limit != 0)
-        bytes = hak_least(bytes, limit / PREWARM_LIMIT_SHARE);
-    bytes = hak_least(bytes, soft / PREWARM_LIMIT_SHARE);
+    bytes = hak_least(bytes, hak_limit_soft_bytes() / PREWARM_LIMIT_SHARE);
     return hak_policy_read(prewarm_bytes) == 0 && bytes >= PREWARM_BYTES_LEAST ? bytes : 0;
 }
 
