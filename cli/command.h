@@ -82,7 +82,15 @@
       "  --most SIZE        exit status 3 if more than this grew in all, say 16M\n")               \
     X(autopsy, "PROFILE", "show what a process that was killed held last",                         \
       "  PROFILE            the number of a process that ran with HAKMEM_BLACKBOX=on, or the\n"    \
-      "                     file that it left\n")
+      "                     file that it left\n")                                                  \
+    X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
+      "show, compare, add up or check files of option profile",                                    \
+      "  show FILE...       what each program learned: runs, the most that was in use in the\n"    \
+      "                     first second, and how long free memory is kept\n"                      \
+      "  diff A B           the programs of which A and B say something else\n"                    \
+      "  merge FILE...      add them up, and write a file of that to standard output\n"            \
+      "  lint FILE...       whether a program of this user would read them\n"                      \
+      "  --json             as objects\n")
 
 enum {
     EXIT_DONE,

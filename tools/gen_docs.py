@@ -49,8 +49,8 @@ Settings are read when the process starts. Later sources win:
   and for the word on, or else its second word.
 * A set is words joined by +, or `all`, or `none`.
 * A wrong name or value changes nothing. It is reported once on standard error, as it was typed,
-  with what is accepted or the nearest name. Options that have no effect yet (`profile`, six words
-  of `learn`, and so `learning` and `research`) are reported in one line.
+  with what is accepted or the nearest name. Words of `learn` that have no effect yet (`learning`
+  and `research` imply them), and `profile` where nothing is learned, are reported in one line.
 * Programs with raised privileges ignore the environment.
 * `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and then no other line;
   `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` prints the same from a shell.
@@ -70,10 +70,33 @@ MODES_TEXT = """## Modes
 A mode is a row of option values and nothing else: every mode runs the same machine code. Options
 that are set explicitly keep their values. Values in bold are not the default.
 
-`learning` and `research` allow everything to be learned. So far that is how long free large memory
-is kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on
+`learning` and `research` allow everything to be learned. So far that is how long free memory is
+kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on
 statistics at the end, `hakmem top`, and reports of crashes.
 
+"""
+LEARNED_TEXT = """
+## What is learned, from run to run
+
+    HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
+
+With `profile` a program starts with what its last runs learned: how long free memory is worth
+keeping (`learn`), and how much memory it had in use in its first second. So much is touched before
+`main` and kept for that second: half of a limit and 256 MiB at most, nothing below 4 MiB, and
+nothing if `prewarm` says how much. The file is read at the start and written when the process ends
+by `exit` or a return from `main`.
+
+* One file serves up to 32 programs, by the last part of the path that started them; children that
+  are other programs inherit the option and are among them. A forked child writes nothing.
+* What was learned counts half in the next run. It is used with the same `decay` and `price` only.
+* The file is text of at most 32 KiB with a checksum. It is replaced whole or not at all: a full
+  disk, or a folder that cannot be written, costs one line on standard error.
+* It is ignored, with one line, and never written, if it is a symbolic link or no regular file,
+  belongs to another user, can be written by others, was changed, or was written by another version
+  or for another page size or other size classes; and in programs with raised privileges. An empty
+  file is as good as none.
+* `hakmem learned show FILE` prints it, `diff` compares two, `merge` adds several up, and `lint`
+  says what is wrong.
 """
 MODE_COSTS_TEXT = """
 What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
@@ -326,6 +349,7 @@ def modes():
         cells = [number(cell, unit) for cell in cells]
         priced.append([name, *(marked(cell, cells[1]) for cell in cells)])
     return (MODES_TEXT + table(["option", *by_mode], body) + MODE_COSTS_TEXT +
+            LEARNED_TEXT +
             PRICES_TEXT + table(["", *by_price], priced))
 
 

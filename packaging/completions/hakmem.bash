@@ -84,6 +84,10 @@ _hakmem() {
         mapfile -t COMPREPLY < <(compgen -W "$(cd /dev/shm && printf '%s\n' hakmem.profile.* |
             sed -n 's/^hakmem\.profile\.\([0-9]*\)$/\1/p')" -- "$word"
             compgen -f -- "$word") ;;
+    learned:learned)
+        mapfile -t COMPREPLY < <(compgen -W '--json show diff merge lint' -- "$word") ;;
+    learned:*)
+        mapfile -t COMPREPLY < <(compgen -W --json -- "$word"; compgen -f -- "$word") ;;
     ps:*) mapfile -t COMPREPLY < <(compgen -W '--ask --json' -- "$word") ;;
     ctl:--wait | ctl:trim) ;;
     ctl:dump) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

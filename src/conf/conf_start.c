@@ -178,8 +178,8 @@ static void tell_idle(void)
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
     int64_t words = hak_conf_number(learn) & ~(int64_t)(LEARN_BIG_CACHE | LEARN_DECAY);
-    bool has_profile = *hak_conf_text(profile) != '\0';
-    if (words == 0 && !has_profile)
+    bool is_profile_idle = *hak_conf_text(profile) != '\0' && words == hak_conf_number(learn);
+    if (words == 0 && !is_profile_idle)
         return;
     hak_text_add(&text, "hakmem: without effect in this version: ");
     if (words != 0) {
@@ -187,7 +187,7 @@ static void tell_idle(void)
         hak_conf_add_value(&text, &hak_conf_rows[CONF_learn], words, "");
         add_idle_source(&text, CONF_learn);
     }
-    if (has_profile) {
+    if (is_profile_idle) { /* nothing is learned that it could hold */
         hak_text_add(&text, words != 0 ? ", profile" : "profile");
         add_idle_source(&text, CONF_profile);
     }

@@ -85,7 +85,7 @@
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
       "decay: how long free memory of slabs is kept (the others have no effect yet)")              \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
-      "file for what was learned, read at the start and written at the end (no effect "            \
-      "yet)")
+      "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
+      "shows it")
 
 #endif

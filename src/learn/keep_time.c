@@ -11,11 +11,15 @@ static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
 /* What did not come back within this time, or the longest keep time, is gone. */
 #define GONE_MS 1000u
 
-static uint64_t keep_ms_of(uint32_t choice)
+static uint64_t keep_ms_from(uint64_t decay, uint32_t choice)
 {
-    uint64_t decay = hak_policy_read(decay_ms);
     return choice == STATIC_CHOICE || decay > UINT64_MAX / 64 ? decay
                                                               : decay * sixteenths[choice] / 16;
+}
+
+static uint64_t keep_ms_of(uint32_t choice)
+{
+    return keep_ms_from(hak_policy_read(decay_ms), choice);
 }
 
 static uint32_t choice_of(const struct keep_log *log)
@@ -27,6 +31,34 @@ static uint32_t choice_of(const struct keep_log *log)
 uint64_t hak_keep_ms(const struct keep_log *log)
 {
     return keep_ms_of(choice_of(log));
+}
+
+void hak_keep_read(const struct keep_log *log, struct keep_evidence *seen)
+{
+    seen->decay_ms = hak_policy_read(decay_ms);
+    seen->fault_ms = hak_policy_read(big_fault_ms);
+    seen->episodes = log->episodes;
+    seen->choice = hak_load_relaxed(&log->choice);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        seen->costs[i] = log->costs[i];
+}
+
+bool hak_keep_begin(struct keep_log *log, const struct keep_evidence *seen)
+{
+    if (seen->episodes == 0 || seen->choice > HAK_KEEP_CHOICES ||
+        seen->decay_ms != hak_policy_read(decay_ms) ||
+        seen->fault_ms != hak_policy_read(big_fault_ms))
+        return false;
+    log->episodes = seen->episodes;
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        log->costs[i] = seen->costs[i];
+    hak_store_relaxed(&log->choice, seen->choice);
+    return true;
+}
+
+uint64_t hak_keep_evidence_ms(const struct keep_evidence *seen)
+{
+    return keep_ms_from(seen->decay_ms, seen->choice == 0 ? STATIC_CHOICE : seen->choice - 1);
 }
 
 /* Takes the cheapest keep time when enough has been seen; what was seen before counts half then. */

@@ -37,8 +37,27 @@ struct keep_log {
     _Atomic uint32_t choice;          /* 0: `decay`; else 1 + its index */
 };
 
+/* What a log has seen, to begin another one with. Costs are of the keep times that follow from
+ * `decay_ms`, at the price `fault_ms`. */
+struct keep_evidence {
+    uint64_t decay_ms;
+    uint64_t fault_ms;
+    uint64_t costs[HAK_KEEP_CHOICES];
+    uint32_t episodes;
+    uint32_t choice;
+};
+
 /* How long freed memory stays warm: milliseconds. */
 uint64_t hak_keep_ms(const struct keep_log *log);
+
+/* What the log has seen; under its owner's lock, as what follows. */
+void hak_keep_read(const struct keep_log *log, struct keep_evidence *seen);
+
+/* Begins with what another log saw; false: it saw nothing, or had another `decay` or price. */
+bool hak_keep_begin(struct keep_log *log, const struct keep_evidence *seen);
+
+/* The keep time that evidence stands for: milliseconds. */
+uint64_t hak_keep_evidence_ms(const struct keep_evidence *seen);
 
 /* Memory of `count` granules that was kept came back after `idle_ms`. `episodes`: so many episodes
  * are seen before a choice is made (policy). */

@@ -72,3 +72,10 @@ bool hak_os_program_is_go(void)
         is_go = has_note_of_go(&headers.segments[i], headers.bias);
     return is_go;
 }
+
+const char *hak_os_program_name(void)
+{
+    const char *path = (const char *)getauxval(AT_EXECFN);
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    return slash != NULL ? slash + 1 : path != NULL ? path : "";
+}

@@ -16,6 +16,7 @@
 #include "os/thread.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
+#include "process/learned.h"
 #include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
@@ -134,6 +135,7 @@ static bool is_paused(void)
 /* What is due to be printed or shown, and what others ask. */
 static void tell(void)
 {
+    hak_learned_tick();
     hak_stats_writer_tick();
     hak_show_tick();
     if (hak_control_tick() == CONTROL_WATCHED)

@@ -11,6 +11,7 @@
 #include "heap/sweep.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
+#include "process/learned.h"
 #include "process/service.h"
 #include "process/start.h"
 #include "slab/superslab_pool.h"
@@ -342,6 +343,8 @@ void hak_prewarm(void)
  * requests. */
 __attribute__((constructor)) static void prewarm(void)
 {
-    if (hak_process_start())
-        hak_prewarm();
+    if (!hak_process_start())
+        return;
+    hak_learned_load();
+    hak_prewarm();
 }

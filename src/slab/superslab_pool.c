@@ -3,7 +3,6 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "learn/keep_time.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -173,6 +172,21 @@ static void note_taken(const struct pool_granules *granules, uint64_t idle_since
 uint64_t hak_pool_keep_ms(void)
 {
     return hak_keep_ms(&pool.keep);
+}
+
+void hak_pool_learned(struct keep_evidence *seen)
+{
+    hak_lock_take(&pool.lock);
+    hak_keep_read(&pool.keep, seen);
+    hak_lock_give(&pool.lock);
+}
+
+bool hak_pool_begin(const struct keep_evidence *seen)
+{
+    hak_lock_take(&pool.lock);
+    bool has_begun = hak_keep_begin(&pool.keep, seen);
+    hak_lock_give(&pool.lock);
+    return has_begun;
 }
 
 static struct pool_granules take_from(struct superslab *superslab, uint32_t at, uint32_t count,

@@ -16,6 +16,7 @@
 #define HAK_SLAB_SUPERSLAB_POOL_H
 
 #include "base/list.h"
+#include "learn/keep_time.h"
 #include "region/region.h"
 
 /* Whether a superslab is one huge page: the kernel was asked for it, then it was touched; it ended
@@ -86,6 +87,10 @@ bool hak_pool_is_untouched(uint32_t granule);
 
 /* How long free granules stay warm: decay, or what was learned. */
 uint64_t hak_pool_keep_ms(void);
+
+/* What the log of that has seen, and to begin with what another run saw. */
+void hak_pool_learned(struct keep_evidence *seen);
+bool hak_pool_begin(const struct keep_evidence *seen);
 
 /* True when some granule has been warm and free since `before_ms`; without the lock, a hint. */
 bool hak_pool_has_warm(uint64_t before_ms);

@@ -3,8 +3,8 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
-#include "learn/keep_time.h"
 #include "policy/policy_table.h"
+#include "span/span_lock.h"
 #include "stats/counters.h"
 
 /* The slack is judged after so long, when it is doubled; then it must have earned half its price,
@@ -76,6 +76,21 @@ size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes)
 uint64_t hak_big_cache_keep_ms(void)
 {
     return hak_keep_ms(&log_of.keep);
+}
+
+void hak_big_cache_learned(struct keep_evidence *seen)
+{
+    hak_span_lock();
+    hak_keep_read(&log_of.keep, seen);
+    hak_span_unlock();
+}
+
+bool hak_big_cache_begin(const struct keep_evidence *seen)
+{
+    hak_span_lock();
+    bool has_begun = hak_keep_begin(&log_of.keep, seen);
+    hak_span_unlock();
+    return has_begun;
 }
 
 /* Doubles the slack, or ends that, by what it earned since it was judged last. */

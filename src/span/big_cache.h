@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/limits.h"
+#include "learn/keep_time.h"
 
 /* Spans of at least so many granules are the big cache's: 1 MiB. */
 #define HAK_BIG_GRANULES (HAK_MIB >> HAK_GRANULE_SHIFT)
@@ -32,6 +33,10 @@ size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes);
 
 /* How long a free span stays warm. */
 uint64_t hak_big_cache_keep_ms(void);
+
+/* What the log has seen, and to begin with what another run saw; outside the SPAN lock. */
+void hak_big_cache_learned(struct keep_evidence *seen);
+bool hak_big_cache_begin(const struct keep_evidence *seen);
 
 /* A big span was served, of which so many granules were warm and free since `freed_ms`;
  * `warm_bytes` were warm before. */

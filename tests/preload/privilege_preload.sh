@@ -27,17 +27,21 @@ as_nobody() {
     equal "$name: ends well, $(tail -n 3 "$work/$name.out")" "$status" 0
 }
 
-as_nobody ordinary "$work/ordinary" HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 \
+as_nobody ordinary "$work/ordinary" HAKMEM_PROFILE="$work/open/ordinary.learned" \
+    HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 \
     HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/open/ordinary"
 check "an ordinary program listens" grep -q '^hakmem: decay=' "$work/ordinary.err"
 check "and complains" grep -q BOGUS "$work/ordinary.err"
+equal "what it learned is its user's" "$(stat -c %U "$work/open/ordinary.learned")" nobody
 equal "its statistics are its user's" "$(stat -c %U "$work/open/ordinary")" nobody
 
 case $(findmnt -n -o OPTIONS -T "$work" 2>/dev/null) in
 *nosuid*) skip "no setuid programs in ${TMPDIR:-/tmp}" ;;
 esac
-as_nobody privileged "$work/privileged" HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 HAKMEM_ABORT_CONF=1 \
+as_nobody privileged "$work/privileged" HAKMEM_PROFILE="$work/open/learned" \
+    HAKMEM_SHOW_CONF=1 HAKMEM_BOGUS=1 HAKMEM_ABORT_CONF=1 \
     HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/open/privileged"
 check "a privileged one does not: $(head -c 200 "$work/privileged.err")" \
     [ ! -s "$work/privileged.err" ]
 check "it wrote no file" [ ! -e "$work/open/privileged" ]
+check "and none of what it learned" [ ! -e "$work/open/learned" ]

@@ -235,16 +235,17 @@ TEST(what_has_no_effect_yet_is_told_in_one_line)
     CHECK_SAYS_ONE_LINE(start_with("learn:all"),
                         "hakmem: without effect in this version: " LEARN_IDLE " (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+thp"), "version: learn=thp (hakmem_conf)\n");
-    CHECK_SAYS_ONE_LINE(start_with("profile:/x"), "version: profile (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:none,profile:/x"), "version: profile (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("mode:learning"), "version: " LEARN_IDLE " (mode=learning)\n");
-    CHECK_SAYS_ONE_LINE(start_with("mode:research,profile:/x"),
-                        LEARN_IDLE " (mode=research), profile (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:thp,profile:/x"),
+                        "version: learn=thp (hakmem_conf), profile (hakmem_conf)\n");
 }
 
 TEST(what_has_an_effect_is_not)
 {
     CHECK_SAYS_NOTHING(start_with(""));
     CHECK_SAYS_NOTHING(start_with("learn:big_cache+decay"));
+    CHECK_SAYS_NOTHING(start_with("learn:decay,profile:/x"));
     CHECK_SAYS_NOTHING(start_with("learn:none,mode:minimal"));
     CHECK_SAYS_NOTHING(start_with("mode:research,learn:big_cache"));
 }

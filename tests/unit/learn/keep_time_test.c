@@ -120,3 +120,40 @@ TEST(what_was_learned_is_unlearned)
         come_back(10, 100);
     CHECK(hak_keep_ms(&past) >= 100);
 }
+
+TEST(a_log_begins_with_what_another_one_saw)
+{
+    static struct keep_log next;
+    struct keep_evidence seen;
+    for (uint32_t i = 0; i < EPISODES; i++)
+        come_back(10, 300);
+    hak_keep_read(&past, &seen);
+    CHECK_EQ(hak_keep_evidence_ms(&seen), 4 * DECAY_MS);
+    CHECK_EQ(hak_keep_ms(&next), DECAY_MS);
+    CHECK(hak_keep_begin(&next, &seen));
+    CHECK_EQ(hak_keep_ms(&next), 4 * DECAY_MS);
+    for (uint32_t i = 0; i < EPISODES; i++)
+        hak_keep_came_back(&next, 10, 1, EPISODES);
+    CHECK_EQ(hak_keep_ms(&next), 4 * DECAY_MS); /* no shorter one would have been cheaper */
+}
+
+TEST(evidence_of_other_settings_and_none_at_all_begin_nothing)
+{
+    static struct keep_log next;
+    struct keep_evidence seen;
+    for (uint32_t i = 0; i < EPISODES; i++)
+        come_back(10, 300);
+    hak_keep_read(&past, &seen);
+    seen.decay_ms++;
+    CHECK(!hak_keep_begin(&next, &seen));
+    seen.decay_ms--;
+    seen.fault_ms++;
+    CHECK(!hak_keep_begin(&next, &seen));
+    seen.fault_ms--;
+    seen.choice = HAK_KEEP_CHOICES + 1;
+    CHECK(!hak_keep_begin(&next, &seen));
+    hak_keep_read(&next, &seen);
+    CHECK(!hak_keep_begin(&past, &seen));
+    CHECK_EQ(hak_keep_ms(&next), DECAY_MS);
+    CHECK_EQ(hak_keep_ms(&past), 4 * DECAY_MS);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+#include "learn/learned_file.h"
+#include "os/own_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const log_names[LEARNED_LOG_COUNT] = {"big_cache", "slabs"};
+static char text[HAK_LEARNED_BYTES_MOST];
+
+static uint64_t page_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Why a file is none that can be shown; NULL: it is in `learned`. */
+static const char *read_any(struct learned *learned, const char *path)
+{
+    size_t bytes = 0;
+    enum own_file file = hak_os_own_file_read(path, text, sizeof text, &bytes);
+    if (file == OWN_FILE_LARGE)
+        return hak_learned_verdict_text(LEARNED_TOO_LONG);
+    if (file != OWN_FILE_READ)
+        return hak_os_own_file_text(file);
+    enum learned_verdict verdict = hak_learned_read(learned, text, bytes);
+    return verdict == LEARNED_READ ? NULL : hak_learned_verdict_text(verdict);
+}
+
+static int read_or_complain(struct learned *learned, const char *path)
+{
+    const char *wrong = read_any(learned, path);
+    return wrong == NULL ? EXIT_DONE : complain(EXIT_FAILED, "learned: %s %s", path, wrong);
+}
+
+/* A string of JSON; what is no printable character becomes '?'. */
+static void put_string(const char *string)
+{
+    putchar('"');
+    for (; *string != '\0'; string++) {
+        if (*string == '"' || *string == '\\')
+            putchar('\\');
+        putchar((unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
+    }
+    putchar('"');
+}
+
+static void put_program_json(const struct learned_program *program)
+{
+    if (program == NULL) {
+        fputs("null", stdout);
+        return;
+    }
+    printf("{\"runs\": %" PRIu32 ", \"first_second_bytes\": %" PRIu64, program->runs,
+           program->first_second_bytes);
+    for (int i = 0; i < LEARNED_LOG_COUNT; i++) {
+        const struct keep_evidence *log = &program->logs[i];
+        printf(", \"%s\": {\"keep_ms\": %" PRIu64 ", \"episodes\": %" PRIu32
+               ", \"decay_ms\": %" PRIu64 ", \"fault_ms\": %" PRIu64 ", \"costs\": [",
+               log_names[i], hak_keep_evidence_ms(log), log->episodes, log->decay_ms,
+               log->fault_ms);
+        for (uint32_t cost = 0; cost < HAK_KEEP_CHOICES; cost++)
+            printf("%s%" PRIu64, cost == 0 ? "" : ", ", log->costs[cost]);
+        fputs("]}", stdout);
+    }
+    putchar('}');
+}
+
+static void put_all_json(const struct learned *learned)
+{
+    putchar('{');
+    for (uint32_t i = 0; i < learned->count; i++) {
+        fputs(i == 0 ? "" : ", ", stdout);
+        put_string(learned->programs[i].name);
+        fputs(": ", stdout);
+        put_program_json(&learned->programs[i]);
+    }
+    putchar('}');
+}
+
+/* A keep time and what it rests on: `500 ms 24`; without evidence `-`. */
+static const char *keep_text(char *words, const struct keep_evidence *log)
+{
+    if (log->episodes == 0)
+        return "-";
+    snprintf(words, 64, "%" PRIu64 " ms %6" PRIu32, hak_keep_evidence_ms(log), log->episodes);
+    return words;
+}
+
+static void put_head(void)
+{
+    printf("%-24s %6s %12s  %18s  %18s\n", "PROGRAM", "RUNS", "FIRST SECOND", "LARGE BLOCKS SEEN",
+           "SLABS SEEN");
+}
+
+static void put_row(const char *name, const struct learned_program *program)
+{
+    char size[32], large[64], slabs[64];
+    printf("%-24s %6" PRIu32 " %12s  %18s  %18s\n", name, program->runs,
+           size_text(size, program->first_second_bytes),
+           keep_text(large, &program->logs[LEARNED_BIG_CACHE]),
+           keep_text(slabs, &program->logs[LEARNED_SLABS]));
+}
+
+static int show(char **files, bool is_json)
+{
+    static struct learned learned;
+    int status = EXIT_DONE;
+    bool is_first = true;
+    if (is_json)
+        putchar('[');
+    for (bool has_many = files[1] != NULL; *files != NULL; files++) {
+        if (read_or_complain(&learned, *files) != EXIT_DONE) {
+            status = EXIT_FAILED;
+            continue;
+        }
+        if (is_json) {
+            fputs(is_first ? "{\"file\": " : ",\n {\"file\": ", stdout);
+            put_string(*files);
+            fputs(", \"programs\": ", stdout);
+            put_all_json(&learned);
+            putchar('}');
+        } else {
+            if (has_many)
+                printf("%s%s\n", is_first ? "" : "\n", *files);
+            put_head();
+            for (uint32_t i = 0; i < learned.count; i++)
+                put_row(learned.programs[i].name, &learned.programs[i]);
+        }
+        is_first = false;
+    }
+    if (is_json)
+        puts("]");
+    return status;
+}
+
+static bool is_same(const struct learned_program *a, const struct learned_program *b)
+{
+    bool is_same = a->runs == b->runs && a->first_second_bytes == b->first_second_bytes;
+    for (int i = 0; i < LEARNED_LOG_COUNT; i++)
+        is_same = is_same && memcmp(&a->logs[i], &b->logs[i], sizeof a->logs[i]) == 0;
+    return is_same;
+}
+
+static void put_change(const char *name, const struct learned_program *before,
+                       const struct learned_program *after, bool is_json, bool is_first)
+{
+    char label[HAK_LEARNED_NAME_BYTES + 2];
+    if (is_json) {
+        fputs(is_first ? "" : ",\n ", stdout);
+        fputs("{\"program\": ", stdout);
+        put_string(name);
+        fputs(", \"before\": ", stdout);
+        put_program_json(before);
+        fputs(", \"after\": ", stdout);
+        put_program_json(after);
+        putchar('}');
+        return;
+    }
+    if (is_first)
+        put_head();
+    if (before != NULL) {
+        snprintf(label, sizeof label, "-%s", name);
+        put_row(label, before);
+    }
+    if (after != NULL) {
+        snprintf(label, sizeof label, "+%s", name);
+        put_row(label, after);
+    }
+}
+
+static int diff(char **files, bool is_json)
+{
+    static struct learned before, after;
+    bool is_first = true;
+    if (files[1] == NULL || files[2] != NULL)
+        return complain(EXIT_USAGE, "learned: diff takes two files");
+    if (read_or_complain(&before, files[0]) != EXIT_DONE ||
+        read_or_complain(&after, files[1]) != EXIT_DONE)
+        return EXIT_FAILED;
+    if (is_json)
+        putchar('[');
+    for (uint32_t i = 0; i < before.count; i++) {
+        const struct learned_program *old = &before.programs[i];
+        const struct learned_program *new = hak_learned_find(&after, old->name);
+        if (new != NULL && is_same(old, new))
+            continue;
+        put_change(old->name, old, new, is_json, is_first);
+        is_first = false;
+    }
+    for (uint32_t i = 0; i < after.count; i++) {
+        const struct learned_program *new = &after.programs[i];
+        if (hak_learned_find(&before, new->name) != NULL)
+            continue;
+        put_change(new->name, NULL, new, is_json, is_first);
+        is_first = false;
+    }
+    if (is_json)
+        puts("]");
+    else if (is_first)
+        puts("no difference");
+    return EXIT_DONE;
+}
+
+static void merge_into(struct learned *sum, const struct learned *learned)
+{
+    for (uint32_t i = learned->count; i-- > 0;) {
+        struct learned_program program = learned->programs[i];
+        const struct learned_program *known = hak_learned_find(sum, program.name);
+        if (known != NULL)
+            hak_learned_add(&program, known);
+        hak_learned_put(sum, &program);
+    }
+}
+
+static int merge(char **files, bool is_json)
+{
+    static struct learned sum, learned;
+    if (read_or_complain(&sum, files[0]) != EXIT_DONE)
+        return EXIT_FAILED;
+    for (char **file = files + 1; *file != NULL; file++) {
+        if (read_or_complain(&learned, *file) != EXIT_DONE)
+            return EXIT_FAILED;
+        if (learned.machine.page_bytes != sum.machine.page_bytes ||
+            learned.machine.class_table != sum.machine.class_table)
+            return complain(EXIT_FAILED, "learned: %s and %s are of different machines or versions",
+                            files[0], *file);
+        merge_into(&sum, &learned);
+    }
+    if (is_json) {
+        put_all_json(&sum);
+        putchar('\n');
+    } else {
+        fwrite(text, 1, hak_learned_write(&sum, text), stdout);
+    }
+    return EXIT_DONE;
+}
+
+static int lint(char **files, bool is_json)
+{
+    static struct learned learned;
+    int status = EXIT_DONE;
+    for (char **file = files; *file != NULL; file++) {
+        const char *wrong = read_any(&learned, *file);
+        enum learned_verdict fits = LEARNED_READ;
+        if (wrong == NULL && (fits = hak_learned_fits(&learned, page_bytes())) != LEARNED_READ)
+            wrong = hak_learned_verdict_text(fits);
+        if (is_json) {
+            fputs(file == files ? "[{\"file\": " : ",\n {\"file\": ", stdout);
+            put_string(*file);
+            printf(", \"is_sound\": %s, \"reason\": ", wrong == NULL ? "true" : "false");
+            put_string(wrong == NULL ? "" : wrong);
+            putchar('}');
+        } else if (wrong == NULL) {
+            printf("%s: sound, %" PRIu32 " program%s\n", *file, learned.count,
+                   learned.count == 1 ? "" : "s");
+        } else {
+            complain(EXIT_FAILED, "learned: %s %s", *file, wrong);
+        }
+        status = wrong == NULL ? status : EXIT_FAILED;
+    }
+    if (is_json)
+        puts("]");
+    return status;
+}
+
+int command_learned(int argument_count, char **arguments)
+{
+    static const struct {
+        const char *word;
+        int (*run)(char **files, bool is_json);
+    } verbs[] = {{"show", show}, {"diff", diff}, {"merge", merge}, {"lint", lint}};
+    const char *verb = NULL;
+    int file_count = 0;
+    bool is_json = false;
+    for (int i = 1; i < argument_count; i++) {
+        if (strcmp(arguments[i], "--json") == 0)
+            is_json = true;
+        else if (arguments[i][0] == '-')
+            return complain(EXIT_USAGE, "learned: there is no option '%.60s'", arguments[i]);
+        else if (verb == NULL)
+            verb = arguments[i];
+        else
+            arguments[file_count++] = arguments[i];
+    }
+    arguments[file_count] = NULL;
+    for (size_t i = 0; verb != NULL && i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].word, verb) == 0 && file_count > 0)
+            return verbs[i].run(arguments, is_json);
+    return complain_usage("learned");
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/learned_file.h"
+
+#include "base/bits.h"
+#include "base/size_class_table.h"
+#include "base/text.h"
+
+#include <string.h>
+
+#define FIRST_WORDS "hakmem learned "
+#define VERSION 1u
+#define CHECKSUM_WORD "crc32 "
+/* The word, eight digits and the end of the line. */
+#define CHECKSUM_LINE_BYTES (sizeof CHECKSUM_WORD - 1 + 8 + 1)
+
+static const char *const log_words[LEARNED_LOG_COUNT] = {"big_cache", "slabs"};
+
+/* CRC-32 as of zlib and gzip, bit by bit: a file is 32 KiB at most and read once. */
+static uint32_t checksum(const void *bytes, size_t count)
+{
+    const unsigned char *next = bytes;
+    uint32_t sum = UINT32_MAX;
+    for (size_t i = 0; i < count; i++) {
+        sum ^= next[i];
+        for (int bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
+    }
+    return ~sum;
+}
+
+static uint32_t class_table(void)
+{
+    static const uint32_t classes[] = {
+#define X(class_index, low, block_bytes) (block_bytes),
+        HAK_SIZE_CLASSES(X)
+#undef X
+    };
+    return checksum(classes, sizeof classes);
+}
+
+/* What is left of a text, and whether all was right so far. */
+struct reader {
+    const char *at;
+    const char *end;
+    bool is_right;
+};
+
+static void read_word(struct reader *reader, const char *word)
+{
+    size_t bytes = strlen(word);
+    if ((size_t)(reader->end - reader->at) < bytes || memcmp(reader->at, word, bytes) != 0)
+        reader->is_right = false;
+    else
+        reader->at += bytes;
+}
+
+static uint64_t read_number(struct reader *reader, uint64_t most)
+{
+    const char *start = reader->at;
+    uint64_t number = 0;
+    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9' &&
+           number <= UINT64_MAX / 10 - 1)
+        number = number * 10 + (uint64_t)(*reader->at++ - '0');
+    bool has_zeros = reader->at - start > 1 && *start == '0';
+    if (reader->at == start || has_zeros || number > most)
+        reader->is_right = false;
+    return number;
+}
+
+static uint32_t read_hex(struct reader *reader)
+{
+    uint32_t number = 0;
+    for (int i = 0; i < 8; i++) {
+        const char *digits = "0123456789abcdef";
+        const char *digit =
+            reader->at < reader->end && *reader->at != '\0' ? strchr(digits, *reader->at) : NULL;
+        if (digit == NULL) {
+            reader->is_right = false;
+            return 0;
+        }
+        number = number << 4 | (uint32_t)(digit - digits);
+        reader->at++;
+    }
+    return number;
+}
+
+static void read_name(struct reader *reader, char *name)
+{
+    size_t used = 0;
+    while (reader->at < reader->end && *reader->at > ' ' && *reader->at < 0x7f &&
+           used < HAK_LEARNED_NAME_BYTES - 1)
+        name[used++] = *reader->at++;
+    name[used] = '\0';
+    if (used == 0)
+        reader->is_right = false;
+}
+
+static void read_log(struct reader *reader, const char *word, struct keep_evidence *log)
+{
+    read_word(reader, word);
+    read_word(reader, " ");
+    log->choice = (uint32_t)read_number(reader, HAK_KEEP_CHOICES);
+    read_word(reader, " ");
+    log->episodes = (uint32_t)read_number(reader, HAK_LEARNED_RUNS_MOST);
+    read_word(reader, " ");
+    log->decay_ms = read_number(reader, HAK_LEARNED_COST_MOST);
+    read_word(reader, " ");
+    log->fault_ms = read_number(reader, HAK_LEARNED_COST_MOST);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++) {
+        read_word(reader, " ");
+        log->costs[i] = read_number(reader, HAK_LEARNED_COST_MOST);
+    }
+    read_word(reader, "\n");
+}
+
+static void read_program(struct reader *reader, struct learned *learned)
+{
+    struct learned_program *program = &learned->programs[learned->count];
+    read_word(reader, "program ");
+    read_name(reader, program->name);
+    read_word(reader, "\nfirst_second ");
+    program->runs = (uint32_t)read_number(reader, HAK_LEARNED_RUNS_MOST);
+    read_word(reader, " ");
+    program->first_second_bytes = read_number(reader, HAK_LEARNED_COST_MOST);
+    read_word(reader, "\n");
+    for (int i = 0; i < LEARNED_LOG_COUNT; i++)
+        read_log(reader, log_words[i], &program->logs[i]);
+    if (hak_learned_find(learned, program->name) != NULL)
+        reader->is_right = false;
+    learned->count++;
+}
+
+/* The first line: what kind of file, of which version. */
+static enum learned_verdict read_head(struct reader *reader)
+{
+    read_word(reader, FIRST_WORDS);
+    uint64_t version = read_number(reader, UINT32_MAX);
+    read_word(reader, "\n");
+    if (!reader->is_right)
+        return LEARNED_FOREIGN;
+    return version == VERSION ? LEARNED_READ : LEARNED_OTHER_VERSION;
+}
+
+/* The last line; the text ends before it then. */
+static enum learned_verdict read_checksum(struct reader *reader, const char *text)
+{
+    if ((size_t)(reader->end - reader->at) < CHECKSUM_LINE_BYTES)
+        return LEARNED_MALFORMED;
+    struct reader last = {reader->end - CHECKSUM_LINE_BYTES, reader->end, true};
+    reader->end = last.at;
+    read_word(&last, CHECKSUM_WORD);
+    uint32_t sum = read_hex(&last);
+    read_word(&last, "\n");
+    if (!last.is_right)
+        return LEARNED_MALFORMED;
+    return sum == checksum(text, (size_t)(reader->end - text)) ? LEARNED_READ
+                                                               : LEARNED_WRONG_CHECKSUM;
+}
+
+static enum learned_verdict read_all(struct learned *learned, const char *text, size_t bytes)
+{
+    struct reader reader = {text, text + bytes, true};
+    if (bytes > HAK_LEARNED_BYTES_MOST)
+        return LEARNED_TOO_LONG;
+    enum learned_verdict verdict = read_head(&reader);
+    if (verdict == LEARNED_READ)
+        verdict = read_checksum(&reader, text);
+    if (verdict != LEARNED_READ)
+        return verdict;
+    read_word(&reader, "machine ");
+    learned->machine.page_bytes = read_number(&reader, HAK_LEARNED_COST_MOST);
+    read_word(&reader, " ");
+    learned->machine.class_table = read_hex(&reader);
+    read_word(&reader, "\n");
+    while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
+        read_program(&reader, learned);
+    return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
+}
+
+enum learned_verdict hak_learned_read(struct learned *learned, const char *text, size_t bytes)
+{
+    memset(learned, 0, sizeof *learned);
+    enum learned_verdict verdict = read_all(learned, text, bytes);
+    if (verdict != LEARNED_READ)
+        memset(learned, 0, sizeof *learned);
+    return verdict;
+}
+
+enum learned_verdict hak_learned_fits(const struct learned *learned, uint64_t page_bytes)
+{
+    if (learned->machine.page_bytes != page_bytes)
+        return LEARNED_OTHER_PAGE;
+    return learned->machine.class_table == class_table() ? LEARNED_READ : LEARNED_OTHER_CLASSES;
+}
+
+const char *hak_learned_verdict_text(enum learned_verdict verdict)
+{
+    static const char *const texts[] = {
+        [LEARNED_READ] = "can be read",
+        [LEARNED_TOO_LONG] = "is larger than 32 KiB",
+        [LEARNED_FOREIGN] = "is not a file that hakmem wrote",
+        [LEARNED_OTHER_VERSION] = "was written by another version of hakmem",
+        [LEARNED_WRONG_CHECKSUM] = "has a wrong checksum",
+        [LEARNED_MALFORMED] = "is malformed",
+        [LEARNED_OTHER_PAGE] = "was written on a machine with another page size",
+        [LEARNED_OTHER_CLASSES] = "was written by a hakmem with other size classes",
+    };
+    return texts[verdict];
+}
+
+void hak_learned_begin(struct learned *learned, uint64_t page_bytes)
+{
+    memset(learned, 0, sizeof *learned);
+    learned->machine = (struct learned_machine){page_bytes, class_table()};
+}
+
+static void write_hex(struct text *text, uint32_t number)
+{
+    for (int shift = 28; shift >= 0; shift -= 4)
+        hak_text_add_bytes(text, &"0123456789abcdef"[number >> shift & 15], 1);
+    hak_text_add(text, "\n");
+}
+
+/* The number after a space, bounded as the reader bounds it. */
+static void write_number(struct text *text, uint64_t number, uint64_t most)
+{
+    hak_text_add(text, " ");
+    hak_text_add_number(text, hak_least(number, most), 10);
+}
+
+static void write_log(struct text *text, const char *word, const struct keep_evidence *log)
+{
+    hak_text_add(text, word);
+    write_number(text, log->choice, HAK_KEEP_CHOICES);
+    write_number(text, log->episodes, HAK_LEARNED_RUNS_MOST);
+    write_number(text, log->decay_ms, HAK_LEARNED_COST_MOST);
+    write_number(text, log->fault_ms, HAK_LEARNED_COST_MOST);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        write_number(text, log->costs[i], HAK_LEARNED_COST_MOST);
+    hak_text_add(text, "\n");
+}
+
+size_t hak_learned_write(const struct learned *learned, char *text)
+{
+    struct text out = {.start = text, .bytes = HAK_LEARNED_BYTES_MOST};
+    hak_text_add(&out, FIRST_WORDS);
+    hak_text_add_number(&out, VERSION, 10);
+    hak_text_add(&out, "\nmachine");
+    write_number(&out, learned->machine.page_bytes, HAK_LEARNED_COST_MOST);
+    hak_text_add(&out, " ");
+    write_hex(&out, learned->machine.class_table);
+    for (uint32_t i = 0; i < learned->count; i++) {
+        const struct learned_program *program = &learned->programs[i];
+        hak_text_add(&out, "program ");
+        hak_text_add(&out, program->name);
+        hak_text_add(&out, "\nfirst_second");
+        write_number(&out, program->runs, HAK_LEARNED_RUNS_MOST);
+        write_number(&out, program->first_second_bytes, HAK_LEARNED_COST_MOST);
+        hak_text_add(&out, "\n");
+        for (int log = 0; log < LEARNED_LOG_COUNT; log++)
+            write_log(&out, log_words[log], &program->logs[log]);
+    }
+    uint32_t sum = checksum(text, out.used);
+    hak_text_add(&out, CHECKSUM_WORD);
+    write_hex(&out, sum);
+    return out.used;
+}
+
+/* The longest lines of all programs fit: 11 numbers of up to 20 digits in a log, 4 words. */
+hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) <
+                      HAK_LEARNED_BYTES_MOST - 128,
+                  "a full record fits the file");
+
+void hak_learned_name(char *name, const char *called)
+{
+    size_t used = 0;
+    for (; *called != '\0' && used < HAK_LEARNED_NAME_BYTES - 1; called++)
+        name[used++] = *called > ' ' && *called < 0x7f ? *called : '?';
+    if (used == 0)
+        name[used++] = '?';
+    name[used] = '\0';
+}
+
+const struct learned_program *hak_learned_find(const struct learned *learned, const char *name)
+{
+    for (uint32_t i = 0; i < learned->count; i++)
+        if (strcmp(learned->programs[i].name, name) == 0)
+            return &learned->programs[i];
+    return NULL;
+}
+
+void hak_learned_put(struct learned *learned, const struct learned_program *program)
+{
+    const struct learned_program *known = hak_learned_find(learned, program->name);
+    uint32_t at = known != NULL ? (uint32_t)(known - learned->programs) : learned->count;
+    if (at == HAK_LEARNED_PROGRAMS_MOST)
+        at--;
+    else if (known == NULL)
+        learned->count++;
+    for (; at > 0; at--)
+        learned->programs[at] = learned->programs[at - 1];
+    learned->programs[0] = *program;
+}
+
+void hak_learned_halve(struct learned_program *program)
+{
+    program->runs = (program->runs + 1) / 2; /* each run sees a first second: it is never stale */
+    for (int i = 0; i < LEARNED_LOG_COUNT; i++) {
+        struct keep_evidence *log = &program->logs[i];
+        log->episodes /= 2;
+        if (log->episodes == 0)
+            log->choice = 0;
+        for (uint32_t cost = 0; cost < HAK_KEEP_CHOICES; cost++)
+            log->costs[cost] = log->episodes == 0 ? 0 : log->costs[cost] / 2;
+    }
+}
+
+/* Evidence of other settings cannot be added: what has seen more counts then. */
+static void add_log(struct keep_evidence *log, const struct keep_evidence *other)
+{
+    bool is_more = other->episodes > log->episodes;
+    if (log->decay_ms != other->decay_ms || log->fault_ms != other->fault_ms) {
+        if (is_more)
+            *log = *other;
+        return;
+    }
+    if (is_more)
+        log->choice = other->choice;
+    log->episodes = (uint32_t)hak_least(log->episodes + other->episodes, HAK_LEARNED_RUNS_MOST);
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        log->costs[i] = hak_least(log->costs[i] + other->costs[i], HAK_LEARNED_COST_MOST);
+}
+
+/* bytes * part / whole, without overflow of the product. */
+static uint64_t share(uint64_t bytes, uint32_t part, uint32_t whole)
+{
+    return bytes / whole * part + bytes % whole * part / whole;
+}
+
+void hak_learned_add(struct learned_program *program, const struct learned_program *other)
+{
+    uint32_t runs = program->runs + other->runs;
+    if (runs != 0)
+        program->first_second_bytes = share(program->first_second_bytes, program->runs, runs) +
+                                      share(other->first_second_bytes, other->runs, runs);
+    program->runs = (uint32_t)hak_least(runs, HAK_LEARNED_RUNS_MOST);
+    for (int i = 0; i < LEARNED_LOG_COUNT; i++)
+        add_log(&program->logs[i], &other->logs[i]);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
+ *
+ * Owns        the form of the text. The program that ended last stands first; each has four lines:
+ *
+ *                 hakmem learned 1
+ *                 machine PAGE_BYTES CLASS_TABLE
+ *                 program NAME
+ *                 first_second RUNS BYTES
+ *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
+ *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
+ *                 crc32 CHECKSUM
+ *
+ * Invariants  a text that is read is written again as the same bytes: one space between words, no
+ *             leading zeros, no name twice, nothing unknown. Nothing outside the text is read, and
+ *             nothing is allocated. What is refused leaves an empty record.
+ * Threads     pure functions.
+ * Tests       tests/unit/learn/learned_file_test.c, tests/fuzz/learned_fuzz.c
+ */
+#ifndef HAK_LEARN_LEARNED_FILE_H
+#define HAK_LEARN_LEARNED_FILE_H
+
+#include "learn/keep_time.h"
+
+#define HAK_LEARNED_BYTES_MOST 32768u
+#define HAK_LEARNED_PROGRAMS_MOST 32u
+#define HAK_LEARNED_NAME_BYTES 64u
+/* More than any run has; sums of two stay far from overflow. */
+#define HAK_LEARNED_RUNS_MOST 1000000u
+#define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
+
+enum learned_log { LEARNED_BIG_CACHE, LEARNED_SLABS, LEARNED_LOG_COUNT };
+
+struct learned_program {
+    char name[HAK_LEARNED_NAME_BYTES];
+    uint32_t runs;               /* that the next number comes from, halved at each load */
+    uint64_t first_second_bytes; /* what was in use at most in the first second */
+    struct keep_evidence logs[LEARNED_LOG_COUNT];
+};
+
+/* What the numbers depend on beside the program. */
+struct learned_machine {
+    uint64_t page_bytes;
+    uint32_t class_table; /* checksum of the size classes */
+};
+
+struct learned {
+    struct learned_machine machine;
+    uint32_t count;
+    struct learned_program programs[HAK_LEARNED_PROGRAMS_MOST];
+};
+
+enum learned_verdict {
+    LEARNED_READ,
+    LEARNED_TOO_LONG,
+    LEARNED_FOREIGN, /* no such file at all */
+    LEARNED_OTHER_VERSION,
+    LEARNED_WRONG_CHECKSUM,
+    LEARNED_MALFORMED,
+    LEARNED_OTHER_PAGE,
+    LEARNED_OTHER_CLASSES
+};
+
+/* Reads a text, of this machine or another. */
+enum learned_verdict hak_learned_read(struct learned *learned, const char *text, size_t bytes);
+
+/* Whether what was read is of this machine and version: LEARNED_READ, or one of the last two. */
+enum learned_verdict hak_learned_fits(const struct learned *learned, uint64_t page_bytes);
+
+/* What a verdict says to people. */
+const char *hak_learned_verdict_text(enum learned_verdict verdict);
+
+/* An empty record of this version. */
+void hak_learned_begin(struct learned *learned, uint64_t page_bytes);
+
+/* Writes the text to HAK_LEARNED_BYTES_MOST bytes; returns its length. */
+size_t hak_learned_write(const struct learned *learned, char *text);
+
+/* Makes a name of what a program is called: printable, without spaces, cut. */
+void hak_learned_name(char *name, const char *called);
+
+/* NULL: the program is not there. */
+const struct learned_program *hak_learned_find(const struct learned *learned, const char *name);
+
+/* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
+void hak_learned_put(struct learned *learned, const struct learned_program *program);
+
+/* Evidence counts half; what is left of no episode is forgotten. */
+void hak_learned_halve(struct learned_program *program);
+
+/* Adds what another file knows of the same program. */
+void hak_learned_add(struct learned_program *program, const struct learned_program *other);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/learned.h"
+
+#include "base/bits.h"
+#include "base/text.h"
+#include "conf/conf.h"
+#include "heap/limit.h"
+#include "learn/learned_file.h"
+#include "os/confine.h"
+#include "os/lock.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "os/own_file.h"
+#include "os/program.h"
+#include "os/stderr.h"
+#include "policy/policy_table.h"
+#include "slab/superslab_pool.h"
+#include "span/big_cache.h"
+#include "span/large.h"
+
+#define SECOND_MS 1000u
+/* Less is faulted in sooner than it is worth; more is a bet that one number does not justify. */
+#define PREWARM_BYTES_LEAST (4 * HAK_MIB)
+#define PREWARM_BYTES_MOST (256 * HAK_MIB)
+/* Of the smallest limit; the program has plans for the rest. */
+#define PREWARM_LIMIT_SHARE 2
+/* What the file's name may be, from the root on. */
+#define PATH_BYTES 1024
+
+_Atomic uint64_t hak_learned_second_ms;
+
+/* Untouched without the option. */
+static char text[HAK_LEARNED_BYTES_MOST];
+static struct learned all;
+static struct learned_program mine;
+static char path[PATH_BYTES];
+static uint32_t saving_pid; /* 0: nothing is saved */
+static _Atomic size_t second_bytes;
+static size_t floor_bytes; /* what was asked for the first second */
+
+/* NULL: it was read, or there is nothing to read; `all` holds it. */
+static const char *read_file(void)
+{
+    size_t bytes;
+    enum own_file file = hak_os_own_file_read(path, text, sizeof text, &bytes);
+    hak_learned_begin(&all, hak_os_page_bytes());
+    if (file == OWN_FILE_LARGE)
+        return hak_learned_verdict_text(LEARNED_TOO_LONG);
+    if (file == OWN_FILE_ABSENT || (file == OWN_FILE_READ && bytes == 0))
+        return NULL;
+    if (file != OWN_FILE_READ)
+        return hak_os_own_file_text(file);
+    enum learned_verdict verdict = hak_learned_read(&all, text, bytes);
+    if (verdict == LEARNED_READ)
+        verdict = hak_learned_fits(&all, hak_os_page_bytes());
+    return verdict == LEARNED_READ ? NULL : hak_learned_verdict_text(verdict);
+}
+
+static void refuse(const char *why)
+{
+    char line[128];
+    struct text out = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&out, why);
+    hak_text_add(&out, ", ignored");
+    line[out.used] = '\0';
+    hak_conf_report_file(hak_conf_text(profile), line);
+}
+
+static bool learns(enum conf_learn word)
+{
+    return (hak_conf_number(learn) & word) != 0;
+}
+
+/* What pays to have before `main`: within a share of the limits, unless the option says. */
+static size_t prewarm_bytes(void)
+{
+    size_t bytes = hak_least(mine.first_second_bytes, PREWARM_BYTES_MOST);
+    bytes = hak_least(bytes, hak_limit_soft_bytes() / PREWARM_LIMIT_SHARE);
+    return hak_policy_read(prewarm_bytes) == 0 && bytes >= PREWARM_BYTES_LEAST ? bytes : 0;
+}
+
+static void begin(void)
+{
+    if (learns(LEARN_BIG_CACHE))
+        hak_big_cache_begin(&mine.logs[LEARNED_BIG_CACHE]);
+    if (learns(LEARN_DECAY))
+        hak_pool_begin(&mine.logs[LEARNED_SLABS]);
+    floor_bytes = prewarm_bytes();
+    if (floor_bytes != 0)
+        hak_store_relaxed(&hak_policy.prewarm_bytes, floor_bytes);
+}
+
+void hak_learned_load(void)
+{
+    if (HAK_LIKELY(*hak_conf_text(profile) == '\0') ||
+        !(learns(LEARN_BIG_CACHE) || learns(LEARN_DECAY)))
+        return;
+    const char *wrong = NULL;
+    if (hak_os_is_privileged())
+        wrong = "is not for a program with raised privileges";
+    else if (!hak_os_full_path(hak_conf_text(profile), path, sizeof path))
+        wrong = "is too long a name";
+    else
+        wrong = read_file();
+    if (wrong != NULL) {
+        refuse(wrong);
+        return;
+    }
+    hak_learned_name(mine.name, hak_os_program_name());
+    const struct learned_program *known = hak_learned_find(&all, mine.name);
+    if (known != NULL)
+        mine = *known;
+    hak_learned_halve(&mine);
+    hak_os_stderr_keep();
+    saving_pid = hak_os_pid();
+    hak_store_relaxed(&hak_learned_second_ms, hak_os_clock_ms() + SECOND_MS);
+    begin();
+}
+
+/* The first second is over: what was kept for it is free memory like other. */
+static void end_second(void)
+{
+    uint64_t expected = floor_bytes;
+    hak_store_relaxed(&hak_learned_second_ms, 0);
+    /* acquire: no partner is needed; what somebody else set meanwhile stays */
+    if (floor_bytes != 0)
+        hak_cas_acquire(&hak_policy.prewarm_bytes, &expected, 0);
+}
+
+void hak_learned_look(void)
+{
+    uint64_t end_ms = hak_load_relaxed(&hak_learned_second_ms);
+    if (end_ms == 0)
+        return;
+    if (hak_os_clock_ms() >= end_ms) {
+        end_second();
+        return;
+    }
+    size_t used = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
+    if (used > hak_load_relaxed(&second_bytes))
+        hak_store_relaxed(&second_bytes, used); /* a race may lose the larger one */
+}
+
+/* A process that ends in its first second may have had no tick while it held most. */
+static void look_last(void)
+{
+    if (hak_load_relaxed(&hak_learned_second_ms) == 0)
+        return;
+    hak_learned_look();
+    if (hak_load_relaxed(&hak_learned_second_ms) == 0)
+        return;
+    hak_store_relaxed(&second_bytes,
+                      hak_most(hak_load_relaxed(&second_bytes), hak_large_peak_bytes()));
+    end_second();
+}
+
+/* What was not needed this time costs memory: less is believed at once, more by halves. */
+static void learn_second(void)
+{
+    size_t bytes = hak_load_relaxed(&second_bytes);
+    if (bytes == 0)
+        return;
+    if (mine.runs != 0 && bytes > mine.first_second_bytes)
+        bytes = mine.first_second_bytes + (bytes - mine.first_second_bytes) / 2;
+    mine.first_second_bytes = bytes;
+    mine.runs++;
+}
+
+static void learn_log(enum learned_log log, void (*read)(struct keep_evidence *seen))
+{
+    struct keep_evidence seen;
+    read(&seen);
+    if (seen.episodes != 0)
+        mine.logs[log] = seen;
+}
+
+static void complain(const char *what, int error)
+{
+    char line[PATH_BYTES + 128];
+    struct text out = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&out, "hakmem: what was learned cannot be written to ");
+    hak_text_add(&out, path);
+    hak_text_add(&out, ": ");
+    hak_text_add(&out, what);
+    if (error != 0) {
+        hak_text_add(&out, " (error ");
+        hak_text_add_number(&out, (uint64_t)error, 10);
+        hak_text_add(&out, ")");
+    }
+    line[out.used++] = '\n';
+    hak_os_stderr_write(line, out.used);
+}
+
+/* Reads the file again: others may have written about other programs. */
+static void save(void)
+{
+    const char *wrong = read_file();
+    if (wrong != NULL) {
+        complain(wrong, 0);
+        return;
+    }
+    hak_learned_put(&all, &mine);
+    int error = hak_os_own_file_replace(path, text, hak_learned_write(&all, text));
+    if (error != 0)
+        complain(hak_os_error_name(error), error);
+}
+
+/* At the end of the process. One that ends inside a slow path, by a handler, learned nothing. */
+__attribute__((destructor)) static void save_at_exit(void)
+{
+    if (HAK_LIKELY(saving_pid == 0) || hak_lock_is_inside() || saving_pid != hak_os_pid())
+        return;
+    look_last();
+    learn_second();
+    if (learns(LEARN_BIG_CACHE))
+        learn_log(LEARNED_BIG_CACHE, hak_big_cache_learned);
+    if (learns(LEARN_DECAY))
+        learn_log(LEARNED_SLABS, hak_pool_learned);
+    if (!hak_os_ask_begin()) {
+        complain("the program confined itself", 0);
+        return;
+    }
+    save();
+    hak_os_ask_end();
+    saving_pid = 0;
+}

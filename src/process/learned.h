@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* process/learned.h - option `profile`: what a run learned, for the next run of the program.
+ *
+ * Owns        the option: the file is read before `main` and written when the process ends; the
+ *             record of this program, and what it had in use in its first second.
+ * Invariants  without the option nothing is read, written or called. A file that is refused is
+ *             reported once and never written. A forked child writes nothing. What others wrote
+ *             meanwhile about other programs stays. What is not written leaves the file as it was.
+ * Threads     load and save: one; the tick: any.
+ * Tests       tests/preload/learned_preload.sh
+ */
+#ifndef HAK_PROCESS_LEARNED_H
+#define HAK_PROCESS_LEARNED_H
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+/* The end of the first second; 0: nobody looks at it. */
+extern _Atomic uint64_t hak_learned_second_ms;
+
+/* Reads the file: keep times begin as learned, and the memory of the first second is asked for
+ * (row prewarm_bytes) until it is over. Before hak_prewarm. */
+void hak_learned_load(void);
+
+/* Sees what is in use in the first second, and that it is over. */
+void hak_learned_look(void);
+HAK_INLINE void hak_learned_tick(void)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_learned_second_ms) != 0))
+        hak_learned_look();
+}
+
+#endif

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+# Option profile: what one run learned, the next one begins with. A file that anybody else may have
+# written is ignored in one line, and what cannot be written leaves the old file. If this fails,
+# programs start cold, or start with what somebody else wrote.
+. "$(dirname "$0")/lib.sh"
+needs sed stat
+learner=$OUT/tests/preload_learner
+file=$work/learned
+
+# learns NAME WORD SETTING...: the program with the file; NAME.out, .err, and .stats.
+learns() {
+    name=$1
+    word=$2
+    shift 2
+    status=0
+    (cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
+        HAKMEM_PROFILE="$file" HAKMEM_STATS=raw HAKMEM_STATS_FILE="$work/$name.stats" "$@" \
+        "$learner" "$word") >"$work/$name.out" 2>"$work/$name.err" </dev/null || status=$?
+    equal "$name: exit status" "$status" 0
+}
+silent() { equal "$1 says nothing" "$(cat "$work/$1.err")" ""; }
+says() {
+    equal "$1 says one line: $(cat "$work/$1.err")" "$(wc -l <"$work/$1.err")" 1
+    check "$1 says '$2': $(cat "$work/$1.err")" grep -qF -- "$2" "$work/$1.err"
+}
+line() { sed -n "s/^$1 //p" "$file"; }
+
+# How long memory is kept.
+learns cold small
+equal "it begins with decay" "$(counter cold pool_keep_ms)" 125
+silent cold
+teach() { # a busy machine may take several runs; which keep time it is depends on the machine
+    taught=125
+    for i in 1 2 3 4; do
+        [ "$taught" != 125 ] || { rm -f "$work/$1.stats" && learns "$1" waves; }
+        taught=$(counter "$1" pool_keep_ms)
+    done
+    silent "$1"
+    check "it learns how long to keep slabs: $taught" [ "$taught" != 125 ]
+}
+teach teaching
+equal "mode of the file" "$(stat -c %a "$file")" 600
+equal "nothing is left beside it" "$(ls "$work" | grep -c 'learned\.')" 0
+learns warm small
+equal "the next run begins with it" "$(counter warm pool_keep_ms)" "$taught"
+for i in 1 2 3 4 5; do learns forgetting small; done
+rm "$work/forgetting.stats"
+learns forgetting small
+equal "and no run for ever" "$(counter forgetting pool_keep_ms)" 125
+
+# Other settings are other evidence, and leave it.
+rm "$file"
+teach again
+learns other small HAKMEM_DECAY=1s
+equal "another decay, another time" "$(counter other pool_keep_ms)" 1000
+learns warm_again small
+equal "what was learned waits" "$(counter warm_again pool_keep_ms)" "$taught"
+
+# The memory of the first second.
+rm "$file"
+learns cold_large large
+learns warm_large large
+silent warm_large
+cold=$(cat "$work/cold_large.out")
+warm=$(cat "$work/warm_large.out")
+if [ "$cold" -gt 6000 ]; then # not where the kernel gives huge pages unasked
+    check "a warm start faults less: $warm after $cold" [ "$warm" -lt $((cold / 8)) ]
+fi
+check "it is written: $(line first_second)" [ "$(line first_second | cut -d' ' -f2)" -gt 50000000 ]
+learns limited large HAKMEM_LIMIT=80M
+limited=$(cat "$work/limited.out")
+[ "$cold" -le 6000 ] || check "within half of a limit: $limited" [ "$limited" -gt 1500 ]
+learns lasting waves HAKMEM_STATS_INTERVAL=100ms
+equal "it is asked for at first" \
+    "$(awk '$1 == "policy_prewarm_bytes:" { print ($2 > 4000000); exit }' "$work/lasting.stats")" 1
+equal "and not after the second" \
+    "$(awk '$1 == "policy_prewarm_bytes:" { if (++n == 15) print $2 }' "$work/lasting.stats")" 0
+cp "$file" "$work/before"
+learns forked fork
+check "a child writes nothing" cmp -s "$file" "$work/before"
+rm "$file"
+learns closed closed
+check "closed descriptors: it is written" grep -q '^first_second 1 5' "$file"
+
+# Words of learn.
+rm "$file"
+learns nothing small HAKMEM_LEARN=none
+says nothing "without effect in this version: profile (environment)"
+check "without learning there is no file" [ ! -e "$file" ]
+learns by_mode small HAKMEM_MODE=learning
+check "mode learning writes it" [ -s "$file" ]
+
+# What is refused is said and stays as it is.
+refuses() {
+    cp -P "$file" "$work/before"
+    learns "$1" small
+    says "$1" "hakmem: $file: $2, ignored"
+    check "$1: it stays" cmp -s "$file" "$work/before"
+}
+chmod 620 "$file"
+refuses open "can be written by others than its user"
+chmod 600 "$file"
+sed -i 's/^hakmem learned 1/hakmem learned 2/' "$file"
+refuses version "was written by another version of hakmem"
+sed -i 's/^hakmem learned 2/hakmem learned 1/; s/^first_second /first_second 1/' "$file"
+refuses changed "has a wrong checksum"
+mv "$file" "$work/elsewhere"
+ln -s "$work/elsewhere" "$file"
+refuses linked "is a symbolic link"
+rm "$file"
+: >"$file"
+learns empty small
+silent empty
+check "an empty file is as good as none" [ -s "$file" ]
+head -c 40000 /dev/zero >"$file"
+refuses long "is larger than 32 KiB"
+rm "$file"
+mkdir "$file"
+learns folder small
+says folder "hakmem: $file: is not a regular file, ignored"
+rmdir "$file"
+if [ "$(id -u)" = 0 ]; then
+    learns mine small
+    chown nobody "$file"
+    refuses foreign "belongs to another user"
+    rm "$file"
+fi
+
+# What cannot be written.
+file=$work/none/such
+learns nowhere small
+says nowhere "what was learned cannot be written to $work/none/such: no such file or directory"
+file=$work/learned
+learns small_first small
+cp "$file" "$work/before"
+status=0
+(ulimit -f 0 && cd "$work/preloaded" && exec env LD_PRELOAD="$PRELOAD_LIB" \
+    HAKMEM_PROFILE="$file" "$learner" small) 2>"$work/full.err" || status=$?
+equal "a full disk: exit status" "$status" 0
+check "a full disk: the file stays" cmp -s "$file" "$work/before"
+equal "and nothing beside it" "$(ls "$work" | grep -c 'learned\.')" 0

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/learn/learned_file_test.c - a file of what was learned is read as it was written, and
+ * refused if anything in it is another. If this fails, a damaged file sets numbers, or a program
+ * forgets what it learned. */
+#include "learn/learned_file.h"
+
+#include "check.h"
+
+#include <string.h>
+
+static struct learned learned, again;
+static char text[HAK_LEARNED_BYTES_MOST + 1], other[HAK_LEARNED_BYTES_MOST + 1];
+
+static struct learned_program program_of(const char *name, uint64_t number)
+{
+    struct learned_program program = {.runs = 7, .first_second_bytes = number};
+    hak_learned_name(program.name, name);
+    for (uint32_t log = 0; log < LEARNED_LOG_COUNT; log++) {
+        struct keep_evidence *seen = &program.logs[log];
+        *seen = (struct keep_evidence){.decay_ms = 125, .fault_ms = 1400, .episodes = 20 + log};
+        seen->choice = 6 + log;
+        for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+            seen->costs[i] = number + i;
+    }
+    return program;
+}
+
+static size_t write_two(void)
+{
+    struct learned_program a = program_of("alpha", 1000), b = program_of("beta", 2000);
+    hak_learned_begin(&learned, 4096);
+    hak_learned_put(&learned, &a);
+    hak_learned_put(&learned, &b);
+    return hak_learned_write(&learned, text);
+}
+
+/* The same computed another way: with what is shifted out kept in a table. */
+static uint32_t crc32_by_table(const char *bytes, size_t count)
+{
+    uint32_t table[16], sum = UINT32_MAX;
+    for (uint32_t i = 0; i < 16; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 4; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        sum = sum >> 4 ^ table[(sum ^ (unsigned char)bytes[i]) & 15];
+        sum = sum >> 4 ^ table[(sum ^ (unsigned char)bytes[i] >> 4) & 15];
+    }
+    return ~sum;
+}
+
+/* Puts a right checksum below what was changed. */
+static size_t seal(size_t bytes)
+{
+    char *last = text + bytes - 15;
+    char line[32];
+    CHECK(memcmp(last, "crc32 ", 6) == 0);
+    snprintf(line, sizeof line, "crc32 %08x\n", crc32_by_table(text, bytes - 15));
+    memcpy(last, line, 15);
+    return bytes;
+}
+
+/* Replaces a word of the text. */
+static size_t with(const char *word, const char *replacement)
+{
+    size_t bytes = write_two();
+    text[bytes] = '\0';
+    char *at = strstr(text, word);
+    CHECK(at != NULL);
+    size_t rest = (size_t)(at - text) + strlen(word);
+    snprintf(other, sizeof other, "%s", text + rest);
+    strcpy(at, replacement);
+    strcat(at, other);
+    return seal(strlen(text));
+}
+
+static enum learned_verdict read_text(size_t bytes)
+{
+    enum learned_verdict verdict = hak_learned_read(&again, text, bytes);
+    if (verdict != LEARNED_READ)
+        CHECK_EQ(again.count, 0);
+    return verdict;
+}
+
+TEST(what_is_read_is_what_was_written)
+{
+    size_t bytes = write_two();
+    CHECK_EQ(read_text(bytes), LEARNED_READ);
+    CHECK_EQ(hak_learned_fits(&again, 4096), LEARNED_READ);
+    CHECK(memcmp(&learned, &again, sizeof learned) == 0);
+    CHECK_EQ(hak_learned_write(&again, other), bytes);
+    CHECK(memcmp(text, other, bytes) == 0);
+    CHECK_STR(again.programs[0].name, "beta");
+    CHECK_EQ(seal(bytes), bytes);
+    CHECK(memcmp(text, other, bytes) == 0);
+}
+
+TEST(every_changed_byte_is_noticed)
+{
+    size_t bytes = write_two();
+    for (size_t i = 0; i < bytes; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            text[i] = (char)(text[i] ^ 1 << bit);
+            CHECK(read_text(bytes) != LEARNED_READ);
+            text[i] = (char)(text[i] ^ 1 << bit);
+        }
+    CHECK_EQ(read_text(bytes), LEARNED_READ);
+}
+
+TEST(every_cut_is_noticed)
+{
+    size_t bytes = write_two();
+    for (size_t i = 0; i < bytes; i++)
+        CHECK(read_text(i) != LEARNED_READ);
+}
+
+TEST(each_refusal_has_its_reason)
+{
+    CHECK_EQ(read_text(with("hakmem", "hokmem")), LEARNED_FOREIGN);
+    CHECK_EQ(read_text(with("learned 1\n", "learned 2\n")), LEARNED_OTHER_VERSION);
+    CHECK_EQ(read_text(HAK_LEARNED_BYTES_MOST + 1), LEARNED_TOO_LONG);
+    size_t bytes = write_two();
+    text[bytes - 2] = text[bytes - 2] == '0' ? '1' : '0';
+    CHECK_EQ(read_text(bytes), LEARNED_WRONG_CHECKSUM);
+    CHECK_EQ(read_text(write_two()), LEARNED_READ);
+    CHECK_EQ(hak_learned_fits(&again, 16384), LEARNED_OTHER_PAGE);
+    again.machine.class_table ^= 1;
+    CHECK_EQ(hak_learned_fits(&again, 4096), LEARNED_OTHER_CLASSES);
+    CHECK_EQ(read_text(with("machine 4096", "machine 16384")), LEARNED_READ);
+    CHECK_EQ(hak_learned_fits(&again, 4096), LEARNED_OTHER_PAGE);
+}
+
+TEST(what_is_sealed_and_malformed_is_refused)
+{
+    static const char *const changes[][2] = {
+        {"machine ", "machine  "},
+        {"machine 4096", "machine 04096"},
+        {"machine 4096", "machine -1"},
+        {"program beta", "program alpha"},
+        {"program beta", "program "},
+        {"program beta", "program be ta"},
+        {"second 7 ", "second 1000001 "},
+        {"second 7 2000\n", "second 7\n"},
+        {"cache 6", "cache 8"},
+        {"slabs 7 ", "slabs 7 7 "},
+        {"slabs", "slab"},
+        {" 2006\n", " 2006 \n"},
+        {" 2006\n", " 2006\n\n"},
+        {" 2006\n", " 99999999999999999999\n"},
+        {" 2006\n", " 1152921504606846977\n"},
+        {"program beta\n", "program beta\r\n"},
+    };
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        CHECK_EQ(read_text(with(changes[i][0], changes[i][1])), LEARNED_MALFORMED);
+    CHECK_EQ(read_text(with(" 2006\n", " 1152921504606846976\n")), LEARNED_READ);
+}
+
+TEST(a_full_record_fits_and_the_last_one_goes)
+{
+    char name[100];
+    hak_learned_begin(&learned, UINT64_MAX);
+    for (uint32_t i = 0; i < HAK_LEARNED_PROGRAMS_MOST + 1; i++) {
+        snprintf(name, sizeof name, "%02u%090u", i, 1u);
+        struct learned_program program = program_of(name, UINT64_MAX - 10);
+        program.runs = program.logs[0].episodes = UINT32_MAX;
+        program.logs[1].decay_ms = program.logs[1].fault_ms = UINT64_MAX;
+        hak_learned_put(&learned, &program);
+    }
+    CHECK_EQ(learned.count, HAK_LEARNED_PROGRAMS_MOST);
+    size_t bytes = hak_learned_write(&learned, text);
+    CHECK(bytes < HAK_LEARNED_BYTES_MOST);
+    CHECK_EQ(read_text(bytes), LEARNED_READ);
+    CHECK_EQ(again.count, HAK_LEARNED_PROGRAMS_MOST);
+    CHECK(memcmp(again.programs[0].name, "32", 2) == 0);
+    CHECK(memcmp(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].name, "01", 2) == 0);
+}
+
+TEST(a_program_is_there_once_and_first_when_it_was_put_last)
+{
+    write_two();
+    struct learned_program alpha = program_of("alpha", 5);
+    hak_learned_put(&learned, &alpha);
+    CHECK_EQ(learned.count, 2);
+    CHECK_EQ(learned.programs[0].first_second_bytes, 5);
+    CHECK_STR(learned.programs[1].name, "beta");
+}
+
+TEST(names_are_one_word)
+{
+    char name[HAK_LEARNED_NAME_BYTES];
+    hak_learned_name(name, "a b\n\xff");
+    CHECK_STR(name, "a?b??");
+    hak_learned_name(name, "");
+    CHECK_STR(name, "?");
+}
+
+TEST(evidence_halves_until_it_is_forgotten)
+{
+    struct learned_program program = program_of("alpha", 1000);
+    hak_learned_halve(&program);
+    CHECK_EQ(program.runs, 4);
+    CHECK_EQ(program.logs[0].episodes, 10);
+    CHECK_EQ(program.logs[0].costs[2], 501);
+    CHECK_EQ(program.logs[0].choice, 6);
+    CHECK_EQ(program.first_second_bytes, 1000);
+    for (int i = 0; i < 5; i++)
+        hak_learned_halve(&program);
+    CHECK_EQ(program.logs[0].choice, 0);
+    CHECK_EQ(program.logs[0].costs[2], 0);
+    CHECK_EQ(program.runs, 1);
+    CHECK_EQ(program.first_second_bytes, 1000);
+}
+
+TEST(evidence_adds_up)
+{
+    struct learned_program a = program_of("a", 1000), b = program_of("a", 4000);
+    a.runs = 2, b.runs = 1;
+    b.logs[0].episodes = 30;
+    b.logs[0].choice = 2;
+    b.logs[1].decay_ms = 1000;
+    hak_learned_add(&a, &b);
+    CHECK_EQ(a.runs, 3);
+    CHECK_EQ(a.first_second_bytes, 1999);
+    CHECK_EQ(a.logs[0].episodes, 50);
+    CHECK_EQ(a.logs[0].choice, 2);
+    CHECK_EQ(a.logs[0].costs[1], 5002);
+    CHECK_EQ(a.logs[1].episodes, 21);
+    CHECK_EQ(a.logs[1].decay_ms, 125);
+    a.logs[0].costs[0] = HAK_LEARNED_COST_MOST;
+    hak_learned_add(&a, &a);
+    CHECK_EQ(a.logs[0].costs[0], HAK_LEARNED_COST_MOST);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/os/own_file_test.c - a file is read only if nobody else may have written it, and
+ * replaced whole or not at all. If this fails, others set numbers of the user's programs, or a full
+ * disk loses what was learned. */
+#include "os/own_file.h"
+
+#include "check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/own_file_test.XXXXXX";
+static char path[PATH_MAX], buffer[64];
+static size_t used;
+
+static void begin(void)
+{
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/file", folder);
+}
+
+static void end(void)
+{
+    unlink(path);
+    CHECK_EQ(rmdir(folder), 0); /* nothing else was left */
+}
+
+static enum own_file read_it(void)
+{
+    errno = 77;
+    enum own_file verdict = hak_os_own_file_read(path, buffer, sizeof buffer, &used);
+    CHECK_EQ(errno, 77);
+    return verdict;
+}
+
+TEST(what_was_written_is_read)
+{
+    struct stat about;
+    begin();
+    CHECK_EQ(read_it(), OWN_FILE_ABSENT);
+    CHECK_EQ(hak_os_own_file_replace(path, "first", 5), 0);
+    CHECK_EQ(hak_os_own_file_replace(path, "second", 6), 0);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    CHECK_EQ(used, 6);
+    CHECK(memcmp(buffer, "second", 6) == 0);
+    CHECK(stat(path, &about) == 0 && (about.st_mode & 07777) == 0600);
+    end();
+}
+
+TEST(what_others_may_write_is_refused)
+{
+    begin();
+    CHECK_EQ(hak_os_own_file_replace(path, "text", 4), 0);
+    chmod(path, 0620);
+    CHECK_EQ(read_it(), OWN_FILE_OPEN);
+    chmod(path, 0602);
+    CHECK_EQ(read_it(), OWN_FILE_OPEN);
+    chmod(path, 0644);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    if (geteuid() == 0) {
+        CHECK_EQ(chown(path, 1, 1), 0);
+        CHECK_EQ(read_it(), OWN_FILE_FOREIGN);
+    }
+    end();
+}
+
+TEST(what_is_no_file_of_its_own_is_refused)
+{
+    begin();
+    CHECK_EQ(symlink("/etc/passwd", path), 0);
+    CHECK_EQ(read_it(), OWN_FILE_LINK);
+    unlink(path);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    CHECK_EQ(read_it(), OWN_FILE_IRREGULAR);
+    unlink(path);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK_EQ(read_it(), OWN_FILE_IRREGULAR);
+    rmdir(path);
+    char large[sizeof buffer + 1] = "";
+    CHECK_EQ(hak_os_own_file_replace(path, large, sizeof large), 0);
+    CHECK_EQ(read_it(), OWN_FILE_LARGE);
+    CHECK_EQ(hak_os_own_file_replace(path, large, sizeof large - 1), 0);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    end();
+}
+
+TEST(a_write_that_fails_leaves_what_was_there)
+{
+    begin();
+    CHECK_EQ(hak_os_own_file_replace(path, "first", 5), 0);
+    struct rlimit limit = {3, RLIM_INFINITY};
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    errno = 77;
+    CHECK_EQ(hak_os_own_file_replace(path, "second", 6), EFBIG);
+    CHECK_EQ(errno, 77);
+    limit.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    CHECK(used == 5 && memcmp(buffer, "first", 5) == 0);
+    end();
+    CHECK_EQ(hak_os_own_file_replace(path, "text", 4), ENOENT);
+}
+
+TEST(one_left_by_a_killed_process_is_in_nobodys_way)
+{
+    char left[PATH_MAX + 32];
+    begin();
+    snprintf(left, sizeof left, "%s.new.%d", path, (int)getpid());
+    close(open(left, O_CREAT | O_WRONLY, 0400));
+    CHECK_EQ(hak_os_own_file_replace(path, "text", 4), 0);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    CHECK_EQ(used, 4);
+    end();
+}
+
+TEST(standard_descriptors_stay_the_programs)
+{
+    begin();
+    close(STDIN_FILENO);
+    CHECK_EQ(hak_os_own_file_replace(path, "text", 4), 0);
+    CHECK_EQ(read_it(), OWN_FILE_READ);
+    CHECK_EQ(open("/dev/null", O_RDONLY), STDIN_FILENO);
+    end();
+}
+
+TEST(a_path_is_made_whole)
+{
+    char full[16];
+    CHECK_EQ(chdir("/tmp"), 0);
+    CHECK(hak_os_full_path("file", full, sizeof full));
+    CHECK_STR(full, "/tmp/file");
+    CHECK(hak_os_full_path("/etc/file", full, sizeof full));
+    CHECK_STR(full, "/etc/file");
+    CHECK(!hak_os_full_path("/a/path/too/long", full, sizeof full));
+    CHECK(!hak_os_full_path("1234567890a", full, sizeof full));
+}
