@@ -46,17 +46,34 @@ static bool find_in_span(const struct span *span, struct extent *found)
     return hak_hardened_block_look((char *)found->start, NULL, &found->bytes);
 }
 
-/* Only the first granule of a large block has a tag. */
+/* The first granule of the span in which one of these granules lay when it was last asked about. It
+ * is believed only if it still is one that reaches so far. */
+#define MEMO_GRANULES 16u
+#define MEMO_COUNT 1024u
+static _Atomic uint32_t memos[MEMO_COUNT];
+
+static const struct span *span_from(uint32_t first, uint32_t granule)
+{
+    const struct span *span = hak_tag_read(first) == HAK_TAG_SPAN ? hak_owner_read(first) : NULL;
+    bool holds = span != NULL && granule - first < hak_word_peek(&span->count);
+    return holds ? span : NULL;
+}
+
+/* Only the first granule of a large block has a tag: it is looked for backwards. */
 static bool find_large(uint32_t granule, struct extent *found)
 {
-    uint32_t first = granule;
-    while (first > 0 && hak_tag_read(first) == HAK_TAG_NONE)
-        first--;
-    if (hak_tag_read(first) != HAK_TAG_SPAN)
-        return false;
-    const struct span *span = hak_owner_read(first);
-    return span != NULL && granule - first < hak_word_peek(&span->count) &&
-           find_in_span(span, found);
+    _Atomic uint32_t *memo = &memos[granule / MEMO_GRANULES % MEMO_COUNT];
+    const struct span *span = span_from(hak_load_relaxed(memo), granule);
+    if (HAK_UNLIKELY(span == NULL)) {
+        uint32_t first = granule;
+        while (first > 0 && hak_tag_read(first) == HAK_TAG_NONE)
+            first--;
+        span = span_from(first, granule);
+        if (span == NULL)
+            return false;
+        hak_store_relaxed(memo, first);
+    }
+    return find_in_span(span, found);
 }
 
 static bool find_guarded(const void *address, struct extent *found)
