@@ -62,8 +62,7 @@
     X(__read_chk, ssize_t, (int, void *, size_t, size_t))                                          \
     X(__pread_chk, ssize_t, (int, void *, size_t, off_t, size_t))                                  \
     X(__recv_chk, ssize_t, (int, void *, size_t, size_t, int))                                     \
-    X(__recvfrom_chk, ssize_t,                                                                     \
-      (int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *))
+    X(__recvfrom_chk, ssize_t, (int, void *, size_t, size_t, int, struct sockaddr *, socklen_t *))
 
 /* The next definition of each name; NULL: not looked for yet, or libc has none. */
 struct bounds_next {
