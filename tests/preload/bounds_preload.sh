@@ -88,7 +88,8 @@ for mode in balanced hardened; do
     export HAKMEM_MODE=$mode
     for words in "python3 -c 'print(sum(len(str(i) * 9) for i in range(9999)))'" \
         "git --version" "echo 'int main(void){return 0;}' | gcc -O2 -x c -S -o - - | wc -l" \
-        "perl -e 'print join(q(,), sort map { \$_ x 3 } 1..999)'" "ls -lR /usr/lib/python3 | wc -l"; do
+        "perl -e 'print join(q(,), sort map { \$_ x 3 } 1..999)'" \
+        "ls -lR /usr/lib/python3 | wc -l"; do
         program=${words%% *}
         command -v "$program" >/dev/null || continue
         name=$mode-$program
