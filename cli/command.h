@@ -18,10 +18,11 @@
 #include <stdarg.h>
 
 #define COMMAND_TABLE(X)                                                                           \
-    X(run, "[--mode MODE] [-o NAME=VALUE]... [--strict] PROGRAM [ARGUMENT]...",                    \
+    X(run, "[--mode MODE] [-o NAME=VALUE]... [--bounds] [--strict] PROGRAM [ARGUMENT]...",         \
       "run a program with hakmem as its malloc",                                                   \
       "  --mode MODE        one of the modes of hakmem(3), say fast or hardened\n"                 \
       "  -o NAME=VALUE      an option; hakmem options lists them\n"                                \
+      "  --bounds           stop copies beyond the end of a block (libhakmem-bounds.so)\n"         \
       "  --strict           do not run a program that would run without hakmem\n")                 \
     X(options, "[--json] [NAME]...", "list the options, their values here and what they mean",     \
       "  --json             as a list of objects\n"                                                \

@@ -13,12 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the library is, seen from the folder of this program: beside it, as it is built, or where
- * it is installed. */
-static const char *const library_places[] = {"libhakmem.so", HAK_LIBRARY_FROM_PROGRAM};
+/* Where a library is, seen from the folder of this program: beside it, as it is built, or where it
+ * is installed. */
+struct library {
+    const char *built;
+    const char *installed;
+};
+static const struct library allocator = {"libhakmem.so", HAK_LIBRARY_FROM_PROGRAM};
+static const struct library checked_copies = {"libhakmem-bounds.so", HAK_BOUNDS_FROM_PROGRAM};
 
 /* The library's path; false: there is none, which has been said. */
-static bool find_library(char *path)
+static bool find_library(const struct library *library, char *path)
 {
     char own[PATH_MAX], wanted[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
@@ -28,17 +33,18 @@ static bool find_library(char *path)
     }
     own[length] = '\0';
     own[strrchr(own, '/') - own] = '\0';
-    for (size_t i = 0; i < sizeof library_places / sizeof *library_places; i++) {
-        snprintf(wanted, sizeof wanted, "%s/%s", own, library_places[i]);
+    const char *const places[] = {library->built, library->installed};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(wanted, sizeof wanted, "%s/%s", own, places[i]);
         char *found = realpath(wanted, path);
         if (found != NULL && access(found, R_OK) == 0)
             return true;
     }
-    complain(0, "libhakmem.so is neither in %s nor in %s/%s", own, own, HAK_LIBRARY_FROM_PROGRAM);
+    complain(0, "%s is neither in %s nor in %s/%s", library->built, own, own, library->installed);
     return false;
 }
 
-/* Puts the library before what is preloaded already. */
+/* Puts a library before what is preloaded already. */
 static bool preload(const char *library)
 {
     if (strpbrk(library, " :") != NULL) {
@@ -96,11 +102,18 @@ static const char *value_of(const char *name, char **arguments, int *at)
     return *rest != '\0' ? rest : NULL;
 }
 
+struct wishes {
+    bool is_strict;
+    bool checks_copies;
+};
+
 /* Takes one argument of hakmem's own; false: wrong, which has been said. */
-static bool take_argument(char **arguments, int *at, bool *is_strict)
+static bool take_argument(char **arguments, int *at, struct wishes *wishes)
 {
     if (strcmp(arguments[*at], "--strict") == 0)
-        return *is_strict = true;
+        return wishes->is_strict = true;
+    if (strcmp(arguments[*at], "--bounds") == 0)
+        return wishes->checks_copies = true;
     const char *mode = value_of("--mode", arguments, at);
     if (mode != NULL)
         return set_option("mode", strlen("mode"), mode);
@@ -130,24 +143,31 @@ static bool look_at(const char *program, bool is_strict)
     return obstacle == NULL || !is_strict;
 }
 
+static bool preload_wished(const struct wishes *wishes)
+{
+    char library[PATH_MAX];
+    if (wishes->checks_copies && !(find_library(&checked_copies, library) && preload(library)))
+        return false;
+    return find_library(&allocator, library) && preload(library);
+}
+
 int command_run(int argument_count, char **arguments)
 {
     int at = 1;
-    bool is_strict = false;
+    struct wishes wishes = {.is_strict = false};
     for (; at < argument_count && arguments[at][0] == '-'; at++) {
         if (strcmp(arguments[at], "--") == 0) {
             at++;
             break;
         }
-        if (!take_argument(arguments, &at, &is_strict))
+        if (!take_argument(arguments, &at, &wishes))
             return EXIT_USAGE;
     }
     if (at >= argument_count)
         return complain(EXIT_USAGE, "run: the program is missing");
-    char library[PATH_MAX];
-    if (!find_library(library) || !preload(library))
+    if (!preload_wished(&wishes))
         return EXIT_FAILED;
-    if (!look_at(arguments[at], is_strict))
+    if (!look_at(arguments[at], wishes.is_strict))
         return EXIT_NOT_EXECUTABLE;
     execvp(arguments[at], arguments + at);
     int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;

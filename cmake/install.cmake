@@ -15,6 +15,9 @@ install(TARGETS hakmem_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS hakmem_shared hakmem_static EXPORT hakmem-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET hakmem_bounds) # only ever preloaded: not among the libraries to link
+  install(TARGETS hakmem_bounds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hakmem)
+endif()
 install(FILES ${HAKMEM_OBJECT} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES docs/man/hakmem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -139,3 +139,22 @@ set_target_properties(hakmem::object PROPERTIES
   INTERFACE_INCLUDE_DIRECTORIES ${PROJECT_SOURCE_DIR}/include
   INTERFACE_LINK_LIBRARIES -pthread)
 add_dependencies(hakmem::object hakmem_object)
+
+# Checked copies, to be preloaded beside the library (docs/HARDEN.md). It defines memcpy and its
+# like: the compiler may not make calls of them out of their loops, nor fortify them. Sanitizers
+# check these functions themselves.
+if(NOT HAKMEM_FLAGS MATCHES "-fsanitize")
+  file(GLOB bounds CONFIGURE_DEPENDS bounds/*.c)
+  add_library(hakmem_bounds MODULE ${bounds})
+  set_target_properties(hakmem_bounds PROPERTIES
+    PREFIX lib OUTPUT_NAME hakmem-bounds NO_SONAME ON C_VISIBILITY_PRESET hidden)
+  target_compile_definitions(hakmem_bounds PRIVATE HAK_INTERPOSE=0 HAK_SHARED=1)
+  target_link_libraries(hakmem_bounds PRIVATE hakmem_code)
+  target_compile_options(hakmem_bounds PRIVATE
+    -U_FORTIFY_SOURCE -fno-builtin -Wno-maybe-uninitialized
+    $<$<C_COMPILER_ID:GNU>:-fno-tree-loop-distribute-patterns>)
+  # glibc before 2.34 has dlsym in a library of its own.
+  target_link_libraries(hakmem_bounds PRIVATE
+    -Wl,--push-state,--no-as-needed -ldl -Wl,--pop-state)
+  target_link_options(hakmem_bounds PRIVATE -Wl,-z,nodelete,-z,now,-z,relro)
+endif()

@@ -31,7 +31,8 @@ add_executable(hakmem_cli ${HAKMEM_CLI})
 set_target_properties(hakmem_cli PROPERTIES OUTPUT_NAME hakmem)
 target_compile_definitions(hakmem_cli PRIVATE
   HAK_INTERPOSE=0 HAK_SHARED=0
-  HAK_LIBRARY_FROM_PROGRAM="${library_folder}/libhakmem.so.${PROJECT_VERSION_MAJOR}")
+  HAK_LIBRARY_FROM_PROGRAM="${library_folder}/libhakmem.so.${PROJECT_VERSION_MAJOR}"
+  HAK_BOUNDS_FROM_PROGRAM="${library_folder}/hakmem/libhakmem-bounds.so")
 target_include_directories(hakmem_cli PRIVATE cli)
 target_link_libraries(hakmem_cli PRIVATE hakmem_profiles hakmem_flags -pthread)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "out/release"
-CODE_FOLDERS = ("src", "include", "bench", "tests", "cli")
+CODE_FOLDERS = ("src", "include", "bench", "tests", "cli", "bounds")
 CODE_SUFFIXES = (".c", ".h", ".cpp", ".hpp")
 
 

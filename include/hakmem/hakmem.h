@@ -105,6 +105,19 @@ HAKMEM_API __attribute__((const)) size_t hakmem_good_size(size_t bytes);
  * 128 KiB the answer does not tell live ones from freed ones. */
 HAKMEM_API int hakmem_is_owned(const void *block);
 
+/* Bytes from `address` to the end of the block that it lies in; SIZE_MAX: it lies in no block of
+ * hakmem's. Any address may be asked about, inside a block as well. The end of a block is that of
+ * hakmem_usable_size: in hardened mode what was asked for, else what may be used. For blocks of up
+ * to 128 KiB the answer tells live ones from freed ones in hardened mode only. */
+HAKMEM_API size_t hakmem_object_size(const void *address);
+
+/* Reports in one line that `function`, called at `caller`, was about to write or read `bytes` at
+ * `address` beyond the end of a block, and aborts; returns if it would stay inside, or if the
+ * address lies in no block. libhakmem-bounds.so calls it. */
+enum hakmem_access { HAKMEM_WRITE, HAKMEM_READ };
+HAKMEM_API void hakmem_bounds_stop(const char *function, enum hakmem_access access,
+                                   const void *address, size_t bytes, const void *caller);
+
 /* ---- heaps ----------------------------------------------------------------------------------- */
 
 /* A heap is a set of blocks that can be freed one by one or all at once. Any number of threads may

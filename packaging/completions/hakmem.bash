@@ -34,7 +34,7 @@ _hakmem_run() {
             mapfile -t COMPREPLY < <(compgen -f -- "$2")
         fi
     else
-        mapfile -t COMPREPLY < <(compgen -W '--mode -o --strict --' -- "$2")
+        mapfile -t COMPREPLY < <(compgen -W '--mode -o --bounds --strict --' -- "$2")
     fi
 }
 

@@ -32,6 +32,7 @@ complete -c hakmem -n __fish_use_subcommand -l help -d 'the subcommands'
 complete -c hakmem -n __fish_use_subcommand -l version
 complete -c hakmem -n '__fish_seen_subcommand_from run' -l mode -x -a '(__hakmem_values mode)'
 complete -c hakmem -n '__fish_seen_subcommand_from run' -s o -x -a '(__hakmem_settings)'
+complete -c hakmem -n '__fish_seen_subcommand_from run' -l bounds -d 'checked copies'
 complete -c hakmem -n '__fish_seen_subcommand_from run' -l strict -d 'not without hakmem'
 complete -c hakmem -n '__fish_seen_subcommand_from run' -a '(__fish_complete_subcommand)'
 complete -c hakmem -n '__fish_seen_subcommand_from options' -l json -d 'as objects'

@@ -247,6 +247,21 @@ size_t hak_hardened_block_content_bytes(const struct place *place, struct mark m
     return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place->capacity;
 }
 
+bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes)
+{
+    struct place place = {.block = block, .slab = slab, .mark = hak_mark_at(block)};
+    if (place.mark == NULL)
+        return false;
+    /* acquire: partner is the release in hak_hardened_block_open */
+    struct mark mark = hak_mark_unpack(hak_load_acquire(place.mark));
+    bool is_start = slab != NULL || span_start(block) + margin_bytes(alignment_of(mark)) == block;
+    if (mark.state != MARK_LIVE || !is_start)
+        return false;
+    place.capacity = slab != NULL ? slab->block_bytes : large_capacity(mark.bytes);
+    *bytes = hak_hardened_block_content_bytes(&place, mark);
+    return true;
+}
+
 /* Whole pages read as zero. */
 static void clear_pages(char *start, size_t bytes)
 {

@@ -28,6 +28,10 @@ struct place {
 /* Finds a marked block; false: it belongs to a private heap. Misuse is reported as `what`. */
 bool hak_place_find(void *block, const char *what, struct place *place);
 
+/* Stores the bytes of the live marked block that starts at `block`, in the slab or, if that is
+ * NULL, in a span of its own; false: there is none. Silent. */
+bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes);
+
 /* A new block for the request, with everything but its mark made ready: *mark is what it must
  * become. NULL: out of memory. */
 void *hak_hardened_block_take(const struct service *service, struct request request);

@@ -67,6 +67,16 @@ asked help 0 run --help
 shows help '^usage: hakmem run .*PROGRAM'
 shows help '^ +--strict '
 
+shows help '^ +--bounds '
+
+# Checked copies: both libraries, the allocator first.
+if [ -e "$OUT/libhakmem-bounds.so" ]; then
+    asked bounds 0 run --bounds sh -c 'echo "$LD_PRELOAD"'
+    check "both are preloaded: $(cat "$work/bounds.out")" \
+        grep -qE '^/.*libhakmem\.so[^:]*:/.*libhakmem-bounds\.so$' "$work/bounds.out"
+    equal "nothing is said" "$(cat "$work/bounds.err")" ""
+fi
+
 # A program that hakmem cannot serve runs, and is said to; with --strict it does not.
 # alone NAME WORDS PROGRAM...
 alone() {
