@@ -16,6 +16,10 @@ at_end() {
     [ -z "$leaker_pid" ] || rm -f "/dev/shm/hakmem.profile.$leaker_pid"
 }
 
+read_truth() {
+    od -A n -t u8 -N 40 -v -w8 "$work/file" | awk '{ print NR - 1, $1 }' >"$work/truth"
+}
+
 # leak_and_die SEED: the live bytes of each function are in $work/truth.
 leak_and_die() {
     truncate -s 0 "$work/file"
@@ -23,11 +27,16 @@ leak_and_die() {
     env HAKMEM_BLACKBOX=on HAKMEM_HEAP_PROFILE_RATE=$rate HAKMEM_LIMIT=512M \
         LD_PRELOAD="$PRELOAD_LIB" "$leaker" "$1" 1<>"$work/file" 2>"$work/leaker.err" &
     leaker_pid=$!
-    # From a tenth of a second to half of one.
-    sleep "0.$(awk -v seed="$1" 'BEGIN { srand(seed); print 100 + int(rand() * 400) }')"
+    # When 8 MB have leaked, and up to four tenths of a second later.
+    for _ in $(seq 400); do
+        read_truth
+        awk '{ sum += $2 } END { exit !(sum > 8e6) }' "$work/truth" && break
+        sleep 0.05
+    done
+    sleep "0.$(awk -v seed="$1" 'BEGIN { srand(seed); printf "%03d", rand() * 400 }')"
     kill -KILL "$leaker_pid"
     wait "$leaker_pid" 2>/dev/null || :
-    od -A n -t u8 -N 40 -v -w8 "$work/file" | awk '{ print NR - 1, $1 }' >"$work/truth"
+    read_truth
 }
 
 # compare: what autopsy says and what was; a function of more than 4 MiB within five deviations of
@@ -41,7 +50,7 @@ compare() {
             found[site] += $1 * unit
         }
         END {
-            if (sum < 4e6) { print "too little was leaked: " sum; exit 1 }
+            if (sum < 8e6) { print "too little was leaked: " sum; exit 1 }
             for (site = 0; site < 5; site++) {
                 attributed += found[site]
                 off = found[site] - true_bytes[site]

@@ -16,7 +16,7 @@
 #define LOADS (is_full() ? 10000u : 200u)
 #define FORKS (is_full() ? 10000u : 100u)
 #define THREADS (is_full() ? 100000u : 2000u)
-#define SECONDS (is_full() ? 600u : 100u)
+#define SECONDS (is_full() ? 600u : 100u) /* of each */
 #define GROWN_MOST ((size_t)8 << 20)
 
 /* A board begins with words (src/profile/board.h): 0 is the magic number, 3 the length of the file,
@@ -135,29 +135,39 @@ static void on_signal(int number)
     errno = saved;
 }
 
-/* Two signals in turn, the next as soon as the last is handled. */
-static void *send_signals(void *thread)
+#define RECEIVERS 4
+static pthread_t receivers[RECEIVERS];
+
+static void *allocate_meanwhile(void *seed)
 {
-    for (unsigned i = 0; handled < SIGNALS; i++) {
-        unsigned seen = handled;
-        pthread_kill(*(pthread_t *)thread, i % 2 == 0 ? SIGPROF : SIGUSR1);
-        for (unsigned turns = 0; handled == seen && turns < 100; turns++)
-            sched_yield();
-    }
+    while (handled < SIGNALS)
+        allocate((unsigned)(uintptr_t)seed, 500);
     return NULL;
+}
+
+/* Two signals for each receiver, again and again. */
+static void send_signals(void)
+{
+    while (handled < SIGNALS) {
+        for (unsigned i = 0; i < RECEIVERS; i++) {
+            pthread_kill(receivers[i], SIGPROF);
+            pthread_kill(receivers[i], SIGUSR1);
+        }
+        sched_yield();
+    }
 }
 
 PART(signals)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    pthread_t self = pthread_self();
     begin();
     CHECK_EQ(sigaction(SIGPROF, &action, NULL), 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    pthread_t sender = start_thread(send_signals, &self);
-    while (handled < SIGNALS)
-        allocate(handled, 500);
-    pthread_join(sender, NULL);
+    for (uintptr_t i = 0; i < RECEIVERS; i++)
+        receivers[i] = start_thread(allocate_meanwhile, (void *)(i + 1));
+    send_signals();
+    for (unsigned i = 0; i < RECEIVERS; i++)
+        pthread_join(receivers[i], NULL);
     check_end();
 }
 
