@@ -82,7 +82,7 @@ list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})
 # process (tests/preload/rss_preload.sh).
 set(HAKMEM_SELDOM ${HAKMEM_COMMON})
 list(FILTER HAKMEM_SELDOM INCLUDE REGEX
-  "/(conf|control|profile|stats)/|/os/(dwarf|unwind|module|crash|listen|request_file|cgroup)")
+  "/(conf|control|profile|stats)/|/os/(dwarf|unwind|rules|module|crash|listen|request_file|cgroup)")
 set_source_files_properties(${HAKMEM_SELDOM} PROPERTIES COMPILE_OPTIONS -Os)
 
 add_library(hakmem_objects OBJECT ${HAKMEM_COMMON})

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/dwarf.h"
 
+#include "os/rules.h"
+
 #include <string.h>
 
 /* Rows that DW_CFA_remember_state may put by. */
@@ -32,6 +34,7 @@ struct function {
     uint8_t encoding;
     bool is_signal;
     uintptr_t start;
+    uint32_t pair; /* of the sorted table */
     struct piece common;
     struct piece own;
 };
@@ -153,7 +156,8 @@ static bool read_common(const unsigned char *at, struct function *function)
 }
 
 /* The entry of the function with the address, by the sorted table of .eh_frame_hdr; NULL: none. */
-static const unsigned char *find_entry(const unsigned char *header, uintptr_t address)
+static const unsigned char *find_entry(const unsigned char *header, uintptr_t address,
+                                       uint32_t *place)
 {
     struct piece head = {header + 4, header + 4 + 16};
     if (header[0] != 1 || header[2] == 0xff || header[3] != 0x3b)
@@ -175,12 +179,13 @@ static const unsigned char *find_entry(const unsigned char *header, uintptr_t ad
     if (count == 0)
         return NULL;
     memcpy(pair, table + low * sizeof pair, sizeof pair);
+    *place = (uint32_t)low;
     return pair[0] <= wanted ? header + pair[1] : NULL;
 }
 
 static bool find_function(const unsigned char *header, uintptr_t address, struct function *function)
 {
-    const unsigned char *at = find_entry(header, address);
+    const unsigned char *at = find_entry(header, address, &function->pair);
     if (at == NULL)
         return false;
     struct piece entry = entry_at(at);
@@ -435,10 +440,37 @@ static bool apply(struct dwarf_frame *frame, const struct function *function, co
     return true;
 }
 
+/* The row as a rule to keep; false: it is not simple. */
+static bool make_rule(const struct function *function, const struct row *row,
+                      struct frame_rule *rule)
+{
+    *rule = (struct frame_rule){.frame_offset = row->cfa_value,
+                                .frame_register = row->cfa_register,
+                                .return_register = (uint8_t)function->return_register};
+    rule->is_outermost = row->rules[function->return_register] == RULE_UNDEFINED;
+    if (row->is_cfa_expression || function->is_signal)
+        return rule->is_outermost;
+    for (uint32_t i = 0; i < HAK_DWARF_REGISTERS; i++) {
+        int32_t words = row->values[i] / (int32_t)sizeof(uintptr_t);
+        if (row->rules[i] == RULE_SAME || row->rules[i] == RULE_UNDEFINED)
+            continue;
+        if (row->rules[i] != RULE_AT_CFA || i == HAK_DWARF_STACK_POINTER ||
+            rule->count == HAK_RULE_REGISTERS || words != (int16_t)words ||
+            row->values[i] % (int32_t)sizeof(uintptr_t) != 0)
+            return false;
+        rule->registers[rule->count] = (uint8_t)i;
+        rule->words[rule->count++] = (int16_t)words;
+    }
+    return true;
+}
+
 bool hak_dwarf_step(struct dwarf_frame *frame, const unsigned char *header)
 {
     /* A call may be a function's last instruction: what follows it is another function's. */
     uintptr_t address = frame->address - !frame->is_interrupted;
+    struct frame_rule rule;
+    if (hak_rules_find(header, address, &rule))
+        return hak_rules_apply(frame, &rule);
     struct function function = {0};
     struct rows rows = {0};
     if (!find_function(header, address, &function))
@@ -448,5 +480,9 @@ bool hak_dwarf_step(struct dwarf_frame *frame, const unsigned char *header)
         return false;
     rows.first = rows.now;
     rows.address = function.start;
-    return run(function.own, &function, &rows, address) && apply(frame, &function, &rows.now);
+    if (!run(function.own, &function, &rows, address))
+        return false;
+    if (make_rule(&function, &rows.now, &rule))
+        hak_rules_keep(&(struct rule_source){header, address, function.pair}, &rule);
+    return apply(frame, &function, &rows.now);
 }

@@ -27,9 +27,17 @@ static find_function *finder(void)
 
 extern find_function find_weakly __asm__("_dl_find_object") __attribute__((weak));
 
+/* In a static program it faults before libc has set it up, which is soon before constructors. */
+static _Atomic bool is_set_up;
+
+__attribute__((constructor)) static void note_it(void)
+{
+    hak_store_relaxed(&is_set_up, true);
+}
+
 static find_function *finder(void)
 {
-    return &find_weakly;
+    return hak_load_relaxed(&is_set_up) ? &find_weakly : NULL;
 }
 
 #endif

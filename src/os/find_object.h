@@ -3,8 +3,9 @@
  * _dl_find_object (bits/dl_find_object.h).
  *
  * Owns        nothing.
- * Invariants  false where libc has no such function, and in the shared library before its
- *             constructors ran: it asks for the name at run time, since it runs with older libcs.
+ * Invariants  false where libc has no such function, and before constructors ran: the shared
+ *             library asks for the name at run time, since it runs with older libcs; in a static
+ *             program libc sets the function up late.
  * Threads     any, signal handlers too, beside dlopen and dlclose as well.
  * Tests       tests/unit/os/unwind_test.c, tools/check_names.py
  */

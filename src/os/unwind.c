@@ -94,13 +94,21 @@ static uintptr_t plain(uintptr_t address)
     return address & (((uintptr_t)1 << 56) - 1);
 }
 
-/* The frame's caller; false: there is none, or only frame pointers can tell. */
-static bool step(struct dwarf_frame *frame)
+/* The loaded file that the frame's code is in; `found` is that of the frame before. It is on the
+ * stack, so it stays loaded: another frame of it needs no search. */
+static bool find_object(const struct dwarf_frame *frame, struct found_object *found)
 {
-    struct found_object found;
+    uintptr_t address = frame->address - !frame->is_interrupted;
+    uintptr_t start = (uintptr_t)found->map_start;
+    return address - start < (uintptr_t)found->map_end - start || hak_find_object(address, found);
+}
+
+/* The frame's caller; false: there is none, or only frame pointers can tell. */
+static bool step(struct dwarf_frame *frame, struct found_object *found)
+{
     uintptr_t stack = frame->registers[HAK_DWARF_STACK_POINTER];
-    if (!hak_find_object(frame->address - !frame->is_interrupted, &found) ||
-        found.eh_frame == NULL || !hak_dwarf_step(frame, found.eh_frame))
+    if (!find_object(frame, found) || found->eh_frame == NULL ||
+        !hak_dwarf_step(frame, found->eh_frame))
         return false;
     frame->address = plain(frame->address);
     /* An alternate stack may lie anywhere; else stacks are left upwards. */
@@ -110,8 +118,9 @@ static bool step(struct dwarf_frame *frame)
 /* Walks out of hakmem to where it was called: true with the frame that goes on there. */
 static bool leave(struct dwarf_frame *frame, uintptr_t caller)
 {
+    struct found_object found = {0};
     for (uint32_t i = 0; i < OWN_FRAMES_MOST; i++) {
-        if (!step(frame))
+        if (!step(frame, &found))
             return false;
         if (frame->address == caller)
             return true;
@@ -131,7 +140,7 @@ static uint32_t follow(const struct dwarf_frame *frame, uintptr_t *addresses, ui
 static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
 {
     uint32_t used = 0;
-    struct found_object own = {0};
+    struct found_object own = {0}, found = {0};
     bool is_library = hak_find_object((uintptr_t)&hak_os_unwind, &own) && own.link_map != NULL &&
                       own.link_map->l_name[0] != '\0';
     while (used < most && frame->address != 0) {
@@ -141,10 +150,9 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
         if (!is_own)
             addresses[used++] = address;
         struct dwarf_frame last = *frame;
-        struct found_object found;
-        if (!hak_find_object(address - !frame->is_interrupted, &found))
+        if (!find_object(frame, &found))
             return follow(&last, addresses, used, most);
-        if (!step(frame))
+        if (!step(frame, &found))
             break;
     }
     return used;
@@ -162,7 +170,8 @@ static uint32_t by_frame_pointers(struct os_caller caller, uintptr_t *addresses,
 HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most)
 {
     struct dwarf_frame frame;
-    readable_page = 0;
+    /* The page of this function's frame needs no look. */
+    readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
     begin_here(&frame);
     if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);

@@ -6,7 +6,8 @@
  *             2.35 and newer), which neither waits nor locks, in handlers and beside dlopen and
  *             dlclose either; without it, and for code without tables (that of a JIT compiler),
  *             frame pointers are followed (os/frames.h), and nothing else from there on. Tables are
- *             read only of code that is on this thread's stack, which nobody may unload. Of the
+ *             read only of code that is on this thread's stack, which nobody may unload; what they
+ *             said before is kept, and compared with them at each use (os/rules.h). Of the
  *             stack a word is read only when its page can be read, and only above the last frame:
  *             tables that lie end the walk, they never make it fault or run for ever.
  * Stack       about 1 KiB; it is bounded.

@@ -44,6 +44,13 @@ for program in "$work"/c_* "$work"/cpp_*; do
     serves "${program##*/}" "$program"
 done
 
+# Static programs under the heap profile.
+for program in "$work"/c*_static "$work"/c*_static_pie; do
+    quietly env HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_RATE=512 "$program"
+    check "${program##*/} is profiled: $(head -c 300 "$work/said")" \
+        grep -q ' not freed, allocated at ' "$work/said"
+done
+
 # A program that calls no malloc itself, only through libc.
 cat >"$work/quiet.c" <<END
 #include <stdio.h>

@@ -148,6 +148,42 @@ TEST(a_site_that_pairs_does_not_hide_one_that_keeps_with_caches_by_thread)
     check_sites();
 }
 
+#define SELDOM 4000u
+#define SELDOM_BYTES ((size_t)96 << 10)
+
+DISTINCT static void keep_one_of_the_slow_path(uint32_t i)
+{
+    kept[i] = hak_malloc(SELDOM_BYTES);
+    kept_bytes += SELDOM_BYTES;
+    __asm__ volatile("" ::: "memory");
+}
+
+/* A bin of this size holds a block or two, so that what is kept comes from refills, by the slow
+ * path's coin; what is paired pops, by the countdown. Neither may be missed. */
+static void check_both_ways(const char *sentence)
+{
+    be_started_with(sentence, "heap_profile=on,heap_profile_rate=65536");
+    for (uint32_t i = 0; i < SELDOM; i++) {
+        keep_one_of_the_slow_path(i);
+        for (uint32_t k = 0; k < 100; k++)
+            pair(i + k);
+    }
+    struct sums keeps = sums_of((const void *)keep_one_of_the_slow_path);
+    struct sums pairs = sums_of((const void *)pair);
+    check_share(keeps.allocated, (double)kept_bytes, 0.06);
+    check_share(keeps.count, SELDOM, 0.06);
+    check_share(pairs.allocated, (double)paired_bytes, 0.08);
+    CHECK_EQ(keeps.freed, 0);
+    CHECK_EQ(pairs.freed, pairs.allocated);
+    for (uint32_t i = 0; i < SELDOM; i++)
+        hak_free(kept[i]);
+}
+
+TEST(a_site_that_refills_is_seen_beside_one_that_pops)
+{
+    check_both_ways(__func__);
+}
+
 TEST(hardened_blocks_are_sampled_in_their_place)
 {
     begin(__func__, "thread", "all");
