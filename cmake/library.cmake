@@ -82,7 +82,11 @@ list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})
 # process (tests/preload/rss_preload.sh).
 set(HAKMEM_SELDOM ${HAKMEM_COMMON})
 list(FILTER HAKMEM_SELDOM INCLUDE REGEX
-  "/(conf|control|profile|stats)/|/os/(dwarf|unwind|rules|module|crash|listen|request_file|cgroup)")
+  "/(conf|control|learn|policy|profile|stats)/|/api/(control|exit_check|foreign|glibc|hakmem)")
+set(HAKMEM_SELDOM_OS ${HAKMEM_COMMON})
+list(FILTER HAKMEM_SELDOM_OS INCLUDE REGEX "/os/|/process/(background|fork|learned|start)")
+list(FILTER HAKMEM_SELDOM_OS EXCLUDE REGEX "/os/(lock|processor|random|rseq|thread)[.]c")
+list(APPEND HAKMEM_SELDOM ${HAKMEM_SELDOM_OS})
 set_source_files_properties(${HAKMEM_SELDOM} PROPERTIES COMPILE_OPTIONS -Os)
 
 add_library(hakmem_objects OBJECT ${HAKMEM_COMMON})

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Small programs stay small: the peak RSS of ls, of python3 and of an idle redis-server exceeds the
-# one without hakmem by at most 1 MiB, with huge pages as the machine has them and, for the first
-# two and where root may set it, with huge pages everywhere. If this fails, a preload of hakmem in
+# one without hakmem by at most 1.25 MiB, 0.4 of which is the library's file, which all processes
+# share; with huge pages as the machine has them and, for the first two and where root may set it,
+# with huge pages everywhere. If this fails, a preload of hakmem in
 # all processes costs a machine gigabytes.
 . "$(dirname "$0")/lib.sh"
 needs python3 ls setsid
@@ -23,7 +24,7 @@ stays_small() {
     with_kb=$(least "$PRELOAD_LIB" "$@")
     echo "$*: $without_kb KiB, with hakmem $with_kb KiB, huge pages $(cat $huge)"
     check "there is a peak without hakmem" [ "$without_kb" -gt 100 ]
-    check "$* takes at most 1 MiB more" [ "$with_kb" -le $((without_kb + 1024)) ]
+    check "$* takes at most 1.25 MiB more" [ "$with_kb" -le $((without_kb + 1280)) ]
 }
 
 # The same of an idle redis-server. Debian's is linked with jemalloc: to see it on the system's
@@ -45,7 +46,8 @@ redis_stays_small() {
     with_kb=$(least_idle "$PRELOAD_LIB")
     echo "redis-server: $without_kb KiB, with hakmem $with_kb KiB, huge pages $(cat $huge)"
     check "there is a peak without hakmem" [ "$without_kb" -gt 1000 ]
-    check "redis-server takes at most 1 MiB more" [ "$with_kb" -le $((without_kb + 1024)) ]
+    check "redis-server takes at most 1.25 MiB more" \
+        [ "$with_kb" -le $((without_kb + 1280)) ]
 }
 
 huge=/sys/kernel/mm/transparent_hugepage/enabled

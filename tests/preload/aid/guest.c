@@ -10,6 +10,6 @@ void guest_run(void (*use)(void *block), unsigned rounds)
     volatile char room[GUEST_ROOM];
     for (unsigned i = 0; i < rounds; i++) {
         room[i % GUEST_ROOM] = 1;
-        use(malloc(1000 + i));
+        use(malloc(1000 + i + (size_t)room[i % GUEST_ROOM]));
     }
 }
