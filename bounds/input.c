@@ -34,8 +34,10 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
     CHECK_WRITE(to, bytes);
     return NEXT(pread)(fd, to, bytes, offset);
 }
+#ifndef pread64 /* as in musl, where it is another word for pread */
 HAK_EXPORT ssize_t pread64(int fd, void *to, size_t bytes, off_t offset)
     __attribute__((alias("pread")));
+#endif
 
 ssize_t recv(int fd, void *to, size_t bytes, int flags)
 {

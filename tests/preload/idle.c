@@ -92,9 +92,18 @@ static int has_no_own_thread_soon(void)
     return has_own_threads_soon(0);
 }
 
+static void stay_on_one_processor(void)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((unsigned)sched_getcpu(), &one);
+    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
 TEST(a_program_of_one_thread_has_ours_only_once_much_is_free_and_libc_never_hears_of_it)
 {
     time_limit(200);
+    stay_on_one_processor(); /* where one cache serves a program of one thread */
     const volatile char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
     size_t base = resident_bytes();
     fill_all();

@@ -146,15 +146,23 @@ TEST(another_file_at_the_same_addresses_gets_its_own_rules)
 static uint32_t rivals[16];
 static uint32_t rival_count;
 
-static void find_rivals(void)
+static void find_rivals_of(uint32_t first)
 {
-    rivals[rival_count++] = 0;
-    for (uint32_t i = 1; i < FUNCTIONS && rival_count < 4; i++) {
-        words_of(0);
+    rival_count = 0;
+    rivals[rival_count++] = first;
+    for (uint32_t i = 0; i < FUNCTIONS && rival_count < 4; i++) {
+        words_of(first);
         words_of(i);
-        if (!is_kept(0) && i % 15 != rivals[rival_count - 1] % 15)
+        if (!is_kept(first) && i % 15 != rivals[rival_count - 1] % 15)
             rivals[rival_count++] = i;
     }
+}
+
+/* Which functions share a place depends on where the program was loaded. */
+static void find_rivals(void)
+{
+    for (uint32_t first = 0; rival_count < 2 && first < FUNCTIONS; first++)
+        find_rivals_of(first);
     CHECK(rival_count >= 2);
 }
 
