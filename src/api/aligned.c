@@ -53,7 +53,7 @@ static HAK_NOINLINE int posix_memalign_slow(void **result, size_t alignment, siz
  * not touched, *result only on success. */
 int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
 {
-    if (HAK_UNLIKELY((alignment & (alignment - 1)) != 0 || alignment < sizeof(void *)))
+    if (HAK_UNLIKELY(!hak_is_power_of_two(alignment) || alignment < sizeof(void *)))
         return EINVAL;
     void *block = take(alignment, bytes);
     if (HAK_UNLIKELY(block == NULL))

@@ -107,13 +107,19 @@ static void *resize_large(void *block, size_t bytes, struct os_caller caller)
     return moved;
 }
 
+/* A block that gives up no more than `spare_bytes` stays where it is. */
+HAK_INLINE bool fits(size_t old_bytes, size_t spare_bytes, size_t bytes)
+{
+    return bytes <= old_bytes && bytes >= old_bytes - spare_bytes;
+}
+
 /* Another size for a live block of ours; NULL: refused, and the block is as it was. */
 static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
     /* A block that stays more than half used stays where it is; a large one gives its end back. */
     size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
-    if (bytes <= old_bytes && bytes >= old_bytes - spare_bytes)
+    if (fits(old_bytes, spare_bytes, bytes))
         return block;
     if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
@@ -149,7 +155,7 @@ HAK_INLINE bool stays(const void *block, size_t bytes)
         return false;
     const struct slab *slab = hak_owner_read(granule);
     return hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
-           bytes <= slab->block_bytes && bytes >= slab->block_bytes - slab->block_bytes / 2;
+           fits(slab->block_bytes, slab->block_bytes / 2, bytes);
 }
 
 static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_caller caller)
