@@ -11,52 +11,69 @@
 struct run {
     struct slab *slab;
     uint64_t mask;
-    uint16_t word_index;
-    uint16_t count;
+    uint32_t word_index;
+    uint32_t count;
 };
 
-static _Noreturn void report_twice(const void *block, const struct slab *slab)
+static _Noreturn HAK_NOINLINE void report_twice(const void *block, uint32_t class_index)
 {
-    hak_misuse("double free", block, slab->block_bytes, "already free");
+    hak_misuse("double free", block, hak_size_classes[class_index].block_bytes, "already free");
+}
+
+/* No block of the class starts there. */
+static HAK_NOINLINE void report_stray(const void *block, uint32_t class_index)
+{
+    struct slab *slab = hak_slab_at(block);
+    if (slab == NULL || slab->class_index != class_index)
+        hak_misuse("double free", block, hak_size_classes[class_index].block_bytes,
+                   "its slab is gone");
+    hak_slab_index_of(slab, block, "invalid free");
 }
 
 /* The slab of a block that was put into a bin of the class. It is in use for as long as nobody else
  * frees the block, too. */
-static struct slab *slab_of(const void *block, uint32_t class_index)
+HAK_INLINE struct slab *slab_of(const void *block, uint32_t class_index)
 {
-    struct slab *slab = hak_slab_at(block);
-    if (HAK_UNLIKELY(slab == NULL || slab->class_index != class_index))
-        hak_misuse("double free", block, hak_size_classes[class_index].block_bytes,
-                   "its slab is gone");
-    return slab;
+    uint32_t granule = hak_granule_of(block);
+    if (HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
+        report_stray(block, class_index);
+    return hak_owner_read(granule);
 }
 
-/* Gathers the first blocks of those that share a word of one slab's bitmap. Blocks that were
+/* Gathers blocks that follow each other and share a word of one slab's bitmap. Blocks that were
  * allocated together come back together: most need no look at their slab. What the run's free will
- * write is fetched meanwhile. */
-static struct run gather(void *const *blocks, uint32_t count, uint32_t class_index)
+ * write is fetched meanwhile. Returns the end of the runs. */
+static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_index,
+                          struct run *run)
 {
-    struct slab *slab = slab_of(blocks[0], class_index);
-    const struct slab shape = {
-        .start = slab->start, .reciprocal = slab->reciprocal, .block_bytes = slab->block_bytes};
-    uint32_t index;
-    if (HAK_UNLIKELY(!hak_slab_find_start(&shape, blocks[0], &index) || index >= slab->block_count))
-        hak_slab_index_of(slab, blocks[0], "invalid free"); /* says what is wrong with it */
-    uint32_t first = index & ~63u;
-    uint32_t limit = (uint32_t)hak_least(64, slab->block_count - first);
-    __builtin_prefetch((void *)&slab->words[first / 64], 1);
-    __builtin_prefetch(&slab->used, 1);
-    uint32_t at = 0;
-    uint64_t mask = 0;
-    do {
-        uint64_t bit = 1ull << (index & 63);
-        if (HAK_UNLIKELY(mask & bit))
-            report_twice(blocks[at], slab);
-        mask |= bit;
-        at++;
-    } while (at < count && hak_slab_find_start(&shape, blocks[at], &index) &&
-             index - first < limit);
-    return (struct run){slab, mask, (uint16_t)(first / 64), (uint16_t)at};
+    const struct size_class *shape = &hak_size_classes[class_index];
+    const uint64_t reciprocal = shape->reciprocal;
+    const size_t block_bytes = shape->block_bytes;
+    const size_t slab_bytes = shape->block_count * block_bytes;
+    void *const *end = blocks + count;
+    for (void *const *next = blocks; next != end; run++) {
+        void *const *first = next;
+        struct slab *slab = slab_of(*first, class_index);
+        uintptr_t start = slab->start;
+        size_t offset = (uintptr_t)*first - start;
+        uint32_t index = hak_block_index(reciprocal, offset);
+        if (HAK_UNLIKELY(index * block_bytes != offset || offset >= slab_bytes))
+            report_stray(*first, class_index);
+        uint32_t word_index = index / 64;
+        __builtin_prefetch((void *)&slab->words[word_index], 1);
+        __builtin_prefetch(&slab->used, 1);
+        uint64_t mask = 1ull << (index % 64);
+        while (++next != end && (offset = (uintptr_t)*next - start) < slab_bytes) {
+            index = hak_block_index(reciprocal, offset);
+            if (index / 64 != word_index || index * block_bytes != offset)
+                break;
+            if (HAK_UNLIKELY(mask >> (index % 64) & 1))
+                report_twice(*next, class_index);
+            mask |= 1ull << (index % 64);
+        }
+        *run = (struct run){slab, mask, word_index, (uint32_t)(next - first)};
+    }
+    return run;
 }
 
 static struct heap *heap_of(const struct slab *slab)
@@ -75,15 +92,16 @@ static bool try_enter(struct heap *heap)
 static uint32_t give(struct heap *heap, struct run *runs, uint32_t count, uint32_t class_index)
 {
     uint32_t left = 0, freed = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = runs[i].slab;
-        if (HAK_UNLIKELY(heap_of(slab) != heap)) {
-            runs[left++] = runs[i];
+    for (const struct run *run = runs; run != runs + count; run++) {
+        struct slab *slab = run->slab;
+        /* relaxed: under the lock of its heap it does not change */
+        if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
+            runs[left++] = *run;
             continue;
         }
-        hak_slab_give_word(slab, runs[i].word_index, runs[i].mask, runs[i].count);
-        freed += runs[i].count;
-        if ((i + 1 == count || runs[i + 1].slab != slab) && !hak_heap_is_settled(slab))
+        hak_slab_give_word(slab, run->word_index, run->mask, run->count);
+        freed += run->count;
+        if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
             hak_heap_settle(heap, slab);
     }
     hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
@@ -111,10 +129,8 @@ static uint32_t publish(const struct heap *heap, struct run *runs, uint32_t coun
 void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
 {
     struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    uint32_t run_count = 0;
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    for (uint32_t at = 0; at < count; at += runs[run_count++].count)
-        runs[run_count] = gather(blocks + at, count - at, class_index);
+    uint32_t run_count = (uint32_t)(gather(blocks, count, class_index, runs) - runs);
     while (run_count != 0) {
         struct heap *heap = heap_of(runs[0].slab);
         if (HAK_LIKELY(try_enter(heap))) {
@@ -127,17 +143,19 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */
-static HAK_RACY void check_run(const struct run *run)
+static HAK_RACY void check(const struct run *run)
 {
     hak_slab_check_word(run->slab, run->word_index, run->mask);
 }
 
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)
 {
-    for (uint32_t at = 0; at < count;) {
-        struct run run = gather(blocks + at, count - at, class_index);
-        check_run(&run);
-        at += run.count;
+    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    for (uint32_t n; count > 0; blocks += n, count -= n) {
+        n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
+        const struct run *end = gather(blocks, n, class_index, runs);
+        for (const struct run *run = runs; run != end; run++)
+            check(run);
     }
 }
 

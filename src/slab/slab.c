@@ -180,6 +180,16 @@ _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uin
                state);
 }
 
+void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits)
+{
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
+        hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
+                        "never allocated");
+    if (HAK_UNLIKELY((word & bits) != 0))
+        hak_slab_report(slab, word_index, word & bits, "double free", "already free");
+}
+
 bool hak_slab_is_sound(const struct slab *slab)
 {
     uint32_t free_count = 0;

@@ -15,23 +15,18 @@
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
                                const char *what, const char *state);
 
-/* Misuse (never handed out, already free) of the blocks `bits` of word `word_index`, at least one,
- * is reported and aborts. */
-HAK_INLINE void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits)
-{
-    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
-    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
-        hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
-                        "never allocated");
-    if (HAK_UNLIKELY((word & bits) != 0))
-        hak_slab_report(slab, word_index, word & bits, "double free", "already free");
-}
+/* Reports misuse (never handed out, already free) of the blocks `bits` of word `word_index`, at
+ * least one. */
+void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits);
 
-/* Gives back the blocks `bits` of word `word_index`, `count` of them; misuse as above. */
+/* Gives back the blocks `bits` of word `word_index`, `count` of them; misuse is reported and
+ * aborts. */
 HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint64_t bits,
                                    uint32_t count)
 {
-    hak_slab_check_word(slab, word_index, bits);
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    if (HAK_UNLIKELY((word & bits) != 0 || word_index * 64 + 64 > slab->bump))
+        hak_slab_check_word(slab, word_index, bits);
     hak_slab_set_free(slab, word_index, bits, count);
 }
 
