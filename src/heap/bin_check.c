@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "heap/neighbours.h"
 #include "misuse/report.h"
 #include "slab/size_class.h"
 
@@ -14,30 +15,16 @@ struct stretch {
 };
 #define STRETCHES_MOST 12u
 
-/* The stretch of neighbours, upwards or downwards, that the first of the blocks begin with. Returns
- * how many they are. */
-static uint32_t stretch_from(void *const *blocks, uint32_t count, uintptr_t block_bytes,
-                             struct stretch *stretch)
-{
-    uintptr_t first = (uintptr_t)blocks[0];
-    bool is_falling = count > 1 && (uintptr_t)blocks[1] < first;
-    uintptr_t step = is_falling ? -block_bytes : block_bytes;
-    uintptr_t next = first + step;
-    uint32_t length = 1;
-    for (; length < count && (uintptr_t)blocks[length] == next; length++)
-        next += step;
-    uintptr_t last = next - step;
-    *stretch = is_falling ? (struct stretch){last, first} : (struct stretch){first, last};
-    return length;
-}
-
 /* Whether the blocks are few stretches that lie apart: none is there twice. What was allocated
  * together is mostly freed so. */
 static bool are_few_stretches(void *const *blocks, uint32_t count, uint32_t block_bytes)
 {
     struct stretch stretches[STRETCHES_MOST];
     for (uint32_t n = 0; n < STRETCHES_MOST; n++) {
-        uint32_t length = stretch_from(blocks, count, block_bytes, &stretches[n]);
+        bool is_falling;
+        uint32_t length = hak_neighbours(blocks, count, block_bytes, &is_falling);
+        uintptr_t ends[] = {(uintptr_t)blocks[0], (uintptr_t)blocks[length - 1]};
+        stretches[n] = (struct stretch){ends[is_falling], ends[!is_falling]};
         for (uint32_t i = 0; i < n; i++)
             if (stretches[i].low <= stretches[n].high && stretches[n].low <= stretches[i].high)
                 return false;
@@ -49,13 +36,13 @@ static bool are_few_stretches(void *const *blocks, uint32_t count, uint32_t bloc
     return false;
 }
 
-void hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
+bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
                         struct bin_seen seen)
 {
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     hak_assert(2 * count <= seen.slot_count);
     if (count == 0 || are_few_stretches(blocks, count, block_bytes))
-        return;
+        return true;
     uint32_t shift = 64 - hak_bit_highest(seen.slot_count);
     memset(seen.slots, 0, seen.slot_count * sizeof *seen.slots);
     for (uint32_t i = 0; i < count; i++) {
@@ -66,4 +53,5 @@ void hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_inde
                 hak_misuse("double free", blocks[i], block_bytes, "already free");
         seen.slots[at] = (uint16_t)(i + 1);
     }
+    return false;
 }

@@ -19,9 +19,9 @@ struct bin_seen {
     uint32_t slot_count;
 };
 
-/* Reports a block that is there twice. About 14 instructions a block, 5 where neighbours follow each
- * other. */
-void hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
+/* Reports a block that is there twice. True: the blocks are few stretches of neighbours. About 14
+ * instructions a block, 5 where they are. */
+bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
                         struct bin_seen seen);
 
 #endif

@@ -76,11 +76,14 @@ struct batch {
 };
 
 static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
-                         struct cache *cache)
+                         struct cache *cache, bool are_neighbours)
 {
     for (uint32_t n; count > 0; blocks += n, count -= n) {
         n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
-        hak_flush(blocks, n, class_index, &cache->stats);
+        if (are_neighbours)
+            hak_flush_neighbours(blocks, n, class_index, &cache->stats);
+        else
+            hak_flush(blocks, n, class_index, &cache->stats);
     }
 }
 
@@ -90,7 +93,7 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
                      uint32_t class_index)
 {
     uint32_t pushed = hak_cache_push_some(cache, class_index, batch->blocks, count);
-    flush_all_of(batch->blocks, count - pushed, class_index, cache);
+    flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
 }
 
 /* All blocks of the bin are taken out, and the newer half is put back; of few large ones those
@@ -101,14 +104,14 @@ static void flush_half_by(const struct batch *batch, struct cache *cache, uint32
     void **blocks = batch->blocks;
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
-    hak_bin_check_once(blocks, held, class_index, batch->seen);
+    bool are_neighbours = hak_bin_check_once(blocks, held, class_index, batch->seen);
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
     uint32_t kept = held / 2;
     put_back(batch, kept, cache, class_index);
-    flush_all_of(blocks + kept, held - kept, class_index, cache);
+    flush_all_of(blocks + kept, held - kept, class_index, cache, are_neighbours);
 }
 
 /* All blocks are taken out, looked at, and put back. */

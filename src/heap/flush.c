@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "heap/heaps.h"
+#include "heap/neighbours.h"
 #include "misuse/report.h"
 #include "policy/policy_table.h"
 #include "slab/slab_give.h"
@@ -40,9 +41,23 @@ HAK_INLINE struct slab *slab_of(const void *block, uint32_t class_index)
     return hak_owner_read(granule);
 }
 
+/* A block's slab and its index there. What its free will write is fetched meanwhile. */
+HAK_INLINE struct slab *find(const void *block, uint32_t class_index, uint32_t *index)
+{
+    const struct size_class *shape = &hak_size_classes[class_index];
+    struct slab *slab = slab_of(block, class_index);
+    size_t offset = (uintptr_t)block - slab->start;
+    *index = hak_block_index(shape->reciprocal, offset);
+    if (HAK_UNLIKELY((size_t)*index * shape->block_bytes != offset || *index >= shape->block_count))
+        report_stray(block, class_index);
+    __builtin_prefetch((void *)&slab->words[*index / 64], 1);
+    __builtin_prefetch(&slab->used, 1);
+    return slab;
+}
+
 /* Gathers blocks that follow each other and share a word of one slab's bitmap. Blocks that were
- * allocated together come back together: most need no look at their slab. What the run's free will
- * write is fetched meanwhile. Returns the end of the runs. */
+ * allocated together come back together: most need no look at their slab. Returns the end of the
+ * runs. */
 static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_index,
                           struct run *run)
 {
@@ -53,16 +68,12 @@ static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_in
     void *const *end = blocks + count;
     for (void *const *next = blocks; next != end; run++) {
         void *const *first = next;
-        struct slab *slab = slab_of(*first, class_index);
+        uint32_t index;
+        struct slab *slab = find(*first, class_index, &index);
         uintptr_t start = slab->start;
-        size_t offset = (uintptr_t)*first - start;
-        uint32_t index = hak_block_index(reciprocal, offset);
-        if (HAK_UNLIKELY(index * block_bytes != offset || offset >= slab_bytes))
-            report_stray(*first, class_index);
         uint32_t word_index = index / 64;
-        __builtin_prefetch((void *)&slab->words[word_index], 1);
-        __builtin_prefetch(&slab->used, 1);
         uint64_t mask = 1ull << (index % 64);
+        size_t offset;
         while (++next != end && (offset = (uintptr_t)*next - start) < slab_bytes) {
             index = hak_block_index(reciprocal, offset);
             if (index / 64 != word_index || index * block_bytes != offset)
@@ -72,6 +83,27 @@ static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_in
             mask |= 1ull << (index % 64);
         }
         *run = (struct run){slab, mask, word_index, (uint32_t)(next - first)};
+    }
+    return run;
+}
+
+/* The same for blocks that are mostly neighbours. */
+static struct run *gather_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
+                                     struct run *run)
+{
+    const struct size_class *shape = &hak_size_classes[class_index];
+    for (uint32_t length; count > 0; run++, blocks += length, count -= length) {
+        uint32_t index;
+        bool is_falling;
+        struct slab *slab = find(*blocks, class_index, &index);
+        length = hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes,
+                                &is_falling);
+        uint32_t in_word = is_falling ? index % 64 + 1 : 64 - index % 64;
+        if (!is_falling)
+            in_word = (uint32_t)hak_least(in_word, shape->block_count - index);
+        length = (uint32_t)hak_least(length, in_word);
+        uint32_t lowest = is_falling ? index - (length - 1) : index;
+        *run = (struct run){slab, hak_bit_low_mask(length) << (lowest % 64), index / 64, length};
     }
     return run;
 }
@@ -126,11 +158,9 @@ static uint32_t publish(const struct heap *heap, struct run *runs, uint32_t coun
     return left;
 }
 
-void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+static void flush_runs(struct run *runs, uint32_t run_count, uint32_t class_index,
+                       struct stat_block *stats)
 {
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    uint32_t run_count = (uint32_t)(gather(blocks, count, class_index, runs) - runs);
     while (run_count != 0) {
         struct heap *heap = heap_of(runs[0].slab);
         if (HAK_LIKELY(try_enter(heap))) {
@@ -140,6 +170,23 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
             run_count = publish(heap, runs, run_count, stats);
         }
     }
+}
+
+void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+{
+    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
+    const struct run *end = gather(blocks, count, class_index, runs);
+    flush_runs(runs, (uint32_t)(end - runs), class_index, stats);
+}
+
+void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
+                          struct stat_block *stats)
+{
+    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
+    const struct run *end = gather_neighbours(blocks, count, class_index, runs);
+    flush_runs(runs, (uint32_t)(end - runs), class_index, stats);
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */

@@ -26,6 +26,10 @@
 /* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those that busy heaps get. */
 void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
 
+/* The same, faster, of blocks that are mostly neighbours of those before (heap/neighbours.h). */
+void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
+                          struct stat_block *stats);
+
 /* Reports those that cannot be freed, as hak_flush would; frees none. */
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index);
 

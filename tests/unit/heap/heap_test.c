@@ -3,6 +3,7 @@
 #include "check.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
+#include "heap/order.h"
 #include "heap/refill.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -306,6 +307,57 @@ TEST(blocks_of_many_slabs_in_a_bin_go_home_word_by_word_when_it_is_flushed)
     CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
     CHECK_EQ(counted(&cache->stats, HAK_STAT_remote_blocks), 0);
     CHECK(is_sound(heap));
+}
+
+static int by_address(const void *a, const void *b)
+{
+    uintptr_t first = *(const uintptr_t *)a, second = *(const uintptr_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* Takes blocks of several slabs, sorted; `swaps` neighbours change places. */
+static void take_sorted(uint32_t count, uint32_t swaps)
+{
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    qsort(blocks, count, sizeof *blocks, by_address);
+    for (uint32_t i = 0; i < swaps; i++) {
+        uint32_t at = i * 37 % (count - 1);
+        void *block = blocks[at];
+        blocks[at] = blocks[at + 1];
+        blocks[at + 1] = block;
+    }
+}
+
+TEST(neighbours_go_home_upwards_and_downwards_across_words_and_slabs)
+{
+    enum { COUNT = 3000 };
+    struct heap *heap = start();
+    for (uint32_t swaps = 0; swaps <= 300; swaps += 100) {
+        for (uint32_t is_falling = 0; is_falling <= 1; is_falling++) {
+            take_sorted(COUNT, swaps);
+            if (is_falling)
+                hak_order_reverse(blocks, COUNT);
+            CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT);
+            for (uint32_t at = 0, n; at < COUNT; at += n) {
+                n = (uint32_t)hak_least(COUNT - at, HAK_FLUSH_BLOCKS_MOST - at % 7);
+                hak_flush_neighbours(blocks + at, n, CLASS, &cache->stats);
+            }
+            CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
+            CHECK(is_sound(heap));
+        }
+    }
+}
+
+TEST(a_block_among_neighbours_that_is_free_is_reported)
+{
+    start();
+    take_sorted(300, 0);
+    hak_flush(&blocks[40], 1, CLASS, &cache->stats);
+    CHECK_ABORTS(hak_flush_neighbours(blocks, 100, CLASS, &cache->stats), "double free");
+    blocks[10] = (char *)blocks[10] + 8;
+    CHECK_ABORTS(hak_flush_neighbours(blocks, 20, CLASS, &cache->stats), "invalid free");
 }
 
 TEST(a_flush_leaves_blocks_at_the_door_of_a_busy_heap_and_does_not_wait)
