@@ -29,6 +29,7 @@ struct room {
     uint8_t order;      /* it has 2^order words, that one among them */
     uint8_t miss_count; /* since it last grew */
     bool was_missed;    /* since the last look for quiet bins */
+    bool was_flushed;   /* and no refill came since */
     bool is_grown;      /* to all that its class may have */
 };
 #define HAK_ROOM_ORDERS 16

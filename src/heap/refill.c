@@ -115,6 +115,7 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     if (hak_draw_is_on())
         hak_bin_draw(cache, class_index);
     hak_growth_note_miss(cache, class_index);
+    cache->rooms[class_index].was_flushed = false;
     uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
     struct heap *heap = hak_heap_enter();
     if (HAK_UNLIKELY(heap == NULL))

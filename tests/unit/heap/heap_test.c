@@ -135,6 +135,35 @@ TEST(a_full_bin_sends_the_older_half_home)
     CHECK(is_sound(heap));
 }
 
+/* Fills the bin and flushes it; returns how many blocks stay of how many. */
+static uint32_t kept_of(uint32_t *given, uint32_t *held)
+{
+    while (bin_count(CLASS) < hak_cache_capacity(cache, CLASS))
+        give(CLASS, blocks[(*given)++]);
+    *held = bin_count(CLASS);
+    hak_cache_flush(cache, CLASS);
+    return bin_count(CLASS);
+}
+
+TEST(a_bin_that_only_grows_fuller_keeps_a_quarter_until_its_next_refill)
+{
+    start();
+    hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
+    for (uint32_t i = 0; i < 900; i++)
+        blocks[i] = take(CLASS);
+    hak_cache_flush_all(cache);
+    uint32_t given = 0, held;
+    while (counted(&cache->stats, HAK_STAT_flushes) == 0 || !cache->rooms[CLASS].is_grown)
+        give(CLASS, blocks[given++]);
+    CHECK(kept_of(&given, &held) <= held / 2);
+    CHECK_EQ(kept_of(&given, &held), held / 4);
+    CHECK_EQ(kept_of(&given, &held), held / 4);
+    while (bin_count(CLASS) != 0)
+        CHECK(hak_bin_pop(CLASS) != NULL);
+    CHECK(hak_refill(cache, CLASS) != NULL);
+    CHECK_EQ(kept_of(&given, &held), held / 2);
+}
+
 TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
 {
     struct heap *heap = start();
