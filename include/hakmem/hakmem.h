@@ -124,7 +124,7 @@ HAKMEM_API void hakmem_bounds_stop(const char *function, enum hakmem_access acce
  * use one heap at a time. Blocks may be freed by hakmem_free or free as well, by any thread; they
  * need not be freed at all before the heap is destroyed. Heaps share nothing: each size class in
  * use takes at least 64 KiB of address space and as much memory as is touched, each heap about
- * 13 KiB for its record, which the next heap uses again.
+ * 14 KiB for its record, which the next heap uses again.
  *
  * After fork the child has copies of all heaps. A heap that another thread was busy in for longer
  * than 20 ms is frozen in the child: allocations from it are ENOMEM, frees into it are accepted,
