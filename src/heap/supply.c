@@ -58,9 +58,9 @@ static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 
 /* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
  * the whole window, or unasked. The setting is not read for the first superslabs of a process. */
-static bool may_be_huge(const struct span *span, bool is_wished)
+static bool may_be_huge(uint32_t first, bool is_wished)
 {
-    bool is_first = (size_t)span->first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
+    bool is_first = (size_t)first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
     switch (hak_conf_number(thp)) {
     case THP_OFF:
         return false;
@@ -80,29 +80,35 @@ static enum hak_partition pool_partition(uint32_t class_index)
                                                       : PARTITION_ORDINARY;
 }
 
+static struct granule_range take_superslab(enum hak_partition partition, bool *is_zero)
+{
+    *is_zero = true;
+    if (HAK_UNLIKELY(partition != PARTITION_ORDINARY))
+        return hak_span_fresh_superslab();
+    struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, is_zero);
+    return span != NULL ? hak_span_detach(span) : (struct granule_range){0, 0};
+}
+
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
-    bool is_zero = true;
+    bool is_zero;
     enum hak_partition partition = pool_partition(class_index);
-    struct span *span =
-        partition == PARTITION_ORDINARY
-            ? hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero)
-            : hak_span_take_fresh(HAK_SUPERSLAB_GRANULES);
-    if (span == NULL)
+    struct granule_range range = take_superslab(partition, &is_zero);
+    if (range.count == 0)
         return false;
     bool is_wished =
         is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
-    bool is_huge = may_be_huge(span, is_wished);
+    bool is_huge = may_be_huge(range.first, is_wished);
     if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
-        is_huge = hak_mappings_admit_advice(span->first);
+        is_huge = hak_mappings_admit_advice(range.first);
     if (is_huge && is_wished) {
-        is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
+        is_huge = hak_os_wish_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
         hak_stat_add(stats, huge_superslabs, is_huge);
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
-    hak_pool_add(hak_span_detach(span).first, partition, is_zero, is_huge);
+    hak_pool_add(range.first, partition, is_zero, is_huge);
     return true;
 }
 

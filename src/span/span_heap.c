@@ -127,18 +127,18 @@ static struct span *take_bare(struct span_fit fit, bool *is_zero)
     }
 }
 
-/* At least so many granules that the window grows by, on no list; NULL when the window or the
- * kernel has no more. */
-static struct span *grow_window(size_t count)
+/* Adds fresh granules to the clean spans; false when the window or the kernel has no more. */
+static bool grow(uint32_t count, uint32_t alignment)
 {
+    size_t wished = (size_t)count + (alignment > HAK_SUPERSLAB_GRANULES ? alignment - 1 : 0);
     struct span *span =
         hak_meta_pool_take(&hak_span_pool, sizeof *span); /* first: it may be refused */
     if (span == NULL)
-        return NULL;
-    struct granule_range range = hak_region_grow(count);
+        return false;
+    struct granule_range range = hak_region_grow(wished);
     if (range.count == 0) {
         hak_meta_pool_give(&hak_span_pool, span);
-        return NULL;
+        return false;
     }
     span->first = range.first;
     span->count = range.count;
@@ -146,49 +146,20 @@ static struct span *grow_window(size_t count)
     span->node = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
-    return span;
-}
-
-/* As one of the clean spans. */
-static void insert_fresh(struct span *span)
-{
     hak_span_lock();
-    hak_span_free_start();
     hak_span_free_insert(span, true);
-    hak_counter_add(&known_bytes, (size_t)span->count << HAK_GRANULE_SHIFT);
+    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
+    return true;
 }
 
-/* Adds fresh granules to the clean spans; false when there are none. */
-static bool grow(uint32_t count, uint32_t alignment)
+struct granule_range hak_span_fresh_superslab(void)
 {
-    struct span *span =
-        grow_window((size_t)count + (alignment > HAK_SUPERSLAB_GRANULES ? alignment - 1 : 0));
-    if (span != NULL)
-        insert_fresh(span);
-    return span != NULL;
-}
-
-struct span *hak_span_take_fresh(uint32_t count)
-{
-    struct span *span = grow_window(count);
-    if (span == NULL)
-        return NULL;
-    uint32_t more = span->count - count;
-    struct span *rest = more == 0 ? NULL : hak_span_record_like(span, span->first + count, more);
-    if (more != 0 && rest == NULL) {
-        insert_fresh(span);
-        return NULL;
-    }
-    if (rest != NULL)
-        insert_fresh(rest);
-    span->count = count;
-    span->state = SPAN_USED;
-    span->node = own_node();
+    struct granule_range range = hak_region_grow_by_superslab();
     hak_span_lock();
-    hak_counter_add(&known_bytes, (size_t)count << HAK_GRANULE_SHIFT);
+    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
-    return span;
+    return range;
 }
 
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)

@@ -9,7 +9,7 @@
 #include "region/tag_map.h"
 
 #define COUNT 20000
-#define SUPERSLABS_MOST 16384
+#define SUPERSLABS_MOST 2048
 
 __attribute__((constructor(101))) static void choose(void)
 {
