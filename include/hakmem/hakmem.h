@@ -92,6 +92,16 @@ HAKMEM_API HAKMEM_USE_RESULT __attribute__((nonnull(1))) int hakmem_posix_memali
                                                                                    size_t alignment,
                                                                                    size_t bytes);
 
+/* As the functions without _long, for blocks that will stay: those of up to 4 KiB lie in memory of
+ * their own, apart from blocks that come and go and would leave their pages half empty. realloc
+ * keeps that. (Clang's allocation tokens and operator new with __hot_cold_t reach the same memory.)
+ */
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(1))) void *hakmem_malloc_long(size_t bytes);
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(1, 2))) void *hakmem_calloc_long(size_t count,
+                                                                                   size_t bytes);
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(2), alloc_align(1))) void *
+hakmem_aligned_alloc_long(size_t alignment, size_t bytes);
+
 /* Bytes that may be used from `block` on, at least what was asked for; 0 for NULL and for blocks
  * that are not hakmem's (glibc manual: malloc_usable_size). */
 HAKMEM_API size_t hakmem_usable_size(const void *block);

@@ -186,45 +186,72 @@ static void *refuse(void)
     return NULL;
 }
 
-HAK_INLINE void *malloc_plain(size_t bytes)
+HAK_INLINE void *take_in(enum hak_partition partition, size_t bytes, enum content content)
 {
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
     uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_NONE;
-    return take(class_index, bytes, 16, CONTENT_ANY);
+    return take(hak_class_in(class_index, partition), bytes, 16, content);
+}
+
+HAK_INLINE void *take_aligned_in(enum hak_partition partition, size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
+        return refuse();
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    return take(hak_class_in(class_index, partition), bytes, alignment, CONTENT_ANY);
 }
 
 void *hak_malloc_slow(size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes});
-    return malloc_plain(bytes);
+    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ANY);
 }
 
-void *hak_malloc_uncounted(size_t bytes)
+void *hak_malloc_uncounted(size_t bytes, int partition)
 {
+    enum hak_partition in = (enum hak_partition)partition;
     if (HAK_UNLIKELY(hak_is_hardened()))
-        return hak_hardened_take((struct request){.bytes = bytes});
-    return malloc_plain(bytes);
+        return hak_hardened_take((struct request){.bytes = bytes, .partition = in});
+    return take_in(in, bytes, CONTENT_ANY);
+}
+
+void *hak_long_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take((struct request){.bytes = bytes, .partition = PARTITION_LONG});
+    return take_in(PARTITION_LONG, bytes, CONTENT_ANY);
+}
+
+void *hak_long_zero_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take(
+            (struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
+    return take_in(PARTITION_LONG, bytes, CONTENT_ZERO);
+}
+
+void *hak_long_aligned_slow(size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take(
+            (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
+    return take_aligned_in(PARTITION_LONG, alignment, bytes);
 }
 
 void *hak_calloc_slow(size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .is_zero = true});
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_NONE;
-    return take(class_index, bytes, 16, CONTENT_ZERO);
+    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ZERO);
 }
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .alignment = alignment});
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
+    return take_aligned_in(PARTITION_ORDINARY, alignment, bytes);
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */
