@@ -20,6 +20,7 @@ endif()
 
 # bad_alloc passes through operator new.
 set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators.c src/api/glibc.c
+  src/api/long.c src/api/token.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 
 add_library(hakmem_flags INTERFACE)

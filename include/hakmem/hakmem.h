@@ -92,6 +92,16 @@ HAKMEM_API HAKMEM_USE_RESULT __attribute__((nonnull(1))) int hakmem_posix_memali
                                                                                    size_t alignment,
                                                                                    size_t bytes);
 
+/* As the functions without _long, for blocks that will stay: those of up to 4 KiB lie in memory of
+ * their own, apart from blocks that come and go and would leave their pages half empty. realloc
+ * keeps that. (Clang's allocation tokens and operator new with __hot_cold_t reach the same memory.)
+ */
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(1))) void *hakmem_malloc_long(size_t bytes);
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(1, 2))) void *hakmem_calloc_long(size_t count,
+                                                                                   size_t bytes);
+HAKMEM_API HAKMEM_BLOCK __attribute__((alloc_size(2), alloc_align(1))) void *
+hakmem_aligned_alloc_long(size_t alignment, size_t bytes);
+
 /* Bytes that may be used from `block` on, at least what was asked for; 0 for NULL and for blocks
  * that are not hakmem's (glibc manual: malloc_usable_size). */
 HAKMEM_API size_t hakmem_usable_size(const void *block);
@@ -124,7 +134,7 @@ HAKMEM_API void hakmem_bounds_stop(const char *function, enum hakmem_access acce
  * use one heap at a time. Blocks may be freed by hakmem_free or free as well, by any thread; they
  * need not be freed at all before the heap is destroyed. Heaps share nothing: each size class in
  * use takes at least 64 KiB of address space and as much memory as is touched, each heap about
- * 13 KiB for its record, which the next heap uses again.
+ * 14 KiB for its record, which the next heap uses again.
  *
  * After fork the child has copies of all heaps. A heap that another thread was busy in for longer
  * than 20 ms is frozen in the child: allocations from it are ENOMEM, frees into it are accepted,

@@ -64,6 +64,4 @@ struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment)
 }
 
 HAK_WEAK_ALIAS(__size_returning_new, hak_new_sized)
-HAK_WEAK_ALIAS(__size_returning_new_hot_cold, hak_new_sized)
 HAK_WEAK_ALIAS(__size_returning_new_aligned, hak_new_aligned_sized)
-HAK_WEAK_ALIAS(__size_returning_new_aligned_hot_cold, hak_new_aligned_sized)

@@ -10,8 +10,7 @@
 #define HAK_API_MALLOC_NAMES_H
 
 /* The C++ allocation functions by their mangled names ([new.delete], Itanium C++ ABI); the others
- * are in aligned.c and surface.c. LLVM and google/tcmalloc have operator new with a hint how often
- * the block will be used (hot_cold): all blocks of a size are alike here. */
+ * are in aligned.c, long.c and glibc.c. */
 #define HAK_MALLOC_NAMES(LIBC, PUBLIC)                                                             \
     LIBC(malloc, hak_malloc)                                                                       \
     LIBC(free, hak_free)                                                                           \
@@ -26,10 +25,6 @@
     LIBC(_Znam, hak_new_array)                                                                     \
     LIBC(_ZnwmRKSt9nothrow_t, hak_new_nothrow)                                                     \
     LIBC(_ZnamRKSt9nothrow_t, hak_new_array_nothrow)                                               \
-    LIBC(_Znwm12__hot_cold_t, hak_new)                                                             \
-    LIBC(_Znam12__hot_cold_t, hak_new_array)                                                       \
-    LIBC(_ZnwmRKSt9nothrow_t12__hot_cold_t, hak_new_nothrow)                                       \
-    LIBC(_ZnamRKSt9nothrow_t12__hot_cold_t, hak_new_array_nothrow)                                 \
     LIBC(_ZdlPv, hak_delete)                                                                       \
     LIBC(_ZdaPv, hak_delete_array)                                                                 \
     LIBC(_ZdlPvm, hak_delete_sized)                                                                \

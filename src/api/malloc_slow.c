@@ -61,17 +61,27 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
     return clear(block, class_index, content);
 }
 
-/* One try for a block of the class, or, for HAK_CLASS_COUNT, a large one. */
+/* One try for a block of the class, or, for HAK_CLASS_NONE, a large one. */
 static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes, size_t alignment,
                        enum content content)
 {
-    if (class_index < HAK_CLASS_COUNT)
+    if (class_index != HAK_CLASS_NONE)
         return class_take(cache, class_index, alignment, content);
     void *block =
         hak_take_large(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
     if (HAK_LIKELY(block != NULL))
         hak_stat_add_for(cache, spans_taken, 1);
     return block;
+}
+
+/* A block of any larger class: of the same partition, or of the other. */
+static void *take_any_larger(struct cache *cache, uint32_t class_index, size_t alignment)
+{
+    uint32_t twin = hak_class_partition(class_index) == PARTITION_LONG
+                        ? hak_class_ordinary(class_index)
+                        : hak_class_long(class_index);
+    void *block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
+    return block != NULL ? block : hak_take_larger(cache, twin, hak_class_end(twin), alignment);
 }
 
 /* When memory is out: everything that this thread has cached and everything that is free goes home
@@ -84,9 +94,9 @@ static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index
     hak_reclaim_empty_heaps();
     hak_reclaim_purge_all();
     void *block = take_once(cache, class_index, bytes, alignment, content);
-    if (block != NULL || class_index == HAK_CLASS_COUNT)
+    if (block != NULL || class_index == HAK_CLASS_NONE)
         return block;
-    block = hak_take_larger(cache, class_index, HAK_CLASS_COUNT, alignment);
+    block = take_any_larger(cache, class_index, alignment);
     return clear(block, class_index, content);
 }
 
@@ -119,7 +129,7 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
         hak_refusal_tell(bytes);
         errno = ENOMEM;
     }
-    if (class_index == HAK_CLASS_COUNT)
+    if (class_index == HAK_CLASS_NONE)
         hak_background_consider();
     return block;
 }
@@ -129,7 +139,7 @@ static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size
 static HAK_NOINLINE void *take_drawn(uint32_t class_index, size_t bytes, size_t alignment,
                                      enum content content, struct os_caller caller)
 {
-    bool is_small = class_index < HAK_CLASS_COUNT;
+    bool is_small = class_index != HAK_CLASS_NONE;
     struct sampled_request request = {
         .bytes = bytes,
         .counted_bytes = is_small ? hak_size_classes[class_index].block_bytes : bytes,
@@ -176,45 +186,72 @@ static void *refuse(void)
     return NULL;
 }
 
-HAK_INLINE void *malloc_plain(size_t bytes)
+HAK_INLINE void *take_in(enum hak_partition partition, size_t bytes, enum content content)
 {
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
         return refuse();
-    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
-    return take(class_index, bytes, 16, CONTENT_ANY);
+    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_NONE;
+    return take(hak_class_in(class_index, partition), bytes, 16, content);
+}
+
+HAK_INLINE void *take_aligned_in(enum hak_partition partition, size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
+        return refuse();
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    return take(hak_class_in(class_index, partition), bytes, alignment, CONTENT_ANY);
 }
 
 void *hak_malloc_slow(size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes});
-    return malloc_plain(bytes);
+    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ANY);
 }
 
-void *hak_malloc_uncounted(size_t bytes)
+void *hak_malloc_uncounted(size_t bytes, int partition)
 {
+    enum hak_partition in = (enum hak_partition)partition;
     if (HAK_UNLIKELY(hak_is_hardened()))
-        return hak_hardened_take((struct request){.bytes = bytes});
-    return malloc_plain(bytes);
+        return hak_hardened_take((struct request){.bytes = bytes, .partition = in});
+    return take_in(in, bytes, CONTENT_ANY);
+}
+
+void *hak_long_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take((struct request){.bytes = bytes, .partition = PARTITION_LONG});
+    return take_in(PARTITION_LONG, bytes, CONTENT_ANY);
+}
+
+void *hak_long_zero_slow(size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take(
+            (struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
+    return take_in(PARTITION_LONG, bytes, CONTENT_ZERO);
+}
+
+void *hak_long_aligned_slow(size_t alignment, size_t bytes)
+{
+    if (HAK_UNLIKELY(hak_tally_request(bytes)))
+        return hak_hardened_take(
+            (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
+    return take_aligned_in(PARTITION_LONG, alignment, bytes);
 }
 
 void *hak_calloc_slow(size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .is_zero = true});
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
-    return take(class_index, bytes, 16, CONTENT_ZERO);
+    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ZERO);
 }
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
     if (HAK_UNLIKELY(hak_tally_request(bytes)))
         return hak_hardened_take((struct request){.bytes = bytes, .alignment = alignment});
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    return take(hak_class_of_aligned(bytes, alignment), bytes, alignment, CONTENT_ANY);
+    return take_aligned_in(PARTITION_ORDINARY, alignment, bytes);
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */

@@ -33,18 +33,29 @@ static _Noreturn void throw_bad_alloc(void)
     __cxa_throw(thrown, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev);
 }
 
-static void *take(size_t bytes, size_t alignment, enum mark_kind kind)
+/* What an operator asks for beside its size. */
+struct form {
+    size_t alignment; /* 0: ordinary */
+    enum mark_kind kind;
+    enum hak_partition partition;
+};
+
+static void *take(size_t bytes, struct form form)
 {
     if (HAK_UNLIKELY(hak_is_hardened()) && hak_tally_request(bytes))
-        return hak_hardened_take((struct request){bytes, alignment, kind, false});
-    return alignment == 0 ? hak_malloc_slow(bytes) : hak_aligned_slow(alignment, bytes);
+        return hak_hardened_take(
+            (struct request){bytes, form.alignment, form.kind, false, form.partition});
+    if (HAK_UNLIKELY(form.partition == PARTITION_LONG))
+        return form.alignment == 0 ? hak_long_slow(bytes)
+                                   : hak_long_aligned_slow(form.alignment, bytes);
+    return form.alignment == 0 ? hak_malloc_slow(bytes) : hak_aligned_slow(form.alignment, bytes);
 }
 
 /* [new.delete.single]: call the handler and try again while there is one. */
-static HAK_NOINLINE void *take_or_throw(size_t bytes, size_t alignment, enum mark_kind kind)
+static HAK_NOINLINE void *take_or_throw(size_t bytes, struct form form)
 {
     for (;;) {
-        void *block = take(bytes, alignment, kind);
+        void *block = take(bytes, form);
         if (HAK_LIKELY(block != NULL))
             return block;
         new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
@@ -55,46 +66,49 @@ static HAK_NOINLINE void *take_or_throw(size_t bytes, size_t alignment, enum mar
     throw_bad_alloc();
 }
 
-static void *take_single(size_t bytes, size_t alignment)
-{
-    return take_or_throw(bytes, alignment, MARK_NEW);
-}
-
-static void *take_array(size_t bytes, size_t alignment)
-{
-    return take_or_throw(bytes, alignment, MARK_NEW_ARRAY);
-}
+#define TAKE_AS(name, kind, partition)                                                             \
+    static void *name(size_t bytes, size_t alignment)                                              \
+    {                                                                                              \
+        return take_or_throw(bytes, (struct form){alignment, kind, partition});                    \
+    }
+TAKE_AS(take_single, MARK_NEW, PARTITION_ORDINARY)
+TAKE_AS(take_array, MARK_NEW_ARRAY, PARTITION_ORDINARY)
+TAKE_AS(take_long_single, MARK_NEW, PARTITION_LONG)
+TAKE_AS(take_long_array, MARK_NEW_ARRAY, PARTITION_LONG)
 
 /* [new.delete.single]: what a handler throws is NULL here; no other library's form is asked, which
  * would answer with blocks of its own. */
-static HAK_NOINLINE void *take_or_null(size_t bytes, size_t alignment, enum mark_kind kind)
+static HAK_NOINLINE void *take_or_null(size_t bytes, struct form form)
 {
-    void *block = take(bytes, alignment, kind);
+    void *block = take(bytes, form);
     if (HAK_LIKELY(block != NULL))
         return block;
     if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
         return NULL;
-    return hak_catch(kind == MARK_NEW ? take_single : take_array, bytes, alignment);
+    bool is_long = form.partition == PARTITION_LONG;
+    if (form.kind == MARK_NEW)
+        return hak_catch(is_long ? take_long_single : take_single, bytes, form.alignment);
+    return hak_catch(is_long ? take_long_array : take_array, bytes, form.alignment);
 }
 
 void *hak_new_slow(size_t bytes)
 {
-    return take_or_throw(bytes, 0, MARK_NEW);
+    return take_single(bytes, 0);
 }
 
 void *hak_new_array_slow(size_t bytes)
 {
-    return take_or_throw(bytes, 0, MARK_NEW_ARRAY);
+    return take_array(bytes, 0);
 }
 
 void *hak_new_nothrow_slow(size_t bytes)
 {
-    return take_or_null(bytes, 0, MARK_NEW);
+    return take_or_null(bytes, (struct form){0, MARK_NEW, PARTITION_ORDINARY});
 }
 
 void *hak_new_array_nothrow_slow(size_t bytes)
 {
-    return take_or_null(bytes, 0, MARK_NEW_ARRAY);
+    return take_or_null(bytes, (struct form){0, MARK_NEW_ARRAY, PARTITION_ORDINARY});
 }
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC
@@ -103,12 +117,26 @@ void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         throw_bad_alloc();
-    return take_or_throw(bytes, alignment, (enum mark_kind)kind);
+    return take_or_throw(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_ORDINARY});
 }
 
 void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         return NULL;
-    return take_or_null(bytes, alignment, (enum mark_kind)kind);
+    return take_or_null(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_ORDINARY});
+}
+
+void *hak_new_long_slow(size_t bytes, size_t alignment, int kind)
+{
+    if (HAK_UNLIKELY(alignment != 0 && !hak_is_power_of_two(alignment)))
+        throw_bad_alloc();
+    return take_or_throw(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_LONG});
+}
+
+void *hak_new_long_nothrow_slow(size_t bytes, size_t alignment, int kind)
+{
+    if (HAK_UNLIKELY(alignment != 0 && !hak_is_power_of_two(alignment)))
+        return NULL;
+    return take_or_null(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_LONG});
 }

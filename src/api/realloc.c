@@ -54,10 +54,18 @@ void *hak_calloc(size_t count, size_t bytes)
 }
 
 /* Malloc and free on behalf of a call that is counted already. */
-static void *malloc_again(size_t bytes)
+static void *malloc_again(size_t bytes, enum hak_partition partition)
 {
-    bool is_counted = hak_harden_has(HARDEN_COUNTED);
-    return HAK_UNLIKELY(is_counted) ? hak_malloc_uncounted(bytes) : hak_malloc(bytes);
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
+        return hak_malloc_uncounted(bytes, (int)partition);
+    return HAK_UNLIKELY(partition == PARTITION_LONG) ? hak_long_malloc(bytes) : hak_malloc(bytes);
+}
+
+/* Of a block in the window. */
+static enum hak_partition partition_of(const void *block)
+{
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    return hak_tag_is_class(tag) ? hak_class_partition(hak_tag_class(tag)) : PARTITION_ORDINARY;
 }
 
 static void free_again(void *block)
@@ -79,8 +87,9 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
 static void *move(void *block, size_t old_bytes, size_t bytes)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
-    void *moved = heap_of_block == NULL ? malloc_again(with_slack(old_bytes, bytes))
-                                        : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
+    void *moved = heap_of_block == NULL
+                      ? malloc_again(with_slack(old_bytes, bytes), partition_of(block))
+                      : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
     if (moved == NULL)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;

@@ -70,7 +70,7 @@ static void *take_once(hakmem_heap *handle, size_t bytes, size_t alignment,
                        enum large_content content)
 {
     uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    return class_index < HAK_CLASS_COUNT ? take_small(handle, class_index, content)
+    return class_index != HAK_CLASS_NONE ? take_small(handle, class_index, content)
                                          : take_large(handle, bytes, alignment, content);
 }
 

@@ -32,8 +32,8 @@
     X(first + 2, (low) * 8 / 6 / 16 * 16, (low) * 8 / 5 / 16 * 16)                                 \
     X(first + 3, (low) * 8 / 5 / 16 * 16, (low) * 2)
 
-/* Classes that the hot path finds by table. */
-#define HAK_SIZE_CLASSES_HOT(X)                                                                    \
+/* Up to 4 KiB. */
+#define HAK_SIZE_CLASSES_EVEN(X)                                                                   \
     X(1, 8, 16)                                                                                    \
     X(2, 16, 32)                                                                                   \
     X(3, 32, 48)                                                                                   \
@@ -46,7 +46,11 @@
     HAK_CLASS_DOUBLING(X, 17, 256)                                                                 \
     HAK_CLASS_DOUBLING(X, 25, 512)                                                                 \
     HAK_CLASS_DOUBLING(X, 33, 1024)                                                                \
-    HAK_CLASS_DOUBLING(X, 41, 2048)                                                                \
+    HAK_CLASS_DOUBLING(X, 41, 2048)
+
+/* Classes that the hot path finds by table. */
+#define HAK_SIZE_CLASSES_HOT(X)                                                                    \
+    HAK_SIZE_CLASSES_EVEN(X)                                                                       \
     HAK_CLASS_QUARTERS(X, 49, 4096)                                                                \
     HAK_CLASS_QUARTERS(X, 53, 8192)                                                                \
     HAK_CLASS_QUARTERS(X, 57, 16384)

@@ -34,15 +34,20 @@ static size_t block_alignment(struct request request)
     return hak_most(request.alignment, HAK_ORDINARY_ALIGNMENT);
 }
 
-/* The class for a request; HAK_CLASS_COUNT: it is a large block. */
-static uint32_t class_for(struct request request)
+/* The ordinary class for a request; HAK_CLASS_NONE: it is a large block. */
+static uint32_t ordinary_class_for(struct request request)
 {
     if (request.bytes > HAK_CLASS_BYTES_MAX)
-        return HAK_CLASS_COUNT;
+        return HAK_CLASS_NONE;
     size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
     if (HAK_LIKELY(request.alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
         return hak_class_of(bytes); /* at least HAK_MARK_BLOCK_BYTES_LEAST: all are aligned so */
     return hak_class_of_aligned(bytes, block_alignment(request));
+}
+
+static uint32_t class_for(struct request request)
+{
+    return hak_class_in(ordinary_class_for(request), request.partition);
 }
 
 /* Before a large block, and behind it. */
@@ -135,7 +140,7 @@ void *hak_hardened_block_take(const struct service *service, struct request requ
 {
     uint32_t class_index = class_for(request);
     struct cache *cache = service->cache;
-    if (class_index == HAK_CLASS_COUNT) {
+    if (class_index == HAK_CLASS_NONE) {
         hak_stat_add_for(cache, spans_taken, 1);
         return take_large(request);
     }
@@ -152,9 +157,10 @@ void *hak_hardened_block_take(const struct service *service, struct request requ
 void *hak_hardened_block_take_larger(const struct service *service, struct request request)
 {
     uint32_t class_index = class_for(request);
-    if (class_index == HAK_CLASS_COUNT)
+    if (class_index == HAK_CLASS_NONE)
         return NULL;
-    return hak_take_larger(service->cache, class_index, HAK_CLASS_COUNT, block_alignment(request));
+    return hak_take_larger(service->cache, class_index, hak_class_end(class_index),
+                           block_alignment(request));
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. */

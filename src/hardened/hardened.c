@@ -308,6 +308,7 @@ static void *resize_watched(struct place *place, struct mark mark, uint64_t word
 void *hak_hardened_resize(void *block, size_t bytes)
 {
     struct place place = {.block = block};
+    enum hak_partition partition = PARTITION_ORDINARY;
     size_t old_bytes = 0;
     if (!hak_zero_size_holds(block)) {
         hak_place_find(block, "invalid realloc", &place);
@@ -322,10 +323,12 @@ void *hak_hardened_resize(void *block, size_t bytes)
         if (resized != NULL)
             return resized;
         old_bytes = hak_hardened_block_content_bytes(&place, mark);
+        if (place.slab != NULL)
+            partition = hak_class_partition(place.slab->class_index);
     } else if (!hak_zero_size_is_live(block)) {
         hak_misuse("invalid realloc", block, 0, "already free");
     }
-    void *moved = hak_hardened_take((struct request){.bytes = bytes});
+    void *moved = hak_hardened_take((struct request){.bytes = bytes, .partition = partition});
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
     memcpy(moved, block, hak_least(old_bytes, bytes));

@@ -155,7 +155,7 @@ static void with_batch(struct cache *cache, uint32_t class_index,
 
 void hak_cache_check(struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         if (hak_cache_count(cache, i) != 0)
             with_batch(cache, i, check_by);
 }
@@ -197,7 +197,7 @@ void hak_cache_flush_class(struct cache *cache, uint32_t class_index)
 
 void hak_cache_flush_all(struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         flush_bin(cache, i);
         hak_growth_undo(cache, i);
     }
@@ -215,7 +215,7 @@ void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
     if (now_ms - hak_load_relaxed(&cache->quiet_check_ms) < hak_policy_read(quiet_ms))
         return;
     hak_store_relaxed(&cache->quiet_check_ms, now_ms);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         uint32_t capacity = hak_cache_capacity(cache, i) / 2u;
         bool is_quiet = looks_quiet(cache, i);
         if (class_is_sparse(i))
@@ -232,7 +232,7 @@ void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
 bool hak_cache_is_sound(struct cache *cache)
 {
     size_t capacity_bytes = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         uint32_t capacity = hak_cache_capacity(cache, i);
         /* What came to a processor's bin just before its limit fell stays. */
         if (hak_cache_count(cache, i) > capacity && !hak_cache_is_processors(cache))

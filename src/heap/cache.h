@@ -51,12 +51,12 @@ struct cache {
     size_t capacity_bytes; /* what all bins may hold. Under the lock CACHES, as all below */
     uint32_t word_count;   /* of the bins' memory */
     uint32_t used_words;   /* of these, in rooms or behind them */
-    uint16_t free_rooms[HAK_ROOM_ORDERS];     /* by order; each room's first word is the next */
-    struct room rooms[HAK_CLASS_COUNT];       /* counts and flags: hints */
-    _Atomic uint64_t popped[HAK_CLASS_COUNT]; /* less countdown: blocks that were popped */
-    _Atomic uint8_t drawn[HAK_CLASS_COUNT];   /* enum draw_state of its countdown */
-    _Atomic(struct quarantine *) quarantine;  /* in hardened mode, from the first free on */
-    struct stat_block stats;                  /* anybody reads */
+    uint16_t free_rooms[HAK_ROOM_ORDERS];         /* by order; each room's first word is the next */
+    struct room rooms[HAK_ALL_CLASS_COUNT];       /* counts and flags: hints */
+    _Atomic uint64_t popped[HAK_ALL_CLASS_COUNT]; /* less countdown: blocks that were popped */
+    _Atomic uint8_t drawn[HAK_ALL_CLASS_COUNT];   /* enum draw_state of its countdown */
+    _Atomic(struct quarantine *) quarantine;      /* in hardened mode, from the first free on */
+    struct stat_block stats;                      /* anybody reads */
 
     struct cache *next; /* all caches; constant once published */
     struct cache *next_free;

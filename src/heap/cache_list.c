@@ -94,7 +94,7 @@ static struct cache *create_locked(uint32_t id, enum cache_place place)
     cache->id = id;
     cache->place = place;
     cache->here = (struct rseq_area){.cpu_id = id, .mm_cid = id};
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_growth_begin(&cache->rooms[i]);
     hak_rooms_start(cache, bins, word_count);
     hak_store_relaxed(&cache->tick_ms, hak_os_clock_ms());
@@ -271,7 +271,7 @@ struct swapped {
 static uint64_t sum_of(const struct bins *bins)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct bin *bin = &bins->bins[i + 1];
         sum = sum * 31 + hak_word_peek(&bin->top) + 65536ull * hak_word_peek(&bin->countdown);
     }
@@ -280,7 +280,7 @@ static uint64_t sum_of(const struct bins *bins)
 
 static bool holds_blocks(const struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         if (hak_cache_count(cache, i) != 0)
             return true;
     return false;
@@ -308,7 +308,7 @@ static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
     *swapped = (struct swapped){cache, cache->bins, cache->word_count};
     hak_fetch_add_acq_rel(&cache->in_flight, 1);
     hak_rooms_start(cache, empty, word_count);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_growth_begin(&cache->rooms[i]);
     /* release: as in publish */
     __atomic_store_n(&hak_bins_of[cache->id], empty, __ATOMIC_RELEASE);
@@ -333,7 +333,7 @@ static uint32_t find_idle(struct swapped *swapped, uint64_t before_ms)
 static void empty_swapped(const struct swapped *swapped)
 {
     struct cache *cache = swapped->cache;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         void *blocks[HAK_FLUSH_BLOCKS_MOST];
         uint32_t taken;
         while ((taken = hak_slot_pop_some(swapped->bins, i, blocks, HAK_FLUSH_BLOCKS_MOST)) != 0)

@@ -16,7 +16,7 @@ static uint64_t popped_from(const struct cache *cache, uint32_t class_index)
 
 static void count_bins(struct census *census, const struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         census->classes[i].cached += hak_cache_count(cache, i);
         census->classes[i].popped += popped_from(cache, i);
     }
@@ -58,7 +58,7 @@ static void count_quarantine(struct census *census, const struct quarantine *qua
 static void count_heap(struct heap *heap, enum heap_access access, void *context)
 {
     struct census *census = context;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct class_use *use = &heap->owner.use[i];
         census->classes[i].slabs += hak_load_relaxed(&use->slabs);
         census->classes[i].used += hak_load_relaxed(&use->used_blocks);

@@ -29,7 +29,7 @@ struct class_census {
 };
 
 struct census {
-    struct class_census classes[HAK_CLASS_COUNT];
+    struct class_census classes[HAK_ALL_CLASS_COUNT];
     uint64_t large_withheld_bytes; /* of the spans of large blocks in quarantine */
     uint64_t large_withheld_blocks;
     uint64_t closed_heaps; /* counted from outside */

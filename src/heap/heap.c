@@ -8,7 +8,7 @@
 void hak_heap_start(struct heap *heap)
 {
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);
-    heap->sweep_class = HAK_CLASS_COUNT;
+    heap->sweep_class = HAK_ALL_CLASS_COUNT;
     hak_list_start(&heap->full);
 }
 
@@ -167,14 +167,14 @@ void hak_heap_retire_spare(struct heap *heap, uint32_t class_index)
 
 void hak_heap_retire_spares(struct heap *heap)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_heap_retire_spare(heap, i);
 }
 
 size_t hak_heap_free_bytes(const struct heap *heap)
 {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct class_use *use = &heap->owner.use[i];
         size_t blocks = hak_load_relaxed(&use->slabs) * hak_size_classes[i].block_count;
         bytes += hak_excess(blocks, hak_load_relaxed(&use->used_blocks)) *

@@ -31,11 +31,12 @@ struct heap {
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
     uint32_t collect_count;          /* refills, for how often frees are collected */
-    uint32_t sweep_class;            /* where it stands; HAK_CLASS_COUNT: it is over */
-    uint8_t partial_mask[HAK_CLASS_COUNT];   /* bit o: partial[class][o] is not empty; peeked at */
-    uint32_t partial_count[HAK_CLASS_COUNT]; /* slabs on those lists; peeked at */
-    struct slab *spare[HAK_CLASS_COUNT];
-    struct list_link partial[HAK_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
+    uint32_t sweep_class;            /* where it stands; HAK_ALL_CLASS_COUNT: it is over */
+    uint8_t
+        partial_mask[HAK_ALL_CLASS_COUNT]; /* bit o: partial[class][o] is not empty; peeked at */
+    uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
+    struct slab *spare[HAK_ALL_CLASS_COUNT];
+    struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
     struct list_link full;   /* full slabs, when the heap is the program's own */
     struct span_cache spans; /* that large blocks left */
     struct stat_block stats; /* anybody reads */

@@ -16,7 +16,7 @@ static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t full
 
 bool hak_heap_is_sound(struct heap *heap)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         for (uint32_t fullness_bucket = 0; fullness_bucket < HAK_FULLNESS_BUCKETS;
              fullness_bucket++)
             if ((heap->partial_mask[i] & (1u << fullness_bucket)) &&

@@ -152,7 +152,7 @@ static uint32_t retire_list(struct heap *heap, struct list_link *list)
 static void retire_slabs(struct heap *heap)
 {
     hak_heap_retire_spares(heap);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         for (uint32_t mask = heap->partial_mask[i]; mask != 0; mask &= mask - 1) {
             struct list_link *list = &heap->partial[i][hak_bit_lowest(mask)];
             heap->partial_count[i] -= retire_list(heap, list);
@@ -280,7 +280,7 @@ struct private_use hak_private_use(struct private_heap *heap)
 {
     struct private_use use = {0, 0, 0};
     hak_heap_collect(&heap->heap);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         if (heap->heap.spare[i] != NULL)
             use.held_bytes += (uint64_t)heap->heap.spare[i]->granule_count << HAK_GRANULE_SHIFT;
         for (uint32_t mask = heap->heap.partial_mask[i]; mask != 0; mask &= mask - 1)

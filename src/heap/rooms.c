@@ -73,9 +73,9 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     cache->used_words = HAK_FIRST_SLOT;
     cache->capacity_bytes = 0;
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_store_relaxed(&cache->drawn[i], DRAW_NONE);
     publish(cache, bins);
 }
@@ -187,10 +187,10 @@ static void mend(struct cache *cache, uint32_t class_index)
 
 void hak_rooms_mend(struct cache *cache)
 {
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         mend(cache, i);
     size_t bytes = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         bytes += (size_t)hak_cache_capacity(cache, i) * hak_size_classes[i].block_bytes;
     cache->capacity_bytes = bytes;
 }

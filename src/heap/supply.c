@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
+#include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
@@ -32,7 +33,7 @@ static bool return_superslab(struct granule_range range)
     if (span != NULL)
         hak_span_give(span);
     else
-        hak_pool_add(range.first, false, false);
+        hak_pool_add(range.first, PARTITION_ORDINARY, false, false);
     return span != NULL;
 }
 
@@ -57,9 +58,9 @@ static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 
 /* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
  * the whole window, or unasked. The setting is not read for the first superslabs of a process. */
-static bool may_be_huge(const struct span *span, bool is_wished)
+static bool may_be_huge(uint32_t first, bool is_wished)
 {
-    bool is_first = (size_t)span->first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
+    bool is_first = (size_t)first << HAK_GRANULE_SHIFT < HAK_SMALL_PAGES_BYTES;
     switch (hak_conf_number(thp)) {
     case THP_OFF:
         return false;
@@ -71,25 +72,43 @@ static bool may_be_huge(const struct span *span, bool is_wished)
     }
 }
 
+/* Which superslabs serve the class. In hardened mode memory is used again by its own partition
+ * only: what a dangling pointer into one partition leads to is never a block of the other. */
+static enum hak_partition pool_partition(uint32_t class_index)
+{
+    return HAK_UNLIKELY(hak_harden_has(HARDEN_EXACT)) ? hak_class_partition(class_index)
+                                                      : PARTITION_ORDINARY;
+}
+
+static struct granule_range take_superslab(enum hak_partition partition, bool *is_zero)
+{
+    *is_zero = true;
+    if (HAK_UNLIKELY(partition != PARTITION_ORDINARY))
+        return hak_span_fresh_superslab();
+    struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, is_zero);
+    return span != NULL ? hak_span_detach(span) : (struct granule_range){0, 0};
+}
+
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
     bool is_zero;
-    struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero);
-    if (span == NULL)
+    enum hak_partition partition = pool_partition(class_index);
+    struct granule_range range = take_superslab(partition, &is_zero);
+    if (range.count == 0)
         return false;
     bool is_wished =
         is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
-    bool is_huge = may_be_huge(span, is_wished);
+    bool is_huge = may_be_huge(range.first, is_wished);
     if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
-        is_huge = hak_mappings_admit_advice(span->first);
+        is_huge = hak_mappings_admit_advice(range.first);
     if (is_huge && is_wished) {
-        is_huge = hak_os_wish_huge_pages(hak_granule_address(span->first), HAK_SUPERSLAB_BYTES);
+        is_huge = hak_os_wish_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
         hak_stat_add(stats, huge_superslabs, is_huge);
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
-    hak_pool_add(hak_span_detach(span).first, is_zero, is_huge);
+    hak_pool_add(range.first, partition, is_zero, is_huge);
     return true;
 }
 
@@ -127,9 +146,10 @@ static struct slab *make_slab(uint32_t class_index, struct pool_granules granule
 }
 
 /* Granules of a started superslab, within the limit. */
-static struct pool_granules take_granules(uint32_t count, const struct slab_owner *owner)
+static struct pool_granules take_granules(uint32_t class_index, const struct slab_owner *owner)
 {
-    struct pool_granules granules = hak_pool_take(count, owner->heap_id);
+    struct pool_granules granules = hak_pool_take(hak_size_classes[class_index].granule_count,
+                                                  owner->heap_id, pool_partition(class_index));
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
     give_granules(granules.first, granules.count, 0);
@@ -140,8 +160,7 @@ static struct pool_granules take_granules(uint32_t count, const struct slab_owne
 static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
                                  struct stat_block *stats)
 {
-    uint32_t count = hak_size_classes[class_index].granule_count;
-    struct pool_granules granules = take_granules(count, owner);
+    struct pool_granules granules = take_granules(class_index, owner);
     if (granules.count == 0)
         return NULL;
     return make_slab(class_index, granules, owner, stats,
@@ -157,7 +176,7 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
         if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
             !add_superslab(class_index, owner, stats))
             return NULL;
-        struct pool_granules granules = take_granules(count, owner);
+        struct pool_granules granules = take_granules(class_index, owner);
         if (granules.count != 0)
             return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
     }

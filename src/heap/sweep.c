@@ -16,7 +16,7 @@
 
 bool hak_heap_is_swept(const struct heap *heap)
 {
-    return heap->sweep_class >= HAK_CLASS_COUNT;
+    return heap->sweep_class >= HAK_ALL_CLASS_COUNT;
 }
 
 bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
@@ -124,7 +124,7 @@ size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uin
 static uint32_t partial_slabs(const struct heap *heap)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         count += heap->partial_count[i];
     return count;
 }
@@ -138,10 +138,10 @@ bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep)
     }
     uint32_t most = (uint32_t)hak_least(WHOLE_SWEEP_SLABS, sweep->slabs_left);
     sweep->slabs_left -= most;
-    while (most > 0 && sweep->class_index < HAK_CLASS_COUNT) {
+    while (most > 0 && sweep->class_index < HAK_ALL_CLASS_COUNT) {
         most -= sweep_class(heap, sweep->class_index, SWEEP_WHOLE, most, &sweep->bytes);
         if (most > 0)
             sweep->class_index++;
     }
-    return sweep->slabs_left == 0 || sweep->class_index == HAK_CLASS_COUNT;
+    return sweep->slabs_left == 0 || sweep->class_index == HAK_ALL_CLASS_COUNT;
 }

@@ -82,7 +82,8 @@ HAK_INLINE struct service hak_service_begin(void)
 #define HAK_TIGHT_CLASSES 16u
 HAK_INLINE void *hak_take_tight(struct cache *cache, uint32_t class_index, size_t alignment)
 {
-    uint32_t limit = (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, HAK_CLASS_COUNT);
+    uint32_t limit =
+        (uint32_t)hak_least(class_index + HAK_TIGHT_CLASSES, hak_class_end(class_index));
     return hak_take_larger(cache, class_index, limit, alignment);
 }
 

@@ -14,7 +14,7 @@
 static void forget_draws(void)
 {
     for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)
-        for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
             hak_store_relaxed(&cache->drawn[i], DRAW_NONE);
 }
 

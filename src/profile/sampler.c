@@ -39,6 +39,8 @@ static void *take_block(uint32_t class_index, bool wants_zero)
     if (heap == NULL)
         return NULL;
     bool is_zero = false;
+    /* Samples of both partitions share slabs: they are few, and some live long. */
+    class_index = hak_class_ordinary(class_index);
     void *block = wants_zero ? hak_heap_take_one(&heap->heap, class_index, &is_zero)
                              : hak_heap_take_used(&heap->heap, class_index);
     hak_private_leave(heap);

@@ -180,15 +180,16 @@ static size_t piece_map(size_t committed, size_t bytes)
     return SIZE_MAX;
 }
 
-struct granule_range hak_region_grow(size_t granule_count)
+/* By `least` bytes, or more where that can be had: up to a step that grows with the window, and at
+ * most `step_most`. */
+static struct granule_range grow(size_t least, size_t step_most)
 {
     struct granule_range range = {0, 0};
-    size_t least = hak_align_up(granule_count, HAK_SUPERSLAB_GRANULES) << HAK_GRANULE_SHIFT;
     hak_lock_take(&hak_region.lock);
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     size_t left = hak_region.window_bytes - committed;
     size_t step = hak_align_down(committed / 8, HAK_SUPERSLAB_BYTES);
-    size_t wished = hak_clamp(step, HAK_COMMIT_STEP_LEAST, HAK_COMMIT_STEP_MOST);
+    size_t wished = hak_clamp(step, HAK_COMMIT_STEP_LEAST, step_most);
     wished = hak_most(least, hak_least(wished, left));
     size_t offset = least > left ? SIZE_MAX : piece_map(committed, wished);
     if (offset == SIZE_MAX && wished > least && least <= left) {
@@ -206,6 +207,17 @@ struct granule_range hak_region_grow(size_t granule_count)
     }
     hak_lock_give(&hak_region.lock);
     return range;
+}
+
+struct granule_range hak_region_grow(size_t granule_count)
+{
+    size_t least = hak_align_up(granule_count, HAK_SUPERSLAB_GRANULES) << HAK_GRANULE_SHIFT;
+    return grow(least, HAK_COMMIT_STEP_MOST);
+}
+
+struct granule_range hak_region_grow_by_superslab(void)
+{
+    return grow(HAK_SUPERSLAB_BYTES, HAK_SUPERSLAB_BYTES);
 }
 
 bool hak_region_unmap(struct granule_range range)

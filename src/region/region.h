@@ -72,6 +72,9 @@ bool hak_region_start(void);
  * read as zero. Returns a range of count 0 when the window or the kernel has no more. */
 struct granule_range hak_region_grow(size_t granule_count);
 
+/* The same by one superslab exactly. */
+struct granule_range hak_region_grow_by_superslab(void);
+
 /* Maps granules anew: they read as zero and are one mapping with their neighbours again. False when
  * the kernel refused; nobody may touch them then, for others may be mapped there. */
 bool hak_region_renew(struct granule_range range);

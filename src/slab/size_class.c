@@ -27,8 +27,10 @@
         .reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes) - 1) / (bytes),             \
     },
 
-const struct size_class hak_size_classes[HAK_CLASS_COUNT] = {CLASS_ROW(0, 0, 8)
-                                                                 HAK_SIZE_CLASSES(CLASS_ROW)};
+#define LONG_ROW(index, below, bytes) CLASS_ROW(HAK_CLASS_COUNT + (index), below, bytes)
+
+const struct size_class hak_size_classes[HAK_ALL_CLASS_COUNT] = {CLASS_ROW(
+    0, 0, 8) HAK_SIZE_CLASSES(CLASS_ROW) LONG_ROW(0, 0, 8) HAK_SIZE_CLASSES_EVEN(LONG_ROW)};
 
 #define BIN_ROW(index, below, bytes) [(below) / 8 + 1 ...(bytes) / 8] = HAK_BIN_OF_CLASS(index),
 
@@ -51,10 +53,10 @@ uint32_t hak_class_of_aligned(size_t bytes, size_t alignment)
     /* A slab with guards begins a page behind a granule. */
     size_t most = hak_harden_has(HARDEN_GUARDS) ? hak_os_page_bytes() : HAK_GRANULE_BYTES;
     if (bytes > HAK_CLASS_BYTES_MAX || alignment > most)
-        return HAK_CLASS_COUNT;
+        return HAK_CLASS_NONE;
     uint32_t class_index = hak_class_of(hak_most(bytes, alignment));
-    while (class_index < HAK_CLASS_COUNT &&
-           (hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)
+    /* The largest class is aligned to all of these. */
+    while ((hak_size_classes[class_index].block_bytes & (alignment - 1)) != 0)
         class_index++;
     return class_index;
 }

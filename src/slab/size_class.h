@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* slab/size_class.h - which block size serves which request.
  *
- * Owns        the constant tables made from the rule (base/size_class_table.h).
+ * Owns        the constant tables made from the rule (base/size_class_table.h), and partitions.
  * Invariants  8, then steps of 16 to 128, then eight classes a doubling to 4 KiB (waste beyond
- *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %). A
- *             class index is below 127, so that the scaled form that tags and the hot path use,
+ *             rounding to 16 is at most 12.5 %), then four a doubling to 128 KiB (at most 20 %).
+ *             A class belongs to a partition. The classes up to HAK_CLASS_COUNT are the ordinary
+ *             ones. Behind them come those of the long partition: for each class up to 4 KiB a
+ *             twin with blocks of the same size, in slabs and bins of its own, so that blocks that
+ *             are kept do not pin the pages of blocks that come and go. All that knows a block by
+ *             its slab or tag serves both alike.
+ *             A class index is below 126, so that the scaled form that tags and the hot path use,
  *             HAK_BIN_OF_CLASS, fits the low byte of a tag.
  * Tests       tests/unit/slab/size_class_test.c
  */
@@ -17,12 +22,16 @@
 #include "base/size_class_table.h"
 
 #define HAK_CLASS_COUNT 69u
+#define HAK_LONG_CLASS_COUNT 49u
+#define HAK_ALL_CLASS_COUNT (HAK_CLASS_COUNT + HAK_LONG_CLASS_COUNT)
+/* No class: a large block. */
+#define HAK_CLASS_NONE HAK_ALL_CLASS_COUNT
 #define HAK_CLASS_HOT_BYTES_MAX ((size_t)32768)
 #define HAK_CLASS_HOT_COUNT 61u
 #define HAK_CLASS_BYTES_MAX ((size_t)131072)
 
 /* No bin is as high. */
-#define HAK_BIN_LIMIT HAK_BIN_OF_CLASS(HAK_CLASS_COUNT)
+#define HAK_BIN_LIMIT HAK_BIN_OF_CLASS(HAK_ALL_CLASS_COUNT)
 
 struct size_class {
     uint32_t block_bytes;
@@ -32,7 +41,7 @@ struct size_class {
     uint64_t reciprocal;   /* ceil(2^40 / block_bytes) */
 };
 
-extern const struct size_class hak_size_classes[HAK_CLASS_COUNT];
+extern const struct size_class hak_size_classes[HAK_ALL_CLASS_COUNT];
 
 /* Bin of a request, by (bytes + 7) / 8, up to HAK_CLASS_HOT_BYTES_MAX. */
 extern const uint8_t hak_bin_of_eighth[HAK_CLASS_HOT_BYTES_MAX / 8 + 1];
@@ -57,11 +66,42 @@ HAK_INLINE uint32_t hak_class_of(size_t bytes)
 }
 
 /* Up to here the classes are evenly spaced within each doubling: a multiple of a power of two is
- * served by a class that is one, too. */
+ * served by a class that is one, too. They have twins in the long partition. */
 #define HAK_CLASS_EVEN_BYTES_MAX ((size_t)4096)
 
 /* The smallest class that serves `bytes` with blocks aligned to `alignment`, a power of two of at
- * most a granule; HAK_CLASS_COUNT when no class does. */
+ * most a granule; HAK_CLASS_NONE when no class does. */
 uint32_t hak_class_of_aligned(size_t bytes, size_t alignment);
+
+/* What a request is placed with. */
+enum hak_partition { PARTITION_ORDINARY, PARTITION_LONG, PARTITION_COUNT };
+
+HAK_INLINE enum hak_partition hak_class_partition(uint32_t class_index)
+{
+    return class_index < HAK_CLASS_COUNT ? PARTITION_ORDINARY : PARTITION_LONG;
+}
+
+/* The ordinary class with blocks of the same size. */
+HAK_INLINE uint32_t hak_class_ordinary(uint32_t class_index)
+{
+    return class_index < HAK_CLASS_COUNT ? class_index : class_index - HAK_CLASS_COUNT;
+}
+
+/* The twin of an ordinary class; the class itself where there is none. */
+HAK_INLINE uint32_t hak_class_long(uint32_t class_index)
+{
+    return class_index < HAK_LONG_CLASS_COUNT ? class_index + HAK_CLASS_COUNT : class_index;
+}
+
+HAK_INLINE uint32_t hak_class_in(uint32_t class_index, enum hak_partition partition)
+{
+    return partition == PARTITION_LONG ? hak_class_long(class_index) : class_index;
+}
+
+/* Behind the largest class of its partition. */
+HAK_INLINE uint32_t hak_class_end(uint32_t class_index)
+{
+    return class_index < HAK_CLASS_COUNT ? HAK_CLASS_COUNT : HAK_ALL_CLASS_COUNT;
+}
 
 #endif

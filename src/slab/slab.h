@@ -26,7 +26,7 @@ struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
     uint32_t heap_id;               /* from 1 on, for people and for the superslab pool */
     bool is_private;                /* the program's own: its slabs never move */
-    HAK_CACHE_ALIGNED struct class_use use[HAK_CLASS_COUNT];
+    HAK_CACHE_ALIGNED struct class_use use[HAK_ALL_CLASS_COUNT];
 };
 
 #define SLAB_UNSWEPT 0xffffu

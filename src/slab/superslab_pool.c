@@ -15,12 +15,17 @@
 /* How many superslabs of one list are tried for a run of granules. */
 #define TRIES_PER_LIST 8
 
+/* The superslabs of a partition. */
+struct superslab_lists {
+    struct list_link by_free[HAK_SUPERSLAB_GRANULES + 1];
+    uint64_t in_use; /* bit n: by_free[n] is not empty */
+};
+
 struct superslab_pool {
     struct hak_lock lock;
-    struct list_link by_free[HAK_SUPERSLAB_GRANULES + 1];
+    struct superslab_lists lists[PARTITION_COUNT];
     struct list_link warm;
-    uint64_t lists_in_use; /* bit n: by_free[n] is not empty */
-    uint32_t epoch;        /* how often the lists were given up */
+    uint32_t epoch; /* how often the lists were given up */
     _Atomic uint32_t superslab_count;
     _Atomic uint32_t warm_count;
     _Atomic uint32_t free_count;
@@ -57,17 +62,19 @@ static void start_once(void)
 {
     if (pool.is_started)
         return;
-    for (uint32_t i = 0; i <= HAK_SUPERSLAB_GRANULES; i++)
-        hak_list_start(&pool.by_free[i]);
+    for (int partition = 0; partition < PARTITION_COUNT; partition++)
+        for (uint32_t i = 0; i <= HAK_SUPERSLAB_GRANULES; i++)
+            hak_list_start(&pool.lists[partition].by_free[i]);
     hak_list_start(&pool.warm);
     pool.is_started = true;
 }
 
 static void link_superslab(struct superslab *superslab)
 {
+    struct superslab_lists *lists = &pool.lists[superslab->partition];
     uint32_t free_count = hak_bit_count(superslab->free);
-    hak_list_insert_first(&pool.by_free[free_count], &superslab->link);
-    pool.lists_in_use |= 1ull << free_count;
+    hak_list_insert_first(&lists->by_free[free_count], &superslab->link);
+    lists->in_use |= 1ull << free_count;
     hak_counter_add(&pool.warm_count, hak_bit_count(warm_mask(superslab)));
     hak_counter_add(&pool.free_count, free_count);
     if (superslab->pages == PAGES_HUGE) {
@@ -92,10 +99,11 @@ static void renew(struct superslab *superslab)
 static void unlink_superslab(struct superslab *superslab)
 {
     renew(superslab);
+    struct superslab_lists *lists = &pool.lists[superslab->partition];
     uint32_t free_count = hak_bit_count(superslab->free);
     hak_list_remove(&superslab->link);
-    if (hak_list_is_empty(&pool.by_free[free_count]))
-        pool.lists_in_use &= ~(1ull << free_count);
+    if (hak_list_is_empty(&lists->by_free[free_count]))
+        lists->in_use &= ~(1ull << free_count);
     hak_counter_add(&pool.warm_count, -hak_bit_count(warm_mask(superslab)));
     hak_counter_add(&pool.free_count, -free_count);
     if (superslab->pages == PAGES_HUGE) {
@@ -210,12 +218,13 @@ static struct pool_granules take_from(struct superslab *superslab, uint32_t at, 
     return granules;
 }
 
-/* Looks through the superslabs, fullest first. */
-static struct pool_granules take_wished(uint32_t count, uint32_t heap_id, enum depot_wish wish)
+/* Looks through the superslabs of the partition, fullest first. */
+static struct pool_granules take_wished(struct superslab_lists *lists, uint32_t count,
+                                        uint32_t heap_id, enum depot_wish wish)
 {
-    uint64_t lists = pool.lists_in_use & ~hak_bit_low_mask(count);
-    for (; lists != 0; lists &= lists - 1) {
-        struct list_link *head = &pool.by_free[hak_bit_lowest(lists)];
+    uint64_t in_use = lists->in_use & ~hak_bit_low_mask(count);
+    for (; in_use != 0; in_use &= in_use - 1) {
+        struct list_link *head = &lists->by_free[hak_bit_lowest(in_use)];
         int tries = TRIES_PER_LIST;
         for (struct list_link *i = head->next; i != head && tries-- > 0; i = i->next) {
             struct superslab *superslab = hak_list_element(i, struct superslab, link);
@@ -227,19 +236,19 @@ static struct pool_granules take_wished(uint32_t count, uint32_t heap_id, enum d
     return (struct pool_granules){0, 0, false, false};
 }
 
-struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id)
+struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition)
 {
     hak_lock_take(&pool.lock);
     struct pool_granules granules = {0, 0, false, false};
     bool has_warm = hak_load_relaxed(&pool.warm_count) != 0;
     for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
          wish++)
-        granules = take_wished(count, heap_id, (enum depot_wish)wish);
+        granules = take_wished(&pool.lists[partition], count, heap_id, (enum depot_wish)wish);
     hak_lock_give(&pool.lock);
     return granules;
 }
 
-void hak_pool_add(uint32_t first_granule, bool is_zero, bool is_huge)
+void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero, bool is_huge)
 {
     struct superslab *superslab = superslab_of(first_granule);
     hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
@@ -251,6 +260,7 @@ void hak_pool_add(uint32_t first_granule, bool is_zero, bool is_huge)
     superslab->free = ALL_GRANULES;
     superslab->dirty = is_zero ? 0 : ALL_GRANULES;
     superslab->pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
+    superslab->partition = (uint16_t)partition;
     superslab->group_heap[0] = 0;
     superslab->group_heap[1] = 0;
     link_superslab(superslab);
@@ -281,10 +291,12 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     /* What nobody touched is resident, too, where a huge page was. */
     uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
     superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
-    bool has_empty = !hak_list_is_empty(&pool.by_free[HAK_SUPERSLAB_GRANULES]);
+    bool may_leave =
+        superslab->partition == PARTITION_ORDINARY &&
+        !hak_list_is_empty(&pool.lists[PARTITION_ORDINARY].by_free[HAK_SUPERSLAB_GRANULES]);
     link_superslab(superslab);
     note_warm(superslab, true);
-    if (superslab->free == ALL_GRANULES && has_empty)
+    if (superslab->free == ALL_GRANULES && may_leave)
         spare = remove_superslab(superslab);
     hak_lock_give(&pool.lock);
     return spare;
@@ -295,7 +307,7 @@ struct granule_range hak_pool_take_spare(void)
     struct granule_range spare = {0, 0};
     hak_lock_take(&pool.lock);
     start_once();
-    struct list_link *empty = &pool.by_free[HAK_SUPERSLAB_GRANULES];
+    struct list_link *empty = &pool.lists[PARTITION_ORDINARY].by_free[HAK_SUPERSLAB_GRANULES];
     if (!hak_list_is_empty(empty) && empty->next->next != empty)
         spare = remove_superslab(hak_list_element(empty->next, struct superslab, link));
     hak_lock_give(&pool.lock);
@@ -463,7 +475,8 @@ void hak_pool_mend(void)
         return;
     pool.epoch++;
     pool.is_started = false;
-    pool.lists_in_use = 0;
+    for (int partition = 0; partition < PARTITION_COUNT; partition++)
+        pool.lists[partition].in_use = 0;
     hak_store_relaxed(&pool.superslab_count, 0);
     hak_store_relaxed(&pool.warm_count, 0);
     hak_store_relaxed(&pool.free_count, 0);

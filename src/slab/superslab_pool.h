@@ -8,6 +8,8 @@
  *             as zero. One wholly free superslab is kept; the caller gets the next one back. How
  *             long free granules are kept follows from how soon granules come back
  *             (learn/keep_time.h), where option learn has decay.
+ *             A superslab serves one partition. That of the long partition, which there is in
+ *             hardened mode only, never leaves it.
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
  *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/superslab_pool_test.c
@@ -18,6 +20,7 @@
 #include "base/list.h"
 #include "learn/keep_time.h"
 #include "region/region.h"
+#include "slab/size_class.h"
 
 /* Whether a superslab is one huge page: the kernel was asked for it, then it was touched; it ended
  * when a part went back to the kernel. Of an asked or whole one every granule may be resident. */
@@ -31,7 +34,8 @@ struct superslab {
     uint32_t dirty;                          /* granules that may not read as zero */
     uint32_t group_heap[2];                  /* heap that last took granules of this half */
     uint32_t epoch;                          /* of the pool when it came onto the lists */
-    uint32_t pages;                          /* enum superslab_pages */
+    uint16_t pages;                          /* enum superslab_pages */
+    uint16_t partition;                      /* enum hak_partition */
 };
 
 struct pool_granules {
@@ -41,13 +45,13 @@ struct pool_granules {
     bool is_warm;   /* they were used before and not purged since */
 };
 
-/* `count` (a power of two) free granules in one piece, for `heap_id`: fullest superslab first, warm
- * granules before purged ones. */
-struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id);
+/* `count` (a power of two) free granules in one piece, for `heap_id`: fullest superslab of the
+ * partition first, warm granules before purged ones. */
+struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition);
 
 /* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
  * `is_huge` whether the kernel may back it by a huge page. */
-void hak_pool_add(uint32_t first_granule, bool is_zero, bool is_huge);
+void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero, bool is_huge);
 
 /* Pages of the superslab with that granule are about to go back to the kernel one by one: it is no
  * longer huge, lest the kernel fill it again. True when memory that nobody touched may be resident

@@ -153,6 +153,15 @@ static bool grow(uint32_t count, uint32_t alignment)
     return true;
 }
 
+struct granule_range hak_span_fresh_superslab(void)
+{
+    struct granule_range range = hak_region_grow_by_superslab();
+    hak_span_lock();
+    hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
+    hak_span_unlock();
+    return range;
+}
+
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 {
     struct span_fit fit = {count, alignment, 0};

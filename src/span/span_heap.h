@@ -22,6 +22,10 @@
  * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 
+/* A superslab of memory that was never used, without a record; a range of count 0: out of
+ * memory. */
+struct granule_range hak_span_fresh_superslab(void);
+
 /* A used span of clean memory, with as much again behind it left free, so that a block that grows
  * has room; NULL when neither the free spans nor the window have that much. */
 struct span *hak_span_take_roomy(struct span_fit fit);

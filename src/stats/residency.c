@@ -34,7 +34,7 @@ enum part {
 struct walk {
     struct os_resident resident;
     uint64_t parts[PART_COUNT];
-    uint64_t used[HAK_CLASS_COUNT]; /* of blocks in use, by class */
+    uint64_t used[HAK_ALL_CLASS_COUNT]; /* of blocks in use, by class */
     uint64_t slab_free;
     uint64_t pinned;
     uint64_t busy_heaps;
@@ -241,7 +241,7 @@ static uint64_t metadata_resident(struct walk *walk)
 static void divide_used(struct hakmem_residency *to, struct walk *walk, const struct census *census)
 {
     to->busy_heap_count = census->closed_heaps;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct class_census *of = &census->classes[i];
         uint64_t bytes = hak_size_classes[i].block_bytes, left = walk->used[i];
         uint64_t cached = hak_least(left, of->cached * bytes);

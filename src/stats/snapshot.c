@@ -28,19 +28,26 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
     uint64_t used_bytes = 0;
     snapshot->class_count = HAK_CLASS_COUNT;
     snapshot->closed_heaps = census->closed_heaps;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct class_census *from = &census->classes[i];
-        struct snapshot_class *to = &snapshot->classes[i];
+        struct snapshot_class *to = &snapshot->classes[hak_class_ordinary(i)];
         uint64_t bytes = hak_size_classes[i].block_bytes;
+        uint64_t cached = from->cached + from->withheld + from->homeward;
+        uint64_t live = hak_excess(from->used, cached);
         to->block_bytes = bytes;
-        to->slabs = from->slabs;
-        to->taken_blocks = from->taken;
-        to->popped_blocks = from->popped;
-        to->cached_blocks = from->cached + from->withheld + from->homeward;
-        to->live_blocks = hak_excess(from->used, to->cached_blocks);
-        to->free_blocks = hak_excess(from->slabs * hak_size_classes[i].block_count, from->used);
-        snapshot->small_live_blocks += to->live_blocks;
-        snapshot->small_live_bytes += to->live_blocks * bytes;
+        to->slabs += from->slabs;
+        to->taken_blocks += from->taken;
+        to->popped_blocks += from->popped;
+        to->cached_blocks += cached;
+        to->live_blocks += live;
+        to->free_blocks += hak_excess(from->slabs * hak_size_classes[i].block_count, from->used);
+        snapshot->small_live_blocks += live;
+        snapshot->small_live_bytes += live * bytes;
+        if (hak_class_partition(i) == PARTITION_LONG) {
+            snapshot->long_live_bytes += live * bytes;
+            snapshot->long_slab_bytes += from->slabs * hak_size_classes[i].granule_count
+                                         << HAK_GRANULE_SHIFT;
+        }
         snapshot->cached_bytes += from->cached * bytes;
         snapshot->withheld_bytes += from->withheld * bytes;
         snapshot->homeward_bytes += from->homeward * bytes;
@@ -66,7 +73,7 @@ static void add_cache(struct snapshot *snapshot, const struct cache *cache)
     struct snapshot_cache *to = &snapshot->caches[snapshot->cache_count++];
     to->is_processor = hak_cache_is_processors(cache);
     to->id = cache->id - (to->is_processor ? 0 : HAK_PROCESSORS_MOST);
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         uint64_t block_bytes = hak_size_classes[i].block_bytes;
         to->bytes += block_bytes * hak_cache_count(cache, i);
         to->capacity_bytes += block_bytes * hak_cache_capacity(cache, i);
@@ -78,7 +85,7 @@ static void add_cache(struct snapshot *snapshot, const struct cache *cache)
 static void add_heap(struct snapshot *snapshot, const struct heap *heap)
 {
     uint64_t held = 0, used = 0;
-    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         const struct class_use *use = &heap->owner.use[i];
         const struct size_class *of = &hak_size_classes[i];
         held += hak_load_relaxed(&use->slabs) * of->granule_count << HAK_GRANULE_SHIFT;

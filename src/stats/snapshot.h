@@ -19,6 +19,8 @@
     X(shadowed, "1: another malloc comes first; hakmem is mapped and serves nothing")              \
     X(live_bytes, "in blocks of the program: small, large and guarded ones")                       \
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
+    X(long_live_bytes, "of small_live_bytes: in the long partition")                               \
+    X(long_slab_bytes, "in slabs of the long partition")                                           \
     X(large_live_bytes, "in live large blocks, in whole granules of 64 KiB")                       \
     X(cached_bytes, "free blocks in the bins of all caches, and span_cached_bytes")                \
     X(span_cached_bytes, "free spans in the span caches of all heaps")                             \

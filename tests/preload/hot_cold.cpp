@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <malloc.h>
 #include <new>
+#include <set>
 #include <unistd.h>
 
 enum class __hot_cold_t : std::uint8_t {};
@@ -56,7 +57,7 @@ void check_block(void *block, std::size_t bytes, std::size_t alignment)
     std::memset(block, 1, bytes);
 }
 
-void hints_change_nothing_but_are_taken()
+void hints_are_taken_with_every_form()
 {
     for (int hint : {0, 1, 128, 255})
         for (std::size_t bytes : sizes) {
@@ -80,6 +81,21 @@ void hints_change_nothing_but_are_taken()
                 ::operator delete[](array[i + 2], bytes, wide);
             }
         }
+}
+
+void cold_blocks_lie_apart_from_hot_ones()
+{
+    std::set<std::uintptr_t> granules[2]; // of 64 KiB
+    for (int i = 0; i < 2000; i++) {
+        for (int hint : {0, 1, 127, 128, 254}) {
+            void *block = operator new(100, static_cast<__hot_cold_t>(hint));
+            granules[hint < 128].insert(reinterpret_cast<std::uintptr_t>(block) >> 16);
+            if (i % 2 == 0)
+                ::operator delete(block);
+        }
+    }
+    for (std::uintptr_t granule : granules[0])
+        CHECK(granules[1].count(granule) == 0);
 }
 
 void a_size_that_comes_out_is_usable_whole()
@@ -138,7 +154,8 @@ void out_of_memory_throws_or_is_null()
 int main()
 {
     alarm(100);
-    hints_change_nothing_but_are_taken();
+    hints_are_taken_with_every_form();
+    cold_blocks_lie_apart_from_hot_ones();
     a_size_that_comes_out_is_usable_whole();
     out_of_memory_throws_or_is_null();
     return check_end();

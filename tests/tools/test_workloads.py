@@ -24,6 +24,7 @@ RUNS = {
     "pool": "20 2 200 50 42",
     "thread_sleep": "10 20 50 10",
     "mixed_lifetimes": "2 5000 42",
+    "kept_few": "20000 3000 20 1 1 42",
     "valley": "5000 99 10 200 10 42",
     "phase_server": "5 2000 2 42",
     "start_up": "3 100",
@@ -46,6 +47,7 @@ NOTES = {
     "pool": "cpu_per_block rss",
     "thread_sleep": "rss_per_thread_worked rss_per_thread_slept",
     "mixed_lifetimes": "live rss",
+    "kept_few": "live_valley rss_valley rss_average",
     "valley": " ".join(f"{what}_{when}" for when in ("filled", "freed", "loaded", "idle")
                        for what in ("live", "floor", "rss")) + " first_fill second_fill",
     "phase_server": " ".join(f"rss_full_{i} rate_full_{i} rss_buffers_{i} rss_low_{i} "

@@ -8,7 +8,7 @@
 
 TEST(a_tag_gives_back_its_class_and_leads_to_its_bin)
 {
-    for (uint32_t class_index = 0; class_index < HAK_CLASS_COUNT; class_index++) {
+    for (uint32_t class_index = 0; class_index < HAK_ALL_CLASS_COUNT; class_index++) {
         uint32_t tag = hak_tag_of(class_index);
         CHECK(hak_tag_is_slab(tag) && hak_tag_is_class(tag));
         CHECK_EQ(hak_tag_class(tag), class_index);

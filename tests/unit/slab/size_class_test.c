@@ -92,7 +92,28 @@ TEST(an_aligned_request_gets_the_smallest_class_whose_blocks_are_aligned)
 
 TEST(no_class_serves_alignments_above_a_granule_or_sizes_above_the_largest)
 {
-    CHECK_EQ(hak_class_of_aligned(1, 2 * HAK_GRANULE_BYTES), HAK_CLASS_COUNT);
-    CHECK_EQ(hak_class_of_aligned(HAK_CLASS_BYTES_MAX + 1, 16), HAK_CLASS_COUNT);
-    CHECK_EQ(hak_class_of_aligned(SIZE_MAX, 16), HAK_CLASS_COUNT);
+    CHECK_EQ(hak_class_of_aligned(1, 2 * HAK_GRANULE_BYTES), HAK_CLASS_NONE);
+    CHECK_EQ(hak_class_of_aligned(HAK_CLASS_BYTES_MAX + 1, 16), HAK_CLASS_NONE);
+    CHECK_EQ(hak_class_of_aligned(SIZE_MAX, 16), HAK_CLASS_NONE);
+}
+
+TEST(each_class_up_to_4_kib_has_a_twin_in_the_long_partition)
+{
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
+        uint32_t twin = hak_class_long(i);
+        CHECK_EQ(hak_class_partition(i), PARTITION_ORDINARY);
+        CHECK_EQ(hak_class_ordinary(i), i);
+        CHECK_EQ(hak_class_in(i, PARTITION_ORDINARY), i);
+        CHECK_EQ(hak_class_in(i, PARTITION_LONG), twin);
+        if (class_at(i)->block_bytes > HAK_CLASS_EVEN_BYTES_MAX) {
+            CHECK_EQ(twin, i);
+            continue;
+        }
+        CHECK(twin >= HAK_CLASS_COUNT && twin < HAK_ALL_CLASS_COUNT);
+        CHECK_EQ(hak_class_partition(twin), PARTITION_LONG);
+        CHECK_EQ(hak_class_ordinary(twin), i);
+        CHECK_EQ(hak_class_long(twin), twin);
+        CHECK_EQ(memcmp(class_at(i), class_at(twin), sizeof *class_at(i)), 0);
+    }
+    CHECK_EQ(hak_class_long(HAK_CLASS_NONE), HAK_CLASS_NONE);
 }

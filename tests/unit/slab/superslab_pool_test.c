@@ -19,13 +19,13 @@ static uint32_t superslab_add(void)
     CHECK(hak_process_start());
     struct granule_range range = hak_region_grow(ALL);
     CHECK(range.count >= ALL);
-    hak_pool_add(range.first, true, false);
+    hak_pool_add(range.first, PARTITION_ORDINARY, true, false);
     return range.first;
 }
 
 static struct pool_granules take(uint32_t count)
 {
-    struct pool_granules granules = hak_pool_take(count, 1);
+    struct pool_granules granules = hak_pool_take(count, 1, PARTITION_ORDINARY);
     CHECK_EQ(granules.count, count);
     return granules;
 }
@@ -39,7 +39,7 @@ static void give_dirty(uint32_t first, uint32_t count)
 TEST(a_depot_without_superslabs_has_nothing)
 {
     CHECK(hak_process_start());
-    CHECK_EQ(hak_pool_take(1, 1).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
     CHECK_EQ(hak_pool_superslab_count(), 0);
     CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), 0);
 }
@@ -60,7 +60,7 @@ TEST(granules_are_taken_once_and_aligned_by_their_count)
         seen |= mask;
         taken += count;
     }
-    CHECK_EQ(hak_pool_take(1, 1).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
 }
 
 TEST(a_run_that_no_superslab_has_is_not_served_in_pieces)
@@ -70,8 +70,8 @@ TEST(a_run_that_no_superslab_has_is_not_served_in_pieces)
         take(1);
     for (uint32_t i = 0; i < ALL; i += 2)
         hak_pool_give(first + i, 1, 1);
-    CHECK_EQ(hak_pool_take(2, 1).count, 0);
-    CHECK_EQ(hak_pool_take(1, 1).count, 1);
+    CHECK_EQ(hak_pool_take(2, 1, PARTITION_ORDINARY).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 1);
 }
 
 TEST(granules_that_were_used_are_warm_and_taken_first)
@@ -180,11 +180,11 @@ TEST(heaps_take_from_different_groups_of_tag_words_while_they_can)
     if (HAK_TINY)
         SKIP("a tiny superslab is one group");
     superslab_add();
-    uint32_t mine = hak_pool_take(1, 1).first;
-    uint32_t theirs = hak_pool_take(1, 2).first;
+    uint32_t mine = hak_pool_take(1, 1, PARTITION_ORDINARY).first;
+    uint32_t theirs = hak_pool_take(1, 2, PARTITION_ORDINARY).first;
     CHECK(mine / 16 != theirs / 16);
-    CHECK_EQ(hak_pool_take(1, 1).first / 16, mine / 16);
-    CHECK_EQ(hak_pool_take(1, 2).first / 16, theirs / 16);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).first / 16, mine / 16);
+    CHECK_EQ(hak_pool_take(1, 2, PARTITION_ORDINARY).first / 16, theirs / 16);
 }
 
 /* A superslab that the kernel was asked to back by a huge page, with half of it taken. */
@@ -192,7 +192,7 @@ static uint32_t huge_half_taken(void)
 {
     CHECK(hak_process_start());
     uint32_t first = hak_region_grow(ALL).first;
-    hak_pool_add(first, true, true);
+    hak_pool_add(first, PARTITION_ORDINARY, true, true);
     CHECK_EQ(hak_pool_warm_count(), 0);
     return take(ALL / 2).first;
 }
@@ -252,7 +252,7 @@ TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
     struct granule_range spare = hak_pool_take_spare();
     CHECK_EQ(spare.count, ALL);
     hak_pool_end_huge(spare.first);
-    hak_pool_add(spare.first, false, false);
+    hak_pool_add(spare.first, PARTITION_ORDINARY, false, false);
     take(ALL);
     take(ALL);
     CHECK(!hak_pool_break_huge(spare.first));
@@ -286,4 +286,32 @@ TEST(a_trim_teaches_nothing_about_how_long_granules_are_kept)
     }
     CHECK_EQ(hak_pool_keep_ms(), hak_policy_read(decay_ms));
     CHECK_EQ(hak_load_relaxed(&hak_stat_globals.granules_missed_bytes), 0);
+}
+
+TEST(granules_of_one_partition_never_serve_another)
+{
+    uint32_t ordinary = superslab_add();
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 0);
+    struct granule_range range = hak_region_grow(ALL);
+    hak_pool_add(range.first, PARTITION_LONG, true, false);
+    for (uint32_t i = 0; i < ALL; i++) {
+        CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).first / ALL, range.first / ALL);
+        CHECK_EQ(take(1).first / ALL, ordinary / ALL);
+    }
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
+}
+
+TEST(a_free_superslab_of_the_long_partition_stays)
+{
+    uint32_t first[2];
+    for (int i = 0; i < 2; i++) {
+        first[i] = hak_process_start() ? hak_region_grow(ALL).first : 0;
+        hak_pool_add(first[i], PARTITION_LONG, true, false);
+        CHECK_EQ(hak_pool_take(ALL, 1, PARTITION_LONG).count, ALL);
+    }
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(hak_pool_give(first[i], ALL, ALL).count, 0);
+    CHECK_EQ(hak_pool_take_spare().count, 0);
+    CHECK_EQ(hak_pool_superslab_count(), 2);
 }
