@@ -96,8 +96,8 @@ static struct run *gather_neighbours(void *const *blocks, uint32_t count, uint32
         uint32_t index;
         bool is_falling;
         struct slab *slab = find(*blocks, class_index, &index);
-        length = hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes,
-                                &is_falling);
+        length =
+            hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes, &is_falling);
         uint32_t in_word = is_falling ? index % 64 + 1 : 64 - index % 64;
         if (!is_falling)
             in_word = (uint32_t)hak_least(in_word, shape->block_count - index);

@@ -52,7 +52,6 @@ TEST(a_block_that_is_there_twice_is_reported)
     }
 }
 
-
 /* Neighbours upwards, then neighbours downwards that end `overlap` blocks within them. */
 static void rise_and_fall(uint32_t overlap)
 {
