@@ -74,8 +74,9 @@ def cargo(text):
 
 def googletest(text):
     """`[       OK ] Suite.name (0 ms)`"""
-    return by_lines(r"^\[ +(?P<word>OK|FAILED|SKIPPED) +\] (?P<name>\S+?)(?:, where .*)? \(\d+ ms\)",
-                    text)
+    pattern = (r"^\[ +(?P<word>OK|FAILED|SKIPPED) +\] (?P<name>\S+?)(?:, where .*)? "
+               r"\(\d+ ms\)")
+    return by_lines(pattern, text)
 
 
 def autotest(text):
@@ -144,7 +145,8 @@ def trs(folder):
 
 def dejagnu(folder):
     """DejaGnu's summaries: `PASS: name`."""
-    pattern = r"^(?P<word>PASS|FAIL|XPASS|XFAIL|UNSUPPORTED|UNTESTED|UNRESOLVED|KFAIL): (?P<name>.*)$"
+    pattern = (r"^(?P<word>PASS|FAIL|XPASS|XFAIL|UNSUPPORTED|UNTESTED|UNRESOLVED|KFAIL): "
+               r"(?P<name>.*)$")
     found = {}
     for path in sorted(folder.rglob("*.sum")):
         for name, result in by_lines(pattern, path.read_text(errors="replace")).items():

@@ -140,23 +140,18 @@ def publish(rows, lines_path, page_path, ways):
 
 HEAD = """# Compatibility: other programs' own test suites
 
-Written by `./hak test --full` from [compatibility.jsonl](compatibility.jsonl). Debian's source of \
-each package is built,
-and its own tests run on the C library's allocator and then on hakmem: as it is by default, in \
-hardened mode, and as the
-`tiny` build, whose caches and heaps hold a few elements and which checks all its structures. Tests \
-have no network
-but loopback. Outcomes are compared test by test; a suite that differs is run three more times each \
-way. CPython, gawk,
-jq, redis, SQLite and three crates are in [FOREIGN.md](FOREIGN.md).
+Written by `./hak test --full` from [compatibility.jsonl](compatibility.jsonl). Debian's source of
+each package is built, and its own tests run on the C library's allocator and then on hakmem: as it
+is by default, in hardened mode, and as the `tiny` build, whose caches and heaps hold a few elements
+and which checks all its structures. Tests have no network but loopback. Outcomes are compared test
+by test; a suite that differs is run three more times each way. CPython, gawk, jq, redis, SQLite and
+three crates are in [FOREIGN.md](FOREIGN.md).
 """
 RULES = """
 * **tests**: passed / failed / skipped on the C library's allocator.
-* **same**: each test had the same outcome. *N differ*: they did so in each repetition, and are \
-explained below.
-* **processes**: how many processes hakmem served while the suite ran by default: each left \
-statistics, and no request
-  of theirs went to another allocator.
+* **same**: each test had the same outcome. *N differ*: they did so in each repetition.
+* **processes**: how many processes hakmem served while the suite ran by default: each left
+  statistics, and no request of theirs went to another allocator.
 """
 
 
@@ -174,8 +169,9 @@ def page(rows, ways):
     tests = sum(sum(row["tests"].values()) for row in done)
     differences = [(row, way, test, what) for row in done for way in ways
                    for test, what in row["ways"].get(way, {"differs": {}})["differs"].items()]
-    parts = [HEAD, f"{len(done)} packages, {tests:,} tests; {len(differences)} different outcomes.", RULES,
-             "| package | version | tests | hakmem | hardened | tiny | processes | library | when |",
+    parts = [HEAD, f"{len(done)} packages, {tests:,} tests; "
+             f"{len(differences)} different outcomes.", RULES,
+             "| package | version | tests | hakmem | hardened | tiny | processes | source | when |",
              "| --- | --- | ---: | --- | --- | --- | ---: | --- | --- |"]
     for row in done:
         counts = " / ".join(f"{row['tests'][word]:,}" for word in (PASS, FAIL, SKIP))
@@ -204,7 +200,8 @@ def unsteady(rows):
              + (f", and {len(row['unsteady']) - 8} more" if len(row["unsteady"]) > 8 else "")
              for row in rows if row["unsteady"]]
     if found:
-        yield "\n## Unsteady tests\n\nTheir outcome changes from run to run, whatever the allocator.\n"
+        yield "\n## Unsteady tests\n"
+        yield "Their outcome changes from run to run.\n"
         yield from found
 
 

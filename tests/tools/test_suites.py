@@ -22,9 +22,10 @@ LIBRARY = Path(os.environ.get("PRELOAD_LIB", ROOT / "out/release/libhakmem.so"))
 
 
 @pytest.mark.parametrize("reader, text, found", [
-    ("ctest", " 1/3 Test  #1: one ......   Passed    0.01 sec\n 2/3 Test #12: two ...***Failed  1 s\n"
-     "3/3 Test #13: three ...***Skipped   0.00 sec\n", {"one": "pass", "two": "fail",
-                                                        "three": "skip"}),
+    ("ctest", " 1/3 Test  #1: one ......   Passed    0.01 sec\n"
+     " 2/3 Test #12: two ...***Failed  1 s\n"
+     "3/3 Test #13: three ...***Skipped   0.00 sec\n",
+     {"one": "pass", "two": "fail", "three": "skip"}),
     ("meson", " 1/3 glib:core / array       OK              0.02s   9 subtests passed\n"
      "2/3 spaced name  FAIL            1.13s   exit status 1\n3/3 c SKIP 0.1s\n",
      {"glib:core / array": "pass", "spaced name": "fail", "c": "skip"}),
