@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Other programs' own test suites, on the C library's allocator and on hakmem.
+
+suites.py run [--budget-s N] [NAME...]  a portion: packages that were not done for this library,
+                                        those that were done longest ago first; what is cut goes on
+suites.py list                          the packages and what became of them
+suites.py publish                       writes docs/COMPATIBILITY.md and docs/compatibility.jsonl
+
+A package is a row of packages.toml. Exit status: 0 no difference that is not explained, 1 there is
+one, 77 sources or a chroot are not to be had here.
+"""
+import argparse
+import datetime
+import fnmatch
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+
+import readers
+from places import ROOT, STORE, Chroot, Missing, last_line
+from results import EXIT, State, Step, count, differing, judge, publish
+
+HERE = pathlib.Path(__file__).resolve().parent
+SKIPPED = 77
+# Of a way to run: the build whose library is preloaded, and the settings.
+WAYS = {"hakmem": ("release", {}), "hardened": ("release", {"HAKMEM_MODE": "hardened"}),
+        "tiny": ("tiny", {})}
+AGAIN = 3
+LIMIT_S = 280
+LEAST_FREE_BYTES = 6 << 30
+LOG_BYTES = 64 << 20
+
+
+def packages():
+    with open(HERE / "packages.toml", "rb") as file:
+        return tomllib.load(file)["package"]
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
+def commit():
+    words = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "src", "include"]
+    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          check=False)
+    return done.stdout.strip() or "-"
+
+
+def library(build):
+    """A build's library; it is made if it is not there."""
+    path = ROOT / "out" / build / "libhakmem.so"
+    if not path.exists():
+        subprocess.run(["./hak", "build", build, "hakmem_shared"], cwd=ROOT, check=True,
+                       stdout=subprocess.DEVNULL)
+    return path
+
+
+class Reporter:
+    """One line a step; on a terminal, a line that shows what runs and how much is left."""
+
+    def __init__(self, total):
+        self.total, self.done = total, 0
+        self.progress = None
+        if sys.stderr.isatty():
+            try:
+                from rich.console import Console  # pylint: disable=import-outside-toplevel
+                from rich.progress import (  # pylint: disable=import-outside-toplevel
+                    BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn)
+            except ImportError:
+                return
+            self.progress = Progress(
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                TimeElapsedColumn(), console=Console(stderr=True))
+            self.task = self.progress.add_task("suites", total=total)
+            self.progress.start()
+
+    def show(self, what):
+        if self.progress:
+            self.progress.update(self.task, description=what)
+
+    def say(self, line):
+        (self.progress.console if self.progress else sys.modules["builtins"]).print(line)
+        sys.stdout.flush()
+
+    def finish_one(self):
+        self.done += 1
+        if self.progress:
+            self.progress.update(self.task, completed=self.done)
+
+    def stop(self):
+        if self.progress:
+            self.progress.stop()
+
+
+def default_build():
+    return "(debian/rules build-arch || debian/rules build)"
+
+
+def build_folders(tree):
+    """Folders in which a build may have left a suite, the likeliest first."""
+    named = sorted(path for pattern in ("obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
+                   for path in tree.glob(pattern) if path.is_dir())
+    return [*named, tree]
+
+
+def has_target(makefile, target):
+    return re.search(rf"^{target}:", makefile.read_text(errors="replace"), re.M) is not None
+
+
+def find_suite(tree):
+    """(folder, command) of the tests of a tree that was built."""
+    for folder in build_folders(tree):
+        if (folder / "CTestTestfile.cmake").exists():
+            return folder, "ctest -j2 --timeout 200"
+        if (folder / "meson-info").exists():
+            return folder, "meson test --no-rebuild --num-processes 2"
+        makefiles = [folder / name for name in ("GNUmakefile", "Makefile", "makefile")]
+        for makefile in [path for path in makefiles if path.exists()]:
+            if "TEST_LOGS" in makefile.read_text(errors="replace"):
+                return folder, "make -k -j2 check"
+            for target in ("check", "check-am", "test"):
+                if has_target(makefile, target):
+                    return folder, f"make -k {target.removesuffix('-am')}"
+    return None
+
+
+class Package:
+    """One row of the list, in a place."""
+
+    def __init__(self, row, place, state, libraries):
+        self.row, self.place, self.state, self.libraries = row, place, state, libraries
+        self.name = row["name"]
+        self.identity = "+".join(digest(path) for path in libraries.values())
+        self.limit_s = row.get("limit_s", LIMIT_S)
+        self.tree = place.tree(self.name)
+        self.inside = place.inside / self.name
+        self.logs = STORE / "logs"
+        self.version = "?"
+        self.logs.mkdir(parents=True, exist_ok=True)
+
+    def log(self, step, attempt=1):
+        return self.logs / f"{self.name}.{step}{'' if attempt == 1 else f'.{attempt}'}.log"
+
+    def add(self, step, attempt, result):
+        self.state.add_step(self.name, self.version, self.identity, step, attempt, result)
+
+    def begin(self):
+        """Forgets steps of another version or library, and of a source that is gone."""
+        self.version = version_of(self.tree)
+        if not self.state.belongs(self.name, self.version, self.identity):
+            self.state.forget(self.name)
+        if self.state.step(self.name, "build") is None or not self.tree.exists():
+            self.state.forget(self.name)
+            self.place.remove(self.name)
+
+    def build(self):
+        """Builds the source and what its tests need. None if there is a build; else a step."""
+        log = self.log("build")
+        log.unlink(missing_ok=True)
+        begin = time.monotonic()
+        versions = self.place.versions(self.name)
+        needs = self.row.get("needs", "")
+        if not any(self.place.fetch(self.name, version, log, needs) for version in versions):
+            return Step(1, 0, 0, "", {}, f"no source or build dependency: {last_line(log)}")
+        self.version = version_of(self.tree)
+        command = self.row.get("build") or default_build()
+        variables = {"DEB_BUILD_OPTIONS": "nocheck nodoc parallel=2", "DEB_BUILD_PROFILES": "nodoc"}
+        status = self.place.run(command, self.inside, log, self.row.get("build_s", LIMIT_S),
+                                more=variables)
+        if status != 0:
+            return Step(status, 0, 0, "", {}, f"cannot be built: {last_line(log)}")
+        if self.suite() is None:
+            return Step(1, 0, 0, "", {}, "no tests found")
+        folder, command = self.suite()
+        prepare = self.row.get("prepare")
+        if prepare is None and command.endswith("-j2 check"):
+            prepare = "make -k -j2 check TESTS= DEJATOOL="
+        if prepare:
+            self.place.run(prepare, folder, log, self.limit_s)
+        return Step(0, time.monotonic() - begin, 0, "", {}, command)
+
+    def suite(self):
+        """(folder as the place sees it, command)."""
+        if "test" in self.row:
+            return self.inside / self.row.get("folder", "."), self.row["test"]
+        found = find_suite(self.tree / self.row.get("folder", "."))
+        return found and (self.inside / found[0].relative_to(self.tree), found[1])
+
+    def run(self, way, attempt):
+        """Runs the suite one way; proves which allocator served."""
+        folder, command = self.suite()
+        log = self.log(way, attempt)
+        log.unlink(missing_ok=True)
+        proof = self.place.store / "proof"
+        shutil.rmtree(proof, ignore_errors=True)
+        proof.mkdir()
+        proof.chmod(0o777)
+        for path in readers.leftovers(self.tree):
+            path.unlink()
+        inside = self.place.inside / "proof"
+        variables = {}
+        if way != "system":
+            build, settings = WAYS[way]
+            shutil.copy(self.libraries[build], self.place.store / f"libhakmem-{build}.so")
+            variables = {"LD_PRELOAD": str(self.place.inside / f"libhakmem-{build}.so"),
+                         "HAKMEM_STATS": "raw", "HAKMEM_STATS_FILE": f"{inside}/stats", **settings}
+        words = " ".join(f"{name}={value}" for name, value in variables.items())
+        script = f"exec env {words} sh -c 'cat /proc/self/maps >{inside}/maps; {command}'"
+        begin = time.monotonic()
+        status = self.place.run(script, folder, log, self.limit_s)
+        seconds = time.monotonic() - begin
+        processes, note = self.proof(proof, way)
+        text = read_end(log)
+        reader, outcomes = readers.read(text, self.tree, self.row.get("reader"))
+        if not outcomes:
+            reader, outcomes = "status", {EXIT: readers.FAIL if status else readers.PASS}
+        return Step(status, seconds, processes, reader, outcomes, note)
+
+    @staticmethod
+    def proof(folder, way):
+        """(processes that hakmem served, what is wrong with that)."""
+        maps = folder / "maps"
+        is_mapped = maps.exists() and "libhakmem" in maps.read_text(errors="replace")
+        if is_mapped != (way != "system"):
+            return 0, f"hakmem is {'' if is_mapped else 'not '}mapped"
+        processes = served = elsewhere = 0
+        if (folder / "stats").exists():
+            with open(folder / "stats", encoding="ascii", errors="replace") as file:
+                for line in file:
+                    if line.startswith("pid: "):
+                        processes += 1
+                    elif line.startswith("fresh_slabs: ") and line != "fresh_slabs: 0\n":
+                        served += 1
+                    elif line.startswith("fallback: ") and line != "fallback: 0\n":
+                        elsewhere += 1
+        if way != "system" and (served == 0 or elsewhere):
+            others = f", {elsewhere} of them also by others" if elsewhere else ""
+            return served, f"{served} of {processes} processes served{others}"
+        return served, ""
+
+    def steps(self, way):
+        """The attempts of a way that were made."""
+        made = [self.state.step(self.name, way, attempt) for attempt in range(1, AGAIN + 2)]
+        return [step for step in made if step is not None]
+
+    def next_step(self, ways):
+        """(way, attempt) of the run that comes next; None: all is known."""
+        for way in ("system", *ways):
+            if not self.steps(way):
+                return way, 1
+        plain = self.steps("system")
+        differ = [way for way in ways if differing(plain[0], self.steps(way)[0])]
+        for attempt in range(2, AGAIN + 2):
+            for way in ["system", *differ] if differ else []:
+                if len(self.steps(way)) < attempt:
+                    return way, attempt
+        return None
+
+    def reason(self, way, test):
+        """Why a test differs, as the list has it."""
+        for pattern, why in self.row.get("explained", {}).items():
+            of, _, name = pattern.partition(": ")
+            if of in (way, "all") and fnmatch.fnmatchcase(test, name):
+                return why
+        return None
+
+    def result(self, ways):
+        """The row that is published."""
+        plain = self.steps("system")
+        row = {"package": self.name, "version": self.version, "state": "done",
+               "tests": count(plain[0].outcomes), "reader": plain[0].reader,
+               "status": plain[0].status, "seconds": round(plain[0].seconds, 1), "ways": {},
+               "unsteady": [], "commit": commit(), "libraries": self.identity,
+               "when": datetime.date.today().isoformat()}
+        for way in ways:
+            steps = self.steps(way)
+            differs, shaky = judge(plain, steps)
+            for test, what in differs.items():
+                why = self.reason(way, test)
+                if why:
+                    what["reason"] = why
+            notes = sorted({step.note for step in steps if step.note})
+            row["ways"][way] = {"tests": count(steps[0].outcomes), "status": steps[0].status,
+                                "processes": steps[0].processes, "differs": differs,
+                                "seconds": round(steps[0].seconds, 1)}
+            if notes:
+                row["ways"][way]["proof"] = notes
+            row["unsteady"] = sorted(set(row["unsteady"]) | set(shaky))
+        if plain[0].reader == "status" and plain[0].status != 0:
+            row.update(state="none", note="its tests end badly on the system's allocator, too, "
+                       "and no reader knows their output")
+        return row
+
+    def finish(self, row):
+        now = datetime.datetime.now().isoformat(timespec="seconds")
+        self.state.finish(self.name, self.version, self.identity, now, row)
+        self.place.remove(self.name)
+
+
+def version_of(tree):
+    """The version of an unpacked Debian source."""
+    changelog = tree / "debian/changelog"
+    if not changelog.exists():
+        return "?"
+    with open(changelog, encoding="utf-8", errors="replace") as file:
+        return re.search(r"\((\S+)\)", file.readline())[1]
+
+
+def read_end(log):
+    """A log's text, or the end of it."""
+    with open(log, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - LOG_BYTES))
+        return file.read().decode(errors="replace").replace("\r\n", "\n")
+
+
+def lost(package, note):
+    return {"package": package.name, "version": package.version, "state": "none", "note": note,
+            "libraries": package.identity, "when": datetime.date.today().isoformat()}
+
+
+def unexplained(row):
+    """What a result must not hold."""
+    for way, result in row.get("ways", {}).items():
+        for test, what in result["differs"].items():
+            if "reason" not in what:
+                yield (f"{row['package']}, {way}: {test}: {what['system']} on the system's "
+                       f"allocator, {what['there']} on hakmem")
+        for note in result.get("proof", []):
+            yield f"{row['package']}, {way}: {note}"
+
+
+def work(package, ways, end, report):
+    """Takes a package further. Its result; None: the time is up."""
+    package.begin()
+    if package.state.step(package.name, "build") is None:
+        report.show(f"{package.name}: builds")
+        step = package.build()
+        if step.status != 0:
+            return lost(package, step.note)
+        package.add("build", 1, step)
+        report.say(f"{package.name} {package.version}: built in {step.seconds:.0f} s: {step.note}")
+    while True:
+        following = package.next_step(ways)
+        if following is None:
+            return package.result(ways)
+        known = package.steps("system")
+        if time.monotonic() + (known[0].seconds if known else 0) > end:
+            return None
+        way, attempt = following
+        report.show(f"{package.name}: {way}, run {attempt}")
+        step = package.run(way, attempt)
+        package.add(way, attempt, step)
+        counts = count(step.outcomes)
+        report.say(f"{package.name}: {way} {attempt}: {counts['pass']} passed, {counts['fail']} "
+                   f"failed, {counts['skip']} skipped ({step.reader}), exit status {step.status}, "
+                   f"{step.seconds:.0f} s, {step.processes} processes {step.note}")
+
+
+def check_room():
+    """The chroot goes when the disk is nearly full; what is needed of it comes again."""
+    if shutil.disk_usage(STORE).free < LEAST_FREE_BYTES:
+        shutil.rmtree(STORE / "root", ignore_errors=True)
+    if shutil.disk_usage(STORE).free < LEAST_FREE_BYTES:
+        raise Missing("less than 6 GB of the disk are free")
+
+
+def work_all(rows, place, ways, end):
+    """Works on packages until the time is up; whether one has a difference nobody explained."""
+    state = State(STORE / "state.sqlite")
+    libraries = {WAYS[way][0]: library(WAYS[way][0]) for way in ways}
+    todo = [Package(row, place, state, libraries) for row in rows]
+    todo = [package for package in todo if not state.is_done(package.name, package.identity)]
+    todo.sort(key=lambda package: (not state.has_steps(package.name),
+                                   state.last_done(package.name)))
+    report, bad = Reporter(len(todo)), []
+    try:
+        for package in todo:
+            if time.monotonic() > end:
+                break
+            row = work(package, ways, end, report)
+            if row is None:
+                break
+            package.finish(row)
+            report.finish_one()
+            report.say(f"{package.name}: {row.get('note') or summary(row)}")
+            bad += unexplained(row)
+    finally:
+        report.stop()
+    for line in bad:
+        print(f"FAILED: {line}")
+    print(f"suites: {report.done} packages done, {len(todo) - report.done} remain")
+    return bool(bad)
+
+
+def summary(row):
+    differ = sum(len(result["differs"]) for result in row["ways"].values())
+    return (f"{sum(row['tests'].values())} tests, {differ} differ, "
+            f"{len(row['unsteady'])} unsteady")
+
+
+def publish_all():
+    publish(State(STORE / "state.sqlite").rows(), ROOT / "docs/compatibility.jsonl",
+            ROOT / "docs/COMPATIBILITY.md", tuple(WAYS))
+
+
+def run(options):
+    end = time.monotonic() + options.budget_s
+    if "HAK_FULL" not in os.environ and not options.names:
+        raise Missing("other programs' suites take long: ./hak test --full")
+    rows = [row for row in packages() if not options.names or row["name"] in options.names]
+    check_room()
+    try:
+        return work_all(rows, Chroot(), tuple(WAYS), end)
+    finally:
+        if (STORE / "state.sqlite").exists():
+            publish_all()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("run", "list", "publish"))
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--budget-s", type=float, default=240)
+    options = parser.parse_intermixed_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    STORE.mkdir(parents=True, exist_ok=True)
+    try:
+        if options.command == "publish":
+            publish_all()
+        elif options.command == "list":
+            state = State(STORE / "state.sqlite")
+            done = {row["package"]: row for row in state.rows()}
+            for row in packages():
+                found = done.get(row["name"])
+                print(f"{row['name']}: "
+                      + ("not run" if found is None else found.get("note") or summary(found)))
+        else:
+            return int(run(options))
+        return 0
+    except Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: MIT
+"""What tests/suites makes of other programs' tests. If this fails, the table of compatibility names
+differences that are none, or hides some."""
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "tests/suites"))
+import places  # noqa: E402
+import readers  # noqa: E402
+import results  # noqa: E402
+import suites  # noqa: E402
+from results import Step  # noqa: E402
+
+LIBRARY = Path(os.environ.get("PRELOAD_LIB", ROOT / "out/release/libhakmem.so"))
+
+
+@pytest.mark.parametrize("reader, text, found", [
+    ("ctest", " 1/3 Test  #1: one ......   Passed    0.01 sec\n"
+     " 2/3 Test #12: two ...***Failed  1 s\n"
+     "3/3 Test #13: three ...***Skipped   0.00 sec\n",
+     {"one": "pass", "two": "fail", "three": "skip"}),
+    ("meson", " 1/3 glib:core / array       OK              0.02s   9 subtests passed\n"
+     "2/3 spaced name  FAIL            1.13s   exit status 1\n3/3 c SKIP 0.1s\n",
+     {"glib:core / array": "pass", "spaced name": "fail", "c": "skip"}),
+    ("pytest", "PASSED t/test_a.py::one[x]\nFAILED t/test_a.py::two - assert 1 == 2\n",
+     {"t/test_a.py::one[x]": "pass", "t/test_a.py::two": "fail"}),
+    ("pytest", "t/a.py::one PASSED     [ 50%]\nt/a.py::two SKIPPED (no x) [100%]\n",
+     {"t/a.py::one": "pass"}),
+    ("unittest", "test_x (m.Case) ... ok\ntest_y (m.Case)\nSays what. ... FAIL\n",
+     {"test_x (m.Case)": "pass", "test_y (m.Case)": "fail"}),
+    ("cargo", "test a::b ... ok\ntest a::c ... FAILED\ntest d ... ignored\n",
+     {"a::b": "pass", "a::c": "fail", "d": "skip"}),
+    ("googletest", "[ RUN      ] A.b\n[       OK ] A.b (0 ms)\n[  FAILED  ] A.c (1 ms)\n"
+     "[  FAILED  ] A.c\n", {"A.b": "pass", "A.c": "fail"}),
+    ("autotest", "  1: first thing              ok\n 12: second   thing  FAILED (x.at:9)\n"
+     "  3: third  skipped (x.at:3)\n", {"1: first thing": "pass", "12: second thing": "fail",
+                                        "3: third": "skip"}),
+    ("automake", "PASS: a\nXFAIL: b\nFAIL: c\n", {"a": "pass", "b": "pass", "c": "fail"}),
+    ("tap", "1..4\nok 1 - a\nnot ok 2 - b\nok 3 # SKIP no c\nnot ok 4 d # TODO later\n",
+     {"1.1 a": "pass", "1.2 b": "fail", "1.3": "skip", "1.4 d": "pass"}),
+    ("prove", "t/op/a.t .. ok\nt/op/b ....... FAILED at test 3\nt/c.t ... skipped: no d\n",
+     {"t/op/a.t": "pass", "t/op/b": "fail", "t/c.t": "skip"}),
+    ("lines", "inflate 0x1f after 12: OK\ninflate 0x2f after 13: OK\nzap failed\n",
+     {"inflate N after N: OK": "pass", "inflate N after N: OK (2)": "pass", "zap failed": "fail"}),
+])
+def test_a_format_is_read_by_its_reader(tmp_path, reader, text, found):
+    assert readers.read("noise\n" + text + "more noise\n", tmp_path) == (reader, found)
+
+
+def test_result_files_come_before_what_is_printed(tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t/one.trs").write_text(":test-result: PASS\n:global-test-result: PASS\n")
+    (tmp_path / "t/two.trs").write_text(":test-result: PASS 1 - a\n:test-result: FAIL 2 - b\n")
+    assert readers.read("FAIL: other\n", tmp_path) == (
+        "trs", {"t/one": "pass", "t/two 1 - a": "pass", "t/two 2 - b": "fail"})
+    (tmp_path / "lib.sum").write_text("PASS: x\nPASS: x\nUNSUPPORTED: y\nXPASS: z\n")
+    assert readers.read("", tmp_path, "dejagnu")[1] == {
+        "lib: x": "pass", "lib: x (2)": "pass", "lib: y": "skip", "lib: z": "fail"}
+    assert {path.name for path in readers.leftovers(tmp_path)} == {"one.trs", "two.trs", "lib.sum"}
+
+
+def step(status=0, **outcomes):
+    return Step(status, 1.0, 5, "tap", outcomes, "")
+
+
+def test_what_differs_in_every_run_is_a_difference():
+    plain, there = [step(a="pass", b="fail")] * 4, [step(a="fail", b="fail")] * 4
+    assert results.judge(plain, there) == (
+        {"a": {"system": "pass", "there": "fail", "runs": 4}}, [])
+
+
+def test_a_test_that_is_missing_is_a_difference():
+    differs, _ = results.judge([step(a="pass", b="pass")] * 4, [step(a="pass")] * 4)
+    assert differs["b"]["there"] == "missing"
+
+
+def test_an_exit_status_is_a_difference_where_no_test_is():
+    differs, _ = results.judge([step(0, a="pass")] * 4, [step(2, a="pass")] * 4)
+    assert list(differs) == [results.EXIT]
+    assert results.judge([step(1, a="fail")], [step(2, a="fail")]) == ({}, [])
+
+
+def test_what_changes_from_run_to_run_is_unsteady():
+    there = [step(a="fail"), step(a="pass"), step(a="pass"), step(a="pass")]
+    assert results.judge([step(a="pass")] * 4, there) == ({}, ["a"])
+
+
+def row(name, **more):
+    return {"package": name, "version": "1", "state": "done", "commit": "c", "when": "2026-01-01",
+            "tests": {"pass": 2, "fail": 1, "skip": 0}, "unsteady": [],
+            "ways": {"hakmem": {"differs": {}, "processes": 7}}, **more}
+
+
+def test_rows_that_were_not_run_here_stay(tmp_path):
+    lines, page = tmp_path / "a.jsonl", tmp_path / "a.md"
+    results.publish([row("old"), row("both")], lines, page, ("hakmem",))
+    differs = {"a": {"system": "pass", "there": "fail", "runs": 4, "reason": "it counts pages"}}
+    new = row("both", version="2", ways={"hakmem": {"differs": differs, "processes": 7}})
+    gone = {"package": "old", "version": "2", "state": "none", "note": "cannot be built"}
+    results.publish([new, gone], lines, page, ("hakmem",))
+    kept = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [(each["package"], each["version"]) for each in kept] == [("both", "2"), ("old", "1")]
+    assert "| both | 2 | 2 / 1 / 0 | 1 differ |" in page.read_text()
+    assert "| both | hakmem | a | pass | fail | it counts pages |" in page.read_text()
+    assert "2 packages, 6 tests; 1 different outcomes." in page.read_text()
+
+
+def test_the_list_is_sound():
+    known = {"name", "test", "folder", "prepare", "build", "needs", "reader", "limit_s", "build_s",
+             "explained"}
+    rows = suites.packages()
+    names = [each["name"] for each in rows]
+    assert len(set(names)) == len(names)
+    for each in rows:
+        assert not set(each) - known, each
+        assert all(key.split(": ")[0] in (*suites.WAYS, "all") for key in each.get("explained", {}))
+
+
+class Folder(places.Place):
+    """A place whose packages are folders of the test's."""
+
+    def __init__(self, store, source):
+        super().__init__(store)
+        self.source = source
+        (store / "home").mkdir(parents=True)
+
+    def versions(self, package):
+        return ["1"]
+
+    def fetch(self, package, version, log, more=""):
+        shutil.copytree(self.source, self.tree(package))
+        (self.tree(package) / "debian").mkdir()
+        (self.tree(package) / "debian/changelog").write_text(f"{package} ({version}) x;\n")
+        return True
+
+
+MAKEFILE = """
+check:
+\t@echo PASS: steady
+\t@case "$$LD_PRELOAD" in '') echo PASS: plain ;; *) echo FAIL: plain ;; esac
+\t@echo >>count; [ $$(($$(wc -l <count) % 2)) = 1 ] && echo PASS: odd || echo FAIL: odd
+\t@! ip -o link | grep -v ': lo:' && echo PASS: alone || echo FAIL: alone
+"""
+
+
+@pytest.fixture(name="package")
+def fixture_package(tmp_path, monkeypatch):
+    """A package one test of which fails under any preloaded library, and one every second time."""
+    if not LIBRARY.exists():
+        pytest.skip("no library: ./hak build")
+    monkeypatch.setattr(suites, "STORE", tmp_path / "store")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "Makefile").write_text(MAKEFILE)
+    place = Folder(tmp_path / "place", source)
+    (tmp_path / "store").mkdir()
+    state = results.State(tmp_path / "store/state.sqlite")
+    return suites.Package({"name": "made", "build": "true", "limit_s": 20}, place, state,
+                          {"release": LIBRARY})
+
+
+class Quiet:
+    """Says nothing."""
+
+    def show(self, what):
+        pass
+
+    say = show
+
+
+def far():
+    return time.monotonic() + 600
+
+
+def test_a_suite_is_compared_and_repeated(package):
+    found = suites.work(package, ("hakmem", "hardened"), far(), Quiet())
+    assert found["version"] == "1"
+    for way in ("hakmem", "hardened"):
+        assert found["ways"][way]["differs"] == {
+            "plain": {"system": "pass", "there": "fail", "runs": 4}}
+        assert found["ways"][way]["processes"] > 2
+        assert "proof" not in found["ways"][way]
+    assert found["unsteady"] == ["odd"]
+    assert found["tests"]["pass"] >= 3
+    assert len(list(suites.unexplained(found))) == 2
+    package.row["explained"] = {"all: pl*n": "it forbids preloading"}
+    assert not list(suites.unexplained(package.result(("hakmem", "hardened"))))
+
+
+def test_tests_reach_no_network(package):
+    if not package.place.is_alone:
+        pytest.skip("no right to make namespaces")
+    suites.work(package, ("hakmem",), far(), Quiet())
+    assert package.steps("system")[0].outcomes["alone"] == "pass"
+
+
+def test_a_run_that_is_cut_goes_on(package):
+    package.begin()
+    assert suites.work(package, ("hakmem",), 0, Quiet()) is None
+    assert package.state.step("made", "build") is not None
+    package.add("system", 1, package.run("system", 1))
+    again = suites.Package(package.row, package.place, package.state, package.libraries)
+    again.begin()
+    assert again.next_step(("hakmem",)) == ("hakmem", 1)
+
+
+def test_another_library_is_another_run(package, tmp_path):
+    package.finish(suites.work(package, ("hakmem",), far(), Quiet()))
+    assert package.state.is_done("made", package.identity)
+    other = tmp_path / "other.so"
+    other.write_bytes(b"other")
+    again = suites.Package(package.row, package.place, package.state, {"release": other})
+    assert not package.state.is_done("made", again.identity)
+
+
+def test_a_library_that_does_not_serve_is_found_out(package, tmp_path):
+    other = tmp_path / "libhakmem.so"
+    source = tmp_path / "empty.c"
+    source.write_text("int nothing;\n")
+    assert os.spawnlp(os.P_WAIT, "cc", "cc", "-shared", "-fPIC", "-o", str(other),
+                      str(source)) == 0
+    package.libraries = {"release": other}
+    found = suites.work(package, ("hakmem",), far(), Quiet())
+    assert found["ways"]["hakmem"]["proof"] == ["0 of 0 processes served"]
+    assert any("0 of 0" in line for line in suites.unexplained(found))
+
+
+def test_a_run_ends_with_its_limit_and_all_that_it_started(package):
+    folder = package.place.store
+    begin = time.monotonic()
+    status = package.place.run("(sleep 3; echo >late) & sleep 60", folder, folder / "log", 1)
+    assert status == 124 and time.monotonic() - begin < 20
+    time.sleep(3)
+    assert not (folder / "late").exists()
+
+
+def test_versions_are_ordered_as_debian_orders_them():
+    said = "Package: a\nVersion: 1.9-1\n\nVersion: 1.10-1\nVersion: 1.10~rc1-1\nVersion: 1:0-1\n"
+    assert places.versions_in(said) == ["1:0-1", "1.10-1", "1.10~rc1-1", "1.9-1"]
+    with pytest.raises(places.Missing):
+        places.versions_in("")
