@@ -116,37 +116,6 @@ int hak_mallopt(int parameter, int value);
 void hak_malloc_stats(void);
 int hak_malloc_info(int options, FILE *stream);
 
-/* long.c: blocks of the long partition, for requests of up to 4 KiB; larger ones are ordinary. */
-void *hak_long_malloc(size_t bytes);
-void *hak_long_calloc(size_t count, size_t bytes);
-void *hak_long_realloc(void *block, size_t bytes); /* a block keeps its partition */
-void *hak_long_reallocarray(void *block, size_t count, size_t bytes);
-void *hak_long_aligned_alloc(size_t alignment, size_t bytes);
-void *hak_long_memalign(size_t alignment, size_t bytes);
-int hak_long_posix_memalign(void **result, size_t alignment, size_t bytes);
-void *hak_long_new(size_t bytes);
-void *hak_long_new_array(size_t bytes);
-void *hak_long_new_nothrow(size_t bytes, const void *nothrow);
-void *hak_long_new_array_nothrow(size_t bytes, const void *nothrow);
-void *hak_long_new_aligned(size_t bytes, size_t alignment);
-void *hak_long_new_array_aligned(size_t bytes, size_t alignment);
-void *hak_long_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
-void *hak_long_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
-
-/* long.c: operator new with a hint how hot the block will be; cold ones are long. */
-void *hak_hinted_new(size_t bytes, uint8_t hint);
-void *hak_hinted_new_array(size_t bytes, uint8_t hint);
-void *hak_hinted_new_nothrow(size_t bytes, const void *nothrow, uint8_t hint);
-void *hak_hinted_new_array_nothrow(size_t bytes, const void *nothrow, uint8_t hint);
-void *hak_hinted_new_aligned(size_t bytes, size_t alignment, uint8_t hint);
-void *hak_hinted_new_array_aligned(size_t bytes, size_t alignment, uint8_t hint);
-void *hak_hinted_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow,
-                                     uint8_t hint);
-void *hak_hinted_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow,
-                                           uint8_t hint);
-struct sized_block hak_hinted_new_sized(size_t bytes, uint8_t hint);
-struct sized_block hak_hinted_new_aligned_sized(size_t bytes, size_t alignment, uint8_t hint);
-
 /* catch.cpp: take(bytes, alignment), or NULL when it throws. */
 void *hak_catch(void *(*take)(size_t, size_t), size_t bytes, size_t alignment);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/api.h"
+#include "api/long.h"
 #include "base/bits.h"
 #include "hakmem/hakmem.h"
 #include "heap/bins.h"

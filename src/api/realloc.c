@@ -58,7 +58,7 @@ static void *malloc_again(size_t bytes, enum hak_partition partition)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
         return hak_malloc_uncounted(bytes, (int)partition);
-    return HAK_UNLIKELY(partition == PARTITION_LONG) ? hak_long_malloc(bytes) : hak_malloc(bytes);
+    return HAK_UNLIKELY(partition == PARTITION_LONG) ? hak_long_slow(bytes) : hak_malloc(bytes);
 }
 
 /* Of a block in the window. */

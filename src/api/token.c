@@ -15,7 +15,9 @@ static bool is_long(size_t token)
     result hak_token_1_##name parameters;                                                          \
     result hak_token_##name WITH_TOKEN parameters                                                  \
     {                                                                                              \
-        return is_long(token) ? long arguments : ordinary arguments;                               \
+        if (is_long(token))                                                                        \
+            return long arguments;                                                                 \
+        return ordinary arguments;                                                                 \
     }                                                                                              \
     result hak_token_0_##name parameters                                                           \
     {                                                                                              \

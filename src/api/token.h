@@ -3,17 +3,18 @@
  *
  * Owns        the list of these functions.
  * Invariants  a token names a partition: 0 and all even ones the ordinary one, 1 and all odd ones
- *             the long one. Of tokens beyond 32 bits, as Clang makes them without -falloc-token-max,
- *             the highest bit decides, which says that the type has pointers. With the fast ABI
- *             the token is part of the name: there are 0 and 1, for -falloc-token-max=2.
- *             Sources: clang/docs/AllocToken.rst; names and arguments as in LLVM's AllocToken.cpp.
+ *             the long one. Of tokens beyond 32 bits, as Clang makes them without a bound, the
+ *             highest bit decides, which says that the type has pointers. With the fast ABI the
+ *             token is part of the name: there are 0 and 1, for -falloc-token-max=2.
+ *             Sources: Clang's page about allocation tokens; names and arguments as in LLVM's
+ *             AllocToken.cpp.
  * Threads     as the functions that they stand for.
  * Tests       tests/preload/tokens.cpp
  */
 #ifndef HAK_API_TOKEN_H
 #define HAK_API_TOKEN_H
 
-#include "api/api.h"
+#include "api/long.h"
 
 /* X(libc's name, parameters, arguments, ordinary function, long function, result) */
 #define HAK_TOKEN_FUNCTIONS(X)                                                                     \

@@ -2,8 +2,7 @@
 /* heap/cache.h - one processor's or one thread's bins, and what stands behind them.
  *
  * Owns        struct cache: where the bins are, how many slots each has, and when somebody last
- *             looked after all that. Blocks come from any heap and go back to the heaps they are
- *             of.
+ *             looked after all that. Blocks come from any heap and go back to their own.
  * Invariants  a block is in one bin, in a thread's hands, or in a slab. Records are never freed.
  *             What a thread brings home from a processor's bins is counted in `in_flight`: a fork
  *             waits for it.

@@ -73,8 +73,10 @@ static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_in
         uintptr_t start = slab->start;
         uint32_t word_index = index / 64;
         uint64_t mask = 1ull << (index % 64);
-        size_t offset;
-        while (++next != end && (offset = (uintptr_t)*next - start) < slab_bytes) {
+        for (next++; next != end; next++) {
+            size_t offset = (uintptr_t)*next - start;
+            if (offset >= slab_bytes)
+                break;
             index = hak_block_index(reciprocal, offset);
             if (index / 64 != word_index || index * block_bytes != offset)
                 break;

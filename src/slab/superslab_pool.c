@@ -26,10 +26,7 @@ struct superslab_pool {
     struct superslab_lists lists[PARTITION_COUNT];
     struct list_link warm;
     uint32_t epoch; /* how often the lists were given up */
-    _Atomic uint32_t superslab_count;
-    _Atomic uint32_t warm_count;
-    _Atomic uint32_t free_count;
-    _Atomic uint32_t huge_count;
+    _Atomic uint32_t superslab_count, warm_count, free_count, huge_count;
     _Atomic uint32_t untouched_count; /* free granules of huge superslabs that nobody touched */
     _Atomic uint64_t warm_oldest_ms;
     struct keep_log keep; /* how soon granules come back */

@@ -139,9 +139,7 @@ struct snapshot {
 #undef X
     uint64_t unix_ms; /* when it was taken */
     uint32_t pid;
-    uint32_t class_count;
-    uint32_t cache_count;
-    uint32_t heap_count;
+    uint32_t class_count, cache_count, heap_count;
     uint32_t rseq_reason, rseq_id; /* enum rseq_reason, enum rseq_id */
     bool is_exact;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
