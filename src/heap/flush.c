@@ -48,7 +48,7 @@ HAK_INLINE struct slab *find(const void *block, uint32_t class_index, uint32_t *
     struct slab *slab = slab_of(block, class_index);
     size_t offset = (uintptr_t)block - slab->start;
     *index = hak_block_index(shape->reciprocal, offset);
-    if (HAK_UNLIKELY((size_t)*index * shape->block_bytes != offset || *index >= shape->block_count))
+    if (HAK_UNLIKELY((size_t)*index * shape->block_bytes != offset || *index >= slab->block_count))
         report_stray(block, class_index);
     __builtin_prefetch((void *)&slab->words[*index / 64], 1);
     __builtin_prefetch(&slab->used, 1);
@@ -102,7 +102,7 @@ static struct run *gather_neighbours(void *const *blocks, uint32_t count, uint32
             hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes, &is_falling);
         uint32_t in_word = is_falling ? index % 64 + 1 : 64 - index % 64;
         if (!is_falling)
-            in_word = (uint32_t)hak_least(in_word, shape->block_count - index);
+            in_word = (uint32_t)hak_least(in_word, slab->block_count - index);
         length = (uint32_t)hak_least(length, in_word);
         uint32_t lowest = is_falling ? index - (length - 1) : index;
         *run = (struct run){slab, hak_bit_low_mask(length) << (lowest % 64), index / 64, length};
