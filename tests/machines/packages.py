@@ -49,14 +49,20 @@ def sources():
                 yield uri, fields.get("Suites", "").split(), fields.get("Components", "").split()
 
 
-def mirror():
-    """Where this machine's own release comes from."""
+def codename():
+    """The name of this machine's own release."""
     system = pathlib.Path("/etc/os-release").read_text()
     name = re.search(r"^VERSION_CODENAME=(.*)$", system, re.M)
     if not re.search(r"^ID=debian$", system, re.M) or name is None:
         raise Missing("this machine is no Debian")
+    return name[1]
+
+
+def mirror():
+    """Where this machine's own release comes from."""
+    name = codename()
     for uri, suites, components in sources():
-        if name[1] in suites and "main" in components:
+        if name in suites and "main" in components:
             return uri
     raise Missing("the machine's sources name no mirror")
 

@@ -2,6 +2,7 @@
 // tests/preload/hot_cold.cpp - the forms of operator new that LLVM and google/tcmalloc add: with a
 // hint how hot a block will be, and with the size that came out. A program that is compiled for
 // them does not link, or gets them from another allocator, if this fails.
+#include "new_handler.hpp"
 #include "program.hpp"
 
 #include <cstddef>
@@ -120,23 +121,6 @@ void a_size_that_comes_out_is_usable_whole()
     }
 }
 
-template <class Body> bool throws_bad_alloc(Body body)
-{
-    try {
-        body();
-    } catch (const std::bad_alloc &) {
-        return true;
-    }
-    return false;
-}
-
-unsigned handler_count;
-void three_times()
-{
-    if (++handler_count == 3)
-        std::set_new_handler(nullptr);
-}
-
 void out_of_memory_throws_or_is_null()
 {
     const std::size_t absurd = hidden_size(PTRDIFF_MAX / 2);
@@ -147,9 +131,9 @@ void out_of_memory_throws_or_is_null()
     CHECK(throws_bad_alloc([=] { __size_returning_new_aligned(absurd, wide); }));
     CHECK(operator new(absurd, std::nothrow, heat) == nullptr);
     CHECK(operator new[](absurd, wide, std::nothrow, heat) == nullptr);
-    std::set_new_handler(three_times);
+    std::set_new_handler(give_up_at_the_third_call);
     CHECK(throws_bad_alloc([=] { __size_returning_new_hot_cold(absurd, heat); }));
-    CHECK(handler_count == 3);
+    CHECK(handler_calls == 3);
 }
 
 } // namespace

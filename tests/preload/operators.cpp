@@ -4,6 +4,7 @@
 // fails, some C++ program gets a block of another allocator, or dies where it should be told.
 //
 // Source: C++20 [new.delete.single], [new.delete.array], [alloc.errors], [new.handler].
+#include "new_handler.hpp"
 #include "program.hpp"
 
 #include <cerrno>
@@ -162,14 +163,6 @@ void what_cannot_be_had_is_bad_alloc_or_null()
             CHECK(outcome_of(form, hidden(bytes)) == refusal_of(form));
 }
 
-unsigned handler_calls;
-
-void give_up_at_the_third_call()
-{
-    if (++handler_calls == 3)
-        std::set_new_handler(nullptr);
-}
-
 void throw_refused()
 {
     throw Refused();
@@ -252,13 +245,8 @@ void alignments_that_are_no_power_of_two_are_refused()
         handler_calls = 0;
         std::set_new_handler(give_up_at_the_third_call);
         for (bool is_array : {false, true}) {
-            bool was_thrown = false;
-            try {
-                hidden(is_array ? ::operator new[](100, tag) : ::operator new(100, tag));
-            } catch (const std::bad_alloc &) {
-                was_thrown = true;
-            }
-            CHECK(was_thrown);
+            CHECK(throws_bad_alloc(
+                [=] { hidden(is_array ? ::operator new[](100, tag) : ::operator new(100, tag)); }));
         }
         CHECK(hidden(::operator new(100, tag, std::nothrow)) == nullptr);
         CHECK(hidden(::operator new[](100, tag, std::nothrow)) == nullptr);

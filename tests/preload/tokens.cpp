@@ -2,6 +2,7 @@
 // tests/preload/tokens.cpp - what Clang calls with -fsanitize=alloc-token, by both of its ABIs, and
 // hakmem's own functions for blocks that stay: partitions lie apart. A compiler that has the option
 // is not needed: the program declares the functions as Clang does.
+#include "new_handler.hpp"
 #include "program.hpp"
 
 #include <cerrno>
@@ -171,23 +172,6 @@ void malloc_is_the_ordinary_partition_and_blocks_that_stay_are_the_other()
     }
 }
 
-template <class Body> bool throws_bad_alloc(Body body)
-{
-    try {
-        body();
-    } catch (const std::bad_alloc &) {
-        return true;
-    }
-    return false;
-}
-
-unsigned handler_count;
-void three_times()
-{
-    if (++handler_count == 3)
-        std::set_new_handler(nullptr);
-}
-
 void out_of_memory_is_reported_as_by_the_plain_forms()
 {
     std::size_t absurd = PTRDIFF_MAX / 2;
@@ -203,9 +187,9 @@ void out_of_memory_is_reported_as_by_the_plain_forms()
     CHECK(throws_bad_alloc([=] { __alloc_token_1__Znwm(absurd); }));
     CHECK(throws_bad_alloc([=] { __alloc_token_1__ZnamSt11align_val_t(absurd, 64); }));
     CHECK(__alloc_token_1__ZnwmRKSt9nothrow_t(absurd, &std::nothrow) == nullptr);
-    std::set_new_handler(three_times);
+    std::set_new_handler(give_up_at_the_third_call);
     CHECK(throws_bad_alloc([=] { __alloc_token__Znam(absurd, 1); }));
-    CHECK(handler_count == 3);
+    CHECK(handler_calls == 3);
 }
 
 void requests_above_4_kib_are_served_as_all_others()

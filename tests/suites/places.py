@@ -17,7 +17,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "tests/machines"))
-from packages import KEYRING, Missing, mirror, sources  # noqa: E402
+from packages import KEYRING, Missing, codename, mirror, sources  # noqa: E402
 
 STORE = ROOT / "out/suites"
 USER = 2000
@@ -43,14 +43,6 @@ else
 fi
 exit $status
 """
-
-
-def codename():
-    system = pathlib.Path("/etc/os-release").read_text()
-    name = re.search(r"^VERSION_CODENAME=(.*)$", system, re.M)
-    if not re.search(r"^ID=debian$", system, re.M) or name is None:
-        raise Missing("this machine is no Debian")
-    return name[1]
 
 
 def debian_sources():
