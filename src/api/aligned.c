@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/aligned.h"
 #include "api/api.h"
-#include "base/bits.h"
 #include "base/limits.h"
-#include "heap/bins.h"
-#include "heap/draw.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 
 #include <errno.h>
-
-/* A block from its bin; NULL: the slow way. A size near the end of the address space wraps to 0. */
-HAK_INLINE void *take(size_t alignment, size_t bytes)
-{
-    size_t rounded = hak_align_up(bytes + (bytes == 0), alignment);
-    if (HAK_UNLIKELY(rounded - 1 >= HAK_CLASS_EVEN_BYTES_MAX) || hak_draw_is_on())
-        return NULL;
-    return hak_bin_pop(hak_class_of(rounded));
-}
 
 /* Alignments that every block has anyway take the hot path. */
 void *hak_aligned(size_t alignment, size_t bytes)
 {
     if (alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2)
         return hak_malloc(bytes);
-    void *block = take(alignment, bytes);
+    void *block = hak_pop_aligned(PARTITION_ORDINARY, alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : hak_aligned_slow(alignment, bytes);
 }
 
@@ -55,7 +44,7 @@ int hak_posix_memalign(void **result, size_t alignment, size_t bytes)
 {
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment) || alignment < sizeof(void *)))
         return EINVAL;
-    void *block = take(alignment, bytes);
+    void *block = hak_pop_aligned(PARTITION_ORDINARY, alignment, bytes);
     if (HAK_UNLIKELY(block == NULL))
         return posix_memalign_slow(result, alignment, bytes);
     *result = block;
@@ -89,23 +78,7 @@ void *hak_pvalloc(size_t bytes)
     return hak_aligned(page, hak_align_up(bytes == 0 ? 1 : bytes, page));
 }
 
-/* operator new of an alignment ([new.delete.single]). */
-#define NEW_ALIGNED(name, parameters, slow, kind)                                                  \
-    void *name parameters                                                                          \
-    {                                                                                              \
-        bool is_usual = hak_is_power_of_two(alignment);                                            \
-        void *block = HAK_LIKELY(is_usual) ? take(alignment, bytes) : NULL;                        \
-        return HAK_LIKELY(block != NULL) ? block : slow(bytes, alignment, kind);                   \
-    }
-NEW_ALIGNED(hak_new_aligned, (size_t bytes, size_t alignment), hak_new_aligned_slow, MARK_NEW)
-NEW_ALIGNED(hak_new_array_aligned, (size_t bytes, size_t alignment), hak_new_aligned_slow,
-            MARK_NEW_ARRAY)
-NEW_ALIGNED(hak_new_aligned_nothrow,
-            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
-            hak_new_aligned_nothrow_slow, MARK_NEW)
-NEW_ALIGNED(hak_new_array_aligned_nothrow,
-            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
-            hak_new_aligned_nothrow_slow, MARK_NEW_ARRAY)
+HAK_NEW_ALIGNED_FORMS(hak_new, PARTITION_ORDINARY)
 
 HAK_LIBC_ALIAS(aligned_alloc, hak_aligned_alloc)
 HAK_LIBC_ALIAS(posix_memalign, hak_posix_memalign)

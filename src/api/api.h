@@ -53,6 +53,8 @@ void *hak_aligned_slow(size_t alignment, size_t bytes);
 /* A block aligned to a power of two, from its bin if that has one. */
 void *hak_aligned(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
+/* From here on calloc asks its slow path first: that one knows which memory is zero already. */
+#define HAK_ZERO_KNOWLEDGE_BYTES 1024
 /* On behalf of a call that is counted already (stats/tally.h). */
 void *hak_malloc_uncounted(size_t bytes, int partition); /* enum hak_partition */
 void hak_free_uncounted(void *block);
@@ -83,11 +85,10 @@ void *hak_new_slow(size_t bytes);
 void *hak_new_array_slow(size_t bytes);
 void *hak_new_nothrow_slow(size_t bytes);
 void *hak_new_array_nothrow_slow(size_t bytes);
-void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind);
-void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind);
-/* The same in the long partition; an alignment of 0 is ordinary. */
-void *hak_new_long_slow(size_t bytes, size_t alignment, int kind);
-void *hak_new_long_nothrow_slow(size_t bytes, size_t alignment, int kind);
+void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind, int partition);
+void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind, int partition);
+void *hak_new_long_slow(size_t bytes, int kind); /* in the long partition */
+void *hak_new_long_nothrow_slow(size_t bytes, int kind);
 
 /* aligned.c: operator new of an alignment. */
 void *hak_new_aligned(size_t bytes, size_t alignment);
@@ -95,11 +96,15 @@ void *hak_new_array_aligned(size_t bytes, size_t alignment);
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 
-/* surface.c: operator new with the bytes that may be used, at least those asked for (P0901). */
+/* glibc.c: operator new with the bytes that may be used, at least those asked for (P0901). */
 struct sized_block {
     void *block;
     size_t bytes;
 };
+HAK_INLINE struct sized_block hak_sized(void *block)
+{
+    return (struct sized_block){block, hak_malloc_usable_size(block)};
+}
 struct sized_block hak_new_sized(size_t bytes);
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment);
 

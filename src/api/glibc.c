@@ -47,20 +47,14 @@ HAK_LIBC_ALIAS(reallocarray, hak_libc_reallocarray)
 HAK_WEAK_ALIAS(reallocf, hak_reallocf)
 HAK_WEAK_ALIAS(malloc_good_size, hak_malloc_good_size)
 
-/* LLVM and google/tcmalloc, after P0901: the block, and the bytes that the caller may use. */
-static struct sized_block sized(void *block)
-{
-    return (struct sized_block){block, hak_malloc_usable_size(block)};
-}
-
 struct sized_block hak_new_sized(size_t bytes)
 {
-    return sized(hak_new(bytes));
+    return hak_sized(hak_new(bytes));
 }
 
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment)
 {
-    return sized(hak_new_aligned(bytes, alignment));
+    return hak_sized(hak_new_aligned(bytes, alignment));
 }
 
 HAK_WEAK_ALIAS(__size_returning_new, hak_new_sized)

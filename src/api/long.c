@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/long.h"
-#include "base/bits.h"
+
+#include "api/aligned.h"
 #include "hakmem/hakmem.h"
-#include "heap/bins.h"
-#include "heap/draw.h"
 #include "misuse/mark.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* From here on the slow path of calloc is asked first: it knows which memory is zero already. */
-#define ZERO_KNOWLEDGE_BYTES 1024
 /* The least hint that says that a block will be used: below it LLVM and tcmalloc call it cold. */
 #define WARM_LEAST 128
 
-/* A block from its bin; NULL: the slow way. A size near the end of the address space wraps to 0. */
-HAK_INLINE void *pop(size_t alignment, size_t bytes)
+HAK_INLINE void *pop(size_t bytes)
 {
-    size_t rounded = hak_align_up(bytes + (bytes == 0), alignment);
-    if (HAK_UNLIKELY(rounded - 1 >= HAK_CLASS_EVEN_BYTES_MAX) || hak_draw_is_on())
-        return NULL;
-    return hak_bin_pop(hak_class_long(hak_class_of(rounded)));
+    return hak_pop_aligned(PARTITION_LONG, 1, bytes);
 }
 
 void *hak_long_malloc(size_t bytes)
 {
-    void *block = pop(1, bytes);
+    void *block = pop(bytes);
     return HAK_LIKELY(block != NULL) ? block : hak_long_slow(bytes);
 }
 
@@ -36,7 +29,7 @@ void *hak_long_calloc(size_t count, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
-    void *block = total < ZERO_KNOWLEDGE_BYTES ? pop(1, total) : NULL;
+    void *block = total < HAK_ZERO_KNOWLEDGE_BYTES ? pop(total) : NULL;
     return HAK_LIKELY(block != NULL) ? memset(block, 0, total) : hak_long_zero_slow(total);
 }
 
@@ -52,7 +45,7 @@ void *hak_long_reallocarray(void *block, size_t count, size_t bytes)
 
 static void *take_aligned(size_t alignment, size_t bytes)
 {
-    void *block = pop(alignment, bytes);
+    void *block = hak_pop_aligned(PARTITION_LONG, alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : hak_long_aligned_slow(alignment, bytes);
 }
 
@@ -83,12 +76,11 @@ int hak_long_posix_memalign(void **result, size_t alignment, size_t bytes)
     return 0;
 }
 
-/* operator new: of an alignment, or of none, which is 1 for the bin and 0 for the slow path. */
 #define NEW(name, parameters, slow, kind)                                                          \
     void *name parameters                                                                          \
     {                                                                                              \
-        void *block = pop(1, bytes);                                                               \
-        return HAK_LIKELY(block != NULL) ? block : slow(bytes, 0, kind);                           \
+        void *block = pop(bytes);                                                                  \
+        return HAK_LIKELY(block != NULL) ? block : slow(bytes, kind);                              \
     }
 NEW(hak_long_new, (size_t bytes), hak_new_long_slow, MARK_NEW)
 NEW(hak_long_new_array, (size_t bytes), hak_new_long_slow, MARK_NEW_ARRAY)
@@ -97,21 +89,7 @@ NEW(hak_long_new_nothrow, (size_t bytes, const void *nothrow HAK_UNUSED), hak_ne
 NEW(hak_long_new_array_nothrow, (size_t bytes, const void *nothrow HAK_UNUSED),
     hak_new_long_nothrow_slow, MARK_NEW_ARRAY)
 
-#define NEW_ALIGNED(name, parameters, slow, kind)                                                  \
-    void *name parameters                                                                          \
-    {                                                                                              \
-        void *block = hak_is_power_of_two(alignment) ? pop(alignment, bytes) : NULL;               \
-        return HAK_LIKELY(block != NULL) ? block : slow(bytes, hak_most(alignment, 1), kind);      \
-    }
-NEW_ALIGNED(hak_long_new_aligned, (size_t bytes, size_t alignment), hak_new_long_slow, MARK_NEW)
-NEW_ALIGNED(hak_long_new_array_aligned, (size_t bytes, size_t alignment), hak_new_long_slow,
-            MARK_NEW_ARRAY)
-NEW_ALIGNED(hak_long_new_aligned_nothrow,
-            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
-            hak_new_long_nothrow_slow, MARK_NEW)
-NEW_ALIGNED(hak_long_new_array_aligned_nothrow,
-            (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),
-            hak_new_long_nothrow_slow, MARK_NEW_ARRAY)
+HAK_NEW_ALIGNED_FORMS(hak_long_new, PARTITION_LONG)
 
 void *hakmem_malloc_long(size_t bytes)
 {
@@ -166,14 +144,12 @@ HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t,
 
 struct sized_block hak_hinted_new_sized(size_t bytes, uint8_t hint)
 {
-    void *block = hak_hinted_new(bytes, hint);
-    return (struct sized_block){block, hak_malloc_usable_size(block)};
+    return hak_sized(hak_hinted_new(bytes, hint));
 }
 
 struct sized_block hak_hinted_new_aligned_sized(size_t bytes, size_t alignment, uint8_t hint)
 {
-    void *block = hak_hinted_new_aligned(bytes, alignment, hint);
-    return (struct sized_block){block, hak_malloc_usable_size(block)};
+    return hak_sized(hak_hinted_new_aligned(bytes, alignment, hint));
 }
 
 HAK_WEAK_ALIAS(__size_returning_new_hot_cold, hak_hinted_new_sized)

@@ -186,72 +186,63 @@ static void *refuse(void)
     return NULL;
 }
 
-HAK_INLINE void *take_in(enum hak_partition partition, size_t bytes, enum content content)
+HAK_INLINE void *take_plain(struct request request)
 {
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX))
+    uint32_t class_index = HAK_CLASS_NONE;
+    if (HAK_UNLIKELY(request.bytes > HAK_REQUEST_BYTES_MAX ||
+                     request.alignment > HAK_REQUEST_BYTES_MAX))
         return refuse();
-    uint32_t class_index = bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_NONE;
-    return take(hak_class_in(class_index, partition), bytes, 16, content);
+    if (request.alignment != 0)
+        class_index = hak_class_of_aligned(request.bytes, request.alignment);
+    else if (request.bytes <= HAK_CLASS_BYTES_MAX)
+        class_index = hak_class_of(request.bytes);
+    return take(hak_class_in(class_index, request.partition), request.bytes,
+                request.alignment != 0 ? request.alignment : 16,
+                request.is_zero ? CONTENT_ZERO : CONTENT_ANY);
 }
 
-HAK_INLINE void *take_aligned_in(enum hak_partition partition, size_t alignment, size_t bytes)
+HAK_INLINE void *serve(struct request request)
 {
-    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    return take(hak_class_in(class_index, partition), bytes, alignment, CONTENT_ANY);
+    if (HAK_UNLIKELY(hak_tally_request(request.bytes)))
+        return hak_hardened_take(request);
+    return take_plain(request);
 }
 
 void *hak_malloc_slow(size_t bytes)
 {
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take((struct request){.bytes = bytes});
-    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ANY);
+    return serve((struct request){.bytes = bytes});
 }
 
 void *hak_malloc_uncounted(size_t bytes, int partition)
 {
-    enum hak_partition in = (enum hak_partition)partition;
-    if (HAK_UNLIKELY(hak_is_hardened()))
-        return hak_hardened_take((struct request){.bytes = bytes, .partition = in});
-    return take_in(in, bytes, CONTENT_ANY);
-}
-
-void *hak_long_slow(size_t bytes)
-{
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take((struct request){.bytes = bytes, .partition = PARTITION_LONG});
-    return take_in(PARTITION_LONG, bytes, CONTENT_ANY);
-}
-
-void *hak_long_zero_slow(size_t bytes)
-{
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take(
-            (struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
-    return take_in(PARTITION_LONG, bytes, CONTENT_ZERO);
-}
-
-void *hak_long_aligned_slow(size_t alignment, size_t bytes)
-{
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take(
-            (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
-    return take_aligned_in(PARTITION_LONG, alignment, bytes);
+    struct request request = {.bytes = bytes, .partition = (enum hak_partition)partition};
+    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(request) : take_plain(request);
 }
 
 void *hak_calloc_slow(size_t bytes)
 {
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take((struct request){.bytes = bytes, .is_zero = true});
-    return take_in(PARTITION_ORDINARY, bytes, CONTENT_ZERO);
+    return serve((struct request){.bytes = bytes, .is_zero = true});
 }
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)
 {
-    if (HAK_UNLIKELY(hak_tally_request(bytes)))
-        return hak_hardened_take((struct request){.bytes = bytes, .alignment = alignment});
-    return take_aligned_in(PARTITION_ORDINARY, alignment, bytes);
+    return serve((struct request){.bytes = bytes, .alignment = alignment});
+}
+
+void *hak_long_slow(size_t bytes)
+{
+    return serve((struct request){.bytes = bytes, .partition = PARTITION_LONG});
+}
+
+void *hak_long_zero_slow(size_t bytes)
+{
+    return serve((struct request){.bytes = bytes, .is_zero = true, .partition = PARTITION_LONG});
+}
+
+void *hak_long_aligned_slow(size_t alignment, size_t bytes)
+{
+    return serve(
+        (struct request){.bytes = bytes, .alignment = alignment, .partition = PARTITION_LONG});
 }
 
 /* A block of a slab: into the bin if there is one with room, else home. */

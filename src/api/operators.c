@@ -113,30 +113,28 @@ void *hak_new_array_nothrow_slow(size_t bytes)
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC
  * throws, or returns NULL, and so do we. */
-void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind)
+void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind, int partition)
 {
+    struct form form = {alignment, (enum mark_kind)kind, (enum hak_partition)partition};
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         throw_bad_alloc();
-    return take_or_throw(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_ORDINARY});
+    return take_or_throw(bytes, form);
 }
 
-void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind)
+void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind, int partition)
 {
+    struct form form = {alignment, (enum mark_kind)kind, (enum hak_partition)partition};
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         return NULL;
-    return take_or_null(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_ORDINARY});
+    return take_or_null(bytes, form);
 }
 
-void *hak_new_long_slow(size_t bytes, size_t alignment, int kind)
+void *hak_new_long_slow(size_t bytes, int kind)
 {
-    if (HAK_UNLIKELY(alignment != 0 && !hak_is_power_of_two(alignment)))
-        throw_bad_alloc();
-    return take_or_throw(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_LONG});
+    return take_or_throw(bytes, (struct form){0, (enum mark_kind)kind, PARTITION_LONG});
 }
 
-void *hak_new_long_nothrow_slow(size_t bytes, size_t alignment, int kind)
+void *hak_new_long_nothrow_slow(size_t bytes, int kind)
 {
-    if (HAK_UNLIKELY(alignment != 0 && !hak_is_power_of_two(alignment)))
-        return NULL;
-    return take_or_null(bytes, (struct form){alignment, (enum mark_kind)kind, PARTITION_LONG});
+    return take_or_null(bytes, (struct form){0, (enum mark_kind)kind, PARTITION_LONG});
 }

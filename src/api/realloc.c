@@ -17,9 +17,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* calloc leaves blocks from here on to the slow path when the bin has none: that path knows which
- * memory is zero already. */
-#define ZERO_KNOWLEDGE_BYTES 1024
 /* What a small block that must move to grow is made larger by: one part in so many. */
 #define GROWTH_SHARE 4
 
@@ -45,7 +42,7 @@ void *hak_calloc(size_t count, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
-    if (total >= ZERO_KNOWLEDGE_BYTES)
+    if (total >= HAK_ZERO_KNOWLEDGE_BYTES)
         return hak_calloc_slow(total);
     void *block = hak_malloc(total);
     if (HAK_LIKELY(block != NULL))

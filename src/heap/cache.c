@@ -96,22 +96,14 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
     flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
 }
 
-/* How many of the blocks stay: half, since what was freed last is allocated next; a quarter where
- * blocks have only come since the last flush. */
-static uint32_t keep_of(struct cache *cache, uint32_t class_index, uint32_t held)
-{
-    struct room *room = &cache->rooms[class_index];
-    uint32_t kept = room->was_flushed ? held / 4 : held / 2;
-    room->was_flushed = true;
-    return kept;
-}
-
-/* All blocks of the bin are taken out, and the newer ones are put back; of few large ones those
- * whose slabs are the fullest. A block that is among them twice is found before either is handed
- * out again. */
+/* All blocks of the bin are taken out, and the newer half, which is allocated next, is put back: a
+ * quarter where blocks have only come since the last flush. Of few large ones those stay whose
+ * slabs are the fullest. A block that is among them twice is found before either is handed out
+ * again. */
 static void flush_older_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
+    struct room *room = &cache->rooms[class_index];
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
     bool are_neighbours = hak_bin_check_once(blocks, held, class_index, batch->seen);
@@ -119,7 +111,8 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    uint32_t kept = keep_of(cache, class_index, held);
+    uint32_t kept = room->was_flushed ? held / 4 : held / 2;
+    room->was_flushed = true;
     put_back(batch, kept, cache, class_index);
     flush_all_of(blocks + kept, held - kept, class_index, cache, are_neighbours);
 }

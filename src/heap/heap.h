@@ -32,8 +32,7 @@ struct heap {
     _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
     uint32_t collect_count;          /* refills, for how often frees are collected */
     uint32_t sweep_class;            /* where it stands; HAK_ALL_CLASS_COUNT: it is over */
-    uint8_t
-        partial_mask[HAK_ALL_CLASS_COUNT]; /* bit o: partial[class][o] is not empty; peeked at */
+    uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
     struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];

@@ -161,15 +161,7 @@ uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const cha
 void hak_slab_give(struct slab *slab, void *block)
 {
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    uint64_t bit = 1ull << (index & 63);
-    if (HAK_UNLIKELY(index >= slab->bump))
-        hak_misuse("invalid free", block, slab->block_bytes, "never allocated");
-    if (HAK_UNLIKELY(hak_load_relaxed(&slab->words[index >> 6]) & bit))
-        hak_misuse("double free", block, slab->block_bytes, "already free");
-    uint32_t word_index = index >> 6;
-    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bit);
-    slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
-    slab->used--;
+    hak_slab_give_word(slab, index / 64, 1ull << (index % 64), 1);
 }
 
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,
