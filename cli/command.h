@@ -52,7 +52,8 @@
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
-      "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate\n"        \
+      "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
+      "                     heap_profile_rate, heap_profile_samples\n"                             \
       "  profile on|off     start or stop the heap profiler\n")                                    \
     X(doctor, "[PID]", "check what on this machine, or of a process, holds hakmem back",           \
       "  PID                a process: whose malloc it calls, its memory and limits\n")            \

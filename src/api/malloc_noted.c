@@ -45,11 +45,12 @@ static bool may_share_line(uint32_t class_index)
 void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes)
 {
     uint32_t class_index = hak_tag_class((uint32_t)scaled);
-    if (HAK_LIKELY(!hak_bin_note(bins, scaled)))
+    uint64_t weight = hak_bin_note(bins, scaled);
+    if (HAK_LIKELY(weight == 0))
         return may_share_line(class_index) ? take_apart(block, class_index) : block;
     struct sampled_request request = {
         .bytes = bytes,
-        .counted_bytes = hak_size_classes[class_index].block_bytes,
+        .weight = weight,
         .caller = HAK_OS_CALLER(),
     };
     void *sample = hak_sampler_take(&request, class_index, false);

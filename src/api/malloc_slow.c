@@ -142,10 +142,10 @@ static HAK_NOINLINE void *take_drawn(uint32_t class_index, size_t bytes, size_t 
     bool is_small = class_index != HAK_CLASS_NONE;
     struct sampled_request request = {
         .bytes = bytes,
-        .counted_bytes = is_small ? hak_size_classes[class_index].block_bytes : bytes,
+        .weight = hak_draw_coin(is_small ? hak_size_classes[class_index].block_bytes : bytes),
         .caller = caller,
     };
-    if (!hak_draw_coin(request.counted_bytes))
+    if (HAK_LIKELY(request.weight == 0))
         return NULL;
     if (is_small)
         return hak_sampler_take(&request, class_index, content == CONTENT_ZERO);

@@ -107,9 +107,9 @@ static void *resize_large(void *block, size_t bytes, struct os_caller caller)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
         hak_sampler_end_lifted(&sample);
-    if (moved != NULL && hak_draw_is_on() && hak_draw_coin(bytes) &&
-        hak_private_handle_of(moved, "invalid realloc") == NULL)
-        hak_sampler_note(&(struct sampled_request){bytes, bytes, caller}, moved);
+    uint64_t weight = moved != NULL && hak_draw_is_on() ? hak_draw_coin(bytes) : 0;
+    if (weight != 0 && hak_private_handle_of(moved, "invalid realloc") == NULL)
+        hak_sampler_note(&(struct sampled_request){bytes, weight, caller}, moved);
     return moved;
 }
 

@@ -38,6 +38,9 @@
       "tell at the end what was not freed")                                                        \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
       "about one allocation in so many bytes is sampled for it")                                   \
+    X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \
+      "about so many samples a second at most: where more would come, the distance between them "  \
+      "doubles, and their weight; 0: any number")                                                  \
     X(blackbox, CHOICE, 0, 0, 1, "off|on",                                                         \
       "sample allocations, and keep the profile and the last statistics for `hakmem autopsy` "     \
       "when the process is killed")                                                                \

@@ -57,9 +57,9 @@ static void *take_in_service(struct request request)
 /* The block is a sample if it is drawn. */
 static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
 {
-    size_t counted_bytes = hak_most(bytes, 1);
-    if (hak_draw_is_on() && hak_draw_coin(counted_bytes))
-        hak_sampler_note(&(struct sampled_request){bytes, counted_bytes, caller}, block);
+    uint64_t weight = hak_draw_is_on() ? hak_draw_coin(hak_most(bytes, 1)) : 0;
+    if (weight != 0)
+        hak_sampler_note(&(struct sampled_request){bytes, weight, caller}, block);
 }
 
 void *hak_hardened_take(struct request request)

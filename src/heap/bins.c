@@ -135,8 +135,9 @@ void *hak_bin_pop(uint32_t class_index)
  * is lower. */
 static uint32_t draw_next(struct cache *cache, struct bins *bins, uint32_t class_index)
 {
+    uint32_t times = hak_draw_doublings();
     uint32_t distance =
-        hak_draw_distance(hak_size_classes[class_index].block_bytes, HAK_POPS_NOTED);
+        hak_draw_distance(hak_size_classes[class_index].block_bytes, times, HAK_POPS_NOTED);
     uint32_t countdown = distance - 1, before = 0, id = hak_here_id();
     if (hak_id_is_processor(id))
         before = hak_cpu_cache_lower(HAK_BIN_OF_CLASS(class_index), bins, countdown);
@@ -145,26 +146,35 @@ static uint32_t draw_next(struct cache *cache, struct bins *bins, uint32_t class
     if (before == 0)
         return 0;
     bool is_due = before > countdown;
-    hak_store_relaxed(&cache->drawn[class_index], is_due ? DRAW_DUE : DRAW_LATER);
+    hak_store_relaxed(&cache->drawn[class_index],
+                      (uint8_t)(is_due ? DRAW_DUE + times : DRAW_LATER));
     return is_due ? before - 1 - countdown : 0;
 }
 
-bool hak_bin_note(struct bins *bins, size_t scaled)
+/* By what the countdown that ran out stood for. */
+static uint64_t weight_of(uint32_t drawn, uint32_t class_index)
+{
+    uint32_t bytes = hak_size_classes[class_index].block_bytes;
+    if (drawn >= DRAW_DUE)
+        return hak_draw_weight(bytes, drawn - DRAW_DUE);
+    return drawn == DRAW_NONE ? hak_draw_coin(bytes) : 0;
+}
+
+uint64_t hak_bin_note(struct bins *bins, size_t scaled)
 {
     /* The bins may be another cache's by now: the sum is right all the same. */
     struct cache *cache = hak_word_peek(&bins->cache);
     uint32_t class_index = (uint32_t)(scaled / HAK_BIN_SCALE) - 1, lowered = 0;
-    bool is_sample = false;
+    uint64_t weight = 0;
     if (hak_draw_is_on()) {
         /* relaxed: of two threads that take turns here one gets it; it orders nothing */
         uint32_t drawn =
             atomic_exchange_explicit(&cache->drawn[class_index], DRAW_NONE, memory_order_relaxed);
         lowered = draw_next(cache, bins, class_index);
-        is_sample = drawn == DRAW_DUE || (drawn == DRAW_NONE &&
-                                          hak_draw_coin(hak_size_classes[class_index].block_bytes));
+        weight = weight_of(drawn, class_index);
     }
     hak_fetch_add_relaxed(&cache->popped[class_index], HAK_POPS_NOTED - lowered);
-    return is_sample;
+    return weight;
 }
 
 void hak_bin_draw(struct cache *cache, uint32_t class_index)

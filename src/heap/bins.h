@@ -131,9 +131,9 @@ void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slot
 /* Between two notes, where no sample was drawn. */
 #define HAK_POPS_NOTED 65536u
 
-/* A pop of the bin made the countdown pass 0: it is counted, and the next sample drawn. True when
- * the pop is a sample. */
-bool hak_bin_note(struct bins *bins, size_t scaled);
+/* A pop of the bin made the countdown pass 0: it is counted, and the next sample drawn. Returns how
+ * many requests the pop stands for as a sample; 0: it is none. */
+uint64_t hak_bin_note(struct bins *bins, size_t scaled);
 
 /* Draws the bin's next sample if none is: for bins from before sampling began. */
 void hak_bin_draw(struct cache *cache, uint32_t class_index);

@@ -6,6 +6,15 @@
 _Atomic uint64_t hak_draw_mean_bytes;
 _Atomic uint64_t hak_draw_start_ms;
 
+/* A pace is kept by the time at which it would be reached if each sample took its share: a quarter
+ * second ahead of now is too fast, and each doubling gives a quarter of that back. */
+#define AHEAD_MOST_NS ((uint64_t)1 << 28)
+#define AHEAD_BOUGHT_NS (AHEAD_MOST_NS / 4)
+
+static _Atomic uint64_t sample_ns; /* a sample's share of the pace; 0: no pace */
+static _Atomic uint64_t paced_ns;  /* the samples so far reach until then */
+static _Atomic uint32_t mean_doublings;
+
 static _Atomic uint64_t sequence_count;
 static HAK_TLS uint64_t random_state;
 
@@ -34,8 +43,14 @@ static double draw_exponential(void)
     return (zeros + 1) * 0.69314718055994531 - 2 * z * sum;
 }
 
+/* Even between 0 and 1. */
+static double draw_even(void)
+{
+    return (double)(hak_draw_random() >> 11) / 0x1p53;
+}
+
 /* 1 - e^-x: by its series below 1/16, doubled from there. */
-static double chance(double x)
+static double chance_within(double x)
 {
     int doublings = 0;
     if (x > 44)
@@ -50,32 +65,65 @@ static double chance(double x)
     return sum;
 }
 
-void hak_draw_start(uint64_t mean_bytes, uint64_t now_ms)
+void hak_draw_start(uint64_t mean_bytes, uint64_t samples_a_second, uint64_t now_ms)
 {
+    hak_store_relaxed(&mean_doublings, 0);
+    hak_store_relaxed(&sample_ns, samples_a_second == 0 ? 0 : 1000000000 / samples_a_second);
     hak_store_relaxed(&hak_draw_start_ms, now_ms);
     hak_store_relaxed(&hak_draw_mean_bytes, mean_bytes);
 }
 
-uint32_t hak_draw_distance(size_t bytes, uint32_t most)
+uint32_t hak_draw_doublings(void)
 {
-    double mean = (double)hak_load_relaxed(&hak_draw_mean_bytes);
-    double distance = draw_exponential() * mean / (double)bytes;
+    return hak_load_relaxed(&mean_doublings);
+}
+
+static double mean_after(uint32_t times)
+{
+    return (double)(hak_load_relaxed(&hak_draw_mean_bytes) << times);
+}
+
+uint32_t hak_draw_distance(size_t bytes, uint32_t times, uint32_t most)
+{
+    double distance = draw_exponential() * mean_after(times) / (double)bytes;
     return distance >= most ? most + 1 : (uint32_t)distance + 1;
 }
 
-bool hak_draw_coin(size_t bytes)
+/* 1 / chance as a whole number: rounded up or down at random. */
+static uint64_t weigh(double chance)
 {
-    double mean = (double)hak_load_relaxed(&hak_draw_mean_bytes);
-    return draw_exponential() * mean < (double)bytes;
+    double weight = 1 / chance;
+    uint64_t whole = (uint64_t)weight;
+    return whole + (draw_even() < weight - (double)whole);
 }
 
-uint64_t hak_draw_weight(size_t bytes)
+uint64_t hak_draw_coin(size_t bytes)
 {
-    uint64_t mean = hak_load_relaxed(&hak_draw_mean_bytes);
-    if (mean == 0)
-        return 1; /* sampling has just ended */
-    double weight = 1 / chance((double)bytes / (double)mean);
-    uint64_t whole = (uint64_t)weight;
-    double rest = (double)(hak_draw_random() >> 11) / 0x1p53;
-    return whole + (rest < weight - (double)whole);
+    double mean = mean_after(hak_draw_doublings()), even = draw_even();
+    if (HAK_LIKELY(even * mean >= (double)bytes) || mean == 0)
+        return 0; /* as the chance is below bytes / mean */
+    double chance = chance_within((double)bytes / mean);
+    return even < chance ? weigh(chance) : 0;
+}
+
+uint64_t hak_draw_weight(size_t bytes, uint32_t times)
+{
+    double mean = mean_after(times);
+    return mean == 0 ? 1 /* sampling has just ended */ : weigh(chance_within((double)bytes / mean));
+}
+
+/* Two threads at once may count one sample, or one doubling, for both. */
+void hak_draw_pace(uint64_t now_ns)
+{
+    uint64_t share_ns = hak_load_relaxed(&sample_ns), until_ns = hak_load_relaxed(&paced_ns);
+    uint32_t times = hak_load_relaxed(&mean_doublings);
+    if (until_ns <= now_ns) {
+        until_ns = now_ns;
+        if (times > 0)
+            hak_store_relaxed(&mean_doublings, times - 1);
+    } else if (until_ns - now_ns > AHEAD_MOST_NS && times < DRAW_DOUBLINGS_MOST) {
+        until_ns -= AHEAD_BOUGHT_NS;
+        hak_store_relaxed(&mean_doublings, times + 1);
+    }
+    hak_store_relaxed(&paced_ns, until_ns + share_ns);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/draw.h - which allocations are sampled: each byte with the same chance.
  *
- * Owns        the mean distance in bytes between two samples, 0 while sampling is off, and the
- *             random numbers.
+ * Owns        the mean distance in bytes between two samples, 0 while sampling is off, how often
+ *             it is doubled, and the random numbers.
  * Invariants  a request that is counted as `bytes` is sampled with the chance 1 - e^(-bytes/mean),
  *             whatever came before it: by its bin's countdown, drawn from the geometric
  *             distribution, or by a coin of its own. So sums over samples, each weighted with the
@@ -15,6 +15,10 @@
  *             still on; else it stays, and runs out once without a sample of its own, at most
  *             65,536 pops later. Distances beyond HAK_POPS_NOTED are as good as none: the countdown
  *             runs out, without a sample, and the next one is drawn.
+ *             Where samples come faster than is paid for, the mean doubles, and halves again when
+ *             they come more slowly. A distance is drawn, and its sample weighted, with the mean
+ *             of that draw (drawn[] remembers the doublings), so that no change of pace is seen in
+ *             any sum; only the number of samples is.
  *             Two threads may take turns on a processor between the draw and the store of what
  *             was drawn; one of them then takes the other's decision for its own, one sample more
  *             or less at each such interruption.
@@ -31,9 +35,10 @@
 /* What the countdown of a bin stands for. */
 enum draw_state {
     DRAW_NONE,  /* nothing was drawn: the pop that passes 0 throws a coin */
-    DRAW_DUE,   /* that pop is a sample */
-    DRAW_LATER, /* it is none: the distance is longer than the countdown */
+    DRAW_LATER, /* it is no sample: the distance is longer than the countdown */
+    DRAW_DUE,   /* it is a sample; with one more for each doubling of the mean it was drawn with */
 };
+#define DRAW_DOUBLINGS_MOST 20u
 
 extern _Atomic uint64_t hak_draw_mean_bytes;
 extern _Atomic uint64_t hak_draw_start_ms; /* since when */
@@ -43,19 +48,26 @@ HAK_INLINE bool hak_draw_is_on(void)
     return HAK_UNLIKELY(hak_load_relaxed(&hak_draw_mean_bytes) != 0);
 }
 
-/* Samples one byte in about so many from now on; 0: none. */
-void hak_draw_start(uint64_t mean_bytes, uint64_t now_ms);
+/* Samples one byte in about so many from now on, about so many times a second at most; 0: none, or
+ * any number of times. */
+void hak_draw_start(uint64_t mean_bytes, uint64_t samples_a_second, uint64_t now_ms);
 
-/* The distance to the next sample in requests that count as `bytes` each: from 1 on, at most `most`
- * + 1, which stands for all beyond. */
-uint32_t hak_draw_distance(size_t bytes, uint32_t most);
+/* How often the mean is doubled now. */
+uint32_t hak_draw_doublings(void);
 
-/* Whether a request that counts as `bytes` is a sample. */
-bool hak_draw_coin(size_t bytes);
+/* A sample was taken: doubles the mean or halves it, by how fast they come. */
+void hak_draw_pace(uint64_t now_ns);
+
+/* The distance to the next sample in requests that count as `bytes` each, with the mean doubled
+ * `times` times: from 1 on, at most `most` + 1, which stands for all beyond. */
+uint32_t hak_draw_distance(size_t bytes, uint32_t times, uint32_t most);
 
 /* How many requests such a sample stands for. As a whole number: rounded up or down at random, so
  * that the mean is right. */
-uint64_t hak_draw_weight(size_t bytes);
+uint64_t hak_draw_weight(size_t bytes, uint32_t times);
+
+/* The same for a request that counts as `bytes`; 0: it is no sample. */
+uint64_t hak_draw_coin(size_t bytes);
 
 /* A random number; nobody else's sequence is the same. */
 uint64_t hak_draw_random(void);

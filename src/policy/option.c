@@ -29,7 +29,8 @@ static bool is_changeable(enum conf_option option)
         return true;
     HAK_POLICY_OPTION_TABLE(X)
 #undef X
-    return option == CONF_foreign || option == CONF_price ||
+    return option == CONF_foreign || option == CONF_price || option == CONF_heap_profile_rate ||
+           option == CONF_heap_profile_samples || /* these two: when sampling begins again */
            (option == CONF_guard_rate && hak_conf_number(guard_rate) != 0);
 }
 

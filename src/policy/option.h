@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* policy/option.h - options that change while the program runs.
  *
- * Owns        which they are: those of HAK_POLICY_OPTION_TABLE, `foreign`, `price`, and
- *             `guard_rate` where it was not 0 at the start, when room for guards is reserved.
+ * Owns        which they are: those of HAK_POLICY_OPTION_TABLE, `foreign`, `price`, those of the
+ *             profiler's rate, which count when sampling next starts, and `guard_rate` where it
+ *             was not 0 at the start, when room for guards is reserved.
  * Invariants  a value is within the range of its row; what is refused changes nothing. A price
  *             changes what nobody set, as at the start.
  * Threads     any.

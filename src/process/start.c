@@ -59,7 +59,8 @@ static void start_locked(void)
     hak_option_apply();
     if (hak_conf_number(heap_profile) != HEAP_PROFILE_OFF ||
         hak_conf_number(blackbox) != BLACKBOX_OFF)
-        hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate), hak_os_clock_ms());
+        hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate),
+                       (uint64_t)hak_conf_number(heap_profile_samples), hak_os_clock_ms());
     hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
     if (!hak_region_start()) {
         hak_store_release(&process_state, PROCESS_FAILED);

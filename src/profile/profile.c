@@ -24,14 +24,14 @@ void hak_profile_start(uint64_t mean_bytes)
         return;
     if (mean_bytes == 0)
         mean_bytes = (uint64_t)hak_conf_number(heap_profile_rate);
-    hak_draw_start(mean_bytes, hak_os_clock_ms());
+    hak_draw_start(mean_bytes, (uint64_t)hak_conf_number(heap_profile_samples), hak_os_clock_ms());
     forget_draws();
     hak_caches_drain_idle(UINT64_MAX); /* new bins draw at once */
 }
 
 void hak_profile_stop(void)
 {
-    hak_draw_start(0, 0);
+    hak_draw_start(0, 0, 0);
 }
 
 __attribute__((constructor)) static void begin(void)

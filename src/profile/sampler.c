@@ -62,14 +62,14 @@ static uint32_t find_site(struct os_caller caller, bool may_grow)
 /* Counts the sample; `block` NULL: its end will not be seen. */
 static void note(const struct sampled_request *request, const void *block, bool may_grow)
 {
-    uint64_t weight = hak_draw_weight(request->counted_bytes);
     uint64_t now_ns = hak_os_clock_ns();
     struct live_sample sample = {
-        .sum = {.count = weight, .bytes = weight * hak_most(request->bytes, 1)},
+        .sum = {.count = request->weight, .bytes = request->weight * hak_most(request->bytes, 1)},
         .birth_ns = now_ns,
         .site = find_site(request->caller, may_grow),
     };
     hak_store_relaxed(&hak_sampler_has_begun, true);
+    hak_draw_pace(now_ns);
     hak_sites_note_taken((uint32_t)sample.site, sample.sum, now_ns / 1000000);
     if (block != NULL && hak_live_add(block, &sample, may_grow))
         return;

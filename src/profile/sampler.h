@@ -34,7 +34,7 @@
 /* A request that was drawn. */
 struct sampled_request {
     size_t bytes;
-    size_t counted_bytes; /* what it was drawn by */
+    uint64_t weight; /* how many it stands for */
     struct os_caller caller;
 };
 

@@ -53,6 +53,7 @@ static void begin(void)
     char path[64];
     check_is_served();
     CHECK(hakmem_profile_start != NULL);
+    CHECK_EQ(hakmem_option_set("heap_profile_samples", "0"), 0);
     hakmem_profile_start(MEAN);
     allocate(1, 20000);
     CHECK(board_path(path, sizeof path, getpid()));

@@ -263,7 +263,7 @@ PART(threads)
 static void run(const char *part)
 {
     int fd;
-    setenv("HAKMEM_CONF", "heap_profile=on,heap_profile_rate=2048", 1);
+    setenv("HAKMEM_CONF", "heap_profile=on,heap_profile_samples=0,heap_profile_rate=2048", 1);
     run_with_statistics_within(part, &fd, (long)SECONDS * 1000);
     close(fd);
 }

@@ -130,7 +130,7 @@ static void check_counted(void)
 static void check_counted_while_drawn(void)
 {
     resize(3);
-    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0);
+    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0, 0);
     hak_bin_draw(cache, CLASS);
     for (uint32_t i = 0; i < 140000; i++) {
         CHECK_EQ(popped(), i);
@@ -138,7 +138,7 @@ static void check_counted_while_drawn(void)
         push(i % 7, 1);
         pop(i % 7, 1);
     }
-    hak_draw_start(0, 0);
+    hak_draw_start(0, 0, 0);
     for (uint32_t i = 0; i < 140000; i++) {
         push(i % 7, 1);
         pop(i % 7, 1);
@@ -153,7 +153,7 @@ static void check_closed_is_not_drawn(void)
     resize(3);
     push(0, 2);
     pop(1, 1);
-    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0);
+    hak_draw_start(3 * hak_size_classes[CLASS].block_bytes, 0, 0);
     CHECK(hak_bin_close(cache->bins, CLASS, &top));
     uint32_t countdown = hak_bin_of(cache->bins, CLASS)->countdown;
     hak_bin_draw(cache, CLASS);

@@ -10,6 +10,7 @@
 #include "hakmem/hakmem.h"
 #include "heap/cache_list.h"
 #include "heap/census.h"
+#include "policy/option.h"
 #include "process/start.h"
 #include "profile/profile.h"
 #include "stats/snapshot_take.h"
@@ -99,7 +100,8 @@ static void be_started_with(const char *sentence, const char *options)
 static void begin(const char *sentence, const char *caches, const char *harden)
 {
     char options[200];
-    snprintf(options, sizeof options, "caches=%s,harden=%s,heap_profile=on,heap_profile_rate=" RATE,
+    snprintf(options, sizeof options,
+             "caches=%s,harden=%s,heap_profile=on,heap_profile_samples=0,heap_profile_rate=" RATE,
              caches, harden);
     be_started_with(sentence, options);
     CHECK(hak_thread_cache() != NULL);
@@ -162,7 +164,7 @@ DISTINCT static void keep_one_of_the_slow_path(uint32_t i)
  * path's coin; what is paired pops, by the countdown. Neither may be missed. */
 static void check_both_ways(const char *sentence)
 {
-    be_started_with(sentence, "heap_profile=on,heap_profile_rate=65536");
+    be_started_with(sentence, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=65536");
     for (uint32_t i = 0; i < SELDOM; i++) {
         keep_one_of_the_slow_path(i);
         for (uint32_t k = 0; k < 100; k++)
@@ -193,7 +195,7 @@ TEST(hardened_blocks_are_sampled_in_their_place)
 
 TEST(large_blocks_are_sampled_by_their_bytes)
 {
-    be_started_with(__func__, "heap_profile=on,heap_profile_rate=1M");
+    be_started_with(__func__, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=1M");
     for (uint32_t i = 0; i < 40000; i++) {
         void *block = make_large(i);
         hak_free(block);
@@ -214,7 +216,7 @@ DISTINCT static void *grow(void *block, size_t bytes)
 /* With the rate at one byte each request is a sample: exact. */
 static void begin_exactly(const char *sentence)
 {
-    be_started_with(sentence, "heap_profile=on,heap_profile_rate=1");
+    be_started_with(sentence, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=1");
 }
 
 TEST(a_block_that_realloc_moves_is_another_one_and_one_that_stays_is_not)
@@ -296,7 +298,7 @@ static uint64_t live_blocks(void)
  * refills, which hand a block out past the bin. */
 TEST(pops_are_counted_exactly_while_allocations_are_sampled)
 {
-    be_started_with(__func__, "caches=thread");
+    be_started_with(__func__, "caches=thread,heap_profile_samples=0");
     CHECK(hak_thread_cache() != NULL);
     hak_free(hak_malloc(600));
     for (int i = 0; i < 8; i++) /* the bin has slots and blocks from here on */
@@ -318,6 +320,7 @@ TEST(sampling_begins_and_ends_at_run_time)
     for (uint32_t i = 0; i < 1000; i++)
         pair(i);
     CHECK(!hak_sampler_watches());
+    CHECK_EQ(hak_option_change("heap_profile_samples", "0"), OPTION_CHANGED);
     hak_profile_start(4096);
     paired_bytes = 0;
     for (uint32_t i = 0; i < 2000000; i++)
