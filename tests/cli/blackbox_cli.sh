@@ -24,7 +24,8 @@ read_truth() {
 leak_and_die() {
     truncate -s 0 "$work/file"
     truncate -s 4096 "$work/file"
-    env HAKMEM_BLACKBOX=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate HAKMEM_LIMIT=512M \
+    env HAKMEM_BLACKBOX=on \
+        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate HAKMEM_LIMIT=512M \
         LD_PRELOAD="$PRELOAD_LIB" "$leaker" "$1" 1<>"$work/file" 2>"$work/leaker.err" &
     leaker_pid=$!
     # When 8 MB have leaked, and up to four tenths of a second later.

@@ -46,7 +46,8 @@ done
 
 # Static programs under the heap profile.
 for program in "$work"/c*_static "$work"/c*_static_pie; do
-    quietly env HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=512 "$program"
+    quietly env HAKMEM_HEAP_PROFILE=leaks \
+        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=512 "$program"
     check "${program##*/} is profiled: $(head -c 300 "$work/said")" \
         grep -q ' not freed, allocated at ' "$work/said"
 done

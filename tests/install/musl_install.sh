@@ -66,6 +66,7 @@ serves static "$work/static_use"
 for how in "plain env LD_PRELOAD=$work/musl/libhakmem.so" linked static; do
     program=$work/${how%% *}_use
     wrapper=${how#"${how%% *}"}
-    quietly env HAKMEM_HEAP_PROFILE=leaks HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=512 $wrapper "$program"
+    quietly env HAKMEM_HEAP_PROFILE=leaks \
+        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=512 $wrapper "$program"
     grep -q ' not freed, allocated at [1-9]' "$work/said" || fail "${how%% *}: no profile"
 done
