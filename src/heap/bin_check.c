@@ -2,7 +2,6 @@
 #include "heap/bin_check.h"
 
 #include "base/bits.h"
-#include "base/check.h"
 #include "heap/neighbours.h"
 #include "misuse/report.h"
 #include "slab/size_class.h"
@@ -36,22 +35,32 @@ static bool are_few_stretches(void *const *blocks, uint32_t count, uint32_t bloc
     return false;
 }
 
+/* Two blocks share a bit: the later one is looked for among those before it. */
+static HAK_NOINLINE void look_among(void *const *blocks, uint32_t count, const void *block,
+                                    uint32_t block_bytes)
+{
+    bool is_twice = false;
+    for (uint32_t i = 0; i < count; i++)
+        is_twice |= blocks[i] == block;
+    if (HAK_UNLIKELY(is_twice))
+        hak_misuse("double free", block, block_bytes, "already free");
+}
+
 bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
                         struct bin_seen seen)
 {
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    hak_assert(2 * count <= seen.slot_count);
     if (count == 0 || are_few_stretches(blocks, count, block_bytes))
         return true;
-    uint32_t shift = 64 - hak_bit_highest(seen.slot_count);
-    memset(seen.slots, 0, seen.slot_count * sizeof *seen.slots);
+    uint32_t shift = 64 - hak_bit_highest(seen.word_count) - 6;
+    memset(seen.words, 0, seen.word_count * sizeof *seen.words);
     for (uint32_t i = 0; i < count; i++) {
         /* Fibonacci hashing: neighbours come to lie apart. */
-        uint32_t at = (uint32_t)(((uintptr_t)blocks[i] >> 3) * 0x9e3779b97f4a7c15ull >> shift);
-        for (; seen.slots[at] != 0; at = (at + 1) & (seen.slot_count - 1))
-            if (HAK_UNLIKELY(blocks[seen.slots[at] - 1] == blocks[i]))
-                hak_misuse("double free", blocks[i], block_bytes, "already free");
-        seen.slots[at] = (uint16_t)(i + 1);
+        uint64_t at = ((uintptr_t)blocks[i] >> 3) * 0x9e3779b97f4a7c15ull >> shift;
+        uint64_t word = seen.words[at / 64], bit = 1ull << (at % 64);
+        if (HAK_UNLIKELY((word & bit) != 0))
+            look_among(blocks, i, blocks[i], block_bytes);
+        seen.words[at / 64] = word | bit;
     }
     return false;
 }

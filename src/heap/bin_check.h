@@ -12,14 +12,14 @@
 
 #include "base/compiler.h"
 
-/* Room to note which blocks were seen: a hash table of their places, from 1 on; 0: none. A power of
- * two of slots, twice as many as blocks. */
+/* Room to note which blocks were seen: a bit for each hash value. A power of two of words, at least
+ * 64; with 32 bits a block few blocks share one. */
 struct bin_seen {
-    uint16_t *slots;
-    uint32_t slot_count;
+    uint64_t *words;
+    uint32_t word_count;
 };
 
-/* Reports a block that is there twice. True: the blocks are few stretches of neighbours. About 14
+/* Reports a block that is there twice. True: the blocks are few stretches of neighbours. About 10
  * instructions a block, 5 where they are. */
 bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
                         struct bin_seen seen);

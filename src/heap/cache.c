@@ -59,12 +59,11 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 
 /* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
 #define FEW_BLOCKS 256u
-#define FEW_SEEN (2 * FEW_BLOCKS)
-#define MANY_SEEN 2048u
-hak_static_assert(2 * HAK_BIN_SLOTS_MOST <= MANY_SEEN, "all of a bin fits struct many_blocks");
+#define FEW_SEEN (FEW_BLOCKS / 2)
+#define MANY_SEEN 512u
 struct many_blocks {
     void *blocks[HAK_BIN_SLOTS_MOST];
-    uint16_t seen[MANY_SEEN];
+    uint64_t seen[MANY_SEEN];
 };
 static struct meta_pool many_blocks;
 
@@ -136,7 +135,7 @@ static void with_batch(struct cache *cache, uint32_t class_index,
         many = hak_meta_pool_take(&many_blocks, sizeof *many);
     if (many == NULL) {
         void *few[FEW_BLOCKS];
-        uint16_t seen[FEW_SEEN];
+        uint64_t seen[FEW_SEEN];
         work(&(struct batch){few, FEW_BLOCKS, {seen, FEW_SEEN}}, cache, class_index);
     } else {
         work(&(struct batch){many->blocks, HAK_BIN_SLOTS_MOST, {many->seen, MANY_SEEN}}, cache,

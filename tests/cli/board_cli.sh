@@ -10,8 +10,8 @@ rate=2048
 hold() {
     rm -f "$work/in" "$work/said"
     mkfifo "$work/in"
-    env "$@" \
-        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate LD_PRELOAD="$PRELOAD_LIB" "$work/holder" \
+    env "$@" HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate \
+        LD_PRELOAD="$PRELOAD_LIB" "$work/holder" \
         <"$work/in" >"$work/said" &
     holder_pid=$!
     exec 7>"$work/in"
@@ -92,8 +92,8 @@ if unshare --mount --pid --fork true 2>/dev/null; then
     cp "$work/holder" "$work/inside/boxed"
     (sleep 20 | unshare --mount --pid --fork sh -c 'mount -t tmpfs shm /dev/shm &&
         mount --bind "$0/inside" "$0/plain" && cd "$0/plain" && exec env HAKMEM_HEAP_PROFILE=on \
- \
-            HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
+        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
+        LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
         >"$work/boxed" 2>/dev/null) &
     for _ in $(seq 100); do
         ! grep -q ready "$work/boxed" 2>/dev/null || break
