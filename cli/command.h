@@ -51,6 +51,7 @@
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
+      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof\n"          \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
       "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
       "                     heap_profile_rate, heap_profile_samples\n"                             \
