@@ -57,7 +57,7 @@
       "keeping memory for this long costs as much as purging it and touching it again")            \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
-    X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
+    X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                        \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
       "and the heap that asks for it has this much memory in slabs of the class")                  \
