@@ -187,7 +187,7 @@ bool source_read(struct source *source, const char *command, const char *word)
     if (fd < 0 && source->pid > 0)
         return refuse_process(source, command, errno);
     if (fd < 0) {
-        complain(EXIT_FAILED, "%s: %.200s: %s", command, word, strerror(errno));
+        complain(EXIT_FAILED, "%s: %.200s: %s", command, shown_name(word), strerror(errno));
         return false;
     }
     bool is_read = read_bytes(source, command, fd);

@@ -40,7 +40,8 @@ def find(root, name=None):
     """The folder of the named session, or of the last one."""
     found = [path for path in sessions(root) if name in (None, path.name)]
     if not found:
-        raise SessionError(f"no session {name or ''} in out/bench (./hak bench makes one)")
+        named = f"'{name}' " if name is not None else ""
+        raise SessionError(f"no session {named}in out/bench (./hak bench makes one)")
     return found[-1]
 
 
