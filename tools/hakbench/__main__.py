@@ -36,7 +36,8 @@ def prepare(console, names):
             tables.tell(console, "yellow", "skipped", f"{name}: {error}")
         else:
             ready.append(peer)
-            tables.tell(console, "green", "ready", f"{name}: {peer.title} {peer.version}, {peer.origin}")
+            tables.tell(console, "green", "ready",
+                        f"{name}: {peer.title} {peer.version}, {peer.origin}")
     return ready
 
 
@@ -98,8 +99,8 @@ def resume(console, options):
 
 def measure(console, options, session, cases, ready):
     """Runs the session; True if it was cut short."""
-    bars = Progress(TextColumn("{task.description:<28}", markup=False), BarColumn(), TimeElapsedColumn(),
-                    TextColumn("left"), TimeRemainingColumn(), console=console,
+    bars = Progress(TextColumn("{task.description:<28}", markup=False), BarColumn(),
+                    TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=console,
                     speed_estimate_period=600)
     kinds = [kind for kind in ("syscalls", "instructions") if getattr(options, kind)]
     try:
