@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the checks of ./hak check find. If this fails, a check may say ok whatever is in the tree."""
+"""What the checks of ./hak check find. If this fails, a check may say ok of
+whatever is in the tree."""
 from pathlib import Path
 
 import check_docs
