@@ -146,8 +146,8 @@ def test_what_is_wrong_is_one_line(root, place, monkeypatch, capfd, said, words)
 WORDS = ["", ",", "-", "-1", "0", "1", "x", "a,b", "noop", "system", "hakmem@A=1", "[/x]",
          "\x1b[2J", "é", "9" * 30, "compare", "report", "nan", "/", "..", "-h\0", "--", "--=",
          "--repeats=", "--quick", "--only", "--allocators", "--repeats", "--resume",
-         "--syscalls", "--peers", "--instructions", "--install", "--list", "--into", "--mimalloc-bench", "--status",
-         "--timeout", "--name", "--readme"]
+         "--syscalls", "--peers", "--instructions", "--install", "--list", "--into",
+         "--mimalloc-bench", "--status", "--timeout", "--name", "--readme"]
 
 
 def test_any_words_are_options_or_one_line(root, capsys, monkeypatch):
