@@ -80,7 +80,7 @@ WRONG = [
     ("contains nosuch", "--only", "nosuch", "--list"), ("contains nosuch", "--only", "nosuch"),
     ("--only goes with", "--only", "a", "report"), ("--into goes with", "--into", "x"),
     ("no session 'nosuch'", "--resume", "nosuch"), ("no session '../..'", "--resume", "../.."),
-    ("no session", "--resume"), ("the session has its own", "--resume", "x", "--repeats", "2"),
+    ("the session has its own", "--resume", "x", "--repeats", "2"),
     ("no command 'nonsense'", "nonsense"), ("no command ''", ""),
     ("no command '-'", "-"), ("no command 'a?b'", "a\x1bb"),
     ("unrecognized arguments: --frob", "--frob"), ("unrecognized arguments: --q", "--q"),
@@ -108,7 +108,7 @@ WRONG = [
      "--allocators", "system"),
     ("one of --allocators", "compare", "a.jsonl", "b.jsonl", "--allocators", "system,hakmem"),
     ("no session 'nosuch'", "report", "nosuch"), ("no session ''", "report", ""),
-    ("no session in out/bench", "report"), ("expected nothing", "report", "a", "b"),
+    ("expected nothing", "report", "a", "b"),
     *((f"{name}.jsonl holds no session", "report", f"{name}.jsonl")
       for name in ("junk", "empty", "number", "half", "bytes")),
     ("Is a directory", "report", "folder.jsonl"), ("no figure", "report", "bare.jsonl"),
@@ -141,6 +141,15 @@ def test_what_is_wrong_is_one_line(root, place, monkeypatch, capfd, said, words)
     assert error.startswith("./hak bench: ") and error.count("\n") == 1, error
     assert said in error and error[:-1].isprintable(), error
     assert sorted(place.rglob("*")) == before
+
+
+@pytest.mark.parametrize("word", ["report", "--resume"])
+def test_without_sessions_there_is_no_last_one(tmp_path, monkeypatch, capsys, word):
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bench", word])
+    assert tool.main() == 2
+    assert capsys.readouterr().err == ("./hak bench: no session in out/bench (./hak bench makes "
+                                       "one)\n")
 
 
 WORDS = ["", ",", "-", "-1", "0", "1", "x", "a,b", "noop", "system", "hakmem@A=1", "[/x]",

@@ -135,7 +135,7 @@ def run_all(console, options):
     measured = results.load(session.path)
     tables.show(console, measured)
     if measured.results():
-        written = page.publish(measured, session.path, session.folder, "report")
+        written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {written.relative_to(ROOT)}")
         console.print("./hak bench report writes it to docs/benchmarks/")
     return INTERRUPTED if interrupted else 1 if session.failures else 0
@@ -166,7 +166,7 @@ def run_program(console, options):
     measured = results.load(session.path)
     tables.show(console, measured)
     if measured.results():
-        written = page.publish(measured, session.path, session.folder, "report")
+        written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {os.path.relpath(written, options.folder)}", soft_wrap=True)
     return INTERRUPTED if interrupted else 0 if measured.results() else 1
 

@@ -94,6 +94,12 @@ class Session:
         session.write("resumed", environment=environment.describe(root))
         return session, header
 
+    @property
+    def shared(self):
+        """The folder of what the pages of sessions share."""
+        base = self.root / "out/bench"
+        return base if self.folder.parent == base else self.folder
+
     def _remember(self, record):
         kind = record["record"]
         if kind in ("run", "warmup"):
