@@ -125,6 +125,9 @@ int complain_option(const char *name, size_t name_bytes);
 /* The same with how the subcommand is used, and EXIT_USAGE. */
 int complain_usage(const char *command);
 
+/* A name as a message shows it: '' for an empty one. */
+const char *shown_name(const char *name);
+
 /* Writes `bytes` with a unit, 12.3 MiB, to `text` of at least 32 bytes; returns it. */
 char *size_text(char *text, uint64_t bytes);
 
