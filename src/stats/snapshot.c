@@ -4,8 +4,9 @@
 #include "heap/cache_list.h"
 #include "heap/census.h"
 #include "heap/heaps.h"
+#include "misuse/fence.h"
+#include "misuse/guarded.h"
 #include "misuse/mark.h"
-#include "misuse/sampled_guard.h"
 #include "os/os.h"
 #include "os/os_memory.h"
 #include "os/output.h"
@@ -135,11 +136,12 @@ void hak_snapshot_take(struct snapshot *snapshot)
     uint64_t warm_granules = hak_pool_warm_count();
     uint64_t clean_granules = hak_excess(hak_pool_free_count(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    struct sampled_guard_sums guarded = hak_sampled_guard_sum();
+    struct guarded_sums guarded = hak_guarded_sum();
     *snapshot = (struct snapshot){.window_committed_bytes = committed,
                                   .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
                                   .metadata_bytes = hak_meta_bytes(),
-                                  .table_bytes = hak_region_table_bytes() + hak_mark_bytes(),
+                                  .table_bytes = hak_region_table_bytes() + hak_mark_bytes() +
+                                                 hak_fence_table_bytes(),
                                   .superslabs = hak_pool_superslab_count(),
                                   .slabs = hak_slab_record_count(),
                                   .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
