@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "hardened/block.h"
-#include "misuse/report.h"
 #include "misuse/guarded.h"
+#include "misuse/report.h"
 #include "misuse/zero_size.h"
 #include "os/module.h"
 #include "os/thread_label.h"

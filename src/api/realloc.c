@@ -183,7 +183,7 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
         return hak_guarded_holds(block) ? resize_guarded(block, bytes, caller)
-                                              : hak_foreign_realloc(block, bytes);
+                                        : hak_foreign_realloc(block, bytes);
     void *moved = resize(block, old_bytes, bytes, caller);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;

@@ -93,7 +93,7 @@
     X(fence_alignment, CHOICE, 4, 0, 4, "1|2|4|8|16",                                              \
       "bound of the alignment that fenced blocks get unasked: with 1 each ends at the page to "    \
       "the byte, which not every program bears")                                                   \
-    X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, HAK_TIB / 2, "",                                    \
+    X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, 512 * HAK_GIB, "",                                  \
       "address space of freed fenced blocks that is withheld from reuse")                          \
     X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \

@@ -4,7 +4,7 @@
  * Owns        nothing; the blocks are misuse/fence.h's.
  * Invariants  whoever allocates or frees such a block is noted with the calls on the way there.
  * Threads     any.
- * Tests       tests/attack/fenced_*_test.c, tests/preload/fence_preload.sh
+ * Tests       tests/attack/, tests/preload/fence_preload.sh
  */
 #ifndef HAK_HARDENED_FENCED_H
 #define HAK_HARDENED_FENCED_H

@@ -3,8 +3,8 @@
 
 #include "heap/cache_list.h"
 #include "heap/supply.h"
-#include "misuse/mark.h"
 #include "misuse/guarded.h"
+#include "misuse/mark.h"
 #include "os/os.h"
 #include "span/span.h"
 
@@ -116,7 +116,7 @@ static struct address_info in_guarded(const void *address)
     if (view.block == 0)
         return (struct address_info){.kind = ADDRESS_RECORDS};
     return (struct address_info){.kind = view.state == GUARDED_LIVE ? ADDRESS_GUARDED
-                                                                          : ADDRESS_GUARDED_FREED,
+                                                                    : ADDRESS_GUARDED_FREED,
                                  .block = view.block,
                                  .block_bytes = view.bytes};
 }

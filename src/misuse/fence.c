@@ -24,7 +24,8 @@ struct run {
     uint32_t first;   /* unit */
     uint32_t count;
 };
-hak_static_assert(sizeof(struct run) <= HAK_FENCE_RUN_BYTES_MOST, "the region has room for so many");
+hak_static_assert(sizeof(struct run) <= HAK_FENCE_RUN_BYTES_MOST,
+                  "the region has room for so many");
 
 static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_FENCE);
 /* Under the lock, but for the stack of freed runs. */
@@ -33,7 +34,8 @@ static struct run *waiting_first, *waiting_last;
 static _Atomic size_t waiting_bytes;
 static struct run *usable[KINDS];
 static uint32_t run_count;
-static _Atomic uint32_t unit_count = 1; /* in runs; what lies before the first is only ever missed */
+static _Atomic uint32_t unit_count =
+    1; /* in runs; what lies before the first is only ever missed */
 
 static _Atomic size_t live_bytes, live_count;
 static _Atomic bool is_frozen;
@@ -60,7 +62,8 @@ static void tell_once(enum lack lack)
     };
     char line[256];
     struct text text = {.start = line, .bytes = sizeof line - 1};
-    if (hak_load_relaxed(&was_told[lack]) || atomic_exchange_explicit(&was_told[lack], true, memory_order_relaxed))
+    if (hak_load_relaxed(&was_told[lack]) ||
+        atomic_exchange_explicit(&was_told[lack], true, memory_order_relaxed))
         return;
     hak_text_add(&text, "hakmem: fence: ");
     hak_text_add_number(&text, hak_load_relaxed(&live_count), 10);

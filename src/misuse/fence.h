@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/fence.h - the pool of blocks that the option `fence` names: each alone on pages of its own,
- * between addresses where nothing is mapped.
+/* misuse/fence.h - the pool of blocks that the option `fence` names: each alone on pages of its
+ * own, between addresses where nothing is mapped.
  *
- * Owns        the runs: pieces of address space before the window, each for one block at a time, and
- *             the record of each; those that wait in quarantine, and those that can be used again.
+ * Owns        the runs: pieces of address space before the window, each for one block at a time,
+ *             and the record of each; those that wait in quarantine, and those that can be used
+ *             again.
  *
  *                 | run                               | next run ...
  *                 | filler | block | filler | nothing | filler ...
@@ -22,7 +23,8 @@
  * Threads     any; handlers too, which do without a fence when they interrupted the lock. The lock
  *             is for taking: runs that are freed go on a stack, with an exchange (release), that
  *             the next taker takes whole (acquire).
- * Tests       tests/unit/misuse/fence_test.c, tests/race/fence_race.c, tests/preload/fence_preload.sh
+ * Tests       tests/unit/misuse/fence_test.c, tests/race/fence_race.c, tests/attack/,
+ *             tests/preload/fence_preload.sh
  */
 #ifndef HAK_MISUSE_FENCE_H
 #define HAK_MISUSE_FENCE_H

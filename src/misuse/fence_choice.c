@@ -12,7 +12,7 @@
 #define PLACE_BYTES 300u
 
 static size_t bytes_least, bytes_most;
-static const char *call; /* FILE+OFFSET; NULL: all */
+static const char *call;                   /* FILE+OFFSET; NULL: all */
 static _Atomic uintptr_t looked_up[CALLS]; /* twice the address, and 1 if it is the one */
 
 static bool parse_bytes(const char *text, size_t text_bytes, size_t *bytes)

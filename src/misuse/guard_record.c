@@ -114,10 +114,8 @@ static _Noreturn void report_filler(const struct guard_record *record, const uns
     hak_text_add(&text, is_before ? "before" : "behind");
     hak_text_add(&text, " this guarded block were overwritten, first at offset ");
     hak_text_add(&text, is_before ? "-" : "");
-    hak_text_add_number(&text,
-                        is_before ? record->block - (uintptr_t)wrong
-                                  : (uintptr_t)wrong - record->block,
-                        10);
+    hak_text_add_number(
+        &text, is_before ? record->block - (uintptr_t)wrong : (uintptr_t)wrong - record->block, 10);
     words[text.used] = '\0';
     hak_guard_record_report(is_before ? "underflow" : "overflow", (const void *)record->block,
                             record, words);

@@ -10,8 +10,8 @@
  *
  * Invariants  the pages are accessible while the state is LIVE only, or while who moved it works at
  *             them. Who moves a state from LIVE frees the block; whoever fails to has freed twice.
- * Threads     any, without a lock; handlers too. FREE -> BUSY -> LIVE -> BUSY -> FREE: the step from
- *             LIVE is an exchange (acquire), that to it a store (release), each the other's
+ * Threads     any, without a lock; handlers too. FREE -> BUSY -> LIVE -> BUSY -> FREE: the step
+ *             from LIVE is an exchange (acquire), that to it a store (release), each the other's
  *             partner; those from and to FREE are the pool's. Members that reports read are written
  *             by words, so that a report that is late is wrong and never torn.
  * Tests       tests/unit/misuse/sampled_guard_test.c, tests/unit/misuse/fence_test.c

@@ -47,9 +47,8 @@ bool hak_guarded_is_live(const void *block)
 
 void hak_guarded_look(const void *address, struct guarded_view *view)
 {
-    const struct guard_record *record = hak_fence_holds(address)
-                                            ? hak_fence_nearest(address)
-                                            : hak_sampled_guard_nearest(address);
+    const struct guard_record *record =
+        hak_fence_holds(address) ? hak_fence_nearest(address) : hak_sampled_guard_nearest(address);
     if (record == NULL)
         *view = (struct guarded_view){.block = 0};
     else

@@ -147,5 +147,4 @@ void hak_lock_reset(struct hak_lock *lock);
 void hak_lock_begin_settling(void);
 bool hak_lock_is_settling(void);
 void hak_lock_end_settling(void);
-
 #endif

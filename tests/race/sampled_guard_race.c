@@ -5,8 +5,8 @@
 
 #include "api/api.h"
 #include "base/atomic.h"
-#include "misuse/harden.h"
 #include "misuse/guarded.h"
+#include "misuse/harden.h"
 #include "misuse/sampled_guard.h"
 
 #include <pthread.h>

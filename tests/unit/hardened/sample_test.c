@@ -24,9 +24,9 @@ __attribute__((constructor(102))) static void guard(void)
 #define GUARDED(expression)                                                                        \
     ({                                                                                             \
         char *block_ = NULL;                                                                       \
-        for (int i_ = 0; i_ < 10000 && !hak_guarded_holds(block_); i_++)                     \
+        for (int i_ = 0; i_ < 10000 && !hak_guarded_holds(block_); i_++)                           \
             block_ = (expression);                                                                 \
-        CHECK(hak_guarded_holds(block_));                                                    \
+        CHECK(hak_guarded_holds(block_));                                                          \
         block_;                                                                                    \
     })
 
@@ -132,8 +132,7 @@ TEST(a_full_pool_means_ordinary_blocks)
 {
     for (int i = 0; i < 1000; i++)
         CHECK(hak_malloc(5000) != NULL);
-    CHECK(hak_guarded_sum().count > 0 &&
-          hak_guarded_sum().count <= HAK_SAMPLED_GUARD_SLOTS);
+    CHECK(hak_guarded_sum().count > 0 && hak_guarded_sum().count <= HAK_SAMPLED_GUARD_SLOTS);
     CHECK(hak_sampled_guard_page_bytes() <= HAK_SAMPLED_GUARD_BYTES_MOST);
     CHECK(hak_load_relaxed(&hak_stat_globals.guarded_full) > 0);
 }

@@ -129,8 +129,7 @@ TEST(a_freed_block_is_told_with_both_its_traces)
     CHECK_ABORTS(give(block), "hakmem: double free: pointer 0x");
     CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated by "
                               "thread 12 (me) at 0x1234566 < 0x2345677, freed at 0x3456788\n");
-    CHECK_ABORTS(hak_guarded_usable_bytes(block, "invalid realloc"),
-                 "hakmem: invalid realloc:");
+    CHECK_ABORTS(hak_guarded_usable_bytes(block, "invalid realloc"), "hakmem: invalid realloc:");
     struct guarded_view view;
     hak_guarded_look(block + 50, &view);
     CHECK_EQ(view.block, block);
