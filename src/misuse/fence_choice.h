@@ -4,8 +4,8 @@
  * Owns        what the option says, and which calls were looked up for it.
  * Invariants  a value that is none of the option's is reported like any wrong setting, and names no
  *             block. A call is compared as reports print it, FILE+OFFSET: the end of the file's
- *             path is enough. What was found is kept by address, of as many calls as there is room for;
- *             code that is unloaded and other code at its place may be taken for each other.
+ *             path is enough. What was found is kept by address, of as many calls as there is room
+ *             for; code that is unloaded and other code at its place may be taken for each other.
  * Threads     any; handlers too.
  * Tests       tests/unit/misuse/fence_choice_test.c
  */

@@ -54,6 +54,7 @@ hits write-over $segv HAKMEM_FENCE_ALIGNMENT=1
 says "overflow: $pointer, written 2 bytes behind its end $thread"
 hits copy-over $segv
 says "overflow: $pointer, written 2 bytes behind its end $thread"
+says "at /[^ ]*libc[^ ]*\+0x[0-9a-f]+ < ${at#at }"
 hits copy-over $segv HAKMEM_FENCE_ALIGNMENT=1
 says "overflow: $pointer, written 0 bytes behind its end $thread"
 hits write-freed $segv
@@ -187,8 +188,7 @@ END
 fi
 
 # Whether fork, exec, threads, handlers, private heaps and the C++ forms work as they do elsewhere.
-for program in cpp early errno exec fork hakmem_new heaps limits operators quiet signals stop \
-    threads; do
+for program in cpp early errno exec fork hakmem_new heaps life quiet signals stop; do
     name=fence_$program
     status=0
     env HAKMEM_MODE=fence LD_PRELOAD="$PRELOAD_LIB" \

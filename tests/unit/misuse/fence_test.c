@@ -31,6 +31,12 @@ static void give(void *block)
     hak_guarded_give(block, &there);
 }
 
+static size_t page_bytes(void)
+{
+    CHECK(hak_process_start());
+    return hak_os_page_bytes();
+}
+
 static void refuse(enum os_fault_kind kind)
 {
     if (HAK_CHECK_LEVEL < 2)
@@ -55,7 +61,7 @@ TEST(a_block_is_zero_aligned_and_alone_on_its_pages)
                 if (block[j] != 0)
                     CHECK(!"not zero");
             memset(block, 'x', bytes);
-            size_t page = hak_os_page_bytes();
+            size_t page = page_bytes();
             char *end = (char *)hak_align_up((uintptr_t)block + bytes, page);
             CHECK(alignment >= page || (size_t)(end - block) - bytes < alignment);
             CHECK_IN_CHILD(*(volatile char *)end = 1, WIFSIGNALED(child_.status), "SIGSEGV", "");
@@ -86,7 +92,7 @@ TEST(a_freed_block_is_told_with_both_its_traces)
 
 TEST(every_byte_around_a_block_on_its_page_is_verified)
 {
-    size_t page = hak_os_page_bytes();
+    size_t page = page_bytes();
     char *block = take(20, 16);
     for (size_t i = 20; i < 32; i++)
         CHECK_ABORTS((block[i] = 0, give(block)), "hakmem: overflow: pointer 0x");
@@ -97,7 +103,7 @@ TEST(every_byte_around_a_block_on_its_page_is_verified)
 
 TEST(a_run_is_used_again_when_the_quarantine_has_more_than_its_bytes)
 {
-    size_t run_bytes = HAK_FENCE_UNIT_PAGES * hak_os_page_bytes();
+    size_t run_bytes = HAK_FENCE_UNIT_PAGES * page_bytes();
     char *first = take(16, 16);
     CHECK(first != NULL);
     give(first);
@@ -134,7 +140,7 @@ TEST(address_space_in_use_stays_in_proportion)
 
 TEST(an_address_between_two_blocks_belongs_to_the_nearer)
 {
-    size_t page = hak_os_page_bytes();
+    size_t page = page_bytes();
     char *first = take(page, 16), *second = take(page, 16);
     CHECK_EQ(second - first, (ptrdiff_t)(HAK_FENCE_UNIT_PAGES * page));
     struct guarded_view view;
@@ -229,10 +235,10 @@ TEST(with_a_limit_no_block_is_fenced)
 
 TEST(what_others_have_mapped_is_stepped_over)
 {
-    size_t unit = HAK_FENCE_UNIT_PAGES * hak_os_page_bytes();
+    size_t unit = HAK_FENCE_UNIT_PAGES * page_bytes();
     char *block = take(16, 16);
-    char *next = (char *)hak_align_down((uintptr_t)block, hak_os_page_bytes()) + unit;
-    CHECK(hak_os_map(next, hak_os_page_bytes()) == OS_MAPPED);
+    char *next = (char *)hak_align_down((uintptr_t)block, page_bytes()) + unit;
+    CHECK(hak_os_map(next, page_bytes()) == OS_MAPPED);
     *next = 'x';
     char *second = take(16, 16);
     CHECK(second != NULL && (second < next || second >= next + unit));
