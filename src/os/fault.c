@@ -155,8 +155,7 @@ void hak_os_fault_unwind(struct os_fault *fault, const void *context)
 {
     struct dwarf_frame frame = {.address = 0};
     uintptr_t places[HAK_OS_FAULT_FRAMES] = {0};
-    if (!frame_of(&frame, context) ||
-        hak_os_unwind_from(&frame, places, HAK_OS_FAULT_FRAMES) < 2 ||
+    if (!frame_of(&frame, context) || hak_os_unwind_from(&frame, places, HAK_OS_FAULT_FRAMES) < 2 ||
         places[0] != fault->places[0])
         return;
     for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES; i++)
