@@ -4,6 +4,7 @@
 
 #include "os/confine.h"
 #include "os/dwarf.h"
+#include "os/epilogue.h"
 #include "os/find_object.h"
 
 #include <errno.h>
@@ -150,9 +151,10 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
         if (!is_own)
             addresses[used++] = address;
         struct dwarf_frame last = *frame;
-        if (!find_object(frame, &found))
+        bool has_object = find_object(frame, &found);
+        if (!has_object && !hak_os_epilogue_step(frame))
             return follow(&last, addresses, used, most);
-        if (!step(frame, &found))
+        if (has_object && !step(frame, &found))
             break;
     }
     return used;
