@@ -3,7 +3,8 @@
 # CPython tells perf of its functions from 3.12 on; older ones show the interpreter's own functions.
 . "$(dirname "$0")/lib.sh"
 python=
-for one in python3 python3.12 python3.13 python3.14 "$HOME"/.pyenv/versions/3.1[2-9].*/bin/python3; do
+for one in python3 python3.12 python3.13 python3.14 \
+    "$HOME"/.pyenv/versions/3.1[2-9].*/bin/python3; do
     if "$one" -X perf -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
         python=$one
         break
