@@ -45,9 +45,10 @@
     X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
       "  --ask              ask those that publish no numbers for what is live in them\n"          \
       "  --json             as a list of objects\n")                                               \
-    X(ctl, "[--wait SECONDS] PID REQUEST [ARGUMENT]",                                              \
+    X(ctl, "[--wait SECONDS] [--later] PID REQUEST [ARGUMENT]",                                    \
       "ask a running process of the same user for something",                                      \
       "  --wait SECONDS     for the answer; 5 if not given\n"                                      \
+      "  --later            leave it to a process that sleeps, for when it works again\n"          \
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
