@@ -95,10 +95,10 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
     flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
 }
 
-/* All blocks of the bin are taken out, and the newer half, which is allocated next, is put back: a
- * quarter where blocks have only come since the last flush. Of few large ones those stay whose
- * slabs are the fullest. A block that is among them twice is found before either is handed out
- * again. */
+/* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
+ * a share by policy, half of that where blocks have only come since the last flush. Of few large
+ * ones those stay whose slabs are the fullest. A block that is among them twice is found before
+ * either is handed out again. */
 static void flush_older_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
@@ -110,7 +110,8 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    uint32_t kept = room->was_flushed ? held / 4 : held / 2;
+    uint32_t kept = (uint32_t)(held * hak_policy_read(flush_keep_percent) / 100);
+    kept = room->was_flushed ? kept / 2 : kept;
     room->was_flushed = true;
     put_back(batch, kept, cache, class_index);
     flush_all_of(blocks + kept, held - kept, class_index, cache, are_neighbours);
