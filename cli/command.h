@@ -94,7 +94,11 @@
       "  diff A B           the programs of which A and B say something else\n"                    \
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
-      "  --json             as objects\n")
+      "  --json             as objects\n")                                                         \
+    X(elo, "[--json] PID", "show what values of a program's numbers are tried, and what won",      \
+      "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
+      "                     learning and research do\n"                                            \
+      "  --json             the same as an object\n")
 
 enum {
     EXIT_DONE,

@@ -71,8 +71,10 @@ enum conf_stats {
     STATS_OPENMETRICS,
     STATS_EXACT
 };
-enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4 }; /* bits */
 enum conf_fence_side { FENCE_SIDE_END, FENCE_SIDE_START };
+enum conf_mode { MODE_RESEARCH = 4 };
+/* Bits. */
+enum conf_learn { LEARN_BIG_CACHE = 1, LEARN_DECAY = 2, LEARN_SITES = 4, LEARN_MATCHES = 8 };
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 
 /* Reads all sources; reports what is wrong with them. */

@@ -96,9 +96,10 @@
       "the byte, which not every program bears")                                                   \
     X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, 512 * HAK_GIB, "",                                  \
       "address space of freed fenced blocks that is withheld from reuse")                          \
-    X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+    X(learn, SET, 3, 0, 15, "big_cache|decay|sites|matches",                                       \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
-      "decay: how long free memory of slabs is kept (the others have no effect yet)")              \
+      "decay: how long free memory of slabs is kept; matches: numbers are tried in turns, and "    \
+      "the better one is kept (docs/MATCHES.md); sites has no effect yet")                         \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
       "shows it")
