@@ -40,8 +40,8 @@
       "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
       "  --all              with --serve: all that this user started with HAKMEM_STATS_SHM=1\n"    \
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
-      "  keys: q quit, s another order of sizes, up down j k scroll, / filter, p pause,\n"         \
-      "        + - slower and faster, h help\n")                                                   \
+      "  keys: q quit, c call sites and sizes, s another order, up down j k scroll,\n"             \
+      "        / filter, p pause, + - slower and faster, h help\n")                                \
     X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
       "  --ask              ask those that publish no numbers for what is live in them\n"          \
       "  --json             as a list of objects\n")                                               \
@@ -51,6 +51,7 @@
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
+      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof\n"          \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
       "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
       "                     heap_profile_rate, heap_profile_samples\n"                             \

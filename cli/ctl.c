@@ -20,7 +20,7 @@ struct order {
     int pid;
     uint32_t wait_ms;
     char words[HAK_REQUEST_WORDS_BYTES];
-    bool is_dump;
+    const char *dump; /* what is written: "json", "pprof"; NULL: nothing */
     const char *file; /* of a dump; NULL: a new one */
 };
 
@@ -34,9 +34,9 @@ static int open_dump(const struct order *order, char *name, size_t name_bytes)
     }
     for (int i = 1; fd < 0 && i <= DUMPS_MOST; i++) {
         if (i == 1)
-            snprintf(name, name_bytes, "hakmem.%d.json", order->pid);
+            snprintf(name, name_bytes, "hakmem.%d.%s", order->pid, order->dump);
         else
-            snprintf(name, name_bytes, "hakmem.%d.%d.json", order->pid, i);
+            snprintf(name, name_bytes, "hakmem.%d.%d.%s", order->pid, i, order->dump);
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             break;
@@ -70,7 +70,8 @@ static int save_dump(const struct order *order, const struct ask *ask)
         return EXIT_DONE;
     if (close(fd) != 0)
         return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", name, strerror(errno));
-    printf("process %d: statistics in %s\n", order->pid, name);
+    bool is_profile = strcmp(order->dump, "pprof") == 0;
+    printf("process %d: %s in %s\n", order->pid, is_profile ? "profile" : "statistics", name);
     return EXIT_DONE;
 }
 
@@ -84,7 +85,7 @@ static int carry_out(const struct order *order)
         return complain(EXIT_FAILED, "ctl: %s", obstacle);
     if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
         return complain(EXIT_FAILED, "ctl: %s", answer);
-    if (order->is_dump)
+    if (order->dump != NULL)
         status = save_dump(order, &ask);
     else
         printf("process %d: %s\n", order->pid, answer);
@@ -116,6 +117,21 @@ static int understand_set(struct order *order, const char *setting)
     return EXIT_DONE;
 }
 
+static int understand_dump(struct order *order, char ***rest)
+{
+    order->dump = "json";
+    if (**rest != NULL && strcmp(**rest, "--pprof") == 0) {
+        order->dump = "pprof";
+        snprintf(order->words, sizeof order->words, "profile dump");
+        ++*rest;
+    }
+    if (**rest != NULL && strncmp(**rest, "--", 2) == 0)
+        return complain(EXIT_USAGE, "ctl: dump takes --pprof, not '%.60s'", **rest);
+    order->file = **rest;
+    *rest += **rest != NULL;
+    return EXIT_DONE;
+}
+
 /* The words of the request, from those of the command; *rest is what follows them. */
 static int understand_words(struct order *order, char **words, char ***rest)
 {
@@ -124,12 +140,8 @@ static int understand_words(struct order *order, char **words, char ***rest)
     snprintf(order->words, sizeof order->words, "%s", what);
     if (strcmp(what, "trim") == 0)
         return EXIT_DONE;
-    if (strcmp(what, "dump") == 0) {
-        order->is_dump = true;
-        if (words[1] != NULL)
-            order->file = *(*rest)++;
-        return EXIT_DONE;
-    }
+    if (strcmp(what, "dump") == 0)
+        return understand_dump(order, rest);
     if (strcmp(what, "set") == 0) {
         *rest += words[1] != NULL;
         return understand_set(order, words[1]);

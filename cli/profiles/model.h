@@ -110,6 +110,9 @@ uint32_t profile_add_location(struct profile *profile, uint64_t address, uint32_
  * profiles that have locations by profile_add_location. */
 uint32_t profile_location(struct profile *profile, uint64_t address);
 
+/* The index of the location that profile_location made of an address; UINT32_MAX: there is none. */
+uint32_t profile_find_location(struct profile *profile, uint64_t address);
+
 /* Adds a line to the newest location, or to one that has none yet. */
 void profile_add_line(struct profile *profile, uint32_t location, struct line line);
 

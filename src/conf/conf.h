@@ -51,7 +51,12 @@ enum conf_caches { CACHES_PROCESSOR, CACHES_THREAD };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
-enum conf_heap_profile { HEAP_PROFILE_OFF, HEAP_PROFILE_ON, HEAP_PROFILE_LEAKS };
+enum conf_heap_profile {
+    HEAP_PROFILE_OFF,
+    HEAP_PROFILE_ON,
+    HEAP_PROFILE_LEAKS,
+    HEAP_PROFILE_PPROF
+};
 enum conf_blackbox { BLACKBOX_OFF, BLACKBOX_ON };
 enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON, STATS_SHM_NEVER };
 enum conf_stats {

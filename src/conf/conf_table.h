@@ -33,9 +33,10 @@
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
       "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when it asks for them; "    \
       "never: not then either, and no request of `hakmem ctl PID` is answered")                    \
-    X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
+    X(heap_profile, CHOICE, 0, 0, 3, "off|on|leaks|pprof",                                         \
       "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
-      "tell at the end what was not freed")                                                        \
+      "tell at the end what was not freed; pprof: write hakmem.PID.pprof then, or "                \
+      "STATS_FILE.pprof")                                                                          \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
       "about one allocation in so many bytes is sampled for it")                                   \
     X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \

@@ -37,7 +37,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics, if they were asked for. */
+    /* Then the statistics or the profile, if they were asked for. */
 };
 
 /* The process that finds a request; 0: not known. */
@@ -55,6 +55,7 @@ enum request_kind {
     REQUEST_SET,
     REQUEST_PROFILE_ON,
     REQUEST_PROFILE_OFF,
+    REQUEST_PROFILE_DUMP,
     REQUEST_WATCH,
 };
 
@@ -68,7 +69,7 @@ struct request_wish {
 /* True when the finder is to do it, now. */
 bool hak_request_is_due(const struct control_request *request, const struct request_finder *finder);
 
-/* Reads the words: trim, dump, set NAME=VALUE, profile on, profile off, watch SECONDS. */
+/* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS. */
 void hak_request_read(const struct control_request *request, struct request_wish *wish);
 
 #endif
