@@ -95,9 +95,11 @@
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
       "  --json             as objects\n")                                                         \
-    X(elo, "[--json] PID", "show what values of a program's numbers are tried, and what won",      \
+    X(elo, "[--json] PID | FILE",                                                                  \
+      "show what values of a program's numbers are tried, and what won",                           \
       "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
       "                     learning and research do\n"                                            \
+      "  FILE               a file of option profile: what is known from earlier runs\n"           \
       "  --json             the same as an object\n")
 
 enum {

@@ -3,6 +3,8 @@
 #include "command.h"
 
 #include "ask.h"
+#include "learn/learned_file.h"
+#include "os/own_file.h"
 #include "serving.h"
 #include "target.h"
 
@@ -282,6 +284,79 @@ static int show(int pid, bool is_json)
     return EXIT_DONE;
 }
 
+static char text[HAK_LEARNED_BYTES_MOST];
+
+/* Why a file is none that can be shown; NULL: it is in `learned`. */
+static const char *read_file(struct learned *learned, const char *path)
+{
+    size_t bytes = 0;
+    enum own_file file = hak_os_own_file_read(path, text, sizeof text, &bytes);
+    if (file == OWN_FILE_LARGE)
+        return hak_learned_verdict_text(LEARNED_TOO_LONG);
+    if (file != OWN_FILE_READ)
+        return hak_os_own_file_text(file);
+    enum learned_verdict verdict = hak_learned_read(learned, text, bytes);
+    return verdict == LEARNED_READ ? NULL : hak_learned_verdict_text(verdict);
+}
+
+static void put_line(const char *name, const struct match_line *line)
+{
+    printf("%-20s %-24s %6" PRIu64 " %7" PRIu32 " %8" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32
+           " %9.4g %9.4g\n",
+           name, knobs[line->knob].name, knobs[line->knob].values[line->arm], line->rating,
+           line->matches, line->won, line->matches - line->won - line->lost, line->lost,
+           line->gain / 1000.0, line->harm / 1000.0);
+}
+
+/* Names have no character that JSON writes otherwise but these two. */
+static void put_name_json(const char *name)
+{
+    putchar('"');
+    for (; *name != '\0'; name++) {
+        if (*name == '"' || *name == '\\')
+            putchar('\\');
+        putchar(*name);
+    }
+    putchar('"');
+}
+
+static void put_line_json(const char *name, const struct match_line *line, bool is_first)
+{
+    fputs(is_first ? "" : ",\n ", stdout);
+    fputs("{\"program\": ", stdout);
+    put_name_json(name);
+    printf(", \"knob\": \"%s\", \"value\": %" PRIu64 ", \"rating\": %" PRIu32
+           ", \"matches\": %" PRIu32 ", \"won\": %" PRIu32 ", \"lost\": %" PRIu32
+           ", \"evidence\": %.3f, \"evidence_of_harm\": %.3f}",
+           knobs[line->knob].name, knobs[line->knob].values[line->arm], line->rating, line->matches,
+           line->won, line->lost, line->gain / 1000.0, line->harm / 1000.0);
+}
+
+/* What is saved of each program: half of it counts in the next run. */
+static int show_file(const char *path, bool is_json)
+{
+    static struct learned learned;
+    const char *wrong = read_file(&learned, path);
+    bool is_first = true;
+    if (wrong != NULL)
+        return complain(EXIT_FAILED, "elo: %s %s", path, wrong);
+    if (is_json)
+        putchar('[');
+    else
+        printf("%-20s %-24s %6s %7s %8s %5s %5s %5s %9s %9s\n", "PROGRAM", "NUMBER", "VALUE",
+               "RATING", "MATCHES", "WON", "DRAWN", "LOST", "EVIDENCE", "OF HARM");
+    for (uint32_t i = 0; i < learned.count; i++)
+        for (uint32_t at = 0; at < learned.programs[i].match_count; at++, is_first = false) {
+            if (is_json)
+                put_line_json(learned.programs[i].name, &learned.programs[i].matches[at], is_first);
+            else
+                put_line(learned.programs[i].name, &learned.programs[i].matches[at]);
+        }
+    if (is_json)
+        puts("]");
+    return EXIT_DONE;
+}
+
 int command_elo(int argument_count, char **arguments)
 {
     const char *process = NULL;
@@ -292,7 +367,7 @@ int command_elo(int argument_count, char **arguments)
         else if (arguments[i][0] == '-')
             return complain(EXIT_USAGE, "elo: there is no option '%.60s'", arguments[i]);
         else if (process != NULL)
-            return complain(EXIT_USAGE, "elo: one process at a time, not also '%.60s'",
+            return complain(EXIT_USAGE, "elo: one process or file at a time, not also '%.60s'",
                             arguments[i]);
         else
             process = arguments[i];
@@ -301,7 +376,7 @@ int command_elo(int argument_count, char **arguments)
         return complain_usage("elo");
     char *end;
     long pid = strtol(process, &end, 10);
-    if (*end != '\0' || pid < 1 || pid > 1 << 30)
-        return complain(EXIT_FAILED, "elo: '%.60s' is not the number of a process", process);
-    return show((int)pid, is_json);
+    if (*end == '\0' && pid >= 1 && pid <= 1 << 30)
+        return show((int)pid, is_json);
+    return show_file(process, is_json);
 }

@@ -82,7 +82,8 @@ LEARNED_TEXT = """
     HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
 
 With `profile` a program starts with what its last runs learned: how long free memory is worth
-keeping (`learn`), and how much memory it had in use in its first second. So much is touched before
+keeping (`learn`), what its matches showed ([MATCHES.md](MATCHES.md)), and how much memory it had
+in use in its first second. So much is touched before
 `main` and kept for that second: half of a limit and 256 MiB at most, nothing below 4 MiB, and
 nothing if `prewarm` says how much. The file is read at the start and written when the process ends
 by `exit` or a return from `main`.

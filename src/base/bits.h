@@ -39,6 +39,16 @@ HAK_INLINE uint64_t hak_bit_mix(uint64_t word)
     return word ^ word >> 31;
 }
 
+/* The largest whole number whose square is no more. */
+HAK_INLINE uint64_t hak_root(uint64_t square)
+{
+    uint64_t root = 0;
+    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
+        if ((root | bit) * (root | bit) <= square)
+            root |= bit;
+    return root;
+}
+
 /* `count` low bits set; count is 0 to 64. */
 HAK_INLINE uint64_t hak_bit_low_mask(uint32_t count)
 {

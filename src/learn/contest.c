@@ -7,9 +7,8 @@
 /* A difference counts from a hundredth on, in millionths. */
 #define MARGIN 10000
 /* An outcome of one is so many times the usual distance of two sides, which is taken to be a
- * twentieth before anything is known and a two-hundredth at least. */
+ * two-hundredth at least. */
 #define SPREADS_OF_ONE 4
-#define SPREAD_FIRST 50000u
 #define SPREAD_FIRST_MATCHES 2u
 #define SPREAD_LEAST 5000u
 
@@ -131,7 +130,7 @@ void hak_contest_rest(struct contest_budget *budget, const struct trial *window,
 /* How far apart two sides of the value's earlier matches were. */
 static int64_t spread_of(const struct arm *arm)
 {
-    uint64_t sum = arm->spread + (uint64_t)SPREAD_FIRST * SPREAD_FIRST_MATCHES;
+    uint64_t sum = arm->spread + (uint64_t)HAK_SPREAD_FIRST * SPREAD_FIRST_MATCHES;
     return (int64_t)hak_most(sum / (arm->matches + SPREAD_FIRST_MATCHES), SPREAD_LEAST);
 }
 

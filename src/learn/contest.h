@@ -30,6 +30,9 @@
 /* The chance that a program's contests, all together, ever take a value that is no better. */
 #define HAK_CONTEST_ERRORS_PER_HUNDRED 5u
 
+/* How far apart the sides of a match are taken to be before that is known, in millionths. */
+#define HAK_SPREAD_FIRST 50000u
+
 enum contest_state { CONTEST_LEARN, CONTEST_CANARY, CONTEST_FROZEN };
 
 enum arm_state {

@@ -113,6 +113,37 @@ static void read_log(struct reader *reader, const char *word, struct keep_eviden
     read_word(reader, "\n");
 }
 
+static struct match_line *find_match(struct learned_program *program, const struct match_line *line)
+{
+    uint32_t at = 0;
+    while (at < program->match_count &&
+           (program->matches[at].knob != line->knob || program->matches[at].arm != line->arm))
+        at++;
+    return &program->matches[at];
+}
+
+static void read_matches(struct reader *reader, struct learned_program *program)
+{
+    struct match_line line;
+    size_t bytes;
+    while (reader->is_right && (bytes = hak_match_line_read(
+                                    &line, reader->at, (size_t)(reader->end - reader->at))) != 0) {
+        if (find_match(program, &line) != &program->matches[program->match_count])
+            reader->is_right = false; /* twice */
+        else
+            hak_learned_put_match(program, &line);
+        reader->at += bytes;
+    }
+}
+
+static uint32_t all_matches(const struct learned *learned)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < learned->count; i++)
+        count += learned->programs[i].match_count;
+    return count;
+}
+
 static void read_program(struct reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
@@ -125,6 +156,7 @@ static void read_program(struct reader *reader, struct learned *learned)
     read_word(reader, "\n");
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         read_log(reader, log_words[i], &program->logs[i]);
+    read_matches(reader, program);
     if (hak_learned_find(learned, program->name) != NULL)
         reader->is_right = false;
     learned->count++;
@@ -174,6 +206,8 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
+    if (all_matches(learned) > HAK_LEARNED_ALL_MATCHES_MOST)
+        return LEARNED_MALFORMED;
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
 
@@ -259,6 +293,8 @@ size_t hak_learned_write(const struct learned *learned, char *text)
         hak_text_add(&out, "\n");
         for (int log = 0; log < LEARNED_LOG_COUNT; log++)
             write_log(&out, log_words[log], &program->logs[log]);
+        for (uint32_t match = 0; match < program->match_count; match++)
+            hak_match_line_write(&out, &program->matches[match]);
     }
     uint32_t sum = checksum(text, out.used);
     hak_text_add(&out, CHECKSUM_WORD);
@@ -267,7 +303,8 @@ size_t hak_learned_write(const struct learned *learned, char *text)
 }
 
 /* The longest lines of all programs fit: 11 numbers of up to 20 digits in a log, 4 words. */
-hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) <
+hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) +
+                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES <
                       HAK_LEARNED_BYTES_MOST - 128,
                   "a full record fits the file");
 
@@ -300,6 +337,30 @@ void hak_learned_put(struct learned *learned, const struct learned_program *prog
     for (; at > 0; at--)
         learned->programs[at] = learned->programs[at - 1];
     learned->programs[0] = *program;
+    uint32_t over = (uint32_t)hak_excess(all_matches(learned), HAK_LEARNED_ALL_MATCHES_MOST);
+    for (uint32_t i = learned->count; over > 0; i--) {
+        uint32_t dropped = (uint32_t)hak_least(over, learned->programs[i - 1].match_count);
+        learned->programs[i - 1].match_count -= dropped;
+        over -= dropped;
+    }
+}
+
+void hak_learned_put_match(struct learned_program *program, const struct match_line *line)
+{
+    struct match_line *place = find_match(program, line);
+    program->match_count += place == &program->matches[program->match_count];
+    *place = *line;
+}
+
+static void halve_matches(struct learned_program *program)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < program->match_count; i++) {
+        struct match_line line = program->matches[i];
+        if (hak_match_line_halve(&line))
+            program->matches[kept++] = line;
+    }
+    program->match_count = kept;
 }
 
 void hak_learned_halve(struct learned_program *program)
@@ -313,6 +374,7 @@ void hak_learned_halve(struct learned_program *program)
         for (uint32_t cost = 0; cost < HAK_KEEP_CHOICES; cost++)
             log->costs[cost] = log->episodes == 0 ? 0 : log->costs[cost] / 2;
     }
+    halve_matches(program);
 }
 
 /* Evidence of other settings cannot be added: what has seen more counts then. */
@@ -346,4 +408,11 @@ void hak_learned_add(struct learned_program *program, const struct learned_progr
     program->runs = (uint32_t)hak_least(runs, HAK_LEARNED_RUNS_MOST);
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         add_log(&program->logs[i], &other->logs[i]);
+    for (uint32_t i = 0; i < other->match_count; i++) {
+        struct match_line *known = find_match(program, &other->matches[i]);
+        if (known == &program->matches[program->match_count])
+            hak_learned_put_match(program, &other->matches[i]);
+        else
+            hak_match_line_add(known, &other->matches[i]);
+    }
 }

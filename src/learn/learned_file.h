@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
- * Owns        the form of the text. The program that ended last stands first; each has four lines:
+ * Owns        the form of the text. The program that ended last stands first; each has four lines,
+ *             and one for each value that was tried in matches (learn/match_line.h):
  *
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
@@ -9,6 +10,7 @@
  *                 first_second RUNS BYTES
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
+ *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM
  *                 crc32 CHECKSUM
  *
  * Invariants  a text that is read is written again as the same bytes: one space between words, no
@@ -21,10 +23,13 @@
 #define HAK_LEARN_LEARNED_FILE_H
 
 #include "learn/keep_time.h"
+#include "learn/match_line.h"
 
 #define HAK_LEARNED_BYTES_MOST 32768u
 #define HAK_LEARNED_PROGRAMS_MOST 32u
 #define HAK_LEARNED_NAME_BYTES 64u
+/* Values of all programs: those of the programs that ended first go. */
+#define HAK_LEARNED_ALL_MATCHES_MOST 24u
 /* More than any run has; sums of two stay far from overflow. */
 #define HAK_LEARNED_RUNS_MOST 1000000u
 #define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
@@ -36,6 +41,8 @@ struct learned_program {
     uint32_t runs;               /* that the next number comes from, halved at each load */
     uint64_t first_second_bytes; /* what was in use at most in the first second */
     struct keep_evidence logs[LEARNED_LOG_COUNT];
+    uint32_t match_count;
+    struct match_line matches[HAK_MATCH_LINES_MOST];
 };
 
 /* What the numbers depend on beside the program. */
@@ -84,6 +91,9 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
 
 /* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
 void hak_learned_put(struct learned *learned, const struct learned_program *program);
+
+/* What is known of a value replaces what was. */
+void hak_learned_put_match(struct learned_program *program, const struct match_line *line);
 
 /* Evidence counts half; what is left of no episode is forgotten. */
 void hak_learned_halve(struct learned_program *program);

@@ -29,15 +29,6 @@ int32_t hak_rating_gain(int32_t own, int32_t other, int32_t score)
     return POINTS * (score - hak_rating_expected(own - other));
 }
 
-static uint64_t root_of(uint64_t square)
-{
-    uint64_t root = 0;
-    for (uint64_t bit = UINT64_C(1) << 31; bit != 0; bit >>= 1)
-        if ((root | bit) * (root | bit) <= square)
-            root |= bit;
-    return root;
-}
-
 /* Thousandths of ln(number): the logarithm of 2 for each doubling, and a straight line between. */
 static uint64_t log_of(uint32_t number)
 {
@@ -51,5 +42,5 @@ int32_t hak_rating_curiosity(uint32_t matches, uint32_t all_matches)
     if (matches == 0)
         return INT32_MAX / 2;
     uint64_t square = log_of(all_matches < 2 ? 2 : all_matches) * 1000 / matches;
-    return (int32_t)(CURIOSITY * root_of(square));
+    return (int32_t)(CURIOSITY * hak_root(square));
 }

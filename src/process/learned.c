@@ -14,6 +14,7 @@
 #include "os/program.h"
 #include "os/stderr.h"
 #include "policy/policy_table.h"
+#include "process/matches.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
 #include "span/large.h"
@@ -87,6 +88,8 @@ static void begin(void)
         hak_big_cache_begin(&mine.logs[LEARNED_BIG_CACHE]);
     if (learns(LEARN_DECAY))
         hak_pool_begin(&mine.logs[LEARNED_SLABS]);
+    for (uint32_t i = 0; i < mine.match_count; i++)
+        hak_matches_bring(&mine.matches[i]);
     floor_bytes = prewarm_bytes();
     if (floor_bytes != 0)
         hak_store_relaxed(&hak_policy.prewarm_bytes, floor_bytes);
@@ -95,7 +98,7 @@ static void begin(void)
 void hak_learned_load(void)
 {
     if (HAK_LIKELY(*hak_conf_text(profile) == '\0') ||
-        !(learns(LEARN_BIG_CACHE) || learns(LEARN_DECAY)))
+        !(learns(LEARN_BIG_CACHE) || learns(LEARN_DECAY) || learns(LEARN_MATCHES)))
         return;
     const char *wrong = NULL;
     if (hak_os_is_privileged())
@@ -218,6 +221,7 @@ __attribute__((destructor)) static void save_at_exit(void)
         learn_log(LEARNED_BIG_CACHE, hak_big_cache_learned);
     if (learns(LEARN_DECAY))
         learn_log(LEARNED_SLABS, hak_pool_learned);
+    hak_matches_tell(&mine);
     if (!hak_os_ask_begin()) {
         complain("the program confined itself", 0);
         return;

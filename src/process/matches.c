@@ -6,6 +6,7 @@
 #include "heap/census.h"
 #include "heap/limit.h"
 #include "heap/slow_clock.h"
+#include "learn/learned_file.h"
 #include "misuse/harden.h"
 #include "os/confine.h"
 #include "os/os.h"
@@ -19,6 +20,8 @@
 /* Two halves of a match must not differ more in what was allocated, in thousandths. */
 #define MIXTURE_MOST 300u
 #define PAGE_BYTES 4096u
+/* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
+#define SPANS_USED 8u
 
 _Atomic uint32_t hak_matches_are_on;
 
@@ -144,6 +147,19 @@ static void end_match(uint64_t now, uint64_t wait_ms)
     play.wait_until_ms = now + wait_ms;
 }
 
+/* What nobody uses has no effect: large blocks came since the last look. */
+static bool is_used(uint32_t knob)
+{
+    static uint64_t seen;
+    if (knob != KNOB_big_cache_scale_percent)
+        return true;
+    uint64_t now = hak_load_relaxed(&hak_stat_globals.spans_reused) +
+                   hak_load_relaxed(&hak_stat_globals.spans_fresh);
+    bool is_used = now - seen >= SPANS_USED;
+    seen = now;
+    return is_used;
+}
+
 /* The contest with a match to play that has played the fewest; KNOB_COUNT: none. *is_starved:
  * there would be one but for the budget. */
 static uint32_t next_knob(uint64_t now, bool *is_starved)
@@ -152,6 +168,8 @@ static uint32_t next_knob(uint64_t now, bool *is_starved)
     uint32_t best = KNOB_COUNT;
     for (uint32_t i = 0; i < KNOB_COUNT; i++) {
         const struct contest *contest = &board.contests[i];
+        if (!is_used(i))
+            continue;
         if (!hak_contest_wants(contest, &board.budget, now))
             *is_starved = *is_starved || hak_contest_wants(contest, &rich, now);
         else if (best == KNOB_COUNT ||
@@ -350,4 +368,29 @@ void hak_matches_begin(void)
     home_pid = hak_os_pid();
     hak_process_on_fork(settle_in_child);
     hak_store_relaxed(&hak_matches_are_on, 1);
+}
+
+void hak_matches_bring(const struct match_line *line)
+{
+    if (board.mode == MATCHES_OFF)
+        return;
+    struct contest *contest = &board.contests[line->knob];
+    hak_match_line_to(line, &contest->arms[line->arm]);
+    contest->matches += line->matches;
+}
+
+void hak_matches_tell(struct learned_program *program)
+{
+    if (board.mode == MATCHES_OFF || !try_busy())
+        return;
+    program->match_count = 0;
+    for (uint32_t knob = 0; knob < KNOB_COUNT; knob++)
+        for (uint32_t i = 1; i < board.contests[knob].arm_count; i++) {
+            const struct arm *arm = &board.contests[knob].arms[i];
+            struct match_line line = {.knob = knob, .arm = i};
+            hak_match_line_from(&line, arm);
+            if (arm->matches != 0)
+                hak_learned_put_match(program, &line);
+        }
+    end_busy();
 }

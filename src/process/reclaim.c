@@ -346,7 +346,7 @@ __attribute__((constructor)) static void prewarm(void)
 {
     if (!hak_process_start())
         return;
-    hak_learned_load();
     hak_matches_begin();
+    hak_learned_load();
     hak_prewarm();
 }

@@ -51,6 +51,29 @@ check "with what was tried" grep -q ' RATING .* EVIDENCE' "$work/words.out"
 kill "$pid"
 wait "$pid" 2>/dev/null || :
 
+# What is known is kept in the file, and the next run begins with half of it.
+file=$work/learned
+(cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
+    HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" \
+    "$OUT/larson_system" 12 8 1024 5000 1 12345 2) >/dev/null
+elo saved --json "$file"
+equal "the file is read" "$status" 0
+check "it has what was tried" [ "$(json "$work/saved.out" 'len(b)')" -ge 2 ]
+equal "of this program" "$(json "$work/saved.out" 'b[0]["program"]')" larson_system
+elo saved_words "$file"
+check "as a table" grep -q '^larson_system  *flush_keep_percent ' "$work/saved_words.out"
+before=$(json "$work/saved.out" 'sum(m["matches"] // 2 for m in b)')
+starts warm HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" HAKMEM_STATS_SHM=on
+sleep 1
+elo warm --json "$pid"
+check "the next run begins with half" [ "$(json "$work/warm.out" \
+    'sum(v["matches"] for k in b["knobs"] for v in k["values"])')" -ge "$before" ]
+kill "$pid"
+wait "$pid" 2>/dev/null || :
+elo nofile "$work/nothing"
+equal "no file, no table" "$status" 1
+check "and it says so" grep -q "^hakmem: elo: $work/nothing " "$work/nofile.said"
+
 starts research HAKMEM_MODE=research HAKMEM_STATS=off
 await_matches shadow
 equal "research plays in the shadow" "$(json "$work/shadow.out" 'b["matches"]')" shadow

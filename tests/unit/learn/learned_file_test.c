@@ -28,6 +28,12 @@ static struct learned_program program_of(const char *name, uint64_t number)
 static size_t write_two(void)
 {
     struct learned_program a = program_of("alpha", 1000), b = program_of("beta", 2000);
+    const struct match_line tried[] = {
+        {KNOB_flush_keep_percent, 1, 1480, 9, 2, 5, 800, 2000},
+        {KNOB_big_cache_scale_percent, 2, 1520, 12, 8, 1, 9000, 40},
+    };
+    hak_learned_put_match(&b, &tried[0]);
+    hak_learned_put_match(&b, &tried[1]);
     hak_learned_begin(&learned, 4096);
     hak_learned_put(&learned, &a);
     hak_learned_put(&learned, &b);
@@ -230,4 +236,58 @@ TEST(evidence_adds_up)
     a.logs[0].costs[0] = HAK_LEARNED_COST_MOST;
     hak_learned_add(&a, &a);
     CHECK_EQ(a.logs[0].costs[0], HAK_LEARNED_COST_MOST);
+}
+
+TEST(values_of_matches_are_kept_with_their_program)
+{
+    size_t bytes = write_two();
+    CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
+    CHECK_EQ(again.programs[0].match_count, 2); /* beta */
+    CHECK_EQ(again.programs[1].match_count, 0);
+    CHECK_EQ(again.programs[0].matches[1].won, 8);
+    hak_learned_halve(&again.programs[0]);
+    CHECK_EQ(again.programs[0].match_count, 2);
+    CHECK_EQ(again.programs[0].matches[1].gain, 3000); /* 9 to 1: 3 to 1 */
+    for (int i = 0; i < 4; i++)
+        hak_learned_halve(&again.programs[0]);
+    CHECK_EQ(again.programs[0].match_count, 0);
+}
+
+TEST(a_value_stands_there_once)
+{
+    write_two();
+    struct learned_program *beta = &learned.programs[0];
+    beta->matches[1] = beta->matches[0];
+    size_t bytes = hak_learned_write(&learned, text);
+    CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_MALFORMED);
+}
+
+TEST(values_of_the_programs_that_ended_first_go)
+{
+    hak_learned_begin(&learned, 4096);
+    for (uint32_t i = 0; i < HAK_LEARNED_ALL_MATCHES_MOST; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%u", i);
+        struct learned_program program = program_of(name, i);
+        hak_learned_put_match(&program, &(struct match_line){0, 1, 1500, 2, 1, 1, 1000, 1000});
+        hak_learned_put_match(&program, &(struct match_line){0, 2, 1500, 2, 1, 1, 1000, 1000});
+        hak_learned_put(&learned, &program);
+    }
+    CHECK_EQ(learned.programs[0].match_count, 2);
+    CHECK_EQ(learned.programs[HAK_LEARNED_ALL_MATCHES_MOST / 2 - 1].match_count, 2);
+    CHECK_EQ(learned.programs[HAK_LEARNED_ALL_MATCHES_MOST / 2].match_count, 0);
+    size_t bytes = hak_learned_write(&learned, text);
+    CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
+}
+
+TEST(two_files_of_a_program_add_up_what_they_know_of_a_value)
+{
+    write_two();
+    struct learned_program sum = learned.programs[0];
+    hak_learned_add(&sum, &learned.programs[0]);
+    CHECK_EQ(sum.match_count, 2);
+    CHECK_EQ(sum.matches[1].matches, 24);
+    CHECK_EQ(sum.matches[1].gain, 81000);
+    hak_learned_add(&learned.programs[1], &learned.programs[0]);
+    CHECK_EQ(learned.programs[1].match_count, 2);
 }

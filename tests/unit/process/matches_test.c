@@ -35,7 +35,8 @@ static void work(void)
         blocks[i] = hak_malloc(16 + i % 50 * 16);
     for (uint32_t i = 0; i < BLOCKS; i++)
         hak_free(blocks[i]);
-    hak_free(hak_malloc(2 << 20));
+    for (int i = 0; i < 8; i++)
+        hak_free(hak_malloc(2 << 20));
     nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 

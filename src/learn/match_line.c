@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "learn/match_line.h"
+
+#include "base/bits.h"
+#include "learn/rating.h"
+
+#include <string.h>
+
+#define FIRST_WORD "match "
+#define RATING_MOST 9999u
+#define ONE 1000u
+
+static const struct {
+    const char *name;
+    uint32_t count;
+    uint32_t values[HAK_ARMS_MOST];
+} knobs[KNOB_COUNT] = {
+#define X(row, count, usual, second, third, fourth, what)                                          \
+    {#row, count, {usual, second, third, fourth}},
+    HAK_KNOB_TABLE(X)
+#undef X
+};
+#define X(row, count, usual, second, third, fourth, what) +(count) - 1
+hak_static_assert(0 HAK_KNOB_TABLE(X) <= HAK_MATCH_LINES_MOST, "a program has room for its lines");
+#undef X
+
+/* A number without leading zeros, and the character behind it. */
+static bool read_number(const char **at, const char *end, uint32_t most, char behind,
+                        uint32_t *number)
+{
+    const char *start = *at;
+    uint64_t value = 0;
+    while (*at < end && **at >= '0' && **at <= '9' && value <= most)
+        value = value * 10 + (uint64_t)(*(*at)++ - '0');
+    bool has_zeros = *at - start > 1 && *start == '0';
+    if (*at == start || has_zeros || value > most || *at == end || **at != behind)
+        return false;
+    (*at)++;
+    *number = (uint32_t)value;
+    return true;
+}
+
+static bool read_row(const char **at, const char *end, uint32_t *knob)
+{
+    for (uint32_t i = 0; i < KNOB_COUNT; i++) {
+        size_t bytes = strlen(knobs[i].name);
+        if ((size_t)(end - *at) > bytes && memcmp(*at, knobs[i].name, bytes) == 0 &&
+            (*at)[bytes] == ' ') {
+            *at += bytes + 1;
+            *knob = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool find_arm(uint32_t knob, uint32_t value, uint32_t *arm)
+{
+    for (uint32_t i = 1; i < knobs[knob].count; i++)
+        if (knobs[knob].values[i] == value) {
+            *arm = i;
+            return true;
+        }
+    return false;
+}
+
+/* What stands behind row and value; more cannot be won or lost than was played. */
+static bool read_counts(const char **at, const char *end, struct match_line *line)
+{
+    return read_number(at, end, RATING_MOST, ' ', &line->rating) &&
+           read_number(at, end, HAK_MATCH_COUNT_MOST, ' ', &line->matches) &&
+           read_number(at, end, line->matches, ' ', &line->won) &&
+           read_number(at, end, line->matches - line->won, ' ', &line->lost) &&
+           read_number(at, end, HAK_MATCH_EVIDENCE_MOST, ' ', &line->gain) &&
+           read_number(at, end, HAK_MATCH_EVIDENCE_MOST, '\n', &line->harm);
+}
+
+size_t hak_match_line_read(struct match_line *line, const char *text, size_t bytes)
+{
+    const char *at = text + sizeof FIRST_WORD - 1, *end = text + bytes;
+    uint32_t value;
+    if (bytes < sizeof FIRST_WORD || memcmp(text, FIRST_WORD, sizeof FIRST_WORD - 1) != 0)
+        return 0;
+    bool is_right = read_row(&at, end, &line->knob) &&
+                    read_number(&at, end, UINT32_MAX / 16, ' ', &value) &&
+                    find_arm(line->knob, value, &line->arm) && read_counts(&at, end, line);
+    return is_right && line->matches != 0 ? (size_t)(at - text) : 0;
+}
+
+static void add_number(struct text *text, uint32_t number, uint32_t most)
+{
+    hak_text_add(text, " ");
+    hak_text_add_number(text, hak_least(number, most), 10);
+}
+
+void hak_match_line_write(struct text *text, const struct match_line *line)
+{
+    hak_text_add(text, FIRST_WORD);
+    hak_text_add(text, knobs[line->knob].name);
+    add_number(text, knobs[line->knob].values[line->arm], UINT32_MAX);
+    add_number(text, line->rating, RATING_MOST);
+    add_number(text, line->matches, HAK_MATCH_COUNT_MOST);
+    add_number(text, line->won, HAK_MATCH_COUNT_MOST);
+    add_number(text, line->lost, HAK_MATCH_COUNT_MOST);
+    add_number(text, line->gain, HAK_MATCH_EVIDENCE_MOST);
+    add_number(text, line->harm, HAK_MATCH_EVIDENCE_MOST);
+    hak_text_add(text, "\n");
+}
+
+/* Of more than gamblers started with, the root; what they lost stays lost. */
+static uint32_t halve_evidence(uint32_t evidence)
+{
+    return evidence <= ONE ? evidence : (uint32_t)hak_root((uint64_t)evidence * ONE);
+}
+
+bool hak_match_line_halve(struct match_line *line)
+{
+    line->matches /= 2;
+    line->won = line->won / 2;
+    line->lost = (uint32_t)hak_least(line->lost / 2, line->matches - line->won);
+    line->rating = (line->rating + HAK_RATING_START / ONE) / 2;
+    line->gain = halve_evidence(line->gain);
+    line->harm = halve_evidence(line->harm);
+    return line->matches != 0;
+}
+
+static uint32_t times(uint32_t evidence, uint32_t other)
+{
+    return (uint32_t)hak_least((uint64_t)evidence * other / ONE, HAK_MATCH_EVIDENCE_MOST);
+}
+
+/* Runs are independent: evidence of both is their product. */
+void hak_match_line_add(struct match_line *line, const struct match_line *other)
+{
+    line->rating = (line->rating + other->rating) / 2;
+    line->matches = (uint32_t)hak_least(line->matches + other->matches, HAK_MATCH_COUNT_MOST);
+    line->won = (uint32_t)hak_least(line->won + other->won, line->matches);
+    line->lost = (uint32_t)hak_least(line->lost + other->lost, line->matches - line->won);
+    line->gain = times(line->gain, other->gain);
+    line->harm = times(line->harm, other->harm);
+}
+
+static uint32_t evidence_of(const struct wager *wager)
+{
+    return (uint32_t)hak_least(hak_wager_value(wager) * ONE / HAK_WAGER_ONE,
+                               HAK_MATCH_EVIDENCE_MOST);
+}
+
+void hak_match_line_from(struct match_line *line, const struct arm *arm)
+{
+    int32_t points = arm->rating / (int32_t)ONE;
+    line->rating = points < 0 ? 0 : (uint32_t)hak_least((uint32_t)points, RATING_MOST);
+    line->matches = (uint32_t)hak_least(arm->matches, HAK_MATCH_COUNT_MOST);
+    line->won = (uint32_t)hak_least(arm->won, line->matches);
+    line->lost = (uint32_t)hak_least(arm->lost, line->matches - line->won);
+    line->gain = evidence_of(&arm->gain);
+    line->harm = evidence_of(&arm->harm);
+}
+
+void hak_match_line_to(const struct match_line *line, struct arm *arm)
+{
+    arm->rating = (int32_t)(line->rating * ONE);
+    arm->matches = line->matches;
+    arm->won = line->won;
+    arm->lost = line->lost;
+    arm->spread = (uint64_t)line->matches * HAK_SPREAD_FIRST; /* as if nothing were known of it */
+    hak_wager_begin(&arm->gain, (uint64_t)line->gain * HAK_WAGER_ONE / ONE);
+    hak_wager_begin(&arm->harm, (uint64_t)line->harm * HAK_WAGER_ONE / ONE);
+}
