@@ -94,7 +94,11 @@
       "  diff A B           the programs of which A and B say something else\n"                    \
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
-      "  --json             as objects\n")
+      "  --json             as objects\n")                                                         \
+    X(elo, "[--json] PID", "show what values of a program's numbers are tried, and what won",      \
+      "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
+      "                     learning and research do\n"                                            \
+      "  --json             the same as an object\n")
 
 enum {
     EXIT_DONE,
@@ -125,6 +129,9 @@ int complain_option(const char *name, size_t name_bytes);
 
 /* The same with how the subcommand is used, and EXIT_USAGE. */
 int complain_usage(const char *command);
+
+/* A name as a message shows it: '' for an empty one. */
+const char *shown_name(const char *name);
 
 /* Writes `bytes` with a unit, 12.3 MiB, to `text` of at least 32 bytes; returns it. */
 char *size_text(char *text, uint64_t bytes);

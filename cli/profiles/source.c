@@ -188,7 +188,8 @@ bool source_try(struct source *source, const char *word)
     if (fd < 0 && source->pid > 0)
         return refuse_process(source, errno);
     if (fd < 0) {
-        snprintf(source->wrong, sizeof source->wrong, "%.200s: %s", word, strerror(errno));
+        snprintf(source->wrong, sizeof source->wrong, "%.200s: %s", shown_name(word),
+                 strerror(errno));
         return false;
     }
     bool is_read = read_bytes(source, fd);

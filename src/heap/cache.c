@@ -95,17 +95,18 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
     flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
 }
 
-/* All blocks of the bin are taken out, and the newer half, which is allocated next, is put back: a
- * quarter where blocks have only come since the last flush. Of few large ones those stay whose
- * slabs are the fullest. A block that is among them twice is found: where both go home, unless
- * somebody takes it in between. */
+/* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
+ * a share by policy, half of that where blocks have only come since the last flush. Of few large
+ * ones those stay whose slabs are the fullest. A block that is among them twice is found: where
+ * both go home, unless somebody takes it in between. */
 static void flush_older_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
     struct room *room = &cache->rooms[class_index];
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
-    uint32_t kept = room->was_flushed ? held / 4 : held / 2;
+    uint32_t kept = (uint32_t)(held * hak_policy_read(flush_keep_percent) / 100);
+    kept = room->was_flushed ? kept / 2 : kept;
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);

@@ -184,3 +184,11 @@ HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresse
         return by_frame_pointers(caller, addresses, most);
     return walk(&frame, addresses, most);
 }
+
+uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
+{
+    readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
+    frame->is_interrupted = true;
+    frame->read = read_word;
+    return walk(frame, addresses, most);
+}
