@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// trap: what profilers that sample may get wrong. Three sites keep about 64 MB each, in blocks of 100
-// bytes, 4,000 bytes and 100 KB; a fourth one allocates and frees in pairs, a hundred times for each
-// block of 4,000 bytes that is kept. Prints what is true: "NAME LIVE_BYTES ALLOCATED_BYTES" a line.
-// With tcmalloc below, its samples of what lives go to the file that is named first.
+// trap: what profilers that sample may get wrong. Three sites keep about 64 MB each, in blocks of
+// 100 bytes, 4,000 bytes and 100 KB; a fourth one allocates and frees in pairs, a hundred times for
+// each block of 4,000 bytes that is kept. Prints what is true: "NAME LIVE_BYTES ALLOCATED_BYTES" a
+// line. With tcmalloc below, its samples of what lives go to the file that is named first.
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>

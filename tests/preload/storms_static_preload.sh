@@ -30,20 +30,24 @@ compile() {
     find "$root/src" -name '*.c' ! -name malloc.c ! -name cpu_cache_none.c >"$work/sources"
     find "$root/src" -name "*_$(uname -m).S" >>"$work/sources"
     echo "$root/packaging/rust/hakmem-sys/src/no_catch.c" >>"$work/sources"
-    flags=$(cat "$root/cmake/code_flags.txt")
-    # shellcheck disable=SC2086
-    (cd "$work/objects" && xargs -P 2 -n 8 "$@" -c -O2 -w -std=gnu11 $flags \
-        -I "$root/src" -I "$root/include" -DHAK_PROJECT_VERSION='"0"' -DHAK_INTERPOSE=1 \
-        -DHAK_SHARED=0 -DHAK_CHECK_LEVEL=0 -DHAK_TINY=0 -DHAK_SMALL_WINDOW=0 \
-        -idirafter /usr/include -idirafter "/usr/include/$(uname -m)-linux-gnu" <"$work/sources") &&
-        ld -r -o "$work/musl.o" "$work"/objects/*.o
+    number=0
+    while read -r source; do
+        number=$((number + 1))
+        # shellcheck disable=SC2046
+        "$@" -c -O2 -w -std=gnu11 $(cat "$root/cmake/code_flags.txt") -I "$root/src" \
+            -I "$root/include" -DHAK_PROJECT_VERSION='"0"' -DHAK_INTERPOSE=1 -DHAK_SHARED=0 \
+            -DHAK_CHECK_LEVEL=0 -DHAK_TINY=0 -DHAK_SMALL_WINDOW=0 -idirafter /usr/include \
+            -idirafter "/usr/include/$(uname -m)-linux-gnu" -o "$work/objects/$number.o" \
+            "$source" || return 1
+    done <"$work/sources"
+    ld -r -o "$work/musl.o" "$work"/objects/*.o
 }
 
 cp "$OUT/hakmem.o" "$work/glibc.o"
 link glibc cc
 storm glibc
 if full && command -v musl-gcc >/dev/null && [ -e "$root/src/api/malloc_$(uname -m).S" ]; then
-    check "hakmem is compiled for musl" compile musl-gcc
+    check "hakmem is compiled for musl" compile ${CMAKE_C_COMPILER_LAUNCHER:-} musl-gcc
     link musl musl-gcc
     storm musl
 fi
