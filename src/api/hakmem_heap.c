@@ -9,6 +9,7 @@
 #include "process/background.h"
 #include "process/start.h"
 #include "process/tick.h"
+#include "profile/sampler.h"
 #include "span/large.h"
 #include "stats/tally.h"
 
@@ -28,7 +29,7 @@ hakmem_heap *hakmem_heap_new(void)
 void *hakmem_heap_malloc(hakmem_heap *heap, size_t bytes)
 {
     hak_tally_request(bytes);
-    return hak_user_heap_take(heap, bytes, 0, LARGE_ANY);
+    return hak_user_heap_take(heap, bytes, 0, LARGE_ANY, HAK_OS_CALLER());
 }
 
 void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
@@ -39,7 +40,7 @@ void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
         return NULL;
     }
     hak_tally_request(total);
-    return hak_user_heap_take(heap, total, 0, LARGE_ZERO);
+    return hak_user_heap_take(heap, total, 0, LARGE_ZERO, HAK_OS_CALLER());
 }
 
 void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t bytes)
@@ -49,7 +50,7 @@ void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t byte
         return NULL;
     }
     hak_tally_request(bytes);
-    return hak_user_heap_take(heap, bytes, alignment, LARGE_ANY);
+    return hak_user_heap_take(heap, bytes, alignment, LARGE_ANY, HAK_OS_CALLER());
 }
 
 /* Misuse unless the block is one of the heap that the handle names. */
@@ -80,6 +81,8 @@ void hakmem_heap_free(hakmem_heap *handle, void *block)
     require_block_of(handle, block, "invalid heap free");
     if (HAK_UNLIKELY(hak_is_watched()))
         hak_tally_free();
+    if (hak_sampler_watches())
+        hak_sampler_end(block);
     bool is_small = hak_tag_is_slab(hak_tag_read(hak_granule_of(block)));
     if (is_small)
         give_small(heap, block);
@@ -112,6 +115,9 @@ void hakmem_heap_destroy(hakmem_heap *handle)
     struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap destroy");
     if (heap == NULL)
         return;
+    if (HAK_UNLIKELY(heap->has_samples))
+        hak_sampler_end_heap(handle);
+    heap->has_samples = false;
     hak_private_destroy(heap);
     hak_tick_now();
     hak_background_consider();

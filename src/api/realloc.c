@@ -81,12 +81,12 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
     return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX ? roomy_bytes : bytes;
 }
 
-static void *move(void *block, size_t old_bytes, size_t bytes)
+static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
     void *moved = heap_of_block == NULL
                       ? malloc_again(with_slack(old_bytes, bytes), partition_of(block))
-                      : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY);
+                      : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY, caller);
     if (moved == NULL)
         return NULL;
     size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
@@ -95,6 +95,17 @@ static void *move(void *block, size_t old_bytes, size_t bytes)
     struct cache *cache = hak_own_cache();
     hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
     return moved;
+}
+
+/* A large block, of a heap of the program's or of none. */
+static void note_resized(const void *block, size_t bytes, struct os_caller caller)
+{
+    hakmem_heap *heap = hak_private_handle_of(block, "invalid realloc");
+    uint64_t weight = heap == NULL ? hak_draw_coin(bytes) : 0;
+    if (heap != NULL)
+        hak_user_heap_note(heap, block, bytes, bytes, caller);
+    else if (weight != 0)
+        hak_sampler_note(&(struct sampled_request){bytes, weight, caller, NULL}, block);
 }
 
 /* A large block without a copy; NULL: only that can help. Its life ends, another one begins. */
@@ -107,9 +118,8 @@ static void *resize_large(void *block, size_t bytes, struct os_caller caller)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
         hak_sampler_end_lifted(&sample);
-    uint64_t weight = moved != NULL && hak_draw_is_on() ? hak_draw_coin(bytes) : 0;
-    if (weight != 0 && hak_private_handle_of(moved, "invalid realloc") == NULL)
-        hak_sampler_note(&(struct sampled_request){bytes, weight, caller}, moved);
+    if (moved != NULL && hak_draw_is_on())
+        note_resized(moved, bytes, caller);
     return moved;
 }
 
@@ -131,7 +141,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     void *moved = is_large ? resize_large(block, bytes, caller) : NULL;
     if (moved == NULL)
-        return move(block, old_bytes, bytes);
+        return move(block, old_bytes, bytes, caller);
     hak_limit_settle();
     if (moved == block)
         hak_background_consider();

@@ -7,6 +7,7 @@
 #include "heap/refill.h"
 #include "process/reclaim.h"
 #include "process/tick.h"
+#include "profile/sampler.h"
 #include "stats/refusal.h"
 
 #include <errno.h>
@@ -81,8 +82,31 @@ static size_t least_alignment(size_t bytes)
                                                : HAK_ORDINARY_ALIGNMENT;
 }
 
+void hak_user_heap_note(hakmem_heap *handle, const void *block, size_t bytes, size_t counted_bytes,
+                        struct os_caller caller)
+{
+    uint64_t weight = hak_draw_coin(counted_bytes);
+    struct private_heap *heap =
+        HAK_LIKELY(weight == 0) ? NULL : hak_user_heap_enter(handle, "invalid heap");
+    if (heap == NULL)
+        return;
+    heap->has_samples = true;
+    hak_private_leave(heap);
+    hak_sampler_note(&(struct sampled_request){bytes, weight, caller, handle}, block);
+}
+
+/* A block that is there. */
+static void note_drawn(hakmem_heap *handle, const void *block, size_t bytes, size_t alignment,
+                       struct os_caller caller)
+{
+    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    bool is_small = class_index != HAK_CLASS_NONE;
+    hak_user_heap_note(handle, block, bytes,
+                       is_small ? hak_size_classes[class_index].block_bytes : bytes, caller);
+}
+
 void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
-                         enum large_content content)
+                         enum large_content content, struct os_caller caller)
 {
     void *block = NULL;
     alignment = hak_most(alignment, least_alignment(bytes));
@@ -101,6 +125,8 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
         hak_stat_global_add(out_of_memory, 1);
         hak_refusal_tell(bytes);
         errno = ENOMEM;
+    } else if (hak_draw_is_on()) {
+        note_drawn(handle, block, bytes, alignment, caller);
     }
     return block;
 }

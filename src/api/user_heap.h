@@ -11,12 +11,18 @@
 
 #include "hakmem/hakmem.h"
 #include "heap/private_heap.h"
+#include "os/frames.h"
 #include "span/large.h"
 
 /* A block of at least `bytes` aligned to `alignment`, and to what every block of the size is
  * aligned to; NULL with ENOMEM: out of memory, or refused. */
 void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
-                         enum large_content content);
+                         enum large_content content, struct os_caller caller);
+
+/* While the heap profile is on: draws whether a new block of the heap is a sample, which counts as
+ * so many bytes. */
+void hak_user_heap_note(hakmem_heap *handle, const void *block, size_t bytes, size_t counted_bytes,
+                        struct os_caller caller);
 
 /* hak_private_enter, after what a jump left of a section of this thread has been mended. */
 struct private_heap *hak_user_heap_enter(hakmem_heap *handle, const char *what);

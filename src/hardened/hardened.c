@@ -60,7 +60,7 @@ static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
 {
     uint64_t weight = hak_draw_is_on() ? hak_draw_coin(hak_most(bytes, 1)) : 0;
     if (weight != 0)
-        hak_sampler_note(&(struct sampled_request){bytes, weight, caller}, block);
+        hak_sampler_note(&(struct sampled_request){bytes, weight, caller, NULL}, block);
 }
 
 void *hak_hardened_take(struct request request)

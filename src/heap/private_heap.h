@@ -41,7 +41,8 @@ struct private_heap {
     uint32_t generation; /* 1 to 65535 */
     uint32_t state;      /* enum private_state */
     uint32_t operation_count;
-    bool is_inner; /* hakmem's own: its blocks are, to the program, of no heap */
+    bool is_inner;    /* hakmem's own: its blocks are, to the program, of no heap */
+    bool has_samples; /* of the heap profile, since it was made */
     struct list_link large_blocks;
     struct private_heap *next; /* all records */
     struct private_heap *parked_next;

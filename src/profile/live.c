@@ -53,6 +53,7 @@ static void write_sample(struct live_sample *to, const struct live_sample *from)
     hak_word_publish(&to->sum.bytes, from->sum.bytes);
     hak_word_publish(&to->birth_ns, from->birth_ns);
     hak_word_publish(&to->site, from->site);
+    hak_word_publish(&to->heap, from->heap);
 }
 
 static struct live_sample read_sample(const struct live_sample *from)
@@ -60,7 +61,8 @@ static struct live_sample read_sample(const struct live_sample *from)
     return (struct live_sample){
         .sum = {.count = hak_word_peek(&from->sum.count), .bytes = hak_word_peek(&from->sum.bytes)},
         .birth_ns = hak_word_peek(&from->birth_ns),
-        .site = hak_word_peek(&from->site)};
+        .site = hak_word_peek(&from->site),
+        .heap = hak_word_peek(&from->heap)};
 }
 
 static bool add_in(struct table *table, const void *block, const struct live_sample *sample)
@@ -91,6 +93,14 @@ bool hak_live_add(const void *block, const struct live_sample *sample, bool may_
     return false;
 }
 
+/* Empties a place whose sample has been read; false: somebody else did. */
+static bool empty(struct table *table, uint32_t place, uintptr_t key)
+{
+    /* release: partner is the acquire in add_in */
+    return atomic_compare_exchange_strong_explicit(&table->keys[place], &key, 0,
+                                                   memory_order_release, memory_order_relaxed);
+}
+
 /* False: the block is not there. */
 static bool remove_from(struct table *table, const void *block, struct live_sample *sample)
 {
@@ -99,11 +109,8 @@ static bool remove_from(struct table *table, const void *block, struct live_samp
         /* acquire: partner is the release in add_in */
         if (hak_load_acquire(&table->keys[i]) != (uintptr_t)block)
             continue;
-        uintptr_t key = (uintptr_t)block;
         *sample = read_sample(&table->samples[i]);
-        /* release: partner is the acquire in add_in */
-        return atomic_compare_exchange_strong_explicit(&table->keys[i], &key, 0,
-                                                       memory_order_release, memory_order_relaxed);
+        return empty(table, i, (uintptr_t)block);
     }
     return false;
 }
@@ -118,6 +125,25 @@ bool hak_live_remove(const void *block, struct live_sample *sample)
             return true;
     }
     return false;
+}
+
+/* A sample of the heap stays what it is meanwhile: nobody may use a heap that is destroyed. One of
+ * another place may be written just now, and is not taken for one of the heap by that: its word is
+ * the handle of its own heap, or 0, before and after. */
+void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample *sample))
+{
+    struct table *table;
+    for (uint32_t i = 0; i < HAK_LIVE_TABLES && (table = table_at(i)) != NULL; i++) {
+        for (uint32_t j = 0; j < table->place_count; j++) {
+            /* acquire: partner is the release in add_in */
+            uintptr_t key = hak_load_acquire(&table->keys[j]);
+            if (key <= TAKEN || hak_word_peek(&table->samples[j].heap) != heap)
+                continue;
+            struct live_sample sample = read_sample(&table->samples[j]);
+            if (empty(table, j, key))
+                ended(&sample);
+        }
+    }
 }
 
 void hak_live_visit(void (*visit)(const struct live_sample *sample, void *context), void *context)

@@ -28,6 +28,7 @@ struct live_sample {
     struct sample_sum sum;
     uint64_t birth_ns;
     uint64_t site;
+    uint64_t heap; /* handle of the program's heap that the block is of; 0: of none */
 };
 
 /* False: there is no room, nothing is added. */
@@ -35,6 +36,9 @@ bool hak_live_add(const void *block, const struct live_sample *sample, bool may_
 
 /* Removes the block's sample; false: it has none. */
 bool hak_live_remove(const void *block, struct live_sample *sample);
+
+/* Removes all samples of a heap, and calls `ended` for each. */
+void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample *sample));
 
 /* Calls `visit` for each; what others add and remove meanwhile may be among them. */
 void hak_live_visit(void (*visit)(const struct live_sample *sample, void *context), void *context);

@@ -67,6 +67,7 @@ static void note(const struct sampled_request *request, const void *block, bool 
         .sum = {.count = request->weight, .bytes = request->weight * hak_most(request->bytes, 1)},
         .birth_ns = now_ns,
         .site = find_site(request->caller, may_grow),
+        .heap = (uintptr_t)request->heap,
     };
     hak_store_relaxed(&hak_sampler_has_begun, true);
     hak_draw_pace(now_ns);
@@ -126,4 +127,9 @@ void hak_sampler_end(const void *block)
     struct live_sample sample;
     if (hak_live_remove(block, &sample))
         hak_sampler_end_lifted(&sample);
+}
+
+void hak_sampler_end_heap(const void *heap)
+{
+    hak_live_remove_heap((uintptr_t)heap, hak_sampler_end_lifted);
 }

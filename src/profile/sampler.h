@@ -11,7 +11,9 @@
  *                 realloc         in place below 128 KiB it is the same life; else one ends and
  *                                 another may begin, by the new size
  *                 usable size     that of the class
- *                 memalign, new   as malloc; blocks of hakmem_heap are never sampled
+ *                 memalign, new   as malloc
+ *                 hakmem_heap     its blocks are only noted, as their free is slow anyway; what
+ *                                 lives when the heap is destroyed ends then
  *                 zero size       counts as one byte
  *                 guard pages     a sample is not guarded, and a guarded block is no sample
  *                 limits, census  samples are live blocks of slabs as all others, in another heap
@@ -36,6 +38,7 @@ struct sampled_request {
     size_t bytes;
     uint64_t weight; /* how many it stands for */
     struct os_caller caller;
+    const void *heap; /* the program's heap that serves it; NULL: none */
 };
 
 /* A block of the class for it, zero if wished; NULL: an ordinary one will do, and is counted. */
@@ -54,6 +57,9 @@ HAK_INLINE bool hak_sampler_watches(void)
 
 /* The block is about to be freed: ends its life, if it is a sample. */
 void hak_sampler_end(const void *block);
+
+/* The program's heap is about to be destroyed: ends the lives of its samples. */
+void hak_sampler_end_heap(const void *heap);
 
 /* Around a change of size that may move a block: its sample is taken away, false: it is none; and
  * comes back where nothing changed, or ends. */

@@ -19,7 +19,7 @@ static void count(const struct live_sample *sample, void *context)
 
 TEST(a_sample_is_removed_once)
 {
-    struct live_sample sample = {{3, 300}, 77, 5}, found;
+    struct live_sample sample = {{3, 300}, 77, 5, 0}, found;
     CHECK(hak_process_start());
     CHECK(!hak_live_remove(block_at(1), &found));
     CHECK(!hak_live_add(block_at(1), &sample, false)); /* no memory yet */
@@ -36,7 +36,7 @@ TEST(a_sample_is_removed_once)
 TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
 {
     CHECK(hak_process_start());
-    struct live_sample found, sample = {{1, 1}, 0, 1};
+    struct live_sample found, sample = {{1, 1}, 0, 1, 0};
     uint32_t added = 0;
     while (hak_live_add(block_at(added), &sample, true))
         CHECK(++added <= HAK_LIVE_MOST);
@@ -50,4 +50,30 @@ TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
     CHECK_EQ(visited, 0);
     for (uint32_t i = 0; i < 1000; i++) /* places are used again */
         CHECK(hak_live_add(block_at(i), &sample, false));
+}
+
+static uint64_t ended_count, ended_bytes;
+
+static void count_ended(const struct live_sample *sample)
+{
+    ended_count++;
+    ended_bytes += sample->sum.bytes;
+}
+
+TEST(the_samples_of_a_heap_end_together_and_no_others)
+{
+    enum { MANY = 3000 };
+    struct live_sample found;
+    CHECK(hak_process_start());
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct live_sample sample = {{1, i}, 0, 1, i % 3};
+        CHECK(hak_live_add(block_at(i + 1), &sample, true));
+    }
+    hak_live_remove_heap(2, count_ended);
+    CHECK_EQ(ended_count, MANY / 3);
+    CHECK_EQ(ended_bytes, (uint64_t)MANY / 3 * (MANY + 1) / 2);
+    hak_live_remove_heap(2, count_ended);
+    CHECK_EQ(ended_count, MANY / 3);
+    for (uint32_t i = 0; i < MANY; i++)
+        CHECK_EQ(hak_live_remove(block_at(i + 1), &found), i % 3 != 2);
 }

@@ -335,3 +335,94 @@ TEST(sampling_begins_and_ends_at_run_time)
         pair(i);
     CHECK_EQ(sums_of((const void *)pair).samples, samples);
 }
+
+static hakmem_heap *own_heap;
+
+DISTINCT static void keep_in_heap(uint32_t i)
+{
+    kept[i] = hakmem_heap_malloc(own_heap, bytes_of(i));
+    kept_bytes += bytes_of(i);
+    __asm__ volatile("" ::: "memory");
+}
+
+DISTINCT static void pair_in_heap(uint32_t i)
+{
+    void *block = hakmem_heap_malloc(own_heap, bytes_of(i));
+    paired_bytes += bytes_of(i);
+    if (i % 2 == 0)
+        hakmem_heap_free(own_heap, block);
+    else
+        hak_free(block);
+}
+
+/* Blocks of a heap of the program's: those that are freed end, and all others with their heap. */
+DISTINCT static void check_heap(void)
+{
+    own_heap = hakmem_heap_new();
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        keep_in_heap(i);
+        for (uint32_t k = 0; k < 10; k++)
+            pair_in_heap(i + k);
+    }
+    struct sums keeps = sums_of((const void *)keep_in_heap);
+    struct sums pairs = sums_of((const void *)pair_in_heap);
+    CHECK(keeps.samples >= 2000 && pairs.samples >= 2000);
+    check_share(keeps.allocated, (double)kept_bytes, 0.05);
+    check_share(keeps.count, BLOCKS, 0.05);
+    CHECK_EQ(keeps.freed, 0);
+    check_share(pairs.allocated, (double)paired_bytes, 0.05);
+    CHECK_EQ(pairs.freed, pairs.allocated);
+    for (uint32_t i = 0; i < BLOCKS; i += 2) {
+        kept_bytes -= bytes_of(i);
+        hakmem_heap_free(own_heap, kept[i]);
+    }
+    keeps = sums_of((const void *)keep_in_heap);
+    check_share(keeps.allocated - keeps.freed, (double)kept_bytes, 0.06);
+    hakmem_heap_destroy(own_heap);
+    keeps = sums_of((const void *)keep_in_heap);
+    CHECK_EQ(keeps.freed, keeps.allocated);
+}
+
+TEST(blocks_of_a_heap_are_sampled_and_end_with_it)
+{
+    be_started_with(__func__, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=" RATE);
+    check_heap();
+}
+
+TEST(blocks_of_a_heap_are_sampled_in_hardened_mode)
+{
+    be_started_with(__func__, "harden=all,heap_profile=on,heap_profile_samples=0,"
+                              "heap_profile_rate=" RATE);
+    check_heap();
+}
+
+DISTINCT static void *ask_heap(hakmem_heap *heap, uint32_t way, void *block)
+{
+    void *answer = way == 0   ? hakmem_heap_calloc(heap, 3, 100)
+                   : way == 1 ? hakmem_heap_aligned_alloc(heap, 64, 300)
+                   : way == 2 ? hakmem_heap_malloc(heap, 300000)
+                              : hakmem_heap_realloc(heap, block, 700000);
+    __asm__ volatile("" ::: "memory");
+    return answer;
+}
+
+TEST(every_way_of_a_heap_is_sampled_and_only_its_own_end_with_it)
+{
+    begin_exactly(__func__);
+    hakmem_heap *heaps[2] = {hakmem_heap_new(), hakmem_heap_new()};
+    static const double live_bytes[] = {300, 600, 300600, 700600};
+    for (int i = 0; i < 2; i++) {
+        void *block = NULL;
+        for (uint32_t way = 0; way < 4; way++) {
+            block = ask_heap(heaps[i], way, block);
+            struct sums sums = sums_of((const void *)ask_heap);
+            CHECK_EQ(sums.allocated - sums.freed, live_bytes[way] + i * live_bytes[3]);
+        }
+    }
+    hakmem_heap_destroy(heaps[0]);
+    struct sums sums = sums_of((const void *)ask_heap);
+    CHECK_EQ(sums.allocated - sums.freed, live_bytes[3]);
+    hakmem_heap_destroy(heaps[1]);
+    sums = sums_of((const void *)ask_heap);
+    CHECK_EQ(sums.freed, sums.allocated);
+}
