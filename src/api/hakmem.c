@@ -8,6 +8,7 @@
 #include "heap/supply.h"
 #include "misuse/guarded.h"
 #include "process/start.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -145,4 +146,11 @@ void hakmem_profile_start(size_t mean_bytes)
 void hakmem_profile_stop(void)
 {
     hak_profile_stop();
+}
+
+int hakmem_profile_write(int fd)
+{
+    struct pprof_target to = {.fd = fd};
+    hak_process_start();
+    return hak_pprof_write(&to);
 }

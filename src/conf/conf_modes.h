@@ -6,7 +6,8 @@
  *             default. The tables of docs/CONFIG.md are made from them.
  * Invariants  a row sets nothing that somebody set explicitly; a mode may set the price, and its
  *             other values win over those of the price. All modes run the same machine code: a row
- *             is option values and nothing else.
+ *             is option values and nothing else; in research, what `learn` allows, whoever set it,
+ *             is noted and does not act (row learn_acts of the policy).
  * Threads     constant data.
  * Tests       tests/unit/conf/conf_start_test.c, tests/preload/modes_preload.sh
  */

@@ -33,9 +33,10 @@
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
       "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when it asks for them; "    \
       "never: not then either, and no request of `hakmem ctl PID` is answered")                    \
-    X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
+    X(heap_profile, CHOICE, 0, 0, 3, "off|on|leaks|pprof",                                         \
       "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
-      "tell at the end what was not freed")                                                        \
+      "tell at the end what was not freed; pprof: write hakmem.PID.pprof then, or "                \
+      "STATS_FILE.pprof")                                                                          \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
       "about one allocation in so many bytes is sampled for it")                                   \
     X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \
@@ -95,9 +96,10 @@
       "the byte, which not every program bears")                                                   \
     X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, 512 * HAK_GIB, "",                                  \
       "address space of freed fenced blocks that is withheld from reuse")                          \
-    X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+    X(learn, SET, 3, 0, 15, "big_cache|decay|sites|matches",                                       \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
-      "decay: how long free memory of slabs is kept (the others have no effect yet)")              \
+      "decay: how long free memory of slabs is kept; matches: numbers are tried in turns, and "    \
+      "the better one is kept (docs/MATCHES.md); sites has no effect yet")                         \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
       "shows it")

@@ -46,8 +46,8 @@ static enum access access_of(const ucontext_t *context)
 
 #elif defined(__aarch64__)
 
-/* Records that the kernel appends to the registers, of which one has the syndrome (asm/sigcontext.h
- * names them; not every libc's headers let it be included). */
+/* Records that the kernel appends to the registers, of which one has the syndrome
+ * (<asm/sigcontext.h> names them; not every libc's headers let it be included). */
 struct record {
     uint32_t magic, bytes;
     uint64_t syndrome;
