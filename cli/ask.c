@@ -50,29 +50,37 @@ static bool read_request(int fd, struct control_request *request)
            request->magic == HAK_REQUEST_MAGIC;
 }
 
-/* A request of this user whose time is over: its asker was killed. */
-static bool is_left(int folder, const char *name)
+/* Nobody waits for it. */
+static bool has_no_asker(const struct control_request *request)
 {
-    struct control_request request;
+    return request->words[sizeof request->words - 1] == HAK_REQUEST_LEFT;
+}
+
+/* A request of this user whose time is over: its asker was killed; or that was left and is done. */
+static bool is_left(int folder, const char *name, struct control_request *request)
+{
     struct stat about;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
                   (geteuid() == 0 || about.st_uid == geteuid());
-    bool is_over =
-        is_own && read_request(fd, &request) && request.deadline_ms + LEFT_MS < place_clock_ms();
+    bool is_over = is_own && read_request(fd, request) &&
+                   (request->deadline_ms + LEFT_MS < place_clock_ms() ||
+                    (has_no_asker(request) && request->state == REQUEST_ANSWERED));
     close(fd);
     return is_over;
 }
 
 static void remove_left(int folder)
 {
+    struct control_request request;
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *names = copy < 0 ? NULL : fdopendir(copy);
     for (struct dirent *entry; names != NULL && (entry = readdir(names)) != NULL;)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
-            strstr(entry->d_name, HAK_REQUEST_SUFFIX) != NULL && is_left(folder, entry->d_name))
+            strstr(entry->d_name, HAK_REQUEST_SUFFIX) != NULL &&
+            is_left(folder, entry->d_name, &request))
             unlinkat(folder, entry->d_name, 0);
     if (names != NULL)
         closedir(names);
@@ -124,6 +132,7 @@ static bool is_askable(const struct place *place)
 static bool place_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {
+    struct control_request other = {0};
     uint64_t give_up_ms = place_clock_ms() + others_ms;
     snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX, ask->place.own_pid);
     for (;;) {
@@ -133,8 +142,12 @@ static bool place_request(struct ask *ask, struct control_request *request, uint
         if (errno != EEXIST)
             return refuse("a request for process %d cannot be left in /dev/shm: %s", ask->place.pid,
                           strerror(errno));
-        if (is_left(ask->place.folder, ask->name))
+        if (is_left(ask->place.folder, ask->name, &other))
             unlinkat(ask->place.folder, ask->name, 0);
+        else if (place_clock_ms() >= give_up_ms && has_no_asker(&other))
+            return refuse("process %d has not yet done what was left for it: %.100s; "
+                          "rm /dev/shm/%s takes that back",
+                          ask->place.pid, other.words, ask->name);
         else if (place_clock_ms() >= give_up_ms || was_interrupted)
             return refuse("somebody else asks process %d, and has no answer either",
                           ask->place.pid);
@@ -143,27 +156,42 @@ static bool place_request(struct ask *ask, struct control_request *request, uint
     }
 }
 
-bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, uint32_t others_ms,
-               const char **why)
+static bool begin(struct ask *ask, int pid, struct control_request *request, uint32_t wait_ms,
+                  uint32_t others_ms, const char **why)
 {
-    struct control_request request = {.magic = HAK_REQUEST_MAGIC};
     *why = reason;
     ask->fd = -1;
     if (!place_find(&ask->place, pid))
         return refuse("there is no process %d", pid);
-    request.pid = ask->place.own_pid;
-    request.pid_space = ask->place.pid_space;
-    request.start_ticks = ask->place.start_ticks;
-    snprintf(request.words, sizeof request.words, "%s", words);
-    if (strlen(words) >= sizeof request.words)
-        refuse("the request is too long");
-    else if (is_askable(&ask->place)) {
+    request->pid = ask->place.own_pid;
+    request->pid_space = ask->place.pid_space;
+    request->start_ticks = ask->place.start_ticks;
+    if (is_askable(&ask->place)) {
         remove_left(ask->place.folder);
-        if (place_request(ask, &request, wait_ms, others_ms))
+        if (place_request(ask, request, wait_ms, others_ms))
             return true;
     }
     place_leave(&ask->place);
     return false;
+}
+
+/* The last byte is for who waits for it. */
+static bool write_words(struct control_request *request, const char *words)
+{
+    *request = (struct control_request){.magic = HAK_REQUEST_MAGIC};
+    if (strlen(words) >= sizeof request->words - 1)
+        return refuse("the request is too long");
+    memcpy(request->words, words, strlen(words));
+    return true;
+}
+
+bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, uint32_t others_ms,
+               const char **why)
+{
+    struct control_request request;
+    *why = reason;
+    ask->fd = -1;
+    return write_words(&request, words) && begin(ask, pid, &request, wait_ms, others_ms, why);
 }
 
 enum ask_state ask_look(const struct ask *ask, struct control_request *seen)
@@ -203,7 +231,8 @@ static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
         return refuse("process %d has ended", ask->place.pid);
     return refuse("process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
                   "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
-                  "while it works; one started with HAKMEM_STATS_SHM=1 answers asleep, too",
+                  "while it works, or with --later; one started with HAKMEM_STATS_SHM=1 answers "
+                  "asleep, too",
                   ask->place.pid, ask->place.name, (wait_ms + 999) / 1000);
 }
 
@@ -263,4 +292,31 @@ bool ask_and_wait(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
     if (!is_done)
         ask_end(ask);
     return is_done;
+}
+
+bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
+                  const char **answer)
+{
+    struct control_request seen;
+    *answer = reason;
+    ask->fd = -1;
+    listen_to_signals();
+    if (!write_words(&seen, words))
+        return false;
+    seen.words[sizeof seen.words - 1] = HAK_REQUEST_LEFT;
+    if (!begin(ask, pid, &seen, HAK_REQUEST_LEFT_MS, wait_ms, answer))
+        return false;
+    ask->deadline_ms = place_clock_ms() + wait_ms;
+    enum ask_state state = await(ask, &seen);
+    if (state != ASK_WAITS || was_interrupted) {
+        bool is_done = judge(ask, state, &seen, wait_ms);
+        ask_end(ask);
+        return is_done;
+    }
+    refuse("asked; it does that when it next works, within %u hours",
+           HAK_REQUEST_LEFT_MS / 3600000u);
+    close(ask->fd);
+    ask->fd = -1;
+    place_leave(&ask->place);
+    return true;
 }

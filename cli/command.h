@@ -45,9 +45,10 @@
     X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
       "  --ask              ask those that publish no numbers for what is live in them\n"          \
       "  --json             as a list of objects\n")                                               \
-    X(ctl, "[--wait SECONDS] PID REQUEST [ARGUMENT]",                                              \
+    X(ctl, "[--wait SECONDS] [--later] PID REQUEST [ARGUMENT]",                                    \
       "ask a running process of the same user for something",                                      \
       "  --wait SECONDS     for the answer; 5 if not given\n"                                      \
+      "  --later            leave it to a process that sleeps, for when it works again\n"          \
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
@@ -130,6 +131,9 @@ int complain_option(const char *name, size_t name_bytes);
 
 /* The same with how the subcommand is used, and EXIT_USAGE. */
 int complain_usage(const char *command);
+
+/* A name as a message shows it: '' for an empty one. */
+const char *shown_name(const char *name);
 
 /* Writes `bytes` with a unit, 12.3 MiB, to `text` of at least 32 bytes; returns it. */
 char *size_text(char *text, uint64_t bytes);

@@ -20,8 +20,9 @@ struct order {
     int pid;
     uint32_t wait_ms;
     char words[HAK_REQUEST_WORDS_BYTES];
-    const char *dump; /* what is written: "json", "pprof"; NULL: nothing */
-    const char *file; /* of a dump; NULL: a new one */
+    bool is_for_later; /* a process that does not answer may do it when it works again */
+    const char *dump;  /* what is written: "json", "pprof"; NULL: nothing */
+    const char *file;  /* of a dump; NULL: a new one */
 };
 
 /* A file that is not there yet, or the one that was named. */
@@ -75,6 +76,16 @@ static int save_dump(const struct order *order, const struct ask *ask)
     return EXIT_DONE;
 }
 
+static int carry_out_later(const struct order *order)
+{
+    struct ask ask;
+    const char *answer;
+    if (!ask_or_leave(&ask, order->pid, order->words, order->wait_ms, &answer))
+        return complain(EXIT_FAILED, "ctl: %s", answer);
+    printf("process %d: %s\n", order->pid, answer);
+    return EXIT_DONE;
+}
+
 static int carry_out(const struct order *order)
 {
     struct ask ask;
@@ -83,6 +94,8 @@ static int carry_out(const struct order *order)
     const char *obstacle = serving_obstacle(order->pid);
     if (obstacle != NULL)
         return complain(EXIT_FAILED, "ctl: %s", obstacle);
+    if (order->is_for_later)
+        return carry_out_later(order);
     if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
         return complain(EXIT_FAILED, "ctl: %s", answer);
     if (order->dump != NULL)
@@ -159,19 +172,34 @@ static int understand_words(struct order *order, char **words, char ***rest)
                     "ctl: a process can be asked to trim, dump, set or profile, not '%.60s'", what);
 }
 
+/* What comes before the process. */
+static int understand_options(struct order *order, char ***rest)
+{
+    for (; **rest != NULL; ++*rest) {
+        if (strcmp(**rest, "--later") == 0) {
+            order->is_for_later = true;
+            continue;
+        }
+        if (strcmp(**rest, "--wait") != 0)
+            break;
+        const char *word = *++*rest;
+        int seconds = number_from(word, WAIT_MOST_SECONDS);
+        if (seconds == 0)
+            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
+                            WAIT_MOST_SECONDS, word == NULL ? "nothing" : word);
+        order->wait_ms = (uint32_t)seconds * 1000;
+    }
+    return EXIT_DONE;
+}
+
 int command_ctl(int argument_count, char **arguments)
 {
     (void)argument_count;
     struct order order = {.wait_ms = ASK_WAIT_MS};
     char **rest = arguments + 1;
-    while (*rest != NULL && strcmp(*rest, "--wait") == 0) {
-        int seconds = number_from(rest[1], WAIT_MOST_SECONDS);
-        if (seconds == 0)
-            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
-                            WAIT_MOST_SECONDS, rest[1] == NULL ? "nothing" : rest[1]);
-        order.wait_ms = (uint32_t)seconds * 1000;
-        rest += 2;
-    }
+    int understood = understand_options(&order, &rest);
+    if (understood != EXIT_DONE)
+        return understood;
     if (*rest == NULL)
         return complain_usage("ctl");
     order.pid = number_from(*rest, 1 << 30);
@@ -182,5 +210,7 @@ int command_ctl(int argument_count, char **arguments)
         return status;
     if (*rest != NULL)
         return complain(EXIT_USAGE, "ctl: one request at a time, not also '%.60s'", *rest);
+    if (order.is_for_later && order.dump != NULL)
+        return complain(EXIT_USAGE, "ctl: a dump is waited for, and not for --later");
     return carry_out(&order);
 }

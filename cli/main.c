@@ -67,6 +67,11 @@ int complain_option(const char *name, size_t name_bytes)
                     hak_conf_rows[nearest].name);
 }
 
+const char *shown_name(const char *name)
+{
+    return *name == '\0' ? "''" : name;
+}
+
 char *size_text(char *text, uint64_t bytes)
 {
     struct text size = {.start = text, .bytes = 31};

@@ -192,5 +192,8 @@ int command_migrate(int argument_count, char **arguments)
         }
     if (seen == 0)
         return complain(EXIT_FAILED, "no setting of another allocator is in the environment");
-    return unknown > 0 ? EXIT_FAILED : EXIT_DONE;
+    if (unknown > 0)
+        return complain(EXIT_FAILED, "migrate: %d of the settings %s not known", unknown,
+                        unknown == 1 ? "is" : "are");
+    return EXIT_DONE;
 }

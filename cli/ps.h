@@ -6,7 +6,7 @@
  *             say what it maps. Programs that are linked with hakmem are known by their files, each
  *             of which is read once.
  * Threads     one.
- * Tests       tests/cli/ps_cli.sh, tests/preload/ctl_preload.py
+ * Tests       tests/preload/ctl_preload.py
  */
 #ifndef HAK_CLI_PS_H
 #define HAK_CLI_PS_H

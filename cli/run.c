@@ -171,5 +171,5 @@ int command_run(int argument_count, char **arguments)
         return EXIT_NOT_EXECUTABLE;
     execvp(arguments[at], arguments + at);
     int status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-    return complain(status, "%.200s: %s", arguments[at], strerror(errno));
+    return complain(status, "%.200s: %s", shown_name(arguments[at]), strerror(errno));
 }

@@ -4,7 +4,7 @@
  * Owns        struct serving: what the kernel and the files say of one process.
  * Invariants  what cannot be read is said to be unknown, never guessed.
  * Threads     one.
- * Tests       tests/cli/doctor_cli.sh, tests/cli/ps_cli.sh
+ * Tests       tests/cli/doctor_cli.sh, tests/preload/ctl_preload.py
  */
 #ifndef HAK_CLI_SERVING_H
 #define HAK_CLI_SERVING_H

@@ -79,7 +79,7 @@ static char *read_file(const char *path, size_t *bytes)
         start = larger;
     }
     if (start == NULL)
-        complain(0, "%.200s: %s", path, strerror(errno));
+        complain(0, "%.200s: %s", shown_name(path), strerror(errno));
     if (fd >= 0)
         close(fd);
     return start;

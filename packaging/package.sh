@@ -2,6 +2,8 @@
 # package.sh KIND [FOLDER]: makes a package of this tree in FOLDER (out/package).
 #   tarball   the sources as hakmem-VERSION.tar.gz: of one commit always the same bytes
 #   deb       the Debian packages, built from the tarball, in FOLDER/deb
+#   rpm       the RPM packages, built from the tarball, in FOLDER/rpm
+#   alpine    the tarball, and the APKBUILD with its checksum, in FOLDER/alpine
 set -eu
 kind=${1:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -63,6 +65,33 @@ make_deb() {
     rm -r "${deb:?}/$tree" "$deb/build.log"
 }
 
+# Where the distribution has other names for what is needed, rpm cannot know that it is there.
+make_rpm() {
+    make_tarball
+    rpm=$folder/rpm
+    rm -rf "$rpm"
+    mkdir "$rpm"
+    nodeps=--nodeps
+    ! rpm -q gcc >/dev/null 2>&1 || nodeps=
+    rpmbuild -bb $nodeps ${HAK_RPM_OPTIONS:-} --define "_topdir $rpm/build" \
+        --define "_sourcedir $folder" packaging/rpm/hakmem.spec >"$rpm/build.log" 2>&1 ||
+        { tail -n 40 "$rpm/build.log" >&2; say "see $rpm/build.log"; exit 1; }
+    mv "$rpm"/build/RPMS/*/*.rpm "$rpm"
+    rm -r "$rpm/build" "$rpm/build.log" "$tarball"
+}
+
+make_alpine() {
+    make_tarball
+    alpine=$folder/alpine
+    rm -rf "$alpine"
+    mkdir "$alpine"
+    mv "$tarball" "$alpine"
+    {
+        cat packaging/alpine/APKBUILD
+        printf '\nsha512sums="\n%s\n"\n' "$(cd "$alpine" && sha512sum "$tree.tar.gz")"
+    } >"$alpine/APKBUILD"
+}
+
 case $kind in
 tarball)
     make_tarball
@@ -70,7 +99,13 @@ tarball)
 deb)
     make_deb
     ls "$deb"/*.deb ;;
+rpm)
+    make_rpm
+    ls "$rpm"/*.rpm ;;
+alpine)
+    make_alpine
+    ls "$alpine/APKBUILD" ;;
 *)
-    say "there is no package '$kind': tarball or deb"
+    say "there is no package '$kind': tarball, deb, rpm or alpine"
     exit 2 ;;
 esac

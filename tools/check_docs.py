@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What documents name exists: linked files, paths and functions in `code`, commands of ./hak.
-The generated ones are fresh."""
+"""What documents name exists: linked files, paths and functions in `code`, commands of ./hak; and
+what comments of the code name: files. The generated documents are fresh."""
 import re
 import sys
 
-from checklib import CODE_SUFFIXES, ROOT, finish, run, text, tree
+from checklib import CODE_SUFFIXES, ROOT, comments, finish, run, text, tree
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\n]+)`")
@@ -13,6 +13,10 @@ HAK = re.compile(r"\./hak ([a-z]+)")
 PATH = re.compile(r"(?:\./)?("
                   r"(?:src|include|tools|tests|bench|cli|cmake|docs|packaging|\.ci)/[\w./+-]*)")
 NAME = re.compile(r"\bhak_[a-z0-9_]+")
+# A file that a comment names, with some of its folders or none; <bits/of/libc.h> and "made.h" are
+# elsewhere, and so is what has a capital.
+FILE = re.compile(r"(?<![\w./<\"*-])(?:[a-z0-9_.-]+/)*[a-z0-9_-]+\.(?:c|h|cpp|hpp|S|py|sh|pml)\b"
+                  r"(?![/*(])")
 # These say what was, with the names of then.
 HISTORY = ("CHANGELOG.md", "docs/adr/")
 
@@ -53,15 +57,31 @@ def check(path, known, functions):
                     yield f"{where} names {name}, which the code has not"
 
 
+def named_files(sources, files):
+    """Comments that name a file which is nowhere in the tree. `folder/file.c` may leave out the
+    folders before."""
+    known = {"/".join(path.parts[start:]) for path in files for start in range(len(path.parts))}
+    for path in sources:
+        for number, comment in comments(text(path)):
+            for found in FILE.finditer(comment):
+                if found[0].removeprefix("./") not in known:
+                    line = number + comment.count("\n", 0, found.start())
+                    yield f"{path}:{line}: a comment names {found[0]}, which does not exist"
+
+
 def main():
-    documents = [path for path in tree() if path.suffix == ".md"]
+    files = list(tree())
+    sources = [path for path in files if path.suffix in (*CODE_SUFFIXES, ".S")]
+    documents = [path for path in files if path.suffix == ".md"]
     known, functions = commands(), names()
     problems = [problem for path in documents for problem in check(path, known, functions)]
+    problems += named_files(sources, files)
     if (ROOT / "tools/gen_docs.py").exists():
         status, output = run(sys.executable, "tools/gen_docs.py", "--check")
         if status:
             problems.append(f"generated documents are stale: ./hak docs\n{output}")
-    finish("docs", f"{len(documents)} documents", problems)
+    finish("docs", f"{len(documents)} documents, {len(sources)} sources", problems)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -38,6 +38,14 @@ def without_comments(source):
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', blank, source, flags=re.S)
 
 
+def comments(source):
+    """(line, text) of each comment of C or C++."""
+    token = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    for found in re.finditer(token, source, re.S):
+        if found[0].startswith("/"):
+            yield source.count("\n", 0, found.start()) + 1, found[0]
+
+
 def run(*command):
     """Exit status and all output of a command run at the root."""
     done = subprocess.run([str(word) for word in command], cwd=ROOT, text=True,

@@ -252,12 +252,16 @@ def main():
     options = parser.parse_args()
     if options.repeats < 7:
         parser.error("--repeats: at least 7")
+    if options.jobs < 1:
+        parser.error("--jobs: at least 1")
     chosen = [word for word in options.only.split(",") if word]
     groups = [(group, [case for case in members
                        if not chosen or any(word in case[0] for word in chosen)])
               for group, members in cases()]
     groups = [(group, members) for group, members in groups if members]
     every = [case for _, members in groups for case in members]
+    if not every:
+        parser.error(f"--only: no case's name contains {options.only}")
     if options.time:
         results = {case[0]: timed(case, options.repeats) for case in every}
         what, text = "times", timed_text(groups, results)

@@ -139,7 +139,8 @@ enum { FRAMES_MOST = 4 * PROFILE_DEPTH_MOST };
  * have lines; returns how many. */
 uint32_t site_frames(const struct profile *profile, const struct site *site, struct frame *frames);
 
-/* The first frame that is neither an allocator's own nor of a language's library of containers; the
+/* The innermost function of Python, where the stack has one (profiles/perf_map.h); else the first
+ * frame that is neither an allocator's own nor of a language's library of containers; the
  * innermost where there is no other. */
 uint32_t site_origin(const struct profile *profile, const struct frame *frames, uint32_t count);
 

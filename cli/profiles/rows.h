@@ -5,7 +5,7 @@
  * Invariants  no line is wider than the terminal, but 40 columns are used always; every number of a
  *             row is the sum over its sites.
  * Threads     one.
- * Tests       tests/cli/profile_cli.sh, tests/cli/growth_cli.sh
+ * Tests       tests/cli/profile_cli.sh, tests/cli/board_cli.sh
  */
 #ifndef HAK_CLI_PROFILES_ROWS_H
 #define HAK_CLI_PROFILES_ROWS_H

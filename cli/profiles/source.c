@@ -5,6 +5,7 @@
 #include "command.h"
 #include "os/shared.h"
 #include "profiles/formats.h"
+#include "profiles/perf_map.h"
 #include "profiles/symbols.h"
 
 #include <errno.h>
@@ -187,7 +188,8 @@ bool source_try(struct source *source, const char *word)
     if (fd < 0 && source->pid > 0)
         return refuse_process(source, errno);
     if (fd < 0) {
-        snprintf(source->wrong, sizeof source->wrong, "%.200s: %s", word, strerror(errno));
+        snprintf(source->wrong, sizeof source->wrong, "%.200s: %s", shown_name(word),
+                 strerror(errno));
         return false;
     }
     bool is_read = read_bytes(source, fd);
@@ -212,7 +214,12 @@ void source_end(struct source *source)
 
 void source_name(struct source *source, enum naming naming)
 {
+    struct stat about;
+    char process[32];
     symbols_find(&source->profile, source->root);
+    snprintf(process, sizeof process, "/proc/%d", source->pid);
+    if (source->is_alive && stat(process, &about) == 0)
+        perf_map_names(&source->profile, source->root, inner_pid(source->pid), about.st_uid);
     if (naming == NAMES_FOR_ALL)
         profile_name_unknown(&source->profile);
 }

@@ -67,7 +67,7 @@ void *hak_long_aligned_slow(size_t alignment, size_t bytes);
 /* Sends home all that the calling thread keeps at hand; nothing for a thread without a heap. */
 void hak_thread_flush(void);
 
-/* resize.c: ISO C, POSIX and the glibc manual. */
+/* realloc.c: ISO C, POSIX and the glibc manual. */
 void *hak_calloc(size_t count, size_t bytes);
 void *hak_realloc(void *block, size_t bytes);
 void *hak_reallocarray(void *block, size_t count, size_t bytes);
@@ -108,7 +108,7 @@ HAK_INLINE struct sized_block hak_sized(void *block)
 struct sized_block hak_new_sized(size_t bytes);
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment);
 
-/* surface.c: what libc builds on realloc, and what other systems' C libraries have. */
+/* glibc.c: what libc builds on realloc, and what other systems' C libraries have. */
 void *hak_libc_reallocarray(void *block, size_t count, size_t bytes);
 void *hak_reallocf(void *block, size_t bytes);
 size_t hak_malloc_good_size(size_t bytes);
@@ -117,7 +117,7 @@ size_t hak_malloc_good_size(size_t bytes);
 int hak_malloc_trim(size_t keep_bytes);
 int hak_mallopt(int parameter, int value);
 
-/* surface_info.c: the glibc manual. */
+/* glibc_info.c: the glibc manual. */
 void hak_malloc_stats(void);
 int hak_malloc_info(int options, FILE *stream);
 

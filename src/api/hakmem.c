@@ -6,7 +6,7 @@
 #include "base/bits.h"
 #include "hardened/hardened.h"
 #include "heap/supply.h"
-#include "misuse/sampled_guard.h"
+#include "misuse/guarded.h"
 #include "process/start.h"
 #include "profile/pprof.h"
 #include "profile/profile.h"
@@ -76,7 +76,7 @@ int hakmem_is_owned(const void *block)
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return 1;
     if (!hak_region_holds(block))
-        return hak_sampled_guard_is_live(block);
+        return hak_guarded_is_live(block);
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (!hak_tag_is_slab(tag))

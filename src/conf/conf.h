@@ -46,6 +46,9 @@ extern struct conf hak_conf;
 #define hak_conf_number(name) __atomic_load_n(&hak_conf.number[CONF_##name], __ATOMIC_RELAXED)
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
+/* True when some blocks are to be fenced, or something wrong was asked for. */
+bool hak_conf_wants_fence(void);
+
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_caches { CACHES_PROCESSOR, CACHES_THREAD };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
@@ -68,6 +71,7 @@ enum conf_stats {
     STATS_OPENMETRICS,
     STATS_EXACT
 };
+enum conf_fence_side { FENCE_SIDE_END, FENCE_SIDE_START };
 enum conf_mode { MODE_RESEARCH = 4 };
 /* Bits. */
 enum conf_learn { LEARN_BIG_CACHE = 1, LEARN_DECAY = 2, LEARN_SITES = 4, LEARN_MATCHES = 8 };

@@ -20,7 +20,8 @@
     X(balanced, "")                                                                                \
     X(learning, "learn:all")                                                                       \
     X(research, "learn:all,stats:text,stats_shm:on,crash_report:on")                               \
-    X(hardened, "foreign:abort,harden:all,guard_rate:0")
+    X(hardened, "foreign:abort,harden:all,guard_rate:0")                                           \
+    X(fence, "foreign:abort,harden:all,guard_rate:0,fence:all")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */
 #define HAK_CONF_PRICE_TABLE(X)                                                                    \

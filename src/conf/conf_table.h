@@ -17,7 +17,7 @@
 #define HAK_CONF_NEVER_MS (INT64_MAX / 2)
 
 #define HAK_CONF_TABLE(X)                                                                          \
-    X(mode, CHOICE, 2, 0, 5, "minimal|fast|balanced|learning|research|hardened",                   \
+    X(mode, CHOICE, 2, 0, 6, "minimal|fast|balanced|learning|research|hardened|fence",             \
       "values for all options that are not set otherwise")                                         \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
       "what memory costs beside time: speed spends memory, compact spends time")                   \
@@ -85,6 +85,17 @@
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
       "one allocation per about this many bytes that slow paths take is placed against a "         \
       "guard page (0: none)")                                                                      \
+    X(fence, TEXT, 0, 0, 0, "",                                                                    \
+      "which blocks get pages of their own before a page without access, for debugging: all, "     \
+      "none, a size, SIZE..SIZE, or FILE+OFFSET of a call on the way to malloc "                   \
+      "(docs/FENCE.md)")                                                                           \
+    X(fence_side, CHOICE, 0, 0, 1, "end|start",                                                    \
+      "which side of a fenced block lies at the page without access")                              \
+    X(fence_alignment, CHOICE, 4, 0, 4, "1|2|4|8|16",                                              \
+      "bound of the alignment that fenced blocks get unasked: with 1 each ends at the page to "    \
+      "the byte, which not every program bears")                                                   \
+    X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, 512 * HAK_GIB, "",                                  \
+      "address space of freed fenced blocks that is withheld from reuse")                          \
     X(learn, SET, 3, 0, 15, "big_cache|decay|sites|matches",                                       \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
       "decay: how long free memory of slabs is kept; matches: numbers are tried in turns, and "    \

@@ -8,7 +8,8 @@
  *             deadline nobody waits for it. Who asks makes the file, whole at once, and removes it;
  *             the process writes to `state` and to what follows `words`, in that order: TAKEN, the
  *             answer, ANSWERED. So it is done once at most, and its asker knows whether it was
- *             begun.
+ *             begun. The last byte of `words`, behind their end, is HAK_REQUEST_LEFT where nobody
+ *             waits for the answer; then whoever asks next removes the file.
  * Threads     pure functions.
  * Tests       tests/unit/control/request_test.c, tests/fuzz/request_fuzz.c
  */
@@ -22,6 +23,9 @@
 #define HAK_REQUEST_SUFFIX ".request"
 #define HAK_REQUEST_WORDS_BYTES 320
 #define HAK_REQUEST_ANSWER_BYTES 384
+#define HAK_REQUEST_LEFT 'L'
+/* What is left waits for so long. */
+#define HAK_REQUEST_LEFT_MS 43200000u
 /* A process is watched for so long at most, unless it is asked again. */
 #define HAK_REQUEST_WATCH_SECONDS_MOST 3600u
 

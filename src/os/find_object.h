@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* os/find_object.h - the loaded file that an address is in, without a lock: glibc 2.35's
- * _dl_find_object (bits/dl_find_object.h).
+ * _dl_find_object (<bits/dl_find_object.h>).
  *
  * Owns        nothing.
  * Invariants  false where libc has no such function, and before constructors ran: the shared

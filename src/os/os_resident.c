@@ -12,7 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* linux/fs.h of 6.7, for older headers. */
+/* <linux/fs.h> of 6.7, for older headers. */
 struct region {
     uint64_t start;
     uint64_t end;

@@ -65,7 +65,7 @@
     X(learn_acts, 1, 0, 1, "1: what is learned holds; 0: it is noted, and nothing else")           \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
-    X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
+    X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
       "and the heap that asks for it has this much memory in slabs of the class")                  \

@@ -2,11 +2,12 @@
 /* profile/pprof.h - the heap profile as a file for pprof.
  *
  * Owns        the buffer that it is written from.
- * Invariants  one message Profile of pprof's profile.proto, not compressed, with the sample types of
- *             `hakmem profile --pprof` and without names: a location is an address in a file with a
- *             build id, as far as the board knows the file. Nothing is allocated, and memory is
- *             bounded: an address gets another location where the table of those that were written
- *             has forgotten it. Numbers are of slightly different moments while other threads run.
+ * Invariants  one message Profile of pprof's profile.proto, not compressed, with the sample types
+ *             of `hakmem profile --pprof` and without names: a location is an address in a file
+ *             with a build id, as far as the board knows the file. Nothing is allocated, and
+ *             memory is bounded: an address gets another location where the table of those that
+ *             were written has forgotten it. Numbers are of slightly different moments while other
+ *             threads run.
  * Threads     one writes at a time; others wait for a second at most. Copies begin anew.
  * Tests       tests/preload/pprof_preload.py
  */

@@ -92,23 +92,34 @@ static int has_no_own_thread_soon(void)
     return has_own_threads_soon(0);
 }
 
-static void stay_on_one_processor(void)
+/* Allocates on each processor that the process may use, if it may use several: each then has a
+ * cache. */
+static void visit_processors(void)
 {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET((unsigned)sched_getcpu(), &one);
-    CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    cpu_set_t all;
+    CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+    for (unsigned i = 0; i < CPU_SETSIZE; i++) {
+        cpu_set_t one;
+        if (!CPU_ISSET(i, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(i, &one);
+        CHECK_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        free(malloc(100));
+    }
+    CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
 TEST(a_program_of_one_thread_has_ours_only_once_much_is_free_and_libc_never_hears_of_it)
 {
     time_limit(200);
-    stay_on_one_processor(); /* where one cache serves a program of one thread */
     const volatile char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
     size_t base = resident_bytes();
     fill_all();
     CHECK(resident_bytes() - base > 64u << 20);
     for (unsigned i = 0; i < BLOCKS; i++) { /* another one in its place, one by one */
+        if (i % 10000 == 0)
+            visit_processors();
         free(blocks[i]);
         blocks[i] = NULL;
         blocks[i] = malloc(bytes_of(i));

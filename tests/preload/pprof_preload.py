@@ -88,8 +88,10 @@ def check_protoc(path):
 
 def check_go(folder, path):
     """Go's pprof, which checks all references."""
-    if shutil.which("go") is None or subprocess.run(
-            ["go", "tool", "pprof", "-h"], capture_output=True, check=False).returncode not in (0, 2):
+    if shutil.which("go") is None:
+        return
+    known = subprocess.run(["go", "tool", "pprof", "-h"], capture_output=True, check=False)
+    if known.returncode not in (0, 2):
         return
     ran = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=inuse_space", path],
                          cwd=folder, capture_output=True, text=True, check=False,

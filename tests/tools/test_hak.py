@@ -78,6 +78,13 @@ def test_run_runs_the_program_with_and_without_dashes(hak):
     assert "the program is missing" in hak("run", "--").stderr
 
 
+def test_a_command_refuses_words_that_it_does_not_use(hak):
+    for command in ("check", "coverage", "site", "fmt", "docs", "golden"):
+        ran = hak(command, "nonsense")
+        assert ran.returncode == 2 and "'nonsense'" in ran.stderr and not ran.calls
+        assert ran.stderr.count("\n") == 1
+
+
 def test_build_refuses_what_is_no_preset(hak):
     for word in ("nonsense", "--frob", "base"):
         ran = hak("build", word)

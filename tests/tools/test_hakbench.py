@@ -65,7 +65,7 @@ def test_a_program_that_takes_too_long_is_an_error(root):
 
 
 def test_unknown_allocators_are_named(root):
-    with pytest.raises(PeerError, match="no allocator quickmalloc"):
+    with pytest.raises(PeerError, match="no allocator 'quickmalloc'"):
         resolve(root, "quickmalloc")
 
 
@@ -86,7 +86,7 @@ def test_an_allocator_may_come_with_variables(root):
 def test_a_library_of_its_own_is_named_by_its_file(root):
     peer = resolve(root, "out/release/libnoop.so")
     assert (peer.title, peer.library.name) == ("libnoop.so", "libnoop.so")
-    with pytest.raises(PeerError, match="no such library"):
+    with pytest.raises(PeerError, match="No such file"):
         resolve(root, "out/release/libnothing.so")
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from conftest import ROOT
 
 from hakbench import launcher, page, run, tables, verify
 from hakbench.peers import Peer, resolve
@@ -231,7 +232,7 @@ def test_one_error_takes_the_allocator_out_of_the_case_and_the_means(tmp_path):
     assert "died of SIGSEGV" in page.html(measured)
 
 
-def test_a_page_shows_every_part_and_needs_nothing_else(tmp_path):
+def test_a_page_shows_every_part_and_needs_one_file_beside_it(tmp_path):
     notes = {f"malloc_p{p}": [p * 1.5, "ns"] for p in (50, 90, 99)}
     times = {"hakmem": 0.3, "tcmalloc": 0.2, "<odd>": 0.9}
     path = made_up(tmp_path / "a.jsonl", times, notes=notes)
@@ -246,7 +247,20 @@ def test_a_page_shows_every_part_and_needs_nothing_else(tmp_path):
     assert "<odd>" not in text and "&lt;odd&gt;" in text
     links = re.findall(r'(?:src|href)="([^#"][^"]*)"|url\(|@import',
                        re.sub(r"<script>.*?</script>", "", text, flags=re.S))
-    assert not links
+    assert links == [page.DRAWS]
+
+
+def test_pages_are_small_and_share_what_draws(tmp_path):
+    measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.3, "tcmalloc": 0.2}))
+    for name in ("one", "two"):
+        written = page.publish(measured, tmp_path / "a.jsonl", tmp_path / name, "report", tmp_path)
+        assert f'<script src="../{page.DRAWS}">' in written.read_text()
+        assert written.stat().st_size < 100_000
+    assert [path.parent for path in tmp_path.rglob(page.DRAWS)] == [tmp_path]
+    assert "Plotly" in (tmp_path / page.DRAWS).read_text(encoding="utf-8")
+    for name in ("core", "suite"):
+        assert (ROOT / f"docs/benchmarks/{name}.html").stat().st_size < 1 << 20
+    assert (ROOT / "docs/benchmarks" / page.DRAWS).exists()
 
 
 def test_the_table_goes_between_the_marks_of_a_readme(tmp_path):

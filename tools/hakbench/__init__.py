@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """hakbench: compares allocators on the same programs, and says how sure it is.
 
+    arguments    the command line, refused in one line where it is wrong
     plan         which programs run, with which arguments (cases.txt)
     command      a program of the user's: looked at, tried out, told of if it cannot be compared
     programs     what a program's file says before it runs

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """./hak bench: measures, compares, reports."""
-import argparse
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -10,83 +10,19 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-from . import command, launcher, page, peers, plan, results, run, suite, tables
+from . import arguments, command, launcher, page, peers, plan, results, run, suite, tables
 
 ROOT = Path(__file__).absolute().parents[2]
-REPEATS, QUICK_REPEATS = 10, 3
-QUICK_ALLOCATORS = ("hakmem", "system", "mimalloc", "jemalloc", "tcmalloc", "gperftools")
-INTERRUPTED = 130
-USAGE = f"""\
-  ./hak bench                        measure all cases under all allocators
-  ./hak bench -- CMD ARGS            measure a program of yours under all allocators that are built
-                                     (--peers) or installed: its time, CPU, peak and average memory
-  ./hak bench --mimalloc-bench DIR   measure the programs of a built copy of that suite
-  ./hak bench compare A B            two allocators or libraries (A.so), measured now, or two
-                                     sessions of out/bench; exit status 1 if A is slower anywhere
-  ./hak bench report [SESSION]       a web page of the last (or named) session
-
-allocators: {', '.join(peers.DEFAULT)}, noop,
-or a file NAME.so, each optionally with variables: hakmem@HAKMEM_MODE=minimal@HAKMEM_THP=off
-"""
+FAILED, WRONG, INTERRUPTED = 1, 2, 130
 
 
-def arguments():
-    parser = argparse.ArgumentParser(prog="./hak bench", epilog=USAGE,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("words", nargs="*", metavar="-- CMD ARGS | compare A B | report [SESSION]")
-    parser.add_argument("--quick", action="store_true",
-                        help=f"fewer cases, short runs, {', '.join(QUICK_ALLOCATORS)} only")
-    parser.add_argument("--only", metavar="A,B", help="cases whose name or group contains a word")
-    parser.add_argument("--allocators", metavar="A,B", help="instead of all; the first is compared "
-                        "with each other")
-    parser.add_argument("--repeats", type=int, metavar="N", help=f"runs of each, beside a warm-up "
-                        f"(default {REPEATS}, quick {QUICK_REPEATS}; a command: "
-                        f"{command.REPEATS}, fewer if it is long)")
-    parser.add_argument("--resume", nargs="?", const="", metavar="SESSION",
-                        help="go on with the last (or named) session that was cut")
-    parser.add_argument("--syscalls", action="store_true",
-                        help="also count memory system calls (strace, runs of their own)")
-    parser.add_argument("--instructions", action="store_true",
-                        help="also count instructions (callgrind, runs of their own)")
-    parser.add_argument("--peers", action="store_true",
-                        help="only fetch and build the allocators, and print their versions")
-    parser.add_argument("--install", action="store_true",
-                        help="install the Debian packages that bench/programs need")
-    parser.add_argument("--list", action="store_true", help="only print the cases")
-    parser.add_argument("--into", metavar="DIR", help="folder of the written files (default of "
-                        "report: docs/benchmarks; of a command: a new folder of out/bench)")
-    parser.add_argument("--mimalloc-bench", metavar="DIR", type=Path, help="measure the programs "
-                        "of a built copy of mimalloc-bench, with the arguments that it has")
-    parser.add_argument("--status", type=int, default=0, metavar="N",
-                        help="command: its exit status of success (default 0)")
-    parser.add_argument("--timeout", type=float, default=launcher.TIMEOUT_S, metavar="SECONDS",
-                        help=f"command: the longest run (default {launcher.TIMEOUT_S})")
-    parser.add_argument("--name", default="report", help="report: name of the written files")
-    parser.add_argument("--readme", action="store_true",
-                        help="report: also write the table into README.md, between its marks")
-    words = sys.argv[1:]
-    place = words.index("--") if "--" in words else len(words)
-    options = parser.parse_args(words[:place])
-    options.program = words[place + 1:]
-    if place < len(words):
-        if not options.program or options.words:
-            parser.error("-- is followed by a program, and nothing else comes before it")
-        options.words = ["program"]
-    options.command, *options.words = options.words or ["run"]
-    expected = {"run": (0,), "compare": (2,), "report": (0, 1), "program": (0,)}
-    if len(options.words) not in expected.get(options.command, ()):
-        parser.error("expected nothing, -- CMD ARGS, compare A B, or report [SESSION]")
-    if options.command == "compare" and len(set(options.words)) == 1:
-        parser.error("compare: name two allocators (the noise is measured anyway)")
-    if options.repeats is not None and options.repeats < 1:
-        parser.error("--repeats: at least 1")
-    # ./hak has gone to the root; folders that were typed are seen from where it was called.
-    options.folder = Path(os.environ.get("HAK_FOLDER") or os.getcwd())
-    options.into = options.folder / options.into if options.into else None
-    if options.mimalloc_bench:
-        options.mimalloc_bench = (options.folder / options.mimalloc_bench).resolve()
-    return options
+def complain(status, text):
+    """One line on standard error; returns the status."""
+    line = re.sub(r"[^ -~\u00a0-\uffff]+", " ", str(text))
+    print(f"./hak bench: {line}", file=sys.stderr, flush=True)
+    return status
 
 
 def prepare(console, names):
@@ -94,14 +30,14 @@ def prepare(console, names):
     ready = []
     for name in names:
         try:
-            with console.status(f"preparing {name}") as status:
-                peer = peers.resolve(ROOT, name, lambda text: status.update(text))
+            with console.status(Text(f"preparing {name}")) as status:
+                peer = peers.resolve(ROOT, name, lambda text: status.update(Text(text)))
         except peers.PeerError as error:
-            console.print(f"[yellow]skipped[/] {name}: {error}", highlight=False)
+            tables.tell(console, "yellow", "skipped", f"{name}: {error}")
         else:
             ready.append(peer)
-            console.print(f"[green]ready[/]   {name}: {peer.title} {peer.version}, {peer.origin}",
-                          highlight=False)
+            tables.tell(console, "green", "ready",
+                        f"{name}: {peer.title} {peer.version}, {peer.origin}")
     return ready
 
 
@@ -110,26 +46,28 @@ def choose(console, options):
     if options.mimalloc_bench:
         found, missing = suite.discover(options.mimalloc_bench)
         for name, reason in missing:
-            console.print(f"[yellow]skipped[/] {name}: {reason}", highlight=False)
+            tables.tell(console, "yellow", "skipped", f"{name}: {reason}")
         cases = plan.chosen(found, options.only)
     else:
         cases = plan.select(ROOT, options.only, options.quick)
         missing = sorted({case.words()[0] for case in cases
                           if not (ROOT / case.words()[0]).exists()})
         if missing:
-            sys.exit(f"not built: {', '.join(missing)} (./hak build)")
+            raise run.SessionError(f"not built: {', '.join(missing)} (./hak build)")
     if not cases:
-        sys.exit(f"no case's name or group contains {options.only}" if options.only else "no case")
+        raise run.SessionError("no case's name or group contains " + " or ".join(options.only)
+                               if options.only else "no case")
     return cases
 
 
-def begin(console, options, names):
+def begin(console, options, names, least=1):
     """(session, cases, peers) of a new session."""
     cases = choose(console, options)
     ready = prepare(console, names)
-    if not ready:
-        sys.exit("no allocator to measure")
-    repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
+    if len(ready) < least:
+        raise run.SessionError("no allocator to measure" if least == 1 else
+                               "compare: both allocators are needed")
+    repeats = options.repeats or (arguments.QUICK_REPEATS if options.quick else arguments.REPEATS)
     session = run.Session.create(ROOT, options.quick, repeats)
     session.hidden = tuple(filter(None, [options.mimalloc_bench]))
     session.begin(cases, ready)
@@ -161,8 +99,8 @@ def resume(console, options):
 
 def measure(console, options, session, cases, ready):
     """Runs the session; True if it was cut short."""
-    bars = Progress(TextColumn("{task.description:<28}"), BarColumn(), TimeElapsedColumn(),
-                    TextColumn("left"), TimeRemainingColumn(), console=console,
+    bars = Progress(TextColumn("{task.description:<28}", markup=False), BarColumn(),
+                    TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=console,
                     speed_estimate_period=600)
     kinds = [kind for kind in ("syscalls", "instructions") if getattr(options, kind)]
     try:
@@ -186,9 +124,7 @@ def measure(console, options, session, cases, ready):
 
 
 def run_all(console, options):
-    names = QUICK_ALLOCATORS if options.quick else peers.DEFAULT
-    if options.allocators:
-        names = list(dict.fromkeys(options.allocators.split(",")))
+    names = options.allocators or (arguments.QUICK_ALLOCATORS if options.quick else peers.DEFAULT)
     if options.peers:
         ready = prepare(console, names if options.allocators else peers.DEFAULT)
         return 0 if ready else 1
@@ -199,7 +135,7 @@ def run_all(console, options):
     measured = results.load(session.path)
     tables.show(console, measured)
     if measured.results():
-        written = page.publish(measured, session.path, session.folder, "report")
+        written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {written.relative_to(ROOT)}")
         console.print("./hak bench report writes it to docs/benchmarks/")
     return INTERRUPTED if interrupted else 1 if session.failures else 0
@@ -213,9 +149,11 @@ def run_program(console, options):
         case = command.case_of(options.program, place)
         if os.environ.get("LD_PRELOAD"):
             console.print("LD_PRELOAD of your environment is left out")
-        ready = prepare(console, options.allocators.split(",")) if options.allocators \
+        ready = prepare(console, options.allocators) if options.allocators \
             else peers.at_hand(ROOT)
-        with console.status(f"trying {case.title}"):
+        if not ready:
+            raise command.CommandError("no allocator to measure")
+        with console.status(Text(f"trying {case.title}")):
             trial = command.try_out(ROOT, case, ready)
         repeats, remark = command.repeats_of(options, trial.case, trial.peers)
         for line in [*trial.remarks, remark, command.not_at_hand(trial.peers)
@@ -228,43 +166,71 @@ def run_program(console, options):
     measured = results.load(session.path)
     tables.show(console, measured)
     if measured.results():
-        written = page.publish(measured, session.path, session.folder, "report")
+        written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {os.path.relpath(written, options.folder)}", soft_wrap=True)
     return INTERRUPTED if interrupted else 0 if measured.results() else 1
 
 
 def compare(console, options):
-    paths = [_session_path(word) for word in options.words]
+    paths = [_session_path(options, word) for word in options.words]
     if all(paths):
-        first, second = map(results.load, paths)
-        allocator = options.allocators or first.reference
-        console.print(f"{allocator}: {options.words[0]} against {options.words[1]}")
-        return 0 if tables.compare_sessions(console, first, second, allocator) else 1
-    started = begin(console, options, options.words)
-    interrupted = measure(console, options, *started)
-    measured = results.load(started[0].path)
+        return compare_sessions(console, options, *map(results.load, paths))
+    for word, path in zip(options.words, paths):
+        if not path:
+            _check_allocator(word)
+    if any(paths):
+        raise run.SessionError("compare: two sessions, or two allocators")
+    if options.allocators:
+        raise run.SessionError("--allocators goes with the names of two sessions")
+    peers.check_first(options.words)
+    session, cases, ready = begin(console, options, options.words, least=2)
+    interrupted = measure(console, options, session, cases, ready)
+    measured = results.load(session.path)
     tables.show(console, measured)
     fine = tables.compare(console, measured, *options.words)
-    return INTERRUPTED if interrupted else 0 if fine and not started[0].failures else 1
+    return INTERRUPTED if interrupted else 0 if fine and not session.failures else FAILED
 
 
-def _session_path(word):
+def compare_sessions(console, options, first, second):
+    """What one allocator did in two sessions."""
+    names = options.allocators or [first.reference]
+    if len(names) > 1:
+        raise run.SessionError("compare: one of --allocators for two sessions")
+    for word, measured in zip(options.words, (first, second)):
+        if names[0] not in measured.versions:
+            raise run.SessionError(f"{word} has no {names[0]}, but {', '.join(measured.versions)} "
+                                   "(--allocators NAME)")
+    console.print(f"{names[0]}: {options.words[0]} against {options.words[1]}", soft_wrap=True)
+    return 0 if tables.compare_sessions(console, first, second, names[0]) else FAILED
+
+
+def _check_allocator(word):
+    try:
+        peers.known(ROOT, word)
+    except peers.PeerError as error:
+        raise run.SessionError(f"compare: {word} is no session of out/bench, and: {error}"
+                               ) from None
+
+
+def _session_path(options, word):
     """The runs of a session that the word names, or None."""
-    path = Path(word)
-    if path.suffix == ".jsonl" and path.exists():
-        return path
+    for path in (options.folder / word, ROOT / word):
+        if path.suffix == ".jsonl" and path.exists():
+            return path
     path = ROOT / "out/bench" / word / "runs.jsonl"
-    return path if path.exists() else None
+    return path if word and path.exists() else None
 
 
 def publish(console, options):
     word = options.words[0] if options.words else None
-    path = _session_path(word) if word else None
+    path = _session_path(options, word) if word else None
     path = path or run.find(ROOT, word) / "runs.jsonl"
     measured = results.load(path)
+    if not measured.results():
+        raise run.SessionError(f"{os.path.relpath(path, ROOT)} has no figure to report")
     folder = options.into or ROOT / "docs/benchmarks"
     written = page.publish(measured, path, folder, options.name)
-    console.print(f"written: {os.path.relpath(written, ROOT)}")
+    console.print(f"written: {os.path.relpath(written, ROOT)}", soft_wrap=True)
     if options.readme:
         page.write_readme(ROOT / "README.md", measured,
                           f"{os.path.relpath(folder, ROOT)}/{options.name}.svg")
@@ -293,22 +259,50 @@ def list_cases(console, options):
     return 0
 
 
-def main():
-    options = arguments()
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    if options.list:
-        return list_cases(console, options)
-    if options.install:
-        return install(console)
-    commands = {"run": run_all, "compare": compare, "report": publish, "program": run_program}
+COMMANDS = {"run": run_all, "compare": compare, "report": publish, "program": run_program}
+
+
+def perform(console, options):
+    """Does what was asked for. Returns the exit status; what was wrong is told in one line."""
     try:
-        return commands[options.command](console, options)
+        if options.list:
+            return list_cases(console, options)
+        if options.install:
+            return install(console)
+        return COMMANDS[options.command](console, options)
     except command.CommandError as error:
-        console.print(f"[red]not compared[/]: {error}", highlight=False, soft_wrap=True)
-        return 1
-    except (launcher.RunError, run.SessionError, suite.SuiteError, ValueError) as error:
-        console.print(f"[red]error[/] {error}", highlight=False)
-        return 2
+        return complain(FAILED, f"not compared: {error}")
+    except (launcher.RunError, run.SessionError, suite.SuiteError, peers.PeerError,
+            ValueError) as error:
+        return complain(WRONG, error)
+
+
+def open_standard_files():
+    """Without standard input or output, the next file that is opened would be taken for it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+
+
+def main():
+    open_standard_files()
+    options = arguments.parse(ROOT, sys.argv[1:])
+    console = Console(width=None if sys.stdout.isatty() else 140, markup=False)
+    try:
+        status = perform(console, options)
+        sys.stdout.flush()
+    except OSError as error:
+        # What could not be written is not tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return FAILED
+        return complain(FAILED, f"{error.filename or 'cannot write the output'}: {error.strerror}")
+    return status
 
 
 if __name__ == "__main__":

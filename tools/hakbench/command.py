@@ -71,7 +71,7 @@ def case_of(words, place):
         if (place.folder / words[0]).is_file():
             raise CommandError(f"{words[0]} is not executable, or not on PATH")
         line = f" (a line for the shell: -- sh -c {shlex.quote(words[0])})"
-        raise CommandError(f"there is no program {words[0]}{line if ' ' in words[0] else ''}")
+        raise CommandError(f"there is no program '{words[0]}'{line if ' ' in words[0] else ''}")
     obstacle = programs.obstacle(path)
     if obstacle:
         raise CommandError(f"{words[0]} {obstacle}, so all allocators would show the same")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A session as one web page that needs nothing else, a picture and a table for the README."""
+"""A session as a web page, a picture, and a table for the README. What draws the page's curves is
+5 MB: one file for all pages of a folder, without which a page has all but its curves."""
+import os
 import re
 import shutil
 from pathlib import Path
@@ -10,6 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from . import command, plots, results, tables, units
 
+DRAWS = "plotly.min.js"
 MARKS = "<!-- hakbench: begin -->", "<!-- hakbench: end -->"
 PERCENTILE = re.compile(r"^(?:(.*?)[ _.-]*)?(p[0-9]+(?:[._][0-9]+)?|max)$")
 MEMORY_GROUP, MOST_MEMORY = "memory use", 6
@@ -27,12 +30,17 @@ costs. Memory is the resident memory of the largest process, its peak told by th
 average sampled. CPU is user and system time of all threads.""")
 
 
-def publish(measured, path, folder, name):
-    """Writes NAME.html, NAME.svg, NAME.md and NAME.jsonl into a folder; the page's place. One case
-    alone has no means, and no picture of them."""
+def publish(measured, path, folder, name, shared=None):
+    """Writes NAME.html, NAME.svg, NAME.md and NAME.jsonl into a folder, and what draws curves into
+    the folder `shared`, if not there; the page's place. One case alone has no means, and no picture
+    of them."""
     folder.mkdir(parents=True, exist_ok=True)
+    draws = (shared or folder) / DRAWS
     page = folder / f"{name}.html"
-    page.write_text(html(measured), encoding="utf-8")
+    text = html(measured, os.path.relpath(draws, folder))
+    page.write_text(text, encoding="utf-8")
+    if "<script src=" in text:
+        draws.write_text(get_plotlyjs(), encoding="utf-8")
     if len(measured.results()) > 1:
         (folder / f"{name}.svg").write_text(picture(measured) + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(document(measured, name), encoding="utf-8")
@@ -130,8 +138,8 @@ def _machine(measured):
         yield "length", "short runs (--quick): less certain"
 
 
-def html(measured):
-    """The page."""
+def html(measured, draws=DRAWS):
+    """The page, which has the path of what draws its curves."""
     found = measured.results()
     sections = list(_sections(measured, found))
     for section in sections:
@@ -150,9 +158,8 @@ def html(measured):
                     "colour": plots.colour(name)} for name in _shown(measured)],
         "sections": sections, "huge_pages": tables.HUGE_PAGES, "has_marks": True,
         "style": _asset("page.css"), "script": _asset("page.js"),
-        # Only a page with curves carries what draws them, which is 5 MB.
-        "plotly": _script(get_plotlyjs()) if any(
-            section.get("plots") or section.get("plot") for section in sections) else ""}
+        "draws": draws if any(section.get("plots") or section.get("plot")
+                              for section in sections) else ""}
     return _render("report.html.j2", page=page) + "\n"
 
 

@@ -39,32 +39,60 @@ class Peer:
         return preload | self.environment
 
 
-OWN = {"system": "system allocator", "hakmem": "hakmem", "noop": "no-op allocator"}
+NOOP = "noop"
+VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+OWN = {"system": "system allocator", "hakmem": "hakmem", NOOP: "no-op allocator"}
 DEFAULT = ("hakmem", "system", *RECIPES)
 
 
-def resolve(root, specification, say=lambda text: None):
-    """The Peer of `NAME`, `PATH.so` or `NAME@VARIABLE=VALUE@...`, fetched if need be."""
+def known(root, specification):
+    """(name, variables) of `NAME`, `PATH.so` or `NAME@VARIABLE=VALUE@...`; raises PeerError if
+    there is no such allocator."""
     name, *settings = specification.split("@")
-    if not all("=" in setting for setting in settings):
+    if not all(VARIABLE.match(setting) for setting in settings):
         raise PeerError(f"{specification}: expected NAME@VARIABLE=VALUE@VARIABLE=VALUE")
-    variables = dict(setting.split("=", 1) for setting in settings)
+    if name.endswith(".so"):
+        _library(root, name)
+    elif name not in (*OWN, *RECIPES):
+        raise PeerError(f"no allocator '{name}'; there are {', '.join((*OWN, *RECIPES))}, or a "
+                        "file NAME.so")
+    return name, dict(setting.split("=", 1) for setting in settings)
+
+
+def check_first(names):
+    """Raises PeerError if nothing could be compared with the first."""
+    if names[0].split("@")[0] == NOOP:
+        raise PeerError("noop is no allocator to compare with: it tells a program's own time, and "
+                        "comes after another one")
+
+
+def resolve(root, specification, say=lambda text: None):
+    """The Peer of a specification (see known), fetched if need be."""
+    name, variables = known(root, specification)
     if name in OWN:
         return _own(root, name, specification, variables)
     if name.endswith(".so"):
         return _file(root, name, specification, variables)
-    if name not in RECIPES:
-        raise PeerError(f"no allocator {name}; there are {', '.join((*OWN, *RECIPES))}")
     recipe, (library, version) = RECIPES[name], fetch(root, name, say)
     return Peer(specification, recipe.title, version, library, recipe.environment | variables,
                 f"{recipe.package} of {recipe.registry}")
 
 
+def _library(root, name):
+    """The path of a library; raises PeerError if the file is none."""
+    path = (root / name).resolve()
+    try:
+        with path.open("rb") as file:
+            if file.read(4) == b"\x7fELF":
+                return path
+    except OSError as error:
+        raise PeerError(f"{name}: {error.strerror}") from None
+    raise PeerError(f"{name} is no library")
+
+
 def _file(root, name, specification, variables):
     """A library somewhere, such as another build; named in results by its file only."""
-    library = (root / name).resolve()
-    if not library.exists():
-        raise PeerError(f"{name}: no such library")
+    library = _library(root, name)
     return Peer(specification, library.name, digest(library)[:12], library, variables, "a file")
 
 
@@ -80,7 +108,7 @@ def _own(root, name, specification, variables):
     library = root / f"out/release/lib{name}.so"
     if not library.exists():
         raise PeerError(f"out/release/lib{name}.so is not built (./hak build)")
-    if name == "noop":
+    if name == NOOP:
         variables = {"BENCH_VERIFY": "off"} | variables
     return Peer(specification, OWN[name], commit(root), library, variables)
 

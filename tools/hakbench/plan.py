@@ -146,16 +146,15 @@ def discover(root):
 
 
 def select(root, only=None, quick=False):
-    """The cases whose name or group contains one of the words, `A,B`; --quick has fewer."""
+    """The cases whose name or group contains one of the words; --quick has fewer."""
     cases = discover(root)
     return chosen(cases, only) if only else [case for case in cases if not quick or case.quick]
 
 
 def chosen(cases, only):
-    """The cases whose name or group contains one of the words, `A,B`; all without any."""
-    words = only.split(",") if only else [""]
+    """The cases whose name or group contains one of the words; all without any."""
     return [case for case in cases if any(word in case.name or word in case.group
-                                          for word in words)]
+                                          for word in only or [""])]
 
 
 THROUGHPUT = re.compile(r"throughput: ([0-9]+(?:\.[0-9]+)?) M ops/s")

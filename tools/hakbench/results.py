@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import command, plan, stats, suite, units
+from .peers import NOOP
 from .run import AGAIN, _sound
 
 ROOT = Path(__file__).absolute().parents[2]
@@ -16,7 +17,6 @@ LEAST_MEMORY = 0.02
 # Fewer say nothing of what chance does.
 LEAST_RUNS = 3
 
-NOOP = "noop"
 BOUND = re.compile(r"bound to ([^;]+)")
 
 # The share of all cases that an allocator in the means has at least.
@@ -165,12 +165,12 @@ class Measured:
         """The first allocator; of a program of the user's the first that has figures."""
         if case.get("group") != command.GROUP:
             return self.reference
-        return next((name for name in self.versions if name in self.arms(case["name"])),
-                    self.reference)
+        return next((name for name in self.versions if name != NOOP and
+                     name in self.arms(case["name"])), self.reference)
 
     def _result(self, case, reference):
         arms = self.arms(case["name"])
-        if reference not in arms:
+        if reference not in arms or reference == NOOP:
             return None
         floor = memory_floor = None
         for label, again in arms.items():
@@ -317,5 +317,7 @@ def load(path):
     """The Measured of a file, which need not be the one that was written here."""
     try:
         return Measured(path)
-    except (OSError, IndexError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path.name} holds no session: {error}") from None
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from None
+    except (LookupError, TypeError, AttributeError, ValueError):
+        raise ValueError(f"{path} holds no session of ./hak bench") from None

@@ -40,7 +40,8 @@ def find(root, name=None):
     """The folder of the named session, or of the last one."""
     found = [path for path in sessions(root) if name in (None, path.name)]
     if not found:
-        raise SessionError(f"no session {name or ''} in out/bench (./hak bench makes one)")
+        named = f"'{name}' " if name is not None else ""
+        raise SessionError(f"no session {named}in out/bench (./hak bench makes one)")
     return found[-1]
 
 
@@ -92,6 +93,12 @@ class Session:
             session._remember(record)
         session.write("resumed", environment=environment.describe(root))
         return session, header
+
+    @property
+    def shared(self):
+        """The folder of what the pages of sessions share."""
+        base = self.root / "out/bench"
+        return base if self.folder.parent == base else self.folder
 
     def _remember(self, record):
         kind = record["record"]

@@ -88,7 +88,7 @@ def discover(folder):
         raise SuiteError(f"{folder} is no copy of {NAME}: it has no bench.sh")
     if not (folder / "out/bench").is_dir():
         raise SuiteError(f"{folder} is not built: it has no out/bench (build-bench-env.sh bench)")
-    text = script.read_text(encoding="utf-8")
+    text = script.read_text(encoding="utf-8", errors="replace")
     inputs = [(name, folder / path.replace("$benchdir", "bench"))
               for name, path in INPUT.findall(text)]
     figures = list(_figures(text))

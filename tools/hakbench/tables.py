@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from . import command, stats, units
 
@@ -13,6 +14,12 @@ LEAST_NEEDED = ("own ns/op", "memory calls", "instr/op", "minor faults", "CV", "
                 "avg MiB", "ratio")
 HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises "
               "its resident memory.")
+
+
+def tell(console, style, word, text):
+    """A line that begins with a word in colour. What comes from elsewhere, names of files and
+    programs, is no markup."""
+    console.print(Text.assemble((word, style), f" {text}"), soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -115,10 +122,9 @@ def show(console, measured):
     if len(results) > 1:
         _show_overall(console, measured, results)
     for skip in measured.skips:
-        console.print(f"[yellow]skipped[/] {skip['case']}: {skip['reason']}", highlight=False)
+        tell(console, "yellow", "skipped", f"{skip['case']}: {skip['reason']}")
     for error in measured.errors:
-        console.print(f"[red]error[/] {error['case']}, {error['allocator']}: {error['message']}",
-                      highlight=False)
+        tell(console, "red", "error", f"{error['case']}, {error['allocator']}: {error['message']}")
 
 
 def _case_table(console, result):
@@ -264,7 +270,7 @@ def _times(measured, result, allocator):
 
 def _show_comparison(console, lines, first, second, slower):
     if not lines:
-        console.print(f"[red]no case was measured under both {first} and {second}[/]")
+        console.print(f"no case was measured under both {first} and {second}")
         return False
     table = Table(box=box.SIMPLE)
     for heading in ("Case", f"{first} / {second}, time", "Noise", f"{first} is", "Peak memory"):

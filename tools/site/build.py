@@ -51,6 +51,9 @@ def copied(name):
     place = PAGES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(ROOT / name, place)
+    if place.suffix == ".html":
+        for target in Links(place).loads:
+            copied(name.parent / target)
 
 
 def folder_page(name):

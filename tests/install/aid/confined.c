@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/install/aid/confined.c - a program behind a filter of system calls that is in force before
- * hakmem starts. calls.h is made from docs/SYSCALLS.md: a CALL( ) for each of hakmem's.
+ * hakmem starts. The test makes "calls.h" of docs/SYSCALLS.md: a CALL( ) for each of hakmem's.
  *
  *   confined only            what is neither hakmem's nor this program's kills
  *   confined without NAME    NAME is refused with EPERM; ends with 0 if memory was had, else 3

@@ -38,7 +38,7 @@ int malloc_trim(size_t bytes); /* not every libc has it */
 static const int of_an_allocator[] = {SYS_mmap,       SYS_munmap, SYS_mremap,      SYS_mprotect,
                                       SYS_madvise,    SYS_futex,  SYS_brk,         SYS_exit,
                                       SYS_exit_group, SYS_write,  SYS_rt_sigreturn};
-/* sandbox-seccomp-filter.c, what all of its machines have. */
+/* OpenSSH's seccomp filter, what all of its machines have. */
 static const int of_openssh[] = {
     SYS_brk,        SYS_clock_gettime,   SYS_close,        SYS_exit,
     SYS_exit_group, SYS_futex,           SYS_getegid,      SYS_geteuid,
@@ -68,7 +68,7 @@ static void build_filter(const int *calls, size_t count)
     add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
 }
 
-/* seccomp.h, which need not be installed. */
+/* <seccomp.h>, which need not be installed. */
 static int confine_by_library(const int *calls, size_t count)
 {
     void *library = dlopen("libseccomp.so.2", RTLD_NOW);

@@ -25,7 +25,12 @@ const near = new IntersectionObserver((entries) => {
     draw(entry.target);
   }
 }, { rootMargin: "600px" });
-for (const plot of document.querySelectorAll(".plot")) near.observe(plot);
+if (window.Plotly) {
+  for (const plot of document.querySelectorAll(".plot")) {
+    plot.replaceChildren();
+    near.observe(plot);
+  }
+}
 dark.addEventListener("change", () => drawn.forEach((plot) => Plotly.relayout(plot, inks())));
 // A press on an allocator leaves only it in full colour; a second press shows all again.
 document.querySelector(".legend").addEventListener("click", (event) => {

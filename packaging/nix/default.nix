@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+{ pkgs ? import <nixpkgs> { } }:
+
+pkgs.callPackage ./hakmem.nix { }
