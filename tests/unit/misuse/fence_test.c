@@ -111,6 +111,9 @@ TEST(a_run_is_used_again_when_the_quarantine_has_more_than_its_bytes)
     for (bool is_again = false; !is_again; count++) {
         char *block = take(16, 16);
         is_again = block == first;
+        struct guarded_view view;
+        hak_guarded_look(block, &view);
+        CHECK_EQ(view.given.addresses[0], 0);
         give(block);
         CHECK(count < 2 * HAK_MIB / run_bytes);
         CHECK(hak_fence_quarantine_bytes() <= HAK_MIB + run_bytes);
@@ -136,6 +139,34 @@ TEST(address_space_in_use_stays_in_proportion)
         for (size_t bytes = 1; bytes < 5000000; bytes = bytes * 2 + 1)
             give(take(bytes, 16));
     CHECK(hak_fence_used_bytes() < 100 * HAK_MIB);
+}
+
+TEST(no_run_is_lost_when_many_are_freed_at_once)
+{
+    enum { COUNT = 300 };
+    char *blocks[COUNT];
+    size_t run_bytes = HAK_FENCE_UNIT_PAGES * page_bytes();
+    for (int round = 0; round < 50; round++) {
+        for (int i = 0; i < COUNT; i++)
+            CHECK((blocks[i] = take(16, 16)) != NULL);
+        for (int i = 0; i < COUNT; i++)
+            give(blocks[i]);
+    }
+    CHECK(hak_fence_used_bytes() <= HAK_MIB + (2 * COUNT + 2) * run_bytes);
+}
+
+TEST(a_run_is_no_more_than_a_quarter_larger_than_what_it_is_for)
+{
+    size_t unit = HAK_FENCE_UNIT_PAGES * page_bytes();
+    for (size_t units = 1; units < 1000; units = units * 2 + 1) {
+        size_t before = hak_fence_used_bytes();
+        CHECK(take(units * unit - page_bytes(), 16) != NULL);
+        CHECK(hak_fence_used_bytes() - before >= units * unit);
+        CHECK(hak_fence_used_bytes() - before <= units * unit * 5 / 4);
+        before = hak_fence_used_bytes();
+        CHECK(take((units + 2) * unit - page_bytes(), 16) != NULL);
+        CHECK(hak_fence_used_bytes() - before <= (units + 2) * unit * 5 / 4);
+    }
 }
 
 TEST(an_address_between_two_blocks_belongs_to_the_nearer)
@@ -176,7 +207,7 @@ TEST(near_the_bound_of_mappings_a_sample_is_fenced)
     CHECK(hak_process_start());
     uint32_t most = (uint32_t)(hak_os_mappings_most() / 4 * 3);
     uint32_t nearly = most - most / 8;
-    uint32_t taken = 0;
+    uint32_t taken = 0, before = hak_mappings_count();
     while (hak_mappings_count() < nearly && hak_mappings_take_for_fence(0))
         taken++;
     int fenced = 0;
@@ -188,6 +219,7 @@ TEST(near_the_bound_of_mappings_a_sample_is_fenced)
         if (blocks[i] != NULL)
             give(blocks[i]);
     hak_mappings_give(taken);
+    CHECK_EQ(hak_mappings_count(), before);
     for (int i = 0; i < 100; i++) {
         blocks[i] = take(16, 16);
         CHECK(blocks[i] != NULL);
