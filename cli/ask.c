@@ -2,12 +2,13 @@
 #define _GNU_SOURCE
 #include "ask.h"
 
+#include "command.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,17 +22,8 @@
 /* What was left behind is removed so long after its time. */
 #define LEFT_MS 1000u
 
-static char reason[512];
+static struct reason reason;
 static volatile sig_atomic_t was_interrupted;
-
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 static void on_signal(int number)
 {
@@ -61,7 +53,7 @@ static bool is_left(int folder, const char *name)
     bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
                   (geteuid() == 0 || about.st_uid == geteuid());
     bool is_over =
-        is_own && read_request(fd, &request) && request.deadline_ms + LEFT_MS < place_clock_ms();
+        is_own && read_request(fd, &request) && request.deadline_ms + LEFT_MS < shared_clock_ms();
     close(fd);
     return is_over;
 }
@@ -80,9 +72,9 @@ static void remove_left(int folder)
 
 /* Root's requests belong to the process's user, in the group of root, which nobody else can give
  * them. */
-static bool fill(int fd, const struct place *place, const struct control_request *request)
+static bool fill(int fd, const struct process *process, const struct control_request *request)
 {
-    bool is_given = geteuid() != 0 || fchown(fd, place->user, 0) == 0;
+    bool is_given = geteuid() != 0 || fchown(fd, process->user, 0) == 0;
     return is_given && fchmod(fd, 0600) == 0 &&
            pwrite(fd, request, sizeof *request, 0) == (ssize_t)sizeof *request;
 }
@@ -91,14 +83,14 @@ static bool fill(int fd, const struct place *place, const struct control_request
 static bool make(struct ask *ask, const struct control_request *request)
 {
     char draft[sizeof ask->name + 16];
-    int folder = ask->place.folder;
+    int folder = ask->process.folder;
     snprintf(draft, sizeof draft, "%s.%d", ask->name, (int)getpid());
     unlinkat(folder, draft, 0);
     int fd = openat(folder, draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     bool is_made =
-        fill(fd, &ask->place, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
+        fill(fd, &ask->process, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
     int error = errno;
     unlinkat(folder, draft, 0);
     if (is_made)
@@ -109,35 +101,37 @@ static bool make(struct ask *ask, const struct control_request *request)
     return is_made;
 }
 
-static bool is_askable(const struct place *place)
+static bool is_askable(const struct process *process)
 {
-    if (!place_is_own(place))
-        return refuse("process %d belongs to another user: only that user and root may ask it",
-                      place->pid);
-    if (place->folder < 0)
-        return refuse("process %d has no /dev/shm that can be opened: %s", place->pid,
+    if (!process_is_own(process))
+        return refuse(&reason,
+                      "process %d belongs to another user: only that user and root may ask it",
+                      process->pid);
+    if (process->folder < 0)
+        return refuse(&reason, "process %d has no /dev/shm that can be opened: %s", process->pid,
                       strerror(errno));
     return true;
 }
 
 /* Waits until nobody else asks. */
-static bool place_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
+static bool leave_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {
-    uint64_t give_up_ms = place_clock_ms() + others_ms;
-    snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX, ask->place.own_pid);
+    uint64_t give_up_ms = shared_clock_ms() + others_ms;
+    snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX,
+             ask->process.own_pid);
     for (;;) {
-        request->deadline_ms = ask->deadline_ms = place_clock_ms() + wait_ms;
+        request->deadline_ms = ask->deadline_ms = shared_clock_ms() + wait_ms;
         if (make(ask, request))
             return true;
         if (errno != EEXIST)
-            return refuse("a request for process %d cannot be left in /dev/shm: %s", ask->place.pid,
-                          strerror(errno));
-        if (is_left(ask->place.folder, ask->name))
-            unlinkat(ask->place.folder, ask->name, 0);
-        else if (place_clock_ms() >= give_up_ms || was_interrupted)
-            return refuse("somebody else asks process %d, and has no answer either",
-                          ask->place.pid);
+            return refuse(&reason, "a request for process %d cannot be left in /dev/shm: %s",
+                          ask->process.pid, strerror(errno));
+        if (is_left(ask->process.folder, ask->name))
+            unlinkat(ask->process.folder, ask->name, 0);
+        else if (shared_clock_ms() >= give_up_ms || was_interrupted)
+            return refuse(&reason, "somebody else asks process %d, and has no answer either",
+                          ask->process.pid);
         else
             pause_ms(LOOK_MS);
     }
@@ -147,22 +141,22 @@ bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, ui
                const char **why)
 {
     struct control_request request = {.magic = HAK_REQUEST_MAGIC};
-    *why = reason;
+    *why = reason.text;
     ask->fd = -1;
-    if (!place_find(&ask->place, pid))
-        return refuse("there is no process %d", pid);
-    request.pid = ask->place.own_pid;
-    request.pid_space = ask->place.pid_space;
-    request.start_ticks = ask->place.start_ticks;
+    if (!process_find(&ask->process, pid))
+        return refuse(&reason, "there is no process %d", pid);
+    request.pid = ask->process.own_pid;
+    request.pid_space = ask->process.pid_space;
+    request.start_ticks = ask->process.start_ticks;
     snprintf(request.words, sizeof request.words, "%s", words);
     if (strlen(words) >= sizeof request.words)
-        refuse("the request is too long");
-    else if (is_askable(&ask->place)) {
-        remove_left(ask->place.folder);
-        if (place_request(ask, &request, wait_ms, others_ms))
+        refuse(&reason, "the request is too long");
+    else if (is_askable(&ask->process)) {
+        remove_left(ask->process.folder);
+        if (leave_request(ask, &request, wait_ms, others_ms))
             return true;
     }
-    place_leave(&ask->place);
+    process_leave(&ask->process);
     return false;
 }
 
@@ -186,25 +180,26 @@ void ask_end(struct ask *ask)
     if (ask->fd < 0)
         return;
     if (fstat(ask->fd, &own) == 0 &&
-        fstatat(ask->place.folder, ask->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        fstatat(ask->process.folder, ask->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
         own.st_ino == there.st_ino && own.st_dev == there.st_dev)
-        unlinkat(ask->place.folder, ask->name, 0);
+        unlinkat(ask->process.folder, ask->name, 0);
     close(ask->fd);
     ask->fd = -1;
-    place_leave(&ask->place);
+    process_leave(&ask->process);
 }
 
 static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
 {
-    struct place again;
-    bool is_there = place_find(&again, ask->place.pid);
-    place_leave(&again);
-    if (!is_there || again.start_ticks != ask->place.start_ticks)
-        return refuse("process %d has ended", ask->place.pid);
-    return refuse("process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
+    struct process again;
+    bool is_there = process_find(&again, ask->process.pid);
+    process_leave(&again);
+    if (!is_there || again.start_ticks != ask->process.start_ticks)
+        return refuse(&reason, "process %d has ended", ask->process.pid);
+    return refuse(&reason,
+                  "process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
                   "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
                   "while it works; one started with HAKMEM_STATS_SHM=1 answers asleep, too",
-                  ask->place.pid, ask->place.name, (wait_ms + 999) / 1000);
+                  ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
 static enum ask_state await(struct ask *ask, struct control_request *seen)
@@ -212,7 +207,7 @@ static enum ask_state await(struct ask *ask, struct control_request *seen)
     enum ask_state state;
     uint64_t taken_ms = 0;
     while ((state = ask_look(ask, seen)) == ASK_WAITS || state == ASK_TAKEN) {
-        uint64_t now = place_clock_ms();
+        uint64_t now = shared_clock_ms();
         if (state == ASK_TAKEN && taken_ms == 0)
             taken_ms = now;
         bool is_over = taken_ms == 0 ? now > ask->deadline_ms : now > taken_ms + TAKEN_WAIT_MS;
@@ -235,19 +230,21 @@ static bool judge(const struct ask *ask, enum ask_state state, const struct cont
                   uint32_t wait_ms)
 {
     if (state == ASK_ANSWERED && seen->is_done != 0) {
-        refuse("%.383s", seen->answer);
+        refuse(&reason, "%.383s", seen->answer);
         return true;
     }
     if (state == ASK_ANSWERED)
-        return refuse("process %d: %.383s", ask->place.pid, seen->answer);
+        return refuse(&reason, "process %d: %.383s", ask->process.pid, seen->answer);
     if (was_interrupted)
-        return refuse("interrupted before process %d answered", ask->place.pid);
+        return refuse(&reason, "interrupted before process %d answered", ask->process.pid);
     if (state == ASK_LOST)
-        return refuse("somebody removed or changed the request for process %d", ask->place.pid);
+        return refuse(&reason, "somebody removed or changed the request for process %d",
+                      ask->process.pid);
     if (state == ASK_TAKEN)
-        return refuse("process %d took the request and did not finish it: it was stopped, copied "
+        return refuse(&reason,
+                      "process %d took the request and did not finish it: it was stopped, copied "
                       "or killed meanwhile",
-                      ask->place.pid);
+                      ask->process.pid);
     return refuse_silent(ask, wait_ms);
 }
 

@@ -55,7 +55,8 @@
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \
       "how long free memory is kept before it goes back to the kernel")                            \
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
-      "free memory that is kept whatever its age, within a quarter of what is live")               \
+      "free memory of large blocks that is kept whatever its age, within a quarter of those "      \
+      "that are live")                                                                             \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
       "bound of the free memory that is kept for large blocks; need bounds it, too")               \
     X(free_policy, CHOICE, 2, 0, 2, "keep|batch|adaptive",                                         \
