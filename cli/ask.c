@@ -42,29 +42,37 @@ static bool read_request(int fd, struct control_request *request)
            request->magic == HAK_REQUEST_MAGIC;
 }
 
-/* A request of this user whose time is over: its asker was killed. */
-static bool is_left(int folder, const char *name)
+/* Nobody waits for it. */
+static bool has_no_asker(const struct control_request *request)
 {
-    struct control_request request;
+    return request->words[sizeof request->words - 1] == HAK_REQUEST_LEFT;
+}
+
+/* A request of this user whose time is over: its asker was killed; or that was left and is done. */
+static bool is_left(int folder, const char *name, struct control_request *request)
+{
     struct stat about;
     int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
                   (geteuid() == 0 || about.st_uid == geteuid());
-    bool is_over =
-        is_own && read_request(fd, &request) && request.deadline_ms + LEFT_MS < shared_clock_ms();
+    bool is_over = is_own && read_request(fd, request) &&
+                   (request->deadline_ms + LEFT_MS < shared_clock_ms() ||
+                    (has_no_asker(request) && request->state == REQUEST_ANSWERED));
     close(fd);
     return is_over;
 }
 
 static void remove_left(int folder)
 {
+    struct control_request request;
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *names = copy < 0 ? NULL : fdopendir(copy);
     for (struct dirent *entry; names != NULL && (entry = readdir(names)) != NULL;)
         if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) == 0 &&
-            strstr(entry->d_name, HAK_REQUEST_SUFFIX) != NULL && is_left(folder, entry->d_name))
+            strstr(entry->d_name, HAK_REQUEST_SUFFIX) != NULL &&
+            is_left(folder, entry->d_name, &request))
             unlinkat(folder, entry->d_name, 0);
     if (names != NULL)
         closedir(names);
@@ -117,6 +125,7 @@ static bool is_askable(const struct process *process)
 static bool leave_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {
+    struct control_request other = {0};
     uint64_t give_up_ms = shared_clock_ms() + others_ms;
     snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX,
              ask->process.own_pid);
@@ -127,8 +136,13 @@ static bool leave_request(struct ask *ask, struct control_request *request, uint
         if (errno != EEXIST)
             return refuse(&reason, "a request for process %d cannot be left in /dev/shm: %s",
                           ask->process.pid, strerror(errno));
-        if (is_left(ask->process.folder, ask->name))
+        if (is_left(ask->process.folder, ask->name, &other))
             unlinkat(ask->process.folder, ask->name, 0);
+        else if (shared_clock_ms() >= give_up_ms && has_no_asker(&other))
+            return refuse(&reason,
+                          "process %d has not yet done what was left for it: %.100s; "
+                          "rm /dev/shm/%s takes that back",
+                          ask->process.pid, other.words, ask->name);
         else if (shared_clock_ms() >= give_up_ms || was_interrupted)
             return refuse(&reason, "somebody else asks process %d, and has no answer either",
                           ask->process.pid);
@@ -137,27 +151,42 @@ static bool leave_request(struct ask *ask, struct control_request *request, uint
     }
 }
 
-bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, uint32_t others_ms,
-               const char **why)
+static bool begin(struct ask *ask, int pid, struct control_request *request, uint32_t wait_ms,
+                  uint32_t others_ms, const char **why)
 {
-    struct control_request request = {.magic = HAK_REQUEST_MAGIC};
     *why = reason.text;
     ask->fd = -1;
     if (!process_find(&ask->process, pid))
         return refuse(&reason, "there is no process %d", pid);
-    request.pid = ask->process.own_pid;
-    request.pid_space = ask->process.pid_space;
-    request.start_ticks = ask->process.start_ticks;
-    snprintf(request.words, sizeof request.words, "%s", words);
-    if (strlen(words) >= sizeof request.words)
-        refuse(&reason, "the request is too long");
-    else if (is_askable(&ask->process)) {
+    request->pid = ask->process.own_pid;
+    request->pid_space = ask->process.pid_space;
+    request->start_ticks = ask->process.start_ticks;
+    if (is_askable(&ask->process)) {
         remove_left(ask->process.folder);
-        if (leave_request(ask, &request, wait_ms, others_ms))
+        if (leave_request(ask, request, wait_ms, others_ms))
             return true;
     }
     process_leave(&ask->process);
     return false;
+}
+
+/* The last byte is for who waits for it. */
+static bool write_words(struct control_request *request, const char *words)
+{
+    *request = (struct control_request){.magic = HAK_REQUEST_MAGIC};
+    if (strlen(words) >= sizeof request->words - 1)
+        return refuse(&reason, "the request is too long");
+    memcpy(request->words, words, strlen(words));
+    return true;
+}
+
+bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, uint32_t others_ms,
+               const char **why)
+{
+    struct control_request request;
+    *why = reason.text;
+    ask->fd = -1;
+    return write_words(&request, words) && begin(ask, pid, &request, wait_ms, others_ms, why);
 }
 
 enum ask_state ask_look(const struct ask *ask, struct control_request *seen)
@@ -198,7 +227,8 @@ static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
     return refuse(&reason,
                   "process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
                   "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
-                  "while it works; one started with HAKMEM_STATS_SHM=1 answers asleep, too",
+                  "while it works, or with --later; one started with HAKMEM_STATS_SHM=1 answers "
+                  "asleep, too",
                   ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
@@ -260,4 +290,31 @@ bool ask_and_wait(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
     if (!is_done)
         ask_end(ask);
     return is_done;
+}
+
+bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
+                  const char **answer)
+{
+    struct control_request seen;
+    *answer = reason.text;
+    ask->fd = -1;
+    listen_to_signals();
+    if (!write_words(&seen, words))
+        return false;
+    seen.words[sizeof seen.words - 1] = HAK_REQUEST_LEFT;
+    if (!begin(ask, pid, &seen, HAK_REQUEST_LEFT_MS, wait_ms, answer))
+        return false;
+    ask->deadline_ms = shared_clock_ms() + wait_ms;
+    enum ask_state state = await(ask, &seen);
+    if (state != ASK_WAITS || was_interrupted) {
+        bool is_done = judge(ask, state, &seen, wait_ms);
+        ask_end(ask);
+        return is_done;
+    }
+    refuse(&reason, "asked; it does that when it next works, within %u hours",
+           HAK_REQUEST_LEFT_MS / 3600000u);
+    close(ask->fd);
+    ask->fd = -1;
+    process_leave(&ask->process);
+    return true;
 }

@@ -38,6 +38,11 @@ enum ask_state ask_look(const struct ask *ask, struct control_request *seen);
 /* Removes it. */
 void ask_end(struct ask *ask);
 
+/* Begins, waits, and leaves the request to a process that has not begun to do it by then; true: it
+ * was done, or left, *answer says which. Nothing is to be ended. */
+bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
+                  const char **answer);
+
 /* Begins and waits; true: it was done, *answer is what the process says, and what follows the
  * request in the file can be read until ask_end. False: *answer says why not. */
 bool ask_and_wait(struct ask *ask, int pid, const char *words, uint32_t wait_ms,

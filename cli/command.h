@@ -40,17 +40,19 @@
       "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
       "  --all              with --serve: all that this user started with HAKMEM_STATS_SHM=1\n"    \
       "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
-      "  keys: q quit, s another order of sizes, up down j k scroll, / filter, p pause,\n"         \
-      "        + - slower and faster, h help\n")                                                   \
+      "  keys: q quit, c call sites and sizes, s another order, up down j k scroll,\n"             \
+      "        / filter, p pause, + - slower and faster, h help\n")                                \
     X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
       "  --ask              ask those that publish no numbers for what is live in them\n"          \
       "  --json             as a list of objects\n")                                               \
-    X(ctl, "[--wait SECONDS] PID REQUEST [ARGUMENT]",                                              \
+    X(ctl, "[--wait SECONDS] [--later] PID REQUEST [ARGUMENT]",                                    \
       "ask a running process of the same user for something",                                      \
       "  --wait SECONDS     for the answer; 5 if not given\n"                                      \
+      "  --later            leave it to a process that sleeps, for when it works again\n"          \
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
+      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof\n"          \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
       "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
       "                     heap_profile_rate, heap_profile_samples\n"                             \
@@ -92,7 +94,11 @@
       "  diff A B           the programs of which A and B say something else\n"                    \
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
-      "  --json             as objects\n")
+      "  --json             as objects\n")                                                         \
+    X(elo, "[--json] PID", "show what values of a program's numbers are tried, and what won",      \
+      "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
+      "                     learning and research do\n"                                            \
+      "  --json             the same as an object\n")
 
 enum {
     EXIT_DONE,

@@ -20,8 +20,9 @@ struct order {
     int pid;
     uint32_t wait_ms;
     char words[HAK_REQUEST_WORDS_BYTES];
-    bool is_dump;
-    const char *file; /* of a dump; NULL: a new one */
+    bool is_for_later; /* a process that does not answer may do it when it works again */
+    const char *dump;  /* what is written: "json", "pprof"; NULL: nothing */
+    const char *file;  /* of a dump; NULL: a new one */
 };
 
 /* A file that is not there yet, or the one that was named. */
@@ -34,9 +35,9 @@ static int open_dump(const struct order *order, char *name, size_t name_bytes)
     }
     for (int i = 1; fd < 0 && i <= DUMPS_MOST; i++) {
         if (i == 1)
-            snprintf(name, name_bytes, "hakmem.%d.json", order->pid);
+            snprintf(name, name_bytes, "hakmem.%d.%s", order->pid, order->dump);
         else
-            snprintf(name, name_bytes, "hakmem.%d.%d.json", order->pid, i);
+            snprintf(name, name_bytes, "hakmem.%d.%d.%s", order->pid, i, order->dump);
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             break;
@@ -70,7 +71,18 @@ static int save_dump(const struct order *order, const struct ask *ask)
         return EXIT_DONE;
     if (close(fd) != 0)
         return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", name, strerror(errno));
-    printf("process %d: statistics in %s\n", order->pid, name);
+    bool is_profile = strcmp(order->dump, "pprof") == 0;
+    printf("process %d: %s in %s\n", order->pid, is_profile ? "profile" : "statistics", name);
+    return EXIT_DONE;
+}
+
+static int carry_out_later(const struct order *order)
+{
+    struct ask ask;
+    const char *answer;
+    if (!ask_or_leave(&ask, order->pid, order->words, order->wait_ms, &answer))
+        return complain(EXIT_FAILED, "ctl: %s", answer);
+    printf("process %d: %s\n", order->pid, answer);
     return EXIT_DONE;
 }
 
@@ -82,9 +94,11 @@ static int carry_out(const struct order *order)
     const char *obstacle = serving_obstacle(order->pid);
     if (obstacle != NULL)
         return complain(EXIT_FAILED, "ctl: %s", obstacle);
+    if (order->is_for_later)
+        return carry_out_later(order);
     if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
         return complain(EXIT_FAILED, "ctl: %s", answer);
-    if (order->is_dump)
+    if (order->dump != NULL)
         status = save_dump(order, &ask);
     else
         printf("process %d: %s\n", order->pid, answer);
@@ -116,6 +130,21 @@ static int understand_set(struct order *order, const char *setting)
     return EXIT_DONE;
 }
 
+static int understand_dump(struct order *order, char ***rest)
+{
+    order->dump = "json";
+    if (**rest != NULL && strcmp(**rest, "--pprof") == 0) {
+        order->dump = "pprof";
+        snprintf(order->words, sizeof order->words, "profile dump");
+        ++*rest;
+    }
+    if (**rest != NULL && strncmp(**rest, "--", 2) == 0)
+        return complain(EXIT_USAGE, "ctl: dump takes --pprof, not '%.60s'", **rest);
+    order->file = **rest;
+    *rest += **rest != NULL;
+    return EXIT_DONE;
+}
+
 /* The words of the request, from those of the command; *rest is what follows them. */
 static int understand_words(struct order *order, char **words, char ***rest)
 {
@@ -124,12 +153,8 @@ static int understand_words(struct order *order, char **words, char ***rest)
     snprintf(order->words, sizeof order->words, "%s", what);
     if (strcmp(what, "trim") == 0)
         return EXIT_DONE;
-    if (strcmp(what, "dump") == 0) {
-        order->is_dump = true;
-        if (words[1] != NULL)
-            order->file = *(*rest)++;
-        return EXIT_DONE;
-    }
+    if (strcmp(what, "dump") == 0)
+        return understand_dump(order, rest);
     if (strcmp(what, "set") == 0) {
         *rest += words[1] != NULL;
         return understand_set(order, words[1]);
@@ -147,19 +172,34 @@ static int understand_words(struct order *order, char **words, char ***rest)
                     "ctl: a process can be asked to trim, dump, set or profile, not '%.60s'", what);
 }
 
+/* What comes before the process. */
+static int understand_options(struct order *order, char ***rest)
+{
+    for (; **rest != NULL; ++*rest) {
+        if (strcmp(**rest, "--later") == 0) {
+            order->is_for_later = true;
+            continue;
+        }
+        if (strcmp(**rest, "--wait") != 0)
+            break;
+        const char *word = *++*rest;
+        int seconds = number_from(word, WAIT_MOST_SECONDS);
+        if (seconds == 0)
+            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
+                            WAIT_MOST_SECONDS, word == NULL ? "nothing" : word);
+        order->wait_ms = (uint32_t)seconds * 1000;
+    }
+    return EXIT_DONE;
+}
+
 int command_ctl(int argument_count, char **arguments)
 {
     (void)argument_count;
     struct order order = {.wait_ms = ASK_WAIT_MS};
     char **rest = arguments + 1;
-    while (*rest != NULL && strcmp(*rest, "--wait") == 0) {
-        int seconds = number_from(rest[1], WAIT_MOST_SECONDS);
-        if (seconds == 0)
-            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
-                            WAIT_MOST_SECONDS, rest[1] == NULL ? "nothing" : rest[1]);
-        order.wait_ms = (uint32_t)seconds * 1000;
-        rest += 2;
-    }
+    int understood = understand_options(&order, &rest);
+    if (understood != EXIT_DONE)
+        return understood;
     if (*rest == NULL)
         return complain_usage("ctl");
     order.pid = number_from(*rest, 1 << 30);
@@ -170,5 +210,7 @@ int command_ctl(int argument_count, char **arguments)
         return status;
     if (*rest != NULL)
         return complain(EXIT_USAGE, "ctl: one request at a time, not also '%.60s'", *rest);
+    if (order.is_for_later && order.dump != NULL)
+        return complain(EXIT_USAGE, "ctl: a dump is waited for, and not for --later");
     return carry_out(&order);
 }

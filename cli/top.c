@@ -118,8 +118,26 @@ static int step_of(const struct view *view, int key)
 static void scroll(struct view *view, int step)
 {
     view->first += step;
-    if (view->first < 0 || view->first > HAK_SNAPSHOT_CLASSES)
-        view->first = view->first < 0 ? 0 : HAK_SNAPSHOT_CLASSES;
+    int most = view->shows_sites ? (int)view->sites.row_count : HAK_SNAPSHOT_CLASSES;
+    if (view->first < 0 || view->first > most)
+        view->first = view->first < 0 ? 0 : most;
+}
+
+static void sort_rows(struct view *view)
+{
+    if (view->shows_sites)
+        view->sites_order = (view->sites_order + 1) % SITES_ORDER_COUNT;
+    else
+        view->order = (view->order + 1) % ORDER_COUNT;
+    sites_sort(&view->sites, view->sites_order);
+}
+
+/* Sizes or call sites; what was filtered and scrolled was the other. */
+static void change_table(struct view *view)
+{
+    view->shows_sites = !view->shows_sites;
+    view->first = 0;
+    view->filter[0] = '\0';
 }
 
 /* Does what a key says; false: quit. */
@@ -130,7 +148,10 @@ static bool obey(struct view *view, int key)
     case KEY_END:
         return false;
     case 's':
-        view->order = (view->order + 1) % ORDER_COUNT;
+        sort_rows(view);
+        break;
+    case 'c':
+        change_table(view);
         break;
     case '+':
         view->interval_ms *= view->interval_ms < INTERVAL_MOST_MS ? 2 : 1;
@@ -164,8 +185,16 @@ static void show(struct view *view, const struct target *now, const struct targe
     terminal_end_picture();
 }
 
+static void look_at_sites(struct view *view, int pid)
+{
+    sites_look(&view->sites, pid);
+    sites_sort(&view->sites, view->sites_order);
+}
+
 static void remember(struct view *view, const struct target *now)
 {
+    if (view->shows_sites)
+        look_at_sites(view, now->pid);
     history_add(&view->resident, now->heap_bytes + now->record_bytes + now->other_bytes);
     history_add(&view->live, now->page.snapshot.live_bytes);
 }
@@ -186,6 +215,8 @@ static const char *watch_target(struct view *view, struct watch *watch, struct t
             type(view, key);
         else if (!obey(view, key))
             return NULL;
+        if (key == 'c' && view->shows_sites)
+            look_at_sites(view, pid);
         go_on(watch, pid);
         if (key != KEY_NONE || view->is_paused)
             continue;
@@ -258,6 +289,7 @@ static int run_terminal(const struct wish *wish)
     }
     if (pid != 0)
         why = watch_target(&view, &watch, looks, pid);
+    sites_end(&view.sites);
     ask_end(&watch.ask);
     terminal_restore();
     terminal_end_by_signal();
@@ -288,7 +320,10 @@ static int run_once(const struct wish *wish)
     } else {
         terminal_measure(&view);
         view.rows = 0;
+        if (!target.has_ended)
+            look_at_sites(&view, wish->pid);
         view_print(&view, &target, NULL, stdout);
+        sites_end(&view.sites);
     }
     return fflush(stdout) == 0 ? 0 : fail(strerror(errno));
 }

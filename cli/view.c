@@ -3,125 +3,31 @@
 
 #include "amount.h"
 #include "os/rseq.h"
+#include "pane.h"
 #include "stats/summary.h"
 #include "verdict.h"
+#include "view_sites.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define LINES_MOST 160
-#define LINE_BYTES 640
 #define WIDE_COLUMNS 132
-#define GAP 3
 /* A low terminal shows so many lines of sizes, and fewer of what comes before. */
 #define SIZES_LEAST 5
-
-struct pane {
-    const struct view *view;
-    int columns;
-    int count;
-    char lines[LINES_MOST][LINE_BYTES];
-};
-
-static void append(char *to, size_t bytes, const char *piece)
-{
-    size_t used = strlen(to);
-    snprintf(to + used, bytes - used, "%s", piece);
-}
-
-/* Columns that a text takes: escape sequences and second bytes of a character take none. */
-static int width_of(const char *text)
-{
-    int width = 0;
-    for (; *text != '\0'; text++) {
-        if (*text == '\033')
-            text += strcspn(text, "m");
-        else if (((unsigned char)*text & 0xc0) != 0x80)
-            width++;
-        if (*text == '\0')
-            break;
-    }
-    return width;
-}
-
-/* Cuts a text after so many columns. */
-static void cut(char *text, int columns)
-{
-    int width = 0;
-    for (; *text != '\0'; text++) {
-        if (*text == '\033') {
-            text += strcspn(text, "m");
-            if (*text == '\0')
-                return;
-        } else if (((unsigned char)*text & 0xc0) != 0x80 && ++width > columns) {
-            *text = '\0';
-            return;
-        }
-    }
-}
-
-__attribute__((format(printf, 2, 3))) static void add(struct pane *pane, const char *format, ...)
-{
-    if (pane->count == LINES_MOST)
-        return;
-    char *line = pane->lines[pane->count++];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line, LINE_BYTES - 8, format, arguments);
-    va_end(arguments);
-    cut(line, pane->columns);
-    if (strchr(line, '\033') != NULL)
-        append(line, LINE_BYTES, "\033[0m");
-}
-
-static const char *style(const struct view *view, const char *code)
-{
-    return view->is_plain ? "" : code;
-}
-
-static void add_title(struct pane *pane, const char *title)
-{
-    add(pane, "%s%s%s", style(pane->view, "\033[1;36m"), title, style(pane->view, "\033[0m"));
-}
-
-struct bar {
-    char text[400];
-};
-
-static struct bar bar_of(const struct view *view, uint64_t part, uint64_t whole, int columns)
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    struct bar bar = {""};
-    columns = columns > 100 ? 100 : columns;
-    double filled = whole == 0 ? 0 : (double)part / (double)whole * columns;
-    filled = filled > columns ? columns : filled;
-    int full = (int)filled;
-    for (int i = 0; i < full; i++)
-        append(bar.text, sizeof bar.text, view->is_ascii ? "#" : "█");
-    if (!view->is_ascii)
-        append(bar.text, sizeof bar.text, eighths[(int)((filled - full) * 8)]);
-    else if (filled - full >= 0.5)
-        append(bar.text, sizeof bar.text, "+");
-    return bar;
-}
+/* Call sites that are shown where all is shown once. */
+#define SITES_ONCE 20
 
 static void add_part(struct pane *pane, const char *name, const char *colour, uint64_t part,
                      uint64_t whole)
 {
     const struct view *view = pane->view;
     double percent = whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
-    struct bar bar = bar_of(view, part, whole, pane->columns - 42);
-    add(pane, "  %-24s %8s %5.1f%% %s%s", name, bytes_of(part).text, percent, style(view, colour),
-        bar.text);
+    struct pane_bar bar = pane_bar(view, part, whole, pane->columns - 42);
+    pane_add(pane, "  %-24s %8s %5.1f%% %s%s", name, bytes_of(part).text, percent,
+             pane_style(view, colour), bar.text);
 }
-
-#define GREEN "\033[32m"
-#define YELLOW "\033[33m"
-#define BLUE "\033[34m"
-#define GREY "\033[90m"
 
 static void add_memory(struct pane *pane, const struct target *now)
 {
@@ -129,7 +35,7 @@ static void add_memory(struct pane *pane, const struct target *now)
     uint64_t whole = of->window_committed_bytes;
     char title[64];
     snprintf(title, sizeof title, "Where the heap's %s of addresses are", bytes_of(whole).text);
-    add_title(pane, title);
+    pane_add_title(pane, title);
     add_part(pane, "live, up to 128K", GREEN, of->small_live_bytes, whole);
     add_part(pane, "live, larger", GREEN, of->large_live_bytes, whole);
     for (int i = HELD_FREE; i <= HELD_KEPT; i++)
@@ -139,10 +45,10 @@ static void add_memory(struct pane *pane, const struct target *now)
     if (of->span_lost_bytes + of->hole_bytes != 0)
         add_part(pane, "mapped by others, lost", GREY, of->span_lost_bytes + of->hole_bytes, whole);
     bool is_processor = of->rseq_reason == RSEQ_PROCESSOR;
-    add(pane, "  rseq %s%s", is_processor ? "processor" : "thread: ",
-        is_processor ? "" : hak_rseq_meaning(of->rseq_reason));
+    pane_add(pane, "  rseq %s%s", is_processor ? "processor" : "thread: ",
+             is_processor ? "" : hak_rseq_meaning(of->rseq_reason));
     if (*hak_summary_advice(of) != '\0')
-        add(pane, "  advice: %s", hak_summary_advice(of));
+        pane_add(pane, "  advice: %s", hak_summary_advice(of));
 }
 
 struct rate {
@@ -209,11 +115,11 @@ static void add_rates(struct pane *pane, const struct target *now, const struct 
     char title[160], first[RATE_BYTES], second[RATE_BYTES];
     snprintf(title, sizeof title, "%-22s%8s %8s%-22s%8s %8s", "Slow paths", "a second", "so far",
              "", "a second", "so far");
-    add_title(pane, title);
+    pane_add_title(pane, title);
     for (size_t i = 0; i < count / 2; i++) {
         write_rate(first, &rates[i], seconds);
         write_rate(second, &rates[i + count / 2], seconds);
-        add(pane, "%s%s", first, second);
+        pane_add(pane, "%s%s", first, second);
     }
 }
 
@@ -227,13 +133,13 @@ static void add_event(struct pane *pane, struct event event, uint64_t clock_ms)
     else
         snprintf(number, sizeof number, "%s %" PRIu64, unit, hak_event_number(event));
     double age = clock_ms > event.when_ms ? (double)(clock_ms - event.when_ms) / 1000 : 0;
-    add(pane, "  %8.1fs ago  %-18s %10s", age, hak_event_name(kind), number);
+    pane_add(pane, "  %8.1fs ago  %-18s %10s", age, hak_event_name(kind), number);
 }
 
 static void add_decisions(struct pane *pane, const struct target *now, int most)
 {
     const struct event *events = now->page.events;
-    add_title(pane, "Last decisions");
+    pane_add_title(pane, "Last decisions");
     for (int i = 0; i < most && i < HAK_EVENTS_KEPT; i++) {
         enum event_kind kind = hak_event_kind(events[i]);
         if (kind != EVENT_NONE && kind < EVENT_COUNT)
@@ -247,9 +153,9 @@ static void add_policy(struct pane *pane, const struct target *now)
     char decay[32] = "never";
     if (of->policy_decay_ms < UINT64_MAX / 4)
         snprintf(decay, sizeof decay, "%" PRIu64 "ms", of->policy_decay_ms);
-    add(pane, "  decay %s, retain %s, thread cache %s, all %s", decay,
-        bytes_of(of->policy_retain_bytes).text, bytes_of(of->policy_thread_cache_bytes).text,
-        bytes_of(of->policy_process_cache_bytes).text);
+    pane_add(pane, "  decay %s, retain %s, thread cache %s, all %s", decay,
+             bytes_of(of->policy_retain_bytes).text, bytes_of(of->policy_thread_cache_bytes).text,
+             bytes_of(of->policy_process_cache_bytes).text);
 }
 
 static uint64_t held_bytes(const struct snapshot_class *of)
@@ -311,22 +217,22 @@ static void add_sizes(struct pane *pane, const struct target *now, int most)
     qsort(classes, count, sizeof *classes, compare);
     snprintf(title, sizeof title, "%8s %7s %8s %8s %8s %8s  by %s", "Size", "slabs", "live",
              "cached", "free", "held", orders[pane->view->order]);
-    add_title(pane, title);
+    pane_add_title(pane, title);
     uint32_t first = first_shown(pane->view, count, most);
     for (uint32_t i = first; i < count && (int)(i - first) < most; i++) {
         const struct snapshot_class *row = &classes[i];
-        struct bar bar = bar_of(pane->view, held_bytes(row), largest, pane->columns - 56);
-        add(pane, "%8s %7s %8s %8s %8s %8s  %s%s", bytes_of(row->block_bytes).text,
-            count_of((double)row->slabs).text, count_of((double)row->live_blocks).text,
-            count_of((double)row->cached_blocks).text, count_of((double)row->free_blocks).text,
-            bytes_of(held_bytes(row)).text, style(pane->view, BLUE), bar.text);
+        struct pane_bar bar = pane_bar(pane->view, held_bytes(row), largest, pane->columns - 56);
+        pane_add(pane, "%8s %7s %8s %8s %8s %8s  %s%s", bytes_of(row->block_bytes).text,
+                 count_of((double)row->slabs).text, count_of((double)row->live_blocks).text,
+                 count_of((double)row->cached_blocks).text, count_of((double)row->free_blocks).text,
+                 bytes_of(held_bytes(row)).text, pane_style(pane->view, BLUE), bar.text);
     }
     int beyond = (int)(count - first) - most;
     if (beyond > 0 && most > 0)
-        pane->count--, add(pane, "%8s %d more sizes", "...", beyond + 1);
+        pane->count--, pane_add(pane, "%8s %d more sizes", "...", beyond + 1);
     if (count == 0)
-        add(pane, "  no block of up to 128K%s",
-            *pane->view->filter == '\0' ? " yet" : " of such a size");
+        pane_add(pane, "  no block of up to 128K%s",
+                 *pane->view->filter == '\0' ? " yet" : " of such a size");
 }
 
 /* One sentence, in as many lines as it takes. */
@@ -341,7 +247,7 @@ static void add_verdict(struct pane *pane, const struct target *now)
             for (length = most; length > 1 && at[length] != ' '; length--)
                 continue;
         }
-        add(pane, "%s%.*s", style(view, GREEN), length, at);
+        pane_add(pane, "%s%.*s", pane_style(view, GREEN), length, at);
         at += length + (at[length] == ' ');
     }
 }
@@ -355,10 +261,11 @@ static void add_histories(struct pane *pane)
         return;
     history_draw(&view->resident, columns, view->is_ascii, resident);
     history_draw(&view->live, columns, view->is_ascii, live);
-    add(pane, "resident %s%s%s %s   live %s%s%s %s", style(view, BLUE), resident,
-        style(view, "\033[0m"), bytes_of(view->resident.values[view->resident.count - 1]).text,
-        style(view, BLUE), live, style(view, "\033[0m"),
-        bytes_of(view->live.values[view->live.count - 1]).text);
+    pane_add(pane, "resident %s%s%s %s   live %s%s%s %s", pane_style(view, BLUE), resident,
+             pane_style(view, "\033[0m"),
+             bytes_of(view->resident.values[view->resident.count - 1]).text, pane_style(view, BLUE),
+             live, pane_style(view, "\033[0m"),
+             bytes_of(view->live.values[view->live.count - 1]).text);
 }
 
 static void add_head(struct pane *pane, const struct target *now)
@@ -372,29 +279,30 @@ static void add_head(struct pane *pane, const struct target *now)
     uint64_t age_ms = clock_ms > now->page.clock_ms ? clock_ms - now->page.clock_ms : 0;
     char stale[64] = "";
     if (view->is_paused)
-        snprintf(stale, sizeof stale, "  %sPAUSED%s", style(view, "\033[1;33m"),
-                 style(view, "\033[0m"));
+        snprintf(stale, sizeof stale, "  %sPAUSED%s", pane_style(view, "\033[1;33m"),
+                 pane_style(view, "\033[0m"));
     else if (age_ms > 3000)
-        snprintf(stale, sizeof stale, "  %sas of %" PRIu64 "s ago%s", style(view, "\033[1;31m"),
-                 age_ms / 1000, style(view, "\033[0m"));
-    add(pane,
-        "%s%s%s, process %d, up %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ", %" PRIu64
-        " thread caches, %s live%s",
-        style(view, "\033[1m"), now->name, style(view, "\033[0m"), now->pid, seconds / 3600,
-        seconds / 60 % 60, seconds % 60, of->active_caches, bytes_of(of->live_bytes).text, stale);
+        snprintf(stale, sizeof stale, "  %sas of %" PRIu64 "s ago%s",
+                 pane_style(view, "\033[1;31m"), age_ms / 1000, pane_style(view, "\033[0m"));
+    pane_add(pane,
+             "%s%s%s, process %d, up %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ", %" PRIu64
+             " thread caches, %s live%s",
+             pane_style(view, "\033[1m"), now->name, pane_style(view, "\033[0m"), now->pid,
+             seconds / 3600, seconds / 60 % 60, seconds % 60, of->active_caches,
+             bytes_of(of->live_bytes).text, stale);
     if (now->has_ended) {
         add_verdict(pane, now);
         return;
     }
     if (now->has_smaps)
-        add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
-            style(view, "\033[1m"),
-            bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
-            style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
-            bytes_of(now->record_bytes).text, bytes_of(now->other_bytes).text);
+        pane_add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
+                 pane_style(view, "\033[1m"),
+                 bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
+                 pane_style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
+                 bytes_of(now->record_bytes).text, bytes_of(now->other_bytes).text);
     else
-        add(pane, "resident %s%s%s", style(view, "\033[1m"), bytes_of(now->other_bytes).text,
-            style(view, "\033[0m"));
+        pane_add(pane, "resident %s%s%s", pane_style(view, "\033[1m"),
+                 bytes_of(now->other_bytes).text, pane_style(view, "\033[0m"));
     add_verdict(pane, now);
     add_histories(pane);
 }
@@ -405,47 +313,66 @@ static void add_foot(struct pane *pane)
     if (view->interval_ms == 0)
         return;
     if (view->shows_help) {
-        add(pane, "%s", "");
-        add(pane, "  q quit   s another order of sizes   + - slower, faster   h less help");
-        add(pane, "  up down, k j, page up, page down: scroll   / show only such sizes   p pause");
-        add(pane, "  kept: the kernel's memory is still behind it; given back: only addresses");
-        add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
-        add(pane, "  the heap's parts add up to its address space; resident is the kernel's count");
+        pane_add(pane, "%s", "");
+        pane_add(pane, "  q quit   c call sites, sizes   s another order   + - slower, faster");
+        pane_add(pane,
+                 "  up down, k j, page up, page down: scroll   / show only such rows   p pause");
+        pane_add(pane,
+                 "  kept: the kernel's memory is still behind it; given back: only addresses");
+        pane_add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
+        pane_add(pane,
+                 "  the heap's parts add up to its address space; resident is the kernel's count");
         return;
     }
     if (view->is_typing || *view->filter != '\0')
-        add(pane, "%sonly: %s%s%s", style(view, GREY), view->filter, view->is_typing ? "_" : "",
-            style(view, "\033[0m"));
+        pane_add(pane, "%sonly: %s%s%s", pane_style(view, GREY), view->filter,
+                 view->is_typing ? "_" : "", pane_style(view, "\033[0m"));
     else
-        add(pane, "%severy %.2gs   q quit  s sort  jk scroll  / filter  p pause  +- pace  h help%s",
-            style(view, GREY), view->interval_ms / 1000.0, style(view, "\033[0m"));
+        pane_add(pane,
+                 "%severy %.2gs   q quit  c %s  s sort  jk scroll  / filter  p pause  h help%s",
+                 pane_style(view, GREY), view->interval_ms / 1000.0,
+                 view->shows_sites ? "sizes" : "call sites", pane_style(view, "\033[0m"));
 }
 
-static void print_padded(const char *line, int columns, FILE *to)
+/* Two panes of `rows` lines beside each other. */
+static void fill_wide(struct pane *left, struct pane *right, const struct target *now,
+                      const struct target *before, int rows)
 {
-    fprintf(to, "%s%*s", line, columns - width_of(line), "");
+    add_memory(left, now);
+    add_rates(left, now, before);
+    add_decisions(left, now, rows - left->count - 2);
+    add_policy(left, now);
+    if (!left->view->shows_sites)
+        add_sizes(right, now, rows - 1);
+    else
+        view_add_sites(right, now->pid, rows - 1);
+    if (left->view->rows == 0)
+        view_add_sites(right, now->pid, SITES_ONCE);
+    left->count = left->count > rows ? rows : left->count;
 }
 
-static void print_line(const struct view *view, FILE *to)
+/* All there is, one below the other. */
+static void fill_whole(struct pane *left, struct pane *right, const struct target *now,
+                       const struct target *before)
 {
-    fputs(view->interval_ms == 0 ? "\n" : "\033[K\r\n", to);
+    add_memory(left, now);
+    add_rates(left, now, before);
+    add_decisions(right, now, 12);
+    add_policy(right, now);
+    add_sizes(right, now, PANE_LINES);
+    view_add_sites(right, now->pid, SITES_ONCE);
 }
 
-static void print_pane(const struct pane *pane, FILE *to)
+/* What finds room in `rows` lines. */
+static void fill_low(struct pane *left, struct pane *right, const struct target *now,
+                     const struct target *before, int rows)
 {
-    for (int i = 0; i < pane->count; i++) {
-        fputs(pane->lines[i], to);
-        print_line(pane->view, to);
-    }
-}
-
-static void print_beside(const struct pane *left, const struct pane *right, FILE *to)
-{
-    for (int i = 0; i < left->count || i < right->count; i++) {
-        print_padded(i < left->count ? left->lines[i] : "", left->columns + GAP, to);
-        fputs(i < right->count ? right->lines[i] : "", to);
-        print_line(left->view, to);
-    }
+    add_memory(left, now);
+    add_rates(left, now, before);
+    int room = rows - left->count > SIZES_LEAST ? rows - left->count : SIZES_LEAST;
+    add_sizes(right, now, room > 1 ? room - 1 : 0);
+    right->count = right->count > room ? (room < 0 ? 0 : room) : right->count;
+    left->count = left->count > rows - room ? rows - room : left->count;
 }
 
 void view_print(const struct view *view, const struct target *now, const struct target *before,
@@ -454,39 +381,30 @@ void view_print(const struct view *view, const struct target *now, const struct 
     static struct pane head, left, right, foot;
     bool is_wide = view->columns >= WIDE_COLUMNS;
     int columns = view->columns > 500 ? 500 : view->columns;
-    int half = is_wide ? (columns - GAP) / 2 : columns;
+    int half = is_wide ? (columns - PANE_GAP) / 2 : columns;
     head = (struct pane){.view = view, .columns = columns};
     foot = (struct pane){.view = view, .columns = columns};
     left = (struct pane){.view = view, .columns = half};
     right = (struct pane){.view = view, .columns = half};
     add_head(&head, now);
     add_foot(&foot);
-    int rows = view->rows == 0 ? LINES_MOST : view->rows - head.count - foot.count;
-    add_memory(&left, now);
-    add_rates(&left, now, before);
+    int rows = view->rows == 0 ? PANE_LINES : view->rows - head.count - foot.count;
+    if (is_wide)
+        fill_wide(&left, &right, now, before, rows);
+    else if (view->rows == 0)
+        fill_whole(&left, &right, now, before);
+    else if (view->shows_sites)
+        view_add_sites(&right, now->pid, rows - 1);
+    else
+        fill_low(&left, &right, now, before, rows);
+    pane_print(&head, to);
     if (is_wide) {
-        add_decisions(&left, now, rows - left.count - 2);
-        add_policy(&left, now);
-        add_sizes(&right, now, rows - 1);
-        left.count = left.count > rows ? rows : left.count;
-    } else if (view->rows == 0) {
-        add_decisions(&right, now, 12);
-        add_policy(&right, now);
-        add_sizes(&right, now, LINES_MOST);
+        pane_print_beside(&left, &right, to);
     } else {
-        int room = rows - left.count > SIZES_LEAST ? rows - left.count : SIZES_LEAST;
-        add_sizes(&right, now, room > 1 ? room - 1 : 0);
-        right.count = right.count > room ? (room < 0 ? 0 : room) : right.count;
-        left.count = left.count > rows - room ? rows - room : left.count;
+        pane_print(&left, to);
+        pane_print(&right, to);
     }
-    print_pane(&head, to);
-    if (is_wide) {
-        print_beside(&left, &right, to);
-    } else {
-        print_pane(&left, to);
-        print_pane(&right, to);
-    }
-    print_pane(&foot, to);
+    pane_print(&foot, to);
 }
 
 void view_print_list(const struct view *view, const struct process_row *rows, int count, int marked,
@@ -499,17 +417,19 @@ void view_print_list(const struct view *view, const struct process_row *rows, in
     char title[96];
     snprintf(title, sizeof title, "  %7s %-15s %8s %8s  %s", "PID", "NAME", "RESIDENT", "LIVE",
              "ALLOCATOR");
-    add_title(&pane, title);
+    pane_add_title(&pane, title);
     for (int i = first; i < count && i < first + room; i++)
-        add(&pane, "%s%s %7d %-15s %8s %8s  %s", i == marked ? style(view, "\033[7m") : "",
-            i == marked ? ">" : " ", rows[i].pid, rows[i].name,
-            bytes_of(rows[i].resident_bytes).text,
-            rows[i].has_live ? bytes_of(rows[i].live_bytes).text : "-", rows[i].allocator);
+        pane_add(&pane, "%s%s %7d %-15s %8s %8s  %s",
+                 i == marked ? pane_style(view, "\033[7m") : "", i == marked ? ">" : " ",
+                 rows[i].pid, rows[i].name, bytes_of(rows[i].resident_bytes).text,
+                 rows[i].has_live ? bytes_of(rows[i].live_bytes).text : "-", rows[i].allocator);
     if (count == 0)
-        add(&pane, "  no process %s", *view->filter == '\0' ? "maps hakmem" : "of that name");
+        pane_add(&pane, "  no process %s", *view->filter == '\0' ? "maps hakmem" : "of that name");
     if (view->is_typing || *view->filter != '\0')
-        add(&pane, "%sonly: %s%s", style(view, GREY), view->filter, view->is_typing ? "_" : "");
+        pane_add(&pane, "%sonly: %s%s", pane_style(view, GREY), view->filter,
+                 view->is_typing ? "_" : "");
     else
-        add(&pane, "%senter: show   jk: move   /: only some names   q: quit", style(view, GREY));
-    print_pane(&pane, to);
+        pane_add(&pane, "%senter: show   jk: move   /: only some names   q: quit",
+                 pane_style(view, GREY));
+    pane_print(&pane, to);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cli/view.h - a target as lines of a terminal.
  *
- * Owns        the layout: where memory is, rates, decisions, sizes; beside each other where the
- *             terminal is wide.
+ * Owns        the layout: where memory is, rates, decisions, sizes or call sites; beside each other
+ *             where the terminal is wide.
  * Invariants  no line is wider than the view, no more lines than it is high.
  * Threads     one.
  * Tests       tests/preload/top_preload.py
@@ -12,6 +12,7 @@
 
 #include "history.h"
 #include "ps.h"
+#include "sites.h"
 #include "target.h"
 
 #include <stdio.h>
@@ -23,11 +24,14 @@ struct view {
     bool is_plain;         /* no colours */
     bool is_ascii;         /* no characters beyond ASCII */
     enum view_order order; /* of the sizes */
+    bool shows_sites;      /* instead of the sizes */
+    enum sites_order sites_order;
+    struct sites sites; /* sorted */
     bool shows_help;
     bool is_paused;
     bool is_typing;       /* the filter */
-    int first;            /* of the sizes, or of the processes */
-    char filter[32];      /* only sizes, or processes, with these letters */
+    int first;            /* of the sizes, the sites or the processes */
+    char filter[32];      /* only those with these letters */
     uint32_t interval_ms; /* 0: shown once */
     struct history resident, live;
 };

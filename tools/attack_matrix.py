@@ -5,7 +5,7 @@
     attack_matrix.py [OUT]
 
 Runs tests/attack/matrix/misuse.c, built here, under libhakmem.so of the build folder OUT
-(out/release) in its default and in hardened mode, on the system's malloc, and under each
+(out/release) in its default, in hardened and in fence mode, on the system's malloc, and under each
 lib*.so of out/peers/*/ (./hak bench --peers makes them).
 """
 import os
@@ -24,7 +24,8 @@ Written by `tools/attack_matrix.py`. Each cell has three letters, for blocks of 
 256 KiB. **A**: the allocator ended the process, or, where that is all it can do, refused the
 request or left nothing to find. **S**: the process ended by a fault, at a guard or by chance.
 **-**: the misuse succeeded and the program went on for 8000 allocations. **?**: the program hung.
-hakmem's own tests (`tests/attack`) also expect the message.
+hakmem's own tests (`tests/attack`) also expect the message. In [fence mode](FENCE.md) the faults
+are meant: each is at the instruction of the misuse.
 
 """
 
@@ -54,7 +55,7 @@ def main():
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "out/release").resolve()
     library = {"LD_PRELOAD": str(out / "libhakmem.so")}
     allocators = {"hakmem": library, "hakmem hardened": {**library, "HAKMEM_MODE": "hardened"},
-                  **peers()}
+                  "hakmem fence": {**library, "HAKMEM_MODE": "fence"}, **peers()}
     with tempfile.TemporaryDirectory() as work:
         program = str(pathlib.Path(work) / "misuse")
         subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-o", program,

@@ -67,12 +67,13 @@ SAMPLE_TEXT = """# /etc/hakmem.conf: options of all programs of this machine tha
 """
 MODES_TEXT = """## Modes
 
-A mode is a row of option values and nothing else: every mode runs the same machine code. Options
+A mode is a row of option values: every mode runs the same machine code. Options
 that are set explicitly keep their values. Values in bold are not the default.
 
-`learning` and `research` allow everything to be learned. So far that is how long free memory is
-kept, as in `balanced`; the rest of `learn` has no effect yet. `research` also turns on
-statistics at the end, `hakmem top`, and reports of crashes.
+`learning` allows everything to be learned: how long free memory is kept, as in `balanced`, and
+numbers that are tried in matches ([MATCHES.md](MATCHES.md)); the word `sites` has no effect yet.
+`research` learns the same, and nothing of it takes effect: it is shown by `hakmem elo`, by
+statistics at the end and by `hakmem top`. It also turns on reports of crashes.
 
 """
 LEARNED_TEXT = """

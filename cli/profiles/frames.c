@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "profiles/model.h"
+#include "profiles/perf_map.h"
 
 #include <string.h>
 
@@ -69,8 +70,21 @@ static bool is_container(const char *function)
     return begins_with_any(function, beginnings);
 }
 
+/* The innermost function of Python: what its interpreter and libraries allocate is for that. */
+static uint32_t find_python(const struct profile *profile, const struct frame *frames,
+                            uint32_t count)
+{
+    uint32_t at = 0;
+    while (at < count && !is_python_name(profile_text(profile, frames[at].function)))
+        at++;
+    return at;
+}
+
 uint32_t site_origin(const struct profile *profile, const struct frame *frames, uint32_t count)
 {
+    uint32_t python = find_python(profile, frames, count);
+    if (python < count)
+        return python;
     uint32_t innermost = 0;
     while (innermost < count && is_allocator(profile_text(profile, frames[innermost].function),
                                              profile_text(profile, frames[innermost].module)))

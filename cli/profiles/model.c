@@ -179,6 +179,12 @@ uint32_t profile_location(struct profile *profile, uint64_t address)
     return *slot - 1;
 }
 
+uint32_t profile_find_location(struct profile *profile, uint64_t address)
+{
+    uint32_t *slot = profile->address_slot_count == 0 ? NULL : find_address(profile, address);
+    return slot == NULL || *slot == 0 ? UINT32_MAX : *slot - 1;
+}
+
 void profile_add_line(struct profile *profile, uint32_t location, struct line line)
 {
     struct location *of = &profile->locations[location];

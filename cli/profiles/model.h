@@ -110,6 +110,9 @@ uint32_t profile_add_location(struct profile *profile, uint64_t address, uint32_
  * profiles that have locations by profile_add_location. */
 uint32_t profile_location(struct profile *profile, uint64_t address);
 
+/* The index of the location that profile_location made of an address; UINT32_MAX: there is none. */
+uint32_t profile_find_location(struct profile *profile, uint64_t address);
+
 /* Adds a line to the newest location, or to one that has none yet. */
 void profile_add_line(struct profile *profile, uint32_t location, struct line line);
 
@@ -136,7 +139,8 @@ enum { FRAMES_MOST = 4 * PROFILE_DEPTH_MOST };
  * have lines; returns how many. */
 uint32_t site_frames(const struct profile *profile, const struct site *site, struct frame *frames);
 
-/* The first frame that is neither an allocator's own nor of a language's library of containers; the
+/* The innermost function of Python, where the stack has one (profiles/perf_map.h); else the first
+ * frame that is neither an allocator's own nor of a language's library of containers; the
  * innermost where there is no other. */
 uint32_t site_origin(const struct profile *profile, const struct frame *frames, uint32_t count);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "profiles/rows.h"
 
+#include "profiles/perf_map.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,17 +31,22 @@ static bool is_same_place(const struct row *left, const struct row *right)
            left->at.number == right->at.number;
 }
 
-static char *callers_text(const struct profile *profile, const struct frame *frames, uint32_t count)
+static char *callers_text(const struct profile *profile, const struct frame *frames, uint32_t count,
+                          bool is_python)
 {
     char *text = NULL;
     size_t bytes;
     FILE *to = count == 0 ? NULL : open_memstream(&text, &bytes);
-    for (uint32_t i = 0; to != NULL && i < count && i < CALLERS_MOST; i++) {
+    uint32_t written = 0;
+    for (uint32_t i = 0; to != NULL && i < count && written < CALLERS_MOST; i++) {
         const char *name = profile_text(profile, frames[i].function);
+        /* Between functions of Python is only the interpreter. */
+        if (is_python && !is_python_name(name))
+            continue;
         /* What calls main is the same for all. */
         if (strncmp(name, "__libc_start_", 13) == 0)
             break;
-        fprintf(to, "%s< %s", i > 0 ? " " : "", name);
+        fprintf(to, "%s< %s", written++ > 0 ? " " : "", name);
     }
     if (to != NULL)
         fclose(to);
@@ -62,7 +69,8 @@ static struct row row_of(const struct profile *profile, const struct site *site,
     row.at = frames[origin];
     if (key == BY_FUNCTION)
         row.at.number = 0;
-    row.callers = callers_text(profile, frames + origin + 1, count - origin - 1);
+    row.callers = callers_text(profile, frames + origin + 1, count - origin - 1,
+                               is_python_name(profile_text(profile, frames[origin].function)));
     return row;
 }
 

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "os/shared.h"
 #include "profiles/formats.h"
+#include "profiles/perf_map.h"
 #include "profiles/symbols.h"
 
 #include <errno.h>
@@ -17,9 +18,9 @@
 
 #define FILE_BYTES_MOST ((size_t)256 << 20)
 
-static bool refuse_source(const struct source *source, const char *command, const char *why)
+static bool refuse_source(struct source *source, const char *why)
 {
-    complain(EXIT_FAILED, "%s: %.100s %.250s", command, source->path, why);
+    snprintf(source->wrong, sizeof source->wrong, "%.100s %.250s", source->path, why);
     return false;
 }
 
@@ -115,14 +116,13 @@ static bool is_of_process(const struct source *source, const struct board_head *
     return source->is_alive && head->start_ticks == hak_os_start_ticks((uint32_t)source->pid);
 }
 
-static bool read_board(struct source *source, const char *command, int fd, const char *bytes,
-                       size_t byte_count)
+static bool read_board(struct source *source, int fd, const char *bytes, size_t byte_count)
 {
     source->has_board = true;
     source->board = grow(NULL, 1, sizeof *source->board);
     if (byte_count != sizeof *source->board ||
         pread(fd, source->board, sizeof *source->board, 0) != sizeof *source->board)
-        return refuse_source(source, command,
+        return refuse_source(source,
                              ((const struct board_head *)bytes)->version == HAK_BOARD_VERSION
                                  ? "is cut short"
                                  : "is of another version of hakmem");
@@ -130,52 +130,54 @@ static bool read_board(struct source *source, const char *command, int fd, const
     if (source->is_alive && !is_of_process(source, head)) {
         source->is_alive = false;
         *source->root = '\0';
-        return refuse_source(source, command, "is of an earlier process of that number");
+        return refuse_source(source, "is of an earlier process of that number");
     }
     uint64_t now_ms = source->is_alive ? hak_os_clock_ms() : 0;
     return board_read(&source->profile, (const struct profile_board *)bytes, source->board,
                       now_ms) ||
-           refuse_source(source, command, source->profile.wrong);
+           refuse_source(source, source->profile.wrong);
 }
 
-static bool read_bytes(struct source *source, const char *command, int fd)
+static bool read_bytes(struct source *source, int fd)
 {
     char why[160];
     size_t byte_count;
     char *bytes = read_whole(fd, &byte_count);
     if (bytes == NULL) {
         snprintf(why, sizeof why, "cannot be read: %s", strerror(errno));
-        return refuse_source(source, command, why);
+        return refuse_source(source, why);
     }
     bool is_right;
     if (is_board(bytes, byte_count) && byte_count >= sizeof(struct board_head))
-        is_right = read_board(source, command, fd, bytes, byte_count);
+        is_right = read_board(source, fd, bytes, byte_count);
     else if (source->pid != 0)
-        is_right = refuse_source(source, command, "holds no profile of a hakmem");
+        is_right = refuse_source(source, "holds no profile of a hakmem");
     else
         is_right = profile_read(&source->profile, bytes, byte_count) ||
-                   refuse_source(source, command, source->profile.wrong);
+                   refuse_source(source, source->profile.wrong);
     free(bytes);
     return is_right;
 }
 
-static bool refuse_process(struct source *source, const char *command, int error)
+static bool refuse_process(struct source *source, int error)
 {
+    char *wrong = source->wrong;
     if (error != ENOENT)
-        complain(EXIT_FAILED, "%s: %.100s cannot be read: %s", command, source->path,
+        snprintf(wrong, sizeof source->wrong, "%.100s cannot be read: %s", source->path,
                  strerror(error));
     else if (source->is_alive)
-        complain(EXIT_FAILED,
-                 "%s: process %d has no heap profile: try hakmem ctl %d profile on, or start it "
-                 "with HAKMEM_HEAP_PROFILE=on",
-                 command, source->pid, source->pid);
+        snprintf(wrong, sizeof source->wrong,
+                 "process %d has no heap profile: try hakmem ctl %d profile on, or start it with "
+                 "HAKMEM_HEAP_PROFILE=on",
+                 source->pid, source->pid);
     else
-        complain(EXIT_FAILED, "%s: there is no process %d, and it left no profile", command,
+        snprintf(wrong, sizeof source->wrong, "there is no process %d, and it left no profile",
                  source->pid);
+    source->is_absent = error == ENOENT;
     return false;
 }
 
-bool source_read(struct source *source, const char *command, const char *word)
+bool source_try(struct source *source, const char *word)
 {
     char *end;
     long pid = strtol(word, &end, 10);
@@ -185,13 +187,22 @@ bool source_read(struct source *source, const char *command, const char *word)
     source->pid = *end == '\0' && pid > 0 && pid <= 1 << 30 ? (int)pid : 0;
     int fd = source->pid > 0 ? open_board(source) : open(word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && source->pid > 0)
-        return refuse_process(source, command, errno);
+        return refuse_process(source, errno);
     if (fd < 0) {
-        complain(EXIT_FAILED, "%s: %.200s: %s", command, shown_name(word), strerror(errno));
+        snprintf(source->wrong, sizeof source->wrong, "%.200s: %s", shown_name(word),
+                 strerror(errno));
         return false;
     }
-    bool is_read = read_bytes(source, command, fd);
+    bool is_read = read_bytes(source, fd);
     close(fd);
+    return is_read;
+}
+
+bool source_read(struct source *source, const char *command, const char *word)
+{
+    bool is_read = source_try(source, word);
+    if (!is_read)
+        complain(EXIT_FAILED, "%s: %s", command, source->wrong);
     return is_read;
 }
 
@@ -204,7 +215,12 @@ void source_end(struct source *source)
 
 void source_name(struct source *source, enum naming naming)
 {
+    struct stat about;
+    char process[32];
     symbols_find(&source->profile, source->root);
+    snprintf(process, sizeof process, "/proc/%d", source->pid);
+    if (source->is_alive && stat(process, &about) == 0)
+        perf_map_names(&source->profile, source->root, inner_pid(source->pid), about.st_uid);
     if (naming == NAMES_FOR_ALL)
         profile_name_unknown(&source->profile);
 }

@@ -16,8 +16,10 @@ struct source {
     int pid;       /* 0: a file */
     bool is_alive; /* the process of the board still runs */
     bool has_board;
-    char path[128]; /* of the board, or what was asked for */
-    char root[64];  /* where the process finds its files; empty: here */
+    bool is_absent;  /* a process without a profile */
+    char path[128];  /* of the board, or what was asked for */
+    char wrong[384]; /* why nothing was read */
+    char root[64];   /* where the process finds its files; empty: here */
     struct profile profile;
     struct profile_board *board; /* with has_board */
 };
@@ -25,8 +27,10 @@ struct source {
 /* What is left to do with the names of the addresses. */
 enum naming { NAMES_WHERE_KNOWN, NAMES_FOR_ALL };
 
-/* Reads a process (a number) or a file; false: said why in one line. Either way the caller ends
- * it. */
+/* Reads a process (a number) or a file; false: `wrong` says why. Either way the caller ends it. */
+bool source_try(struct source *source, const char *word);
+
+/* The same; false: it has been said in one line. */
 bool source_read(struct source *source, const char *command, const char *word);
 void source_end(struct source *source);
 

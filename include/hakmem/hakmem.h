@@ -268,6 +268,11 @@ HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 HAKMEM_API void hakmem_profile_start(size_t mean_bytes);
 HAKMEM_API void hakmem_profile_stop(void);
 
+/* Writes what was sampled so far to the descriptor `fd`, whatever file that is now, as pprof reads
+ * it (profile.proto, not compressed, addresses without names). Allocates nothing. Returns 0. EBUSY:
+ * another thread has been writing for a second. Else what write(2) met. */
+HAKMEM_API int hakmem_profile_write(int fd);
+
 /* Where the memory is that the process has for hakmem: each resident page of hakmem's large
  * mappings is given to one part, or divided by the bytes of its blocks. Those marked + add up to
  * resident_bytes, which is the Rss of these mappings in /proc/self/smaps; before Linux 6.7, without

@@ -59,7 +59,7 @@ static void reject(const void *block, const char *what)
 
 void hak_foreign_free(void *block)
 {
-    if (hak_sampled_guard_holds(block)) {
+    if (hak_guarded_holds(block)) {
         hak_sample_free(block, HAK_OS_CALLER());
         return;
     }

@@ -6,8 +6,9 @@
 #include "base/bits.h"
 #include "hardened/hardened.h"
 #include "heap/supply.h"
-#include "misuse/sampled_guard.h"
+#include "misuse/guarded.h"
 #include "process/start.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -75,7 +76,7 @@ int hakmem_is_owned(const void *block)
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return 1;
     if (!hak_region_holds(block))
-        return hak_sampled_guard_is_live(block);
+        return hak_guarded_is_live(block);
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (!hak_tag_is_slab(tag))
@@ -145,4 +146,11 @@ void hakmem_profile_start(size_t mean_bytes)
 void hakmem_profile_stop(void)
 {
     hak_profile_stop();
+}
+
+int hakmem_profile_write(int fd)
+{
+    struct pprof_target to = {.fd = fd};
+    hak_process_start();
+    return hak_pprof_write(&to);
 }

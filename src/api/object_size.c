@@ -3,8 +3,8 @@
 
 #include "base/text.h"
 #include "hardened/block.h"
+#include "misuse/guarded.h"
 #include "misuse/report.h"
-#include "misuse/sampled_guard.h"
 #include "misuse/zero_size.h"
 #include "os/module.h"
 #include "os/thread_label.h"
@@ -78,10 +78,10 @@ static bool find_large(uint32_t granule, struct extent *found)
 
 static bool find_guarded(const void *address, struct extent *found)
 {
-    struct sampled_guard_view view;
-    hak_sampled_guard_look(address, &view);
+    struct guarded_view view;
+    hak_guarded_look(address, &view);
     *found = (struct extent){.start = view.block, .bytes = view.bytes};
-    return view.block != 0 && view.state == SAMPLED_GUARD_LIVE;
+    return view.block != 0 && view.state == GUARDED_LIVE;
 }
 
 /* The block that an address lies in, or behind the end of which it lies before the next. */
@@ -94,7 +94,7 @@ static bool find_block(const void *address, struct extent *found)
             is_found = find_small(hak_owner_read(granule), (uintptr_t)address, found);
         else
             is_found = find_large(granule, found);
-    } else if (hak_sampled_guard_holds(address)) {
+    } else if (hak_guarded_holds(address)) {
         is_found = find_guarded(address, found);
     } else if (hak_hardened_is_on() && hak_zero_size_holds(address)) {
         *found = (struct extent){.start = (uintptr_t)address};

@@ -141,7 +141,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
 /* A guarded block becomes an ordinary one. */
 static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_caller caller)
 {
-    size_t old_bytes = hak_sampled_guard_usable_bytes(block, "invalid realloc");
+    size_t old_bytes = hak_guarded_usable_bytes(block, "invalid realloc");
     void *moved = hak_malloc(bytes);
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
@@ -182,8 +182,8 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
         return hak_hardened_resize(block, bytes);
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
-        return hak_sampled_guard_holds(block) ? resize_guarded(block, bytes, caller)
-                                              : hak_foreign_realloc(block, bytes);
+        return hak_guarded_holds(block) ? resize_guarded(block, bytes, caller)
+                                        : hak_foreign_realloc(block, bytes);
     void *moved = resize(block, old_bytes, bytes, caller);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;
@@ -206,8 +206,8 @@ size_t hak_malloc_usable_size(void *block)
         return 0;
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, what)))
         return hak_hardened_usable_bytes(block);
-    if (hak_sampled_guard_holds(block))
-        return hak_sampled_guard_usable_bytes(block, what);
+    if (hak_guarded_holds(block))
+        return hak_guarded_usable_bytes(block, what);
     return usable_bytes(block, what);
 }
 

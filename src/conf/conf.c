@@ -141,6 +141,12 @@ void hak_conf_show(void)
     }
 }
 
+bool hak_conf_wants_fence(void)
+{
+    const char *which = hak_conf_text(fence);
+    return *which != '\0' && strcmp(which, "none") != 0;
+}
+
 enum conf_option hak_conf_find(const char *name)
 {
     return hak_conf_find_bytes(name, strlen(name));

@@ -46,12 +46,20 @@ extern struct conf hak_conf;
 #define hak_conf_number(name) __atomic_load_n(&hak_conf.number[CONF_##name], __ATOMIC_RELAXED)
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
+/* True when some blocks are to be fenced, or something wrong was asked for. */
+bool hak_conf_wants_fence(void);
+
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_caches { CACHES_PROCESSOR, CACHES_THREAD };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
-enum conf_heap_profile { HEAP_PROFILE_OFF, HEAP_PROFILE_ON, HEAP_PROFILE_LEAKS };
+enum conf_heap_profile {
+    HEAP_PROFILE_OFF,
+    HEAP_PROFILE_ON,
+    HEAP_PROFILE_LEAKS,
+    HEAP_PROFILE_PPROF
+};
 enum conf_blackbox { BLACKBOX_OFF, BLACKBOX_ON };
 enum conf_stats_shm { STATS_SHM_OFF, STATS_SHM_ON, STATS_SHM_NEVER };
 enum conf_stats {
@@ -63,7 +71,10 @@ enum conf_stats {
     STATS_OPENMETRICS,
     STATS_EXACT
 };
-enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4 }; /* bits */
+enum conf_fence_side { FENCE_SIDE_END, FENCE_SIDE_START };
+enum conf_mode { MODE_RESEARCH = 4 };
+/* Bits. */
+enum conf_learn { LEARN_BIG_CACHE = 1, LEARN_DECAY = 2, LEARN_SITES = 4, LEARN_MATCHES = 8 };
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 
 /* Reads all sources; reports what is wrong with them. */

@@ -17,35 +17,38 @@
 #define HAK_CONF_NEVER_MS (INT64_MAX / 2)
 
 #define HAK_CONF_TABLE(X)                                                                          \
-    X(mode, CHOICE, 2, 0, 5, "minimal|fast|balanced|learning|research|hardened",                   \
+    X(mode, CHOICE, 2, 0, 6, "minimal|fast|balanced|learning|research|hardened|fence",             \
       "values for all options that are not set otherwise")                                         \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
-      "what memory costs beside time: speed spends memory, compact spends time")                   \
+      "trade between time and memory: speed uses more memory, compact more time")                  \
     X(stats, CHOICE, 0, 0, 6, "off|text|raw|json|xml|openmetrics|exact",                           \
       "print statistics in this form when the process ends; raw: lines of `name: value`; "         \
       "exact: text, and every request is counted, which makes malloc slow")                        \
     X(stats_file, TEXT, 0, 0, 0, "",                                                               \
-      "append them to this file instead of standard error; %p becomes the process id")             \
+      "append statistics to this file instead of standard error; %p becomes the process "          \
+      "id")                                                                                        \
     X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \
-      "print them at this interval, too")                                                          \
+      "also print statistics at this interval")                                                    \
     X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
-      "print them when the process receives this signal, too, such as USR2 or 12")                 \
+      "also print statistics when the process receives this signal, such as USR2 or 12")           \
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
-      "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when it asks for them; "    \
-      "never: not then either, and no request of `hakmem ctl PID` is answered")                    \
-    X(heap_profile, CHOICE, 0, 0, 2, "off|on|leaks",                                               \
-      "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
-      "tell at the end what was not freed")                                                        \
+      "publish statistics in /dev/shm/hakmem.PID, for `hakmem top PID`; off: only when it "        \
+      "asks; never: not then either, and requests of `hakmem ctl PID` get no answer")              \
+    X(heap_profile, CHOICE, 0, 0, 3, "off|on|leaks|pprof",                                         \
+      "sample allocations, for `hakmem profile PID`: which code allocates, and what is "           \
+      "still live; leaks: report at the end what was not freed; pprof: write "                     \
+      "hakmem.PID.pprof then, or STATS_FILE.pprof")                                                \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
-      "about one allocation in so many bytes is sampled for it")                                   \
+      "average number of bytes between two samples of the heap profiler")                          \
     X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \
-      "about so many samples a second at most: where more would come, the distance between them "  \
-      "doubles, and their weight; 0: any number")                                                  \
+      "bound of the samples a second: where more would come, the distance between them "           \
+      "doubles, and so does their weight; 0: no bound")                                            \
     X(blackbox, CHOICE, 0, 0, 1, "off|on",                                                         \
       "sample allocations, and keep the profile and the last statistics for `hakmem autopsy` "     \
       "when the process is killed")                                                                \
     X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
-      "report at a crash what the address is, with counters and the last decisions")               \
+      "at a crash, report what the faulting address belongs to, counters, and the last "           \
+      "events")                                                                                    \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to "              \
       "libc, or abort")                                                                            \
@@ -58,18 +61,19 @@
       "free memory of large blocks that is kept whatever its age, within a quarter of those "      \
       "that are live")                                                                             \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
-      "bound of the free memory that is kept for large blocks; need bounds it, too")               \
+      "bound of the free memory that is kept for large blocks; where less was needed, "            \
+      "less is kept")                                                                              \
     X(free_policy, CHOICE, 2, 0, 2, "keep|batch|adaptive",                                         \
-      "old free memory stays; goes back all at once; or goes back bit by bit, and some "           \
-      "is kept")                                                                                   \
+      "free memory older than `decay`: keep holds it, batch returns all of it at once, "           \
+      "adaptive returns it in steps and holds what `retain` allows")                               \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
-      "memory that is allocated and touched at the start, and kept from then on")                  \
+      "memory that is allocated and touched at the start and held from then on")                   \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "bound of the memory that hakmem holds; beyond it requests are refused (0: none)")           \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
       "above this size no free memory is kept (0: memory.high of the control group)")              \
     X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
-      "bound of the free blocks in the cache of one processor or thread")                          \
+      "bound of the free blocks in one processor's or thread's cache")                             \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
       "free blocks are cached for each processor, where kernel and libc allow that, or "           \
       "for each thread")                                                                           \
@@ -85,9 +89,21 @@
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
       "one allocation per about this many bytes that slow paths take is placed against a "         \
       "guard page (0: none)")                                                                      \
-    X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
+    X(fence, TEXT, 0, 0, 0, "",                                                                    \
+      "which blocks get pages of their own before a page without access, for debugging: all, "     \
+      "none, a size, SIZE..SIZE, or FILE+OFFSET of a call on the way to malloc "                   \
+      "(docs/FENCE.md)")                                                                           \
+    X(fence_side, CHOICE, 0, 0, 1, "end|start",                                                    \
+      "which side of a fenced block lies at the page without access")                              \
+    X(fence_alignment, CHOICE, 4, 0, 4, "1|2|4|8|16",                                              \
+      "bound of the alignment that fenced blocks get unasked: with 1 each ends at the page to "    \
+      "the byte, which not every program bears")                                                   \
+    X(fence_quarantine, BYTES, 2 * HAK_GIB, 0, 512 * HAK_GIB, "",                                  \
+      "address space of freed fenced blocks that is withheld from reuse")                          \
+    X(learn, SET, 3, 0, 15, "big_cache|decay|sites|matches",                                       \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
-      "decay: how long free memory of slabs is kept (the others have no effect yet)")              \
+      "decay: how long free memory of slabs is kept; matches: numbers are tried in turns, and "    \
+      "the better one is kept (docs/MATCHES.md); sites has no effect yet")                         \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
       "shows it")

@@ -69,17 +69,30 @@ static bool change(const struct request_wish *wish, struct text *answer)
     }
 }
 
+static bool is_dumped(int error, const char *what, struct text *answer)
+{
+    if (error == 0)
+        return true;
+    hak_text_add(answer, what);
+    hak_text_add(answer, " cannot be written: ");
+    hak_text_add(answer, hak_os_error_name(error));
+    return false;
+}
+
 /* The statistics go to the end of the request's own file: no path is opened for who asks. */
 static bool dump(const struct os_kept_fd *file, struct text *answer)
 {
     int error = hak_os_request_write(file, sizeof(struct control_request), "", 0);
     if (error == 0)
         error = hak_stats_writer_print_kept(file, EMIT_JSON);
-    if (error == 0)
-        return true;
-    hak_text_add(answer, "the statistics cannot be written: ");
-    hak_text_add(answer, hak_os_error_name(error));
-    return false;
+    return is_dumped(error, "the statistics", answer);
+}
+
+static bool dump_profile(const struct os_kept_fd *file, struct text *answer)
+{
+    int error = hak_os_request_write(file, sizeof(struct control_request), "", 0);
+    return hak_control_profiler_has_any(answer) &&
+           is_dumped(error != 0 ? error : hak_control_profiler_write(file), "the profile", answer);
 }
 
 static bool watch(uint32_t seconds, struct text *answer)
@@ -102,6 +115,8 @@ static bool perform(struct work *work)
         return hak_control_profiler_start(&work->answer);
     case REQUEST_PROFILE_OFF:
         return hak_control_profiler_stop(&work->answer);
+    case REQUEST_PROFILE_DUMP:
+        return dump_profile(&work->file, &work->answer);
     case REQUEST_WATCH:
         return watch(work->wish.seconds, &work->answer);
     default:

@@ -3,6 +3,7 @@
 
 #include "conf/conf.h"
 #include "heap/draw.h"
+#include "profile/pprof.h"
 #include "profile/profile.h"
 
 bool hak_control_profiler_start(struct text *answer)
@@ -19,4 +20,18 @@ bool hak_control_profiler_stop(struct text *answer)
     hak_profile_stop();
     hak_text_add(answer, was_on ? "sampling has stopped" : "nothing was being sampled");
     return true;
+}
+
+bool hak_control_profiler_has_any(struct text *answer)
+{
+    bool has_any = hak_pprof_has_any();
+    if (!has_any)
+        hak_text_add(answer, "nothing has been sampled yet; profile on starts that");
+    return has_any;
+}
+
+int hak_control_profiler_write(const struct os_kept_fd *file)
+{
+    struct pprof_target to = {.fd = -1, .kept = file};
+    return hak_pprof_write(&to);
 }

@@ -10,9 +10,16 @@
 #define HAK_CONTROL_PROFILER_H
 
 #include "base/text.h"
+#include "os/kept_fd.h"
 
 /* Starts or stops it and adds the answer; false: the answer says why not. */
 bool hak_control_profiler_start(struct text *answer);
 bool hak_control_profiler_stop(struct text *answer);
+
+/* True when anything was sampled; else the answer says so. */
+bool hak_control_profiler_has_any(struct text *answer);
+
+/* Writes the profile for pprof from where the file's descriptor is on; 0 or an error number. */
+int hak_control_profiler_write(const struct os_kept_fd *file);
 
 #endif

@@ -63,6 +63,7 @@ void hak_request_read(const struct control_request *request, struct request_wish
         {"dump", REQUEST_DUMP},
         {"profile on", REQUEST_PROFILE_ON},
         {"profile off", REQUEST_PROFILE_OFF},
+        {"profile dump", REQUEST_PROFILE_DUMP},
     };
     const char *words = request->words;
     const char *rest;

@@ -8,7 +8,8 @@
  *             deadline nobody waits for it. Who asks makes the file, whole at once, and removes it;
  *             the process writes to `state` and to what follows `words`, in that order: TAKEN, the
  *             answer, ANSWERED. So it is done once at most, and its asker knows whether it was
- *             begun.
+ *             begun. The last byte of `words`, behind their end, is HAK_REQUEST_LEFT where nobody
+ *             waits for the answer; then whoever asks next removes the file.
  * Threads     pure functions.
  * Tests       tests/unit/control/request_test.c, tests/fuzz/request_fuzz.c
  */
@@ -22,6 +23,9 @@
 #define HAK_REQUEST_SUFFIX ".request"
 #define HAK_REQUEST_WORDS_BYTES 320
 #define HAK_REQUEST_ANSWER_BYTES 384
+#define HAK_REQUEST_LEFT 'L'
+/* What is left waits for so long. */
+#define HAK_REQUEST_LEFT_MS 43200000u
 /* A process is watched for so long at most, unless it is asked again. */
 #define HAK_REQUEST_WATCH_SECONDS_MOST 3600u
 
@@ -37,7 +41,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics, if they were asked for. */
+    /* Then the statistics or the profile, if they were asked for. */
 };
 
 /* The process that finds a request; 0: not known. */
@@ -55,6 +59,7 @@ enum request_kind {
     REQUEST_SET,
     REQUEST_PROFILE_ON,
     REQUEST_PROFILE_OFF,
+    REQUEST_PROFILE_DUMP,
     REQUEST_WATCH,
 };
 
@@ -68,7 +73,7 @@ struct request_wish {
 /* True when the finder is to do it, now. */
 bool hak_request_is_due(const struct control_request *request, const struct request_finder *finder);
 
-/* Reads the words: trim, dump, set NAME=VALUE, profile on, profile off, watch SECONDS. */
+/* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS. */
 void hak_request_read(const struct control_request *request, struct request_wish *wish);
 
 #endif

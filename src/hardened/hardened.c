@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "hardened/block.h"
+#include "hardened/fenced.h"
 #include "heap/limit.h"
 #include "misuse/canary.h"
 #include "misuse/report.h"
@@ -65,6 +66,11 @@ static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
 void *hak_hardened_take(struct request request)
 {
     void *block = NULL;
+    if (hak_harden_has(HARDEN_FENCED) &&
+        (block = hak_fenced_take(&request, HAK_OS_CALLER())) != NULL) {
+        note_drawn(block, request.bytes, HAK_OS_CALLER());
+        return block;
+    }
     bool is_empty = request.bytes == 0 && request.alignment <= HAK_ORDINARY_ALIGNMENT;
     if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_zero_size_take()) != NULL)
         return block;
@@ -138,6 +144,13 @@ static bool is_alignment_right(struct mark mark, struct claim claim)
     return !is_said || is_ordinary || shift == mark.alignment_shift;
 }
 
+static _Noreturn void mismatch(const void *block, struct mark mark, const char *state)
+{
+    if (hak_guarded_holds(block))
+        hak_guarded_report("mismatched free", block, state);
+    hak_misuse("mismatched free", block, mark.bytes, state);
+}
+
 static void check_claim(const void *block, struct mark mark, struct claim claim)
 {
     static const char *const allocated[] = {
@@ -148,11 +161,11 @@ static void check_claim(const void *block, struct mark mark, struct claim claim)
     if (!hak_harden_has(HARDEN_SIZED))
         return;
     if (HAK_UNLIKELY(mark.kind != claim.kind))
-        hak_misuse("mismatched free", block, mark.bytes, allocated[mark.kind]);
+        mismatch(block, mark, allocated[mark.kind]);
     if (HAK_UNLIKELY(claim.bytes != HAK_ANY_BYTES && claim.bytes != mark.bytes))
-        hak_misuse("mismatched free", block, mark.bytes, "freed as of another size");
+        mismatch(block, mark, "freed as of another size");
     if (HAK_UNLIKELY(!is_alignment_right(mark, claim)))
-        hak_misuse("mismatched free", block, mark.bytes, "freed as of another alignment");
+        mismatch(block, mark, "freed as of another alignment");
 }
 
 /* `word` is the live mark that was found: whoever frees at the same time changes it before the
@@ -182,9 +195,24 @@ static void give_empty(void *block)
         hak_misuse("double free", block, 0, "already free, or never allocated");
 }
 
+/* Whatever else is wrong with it is found by the pool. */
+static void give_fenced(void *block, struct claim claim, struct os_caller caller)
+{
+    struct mark mark;
+    if (hak_fenced_look(block, &mark))
+        check_claim(block, mark, claim);
+    if (hak_sampler_watches())
+        hak_sampler_end(block);
+    hak_fenced_give(block, caller);
+}
+
 bool hak_hardened_give(void *block, struct claim claim)
 {
     struct place place;
+    if (HAK_UNLIKELY(hak_fence_holds(block))) {
+        give_fenced(block, claim, HAK_OS_CALLER());
+        return true;
+    }
     if (hak_zero_size_holds(block)) {
         give_empty(block);
         return true;

@@ -3,19 +3,22 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
+#include "hardened/fenced.h"
 #include "heap/limit.h"
 #include "misuse/harden.h"
 #include "os/fault_watch.h"
 #include "os/frames.h"
 #include "process/service.h"
 
+/* Each costs a call of the kernel. */
+#define FRAMES 4u
+
 static _Atomic uint64_t last_ms;
 
-static struct sampled_guard_trace trace_of(struct os_caller caller)
+static struct guarded_trace trace_of(struct os_caller caller)
 {
-    struct sampled_guard_trace trace;
-    hak_os_frames(caller.address, caller.frame, trace.addresses, HAK_SAMPLED_GUARD_FRAMES);
-    trace.thread = hak_os_thread_label();
+    struct guarded_trace trace = {{0}, hak_os_thread_label()};
+    hak_os_frames(caller.address, caller.frame, trace.addresses, FRAMES);
     return trace;
 }
 
@@ -41,7 +44,7 @@ HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t ali
     hak_store_relaxed(&cache->guard_left_bytes, hak_sampled_guard_countdown());
     if (hak_limit_is_set() || hak_harden_has(HARDEN_COUNTED) || is_too_soon())
         return NULL;
-    struct sampled_guard_trace trace = trace_of(caller);
+    struct guarded_trace trace = trace_of(caller);
     void *block = hak_sampled_guard_take(hak_most(bytes, 1), alignment, &trace);
     if (block == NULL) {
         hak_stat_global_add(guarded_full, 1);
@@ -54,6 +57,10 @@ HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t ali
 
 void hak_sample_free(void *block, struct os_caller caller)
 {
-    struct sampled_guard_trace trace = trace_of(caller);
-    hak_sampled_guard_give(block, &trace);
+    if (hak_fence_holds(block)) {
+        hak_fenced_give(block, caller);
+        return;
+    }
+    struct guarded_trace trace = trace_of(caller);
+    hak_guarded_give(block, &trace);
 }

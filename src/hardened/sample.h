@@ -14,6 +14,7 @@
 #define HAK_HARDENED_SAMPLE_H
 
 #include "heap/cache.h"
+#include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
 #include "os/frames.h"
 

@@ -3,8 +3,8 @@
 
 #include "heap/cache_list.h"
 #include "heap/supply.h"
+#include "misuse/guarded.h"
 #include "misuse/mark.h"
-#include "misuse/sampled_guard.h"
 #include "os/os.h"
 #include "span/span.h"
 
@@ -111,12 +111,12 @@ static struct address_info in_window(const void *address)
 
 static struct address_info in_guarded(const void *address)
 {
-    struct sampled_guard_view view;
-    hak_sampled_guard_look(address, &view);
+    struct guarded_view view;
+    hak_guarded_look(address, &view);
     if (view.block == 0)
         return (struct address_info){.kind = ADDRESS_RECORDS};
-    return (struct address_info){.kind = view.state == SAMPLED_GUARD_LIVE ? ADDRESS_GUARDED
-                                                                          : ADDRESS_GUARDED_FREED,
+    return (struct address_info){.kind = view.state == GUARDED_LIVE ? ADDRESS_GUARDED
+                                                                    : ADDRESS_GUARDED_FREED,
                                  .block = view.block,
                                  .block_bytes = view.bytes};
 }
@@ -130,7 +130,7 @@ struct address_info hak_address_info(const void *address)
         return (struct address_info){.kind = ADDRESS_FOREIGN};
     if (hak_region_holds(address))
         return in_window(address);
-    if (hak_sampled_guard_holds(address))
+    if (hak_guarded_holds(address))
         return in_guarded(address);
     if ((at >= hak_region.records_start && at < hak_region.records_end) ||
         at - (uintptr_t)hak_marks < hak_mark_reserved_bytes())

@@ -35,7 +35,7 @@ static bool are_few_stretches(void *const *blocks, uint32_t count, uint32_t bloc
     return false;
 }
 
-/* Two blocks share a bit: the later one is looked for among those before it. */
+/* The block shares a bit with one of these: it is looked for among them. */
 static HAK_NOINLINE void look_among(void *const *blocks, uint32_t count, const void *block,
                                     uint32_t block_bytes)
 {
@@ -46,21 +46,31 @@ static HAK_NOINLINE void look_among(void *const *blocks, uint32_t count, const v
         hak_misuse("double free", block, block_bytes, "already free");
 }
 
-bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
-                        struct bin_seen seen)
+/* Fibonacci hashing: neighbours come to lie apart. */
+HAK_INLINE size_t bit_of(const void *block, uint32_t shift)
 {
+    return ((uintptr_t)block >> 3) * 0x9e3779b97f4a7c15ull >> shift;
+}
+
+bool hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen)
+{
+    void *const *blocks = bin->blocks;
     uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    if (count == 0 || are_few_stretches(blocks, count, block_bytes))
+    if (bin->count == 0 || are_few_stretches(blocks, bin->count, block_bytes))
         return true;
     uint32_t shift = 64 - hak_bit_highest(seen.word_count) - 6;
     memset(seen.words, 0, seen.word_count * sizeof *seen.words);
-    for (uint32_t i = 0; i < count; i++) {
-        /* Fibonacci hashing: neighbours come to lie apart. */
-        uint64_t at = ((uintptr_t)blocks[i] >> 3) * 0x9e3779b97f4a7c15ull >> shift;
+    for (uint32_t i = 0; i < bin->kept; i++) {
+        size_t at = bit_of(blocks[i], shift);
         uint64_t word = seen.words[at / 64], bit = 1ull << (at % 64);
         if (HAK_UNLIKELY((word & bit) != 0))
             look_among(blocks, i, blocks[i], block_bytes);
         seen.words[at / 64] = word | bit;
+    }
+    for (uint32_t i = bin->kept; i < bin->count; i++) {
+        size_t at = bit_of(blocks[i], shift);
+        if (HAK_UNLIKELY(seen.words[at / 64] >> (at % 64) & 1))
+            look_among(blocks, bin->kept, blocks[i], block_bytes);
     }
     return false;
 }

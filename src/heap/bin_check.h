@@ -19,9 +19,15 @@ struct bin_seen {
     uint32_t word_count;
 };
 
-/* Reports a block that is there twice. True: the blocks are few stretches of neighbours. About 10
- * instructions a block, 5 where they are. */
-bool hak_bin_check_once(void *const *blocks, uint32_t count, uint32_t class_index,
-                        struct bin_seen seen);
+/* Blocks of a bin, of which the first `kept` go back into it. */
+struct bin_checked {
+    void *const *blocks;
+    uint32_t kept;
+    uint32_t count;
+};
+
+/* Reports a block of those kept that is there twice: the slabs see whether the others are. True:
+ * the blocks are few stretches of neighbours. About 10 instructions a block, 5 where they are. */
+bool hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen);
 
 #endif

@@ -95,22 +95,24 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
     flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
 }
 
-/* All blocks of the bin are taken out, and the newer half, which is allocated next, is put back: a
- * quarter where blocks have only come since the last flush. Of few large ones those stay whose
- * slabs are the fullest. A block that is among them twice is found before either is handed out
- * again. */
+/* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
+ * a share by policy, half of that where blocks have only come since the last flush. Of few large
+ * ones those stay whose slabs are the fullest. A block that is among them twice is found: where
+ * both go home, unless somebody takes it in between. */
 static void flush_older_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
     struct room *room = &cache->rooms[class_index];
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
     uint32_t held = hak_cache_pop_some(cache, class_index, blocks, batch->most);
-    bool are_neighbours = hak_bin_check_once(blocks, held, class_index, batch->seen);
+    uint32_t kept = (uint32_t)(held * hak_policy_read(flush_keep_percent) / 100);
+    kept = room->was_flushed ? kept / 2 : kept;
     if (is_large && held <= HAK_ORDER_BLOCKS_MOST) {
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    uint32_t kept = room->was_flushed ? held / 4 : held / 2;
+    bool are_neighbours =
+        hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen);
     room->was_flushed = true;
     put_back(batch, kept, cache, class_index);
     flush_all_of(blocks + kept, held - kept, class_index, cache, are_neighbours);
@@ -120,7 +122,7 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
 static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
-    hak_bin_check_once(batch->blocks, held, class_index, batch->seen);
+    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen);
     hak_flush_check(batch->blocks, held, class_index);
     put_back(batch, held, cache, class_index);
 }

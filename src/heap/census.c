@@ -83,6 +83,14 @@ void hak_census_take(struct census *census)
     }
 }
 
+void hak_census_popped(uint64_t popped[HAK_ALL_CLASS_COUNT])
+{
+    memset(popped, 0, HAK_ALL_CLASS_COUNT * sizeof *popped);
+    for (const struct cache *i = hak_caches_first(); i != NULL; i = i->next)
+        for (uint32_t of = 0; of < HAK_ALL_CLASS_COUNT; of++)
+            popped[of] += popped_from(i, of);
+}
+
 uint64_t hak_census_counter(enum hak_stat stat)
 {
     uint64_t sum = hak_load_relaxed(&hak_stat_cacheless.counters[stat]);

@@ -37,6 +37,9 @@ struct census {
 
 void hak_census_take(struct census *census);
 
+/* Blocks of each class that ever were popped from bins. Nothing is entered. */
+void hak_census_popped(uint64_t popped[HAK_ALL_CLASS_COUNT]);
+
 /* A counter of all heaps and caches together. Nothing is entered: in a signal handler, too. */
 uint64_t hak_census_counter(enum hak_stat stat);
 

@@ -41,7 +41,7 @@ HAK_INLINE struct slab *slab_of(const void *block, uint32_t class_index)
     return hak_owner_read(granule);
 }
 
-/* A block's slab and its index there. What its free will write is fetched meanwhile. */
+/* A block's slab and its index there. */
 HAK_INLINE struct slab *find(const void *block, uint32_t class_index, uint32_t *index)
 {
     const struct size_class *shape = &hak_size_classes[class_index];
@@ -50,43 +50,51 @@ HAK_INLINE struct slab *find(const void *block, uint32_t class_index, uint32_t *
     *index = hak_block_index(shape->reciprocal, offset);
     if (HAK_UNLIKELY((size_t)*index * shape->block_bytes != offset || *index >= slab->block_count))
         report_stray(block, class_index);
-    __builtin_prefetch((void *)&slab->words[*index / 64], 1);
-    __builtin_prefetch(&slab->used, 1);
     return slab;
 }
 
-/* Gathers blocks that follow each other and share a word of one slab's bitmap. Blocks that were
- * allocated together come back together: most need no look at their slab. Returns the end of the
- * runs. */
+/* What the free of these blocks will write is fetched meanwhile. */
+HAK_INLINE void fetch(struct slab *slab, uint32_t word_index)
+{
+    __builtin_prefetch((void *)&slab->words[word_index], 1);
+    __builtin_prefetch(&slab->used, 1);
+}
+
+/* Gathers blocks that follow each other and share a word of one slab's bitmap. Where the next block
+ * is of the same slab, that is not looked up. Returns the end of the runs. */
 static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_index,
-                          struct run *run)
+                          struct run *runs)
 {
     const struct size_class *shape = &hak_size_classes[class_index];
     const uint64_t reciprocal = shape->reciprocal;
     const size_t block_bytes = shape->block_bytes;
     const size_t slab_bytes = shape->block_count * block_bytes;
-    void *const *end = blocks + count;
-    for (void *const *next = blocks; next != end; run++) {
-        void *const *first = next;
-        uint32_t index;
-        struct slab *slab = find(*first, class_index, &index);
-        uintptr_t start = slab->start;
-        uint32_t word_index = index / 64;
-        uint64_t mask = 1ull << (index % 64);
-        for (next++; next != end; next++) {
-            size_t offset = (uintptr_t)*next - start;
-            if (offset >= slab_bytes)
-                break;
-            index = hak_block_index(reciprocal, offset);
-            if (index / 64 != word_index || index * block_bytes != offset)
-                break;
-            if (HAK_UNLIKELY(mask >> (index % 64) & 1))
-                report_twice(*next, class_index);
-            mask |= 1ull << (index % 64);
+    struct run run = {NULL, 0, 0, 0};
+    uintptr_t start = UINTPTR_MAX; /* of the run's slab */
+    for (uint32_t i = 0; i < count; i++) {
+        struct slab *slab = run.slab;
+        size_t offset = (uintptr_t)blocks[i] - start;
+        uint32_t index = hak_block_index(reciprocal, offset);
+        if (offset >= slab_bytes || index * block_bytes != offset) {
+            slab = find(blocks[i], class_index, &index);
+            start = slab->start;
         }
-        *run = (struct run){slab, mask, word_index, (uint32_t)(next - first)};
+        uint64_t bit = 1ull << (index % 64);
+        if (slab == run.slab && index / 64 == run.word_index) {
+            if (HAK_UNLIKELY((run.mask & bit) != 0))
+                report_twice(blocks[i], class_index);
+            run.mask |= bit;
+            run.count++;
+            continue;
+        }
+        fetch(slab, index / 64);
+        if (run.count != 0)
+            *runs++ = run;
+        run = (struct run){slab, bit, index / 64, 1};
     }
-    return run;
+    if (run.count != 0)
+        *runs++ = run;
+    return runs;
 }
 
 /* The same for blocks that are mostly neighbours. */
@@ -98,6 +106,7 @@ static struct run *gather_neighbours(void *const *blocks, uint32_t count, uint32
         uint32_t index;
         bool is_falling;
         struct slab *slab = find(*blocks, class_index, &index);
+        fetch(slab, index / 64);
         length =
             hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes, &is_falling);
         uint32_t in_word = is_falling ? index % 64 + 1 : 64 - index % 64;

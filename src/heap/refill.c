@@ -5,6 +5,7 @@
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/order.h"
+#include "heap/slow_clock.h"
 #include "heap/supply.h"
 #include "stats/event_log.h"
 
@@ -128,6 +129,8 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     if (taken > 1)
         push(heap, cache, class_index, blocks + 1, taken - 1);
     hak_heap_leave(heap);
+    if (hak_slow_is_clocked() && taken > 0)
+        hak_slow_note_refill(cache, hak_size_classes[class_index].block_bytes);
     hak_fetch_sub_relaxed(&cache->guard_left_bytes,
                           (int64_t)taken * hak_size_classes[class_index].block_bytes);
     return block;
@@ -195,5 +198,8 @@ void *hak_take_large(size_t bytes, size_t alignment, enum large_content content)
     if (!hak_limit_admits(bytes))
         return NULL;
     struct large_request request = hak_supply_request(bytes, alignment, content);
-    return hak_supply_large(find_span(&request), bytes, alignment, content);
+    void *block = hak_supply_large(find_span(&request), bytes, alignment, content);
+    if (hak_slow_is_clocked() && block != NULL)
+        hak_slow_note_large(bytes);
+    return block;
 }

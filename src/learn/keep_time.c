@@ -30,7 +30,7 @@ static uint32_t choice_of(const struct keep_log *log)
 
 uint64_t hak_keep_ms(const struct keep_log *log)
 {
-    return keep_ms_of(choice_of(log));
+    return keep_ms_of(hak_policy_read(learn_acts) == 0 ? STATIC_CHOICE : choice_of(log));
 }
 
 void hak_keep_read(const struct keep_log *log, struct keep_evidence *seen)

@@ -6,9 +6,10 @@
  *             depend on our choice, so one log prices all choices, and nothing has to be tried out
  *             (docs/adr/0012-big-cache-that-learns.md).
  * Invariants  an empty log (all zero) keeps for `decay`. A keep time lies between a sixteenth and
- *             four times of `decay`. Kept memory costs its time; memory that was given up and came
- *             back costs as much as being kept for `big_fault_ms`. The static choice is priced like
- *             all others, and another one must be cheaper by a tenth.
+ *             four times of `decay`; where nothing that is learned may act it is `decay`. Kept
+ *             memory costs its time; memory that was given up and came back costs as much as being
+ *             kept for `big_fault_ms`. The static choice is priced like all others, and another one
+ *             must be cheaper by a tenth.
  * Threads     what writes is under the lock of the owner of the log; hak_keep_ms is read without it
  *             (relaxed: a number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c

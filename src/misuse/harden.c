@@ -12,9 +12,11 @@ _Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
 static uint64_t secret;
 static HAK_TLS uint64_t random_state;
 
-void hak_harden_start(void)
+void hak_harden_start(bool is_fenced)
 {
     uint32_t set = (uint32_t)hak_conf_number(harden);
+    if (is_fenced)
+        set |= HARDEN_FENCED;
     if (set != 0 || hak_conf_number(guard_rate) != 0)
         secret = hak_os_random();
     if (set != 0) {

@@ -3,8 +3,9 @@
  *
  * Owns        hak_harden, the secret that canaries are made from, and the source of random numbers.
  * Invariants  hak_harden is HARDEN_UNSTARTED until the process has started, then 0 or a set that
- *             has HARDEN_EXACT, or HARDEN_COUNTED, or both. While it is not 0, no bin of any thread
- *             has slots: every malloc and every free takes the slow path.
+ *             has HARDEN_EXACT, or HARDEN_COUNTED, or both; HARDEN_FENCED comes with the first.
+ *             While it is not 0, no bin of any thread has slots: every malloc and every free takes
+ *             the slow path.
  * Threads     written once, at the start of the process, before any block exists.
  * Tests       tests/unit/misuse/harden_test.c
  */
@@ -23,6 +24,7 @@ enum harden {
     HARDEN_CANARY = 1 << 4,     /* bytes behind each block, verified when it is freed */
     HARDEN_GUARDS = 1 << 5,     /* pages without access around slabs and large blocks */
     HARDEN_SIZED = 1 << 6,      /* freed as it was allocated */
+    HARDEN_FENCED = 1 << 28,    /* some blocks are fenced (misuse/fence.h) */
     HARDEN_COUNTED = 1 << 29,   /* stats=exact: no protection, but it wants empty bins as well */
     HARDEN_WATCHED = HARDEN_EXACT | HARDEN_COUNTED, /* either: each call is looked at */
     HARDEN_UNSTARTED = 1 << 30,
@@ -36,8 +38,8 @@ HAK_INLINE bool hak_harden_has(enum harden member)
     return (hak_load_relaxed(&hak_harden) & (uint32_t)member) != 0;
 }
 
-/* Turns the set on that the options name. */
-void hak_harden_start(void);
+/* Turns the set on that the options name; with what fences need where some blocks have them. */
+void hak_harden_start(bool is_fenced);
 
 /* A random number of this thread's sequence, which nobody can tell who does not know the secret. */
 uint64_t hak_random(void);

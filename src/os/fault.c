@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "os/fault.h"
 
+#include "os/dwarf.h"
 #include "os/frames.h"
+#include "os/unwind.h"
 
 #include <signal.h>
 #include <ucontext.h>
@@ -21,6 +23,17 @@ static struct registers registers_of(const ucontext_t *context)
     const greg_t *all = context->uc_mcontext.gregs;
     return (struct registers){(uintptr_t)all[REG_RIP], (uintptr_t)all[REG_RSP],
                               (uintptr_t)all[REG_RBP]};
+}
+
+static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
+{
+    static const int order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                                REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                                REG_R12, REG_R13, REG_R14, REG_R15};
+    for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
+        frame->registers[i] = (uintptr_t)context->uc_mcontext.gregs[order[i]];
+    frame->address = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    return true;
 }
 
 static enum access access_of(const ucontext_t *context)
@@ -50,6 +63,15 @@ static struct registers registers_of(const ucontext_t *context)
                               context->uc_mcontext.regs[29]};
 }
 
+static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
+{
+    for (uint32_t i = 0; i < 31; i++)
+        frame->registers[i] = context->uc_mcontext.regs[i];
+    frame->registers[HAK_DWARF_STACK_POINTER] = context->uc_mcontext.sp;
+    frame->address = context->uc_mcontext.pc;
+    return true;
+}
+
 static enum access access_of(const ucontext_t *context)
 {
     const char *at = (const char *)context->uc_mcontext.__reserved;
@@ -76,6 +98,13 @@ static struct registers registers_of(const ucontext_t *context)
     return (struct registers){all[0], all[2], all[8]};
 }
 
+static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
+{
+    (void)frame;
+    (void)context;
+    return false;
+}
+
 static enum access access_of(const ucontext_t *context)
 {
     (void)context;
@@ -90,6 +119,13 @@ static struct registers registers_of(const ucontext_t *context)
     return (struct registers){0, 0, 0};
 }
 
+static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
+{
+    (void)frame;
+    (void)context;
+    return false;
+}
+
 static enum access access_of(const ucontext_t *context)
 {
     (void)context;
@@ -98,6 +134,13 @@ static enum access access_of(const ucontext_t *context)
 
 #endif
 
+/* The calls, not what follows them: that may be another line. */
+static void to_calls(struct os_fault *fault)
+{
+    for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES && fault->places[i] != 0; i++)
+        fault->places[i]--;
+}
+
 void hak_os_fault_read(struct os_fault *fault, const void *context)
 {
     struct registers registers = registers_of(context);
@@ -105,7 +148,17 @@ void hak_os_fault_read(struct os_fault *fault, const void *context)
     fault->places[0] = registers.instruction;
     hak_os_frames_above(registers.stack, registers.frame, fault->places + 1,
                         HAK_OS_FAULT_FRAMES - 1);
-    /* The calls, not what follows them: that may be another line. */
-    for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES && fault->places[i] != 0; i++)
-        fault->places[i]--;
+    to_calls(fault);
+}
+
+void hak_os_fault_unwind(struct os_fault *fault, const void *context)
+{
+    struct dwarf_frame frame = {.address = 0};
+    uintptr_t places[HAK_OS_FAULT_FRAMES] = {0};
+    if (!frame_of(&frame, context) || hak_os_unwind_from(&frame, places, HAK_OS_FAULT_FRAMES) < 2 ||
+        places[0] != fault->places[0])
+        return;
+    for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES; i++)
+        fault->places[i] = places[i];
+    to_calls(fault);
 }

@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 
-#define HAK_OS_FAULT_FRAMES 4u
+#define HAK_OS_FAULT_FRAMES 6u
 
 enum access { ACCESS_UNKNOWN, ACCESS_READ, ACCESS_WRITE, ACCESS_EXECUTE };
 
@@ -24,5 +24,9 @@ struct os_fault {
 
 /* Fills all but the address, from the third argument of a handler with SA_SIGINFO. */
 void hak_os_fault_read(struct os_fault *fault, const void *context);
+
+/* The calls anew, by unwind tables where they lead farther than frame pointers: it takes 2 KiB of
+ * the handler's stack. */
+void hak_os_fault_unwind(struct os_fault *fault, const void *context);
 
 #endif

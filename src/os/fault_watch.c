@@ -66,6 +66,8 @@ static HAK_NOINLINE void tell(const siginfo_t *about, const void *context, bool 
     struct os_fault fault = {.address = about->si_addr};
     int saved = errno;
     hak_os_fault_read(&fault, context);
+    if (watch.unwinds)
+        hak_os_fault_unwind(&fault, context);
     watch.tell(&fault, is_fatal);
     errno = saved;
 }

@@ -38,6 +38,7 @@ struct os_fault_watch {
     bool (*is_watched)(const void *address);
     /* Tells; the process dies of it unless the program handles the signal. */
     void (*tell)(const struct os_fault *fault, bool is_fatal);
+    bool unwinds; /* by hak_os_fault_unwind: whoever asked for it bears the stack that it takes */
 };
 
 /* What is watched for, and libc's sigaction; without it nothing is ever raised. By a constructor:

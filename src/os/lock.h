@@ -29,7 +29,8 @@
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \
     X(REGION, region, "growth of the committed window")                                            \
-    X(META, meta, "bump pointer and free lists of metadata")
+    X(META, meta, "bump pointer and free lists of metadata")                                       \
+    X(FENCE, fence, "runs of pages for fenced blocks, and their quarantine")
 
 enum hak_lock_rank {
 #define X(rank, name, meaning) HAK_LOCK_##rank,
@@ -146,5 +147,4 @@ void hak_lock_reset(struct hak_lock *lock);
 void hak_lock_begin_settling(void);
 bool hak_lock_is_settling(void);
 void hak_lock_end_settling(void);
-
 #endif

@@ -248,6 +248,15 @@ uint64_t hak_os_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t hak_os_faults(void)
+{
+    struct rusage usage = {.ru_minflt = 0};
+    int saved = errno;
+    getrusage(RUSAGE_SELF, &usage);
+    errno = saved;
+    return (uint64_t)usage.ru_minflt;
+}
+
 size_t hak_os_address_limit_bytes(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};

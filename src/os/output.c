@@ -38,6 +38,19 @@ int hak_os_output_open(const char *path)
     return fd >= 0 ? fd : -error;
 }
 
+int hak_os_output_create(const char *path)
+{
+    int saved = errno;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
+    int error = errno;
+    if (fd >= 0) {
+        fd = move_away(fd);
+        error = EMFILE;
+    }
+    errno = saved;
+    return fd >= 0 ? fd : -error;
+}
+
 #define BIT(number) (1ull << ((number) - 1))
 #define WRITE_SIGNALS (BIT(SIGPIPE) | BIT(SIGXFSZ))
 

@@ -17,6 +17,10 @@
  * using; or an error number below 0. */
 int hak_os_output_open(const char *path);
 
+/* Makes a file that is not there yet (0600, through no link at its end); a descriptor of the same
+ * kind, or an error number below 0. */
+int hak_os_output_create(const char *path);
+
 /* Writes all to what the caller takes `fd` to be; returns 0 or an error number. */
 int hak_os_output_write(int fd, const char *bytes, size_t count);
 

@@ -4,6 +4,7 @@
 
 #include "os/confine.h"
 #include "os/dwarf.h"
+#include "os/epilogue.h"
 #include "os/find_object.h"
 
 #include <errno.h>
@@ -115,6 +116,13 @@ static bool step(struct dwarf_frame *frame, struct found_object *found)
     return frame->is_interrupted || frame->registers[HAK_DWARF_STACK_POINTER] > stack;
 }
 
+/* By the tables of its file, or, in code of no file, by what that does next. */
+static bool step_any(struct dwarf_frame *frame, struct found_object *found, bool *is_of_no_file)
+{
+    *is_of_no_file = !find_object(frame, found);
+    return *is_of_no_file ? hak_os_epilogue_step(frame) : step(frame, found);
+}
+
 /* Walks out of hakmem to where it was called: true with the frame that goes on there. */
 static bool leave(struct dwarf_frame *frame, uintptr_t caller)
 {
@@ -150,10 +158,9 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
         if (!is_own)
             addresses[used++] = address;
         struct dwarf_frame last = *frame;
-        if (!find_object(frame, &found))
-            return follow(&last, addresses, used, most);
-        if (!step(frame, &found))
-            break;
+        bool is_of_no_file;
+        if (!step_any(frame, &found, &is_of_no_file))
+            return is_of_no_file ? follow(&last, addresses, used, most) : used;
     }
     return used;
 }
@@ -176,4 +183,12 @@ HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresse
     if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);
     return walk(&frame, addresses, most);
+}
+
+uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
+{
+    readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
+    frame->is_interrupted = true;
+    frame->read = read_word;
+    return walk(frame, addresses, most);
 }

@@ -23,6 +23,11 @@
  * library that this code is in, if it is one, are left out. Returns how many. */
 uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most);
 
+/* The same from a frame on that a signal interrupted, whose registers are known: its instruction,
+ * then return addresses. The frame is changed. */
+struct dwarf_frame;
+uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most);
+
 /* The loaded file that code on this thread's stack belongs to; false: none is known. */
 struct os_module {
     uintptr_t start; /* of what the file has mapped */

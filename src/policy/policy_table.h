@@ -55,9 +55,17 @@
       "granules of slabs must be reused so often before their keep time is learned")               \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \
       "keeping memory for this long costs as much as purging it and touching it again")            \
+    X(flush_keep_percent, 50, 0, 90,                                                               \
+      "of a full bin, the share that a flush leaves in it; half of that if no refill came since")  \
+    X(big_cache_scale_percent, 100, 0, 1000,                                                       \
+      "how much of big_cache_slack_bytes or big_cache_slack_percent holds")                        \
+    X(match_ms, 250, 10, 60000, "a window of a match takes so long at least")                      \
+    X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "and the program allocates so much in it")            \
+    X(match_operations, 2000, 0, HAK_TIB, "and there are so many slow operations in it")           \
+    X(learn_acts, 1, 0, 1, "1: what is learned holds; 0: it is noted, and nothing else")           \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
-    X(huge_heap_superslabs, 64, 0, HAK_MIB,                                                        \
+    X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
       "and the heap that asks for it has this much memory in slabs of the class")                  \

@@ -17,6 +17,7 @@
 #include "policy/policy_table.h"
 #include "process/fork.h"
 #include "process/learned.h"
+#include "process/matches.h"
 #include "process/reclaim.h"
 #include "process/service.h"
 #include "process/start.h"
@@ -136,6 +137,7 @@ static bool is_paused(void)
 static void tell(void)
 {
     hak_learned_tick();
+    hak_matches_tick();
     hak_stats_writer_tick();
     hak_show_tick();
     if (hak_control_tick() == CONTROL_WATCHED)

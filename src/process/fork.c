@@ -5,6 +5,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/remote_recount.h"
+#include "misuse/fence.h"
 #include "os/confine.h"
 #include "os/fault_watch.h"
 #include "os/lock.h"
@@ -37,6 +38,7 @@ static void before_fork(void)
     hak_span_lock();
     hak_lock_take(&hak_region.lock);
     hak_meta_lock();
+    hak_fence_lock();
     hak_lock_note_all();
 }
 
@@ -47,6 +49,7 @@ static void after_fork_in_parent(void)
         return;
     }
     hak_lock_forget_all();
+    hak_fence_unlock();
     hak_meta_unlock();
     hak_lock_give(&hak_region.lock);
     hak_span_unlock();
@@ -59,6 +62,7 @@ static void after_fork_in_parent(void)
 
 static void reset_locks(void)
 {
+    hak_fence_lock_reset();
     hak_meta_lock_reset();
     hak_lock_reset(&hak_region.lock);
     hak_span_lock_reset();

@@ -74,6 +74,8 @@ static bool learns(enum conf_learn word)
 /* What pays to have before `main`: within a share of the limits, unless the option says. */
 static size_t prewarm_bytes(void)
 {
+    if (hak_policy_read(learn_acts) == 0)
+        return 0;
     size_t bytes = hak_least(mine.first_second_bytes, PREWARM_BYTES_MOST);
     bytes = hak_least(bytes, hak_limit_soft_bytes() / PREWARM_LIMIT_SHARE);
     return hak_policy_read(prewarm_bytes) == 0 && bytes >= PREWARM_BYTES_LEAST ? bytes : 0;

@@ -4,6 +4,7 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
+#include "misuse/fence.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
@@ -20,6 +21,7 @@ static void mend(struct hak_lock *lock)
 
 void hak_mend_all(void)
 {
+    hak_fence_mend();
     hak_meta_mend();
     mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();

@@ -12,6 +12,7 @@
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "process/learned.h"
+#include "process/matches.h"
 #include "process/service.h"
 #include "process/start.h"
 #include "slab/superslab_pool.h"
@@ -346,5 +347,6 @@ __attribute__((constructor)) static void prewarm(void)
     if (!hak_process_start())
         return;
     hak_learned_load();
+    hak_matches_begin();
     hak_prewarm();
 }

@@ -13,6 +13,7 @@
 
 #include "heap/heaps.h"
 #include "heap/refill.h"
+#include "heap/slow_clock.h"
 #include "os/lock.h"
 #include "process/mend.h"
 #include "process/start.h"
@@ -22,6 +23,7 @@ struct service {
     bool is_refused;     /* it interrupted a thread with a lock, or hakmem cannot start */
     bool is_shielded;    /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
+    uint64_t begun_ns; /* 0: nobody wants to know how long it takes */
 };
 
 /* Begins and ends when something out of the common has to be seen to; `here`: the frame of who
@@ -74,6 +76,8 @@ HAK_INLINE struct service hak_service_begin(void)
     if (HAK_UNLIKELY(cache == NULL))
         return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
     hak_cache_begin(cache);
+    if (hak_slow_is_clocked())
+        return (struct service){.cache = cache, .begun_ns = hak_slow_begin(cache)};
     return (struct service){.cache = cache};
 }
 

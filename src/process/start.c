@@ -7,6 +7,7 @@
 #include "heap/draw.h"
 #include "heap/heaps.h"
 #include "heap/settings.h"
+#include "misuse/fence.h"
 #include "misuse/harden.h"
 #include "os/confine.h"
 #include "os/crash.h"
@@ -67,7 +68,7 @@ static void start_locked(void)
         return;
     }
     hak_settings_start();
-    hak_harden_start();
+    hak_harden_start(hak_fence_start());
     hak_caches_start();
     /* Before any thread can have a cache, which its end must return; libc does not allocate for
      * it. */

@@ -5,6 +5,7 @@
 #include "os/os.h"
 #include "process/background.h"
 #include "process/learned.h"
+#include "process/matches.h"
 #include "process/reclaim.h"
 #include "profile/show.h"
 #include "stats/writer.h"
@@ -14,6 +15,7 @@ void hak_tick_now(void)
     if (!hak_reclaim_tick())
         return;
     hak_learned_tick();
+    hak_matches_tick();
     hak_stats_writer_tick();
     hak_show_tick();
     if (HAK_UNLIKELY(hak_control_tick() == CONTROL_WATCHED))

@@ -30,6 +30,8 @@ HAK_INLINE void hak_service_end(const struct service *service)
     struct cache *cache = service->cache;
     if (HAK_LIKELY(cache != NULL)) {
         hak_cache_end(cache);
+        if (HAK_UNLIKELY(service->begun_ns != 0))
+            hak_slow_end(service->begun_ns);
         uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
         hak_store_relaxed(&cache->slow_count, count);
         if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))

@@ -8,6 +8,7 @@
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/leaks.h"
+#include "profile/pprof.h"
 #include "profile/show.h"
 
 /* Distances drawn for another mean mean nothing any more. */
@@ -44,5 +45,7 @@ __attribute__((destructor)) static void end(void)
 {
     if (hak_conf_number(heap_profile) == HEAP_PROFILE_LEAKS)
         hak_leaks_tell();
+    if (hak_conf_number(heap_profile) == HEAP_PROFILE_PPROF)
+        hak_pprof_write_file();
     hak_show_end();
 }

@@ -33,6 +33,16 @@ bool hak_mappings_take(uint32_t more)
     return false;
 }
 
+bool hak_mappings_take_for_fence(uint64_t chance)
+{
+    uint64_t most = hak_os_mappings_most() / 4 * 3, sure = most / 2;
+    uint64_t taken = hak_fetch_add_relaxed(&count, 1);
+    if (taken < sure || (taken < most && chance % (most - sure) < most - taken))
+        return true;
+    hak_mappings_give(1);
+    return false;
+}
+
 void hak_mappings_give(uint32_t fewer)
 {
     hak_fetch_add_relaxed(&count, -fewer);

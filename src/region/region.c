@@ -28,6 +28,8 @@ struct layout {
     size_t owners;
     size_t superslabs;
     size_t meta;
+    size_t fence_places;
+    size_t fence_runs;
     size_t marks;
     size_t end;
 };
@@ -38,8 +40,19 @@ static size_t table_step(void)
     return hak_most(hak_os_page_bytes(), 16 * HAK_KIB);
 }
 
+/* Of so much address space as the window has. */
+static size_t fence_bytes(size_t window_bytes)
+{
+    return hak_conf_wants_fence() ? window_bytes : 0;
+}
+
+static size_t fence_units(size_t window_bytes)
+{
+    return fence_bytes(window_bytes) / (HAK_FENCE_UNIT_PAGES * hak_os_page_bytes());
+}
+
 /* Each slot is followed by a page without access. */
-static size_t guarded_bytes(void)
+static size_t slots_bytes(void)
 {
     size_t slot = hak_sampled_guard_slot_bytes() + hak_os_page_bytes();
     return hak_conf_number(guard_rate) == 0 ? 0 : HAK_SAMPLED_GUARD_SLOTS * slot;
@@ -52,13 +65,17 @@ static struct layout layout_of(size_t window_bytes)
     size_t step = table_step();
     size_t granules = window_bytes >> HAK_GRANULE_SHIFT;
     size_t records = granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES;
-    size_t marks = hak_conf_number(harden) == 0 ? 0 : window_bytes / HAK_MARKS_SHARE;
+    bool has_marks = hak_conf_number(harden) != 0 || hak_conf_wants_fence();
+    size_t marks = has_marks ? window_bytes / HAK_MARKS_SHARE : 0;
+    size_t units = fence_units(window_bytes);
     struct layout at;
     at.tags = guard;
     at.owners = at.tags + hak_align_up(granules * sizeof(uint8_t), step) + guard;
     at.superslabs = at.owners + hak_align_up(granules * sizeof(void *), step) + guard;
     at.meta = at.superslabs + hak_align_up(records, step) + guard;
-    at.marks = at.meta + window_bytes / META_SHARE + guard;
+    at.fence_places = at.meta + window_bytes / META_SHARE + guard;
+    at.fence_runs = at.fence_places + hak_align_up(units * HAK_FENCE_PLACE_BYTES, step) + guard;
+    at.marks = at.fence_runs + hak_align_up(units * HAK_FENCE_RUN_BYTES_MOST, step) + guard;
     at.end = at.marks + hak_align_up(marks, step) + guard;
     return at;
 }
@@ -69,7 +86,10 @@ static void adopt_layout(char *start, struct layout at)
     hak_area_start(&tags, start + at.tags, at.owners - guard - at.tags);
     hak_area_start(&owners, start + at.owners, at.superslabs - guard - at.owners);
     hak_area_start(&superslabs, start + at.superslabs, at.meta - guard - at.superslabs);
-    hak_area_start(&hak_region.meta, start + at.meta, at.marks - guard - at.meta);
+    hak_area_start(&hak_region.meta, start + at.meta, at.fence_places - guard - at.meta);
+    hak_area_start(&hak_region.fence_places, start + at.fence_places,
+                   at.fence_runs - guard - at.fence_places);
+    hak_area_start(&hak_region.fence_runs, start + at.fence_runs, at.marks - guard - at.fence_runs);
     hak_area_start(&hak_region.marks, start + at.marks, at.end - guard - at.marks);
     hak_region.tags = (_Atomic uint8_t *)(void *)tags.start;
     hak_region.owners = (_Atomic(void *) *)(void *)owners.start;
@@ -82,10 +102,11 @@ static void adopt_layout(char *start, struct layout at)
  * of a block does not know theirs. Both are open only when both have a place. */
 static bool start_both(size_t window_bytes)
 {
-    size_t guard = hak_os_page_bytes(), front = guard + guarded_bytes() + guard;
+    size_t guard = hak_os_page_bytes(), front = guard + slots_bytes() + guard;
+    size_t fences = fence_bytes(window_bytes);
     struct layout at = layout_of(window_bytes);
     struct os_claim window = {.front_bytes = front,
-                              .bytes = front + window_bytes + HAK_SUPERSLAB_BYTES + guard};
+                              .bytes = front + fences + window_bytes + HAK_SUPERSLAB_BYTES + guard};
     struct os_claim records = {.front_bytes = guard, .bytes = at.end};
     if (!hak_os_claim(&window, ZONE_BLOCKS))
         return false;
@@ -97,8 +118,10 @@ static bool start_both(size_t window_bytes)
     hak_os_claim_open(&records);
     adopt_layout(records.start, at);
     hak_region.guarded_start = (unsigned char *)window.start + guard;
-    hak_region.guarded_bytes = guarded_bytes();
-    hak_region.base = hak_align_up((uintptr_t)window.start + front, HAK_SUPERSLAB_BYTES);
+    hak_region.fence_start = (uintptr_t)window.start + front;
+    hak_region.fence_bytes = fences;
+    hak_region.guarded_bytes = fences == 0 ? slots_bytes() : front - guard + fences;
+    hak_region.base = hak_align_up((uintptr_t)window.start + front + fences, HAK_SUPERSLAB_BYTES);
     hak_region.window_bytes = window_bytes;
     return true;
 }

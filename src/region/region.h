@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* region/region.h - the window: all addresses that blocks ever come from.
  *
- * Owns        two claims (os/claim.h): room for guarded blocks (misuse/sampled_guard.h) with the
- *             window behind it; and the records, each part between pages without access: the tag
- *             map, the owner map, the superslab records, the metadata area, the marks of hardened
- *             mode.
+ * Owns        two claims (os/claim.h): room for guarded blocks (misuse/guarded.h) with the window
+ *             behind it; and the records, each part between pages without access: the tag map, the
+ *             owner map, the superslab records, the metadata area, the marks of hardened mode, the
+ *             tables of fenced blocks.
  * Invariants  no address of the window or the records is mapped before it is needed. Commit is
  *             monotone: the tables of [base, base + committed) are usable for good, committed grows
  *             in superslab multiples. What is committed is mapped, but for holes, which are
@@ -38,8 +38,12 @@ struct region {
     struct area marks;                /* for misuse/mark.h; no room without hardened mode */
     uintptr_t records_start;          /* all of these lie there, but for the marks */
     uintptr_t records_end;
-    unsigned char *guarded_start; /* address space for guarded blocks */
+    unsigned char *guarded_start; /* address space for guarded blocks: slots, then fences */
     size_t guarded_bytes;
+    uintptr_t fence_start; /* of these, for misuse/fence.h; nothing without the option */
+    size_t fence_bytes;
+    struct area fence_places; /* and its tables */
+    struct area fence_runs;
     _Atomic size_t hole_bytes;   /* of these, mapped by others */
     _Atomic size_t mapped_bytes; /* of these, mapped by us */
     _Atomic size_t most_bytes;   /* that can be mapped, as far as is known */
@@ -64,6 +68,11 @@ HAK_INLINE size_t hak_sampled_guard_slot_bytes(void)
     size_t page = hak_os_page_bytes();
     return page > 16 * HAK_KIB ? page : 16 * HAK_KIB;
 }
+
+/* A run of a fence has so many pages, or a multiple; its two tables have so much room for each. */
+#define HAK_FENCE_UNIT_PAGES 2u
+#define HAK_FENCE_PLACE_BYTES sizeof(uint32_t)
+#define HAK_FENCE_RUN_BYTES_MOST 512u
 
 /* Finds places for the window and the records; false when there is none even for the smallest. */
 bool hak_region_start(void);

@@ -52,8 +52,9 @@ void hak_big_cache_note_wanted(uint32_t count)
 
 static size_t slack_bytes(size_t peak_bytes)
 {
-    return hak_most(peak_bytes / 100 * hak_policy_read(big_cache_slack_percent),
-                    hak_policy_read(big_cache_slack_bytes));
+    size_t bytes = hak_most(peak_bytes / 100 * hak_policy_read(big_cache_slack_percent),
+                            hak_policy_read(big_cache_slack_bytes));
+    return bytes * hak_policy_read(big_cache_scale_percent) / 100;
 }
 
 size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes)

@@ -4,8 +4,8 @@
 #include "heap/address_info.h"
 #include "heap/cache.h"
 #include "heap/census.h"
+#include "misuse/guarded.h"
 #include "misuse/report.h"
-#include "misuse/sampled_guard.h"
 #include "os/crash.h"
 #include "os/module.h"
 #include "os/os.h"
@@ -143,7 +143,7 @@ static void report(const struct crash *crash)
         add(&line, ", sent");
     end(&line);
     tell_place(crash);
-    if (crash->is_fault && hak_sampled_guard_holds(crash->fault.address))
+    if (crash->is_fault && hak_guarded_holds(crash->fault.address))
         hak_guard_report(&crash->fault);
     tell_counters();
     tell_decisions();

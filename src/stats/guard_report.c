@@ -3,8 +3,9 @@
 
 #include "base/text.h"
 #include "conf/conf.h"
+#include "misuse/guarded.h"
+#include "misuse/harden.h"
 #include "misuse/report.h"
-#include "misuse/sampled_guard.h"
 #include "os/fault_watch.h"
 #include "os/module.h"
 #include "os/os.h"
@@ -50,18 +51,18 @@ static const char *name_of(enum access access)
     }
 }
 
-static const char *what_of(uintptr_t address, const struct sampled_guard_view *view)
+static const char *what_of(uintptr_t address, const struct guarded_view *view)
 {
     if (view->block == 0)
         return "invalid access";
-    if (view->state != SAMPLED_GUARD_LIVE)
+    if (view->state != GUARDED_LIVE)
         return "use after free";
     return address < view->block ? "underflow" : "overflow";
 }
 
 /* "written 3 bytes behind its end by thread 12 (worker)" */
 static void add_access(struct text *text, const struct os_fault *fault,
-                       const struct sampled_guard_view *view)
+                       const struct guarded_view *view)
 {
     uintptr_t address = (uintptr_t)fault->address, end_of = view->block + view->bytes;
     struct thread_label self = hak_os_thread_label();
@@ -80,7 +81,7 @@ static void add_access(struct text *text, const struct os_fault *fault,
     hak_os_thread_label_add(text, &self);
 }
 
-static void tell_hit(const struct os_fault *fault, const struct sampled_guard_view *view)
+static void tell_hit(const struct os_fault *fault, const struct guarded_view *view)
 {
     struct text text = begin(what_of((uintptr_t)fault->address, view));
     hak_text_add(&text, ": pointer 0x");
@@ -99,25 +100,25 @@ static void tell_hit(const struct os_fault *fault, const struct sampled_guard_vi
     end(&text);
 }
 
-static void tell_trace(const char *words, const struct sampled_guard_trace *trace)
+static void tell_trace(const char *words, const struct guarded_trace *trace)
 {
     struct text text = begin("");
     size_t used = text.used;
-    hak_sampled_guard_tell(&text, words, trace);
+    hak_guarded_tell(&text, words, trace);
     if (text.used != used)
         end(&text);
 }
 
 static void tell(const struct os_fault *fault)
 {
-    struct sampled_guard_view view;
-    hak_sampled_guard_look(fault->address, &view);
+    struct guarded_view view;
+    hak_guarded_look(fault->address, &view);
     hak_stat_global_add(guarded_caught, 1);
     tell_hit(fault, &view);
     if (view.block == 0)
         return;
     tell_trace("allocated", &view.taken);
-    if (view.state != SAMPLED_GUARD_LIVE)
+    if (view.state != GUARDED_LIVE)
         tell_trace("freed", &view.given);
 }
 
@@ -148,20 +149,21 @@ void hak_guard_report(const struct os_fault *fault)
 
 static bool is_watched(const void *address)
 {
-    return hak_sampled_guard_holds(address);
+    return hak_guarded_holds(address);
 }
 
 /* What the slots hold must not change: the instruction is to fault again. */
 static void tell_first(const struct os_fault *fault, bool is_fatal)
 {
     if (is_fatal)
-        hak_sampled_guard_freeze();
+        hak_guarded_freeze();
     hak_guard_report(fault);
 }
 
 __attribute__((constructor)) static void start_guard_reports(void)
 {
-    static const struct os_fault_watch watch = {is_watched, tell_first};
-    if (hak_process_start() && hak_region.guarded_bytes != 0 && hak_conf_number(guard_rate) != 0)
+    const struct os_fault_watch watch = {is_watched, tell_first, hak_harden_has(HARDEN_FENCED)};
+    if (hak_process_start() && hak_region.guarded_bytes != 0 &&
+        (hak_conf_number(guard_rate) != 0 || hak_harden_has(HARDEN_FENCED)))
         hak_os_fault_watch_start(&watch, hak_os_libcs_sigaction());
 }

@@ -15,7 +15,7 @@
 
 #include "os/fault.h"
 
-/* Tells of a fault at an address that hak_sampled_guard_holds, unless it was told already. */
+/* Tells of a fault at an address that hak_guarded_holds, unless it was told already. */
 void hak_guard_report(const struct os_fault *fault);
 
 #endif

@@ -3,6 +3,7 @@
 #include "hakmem/hakmem.h"
 #include "heap/census.h"
 #include "heap/private_heap.h"
+#include "misuse/fence.h"
 #include "misuse/mark.h"
 #include "os/os_resident.h"
 #include "process/start.h"
@@ -233,6 +234,10 @@ static uint64_t metadata_resident(struct walk *walk)
            table_resident(walk, hak_region.superslab_records,
                           granules / HAK_SUPERSLAB_GRANULES * HAK_SUPERSLAB_RECORD_BYTES) +
            table_resident(walk, (void *)hak_marks, hak_mark_bytes()) +
+           table_resident(walk, hak_region.fence_places.start,
+                          hak_load_relaxed(&hak_region.fence_places.usable_bytes)) +
+           table_resident(walk, hak_region.fence_runs.start,
+                          hak_load_relaxed(&hak_region.fence_runs.usable_bytes)) +
            table_resident(walk, hak_region.meta.start, hak_meta_present_bytes());
 }
 
@@ -281,7 +286,9 @@ static void take_residency(struct hakmem_residency *to, struct walk *walk)
     hak_census_take(&census);
     divide_used(to, walk, &census);
     divide_large(to, walk, &census);
-    to->live_bytes += table_resident(walk, hak_region.guarded_start, hak_region.guarded_bytes);
+    size_t slots_bytes = hak_region.fence_start - (uintptr_t)hak_region.guarded_start;
+    to->live_bytes += table_resident(walk, hak_region.guarded_start, slots_bytes) +
+                      table_resident(walk, (void *)hak_region.fence_start, hak_fence_used_bytes());
     to->slab_free_bytes = walk->slab_free;
     to->pinned_bytes = walk->pinned;
     to->retained_bytes = walk->parts[PART_FREE];

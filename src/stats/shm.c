@@ -34,6 +34,10 @@ uint64_t hak_shm_layout(void)
 #define X(name, unit, meaning) hash = mix(hash, #name ",");
     HAK_EVENT_TABLE(X)
 #undef X
+#define X(row, count, usual, second, third, fourth, what)                                          \
+    hash = mix(hash, #row "," #usual "," #second "," #third "," #fourth ",");
+    HAK_KNOB_TABLE(X)
+#undef X
     return hash;
 }
 

@@ -24,6 +24,7 @@
 #ifndef HAK_STATS_SHM_H
 #define HAK_STATS_SHM_H
 
+#include "learn/match_board.h"
 #include "stats/event_log.h"
 #include "stats/snapshot.h"
 
@@ -34,6 +35,7 @@ struct shm_page {
     uint64_t clock_ms; /* hak_os_clock_ms, the same in all processes of a machine */
     struct snapshot snapshot;
     struct event events[HAK_EVENTS_KEPT];
+    struct match_board matches;
 };
 
 #define HAK_SHM_PAGE_WORDS (sizeof(struct shm_page) / sizeof(uint64_t))

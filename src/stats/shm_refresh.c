@@ -7,6 +7,7 @@
 #include "os/output.h"
 #include "os/shared.h"
 #include "os/stderr.h"
+#include "process/matches.h"
 #include "region/region.h"
 #include "stats/shm.h"
 #include "stats/snapshot.h"
@@ -67,6 +68,7 @@ void hak_shm_refresh(void)
     page.clock_ms = hak_os_clock_ms();
     hak_snapshot_take(&page.snapshot);
     hak_events_copy(page.events);
+    hak_matches_copy(&page.matches); /* or as it was the last time */
     hak_shm_publish(shm, &page);
 }
 

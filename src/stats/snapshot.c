@@ -4,8 +4,9 @@
 #include "heap/cache_list.h"
 #include "heap/census.h"
 #include "heap/heaps.h"
+#include "misuse/fence.h"
+#include "misuse/guarded.h"
 #include "misuse/mark.h"
-#include "misuse/sampled_guard.h"
 #include "os/os.h"
 #include "os/os_memory.h"
 #include "os/output.h"
@@ -135,44 +136,44 @@ void hak_snapshot_take(struct snapshot *snapshot)
     uint64_t warm_granules = hak_pool_warm_count();
     uint64_t clean_granules = hak_excess(hak_pool_free_count(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    struct sampled_guard_sums guarded = hak_sampled_guard_sum();
-    *snapshot = (struct snapshot){.window_committed_bytes = committed,
-                                  .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
-                                  .metadata_bytes = hak_meta_bytes(),
-                                  .table_bytes = hak_region_table_bytes() + hak_mark_bytes(),
-                                  .superslabs = hak_pool_superslab_count(),
-                                  .slabs = hak_slab_record_count(),
-                                  .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
-                                  .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
-                                  .large_live_bytes = hak_large_live_bytes(),
-                                  .large_live_blocks = hak_large_live_count(),
-                                  .cached_bytes = cached.bytes,
-                                  .span_cached_bytes = cached.bytes,
-                                  .cached_spans = cached.count,
-                                  .span_cache_hits = cached.hits,
-                                  .span_warm_bytes = hak_span_warm_bytes(),
-                                  .span_clean_bytes = hak_span_clean_bytes(),
-                                  .huge_now_superslabs = hak_pool_huge_count(),
-                                  .huge_excess_bytes = (uint64_t)hak_pool_untouched_count()
-                                                       << HAK_GRANULE_SHIFT,
-                                  .span_keep_ms = hak_big_cache_keep_ms(),
-                                  .pool_keep_ms = hak_pool_keep_ms(),
-                                  .span_lost_bytes = hak_span_lost_bytes(),
-                                  .heaps = hak_heap_count(),
-                                  .active_caches = hak_load_relaxed(&hak_active_caches),
-                                  .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
-                                  .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
-                                  .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
-                                  .purge_calls = hak_load_relaxed(&hak_os_counters.purge_count),
-                                  .purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns),
-                                  .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
-                                  .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
-                                  .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
-                                  .guarded_live_bytes = guarded.bytes,
-                                  .guarded_live_blocks = guarded.count,
-                                  .moved_pieces = hak_span_piece_count(),
+    struct guarded_sums guarded = hak_guarded_sum();
+    *snapshot = (struct snapshot){
+        .window_committed_bytes = committed,
+        .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
+        .metadata_bytes = hak_meta_bytes(),
+        .table_bytes = hak_region_table_bytes() + hak_mark_bytes() + hak_fence_table_bytes(),
+        .superslabs = hak_pool_superslab_count(),
+        .slabs = hak_slab_record_count(),
+        .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
+        .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
+        .large_live_bytes = hak_large_live_bytes(),
+        .large_live_blocks = hak_large_live_count(),
+        .cached_bytes = cached.bytes,
+        .span_cached_bytes = cached.bytes,
+        .cached_spans = cached.count,
+        .span_cache_hits = cached.hits,
+        .span_warm_bytes = hak_span_warm_bytes(),
+        .span_clean_bytes = hak_span_clean_bytes(),
+        .huge_now_superslabs = hak_pool_huge_count(),
+        .huge_excess_bytes = (uint64_t)hak_pool_untouched_count() << HAK_GRANULE_SHIFT,
+        .span_keep_ms = hak_big_cache_keep_ms(),
+        .pool_keep_ms = hak_pool_keep_ms(),
+        .span_lost_bytes = hak_span_lost_bytes(),
+        .heaps = hak_heap_count(),
+        .active_caches = hak_load_relaxed(&hak_active_caches),
+        .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
+        .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
+        .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
+        .purge_calls = hak_load_relaxed(&hak_os_counters.purge_count),
+        .purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns),
+        .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
+        .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
+        .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
+        .guarded_live_bytes = guarded.bytes,
+        .guarded_live_blocks = guarded.count,
+        .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
-                                  HAK_STAT_GLOBAL_TABLE(X)
+        HAK_STAT_GLOBAL_TABLE(X)
 #undef X
     };
     add_policy(snapshot);

@@ -107,9 +107,9 @@ static int print_to(struct stream stream, enum emit_form form)
     return stream.error;
 }
 
-/* The file's name with the process's id for %p. */
-static void expand(struct text *path, const char *name)
+void hak_stats_writer_file_name(struct text *path)
 {
+    const char *name = hak_conf_text(stats_file);
     for (; *name != '\0'; name++) {
         if (name[0] == '%' && name[1] == 'p') {
             hak_text_add_number(path, hak_os_pid(), 10);
@@ -118,7 +118,6 @@ static void expand(struct text *path, const char *name)
             hak_text_add_bytes(path, name, 1);
         }
     }
-    hak_text_add_bytes(path, "", 1);
 }
 
 static void complain(const char *path, int error)
@@ -167,7 +166,8 @@ static bool is_descriptor(const char *name)
 static int open_file(struct file_name *name)
 {
     struct text path = {.start = name->name, .bytes = sizeof name->name - 1};
-    expand(&path, hak_conf_text(stats_file));
+    hak_stats_writer_file_name(&path);
+    name->name[path.used] = '\0';
     if (is_file_open())
         return 0;
     if (file_pid != 0 && is_descriptor(name->name))

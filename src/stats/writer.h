@@ -19,6 +19,7 @@
 #ifndef HAK_STATS_WRITER_H
 #define HAK_STATS_WRITER_H
 
+#include "base/text.h"
 #include "os/kept_fd.h"
 #include "stats/emit.h"
 
@@ -31,6 +32,9 @@ void hak_stats_writer_start(void (*stir)(void));
 /* Shows the numbers in shared memory for so many seconds from now on, whatever option stats_shm
  * says but `never`; NULL, or why not. Copies of the process do not go on with it. */
 const char *hak_stats_writer_show_for(uint32_t seconds);
+
+/* Adds the name of option stats_file, with the process's id for %p. */
+void hak_stats_writer_file_name(struct text *name);
 
 /* Prints now, from where the file's descriptor is on; returns 0 or an error number. */
 int hak_stats_writer_print_kept(const struct os_kept_fd *file, enum emit_form form);

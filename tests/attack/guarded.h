@@ -18,6 +18,7 @@ __attribute__((constructor(101))) static void guard_all(void)
 }
 
 #include "attack.h"
+#include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
 
 /* The compiler must not know what becomes of the block. */
@@ -32,7 +33,7 @@ static inline char *take_guarded(size_t bytes)
 {
     for (int i = 0; i < 10000; i++) {
         char *block = hidden(hak_malloc(bytes));
-        if (hak_sampled_guard_holds(block))
+        if (hak_guarded_holds(block))
             return block;
     }
     CHECK(!"guarded");

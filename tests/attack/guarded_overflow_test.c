@@ -32,6 +32,6 @@ TEST(one_byte_into_the_slack_is_reported_when_the_block_is_freed)
     CHECK_ABORTS(write_into_slack(1, 1), "hakmem: overflow: pointer 0x");
     CHECK_ABORTS(write_into_slack(100, 100),
                  "block of 100 bytes, the bytes behind this guarded block were overwritten, "
-                 "allocated by thread ");
+                 "first at offset 100, allocated by thread ");
     CHECK_ABORTS(write_into_slack(10001, 10001), "hakmem: overflow: pointer 0x");
 }

@@ -95,7 +95,7 @@ equal "each mistake has its line" "$(said | wc -l)" 3
 
 # What is accepted and has no effect yet: one line, but among the rows of HAKMEM_SHOW_CONF no other.
 asked idle HAKMEM_MODE=research HAKMEM_STATS=off HAKMEM_PROFILE="$work/learned" HAKMEM_ABORT_CONF=1
-says_once "hakmem: without effect in this version: learn=drain+"
+says_once "hakmem: without effect in this version: learn=sites (mode=research)"
 asked idle_shown HAKMEM_LEARN=all HAKMEM_SHOW_CONF=1
 equal "$name: rows only" "$(said | wc -l)" "$(wc -l <"$work/rows")"
 

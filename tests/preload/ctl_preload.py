@@ -73,6 +73,12 @@ def ctl(*arguments, status=0, **how):
     return said.rstrip("\n")
 
 
+def ctl_whole(*arguments):
+    """All that it writes."""
+    return subprocess.run([HAKMEM, "ctl", *map(str, arguments)], capture_output=True, text=True,
+                          timeout=100, check=True, cwd=WORK).stdout
+
+
 def says(what, text, pattern):
     """The text has the words."""
     if not re.search(pattern, text):
@@ -89,6 +95,51 @@ def rows(*arguments):
     text = subprocess.run([HAKMEM, "ps", "--json", *arguments], capture_output=True, text=True,
                           timeout=60, check=True).stdout
     return {row["pid"]: row for row in json.loads(text)}
+
+
+SLEEPS = WORKS + """
+print('ready', flush=True)
+for line in sys.stdin:
+    work(2)
+    print('worked', flush=True)
+"""
+
+
+def work(process):
+    """Wakes one that SLEEPS for two seconds."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+    equal("it works", process.stdout.readline(), "worked\n")
+
+
+def check_later():
+    """A process that sleeps does what was left for it as soon as it works, once."""
+    process = start(SLEEPS)
+    work(process)
+    says("it sleeps", ctl("--wait", 1, process.pid, "set", "decay=77ms", status=1),
+         "or with --later")
+    equal("nothing is left", request_file(process).exists(), False)
+    equal("it is left", ctl("--later", "--wait", 1, process.pid, "set", "decay=77ms"),
+          f"process {process.pid}: asked; it does that when it next works, within 12 hours")
+    equal("it is there", request_file(process).stat().st_mode & 0o777, 0o600)
+    says("one at a time", ctl("--later", "--wait", 1, process.pid, "trim", status=1),
+         "has not yet done what was left for it: set decay=77ms; rm /dev/shm/hakmem")
+    work(process)
+    equal("its state: answered, and done",
+          request_file(process).read_bytes()[360:376], b"\2" + bytes(7) + b"\1" + bytes(7))
+    equal("another one takes its place", ctl("--later", "--wait", 1, process.pid, "profile", "on"),
+          f"process {process.pid}: asked; it does that when it next works, within 12 hours")
+    work(process)
+    process.stdin.write("\n")
+    process.stdin.flush()
+    printed = json.loads(ctl_whole(process.pid, "dump", "-"))
+    equal("what it did", printed["policy"]["decay_ms"], 77)
+    equal("what was done is removed", request_file(process).exists(), False)
+    says("of one that works it is done at once", ctl("--later", process.pid, "profile", "off"),
+         "sampling has stopped")
+    equal("nothing is left", request_file(process).exists(), False)
+    ctl("--later", process.pid, "dump", status=2)
+    stop(process)
 
 
 def check_requests():
@@ -357,6 +408,7 @@ def check_cost():
 
 
 try:
+    check_later()
     check_requests()
     check_silent()
     check_many()

@@ -68,6 +68,10 @@ rows() {
     shown harden attack/hardened.h
     shown guard_rate preload/guard_hit_preload.sh
     shown learn preload/learned_preload.sh
+    shown fence preload/fence_preload.sh
+    shown fence_side preload/fence_preload.sh
+    shown fence_alignment attack/fenced.h
+    shown fence_quarantine attack/fenced.h
     shown profile preload/learned_preload.sh
 }
 rows

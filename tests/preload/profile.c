@@ -47,6 +47,35 @@ static int board_path(char *path, size_t bytes, int pid)
     return stat(path, &about) == 0 && (about.st_mode & 0777) == 0600;
 }
 
+/* The profile that the library writes is whole, whoever allocates and loads meanwhile: what each
+ * message says of its length leads from one to the next, and to the end. */
+static void check_written(void)
+{
+    static unsigned char bytes[1 << 20];
+    int file = memfd_create("profile", 0);
+    CHECK_EQ(hakmem_profile_write(file), 0);
+    ssize_t count = pread(file, bytes, sizeof bytes, 0), at = 0;
+    long samples = 0;
+    CHECK(count > 500 && count < (ssize_t)sizeof bytes);
+    while (at < count) {
+        unsigned long values[2] = {0, 0}; /* the field with its kind; its length or number */
+        for (int i = 0; i < 2; i++) {
+            int shift = 0;
+            do {
+                CHECK(at < count && shift < 64);
+                values[i] |= (unsigned long)(bytes[at] & 127) << shift;
+                shift += 7;
+            } while (bytes[at++] >= 128);
+        }
+        CHECK((values[0] & 7) == 0 || (values[0] & 7) == 2);
+        samples += values[0] >> 3 == 2;
+        at += (values[0] & 7) == 2 ? (ssize_t)values[1] : 0;
+    }
+    CHECK_EQ(at, count);
+    CHECK(samples > 0);
+    close(file);
+}
+
 /* hakmem_profile_start reaches programs that are preloaded only by a weak name. */
 static void begin(void)
 {
@@ -57,6 +86,8 @@ static void begin(void)
     hakmem_profile_start(MEAN);
     allocate(1, 20000);
     CHECK(board_path(path, sizeof path, getpid()));
+    check_written();
+    CHECK_EQ(hakmem_profile_write(-1), EBADF);
 }
 
 static atomic_long handled;
@@ -120,6 +151,8 @@ static void beside_libraries_that_come_and_go(void)
         loaded += library != NULL;
         if (library != NULL)
             dlclose(library);
+        if (i % 64 == 0)
+            check_written();
     }
     is_over = 1;
     for (int i = 0; i < 3; i++)
@@ -136,6 +169,7 @@ static void check_child(int parent, int may_sample)
     if (may_sample) {
         allocate(7, 20000);
         CHECK(board_path(path, sizeof path, getpid()));
+        check_written();
     }
 }
 

@@ -229,10 +229,14 @@ class Screen:
 
     def shows(self, words, seconds=20):
         """Waits for the words in what comes from now on."""
+        self.shows_match(re.escape(words), seconds)
+
+    def shows_match(self, pattern, seconds=20):
+        """The same with a pattern."""
         deadline = time.monotonic() + seconds
-        while words not in self.seen:
+        while not re.search(pattern, self.seen):
             if time.monotonic() > deadline or not select.select([self.terminal], [], [], 5)[0]:
-                sys.exit(f"FAILED: {words} is not in {self.seen[-3000:]}")
+                sys.exit(f"FAILED: {pattern} is not in {self.seen[-3000:]}")
             self.seen += os.read(self.terminal, 65536)
         self.seen = b""
 
@@ -283,6 +287,67 @@ def check_attach():
     process.kill()
     process.wait()
     shm_file(process).unlink()
+
+
+def holder(**settings):
+    """A program that holds 8 MB by yard::keep, and 1 MB more by yard::leak for each line."""
+    process = subprocess.Popen([pathlib.Path(os.environ["OUT"]) / "tests" / "cli_holder"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                                    "HAKMEM_STATS_SHM": "1", **settings})
+    STARTED.append(process)
+    equal("the holder starts", process.stdout.readline(), "ready\n")
+    return process
+
+
+def leak(process):
+    """1 MB more."""
+    process.stdin.write("\n")
+    process.stdin.flush()
+    equal("it has leaked", process.stdout.readline(), "done\n")
+
+
+def check_sites():
+    """Who holds the memory, and what grows, with the profile on; else how to switch it on."""
+    process = holder()
+    switch = f"the heap profile is off; to switch it on: hakmem ctl {process.pid} profile on"
+    equal("how to switch it on", switch in top(process.pid, "--once"), True)
+    screen = Screen("top", process.pid)
+    screen.shows(b"c call sites")
+    screen.type(b"c")
+    screen.shows(switch.encode())
+    equal("it ends well", screen.end(), 0)
+    stop(process)
+    process = holder(HAKMEM_HEAP_PROFILE="on", HAKMEM_HEAP_PROFILE_RATE="2048",
+                     HAKMEM_HEAP_PROFILE_SAMPLES="0")
+    once = top(process.pid, "--once", COLUMNS="80")
+    sites = once[once.index("call site < its callers  by live"):]
+    row = re.search(r"^ +([0-9.]+)M +- +([0-9.]+)[kK]? +yard::keep  holder.cpp:\d+ < main *$",
+                    sites, re.M)
+    equal(f"what it holds: {sites}", 7.2 < float(row[1]) < 8.4, True)
+    equal("what came and went is not there", "yard::pass" in sites, False)
+    screen = Screen("top", process.pid, "--interval", "0.25")
+    screen.shows(b"c call sites")
+    screen.type(b"c")
+    screen.shows(b"yard::keep")
+    screen.type(b"s")
+    screen.shows(b"by growth")
+    leak(process)
+    screen.shows_match(rb"by growth.*\r\n +[0-9.]+[KM]~? +\+[0-9.]+[KM] +\d+  yard::leak  holder")
+    screen.type(b"s")
+    screen.shows_match(rb"allocated .*\r\n +0 .*M  yard::pass ")
+    screen.type(b"/leak")
+    screen.shows(b"only: leak_")
+    screen.type(b"\r")
+    screen.shows_match(rb"by allocated[^\n]*\n[^\n]*yard::leak[^\n]*\n[^\n]*only: leak")
+    screen.type(b"/zz\r")
+    screen.shows(b"no call site of such a name")
+    screen.type(b"c")
+    screen.shows(b"by held")
+    equal("it ends well", screen.end(), 0)
+    top_wide = top(process.pid, "--once", COLUMNS="200")
+    equal("also where there is room", "yard::keep" in top_wide, True)
+    stop(process)
 
 
 def check_bad():
@@ -365,6 +430,7 @@ assert os.path.exists(f"/dev/shm/hakmem.{os.getpid()}")
 try:
     check_numbers()
     check_attach()
+    check_sites()
     check_bad()
     check_fork()
     print("well")

@@ -222,7 +222,7 @@ TEST(what_a_mode_implies_is_shown_as_the_modes)
     CHECK_SAYS(hak_conf_start(), "hakmem: mode=minimal (environment)\n");
 }
 
-#define LEARN_IDLE "learn=drain+sites+thread_cache+thp+growth"
+#define LEARN_IDLE "learn=sites"
 
 static void start_with(const char *settings)
 {
@@ -234,11 +234,12 @@ TEST(what_has_no_effect_yet_is_told_in_one_line)
 {
     CHECK_SAYS_ONE_LINE(start_with("learn:all"),
                         "hakmem: without effect in this version: " LEARN_IDLE " (hakmem_conf)\n");
-    CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+thp"), "version: learn=thp (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:big_cache+sites"),
+                        "version: learn=sites (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("learn:none,profile:/x"), "version: profile (hakmem_conf)\n");
     CHECK_SAYS_ONE_LINE(start_with("mode:learning"), "version: " LEARN_IDLE " (mode=learning)\n");
-    CHECK_SAYS_ONE_LINE(start_with("learn:thp,profile:/x"),
-                        "version: learn=thp (hakmem_conf), profile (hakmem_conf)\n");
+    CHECK_SAYS_ONE_LINE(start_with("learn:sites,profile:/x"),
+                        "version: learn=sites (hakmem_conf), profile (hakmem_conf)\n");
 }
 
 TEST(what_has_an_effect_is_not)

@@ -80,6 +80,7 @@ TEST(the_words_are_read)
     CHECK_EQ(read_words("dump").kind, REQUEST_DUMP);
     CHECK_EQ(read_words("profile on").kind, REQUEST_PROFILE_ON);
     CHECK_EQ(read_words("profile off").kind, REQUEST_PROFILE_OFF);
+    CHECK_EQ(read_words("profile dump").kind, REQUEST_PROFILE_DUMP);
     struct request_wish set = read_words("set decay=2s=x");
     CHECK_EQ(set.kind, REQUEST_SET);
     CHECK_STR(set.name, "decay");

@@ -24,9 +24,9 @@ __attribute__((constructor(102))) static void guard(void)
 #define GUARDED(expression)                                                                        \
     ({                                                                                             \
         char *block_ = NULL;                                                                       \
-        for (int i_ = 0; i_ < 10000 && !hak_sampled_guard_holds(block_); i_++)                     \
+        for (int i_ = 0; i_ < 10000 && !hak_guarded_holds(block_); i_++)                           \
             block_ = (expression);                                                                 \
-        CHECK(hak_sampled_guard_holds(block_));                                                    \
+        CHECK(hak_guarded_holds(block_));                                                          \
         block_;                                                                                    \
     })
 
@@ -49,7 +49,7 @@ TEST(malloc_calloc_aligned_forms_and_new_are_guarded)
     hak_free_aligned_sized(block, 512, 100);
     hak_delete(GUARDED(hak_new(40)));
     hak_delete_array_sized(GUARDED(hak_new_array(40)), 40);
-    CHECK_EQ(hak_sampled_guard_sum().count, 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
 TEST(realloc_keeps_what_was_in_a_guarded_block)
@@ -64,7 +64,7 @@ TEST(realloc_keeps_what_was_in_a_guarded_block)
         hak_free(moved);
     }
     CHECK(hak_realloc(GUARDED(hak_malloc(64)), 0) == NULL);
-    CHECK_EQ(hak_sampled_guard_sum().count, 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
 TEST(a_realloc_that_is_refused_leaves_a_guarded_block_as_it_was)
@@ -73,7 +73,7 @@ TEST(a_realloc_that_is_refused_leaves_a_guarded_block_as_it_was)
     errno = 0;
     CHECK(hak_realloc(block, (size_t)PTRDIFF_MAX - 100) == NULL);
     CHECK_EQ(errno, ENOMEM);
-    CHECK(hak_sampled_guard_is_live(block));
+    CHECK(hak_guarded_is_live(block));
     hak_free(block);
 }
 
@@ -132,8 +132,7 @@ TEST(a_full_pool_means_ordinary_blocks)
 {
     for (int i = 0; i < 1000; i++)
         CHECK(hak_malloc(5000) != NULL);
-    CHECK(hak_sampled_guard_sum().count > 0 &&
-          hak_sampled_guard_sum().count <= HAK_SAMPLED_GUARD_SLOTS);
+    CHECK(hak_guarded_sum().count > 0 && hak_guarded_sum().count <= HAK_SAMPLED_GUARD_SLOTS);
     CHECK(hak_sampled_guard_page_bytes() <= HAK_SAMPLED_GUARD_BYTES_MOST);
     CHECK(hak_load_relaxed(&hak_stat_globals.guarded_full) > 0);
 }
@@ -149,7 +148,7 @@ static void use_after_fork(void)
             _exit(1);
         hak_free(inherited);
         hak_free(GUARDED(hak_malloc(100)));
-        _exit(hak_sampled_guard_sum().count == 0 ? 0 : 2);
+        _exit(hak_guarded_sum().count == 0 ? 0 : 2);
     }
     int status;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -186,7 +185,7 @@ TEST(where_there_is_a_limit_nothing_is_guarded)
     CHECK(hak_process_start());
     CHECK_EQ(hakmem_option_set("limit", "1G"), 0);
     for (int i = 0; i < 1000; i++)
-        CHECK(!hak_sampled_guard_holds(hak_malloc(5000)));
+        CHECK(!hak_guarded_holds(hak_malloc(5000)));
 }
 
 TEST(nothing_is_guarded_before_so_much_was_handed_out_as_was_drawn)

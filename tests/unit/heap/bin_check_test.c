@@ -15,7 +15,8 @@ static const size_t strides[STRIDES] = {8, 16, 4096, 131072};
 
 static void check(uint32_t count, uint32_t word_count)
 {
-    hak_bin_check_once(blocks, count, 3, (struct bin_seen){words, word_count});
+    hak_bin_check_once(&(struct bin_checked){blocks, count, count}, 3,
+                       (struct bin_seen){words, word_count});
 }
 
 static void fill(size_t stride)
@@ -74,4 +75,20 @@ TEST(stretches_of_neighbours_pass_where_they_lie_apart)
     check(BLOCKS, 512);
     blocks[1000] = blocks[600];
     CHECK_ABORTS(check(BLOCKS, 512), "already free");
+}
+
+static void one_is_kept_of_two(uint32_t first, uint32_t second)
+{
+    fill(16);
+    blocks[second] = blocks[first];
+    hak_bin_check_once(&(struct bin_checked){blocks, BLOCKS / 4, BLOCKS}, 3,
+                       (struct bin_seen){words, 512});
+}
+
+TEST(what_stays_in_the_bin_is_looked_for_among_what_goes_home)
+{
+    CHECK_ABORTS(one_is_kept_of_two(0, BLOCKS - 1), "already free");
+    CHECK_ABORTS(one_is_kept_of_two(BLOCKS / 4 - 1, BLOCKS / 4), "already free");
+    CHECK_ABORTS(one_is_kept_of_two(3, 5), "already free");
+    one_is_kept_of_two(BLOCKS / 4, BLOCKS - 1); /* the slab sees that */
 }

@@ -2,6 +2,7 @@
 #include "../../check.h"
 
 #include "base/bits.h"
+#include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
 #include "os/os_fault.h"
 #include "process/start.h"
@@ -13,8 +14,8 @@ __attribute__((constructor(102))) static void guard(void)
     setenv("HAKMEM_GUARD_RATE", "1M", 1);
 }
 
-static const struct sampled_guard_trace here = {{0x1234567, 0x2345678}, {12, {0x656d}}};
-static const struct sampled_guard_trace there = {{0x3456789}, {0}};
+static const struct guarded_trace here = {{0x1234567, 0x2345678}, {12, {0x656d}}};
+static const struct guarded_trace there = {{0x3456789}, {0}};
 
 static char *take(size_t bytes, size_t alignment)
 {
@@ -24,7 +25,7 @@ static char *take(size_t bytes, size_t alignment)
 
 static void give(void *block)
 {
-    hak_sampled_guard_give(block, &there);
+    hak_guarded_give(block, &there);
 }
 
 static void fail_each(enum os_fault_kind kind)
@@ -50,8 +51,8 @@ TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
         for (size_t bytes = 0; bytes <= hak_sampled_guard_slot_bytes(); bytes = bytes * 2 + 1) {
             char *block = take(bytes, alignments[i]);
             CHECK(block != NULL && (size_t)block % alignments[i] == 0);
-            CHECK(hak_sampled_guard_holds(block) && hak_sampled_guard_is_live(block));
-            CHECK_EQ(hak_sampled_guard_usable_bytes(block, "test"), bytes);
+            CHECK(hak_guarded_holds(block) && hak_guarded_is_live(block));
+            CHECK_EQ(hak_guarded_usable_bytes(block, "test"), bytes);
             for (size_t j = 0; j < bytes; j++)
                 if (block[j] != 0)
                     CHECK(!"not zero");
@@ -61,7 +62,7 @@ TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
                            WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,
                            "SIGSEGV", "");
             give(block);
-            CHECK(!hak_sampled_guard_is_live(block));
+            CHECK(!hak_guarded_is_live(block));
             CHECK_IN_CHILD(*(volatile char *)block, WIFSIGNALED(child_.status), "SIGSEGV", "");
         }
     }
@@ -83,16 +84,16 @@ TEST(when_all_slots_are_taken_there_is_no_block_until_one_is_freed)
     for (size_t i = 0; i < most; i++)
         CHECK((blocks[i] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
-    CHECK_EQ(hak_sampled_guard_sum().count, most);
+    CHECK_EQ(hak_guarded_sum().count, most);
     CHECK_EQ(hak_sampled_guard_page_bytes(), most * hak_os_page_bytes());
-    CHECK_EQ(hak_sampled_guard_sum().bytes, most);
+    CHECK_EQ(hak_guarded_sum().bytes, most);
     give(blocks[most / 2]);
     CHECK((blocks[most / 2] = take(1, 16)) != NULL);
     CHECK(take(1, 16) == NULL);
     for (size_t i = 0; i < most; i++)
         give(blocks[i]);
-    CHECK_EQ(hak_sampled_guard_sum().count, 0);
-    CHECK_EQ(hak_sampled_guard_sum().bytes, 0);
+    CHECK_EQ(hak_guarded_sum().count, 0);
+    CHECK_EQ(hak_guarded_sum().bytes, 0);
     CHECK_EQ(hak_sampled_guard_page_bytes(), 0);
 }
 
@@ -128,13 +129,12 @@ TEST(a_freed_block_is_told_with_both_its_traces)
     CHECK_ABORTS(give(block), "hakmem: double free: pointer 0x");
     CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated by "
                               "thread 12 (me) at 0x1234566 < 0x2345677, freed at 0x3456788\n");
-    CHECK_ABORTS(hak_sampled_guard_usable_bytes(block, "invalid realloc"),
-                 "hakmem: invalid realloc:");
-    struct sampled_guard_view view;
-    hak_sampled_guard_look(block + 50, &view);
+    CHECK_ABORTS(hak_guarded_usable_bytes(block, "invalid realloc"), "hakmem: invalid realloc:");
+    struct guarded_view view;
+    hak_guarded_look(block + 50, &view);
     CHECK_EQ(view.block, block);
     CHECK_EQ(view.bytes, 100);
-    CHECK(view.state == SAMPLED_GUARD_FREE);
+    CHECK(view.state == GUARDED_FREE);
     CHECK_EQ(view.taken.addresses[1], 0x2345678);
     CHECK_EQ(view.given.addresses[0], 0x3456789);
 }
@@ -160,10 +160,10 @@ TEST(an_address_in_a_guard_belongs_to_the_nearer_block)
         first = second;
         second = other;
     }
-    struct sampled_guard_view view;
-    hak_sampled_guard_look(first + 16, &view);
+    struct guarded_view view;
+    hak_guarded_look(first + 16, &view);
     CHECK_EQ(view.block, first);
-    hak_sampled_guard_look(first + 16 + hak_os_page_bytes() - 1, &view);
+    hak_guarded_look(first + 16 + hak_os_page_bytes() - 1, &view);
     CHECK_EQ(view.block, second);
 }
 
@@ -175,7 +175,7 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
     for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++)
         CHECK(take(16, 16) == NULL);
     hak_os_fault_every(0);
-    CHECK_EQ(hak_sampled_guard_sum().bytes, 0);
+    CHECK_EQ(hak_guarded_sum().bytes, 0);
     CHECK_EQ(hak_sampled_guard_page_bytes(), 0);
     CHECK(take(16, 16) != NULL);
 }

@@ -24,7 +24,7 @@ static void tell(const struct os_fault *fault, bool is_fatal)
     CHECK(!is_fatal);
 }
 
-static const struct os_fault_watch watch = {is_watched, tell};
+static const struct os_fault_watch watch = {is_watched, tell, false};
 
 static void start(void)
 {

@@ -27,6 +27,26 @@ TEST(what_cannot_be_opened_is_told)
     CHECK_STR(hak_os_error_name(12345), "an error");
 }
 
+TEST(a_file_is_made_only_where_there_is_none)
+{
+    char path[] = "/tmp/output_test.XXXXXX";
+    close(mkstemp(path));
+    errno = 77;
+    CHECK_EQ(hak_os_output_create(path), -EEXIST);
+    unlink(path);
+    CHECK_EQ(symlink("/tmp/output_test.nowhere", path), 0);
+    CHECK_EQ(hak_os_output_create(path), -EEXIST);
+    unlink(path);
+    CHECK_EQ(hak_os_output_create("/none/such"), -ENOENT);
+    CHECK_EQ(errno, 77);
+    int fd = hak_os_output_create(path);
+    struct stat about;
+    CHECK(fd > 2 && fstat(fd, &about) == 0);
+    CHECK_EQ(about.st_mode & 0777, 0600);
+    CHECK_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    unlink(path);
+}
+
 TEST(a_file_is_no_standard_descriptor_and_closed_by_exec)
 {
     for (int low = 0; low < 2; low++) {

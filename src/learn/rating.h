@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* learn/rating.h - Elo ratings: the table that people read, and who plays next.
+ *
+ * Owns        the arithmetic. Ratings are in thousandths of a point.
+ * Invariants  what one player wins the other one loses. A rating decides nothing but the order of
+ *             the matches: what is kept is decided by evidence (learn/contest.h).
+ * Threads     pure functions.
+ * Tests       tests/unit/learn/rating_test.c
+ */
+#ifndef HAK_LEARN_RATING_H
+#define HAK_LEARN_RATING_H
+
+#include "base/compiler.h"
+
+#define HAK_RATING_START 1500000
+
+/* Share of the points, in thousandths, that the better one of two so far apart is expected to win;
+ * of a negative distance, the worse one. */
+int32_t hak_rating_expected(int32_t distance);
+
+/* What a player gains by a score of 0, 500 or 1000 thousandths; the other one loses it. */
+int32_t hak_rating_gain(int32_t own, int32_t other, int32_t score);
+
+/* How much a player is worth another look who has played so many of all matches: added to his
+ * rating, it says who plays next. */
+int32_t hak_rating_curiosity(uint32_t matches, uint32_t all_matches);
+
+#endif

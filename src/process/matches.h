@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* process/matches.h - word `matches` of option learn: numbers of the policy are tried in turns.
+ *
+ * Owns        the contests of this process, the window that is played, and the rows of the policy
+ *             that a match moves (learn/match_board.h).
+ * Invariants  without the word nothing is measured, and the rows are as they were. One row at a
+ *             time differs from what holds, for one window; the first quarter of a window is not
+ *             measured. A window that the program does not fill in time ends the match, and the row
+ *             is as before. Where the tick never comes again, a row that is away from what holds
+ *             matters to nobody: it is read by slow paths, which tick. A forked child keeps
+ *             what held, and plays nothing. A process that confines itself stops: usual values.
+ * Threads     the tick: any; one at a time plays, with its signals blocked, so that no handler
+ *             leaves it by a jump. Rows are relaxed numbers, as all policy.
+ * Tests       tests/unit/process/matches_test.c, tests/preload/elo_preload.sh
+ */
+#ifndef HAK_PROCESS_MATCHES_H
+#define HAK_PROCESS_MATCHES_H
+
+#include "base/atomic.h"
+#include "learn/match_board.h"
+
+extern _Atomic uint32_t hak_matches_are_on;
+
+/* Begins, if option learn says so. Before main. */
+void hak_matches_begin(void);
+
+/* Goes on with what is played. */
+void hak_matches_look(void);
+HAK_INLINE void hak_matches_tick(void)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_matches_are_on) != 0))
+        hak_matches_look();
+}
+
+/* Copies what is known; false, and nothing copied: somebody is changing it. */
+bool hak_matches_copy(struct match_board *board);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/text.h"
+#include "conf/conf.h"
+#include "os/confine.h"
+#include "os/os.h"
+#include "os/output.h"
+#include "os/stderr.h"
+#include "profile/pprof.h"
+#include "stats/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* As many files of one process id may lie in one folder. */
+#define FILES_MOST 100u
+#define NAME_BYTES (HAK_CONF_TEXT_BYTES + 64)
+
+static void write_name(char name[NAME_BYTES], uint32_t number)
+{
+    struct text text = {.start = name, .bytes = NAME_BYTES - 1};
+    if (*hak_conf_text(stats_file) != '\0') {
+        hak_stats_writer_file_name(&text);
+    } else {
+        hak_text_add(&text, "hakmem.");
+        hak_text_add_number(&text, hak_os_pid(), 10);
+    }
+    if (number > 1) {
+        hak_text_add(&text, ".");
+        hak_text_add_number(&text, number, 10);
+    }
+    hak_text_add(&text, ".pprof");
+    name[text.used] = '\0';
+}
+
+static void complain(const char *name, int error)
+{
+    char line[NAME_BYTES + 128];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&text, "hakmem: the heap profile cannot be written to ");
+    hak_text_add(&text, name);
+    hak_text_add(&text, ": ");
+    hak_text_add(&text, hak_os_error_name(error));
+    hak_text_add(&text, "\n");
+    hak_os_stderr_write(line, text.used);
+}
+
+static void write_file(void)
+{
+    char name[NAME_BYTES];
+    int fd = -EEXIST;
+    for (uint32_t i = 1; fd == -EEXIST && i <= FILES_MOST; i++) {
+        write_name(name, i);
+        fd = hak_os_output_create(name);
+    }
+    int error = -fd;
+    if (fd >= 0) {
+        struct pprof_target to = {.fd = fd};
+        error = hak_pprof_write(&to);
+        hak_os_close(fd);
+    }
+    if (error != 0)
+        complain(name, error);
+}
+
+void hak_pprof_write_file(void)
+{
+    if (!hak_pprof_has_any() || !hak_os_ask_begin())
+        return;
+    write_file();
+    hak_os_ask_end();
+}

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+# `hakmem elo` of a live process, which plays matches because its mode says so; research keeps what
+# wins in the shadow, and who does not ask for matches has none. If this fails, nobody can see what
+# hakmem tries, or it tries without being asked.
+. "$(dirname "$0")/lib.sh"
+needs python3
+hakmem=$OUT/hakmem
+
+# starts NAME SETTING...: a program that allocates until it is killed; $pid.
+starts() {
+    name=$1
+    shift
+    (cd "$work/preloaded" && exec env LD_PRELOAD="$PRELOAD_LIB" "$@" \
+        "$OUT/larson_system" 60 8 1024 5000 1 12345 2) >/dev/null 2>"$work/$name.err" &
+    pid=$!
+}
+# elo NAME ARGUMENT...: NAME.out, NAME.said.
+elo() {
+    name=$1
+    shift
+    status=0
+    timeout "$limit_s" "$hakmem" elo "$@" >"$work/$name.out" 2>"$work/$name.said" || status=$?
+}
+# json FILE EXPRESSION: of what the file holds, b.
+json() {
+    python3 -c "import json, sys
+print(eval(sys.argv[2], {'b': json.load(open(sys.argv[1]))}))" "$@"
+}
+await_matches() {
+    for i in $(seq 40); do
+        sleep 0.5
+        elo "$1" --json "$pid"
+        [ "$status" = 0 ] && [ "$(json "$work/$1.out" 'b["played"]')" -ge 2 ] && return
+    done
+}
+
+starts learning HAKMEM_MODE=learning
+await_matches playing
+equal "it answers" "$status" 0
+check "matches were played" [ "$(json "$work/playing.out" 'b["played"]')" -ge 2 ]
+equal "they are played in earnest" "$(json "$work/playing.out" 'b["matches"]')" played
+equal "each has its value" "$(json "$work/playing.out" \
+    'all(m["event"] == "void" or m["value"] in (25, 50, 75, 200, 400) for m in b["last"])')" True
+equal "usual values come first" \
+    "$(json "$work/playing.out" '[k["values"][0]["value"] for k in b["knobs"]]')" "[50, 100]"
+check "no more than a fiftieth is spent, and one match" [ "$(json "$work/playing.out" \
+    'b["regret_ns"] * 4 <= b["cost_ns"]')" = True ]
+elo words "$pid"
+check "the table is for people" grep -q '^flush_keep_percent, .*: LEARN$' "$work/words.out"
+check "with what was tried" grep -q ' RATING .* EVIDENCE' "$work/words.out"
+kill "$pid"
+wait "$pid" 2>/dev/null || :
+
+starts research HAKMEM_MODE=research HAKMEM_STATS=off
+await_matches shadow
+equal "research plays in the shadow" "$(json "$work/shadow.out" 'b["matches"]')" shadow
+kill "$pid"
+wait "$pid" 2>/dev/null || :
+
+starts balanced
+sleep 2
+elo balanced "$pid"
+equal "who does not ask for matches has none" "$status" 1
+check "and is told how" grep -q 'HAKMEM_MODE=learning' "$work/balanced.said"
+kill "$pid"
+wait "$pid" 2>/dev/null || :
+
+elo nobody 999999999
+equal "nobody has no matches" "$status" 1
+elo none
+equal "a process is needed" "$status" 2
+elo strange --chess 1
+equal "no other option" "$status" 2
+elo two 1 2
+equal "one at a time" "$status" 2

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The profile that the library writes itself: on request, by the API, and at the end. Readers that
+others wrote open it. If this fails, people get files that pprof refuses, or wrong numbers."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OUT = pathlib.Path(os.environ["OUT"])
+HAKMEM = OUT / "hakmem"
+HOLDER = OUT / "tests" / "cli_holder"
+SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "0"}
+
+
+def fail(why):
+    """Ends."""
+    sys.exit(f"FAILED: {why}")
+
+
+def check(what, is_right):
+    """Says what is wrong, and ends."""
+    if not is_right:
+        fail(what)
+
+
+def start(folder, **settings):
+    """A program that holds 8 MB by yard::keep; once it does."""
+    process = subprocess.Popen([HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               stderr=subprocess.PIPE, cwd=folder,
+                               env={**os.environ, **SETTINGS, "HAKMEM_STATS_SHM": "1",
+                                    "LD_PRELOAD": os.environ["PRELOAD_LIB"], **settings})
+    check("the holder starts", process.stdout.readline() == "ready\n")
+    return process
+
+
+def stop(process):
+    """Lets it end well; what it said on standard error."""
+    said = process.communicate("", timeout=30)[1]
+    check(f"it ends well: {said}", process.returncode == 0)
+    return said
+
+
+def command(folder, *arguments, status=0):
+    """Runs the command; what it said."""
+    ran = subprocess.run([HAKMEM, *map(str, arguments)], cwd=folder, capture_output=True,
+                         timeout=60, check=False)
+    check(f"{arguments}: {ran.returncode}, {ran.stderr}", ran.returncode == status)
+    return ran.stdout if status == 0 else ran.stderr.decode()
+
+
+def live_of(folder, path, function):
+    """Live bytes by a function, as the command reads the file."""
+    folded = command(folder, "profile", path, "--folded").decode()
+    return sum(int(line.rpartition(" ")[2]) for line in folded.splitlines() if function in line)
+
+
+def check_protoc(path):
+    """What protoc makes of it, by the public description of the messages."""
+    if shutil.which("protoc") is None:
+        return
+    proto = ROOT / "cli/profiles/profile.proto"
+    with open(path, "rb") as file:
+        text = subprocess.run(["protoc", "--decode=pprof.Profile", f"--proto_path={proto.parent}",
+                               proto], stdin=file, capture_output=True, text=True, check=False)
+    check(f"protoc reads it: {text.stderr}", text.returncode == 0 and text.stderr == "")
+    check("no field is unknown to it", not re.search(r"^\s*\d+[:{ ]", text.stdout, re.M))
+    strings = re.findall(r'^string_table: "(.*)"$', text.stdout, re.M)
+    check(f"the strings begin well: {strings[:3]}", strings[:3] == ["", "alloc_objects", "count"])
+    types = [tuple(strings[int(n)] for n in pair) for pair in re.findall(
+        r"^sample_type {\n  type: (\d+)\n  unit: (\d+)\n}", text.stdout, re.M)]
+    check(f"the types: {types}", types == [
+        ("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"),
+        ("inuse_space", "bytes"), ("lifetime", "nanoseconds")])
+    first = re.search(r"^mapping {\n(?:  .*\n)*?  filename: (\d+)\n  build_id: (\d+)", text.stdout,
+                      re.M)
+    check("the program comes first", strings[int(first[1])].endswith("/cli_holder"))
+    check("with its build id", re.fullmatch("[0-9a-f]{40}", strings[int(first[2])]))
+    locations = re.findall(r"^location {\n  id: (\d+)\n", text.stdout, re.M)
+    check("locations are told apart", locations and len(locations) == len(set(locations)))
+    for used in re.findall(r"^  location_id: (\d+)$", text.stdout, re.M):
+        check(f"location {used} is there", used in locations)
+
+
+def check_go(folder, path):
+    """Go's pprof, which checks all references."""
+    if shutil.which("go") is None:
+        return
+    known = subprocess.run(["go", "tool", "pprof", "-h"], capture_output=True, check=False)
+    if known.returncode not in (0, 2):
+        return
+    ran = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=inuse_space", path],
+                         cwd=folder, capture_output=True, text=True, check=False,
+                         env={**os.environ, "PPROF_TMPDIR": str(folder)})
+    check(f"go reads it: {ran.stderr}", ran.returncode == 0)
+    check(f"go sees the program: {ran.stdout}", "File: cli_holder" in ran.stdout)
+    row = re.search(r"^ *([0-9.]+)kB .* (yard::keep|\[cli_holder\])$", ran.stdout, re.M)
+    check(f"go sees 8 MB: {ran.stdout}", row and 7000 < float(row[1]) < 8500)
+
+
+def near(what, value, expected):
+    """Within a tenth."""
+    check(f"{what}: {value}, near {expected}", 0.9 * expected < value < 1.1 * expected)
+
+
+def check_on_request(folder):
+    """hakmem ctl PID dump --pprof."""
+    process = start(folder, HAKMEM_HEAP_PROFILE="on")
+    said = command(folder, "ctl", process.pid, "dump", "--pprof").decode()
+    path = folder / f"hakmem.{process.pid}.pprof"
+    check(f"it says where: {said}", said == f"process {process.pid}: profile in {path.name}\n")
+    check("only for its owner", path.stat().st_mode & 0o777 == 0o600)
+    near("what it keeps", live_of(folder, path, "yard::keep"), 8000000)
+    check_protoc(path)
+    check_go(folder, path)
+    command(folder, "ctl", process.pid, "dump", "--pprof")
+    check("another one", (folder / f"hakmem.{process.pid}.2.pprof").exists())
+    whole = command(folder, "ctl", process.pid, "dump", "--pprof", "-")
+    check("to standard output", whole[:2] == b"\x32\x00")
+    check("the statistics as before",
+          command(folder, "ctl", process.pid, "dump", "-").startswith(b"{"))
+    command(folder, "ctl", process.pid, "dump", "--never", status=2)
+    check("nothing else is printed", stop(process) == "")
+    silent = start(folder)
+    said = command(folder, "ctl", silent.pid, "dump", "--pprof", "no", status=1)
+    check(f"without samples: {said}", "nothing has been sampled yet" in said)
+    stop(silent)
+
+
+def check_at_end(folder):
+    """heap_profile=pprof; a name of its own, none for a program that sampled nothing."""
+    process = start(folder, HAKMEM_HEAP_PROFILE="pprof")
+    check("it says nothing", stop(process) == "")
+    path = folder / f"hakmem.{process.pid}.pprof"
+    check("only for its owner", path.stat().st_mode & 0o777 == 0o600)
+    near("what it kept", live_of(folder, path, "yard::keep"), 8000000)
+    check_protoc(path)
+    for name in ("own.pprof", "own.2.pprof"):
+        process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_STATS_FILE="own")
+        check("it says nothing", stop(process) == "")
+        near(name, live_of(folder, folder / name, "yard::keep"), 8000000)
+    process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_STATS_FILE="no/such/%p")
+    check("one line", stop(process) == "hakmem: the heap profile cannot be written to "
+          f"no/such/{process.pid}.pprof: no such file or directory\n")
+    before = set(os.listdir(folder))
+    process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_HEAP_PROFILE_RATE="1T")
+    check("it says nothing", stop(process) == "")
+    check("nothing sampled, no file", set(os.listdir(folder)) == before)
+
+
+with tempfile.TemporaryDirectory() as work:
+    check_on_request(pathlib.Path(work))
+    check_at_end(pathlib.Path(work))
+print("well")
