@@ -71,7 +71,7 @@ rows() {
     shown fence preload/fence_preload.sh
     shown fence_side preload/fence_preload.sh
     shown fence_alignment attack/fenced.h
-    shown fence_quarantine attack/fenced.h
+    shown fence_quarantine unit/misuse/fence_test.c
     shown profile preload/learned_preload.sh
 }
 rows
