@@ -2,12 +2,13 @@
 #define _GNU_SOURCE
 #include "ask.h"
 
+#include "command.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,17 +22,8 @@
 /* What was left behind is removed so long after its time. */
 #define LEFT_MS 1000u
 
-static char reason[512];
+static struct reason reason;
 static volatile sig_atomic_t was_interrupted;
-
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 static void on_signal(int number)
 {
@@ -66,7 +58,7 @@ static bool is_left(int folder, const char *name, struct control_request *reques
     bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
                   (geteuid() == 0 || about.st_uid == geteuid());
     bool is_over = is_own && read_request(fd, request) &&
-                   (request->deadline_ms + LEFT_MS < place_clock_ms() ||
+                   (request->deadline_ms + LEFT_MS < shared_clock_ms() ||
                     (has_no_asker(request) && request->state == REQUEST_ANSWERED));
     close(fd);
     return is_over;
@@ -88,9 +80,9 @@ static void remove_left(int folder)
 
 /* Root's requests belong to the process's user, in the group of root, which nobody else can give
  * them. */
-static bool fill(int fd, const struct place *place, const struct control_request *request)
+static bool fill(int fd, const struct process *process, const struct control_request *request)
 {
-    bool is_given = geteuid() != 0 || fchown(fd, place->user, 0) == 0;
+    bool is_given = geteuid() != 0 || fchown(fd, process->user, 0) == 0;
     return is_given && fchmod(fd, 0600) == 0 &&
            pwrite(fd, request, sizeof *request, 0) == (ssize_t)sizeof *request;
 }
@@ -99,14 +91,14 @@ static bool fill(int fd, const struct place *place, const struct control_request
 static bool make(struct ask *ask, const struct control_request *request)
 {
     char draft[sizeof ask->name + 16];
-    int folder = ask->place.folder;
+    int folder = ask->process.folder;
     snprintf(draft, sizeof draft, "%s.%d", ask->name, (int)getpid());
     unlinkat(folder, draft, 0);
     int fd = openat(folder, draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
     bool is_made =
-        fill(fd, &ask->place, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
+        fill(fd, &ask->process, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
     int error = errno;
     unlinkat(folder, draft, 0);
     if (is_made)
@@ -117,40 +109,43 @@ static bool make(struct ask *ask, const struct control_request *request)
     return is_made;
 }
 
-static bool is_askable(const struct place *place)
+static bool is_askable(const struct process *process)
 {
-    if (!place_is_own(place))
-        return refuse("process %d belongs to another user: only that user and root may ask it",
-                      place->pid);
-    if (place->folder < 0)
-        return refuse("process %d has no /dev/shm that can be opened: %s", place->pid,
+    if (!process_is_own(process))
+        return refuse(&reason,
+                      "process %d belongs to another user: only that user and root may ask it",
+                      process->pid);
+    if (process->folder < 0)
+        return refuse(&reason, "process %d has no /dev/shm that can be opened: %s", process->pid,
                       strerror(errno));
     return true;
 }
 
 /* Waits until nobody else asks. */
-static bool place_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
+static bool leave_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {
     struct control_request other = {0};
-    uint64_t give_up_ms = place_clock_ms() + others_ms;
-    snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX, ask->place.own_pid);
+    uint64_t give_up_ms = shared_clock_ms() + others_ms;
+    snprintf(ask->name, sizeof ask->name, PREFIX "%" PRIu64 HAK_REQUEST_SUFFIX,
+             ask->process.own_pid);
     for (;;) {
-        request->deadline_ms = ask->deadline_ms = place_clock_ms() + wait_ms;
+        request->deadline_ms = ask->deadline_ms = shared_clock_ms() + wait_ms;
         if (make(ask, request))
             return true;
         if (errno != EEXIST)
-            return refuse("a request for process %d cannot be left in /dev/shm: %s", ask->place.pid,
-                          strerror(errno));
-        if (is_left(ask->place.folder, ask->name, &other))
-            unlinkat(ask->place.folder, ask->name, 0);
-        else if (place_clock_ms() >= give_up_ms && has_no_asker(&other))
-            return refuse("process %d has not yet done what was left for it: %.100s; "
+            return refuse(&reason, "a request for process %d cannot be left in /dev/shm: %s",
+                          ask->process.pid, strerror(errno));
+        if (is_left(ask->process.folder, ask->name, &other))
+            unlinkat(ask->process.folder, ask->name, 0);
+        else if (shared_clock_ms() >= give_up_ms && has_no_asker(&other))
+            return refuse(&reason,
+                          "process %d has not yet done what was left for it: %.100s; "
                           "rm /dev/shm/%s takes that back",
-                          ask->place.pid, other.words, ask->name);
-        else if (place_clock_ms() >= give_up_ms || was_interrupted)
-            return refuse("somebody else asks process %d, and has no answer either",
-                          ask->place.pid);
+                          ask->process.pid, other.words, ask->name);
+        else if (shared_clock_ms() >= give_up_ms || was_interrupted)
+            return refuse(&reason, "somebody else asks process %d, and has no answer either",
+                          ask->process.pid);
         else
             pause_ms(LOOK_MS);
     }
@@ -159,19 +154,19 @@ static bool place_request(struct ask *ask, struct control_request *request, uint
 static bool begin(struct ask *ask, int pid, struct control_request *request, uint32_t wait_ms,
                   uint32_t others_ms, const char **why)
 {
-    *why = reason;
+    *why = reason.text;
     ask->fd = -1;
-    if (!place_find(&ask->place, pid))
-        return refuse("there is no process %d", pid);
-    request->pid = ask->place.own_pid;
-    request->pid_space = ask->place.pid_space;
-    request->start_ticks = ask->place.start_ticks;
-    if (is_askable(&ask->place)) {
-        remove_left(ask->place.folder);
-        if (place_request(ask, request, wait_ms, others_ms))
+    if (!process_find(&ask->process, pid))
+        return refuse(&reason, "there is no process %d", pid);
+    request->pid = ask->process.own_pid;
+    request->pid_space = ask->process.pid_space;
+    request->start_ticks = ask->process.start_ticks;
+    if (is_askable(&ask->process)) {
+        remove_left(ask->process.folder);
+        if (leave_request(ask, request, wait_ms, others_ms))
             return true;
     }
-    place_leave(&ask->place);
+    process_leave(&ask->process);
     return false;
 }
 
@@ -180,7 +175,7 @@ static bool write_words(struct control_request *request, const char *words)
 {
     *request = (struct control_request){.magic = HAK_REQUEST_MAGIC};
     if (strlen(words) >= sizeof request->words - 1)
-        return refuse("the request is too long");
+        return refuse(&reason, "the request is too long");
     memcpy(request->words, words, strlen(words));
     return true;
 }
@@ -189,7 +184,7 @@ bool ask_begin(struct ask *ask, int pid, const char *words, uint32_t wait_ms, ui
                const char **why)
 {
     struct control_request request;
-    *why = reason;
+    *why = reason.text;
     ask->fd = -1;
     return write_words(&request, words) && begin(ask, pid, &request, wait_ms, others_ms, why);
 }
@@ -214,26 +209,27 @@ void ask_end(struct ask *ask)
     if (ask->fd < 0)
         return;
     if (fstat(ask->fd, &own) == 0 &&
-        fstatat(ask->place.folder, ask->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+        fstatat(ask->process.folder, ask->name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
         own.st_ino == there.st_ino && own.st_dev == there.st_dev)
-        unlinkat(ask->place.folder, ask->name, 0);
+        unlinkat(ask->process.folder, ask->name, 0);
     close(ask->fd);
     ask->fd = -1;
-    place_leave(&ask->place);
+    process_leave(&ask->process);
 }
 
 static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
 {
-    struct place again;
-    bool is_there = place_find(&again, ask->place.pid);
-    place_leave(&again);
-    if (!is_there || again.start_ticks != ask->place.start_ticks)
-        return refuse("process %d has ended", ask->place.pid);
-    return refuse("process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
+    struct process again;
+    bool is_there = process_find(&again, ask->process.pid);
+    process_leave(&again);
+    if (!is_there || again.start_ticks != ask->process.start_ticks)
+        return refuse(&reason, "process %d has ended", ask->process.pid);
+    return refuse(&reason,
+                  "process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
                   "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
                   "while it works, or with --later; one started with HAKMEM_STATS_SHM=1 answers "
                   "asleep, too",
-                  ask->place.pid, ask->place.name, (wait_ms + 999) / 1000);
+                  ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
 static enum ask_state await(struct ask *ask, struct control_request *seen)
@@ -241,7 +237,7 @@ static enum ask_state await(struct ask *ask, struct control_request *seen)
     enum ask_state state;
     uint64_t taken_ms = 0;
     while ((state = ask_look(ask, seen)) == ASK_WAITS || state == ASK_TAKEN) {
-        uint64_t now = place_clock_ms();
+        uint64_t now = shared_clock_ms();
         if (state == ASK_TAKEN && taken_ms == 0)
             taken_ms = now;
         bool is_over = taken_ms == 0 ? now > ask->deadline_ms : now > taken_ms + TAKEN_WAIT_MS;
@@ -264,19 +260,21 @@ static bool judge(const struct ask *ask, enum ask_state state, const struct cont
                   uint32_t wait_ms)
 {
     if (state == ASK_ANSWERED && seen->is_done != 0) {
-        refuse("%.383s", seen->answer);
+        refuse(&reason, "%.383s", seen->answer);
         return true;
     }
     if (state == ASK_ANSWERED)
-        return refuse("process %d: %.383s", ask->place.pid, seen->answer);
+        return refuse(&reason, "process %d: %.383s", ask->process.pid, seen->answer);
     if (was_interrupted)
-        return refuse("interrupted before process %d answered", ask->place.pid);
+        return refuse(&reason, "interrupted before process %d answered", ask->process.pid);
     if (state == ASK_LOST)
-        return refuse("somebody removed or changed the request for process %d", ask->place.pid);
+        return refuse(&reason, "somebody removed or changed the request for process %d",
+                      ask->process.pid);
     if (state == ASK_TAKEN)
-        return refuse("process %d took the request and did not finish it: it was stopped, copied "
+        return refuse(&reason,
+                      "process %d took the request and did not finish it: it was stopped, copied "
                       "or killed meanwhile",
-                      ask->place.pid);
+                      ask->process.pid);
     return refuse_silent(ask, wait_ms);
 }
 
@@ -298,7 +296,7 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
                   const char **answer)
 {
     struct control_request seen;
-    *answer = reason;
+    *answer = reason.text;
     ask->fd = -1;
     listen_to_signals();
     if (!write_words(&seen, words))
@@ -306,17 +304,17 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
     seen.words[sizeof seen.words - 1] = HAK_REQUEST_LEFT;
     if (!begin(ask, pid, &seen, HAK_REQUEST_LEFT_MS, wait_ms, answer))
         return false;
-    ask->deadline_ms = place_clock_ms() + wait_ms;
+    ask->deadline_ms = shared_clock_ms() + wait_ms;
     enum ask_state state = await(ask, &seen);
     if (state != ASK_WAITS || was_interrupted) {
         bool is_done = judge(ask, state, &seen, wait_ms);
         ask_end(ask);
         return is_done;
     }
-    refuse("asked; it does that when it next works, within %u hours",
+    refuse(&reason, "asked; it does that when it next works, within %u hours",
            HAK_REQUEST_LEFT_MS / 3600000u);
     close(ask->fd);
     ask->fd = -1;
-    place_leave(&ask->place);
+    process_leave(&ask->process);
     return true;
 }

@@ -13,7 +13,7 @@
 #define HAK_CLI_ASK_H
 
 #include "control/request.h"
-#include "place.h"
+#include "process.h"
 
 /* A process that works looks once a second. */
 #define ASK_WAIT_MS 5000u
@@ -21,7 +21,7 @@
 enum ask_state { ASK_WAITS, ASK_TAKEN, ASK_ANSWERED, ASK_LOST };
 
 struct ask {
-    struct place place;
+    struct process process;
     int fd; /* -1: nothing is asked */
     uint64_t deadline_ms;
     char name[48];

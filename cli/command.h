@@ -132,6 +132,14 @@ int complain_option(const char *name, size_t name_bytes);
 /* The same with how the subcommand is used, and EXIT_USAGE. */
 int complain_usage(const char *command);
 
+/* Why something was refused, for the caller to say. */
+struct reason {
+    char text[512];
+};
+
+/* Writes the reason; returns false. */
+bool refuse(struct reason *reason, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* A name as a message shows it: '' for an empty one. */
 const char *shown_name(const char *name);
 

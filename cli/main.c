@@ -67,6 +67,15 @@ int complain_option(const char *name, size_t name_bytes)
                     hak_conf_rows[nearest].name);
 }
 
+bool refuse(struct reason *reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    print_line(reason->text, sizeof reason->text, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
 const char *shown_name(const char *name)
 {
     return *name == '\0' ? "''" : name;

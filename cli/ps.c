@@ -97,11 +97,11 @@ static void describe(struct process_row *row, const struct serving *serving)
     }
 }
 
-static void read_live(struct process_row *row, const struct place *place)
+static void read_live(struct process_row *row, const struct process *process)
 {
     static struct target target;
     const char *why;
-    row->has_live = target_read_numbers(&target, place, &why);
+    row->has_live = target_read_numbers(&target, process, &why);
     row->live_bytes = row->has_live ? target.page.snapshot.live_bytes : 0;
 }
 
@@ -109,21 +109,21 @@ static void read_live(struct process_row *row, const struct place *place)
 static bool read_row(struct process_row *row, int pid)
 {
     static struct serving serving;
-    struct place place;
+    struct process process;
     if ((!maps_library(pid) && !is_linked(pid)) || !serving_read(&serving, pid))
         return false;
-    bool is_there = serving.kind != SERVING_NOTHING && place_find(&place, pid);
+    bool is_there = serving.kind != SERVING_NOTHING && process_find(&process, pid);
     if (is_there) {
         memset(row, 0, sizeof *row);
         row->pid = pid;
-        row->resident_bytes = place.resident_bytes;
-        snprintf(row->name, sizeof row->name, "%s", *place.name == '\0' ? "?" : place.name);
+        row->resident_bytes = process.resident_bytes;
+        snprintf(row->name, sizeof row->name, "%s", *process.name == '\0' ? "?" : process.name);
         for (char *letter = row->name; *letter != '\0'; letter++)
             if (*letter == ' ')
                 *letter = '_';
         describe(row, &serving);
-        read_live(row, &place);
-        place_leave(&place);
+        read_live(row, &process);
+        process_leave(&process);
     }
     serving_forget(&serving);
     return is_there;
@@ -165,7 +165,7 @@ static bool read_asked(struct process_row *rows, struct ask *asks, int count)
             continue;
         enum ask_state state = ask_look(&asks[i], &seen);
         if (state == ASK_ANSWERED)
-            read_live(&rows[i], &asks[i].place);
+            read_live(&rows[i], &asks[i].process);
         is_over = is_over && state != ASK_WAITS && state != ASK_TAKEN;
     }
     return is_over;
@@ -176,13 +176,13 @@ static void ask_all(struct process_row *rows, int count)
 {
     static struct ask asks[ROWS_MOST];
     const char *why;
-    uint64_t give_up_ms = place_clock_ms() + ASKED_MS;
+    uint64_t give_up_ms = shared_clock_ms() + ASKED_MS;
     for (int i = 0; i < count; i++) {
         asks[i].fd = -1;
         if (wants_live(&rows[i]))
             ask_begin(&asks[i], rows[i].pid, ASKED_WORDS, ASKED_MS, 0, &why);
     }
-    while (!read_asked(rows, asks, count) && place_clock_ms() < give_up_ms)
+    while (!read_asked(rows, asks, count) && shared_clock_ms() < give_up_ms)
         nanosleep(&(struct timespec){0, LOOK_MS * 1000000}, NULL);
     for (int i = 0; i < count; i++)
         ask_end(&asks[i]);

@@ -11,7 +11,7 @@
 #define DEPTH_MOST 16
 
 /* Where a value stands: the keys of the objects around it, outermost first. */
-struct place {
+struct path {
     char keys[DEPTH_MOST][REPORT_NAME_BYTES];
     int depth;
     uint64_t block_bytes; /* of the size class being read */
@@ -19,7 +19,7 @@ struct place {
     uint64_t id;          /* and its number */
 };
 
-static bool read_value(struct reader *reader, struct place *place, struct report *report);
+static bool read_value(struct reader *reader, struct path *path, struct report *report);
 
 /* Goes past `letter`, and white space before it; false: it is not there. */
 static bool take(struct reader *reader, char letter)
@@ -49,9 +49,9 @@ static bool read_string(struct reader *reader, char *string)
     return take(reader, '"') || reader_fail(reader, "has a string without an end");
 }
 
-static bool is_inside(const struct place *place, const char *key)
+static bool is_inside(const struct path *path, const char *key)
 {
-    return place->depth >= 2 && strcmp(place->keys[0], key) == 0;
+    return path->depth >= 2 && strcmp(path->keys[0], key) == 0;
 }
 
 /* Caches and heaps are named by their numbers. */
@@ -63,27 +63,27 @@ static const struct {
     {"caches", "processor", "processor"}, {"caches", "thread", "thread"}, {"heaps", "id", "heap"}};
 
 /* A number gets the name that it has in the text form. */
-static bool add(struct reader *reader, struct place *place, struct report *report, uint64_t value)
+static bool add(struct reader *reader, struct path *path, struct report *report, uint64_t value)
 {
     char name[3 * REPORT_NAME_BYTES];
-    const char *key = place->depth > 0 ? place->keys[place->depth - 1] : "";
-    if (is_inside(place, "classes") && strcmp(key, "block_bytes") == 0) {
-        place->block_bytes = value;
+    const char *key = path->depth > 0 ? path->keys[path->depth - 1] : "";
+    if (is_inside(path, "classes") && strcmp(key, "block_bytes") == 0) {
+        path->block_bytes = value;
         return true;
     }
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (is_inside(place, kinds[i].group) && strcmp(key, kinds[i].key) == 0) {
-            place->kind = kinds[i].kind;
-            place->id = value;
+        if (is_inside(path, kinds[i].group) && strcmp(key, kinds[i].key) == 0) {
+            path->kind = kinds[i].kind;
+            path->id = value;
             return true;
         }
-    if ((is_inside(place, "caches") || is_inside(place, "heaps")) && place->kind != NULL)
-        snprintf(name, sizeof name, "%s_%llu_%s", place->kind, (unsigned long long)place->id, key);
-    else if (is_inside(place, "classes"))
-        snprintf(name, sizeof name, "class_%llu_%s", (unsigned long long)place->block_bytes, key);
-    else if (is_inside(place, "locks") && place->depth > 2)
-        snprintf(name, sizeof name, "%s_%s", key, place->keys[place->depth - 2]);
-    else if (is_inside(place, "policy"))
+    if ((is_inside(path, "caches") || is_inside(path, "heaps")) && path->kind != NULL)
+        snprintf(name, sizeof name, "%s_%llu_%s", path->kind, (unsigned long long)path->id, key);
+    else if (is_inside(path, "classes"))
+        snprintf(name, sizeof name, "class_%llu_%s", (unsigned long long)path->block_bytes, key);
+    else if (is_inside(path, "locks") && path->depth > 2)
+        snprintf(name, sizeof name, "%s_%s", key, path->keys[path->depth - 2]);
+    else if (is_inside(path, "policy"))
         snprintf(name, sizeof name, "policy_%s", key);
     else
         snprintf(name, sizeof name, "%s", key);
@@ -92,15 +92,15 @@ static bool add(struct reader *reader, struct place *place, struct report *repor
 }
 
 /* Of strings one is a number elsewhere. */
-static bool add_string(struct reader *reader, const struct place *place, struct report *report,
+static bool add_string(struct reader *reader, const struct path *path, struct report *report,
                        const char *string)
 {
-    bool is_reason = place->depth == 1 && strcmp(place->keys[0], "rseq_reason") == 0;
+    bool is_reason = path->depth == 1 && strcmp(path->keys[0], "rseq_reason") == 0;
     return !is_reason || report_add_reason(reader, report, string);
 }
 
 /* Fractions and signs are read past: there are none in what hakmem writes. */
-static bool read_number(struct reader *reader, struct place *place, struct report *report)
+static bool read_number(struct reader *reader, struct path *path, struct report *report)
 {
     uint64_t value = 0;
     bool is_whole = true;
@@ -111,60 +111,60 @@ static bool read_number(struct reader *reader, struct place *place, struct repor
             __builtin_add_overflow(value, (uint64_t)(*reader->at - '0'), &value))
             is_whole = false;
     }
-    return !is_whole || add(reader, place, report, value);
+    return !is_whole || add(reader, path, report, value);
 }
 
-static bool read_object(struct reader *reader, struct place *place, struct report *report)
+static bool read_object(struct reader *reader, struct path *path, struct report *report)
 {
-    if (place->depth == DEPTH_MOST)
+    if (path->depth == DEPTH_MOST)
         return reader_fail(reader, "has objects in objects without end");
-    char *key = place->keys[place->depth++];
+    char *key = path->keys[path->depth++];
     bool is_good = take(reader, '}');
     while (!is_good) {
         if (!read_string(reader, key))
             return false;
         if (!take(reader, ':'))
             return reader_fail(reader, "has a name without a value");
-        if (!read_value(reader, place, report))
+        if (!read_value(reader, path, report))
             return false;
         is_good = take(reader, '}');
         if (!is_good && !take(reader, ','))
             return reader_fail(reader, "is cut in the middle of an object");
     }
-    place->depth--;
+    path->depth--;
     return true;
 }
 
-static bool read_list(struct reader *reader, struct place *place, struct report *report)
+static bool read_list(struct reader *reader, struct path *path, struct report *report)
 {
-    if (place->depth == DEPTH_MOST)
+    if (path->depth == DEPTH_MOST)
         return reader_fail(reader, "has lists in lists without end");
-    place->keys[place->depth++][0] = '\0';
+    path->keys[path->depth++][0] = '\0';
     bool is_good = take(reader, ']');
     while (!is_good) {
-        if (!read_value(reader, place, report))
+        if (!read_value(reader, path, report))
             return false;
         is_good = take(reader, ']');
         if (!is_good && !take(reader, ','))
             return reader_fail(reader, "is cut in the middle of a list");
     }
-    place->depth--;
+    path->depth--;
     return true;
 }
 
-static bool read_value(struct reader *reader, struct place *place, struct report *report)
+static bool read_value(struct reader *reader, struct path *path, struct report *report)
 {
     static const char *const words[] = {"true", "false", "null"};
     char string[REPORT_NAME_BYTES];
     reader_skip_space(reader);
     if (take(reader, '{'))
-        return read_object(reader, place, report);
+        return read_object(reader, path, report);
     if (take(reader, '['))
-        return read_list(reader, place, report);
+        return read_list(reader, path, report);
     if (reader->at < reader->end && *reader->at == '"')
-        return read_string(reader, string) && add_string(reader, place, report, string);
+        return read_string(reader, string) && add_string(reader, path, report, string);
     if (reader->at < reader->end && (*reader->at == '-' || isdigit((unsigned char)*reader->at)))
-        return read_number(reader, place, report);
+        return read_number(reader, path, report);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t bytes = strlen(words[i]);
         if ((size_t)(reader->end - reader->at) >= bytes &&
@@ -178,8 +178,8 @@ static bool read_value(struct reader *reader, struct place *place, struct report
 
 bool report_read_json(struct reader *reader, struct report *report)
 {
-    struct place place = {.depth = 0};
-    if (!read_value(reader, &place, report))
+    struct path path = {.depth = 0};
+    if (!read_value(reader, &path, report))
         return false;
     if (report_find(report, "pid", 0) == 0)
         return reader_fail(reader, "is JSON, but no statistics");

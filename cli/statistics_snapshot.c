@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct place {
+struct field {
     const char *name;
     size_t offset; /* of the number */
 };
@@ -13,7 +13,7 @@ struct place {
 #define OF(name) offsetof(struct snapshot, name)
 #define OF_MANY(name, index) (offsetof(struct snapshot, name) + (index) * sizeof(uint64_t))
 
-static const struct place places[] = {{"unix_ms", OF(unix_ms)},
+static const struct field fields[] = {{"unix_ms", OF(unix_ms)},
 #define X(name, meaning) {#name, OF(name)},
                                       HAK_SNAPSHOT_TABLE(X) HAK_STAT_GLOBAL_TABLE(X)
                                           HAK_SNAPSHOT_EXACT_TABLE(X)
@@ -31,20 +31,20 @@ static const struct place places[] = {{"unix_ms", OF(unix_ms)},
 #undef X
 };
 
-static const struct place class_places[] = {
+static const struct field class_fields[] = {
 #define X(name) {#name, offsetof(struct snapshot_class, name)},
     X(slabs) X(live_blocks) X(cached_blocks) X(free_blocks) X(taken_blocks) X(popped_blocks)
         X(requests) X(reallocs)
 #undef X
 };
 
-static const struct place cache_places[] = {
+static const struct field cache_fields[] = {
 #define X(name, kind, meaning) {#name, offsetof(struct snapshot_cache, name)},
     HAK_SNAPSHOT_CACHE_TABLE(X)
 #undef X
 };
 
-static const struct place heap_places[] = {
+static const struct field heap_fields[] = {
 #define X(name, kind, meaning) {#name, offsetof(struct snapshot_heap, name)},
     HAK_SNAPSHOT_HEAP_TABLE(X)
 #undef X
@@ -52,7 +52,7 @@ static const struct place heap_places[] = {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
 
-static bool put(void *base, const struct place *table, size_t count, const char *name,
+static bool put(void *base, const struct field *table, size_t count, const char *name,
                 uint64_t value)
 {
     for (size_t i = 0; base != NULL && i < count; i++)
@@ -112,13 +112,13 @@ static bool put_member(struct snapshot *snapshot, const struct number *number)
         return false;
     const char *name = number->name + end;
     if (strcmp(kind, "class") == 0)
-        return put(class_at(snapshot, id), class_places, COUNT_OF(class_places), name,
+        return put(class_at(snapshot, id), class_fields, COUNT_OF(class_fields), name,
                    number->value);
     if (strcmp(kind, "processor") == 0 || strcmp(kind, "thread") == 0)
-        return put(cache_at(snapshot, *kind == 'p', id), cache_places, COUNT_OF(cache_places), name,
+        return put(cache_at(snapshot, *kind == 'p', id), cache_fields, COUNT_OF(cache_fields), name,
                    number->value);
     if (strcmp(kind, "heap") == 0)
-        return put(heap_at(snapshot, id), heap_places, COUNT_OF(heap_places), name, number->value);
+        return put(heap_at(snapshot, id), heap_fields, COUNT_OF(heap_fields), name, number->value);
     return false;
 }
 
@@ -129,7 +129,7 @@ void report_to_snapshot(struct report *report, struct snapshot *snapshot)
     snapshot->rseq_reason = (uint32_t)report_find(report, "rseq_reason", UINT32_MAX);
     for (size_t i = 0; i < report->count; i++) {
         struct number *number = &report->numbers[i];
-        number->is_known = put(snapshot, places, COUNT_OF(places), number->name, number->value) ||
+        number->is_known = put(snapshot, fields, COUNT_OF(fields), number->name, number->value) ||
                            put_member(snapshot, number) || strcmp(number->name, "pid") == 0 ||
                            strcmp(number->name, "schema") == 0 ||
                            strcmp(number->name, "rseq_reason") == 0;

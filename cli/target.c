@@ -2,10 +2,11 @@
 #define _GNU_SOURCE
 #include "target.h"
 
+#include "command.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +16,7 @@
 
 #define READ_TRIES 100
 
-static char reason[512];
-
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(reason, sizeof reason, format, arguments);
-    va_end(arguments);
-    return false;
-}
+static struct reason reason;
 
 static bool read_text(int pid, const char *what, char *text, size_t bytes)
 {
@@ -38,12 +30,8 @@ static bool read_text(int pid, const char *what, char *text, size_t bytes)
     return got > 0;
 }
 
-struct process {
-    uint64_t faults;
-};
-
 /* proc(5): fields of /proc/PID/stat; the name in parentheses may hold anything. */
-static bool read_process(struct target *target, struct process *process)
+static bool read_stat(struct target *target, uint64_t *faults)
 {
     char line[1024];
     if (!read_text(target->pid, "stat", line, sizeof line))
@@ -59,24 +47,24 @@ static bool read_process(struct target *target, struct process *process)
     char *at = close + 3;
     for (int field = 4; field < 23 && *at != '\0'; field++)
         fields[field] = strtoull(at, &at, 10);
-    process->faults = fields[10] + fields[12];
+    *faults = fields[10] + fields[12];
     return true;
 }
 
-static int open_board(struct target *target, const struct place *place, const char *path)
+static int open_board(struct target *target, const struct process *process, const char *path)
 {
     const char *name = strrchr(path, '/') + 1;
-    int fd = place->folder < 0
+    int fd = process->folder < 0
                  ? -1
-                 : openat(place->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+                 : openat(process->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0)
         return fd;
-    target->is_silent = place->folder >= 0 && errno == ENOENT;
+    target->is_silent = process->folder >= 0 && errno == ENOENT;
     if (target->is_silent)
-        refuse("process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1",
+        refuse(&reason, "process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1",
                target->pid);
     else
-        refuse("%s cannot be read: %s", path, strerror(errno));
+        refuse(&reason, "%s cannot be read: %s", path, strerror(errno));
     return -1;
 }
 
@@ -101,22 +89,24 @@ static bool read_page(int fd, struct shm_page *page)
 }
 
 /* Start ticks 0: of a process that has ended, whose times nobody knows any more. */
-static bool read_board(struct target *target, const struct place *place, int fd, const char *path)
+static bool read_board(struct target *target, const struct process *process, int fd,
+                       const char *path)
 {
     struct shm_head head = {0};
     struct stat about;
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
-        return refuse("%s is not a file", path);
+        return refuse(&reason, "%s is not a file", path);
     if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic != HAK_SHM_MAGIC)
-        return refuse("%s does not hold the numbers of a hakmem", path);
+        return refuse(&reason, "%s does not hold the numbers of a hakmem", path);
     if (head.layout != hak_shm_layout())
-        return refuse("%s is of another version of hakmem", path);
-    if (head.pid != place->own_pid ||
-        (place->start_ticks != 0 && head.start_ticks != place->start_ticks))
-        return refuse("%s is of an earlier process: process %d does not publish its numbers", path,
+        return refuse(&reason, "%s is of another version of hakmem", path);
+    if (head.pid != process->own_pid ||
+        (process->start_ticks != 0 && head.start_ticks != process->start_ticks))
+        return refuse(&reason,
+                      "%s is of an earlier process: process %d does not publish its numbers", path,
                       target->pid);
     if (about.st_size != sizeof(struct stats_shm) || !read_page(fd, &target->page))
-        return refuse("%s is cut short", path);
+        return refuse(&reason, "%s is cut short", path);
     target->start_ticks = head.start_ticks;
     target->window_start = head.window_start;
     target->block_start = head.block_start;
@@ -174,14 +164,14 @@ static uint64_t ms_of(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static bool read_file(struct target *target, const struct place *place)
+static bool read_file(struct target *target, const struct process *process)
 {
     char path[64];
-    snprintf(path, sizeof path, HAK_SHM_PATH "%" PRIu64, place->own_pid);
-    int fd = open_board(target, place, path);
+    snprintf(path, sizeof path, HAK_SHM_PATH "%" PRIu64, process->own_pid);
+    int fd = open_board(target, process, path);
     if (fd < 0)
         return false;
-    bool is_read = read_board(target, place, fd, path);
+    bool is_read = read_board(target, process, fd, path);
     close(fd);
     return is_read;
 }
@@ -193,31 +183,31 @@ static bool has_left(int pid)
     return access(path, F_OK) == 0;
 }
 
-bool target_read_numbers(struct target *target, const struct place *place, const char **why)
+bool target_read_numbers(struct target *target, const struct process *process, const char **why)
 {
-    *why = reason;
-    target->pid = place->pid;
+    *why = reason.text;
+    target->pid = process->pid;
     target->has_ended = target->is_silent = false;
-    return read_file(target, place);
+    return read_file(target, process);
 }
 
 bool target_read(struct target *target, int pid, const char **why)
 {
-    struct place place;
     struct process process;
-    *why = reason;
+    uint64_t faults;
+    *why = reason.text;
     target->pid = pid;
     target->has_ended = target->is_silent = false;
-    if (!place_find(&place, pid) || !read_process(target, &process)) {
+    if (!process_find(&process, pid) || !read_stat(target, &faults)) {
         target->has_ended = true;
-        return refuse("there is no process %d%s", pid,
+        return refuse(&reason, "there is no process %d%s", pid,
                       has_left(pid) ? ": --once shows what it left" : "");
     }
-    bool is_read = read_file(target, &place);
-    place_leave(&place);
+    bool is_read = read_file(target, &process);
+    process_leave(&process);
     if (!is_read)
         return false;
-    target->faults = process.faults;
+    target->faults = faults;
     set_up_time(target, ms_of(CLOCK_BOOTTIME));
     read_resident(target);
     return true;
@@ -225,17 +215,17 @@ bool target_read(struct target *target, int pid, const char **why)
 
 bool target_read_left(struct target *target, int pid, const char **why)
 {
-    struct place place = {.own_pid = (uint64_t)pid};
-    *why = reason;
+    struct process process = {.own_pid = (uint64_t)pid};
+    *why = reason.text;
     memset(target, 0, sizeof *target);
     target->pid = pid;
     target->has_ended = true;
     snprintf(target->name, sizeof target->name, "ended");
     if (!has_left(pid))
-        return refuse("there is no process %d", pid);
-    place.folder = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_read = read_file(target, &place);
-    place_leave(&place);
+        return refuse(&reason, "there is no process %d", pid);
+    process.folder = open("/dev/shm", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is_read = read_file(target, &process);
+    process_leave(&process);
     if (!is_read)
         return false;
     /* Its last moment, as if the machine had not slept since. */

@@ -10,7 +10,7 @@
 #ifndef HAKMEM_CLI_TARGET_H
 #define HAKMEM_CLI_TARGET_H
 
-#include "place.h"
+#include "process.h"
 #include "stats/shm.h"
 
 struct target {
@@ -32,7 +32,7 @@ struct target {
 bool target_read(struct target *target, int pid, const char **why);
 
 /* Reads what it publishes, and nothing of the kernel's. */
-bool target_read_numbers(struct target *target, const struct place *place, const char **why);
+bool target_read_numbers(struct target *target, const struct process *process, const char **why);
 
 /* The last numbers of a process that ended without removing them. */
 bool target_read_left(struct target *target, int pid, const char **why);

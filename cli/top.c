@@ -56,7 +56,7 @@ static bool attach(struct watch *watch, int pid, const char **why)
     if (*why != NULL || !ask_and_wait(&ask, pid, WATCH_WORDS, ASK_WAIT_MS, why))
         return false;
     ask_end(&ask);
-    *watch = (struct watch){.ask.fd = -1, .asked_ms = place_clock_ms(), .is_on = true};
+    *watch = (struct watch){.ask.fd = -1, .asked_ms = shared_clock_ms(), .is_on = true};
     return true;
 }
 
@@ -64,7 +64,7 @@ static bool attach(struct watch *watch, int pid, const char **why)
 static void go_on(struct watch *watch, int pid)
 {
     const char *why;
-    uint64_t now = place_clock_ms();
+    uint64_t now = shared_clock_ms();
     if (!watch->is_on || now - watch->asked_ms < WATCH_AGAIN_MS)
         return;
     ask_end(&watch->ask);
@@ -348,7 +348,7 @@ static uint32_t interval_from(const char *text)
     return (uint32_t)(seconds * 1000);
 }
 
-static bool refuse(const char *format, const char *word)
+static bool refuse_word(const char *format, const char *word)
 {
     complain(EXIT_USAGE, format, word == NULL ? "nothing" : word);
     return false;
@@ -357,11 +357,11 @@ static bool refuse(const char *format, const char *word)
 static bool understand_pid(struct wish *wish, const char *word)
 {
     if (*word == '-' && (word[1] < '0' || word[1] > '9'))
-        return refuse("top: there is no argument '%.60s'; hakmem top --help", word);
+        return refuse_word("top: there is no argument '%.60s'; hakmem top --help", word);
     if (wish->pid != 0)
-        return refuse("top: one process at a time, not also '%.60s'", word);
+        return refuse_word("top: one process at a time, not also '%.60s'", word);
     wish->pid = number_from(word, 1, 1 << 30);
-    return wish->pid > 0 || refuse("top: '%.60s' is not the number of a process", word);
+    return wish->pid > 0 || refuse_word("top: '%.60s' is not the number of a process", word);
 }
 
 /* One argument, and the next one if it takes it; false: it is wrong, which has been said. */
@@ -378,12 +378,13 @@ static bool understand(struct wish *wish, char ***arguments)
         wish->way = WAY_SERVE;
         wish->port = number_from(**arguments, 0, 65535);
         if (wish->port < 0)
-            return refuse("top: --serve takes a port, 0 to 65535, not '%.60s'", **arguments);
+            return refuse_word("top: --serve takes a port, 0 to 65535, not '%.60s'", **arguments);
         (*arguments)++;
     } else if (strcmp(word, "--interval") == 0) {
         wish->interval_ms = interval_from(**arguments);
         if (wish->interval_ms == 0)
-            return refuse("top: --interval takes 0.25 to 64 seconds, not '%.60s'", **arguments);
+            return refuse_word("top: --interval takes 0.25 to 64 seconds, not '%.60s'",
+                               **arguments);
         (*arguments)++;
     } else {
         return understand_pid(wish, word);

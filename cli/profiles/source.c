@@ -18,7 +18,7 @@
 
 #define FILE_BYTES_MOST ((size_t)256 << 20)
 
-static bool refuse(struct source *source, const char *why)
+static bool refuse_source(struct source *source, const char *why)
 {
     snprintf(source->wrong, sizeof source->wrong, "%.100s %.250s", source->path, why);
     return false;
@@ -122,19 +122,20 @@ static bool read_board(struct source *source, int fd, const char *bytes, size_t 
     source->board = grow(NULL, 1, sizeof *source->board);
     if (byte_count != sizeof *source->board ||
         pread(fd, source->board, sizeof *source->board, 0) != sizeof *source->board)
-        return refuse(source, ((const struct board_head *)bytes)->version == HAK_BOARD_VERSION
-                                  ? "is cut short"
-                                  : "is of another version of hakmem");
+        return refuse_source(source,
+                             ((const struct board_head *)bytes)->version == HAK_BOARD_VERSION
+                                 ? "is cut short"
+                                 : "is of another version of hakmem");
     const struct board_head *head = &source->board->head;
     if (source->is_alive && !is_of_process(source, head)) {
         source->is_alive = false;
         *source->root = '\0';
-        return refuse(source, "is of an earlier process of that number");
+        return refuse_source(source, "is of an earlier process of that number");
     }
     uint64_t now_ms = source->is_alive ? hak_os_clock_ms() : 0;
     return board_read(&source->profile, (const struct profile_board *)bytes, source->board,
                       now_ms) ||
-           refuse(source, source->profile.wrong);
+           refuse_source(source, source->profile.wrong);
 }
 
 static bool read_bytes(struct source *source, int fd)
@@ -144,16 +145,16 @@ static bool read_bytes(struct source *source, int fd)
     char *bytes = read_whole(fd, &byte_count);
     if (bytes == NULL) {
         snprintf(why, sizeof why, "cannot be read: %s", strerror(errno));
-        return refuse(source, why);
+        return refuse_source(source, why);
     }
     bool is_right;
     if (is_board(bytes, byte_count) && byte_count >= sizeof(struct board_head))
         is_right = read_board(source, fd, bytes, byte_count);
     else if (source->pid != 0)
-        is_right = refuse(source, "holds no profile of a hakmem");
+        is_right = refuse_source(source, "holds no profile of a hakmem");
     else
         is_right = profile_read(&source->profile, bytes, byte_count) ||
-                   refuse(source, source->profile.wrong);
+                   refuse_source(source, source->profile.wrong);
     free(bytes);
     return is_right;
 }

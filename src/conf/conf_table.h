@@ -20,33 +20,35 @@
     X(mode, CHOICE, 2, 0, 6, "minimal|fast|balanced|learning|research|hardened|fence",             \
       "values for all options that are not set otherwise")                                         \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
-      "what memory costs beside time: speed spends memory, compact spends time")                   \
+      "trade between time and memory: speed uses more memory, compact more time")                  \
     X(stats, CHOICE, 0, 0, 6, "off|text|raw|json|xml|openmetrics|exact",                           \
       "print statistics in this form when the process ends; raw: lines of `name: value`; "         \
       "exact: text, and every request is counted, which makes malloc slow")                        \
     X(stats_file, TEXT, 0, 0, 0, "",                                                               \
-      "append them to this file instead of standard error; %p becomes the process id")             \
+      "append statistics to this file instead of standard error; %p becomes the process "          \
+      "id")                                                                                        \
     X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \
-      "print them at this interval, too")                                                          \
+      "also print statistics at this interval")                                                    \
     X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
-      "print them when the process receives this signal, too, such as USR2 or 12")                 \
+      "also print statistics when the process receives this signal, such as USR2 or 12")           \
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
-      "publish them in /dev/shm/hakmem.PID, for `hakmem top PID`; off: when it asks for them; "    \
-      "never: not then either, and no request of `hakmem ctl PID` is answered")                    \
+      "publish statistics in /dev/shm/hakmem.PID, for `hakmem top PID`; off: only when it "        \
+      "asks; never: not then either, and requests of `hakmem ctl PID` get no answer")              \
     X(heap_profile, CHOICE, 0, 0, 3, "off|on|leaks|pprof",                                         \
-      "sample allocations, for `hakmem profile PID`: who allocates, and who holds it; leaks: "     \
-      "tell at the end what was not freed; pprof: write hakmem.PID.pprof then, or "                \
-      "STATS_FILE.pprof")                                                                          \
+      "sample allocations, for `hakmem profile PID`: which code allocates, and what is "           \
+      "still live; leaks: report at the end what was not freed; pprof: write "                     \
+      "hakmem.PID.pprof then, or STATS_FILE.pprof")                                                \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
-      "about one allocation in so many bytes is sampled for it")                                   \
+      "average number of bytes between two samples of the heap profiler")                          \
     X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \
-      "about so many samples a second at most: where more would come, the distance between them "  \
-      "doubles, and their weight; 0: any number")                                                  \
+      "bound of the samples a second: where more would come, the distance between them "           \
+      "doubles, and so does their weight; 0: no bound")                                            \
     X(blackbox, CHOICE, 0, 0, 1, "off|on",                                                         \
       "sample allocations, and keep the profile and the last statistics for `hakmem autopsy` "     \
       "when the process is killed")                                                                \
     X(crash_report, CHOICE, 0, 0, 1, "off|on",                                                     \
-      "report at a crash what the address is, with counters and the last decisions")               \
+      "at a crash, report what the faulting address belongs to, counters, and the last "           \
+      "events")                                                                                    \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to "              \
       "libc, or abort")                                                                            \
@@ -56,20 +58,22 @@
     X(decay, MS, 125, 0, HAK_CONF_NEVER_MS, "",                                                    \
       "how long free memory is kept before it goes back to the kernel")                            \
     X(retain, BYTES, 16 * HAK_MIB, 0, HAK_TIB, "",                                                 \
-      "free memory that is kept whatever its age, within a quarter of what is live")               \
+      "free memory of large blocks that is kept whatever its age, within a quarter of those "      \
+      "that are live")                                                                             \
     X(big_cache, BYTES, HAK_TIB, 0, HAK_TIB, "",                                                   \
-      "bound of the free memory that is kept for large blocks; need bounds it, too")               \
+      "bound of the free memory that is kept for large blocks; where less was needed, "            \
+      "less is kept")                                                                              \
     X(free_policy, CHOICE, 2, 0, 2, "keep|batch|adaptive",                                         \
-      "old free memory stays; goes back all at once; or goes back bit by bit, and some "           \
-      "is kept")                                                                                   \
+      "free memory older than `decay`: keep holds it, batch returns all of it at once, "           \
+      "adaptive returns it in steps and holds what `retain` allows")                               \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
-      "memory that is allocated and touched at the start, and kept from then on")                  \
+      "memory that is allocated and touched at the start and held from then on")                   \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "bound of the memory that hakmem holds; beyond it requests are refused (0: none)")           \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
       "above this size no free memory is kept (0: memory.high of the control group)")              \
     X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
-      "bound of the free blocks in the cache of one processor or thread")                          \
+      "bound of the free blocks in one processor's or thread's cache")                             \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
       "free blocks are cached for each processor, where kernel and libc allow that, or "           \
       "for each thread")                                                                           \

@@ -30,7 +30,7 @@ struct mapping {
 };
 
 /* Where an address was found. */
-struct place {
+struct location {
     uintptr_t base; /* what addresses of the file are counted from */
     char path[PATH_BYTES];
 };
@@ -41,37 +41,37 @@ static struct {
     size_t at, end;
     char buffer[BUFFER_BYTES];
     struct mapping mapping;
-    struct place places[HAK_OS_MODULE_ADDRESSES];
-} room;
+    struct location locations[HAK_OS_MODULE_ADDRESSES];
+} reader;
 
-static bool take_room(void)
+static bool take_reader(void)
 {
     for (int i = 0; i < YIELDS_MOST; i++) {
         uint32_t expected = 0;
-        /* acquire: partner is the release in give_room */
-        if (hak_cas_acquire(&room.is_taken, &expected, 1))
+        /* acquire: partner is the release in give_reader */
+        if (hak_cas_acquire(&reader.is_taken, &expected, 1))
             return true;
         hak_os_yield();
     }
     return false;
 }
 
-static void give_room(void)
+static void give_reader(void)
 {
-    hak_store_release(&room.is_taken, 0);
+    hak_store_release(&reader.is_taken, 0);
 }
 
 /* The next character; -1 at the end. */
 static int next(void)
 {
-    if (room.at == room.end) {
-        long count = syscall(SYS_read, room.fd, room.buffer, sizeof room.buffer);
+    if (reader.at == reader.end) {
+        long count = syscall(SYS_read, reader.fd, reader.buffer, sizeof reader.buffer);
         if (count <= 0)
             return -1;
-        room.at = 0;
-        room.end = (size_t)count;
+        reader.at = 0;
+        reader.end = (size_t)count;
     }
-    return (unsigned char)room.buffer[room.at++];
+    return (unsigned char)reader.buffer[reader.at++];
 }
 
 /* Reads a number and the character behind it. */
@@ -116,8 +116,8 @@ static bool read_mapping(struct mapping *mapping)
     mapping->device = read_number(16) << 32;
     mapping->device |= read_number(16);
     mapping->inode = read_number(10);
-    /* Only an inode of 0 is followed by nothing but the end of the line, in places. */
-    if (room.at > 0 && room.buffer[room.at - 1] == '\n')
+    /* Only an inode of 0 is followed by nothing but the end of the line, in locations. */
+    if (reader.at > 0 && reader.buffer[reader.at - 1] == '\n')
         mapping->path[0] = '\0';
     else
         read_path(mapping->path);
@@ -141,7 +141,7 @@ static uintptr_t base_of(uintptr_t start)
 
 static void find(const uintptr_t *addresses, uint32_t count)
 {
-    struct mapping *mapping = &room.mapping;
+    struct mapping *mapping = &reader.mapping;
     uint64_t device = 0, inode = 0;
     uintptr_t start = 0;
     bool is_readable = false;
@@ -157,36 +157,36 @@ static void find(const uintptr_t *addresses, uint32_t count)
         for (uint32_t i = 0; i < count; i++) {
             if (addresses[i] < mapping->start || addresses[i] >= mapping->end)
                 continue;
-            room.places[i].base = is_readable ? base_of(start) : start;
-            memcpy(room.places[i].path, mapping->path, PATH_BYTES);
+            reader.locations[i].base = is_readable ? base_of(start) : start;
+            memcpy(reader.locations[i].path, mapping->path, PATH_BYTES);
         }
     }
 }
 
 /* False: nothing can be found out. */
-static bool read_places(const uintptr_t *addresses, uint32_t count)
+static bool read_locations(const uintptr_t *addresses, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        room.places[i].path[0] = '\0';
+        reader.locations[i].path[0] = '\0';
     if (!hak_os_ask_begin())
         return false;
-    room.at = room.end = 0;
-    room.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
-    bool is_open = room.fd >= 0;
+    reader.at = reader.end = 0;
+    reader.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    bool is_open = reader.fd >= 0;
     if (is_open) {
         find(addresses, count);
-        syscall(SYS_close, room.fd);
+        syscall(SYS_close, reader.fd);
     }
     hak_os_ask_end();
     return is_open;
 }
 
-static void add_one(struct text *text, uintptr_t address, const struct place *place)
+static void add_one(struct text *text, uintptr_t address, const struct location *location)
 {
-    if (place != NULL && place->path[0] != '\0') {
-        hak_text_add(text, place->path);
+    if (location != NULL && location->path[0] != '\0') {
+        hak_text_add(text, location->path);
         hak_text_add(text, "+");
-        address -= place->base;
+        address -= location->base;
     }
     hak_text_add(text, "0x");
     hak_text_add_number(text, address, 16);
@@ -195,14 +195,14 @@ static void add_one(struct text *text, uintptr_t address, const struct place *pl
 void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t count)
 {
     int saved = errno;
-    bool has_room = take_room();
+    bool has_reader = take_reader();
     count = (uint32_t)hak_least(count, HAK_OS_MODULE_ADDRESSES);
-    bool is_known = has_room && read_places(addresses, count);
+    bool is_known = has_reader && read_locations(addresses, count);
     for (uint32_t i = 0; i < count && addresses[i] != 0; i++) {
         hak_text_add(text, i == 0 ? "" : " < ");
-        add_one(text, addresses[i], is_known ? &room.places[i] : NULL);
+        add_one(text, addresses[i], is_known ? &reader.locations[i] : NULL);
     }
-    if (has_room)
-        give_room();
+    if (has_reader)
+        give_reader();
     errno = saved;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* os/module.h - code addresses as file and offset, the form that addr2line takes.
  *
- * Owns        the room to read /proc/self/maps in; one report at a time has it.
+ * Owns        the reader of /proc/self/maps; one report at a time has it.
  * Invariants  nothing is allocated and no lock of libc's or the loader's is taken: a handler of a
  *             fault may call this. An address that no file is mapped at, and all of them where
- *             /proc is missing, the program has confined itself, or the room is not free in time,
+ *             /proc is missing, the program has confined itself, or the reader is not free in time,
  *             stays a plain number. Calls: openat, read, close, and futex to see whether the
  *             beginning of a file can be read.
  * Threads     any.

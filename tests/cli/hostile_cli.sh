@@ -78,6 +78,8 @@ learned diff ./junk
 learned merge
 learned lint
 learned --json show
+elo
+elo --json
 END
 check "$count command lines were tried" [ "$count" -ge 800 ]
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/place.h - where a process meets others: its id, its user, its /dev/shm.
+/* cli/process.h - where a process meets others: its id, its user, its /dev/shm.
  *
- * Owns        struct place. A process in a container has another id there, and perhaps another
+ * Owns        struct process. A process in a container has another id there, and perhaps another
  *             /dev/shm; one with a root folder of its own has the one in that.
  * Invariants  what stands in another root folder is reached step by step and through no symbolic
  *             link, which that root's owner could lead anywhere.
  * Threads     one.
  * Tests       tests/preload/ctl_preload.py
  */
-#ifndef HAK_CLI_PLACE_H
-#define HAK_CLI_PLACE_H
+#ifndef HAK_CLI_PROCESS_H
+#define HAK_CLI_PROCESS_H
 
 #include "base/compiler.h"
 
 #include <sys/types.h>
 
-struct place {
+struct process {
     int pid;            /* here */
     uint64_t own_pid;   /* as the process itself knows it */
     uint64_t pid_space; /* 0: not known */
@@ -28,14 +28,14 @@ struct place {
 };
 
 /* Finds it all out; false: there is no such process. */
-bool place_find(struct place *place, int pid);
+bool process_find(struct process *process, int pid);
 
-void place_leave(struct place *place);
+void process_leave(struct process *process);
 
 /* True when the kernel lets this user command the process: its user, or root. */
-bool place_is_own(const struct place *place);
+bool process_is_own(const struct process *process);
 
 /* Milliseconds of the clock that processes of one machine share. */
-uint64_t place_clock_ms(void);
+uint64_t shared_clock_ms(void);
 
 #endif

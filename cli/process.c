@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "place.h"
+#include "process.h"
 
 #include "os/shared.h"
 
@@ -15,16 +15,16 @@
 
 #define SHM "/dev/shm"
 
-uint64_t place_clock_ms(void)
+uint64_t shared_clock_ms(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-bool place_is_own(const struct place *place)
+bool process_is_own(const struct process *process)
 {
-    return geteuid() == 0 || geteuid() == place->user;
+    return geteuid() == 0 || geteuid() == process->user;
 }
 
 static size_t read_text(int pid, const char *what, char *text, size_t bytes)
@@ -61,21 +61,21 @@ static uint64_t last_number(const char *line)
     return number;
 }
 
-static void read_status(struct place *place, const char *text)
+static void read_status(struct process *process, const char *text)
 {
     unsigned long real, effective;
     const char *name = value_of(text, "Name:\t");
-    snprintf(place->name, sizeof place->name, "%.*s", (int)strcspn(name, "\n"), name);
-    for (char *letter = place->name; *letter != '\0'; letter++)
+    snprintf(process->name, sizeof process->name, "%.*s", (int)strcspn(name, "\n"), name);
+    for (char *letter = process->name; *letter != '\0'; letter++)
         if (*letter < ' ' || *letter > '~')
             *letter = '?';
-    place->is_zombie = strchr("ZX", *value_of(text, "\nState:\t")) != NULL;
-    place->own_pid = last_number(value_of(text, "\nNSpid:"));
-    if (place->own_pid == 0) /* before Linux 4.1 */
-        place->own_pid = (uint64_t)place->pid;
+    process->is_zombie = strchr("ZX", *value_of(text, "\nState:\t")) != NULL;
+    process->own_pid = last_number(value_of(text, "\nNSpid:"));
+    if (process->own_pid == 0) /* before Linux 4.1 */
+        process->own_pid = (uint64_t)process->pid;
     if (sscanf(value_of(text, "\nUid:"), "%lu %lu", &real, &effective) == 2)
-        place->user = (uid_t)effective;
-    place->resident_bytes = strtoull(value_of(text, "\nVmRSS:"), NULL, 10) << 10;
+        process->user = (uid_t)effective;
+    process->resident_bytes = strtoull(value_of(text, "\nVmRSS:"), NULL, 10) << 10;
 }
 
 static uint64_t inode_of(int pid, const char *what)
@@ -114,26 +114,26 @@ static int open_folder(int pid)
     return folder;
 }
 
-bool place_find(struct place *place, int pid)
+bool process_find(struct process *process, int pid)
 {
     char text[4096];
-    memset(place, 0, sizeof *place);
-    place->pid = pid;
-    place->folder = -1;
+    memset(process, 0, sizeof *process);
+    process->pid = pid;
+    process->folder = -1;
     if (read_text(pid, "status", text, sizeof text) == 0)
         return false;
-    read_status(place, text);
-    if (place->is_zombie)
+    read_status(process, text);
+    if (process->is_zombie)
         return false;
-    place->start_ticks = hak_os_start_ticks((uint32_t)pid);
-    place->pid_space = inode_of(pid, "ns/pid");
-    place->folder = open_folder(pid);
+    process->start_ticks = hak_os_start_ticks((uint32_t)pid);
+    process->pid_space = inode_of(pid, "ns/pid");
+    process->folder = open_folder(pid);
     return true;
 }
 
-void place_leave(struct place *place)
+void process_leave(struct process *process)
 {
-    if (place->folder >= 0)
-        close(place->folder);
-    place->folder = -1;
+    if (process->folder >= 0)
+        close(process->folder);
+    process->folder = -1;
 }
