@@ -177,14 +177,6 @@ void hak_os_thread_name(const char *name)
     errno = saved;
 }
 
-/* glibc 2.32; false from the first thread that libc makes on, before it runs. */
-extern const char __libc_single_threaded __attribute__((weak));
-
-bool hak_os_is_single_threaded(void)
-{
-    return &__libc_single_threaded != NULL && hak_word_peek(&__libc_single_threaded) != 0;
-}
-
 void hak_os_thread_be_ordinary(void)
 {
     static const struct sched_param none;

@@ -48,10 +48,6 @@ void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms);
 /* In the child of a fork: the thread is not here. */
 void hak_os_thread_forget(struct os_thread *thread);
 
-/* Whether libc knows of one thread only, which may have moved between processors. False where libc
- * does not say: before glibc 2.32, in musl. */
-bool hak_os_is_single_threaded(void);
-
 /* In the thread: its name for ps and debuggers, 15 bytes at most; the ordinary scheduling policy,
  * and the processors of the process's first thread, whatever its maker had. */
 void hak_os_thread_name(const char *name);

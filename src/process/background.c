@@ -71,7 +71,8 @@ static bool is_large(void)
  * thread has something to do when much is free. */
 static bool is_worth_while(void)
 {
-    if (hak_load_relaxed(&hak_active_caches) > 1 && !hak_os_is_single_threaded())
+    if (hak_load_relaxed(&hak_active_caches) > 1 &&
+        hak_load_relaxed(&hak_stat_globals.threads_started) > 1)
         return true;
     size_t bytes =
         hak_limit_warm_bytes() + hak_span_caches_sum().bytes + hak_load_relaxed(&free_in_slabs);
