@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/check.h"
-#include "hardened/block.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
+#include "hardened/waiting.h"
 #include "heap/flush.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
@@ -174,7 +174,7 @@ void hak_thread_flush(void)
         return;
     struct service service = hak_service_begin();
     if (service.cache != NULL) {
-        hak_hardened_block_drain(&service);
+        hak_waiting_drain(&service);
         hak_cache_flush_all(service.cache);
     }
     hak_service_end(&service);
@@ -315,7 +315,7 @@ static bool free_hardened(void *block, struct claim claim)
 /* Counts it, where frees are counted; as above. */
 static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
 {
-    if (block != NULL)
+    if (block != NULL && HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
         hak_tally_free();
     return free_hardened(block, claim);
 }

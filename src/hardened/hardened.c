@@ -2,8 +2,9 @@
 #include "hardened/hardened.h"
 
 #include "base/bits.h"
-#include "hardened/block.h"
+#include "hardened/waiting.h"
 #include "heap/limit.h"
+#include "heap/slot.h"
 #include "misuse/canary.h"
 #include "misuse/report.h"
 #include "misuse/zero_size.h"
@@ -19,20 +20,23 @@
 
 /* A mark's shift of an alignment to 16. */
 #define ORDINARY_SHIFT 5
-static void retain(const struct place *place)
+
+HAK_INLINE void retain(const struct place *place)
 {
     struct service service = hak_service_begin();
-    hak_hardened_block_keep(&service, place);
-    hak_service_end(&service);
-    if (place->slab == NULL)
+    if (HAK_UNLIKELY(hak_waiting_keep(&service, place)))
+        hak_service_end(&service);
+    else
+        hak_service_end_quick(&service);
+    if (HAK_UNLIKELY(place->slab == NULL))
         hak_background_consider();
 }
 
 /* Memory is out: what waits goes home before a second try. */
-static void *take_at_last(const struct service *service, struct request request)
+static void *take_at_last(const struct service *service, const struct request *request)
 {
     if (service->cache != NULL) {
-        hak_hardened_block_drain(service);
+        hak_waiting_drain(service);
         hak_cache_flush_all(service->cache);
     }
     hak_reclaim_empty_heaps();
@@ -41,7 +45,7 @@ static void *take_at_last(const struct service *service, struct request request)
     return block != NULL ? block : hak_hardened_block_take_larger(service, request);
 }
 
-static void *take_in_service(struct request request)
+static HAK_NOINLINE void *take_in_service(const struct request *request)
 {
     struct service service = hak_service_begin();
     void *block = NULL;
@@ -55,20 +59,32 @@ static void *take_in_service(struct request request)
 }
 
 /* The block is a sample if it is drawn. */
-static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
+HAK_INLINE void note_drawn(const void *block, size_t bytes, struct os_caller caller)
 {
     uint64_t weight = hak_draw_is_on() ? hak_draw_coin(hak_most(bytes, 1)) : 0;
     if (weight != 0)
         hak_sampler_note(&(struct sampled_request){bytes, weight, caller}, block);
 }
 
-void *hak_hardened_take(struct request request)
+/* A block that the cache has ready; NULL: it has none. */
+static void *take_ready(uint32_t class_index)
+{
+    struct cache *cache = hak_cache_at_rest();
+    if (HAK_UNLIKELY(cache == NULL))
+        return NULL;
+    hak_cache_begin(cache);
+    void *block = hak_slot_pop(cache->bins, class_index);
+    if (HAK_LIKELY(block != NULL)) /* the next one is on its way while the program uses this one */
+        hak_mark_fetch(hak_slot_first(cache->bins, class_index));
+    hak_cache_end(cache);
+    return block;
+}
+
+/* What there is no ready block for. */
+static HAK_NOINLINE void *take_slow(const struct request *request)
 {
     void *block = NULL;
-    bool is_empty = request.bytes == 0 && request.alignment <= HAK_ORDINARY_ALIGNMENT;
-    if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_zero_size_take()) != NULL)
-        return block;
-    if (request.bytes <= HAK_REQUEST_BYTES_MAX && request.alignment <= HAK_REQUEST_BYTES_MAX) {
+    if (request->bytes <= HAK_REQUEST_BYTES_MAX && request->alignment <= HAK_REQUEST_BYTES_MAX) {
         block = take_in_service(request);
         if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
             hak_reclaim_relieve();
@@ -77,25 +93,61 @@ void *hak_hardened_take(struct request request)
     }
     if (HAK_UNLIKELY(block == NULL)) {
         hak_stat_global_add(out_of_memory, 1);
-        hak_refusal_tell(request.bytes);
+        hak_refusal_tell(request->bytes);
         errno = ENOMEM;
-        return NULL;
     }
-    hak_hardened_block_open(block, request);
+    return block;
+}
+
+/* A block of no bytes; NULL: it is to be like others. */
+static void *take_empty(const struct request *request)
+{
+    bool is_empty = request->bytes == 0 && request->alignment <= HAK_ORDINARY_ALIGNMENT;
+    return is_empty && hak_harden_has(HARDEN_ZERO) ? hak_zero_size_take() : NULL;
+}
+
+void *hak_hardened_take(struct request request)
+{
+    uint32_t class_index = hak_hardened_class_for(&request);
+    void *block = HAK_LIKELY(request.bytes != 0) ? NULL : take_empty(&request);
+    if (HAK_UNLIKELY(block != NULL))
+        return block;
+    if (HAK_LIKELY(class_index != HAK_CLASS_NONE))
+        block = take_ready(class_index);
+    if (HAK_UNLIKELY(block == NULL) && (block = take_slow(&request)) == NULL)
+        return NULL;
+    hak_hardened_block_open(block, &request);
     note_drawn(block, request.bytes, HAK_OS_CALLER());
     return block;
 }
 
-static bool find(void *block, const char *what, struct place *place)
+/* Of the live block of a slab, found without a word; false: it is not so simple. */
+HAK_INLINE bool find_usual(void *block, struct place *place)
+{
+    if (HAK_UNLIKELY(!hak_region_holds(block)))
+        return false;
+    uint32_t granule = hak_granule_of(block), tag = hak_tag_read(granule), index;
+    if (HAK_UNLIKELY(!hak_tag_is_class(tag)))
+        return false;
+    struct slab *slab = hak_owner_read(granule);
+    place->block = block;
+    place->slab = slab;
+    place->capacity = slab->block_bytes;
+    place->mark = hak_mark_of(block);
+    return HAK_LIKELY(hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
+                      (hak_load_relaxed(place->mark) & HAK_MARK_STATE) == MARK_LIVE);
+}
+
+static HAK_NOINLINE bool find_unusual(void *block, const char *what, struct place *place)
 {
     return hak_region_holds(block) && hak_tag_read(hak_granule_of(block)) != HAK_TAG_HOLE &&
            hak_place_find(block, what, place);
 }
 
-bool hak_hardened_holds(void *block, const char *what)
+/* False: a foreign pointer, or a block of a private heap. */
+HAK_INLINE bool find(void *block, const char *what, struct place *place)
 {
-    struct place place;
-    return hak_zero_size_holds(block) || find(block, what, &place);
+    return HAK_LIKELY(find_usual(block, place)) || find_unusual(block, what, place);
 }
 
 bool hak_hardened_is_live(const void *block)
@@ -117,7 +169,7 @@ bool hak_hardened_is_live(const void *block)
 }
 
 /* The live mark of the block. */
-static struct mark live_mark(const struct place *place, const char *what, uint64_t *word)
+HAK_INLINE struct mark live_mark(const struct place *place, const char *what, uint64_t *word)
 {
     /* acquire: partner is the release in hak_hardened_block_open */
     *word = hak_load_acquire(place->mark);
@@ -138,15 +190,13 @@ static bool is_alignment_right(struct mark mark, struct claim claim)
     return !is_said || is_ordinary || shift == mark.alignment_shift;
 }
 
-static void check_claim(const void *block, struct mark mark, struct claim claim)
+static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark, struct claim claim)
 {
     static const char *const allocated[] = {
         [MARK_MALLOC] = "allocated by malloc, and not freed so",
         [MARK_NEW] = "allocated by operator new, and not freed so",
         [MARK_NEW_ARRAY] = "allocated by operator new[], and not freed so",
     };
-    if (!hak_harden_has(HARDEN_SIZED))
-        return;
     if (HAK_UNLIKELY(mark.kind != claim.kind))
         hak_misuse("mismatched free", block, mark.bytes, allocated[mark.kind]);
     if (HAK_UNLIKELY(claim.bytes != HAK_ANY_BYTES && claim.bytes != mark.bytes))
@@ -155,9 +205,17 @@ static void check_claim(const void *block, struct mark mark, struct claim claim)
         hak_misuse("mismatched free", block, mark.bytes, "freed as of another alignment");
 }
 
+HAK_INLINE void check_claim(const void *block, struct mark mark, struct claim claim)
+{
+    bool is_plain = claim.bytes == HAK_ANY_BYTES && !claim.is_aligned && mark.kind == MARK_MALLOC &&
+                    claim.kind == MARK_MALLOC;
+    if (HAK_UNLIKELY(!is_plain) && hak_harden_has(HARDEN_SIZED))
+        check_claim_slow(block, mark, claim);
+}
+
 /* `word` is the live mark that was found: whoever frees at the same time changes it before the
  * canary. */
-static void check_seals(const struct place *place, struct mark mark, uint64_t word)
+HAK_INLINE void check_seals(const struct place *place, struct mark mark, uint64_t word)
 {
     if (!hak_harden_has(HARDEN_CANARY))
         return;
@@ -185,21 +243,20 @@ static void give_empty(void *block)
 bool hak_hardened_give(void *block, struct claim claim)
 {
     struct place place;
-    if (hak_zero_size_holds(block)) {
+    if (HAK_UNLIKELY(!find(block, "invalid free", &place))) {
+        if (!hak_zero_size_holds(block))
+            return false;
         give_empty(block);
         return true;
     }
-    if (!find(block, "invalid free", &place))
-        return false;
     if (hak_sampler_watches())
         hak_sampler_end(block);
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
     check_claim(block, mark, claim);
     check_seals(&place, mark, word);
-    mark.state = MARK_FREED;
     /* acq_rel: of two threads that free, one fails; what it wrote before is the other's to clear */
-    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, hak_mark_pack(mark),
+    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse("double free", block, mark.bytes, "freed by another thread at the same time");
     hak_mark_open();
@@ -208,18 +265,21 @@ bool hak_hardened_give(void *block, struct claim claim)
     return true;
 }
 
-size_t hak_hardened_usable_bytes(void *block)
+bool hak_hardened_usable_bytes(void *block, size_t *bytes)
 {
+    const char *what = "invalid malloc_usable_size";
     struct place place;
-    if (hak_zero_size_holds(block)) {
-        if (!hak_zero_size_is_live(block))
-            hak_misuse("invalid malloc_usable_size", block, 0, "already free");
-        return 0;
+    if (HAK_LIKELY(find(block, what, &place))) {
+        uint64_t word;
+        *bytes = hak_hardened_block_content_bytes(&place, live_mark(&place, what, &word));
+        return true;
     }
-    hak_place_find(block, "invalid malloc_usable_size", &place);
-    uint64_t word;
-    struct mark mark = live_mark(&place, "invalid malloc_usable_size", &word);
-    return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place.capacity;
+    if (!hak_zero_size_holds(block))
+        return false;
+    if (!hak_zero_size_is_live(block))
+        hak_misuse(what, block, 0, "already free");
+    *bytes = 0;
+    return true;
 }
 
 /* The live block is nobody's while its size changes: who frees it meanwhile is found. */
@@ -279,7 +339,7 @@ static void *resize_large(struct place *place, struct mark mark, uint64_t word, 
             let_go(place);
             return NULL;
         }
-        hak_hardened_block_open(block, (struct request){.bytes = bytes});
+        hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
     } else {
         hak_background_consider();
@@ -305,33 +365,50 @@ static void *resize_watched(struct place *place, struct mark mark, uint64_t word
     return resized;
 }
 
-void *hak_hardened_resize(void *block, size_t bytes)
+/* Another size for a live block where it is, or as far as pages can be moved; NULL: only a copy can
+ * help. */
+static void *resize_in_place(struct place *place, size_t bytes, struct os_caller caller)
 {
-    struct place place = {.block = block};
-    enum hak_partition partition = PARTITION_ORDINARY;
-    size_t old_bytes = 0;
-    if (!hak_zero_size_holds(block)) {
-        hak_place_find(block, "invalid realloc", &place);
-        uint64_t word;
-        struct mark mark = live_mark(&place, "invalid realloc", &word);
-        check_claim(block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
-        check_seals(&place, mark, word);
-        if (place.slab != NULL && resize_small(&place, mark, word, bytes))
-            return block;
-        void *resized =
-            place.slab == NULL ? resize_watched(&place, mark, word, bytes, HAK_OS_CALLER()) : NULL;
-        if (resized != NULL)
-            return resized;
-        old_bytes = hak_hardened_block_content_bytes(&place, mark);
-        if (place.slab != NULL)
-            partition = hak_class_partition(place.slab->class_index);
-    } else if (!hak_zero_size_is_live(block)) {
-        hak_misuse("invalid realloc", block, 0, "already free");
-    }
+    uint64_t word;
+    struct mark mark = live_mark(place, "invalid realloc", &word);
+    check_claim(place->block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
+    check_seals(place, mark, word);
+    if (place->slab != NULL)
+        return resize_small(place, mark, word, bytes) ? place->block : NULL;
+    return resize_watched(place, mark, word, bytes, caller);
+}
+
+/* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
+static void *copy(void *block, size_t old_bytes, size_t bytes, enum hak_partition partition)
+{
     void *moved = hak_hardened_take((struct request){.bytes = bytes, .partition = partition});
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
     memcpy(moved, block, hak_least(old_bytes, bytes));
     hak_hardened_give(block, (struct claim){.bytes = HAK_ANY_BYTES});
     return moved;
+}
+
+bool hak_hardened_resize(void **block, size_t bytes)
+{
+    struct place place;
+    if (HAK_LIKELY(find(*block, "invalid realloc", &place))) {
+        void *resized = resize_in_place(&place, bytes, HAK_OS_CALLER());
+        if (resized == NULL) {
+            struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
+            enum hak_partition partition = place.slab == NULL
+                                               ? PARTITION_ORDINARY
+                                               : hak_class_partition(place.slab->class_index);
+            resized =
+                copy(*block, hak_hardened_block_content_bytes(&place, mark), bytes, partition);
+        }
+        *block = resized;
+        return true;
+    }
+    if (!hak_zero_size_holds(*block))
+        return false;
+    if (!hak_zero_size_is_live(*block))
+        hak_misuse("invalid realloc", *block, 0, "already free");
+    *block = copy(*block, 0, bytes, PARTITION_ORDINARY);
+    return true;
 }

@@ -117,12 +117,6 @@ void *hak_bin_pop(uint32_t class_index);
 /* False: the bin is full. */
 bool hak_bin_push(uint32_t class_index, void *block);
 
-/* Of a slot's bins, by its thread, or who has them alone: the newest blocks, up to `most`, newest
- * first; or as many pushed as there is room for, from the last on. Returns how many. */
-uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most);
-uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const *blocks,
-                            uint32_t count);
-
 /* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);

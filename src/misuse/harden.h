@@ -12,6 +12,7 @@
 #define HAK_MISUSE_HARDEN_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/compiler.h"
 
 /* In the order of the words of the option. */
@@ -42,7 +43,13 @@ void hak_harden_start(void);
 /* A random number of this thread's sequence, which nobody can tell who does not know the secret. */
 uint64_t hak_random(void);
 
+/* Constant from the start on, where something is made from it. */
+extern uint64_t hak_harden_secret;
+
 /* The 8 bytes that follow a block; the first is 0, so that text does not run into them. */
-uint64_t hak_canary_of(const void *block);
+HAK_INLINE uint64_t hak_canary_of(const void *block)
+{
+    return hak_bit_mix(hak_harden_secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
+}
 
 #endif

@@ -26,6 +26,7 @@
 #include "region/region.h"
 
 enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
+#define HAK_MARK_STATE 3u /* its bits in the word */
 
 /* Who allocated it; SHUT: it is free, and its pages are a guard. */
 enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
@@ -82,6 +83,12 @@ HAK_INLINE _Atomic uint64_t *hak_mark_at(const void *block)
     if (HAK_UNLIKELY(offset >= hak_load_acquire(&hak_mark_covered_bytes)))
         return NULL;
     return &hak_marks[offset >> HAK_MARK_SHIFT];
+}
+
+/* The same of a block that was taken for hardened mode: the marks of all of these are usable. */
+HAK_INLINE _Atomic uint64_t *hak_mark_of(const void *block)
+{
+    return &hak_marks[((uintptr_t)block - hak_region.base) >> HAK_MARK_SHIFT];
 }
 
 /* True when hardened mode has freed the block that starts there. */
