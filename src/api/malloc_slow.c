@@ -204,7 +204,7 @@ HAK_INLINE void *take_plain(struct request request)
 HAK_INLINE void *serve(struct request request)
 {
     if (HAK_UNLIKELY(hak_tally_request(request.bytes)))
-        return hak_hardened_take(request);
+        return hak_hardened_take(&request);
     return take_plain(request);
 }
 
@@ -216,7 +216,7 @@ void *hak_malloc_slow(size_t bytes)
 void *hak_malloc_uncounted(size_t bytes, int partition)
 {
     struct request request = {.bytes = bytes, .partition = (enum hak_partition)partition};
-    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(request) : take_plain(request);
+    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take_plain(request);
 }
 
 void *hak_calloc_slow(size_t bytes)
@@ -307,35 +307,36 @@ static HAK_NOINLINE void free_anything(void *block)
 }
 
 /* False: it is not a block that hardened mode knows. */
-static bool free_hardened(void *block, struct claim claim)
+static bool free_hardened(void *block, const struct claim *claim)
 {
     return hak_hardened_is_on() && block != NULL && hak_hardened_give(block, claim);
 }
 
 /* Counts it, where frees are counted; as above. */
-static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
+static bool free_watched(void *block, const struct claim *claim)
 {
-    if (block != NULL && HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)))
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)) && block != NULL)
         hak_tally_free();
     return free_hardened(block, claim);
 }
 
+static const struct claim no_claim = {.bytes = HAK_ANY_BYTES};
+
 void hak_free_slow(void *block)
 {
-    if (HAK_LIKELY(!hak_is_watched()) ||
-        !free_watched(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, &no_claim))
         free_anything(block);
 }
 
 void hak_free_uncounted(void *block)
 {
-    if (!free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+    if (!free_hardened(block, &no_claim))
         free_anything(block);
 }
 
 void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
 {
     struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
-    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, claim))
+    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, &claim))
         free_anything(block);
 }

@@ -20,11 +20,13 @@
 
 /* A mark's shift of an alignment to 16. */
 #define ORDINARY_SHIFT 5
+/* The block that is taken so many requests later is fetched from memory meanwhile. */
+#define FETCHED_AHEAD 3
 
 HAK_INLINE void retain(const struct place *place)
 {
     struct service service = hak_service_begin();
-    if (HAK_UNLIKELY(hak_waiting_keep(&service, place)))
+    if (HAK_UNLIKELY(hak_waiting_keep(service.cache, place)))
         hak_service_end(&service);
     else
         hak_service_end_quick(&service);
@@ -74,8 +76,7 @@ static void *take_ready(uint32_t class_index)
         return NULL;
     hak_cache_begin(cache);
     void *block = hak_slot_pop(cache->bins, class_index);
-    if (HAK_LIKELY(block != NULL)) /* the next one is on its way while the program uses this one */
-        hak_mark_fetch(hak_slot_first(cache->bins, class_index));
+    hak_mark_fetch(hak_slot_ahead(cache->bins, class_index, FETCHED_AHEAD));
     hak_cache_end(cache);
     return block;
 }
@@ -106,18 +107,18 @@ static void *take_empty(const struct request *request)
     return is_empty && hak_harden_has(HARDEN_ZERO) ? hak_zero_size_take() : NULL;
 }
 
-void *hak_hardened_take(struct request request)
+void *hak_hardened_take(const struct request *request)
 {
-    uint32_t class_index = hak_hardened_class_for(&request);
-    void *block = HAK_LIKELY(request.bytes != 0) ? NULL : take_empty(&request);
+    uint32_t class_index = hak_hardened_class_for(request);
+    void *block = HAK_LIKELY(request->bytes != 0) ? NULL : take_empty(request);
     if (HAK_UNLIKELY(block != NULL))
         return block;
     if (HAK_LIKELY(class_index != HAK_CLASS_NONE))
         block = take_ready(class_index);
-    if (HAK_UNLIKELY(block == NULL) && (block = take_slow(&request)) == NULL)
+    if (HAK_UNLIKELY(block == NULL) && (block = take_slow(request)) == NULL)
         return NULL;
-    hak_hardened_block_open(block, &request);
-    note_drawn(block, request.bytes, HAK_OS_CALLER());
+    hak_hardened_block_open(block, request);
+    note_drawn(block, request->bytes, HAK_OS_CALLER());
     return block;
 }
 
@@ -130,10 +131,11 @@ HAK_INLINE bool find_usual(void *block, struct place *place)
     if (HAK_UNLIKELY(!hak_tag_is_class(tag)))
         return false;
     struct slab *slab = hak_owner_read(granule);
+    place->mark = hak_mark_of(block);
+    __builtin_prefetch(block, 1); /* its canary, and the end of the block before */
     place->block = block;
     place->slab = slab;
     place->capacity = slab->block_bytes;
-    place->mark = hak_mark_of(block);
     return HAK_LIKELY(hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
                       (hak_load_relaxed(place->mark) & HAK_MARK_STATE) == MARK_LIVE);
 }
@@ -179,36 +181,37 @@ HAK_INLINE struct mark live_mark(const struct place *place, const char *what, ui
     return mark;
 }
 
-static bool is_alignment_right(struct mark mark, struct claim claim)
+static bool is_alignment_right(struct mark mark, const struct claim *claim)
 {
-    uint32_t shift = claim.is_aligned ? hak_bit_highest(hak_most(claim.alignment, 1)) + 1 : 0;
-    if (claim.kind != MARK_MALLOC)
+    uint32_t shift = claim->is_aligned ? hak_bit_highest(hak_most(claim->alignment, 1)) + 1 : 0;
+    if (claim->kind != MARK_MALLOC)
         return shift == mark.alignment_shift;
     /* free says nothing; and what malloc aligns to anyway need not be said, and may be. */
-    bool is_said = claim.is_aligned || claim.bytes != HAK_ANY_BYTES;
+    bool is_said = claim->is_aligned || claim->bytes != HAK_ANY_BYTES;
     bool is_ordinary = shift <= ORDINARY_SHIFT && mark.alignment_shift <= ORDINARY_SHIFT;
     return !is_said || is_ordinary || shift == mark.alignment_shift;
 }
 
-static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark, struct claim claim)
+static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark,
+                                          const struct claim *claim)
 {
     static const char *const allocated[] = {
         [MARK_MALLOC] = "allocated by malloc, and not freed so",
         [MARK_NEW] = "allocated by operator new, and not freed so",
         [MARK_NEW_ARRAY] = "allocated by operator new[], and not freed so",
     };
-    if (HAK_UNLIKELY(mark.kind != claim.kind))
+    if (HAK_UNLIKELY(mark.kind != claim->kind))
         hak_misuse("mismatched free", block, mark.bytes, allocated[mark.kind]);
-    if (HAK_UNLIKELY(claim.bytes != HAK_ANY_BYTES && claim.bytes != mark.bytes))
+    if (HAK_UNLIKELY(claim->bytes != HAK_ANY_BYTES && claim->bytes != mark.bytes))
         hak_misuse("mismatched free", block, mark.bytes, "freed as of another size");
     if (HAK_UNLIKELY(!is_alignment_right(mark, claim)))
         hak_misuse("mismatched free", block, mark.bytes, "freed as of another alignment");
 }
 
-HAK_INLINE void check_claim(const void *block, struct mark mark, struct claim claim)
+HAK_INLINE void check_claim(const void *block, struct mark mark, const struct claim *claim)
 {
-    bool is_plain = claim.bytes == HAK_ANY_BYTES && !claim.is_aligned && mark.kind == MARK_MALLOC &&
-                    claim.kind == MARK_MALLOC;
+    bool is_plain = claim->bytes == HAK_ANY_BYTES && !claim->is_aligned &&
+                    mark.kind == MARK_MALLOC && claim->kind == MARK_MALLOC;
     if (HAK_UNLIKELY(!is_plain) && hak_harden_has(HARDEN_SIZED))
         check_claim_slow(block, mark, claim);
 }
@@ -240,7 +243,7 @@ static void give_empty(void *block)
         hak_misuse("double free", block, 0, "already free, or never allocated");
 }
 
-bool hak_hardened_give(void *block, struct claim claim)
+bool hak_hardened_give(void *block, const struct claim *claim)
 {
     struct place place;
     if (HAK_UNLIKELY(!find(block, "invalid free", &place))) {
@@ -371,7 +374,7 @@ static void *resize_in_place(struct place *place, size_t bytes, struct os_caller
 {
     uint64_t word;
     struct mark mark = live_mark(place, "invalid realloc", &word);
-    check_claim(place->block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
+    check_claim(place->block, mark, &(struct claim){.bytes = HAK_ANY_BYTES});
     check_seals(place, mark, word);
     if (place->slab != NULL)
         return resize_small(place, mark, word, bytes) ? place->block : NULL;
@@ -381,11 +384,11 @@ static void *resize_in_place(struct place *place, size_t bytes, struct os_caller
 /* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
 static void *copy(void *block, size_t old_bytes, size_t bytes, enum hak_partition partition)
 {
-    void *moved = hak_hardened_take((struct request){.bytes = bytes, .partition = partition});
+    void *moved = hak_hardened_take(&(struct request){.bytes = bytes, .partition = partition});
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
     memcpy(moved, block, hak_least(old_bytes, bytes));
-    hak_hardened_give(block, (struct claim){.bytes = HAK_ANY_BYTES});
+    hak_hardened_give(block, &(struct claim){.bytes = HAK_ANY_BYTES});
     return moved;
 }
 

@@ -49,7 +49,7 @@ HAK_INLINE bool hak_is_watched(void)
 }
 
 /* A block; NULL with ENOMEM: out of memory. */
-void *hak_hardened_take(struct request request);
+void *hak_hardened_take(const struct request *request);
 
 /* True when a block that is not a private heap's starts there and is live. Silent. */
 bool hak_hardened_is_live(const void *block);
@@ -57,7 +57,7 @@ bool hak_hardened_is_live(const void *block);
 /* Frees it; anything but a live block that was allocated as the claim says is misuse, reported.
  * False, and nothing done: it is not for hardened mode, but a foreign pointer or a block of a
  * private heap. */
-bool hak_hardened_give(void *block, struct claim claim);
+bool hak_hardened_give(void *block, const struct claim *claim);
 
 /* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. *block becomes what
  * realloc returns. False, and nothing done: as above. */

@@ -124,9 +124,9 @@ static void give(const struct place *place)
     hak_flush_one(place->slab, place->block);
 }
 
-bool hak_waiting_keep(const struct service *service, const struct place *place)
+bool hak_waiting_keep(struct cache *cache, const struct place *place)
 {
-    struct quarantine *quarantine = quarantine_of(service->cache);
+    struct quarantine *quarantine = quarantine_of(cache);
     bool waits = hak_harden_has(HARDEN_QUARANTINE);
     if (HAK_UNLIKELY(quarantine == NULL || (!waits && place->slab == NULL))) {
         give(place);
@@ -135,9 +135,9 @@ bool hak_waiting_keep(const struct service *service, const struct place *place)
     if (HAK_LIKELY(waits)) {
         hak_quarantine_push(quarantine, place->block,
                             place->slab != NULL ? place->capacity : weight_of(place));
-        trim(quarantine, service->cache, most_bytes(quarantine));
+        trim(quarantine, cache, most_bytes(quarantine));
     } else {
-        gather(quarantine, service->cache, place->block, place->capacity);
+        gather(quarantine, cache, place->block, place->capacity);
     }
     return quarantine->gathered_count == 0;
 }

@@ -12,9 +12,9 @@
 
 #include "hardened/block.h"
 
-/* A block that was shut waits; those that have waited for long enough are verified and go home.
- * True: some did, or the block itself, for there is nowhere to wait. */
-bool hak_waiting_keep(const struct service *service, const struct place *place);
+/* A block that was shut waits in the cache; those that have waited for long enough are verified and
+ * go home. True: some did, or, for there is no cache (NULL), the block itself. */
+bool hak_waiting_keep(struct cache *cache, const struct place *place);
 
 /* All that wait in the service's cache go home. */
 void hak_waiting_drain(const struct service *service);

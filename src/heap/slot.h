@@ -25,10 +25,11 @@ HAK_INLINE void *hak_slot_pop(struct bins *bins, uint32_t class_index)
     return block;
 }
 
-/* What would be popped next; NULL: nothing. */
-HAK_INLINE void *hak_slot_first(struct bins *bins, uint32_t class_index)
+/* What will be popped after `count` others, no more than there are headers; or anything. A hint. */
+HAK_INLINE void *hak_slot_ahead(struct bins *bins, uint32_t class_index, uint32_t count)
 {
-    return ((void **)(void *)bins)[hak_word_peek(&hak_bin_of(bins, class_index)->top)];
+    uint32_t top = hak_word_peek(&hak_bin_of(bins, class_index)->top);
+    return ((void **)(void *)bins)[hak_most(top, count) - count];
 }
 
 /* The newest blocks, up to `most`, newest first; or as many pushed as there is room for, from the

@@ -124,11 +124,11 @@ HAK_INLINE struct mark hak_mark_unpack(uint64_t word)
     };
 }
 
-/* The block and its mark are wanted soon: has them fetched from memory. */
+/* The block and its mark are wanted soon: has them fetched from memory. Any address will do. */
 HAK_INLINE void hak_mark_fetch(const void *block)
 {
     __builtin_prefetch(block, 1);
-    __builtin_prefetch((const void *)hak_mark_at(block), 1);
+    __builtin_prefetch((const void *)hak_mark_of(block), 1);
 }
 
 /* True when the mark did not change since it was `word`: bytes read since then belong to it. */
