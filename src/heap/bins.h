@@ -13,7 +13,7 @@
  * Invariants  slots above the NULL, up to top, are blocks of the bin's class, none twice, of any
  *             heap but the program's own. What is unusual looks empty and full at once (top and
  *             limit 0, where bins[0] is the NULL): bins without slots, closed ones, and all of
- *             hak_bins_closed, which threads without a cache use.
+ *             hak_bins_closed, which threads without a cache find, and all in hardened mode.
  *             Pop and push read top, use its slot and commit by one store to {top, countdown}. On
  *             a processor's bins that is a restartable sequence: a thread that is interrupted
  *             before the commit begins again. On a slot's bins, which one thread has, the same

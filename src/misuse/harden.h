@@ -3,8 +3,8 @@
  *
  * Owns        hak_harden, the secret that canaries are made from, and the source of random numbers.
  * Invariants  hak_harden is HARDEN_UNSTARTED until the process has started, then 0 or a set that
- *             has HARDEN_EXACT, or HARDEN_COUNTED, or both. While it is not 0, no bin of any thread
- *             has slots: every malloc and every free takes the slow path.
+ *             has HARDEN_EXACT, or HARDEN_COUNTED, or both. While it is not 0, malloc and free find
+ *             closed bins (heap/rooms.h): each takes the slow path.
  * Threads     written once, at the start of the process, before any block exists.
  * Tests       tests/unit/misuse/harden_test.c
  */
