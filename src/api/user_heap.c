@@ -6,10 +6,9 @@
 #include "heap/limit.h"
 #include "heap/refill.h"
 #include "process/reclaim.h"
+#include "process/serve.h"
 #include "process/tick.h"
-#include "stats/refusal.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* The tick is looked at once in so many operations on a heap. */
@@ -97,10 +96,5 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
             block = take_once(handle, bytes, alignment, content);
         }
     }
-    if (HAK_UNLIKELY(block == NULL)) {
-        hak_stat_global_add(out_of_memory, 1);
-        hak_refusal_tell(bytes);
-        errno = ENOMEM;
-    }
-    return block;
+    return HAK_LIKELY(block != NULL) ? block : hak_refuse(bytes);
 }

@@ -16,32 +16,6 @@
 /* Larger blocks are cleared by giving their pages back. */
 #define PURGE_BYTES_LEAST HAK_MIB
 
-static size_t canary_least(void)
-{
-    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
-}
-
-static size_t block_alignment(const struct request *request)
-{
-    return hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
-}
-
-/* The ordinary class for a request; HAK_CLASS_NONE: it is a large block. */
-static uint32_t ordinary_class_for(const struct request *request)
-{
-    if (request->bytes > HAK_CLASS_BYTES_MAX)
-        return HAK_CLASS_NONE;
-    size_t bytes = hak_most(request->bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
-    if (HAK_LIKELY(request->alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
-        return hak_class_of(bytes); /* at least HAK_MARK_BLOCK_BYTES_LEAST: all are aligned so */
-    return hak_class_of_aligned(bytes, block_alignment(request));
-}
-
-uint32_t hak_hardened_class_for(const struct request *request)
-{
-    return hak_class_in(ordinary_class_for(request), request->partition);
-}
-
 /* Before a large block, and behind it. */
 static size_t margin_bytes(size_t alignment)
 {
@@ -52,7 +26,7 @@ static size_t margin_bytes(size_t alignment)
 
 static size_t large_capacity(size_t bytes)
 {
-    return hak_align_up(hak_most(bytes + canary_least(), 1), hak_os_page_bytes());
+    return hak_align_up(hak_most(bytes + hak_hardened_canary_least(), 1), hak_os_page_bytes());
 }
 
 static char *span_start(const void *block)
@@ -128,29 +102,22 @@ static void *take_large(const struct request *request)
     return start + margin;
 }
 
-void *hak_hardened_block_take(const struct service *service, const struct request *request)
+void *hak_hardened_block_take(struct cache *cache, const struct request *request, enum hak_try turn)
 {
     uint32_t class_index = hak_hardened_class_for(request);
-    struct cache *cache = service->cache;
+    size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
     if (class_index == HAK_CLASS_NONE) {
         hak_stat_add_for(cache, spans_taken, 1);
         return take_large(request);
     }
     void *block = NULL;
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_take_tight(cache, class_index, block_alignment(request));
-    if (block != NULL)
-        return block;
-    return cache != NULL ? hak_refill(cache, class_index) : hak_take_one(class_index, NULL);
-}
-
-void *hak_hardened_block_take_larger(const struct service *service, const struct request *request)
-{
-    uint32_t class_index = hak_hardened_class_for(request);
-    if (class_index == HAK_CLASS_NONE)
-        return NULL;
-    return hak_take_larger(service->cache, class_index, hak_class_end(class_index),
-                           block_alignment(request));
+        block = hak_take_tight(cache, class_index, alignment);
+    if (block == NULL)
+        block = cache != NULL ? hak_refill(cache, class_index) : hak_take_one(class_index, NULL);
+    if (HAK_UNLIKELY(block == NULL) && turn == TRY_LAST)
+        block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
+    return block;
 }
 
 /* A block of a slab that was free is verified; one that never was used is cleared. `old` is its

@@ -16,6 +16,7 @@
 #define HAK_HARDENED_BLOCK_H
 
 #include "hardened/hardened.h"
+#include "misuse/canary.h"
 #include "process/service.h"
 
 struct place {
@@ -32,15 +33,31 @@ bool hak_place_find(void *block, const char *what, struct place *place);
  * NULL, in a span of its own; false: there is none. Silent. */
 bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes);
 
-/* The size class that serves the request; HAK_CLASS_NONE: it is a large block. */
-uint32_t hak_hardened_class_for(const struct request *request);
+/* Bytes of a block behind those that are asked for, at least. */
+HAK_INLINE size_t hak_hardened_canary_least(void)
+{
+    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
+}
 
-/* A new block for the request, with everything but its mark made ready: *mark is what it must
- * become. NULL: out of memory. */
-void *hak_hardened_block_take(const struct service *service, const struct request *request);
+/* The size class that serves the request; HAK_CLASS_NONE: it is a large block. Blocks of at least
+ * HAK_MARK_BLOCK_BYTES_LEAST are all aligned as ordinary ones. */
+HAK_INLINE uint32_t hak_hardened_class_for(const struct request *request)
+{
+    if (HAK_UNLIKELY(request->bytes > HAK_CLASS_BYTES_MAX))
+        return HAK_CLASS_NONE;
+    size_t bytes =
+        hak_most(request->bytes + hak_hardened_canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
+    uint32_t class_index =
+        HAK_LIKELY(request->alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX)
+            ? hak_class_of(bytes)
+            : hak_class_of_aligned(bytes, hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT));
+    return hak_class_in(class_index, request->partition);
+}
 
-/* The same from what the heap has already, a block of any larger class, when memory is out. */
-void *hak_hardened_block_take_larger(const struct service *service, const struct request *request);
+/* A new block for the request, with everything but its mark made ready (process/serve.h):
+ * hak_hardened_block_open is next. */
+void *hak_hardened_block_take(struct cache *cache, const struct request *request,
+                              enum hak_try turn);
 
 /* Clears what takes memory and writes the canary; then the block is LIVE. */
 void hak_hardened_block_open(void *block, const struct request *request);

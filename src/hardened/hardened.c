@@ -9,13 +9,11 @@
 #include "misuse/report.h"
 #include "misuse/zero_size.h"
 #include "process/background.h"
-#include "process/reclaim.h"
+#include "process/serve.h"
 #include "process/start.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
-#include "stats/refusal.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* A mark's shift of an alignment to 16. */
@@ -32,32 +30,6 @@ HAK_INLINE void retain(const struct place *place)
         hak_service_end_quick(&service);
     if (HAK_UNLIKELY(place->slab == NULL))
         hak_background_consider();
-}
-
-/* Memory is out: what waits goes home before a second try. */
-static void *take_at_last(const struct service *service, const struct request *request)
-{
-    if (service->cache != NULL) {
-        hak_waiting_drain(service);
-        hak_cache_flush_all(service->cache);
-    }
-    hak_reclaim_empty_heaps();
-    hak_reclaim_purge_all();
-    void *block = hak_hardened_block_take(service, request);
-    return block != NULL ? block : hak_hardened_block_take_larger(service, request);
-}
-
-static HAK_NOINLINE void *take_in_service(const struct request *request)
-{
-    struct service service = hak_service_begin();
-    void *block = NULL;
-    if (HAK_LIKELY(!service.is_refused)) {
-        block = hak_hardened_block_take(&service, request);
-        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
-            block = take_at_last(&service, request);
-    }
-    hak_service_end(&service);
-    return block;
 }
 
 /* The block is a sample if it is drawn. */
@@ -84,20 +56,9 @@ static void *take_ready(uint32_t class_index)
 /* What there is no ready block for. */
 static HAK_NOINLINE void *take_slow(const struct request *request)
 {
-    void *block = NULL;
-    if (request->bytes <= HAK_REQUEST_BYTES_MAX && request->alignment <= HAK_REQUEST_BYTES_MAX) {
-        block = take_in_service(request);
-        if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
-            hak_reclaim_relieve();
-            block = take_in_service(request);
-        }
-    }
-    if (HAK_UNLIKELY(block == NULL)) {
-        hak_stat_global_add(out_of_memory, 1);
-        hak_refusal_tell(request->bytes);
-        errno = ENOMEM;
-    }
-    return block;
+    bool is_possible =
+        request->bytes <= HAK_REQUEST_BYTES_MAX && request->alignment <= HAK_REQUEST_BYTES_MAX;
+    return is_possible ? hak_serve(hak_hardened_block_take, request) : hak_refuse(request->bytes);
 }
 
 /* A block of no bytes; NULL: it is to be like others. */

@@ -15,16 +15,8 @@
 
 #include "misuse/harden.h"
 #include "misuse/mark.h"
-#include "process/start.h"
+#include "process/serve.h"
 #include "slab/size_class.h"
-
-struct request {
-    size_t bytes;
-    size_t alignment; /* 0: ordinary */
-    enum mark_kind kind;
-    bool is_zero;
-    enum hak_partition partition;
-};
 
 #define HAK_ANY_BYTES SIZE_MAX
 

@@ -194,8 +194,8 @@ void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *sta
     struct run runs[HAK_FLUSH_BLOCKS_MOST];
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
     for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = hak_slab_at(blocks[i]);
-        uint32_t index = hak_slab_index_of(slab, blocks[i], "invalid free");
+        struct slab *slab = hak_owner_read(hak_granule_of(blocks[i]));
+        uint32_t index = hak_block_index(slab->reciprocal, (uintptr_t)blocks[i] - slab->start);
         runs[i] = (struct run){slab, 1ull << (index % 64), index / 64, 1};
     }
     flush_runs(runs, count, stats);
