@@ -3,9 +3,10 @@
  *
  * Owns        struct request; what is tried, in which order, until a request is refused.
  * Invariants  the mode's own part is one function, which tries once in a service
- *             (process/service.h) and leaves everything as it was where there is no memory. When it finds none, what
- *             the thread has cached and what is free goes home before the last try; at a limit of
- *             one's own, also what other threads have lying about, before all of that once more.
+ *             (process/service.h) and leaves everything as it was where there is no memory. When
+ *             it finds none, what the thread has cached and what is free goes home before the last
+ *             try; at a limit of one's own, also what other threads have lying about, before all of
+ *             that once more.
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */
