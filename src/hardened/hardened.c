@@ -329,17 +329,20 @@ static void *resize_watched(struct place *place, struct mark mark, uint64_t word
     return resized;
 }
 
-/* Another size for a live block where it is, or as far as pages can be moved; NULL: only a copy can
- * help. */
-static void *resize_in_place(struct place *place, size_t bytes, struct os_caller caller)
+/* Another size for a live block where it is, or as far as pages can be moved: *resized is where.
+ * False: only a copy can help. */
+static bool resize_in_place(struct place *place, size_t bytes, struct os_caller caller,
+                            void **resized)
 {
     uint64_t word;
     struct mark mark = live_mark(place, "invalid realloc", &word);
     check_claim(place->block, mark, &(struct claim){.bytes = HAK_ANY_BYTES});
     check_seals(place, mark, word);
+    *resized = place->block;
     if (place->slab != NULL)
-        return resize_small(place, mark, word, bytes) ? place->block : NULL;
-    return resize_watched(place, mark, word, bytes, caller);
+        return resize_small(place, mark, word, bytes);
+    *resized = resize_watched(place, mark, word, bytes, caller);
+    return *resized != NULL;
 }
 
 /* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
@@ -357,8 +360,8 @@ bool hak_hardened_resize(void **block, size_t bytes)
 {
     struct place place;
     if (HAK_LIKELY(find(*block, "invalid realloc", &place))) {
-        void *resized = resize_in_place(&place, bytes, HAK_OS_CALLER());
-        if (resized == NULL) {
+        void *resized;
+        if (!resize_in_place(&place, bytes, HAK_OS_CALLER(), &resized)) {
             struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
             enum hak_partition partition = place.slab == NULL
                                                ? PARTITION_ORDINARY
