@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/check.h"
-#include "hardened/block.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
+#include "hardened/waiting.h"
 #include "heap/flush.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
@@ -11,14 +11,13 @@
 #include "misuse/report.h"
 #include "os/os.h"
 #include "process/background.h"
-#include "process/reclaim.h"
+#include "process/serve.h"
 #include "process/start.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
 #include "slab/slab_give.h"
 #include "span/large.h"
 #include "stats/event_log.h"
-#include "stats/refusal.h"
 #include "stats/tally.h"
 
 #include <errno.h>
@@ -61,19 +60,6 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
     return clear(block, class_index, content);
 }
 
-/* One try for a block of the class, or, for HAK_CLASS_NONE, a large one. */
-static void *take_once(struct cache *cache, uint32_t class_index, size_t bytes, size_t alignment,
-                       enum content content)
-{
-    if (class_index != HAK_CLASS_NONE)
-        return class_take(cache, class_index, alignment, content);
-    void *block =
-        hak_take_large(bytes, alignment, content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
-    if (HAK_LIKELY(block != NULL))
-        hak_stat_add_for(cache, spans_taken, 1);
-    return block;
-}
-
 /* A block of any larger class: of the same partition, or of the other. */
 static void *take_any_larger(struct cache *cache, uint32_t class_index, size_t alignment)
 {
@@ -84,88 +70,68 @@ static void *take_any_larger(struct cache *cache, uint32_t class_index, size_t a
     return block != NULL ? block : hak_take_larger(cache, twin, hak_class_end(twin), alignment);
 }
 
-/* When memory is out: everything that this thread has cached and everything that is free goes home
- * before a second try, and at last a block of any larger class will do. */
-static HAK_NOINLINE void *take_at_last(struct cache *cache, uint32_t class_index, size_t bytes,
-                                       size_t alignment, enum content content)
+/* HAK_CLASS_NONE: the request is for a large block. */
+HAK_INLINE uint32_t class_for(const struct request *request)
 {
-    if (cache != NULL)
-        hak_cache_flush_all(cache);
-    hak_reclaim_empty_heaps();
-    hak_reclaim_purge_all();
-    void *block = take_once(cache, class_index, bytes, alignment, content);
-    if (block != NULL || class_index == HAK_CLASS_NONE)
+    uint32_t class_index = HAK_CLASS_NONE;
+    if (request->alignment != 0)
+        class_index = hak_class_of_aligned(request->bytes, request->alignment);
+    else if (request->bytes <= HAK_CLASS_BYTES_MAX)
+        class_index = hak_class_of(request->bytes);
+    return hak_class_in(class_index, request->partition);
+}
+
+HAK_INLINE size_t alignment_for(const struct request *request)
+{
+    return request->alignment != 0 ? request->alignment : HAK_ORDINARY_ALIGNMENT;
+}
+
+static void *take_once(struct cache *cache, const struct request *request, enum hak_try turn)
+{
+    uint32_t class_index = class_for(request);
+    enum content content = request->is_zero ? CONTENT_ZERO : CONTENT_ANY;
+    size_t alignment = alignment_for(request);
+    if (class_index == HAK_CLASS_NONE) {
+        void *large = hak_take_large(request->bytes, alignment,
+                                     content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
+        if (HAK_LIKELY(large != NULL))
+            hak_stat_add_for(cache, spans_taken, 1);
+        return large;
+    }
+    void *block = class_take(cache, class_index, alignment, content);
+    if (HAK_LIKELY(block != NULL) || turn != TRY_LAST)
         return block;
-    block = take_any_larger(cache, class_index, alignment);
-    return clear(block, class_index, content);
+    return clear(take_any_larger(cache, class_index, alignment), class_index, content);
 }
 
-static void *take_in_service(uint32_t class_index, size_t bytes, size_t alignment,
-                             enum content content)
+static HAK_NOINLINE void *take_ordinary(const struct request *request)
 {
-    struct service service = hak_service_begin();
-    void *block = NULL;
-    if (HAK_LIKELY(!service.is_refused)) {
-        block = take_once(service.cache, class_index, bytes, alignment, content);
-        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
-            block = take_at_last(service.cache, class_index, bytes, alignment, content);
-    }
-    hak_service_end(&service);
-    return block;
-}
-
-static HAK_NOINLINE void *take_ordinary(uint32_t class_index, size_t bytes, size_t alignment,
-                                        enum content content)
-{
-    void *block = take_in_service(class_index, bytes, alignment, content);
-    /* At a limit of one's own, what other threads have lying about counts. */
-    if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
-        hak_reclaim_relieve();
-        block = take_in_service(class_index, bytes, alignment, content);
-    }
-    if (HAK_UNLIKELY(block == NULL)) {
-        hak_stat_global_add(out_of_memory, 1);
-        hak_event_log(out_of_memory, bytes);
-        hak_refusal_tell(bytes);
-        errno = ENOMEM;
-    }
-    if (class_index == HAK_CLASS_NONE)
+    void *block = hak_serve(take_once, request);
+    if (class_for(request) == HAK_CLASS_NONE)
         hak_background_consider();
     return block;
 }
 
 /* What comes by here is counted by the profile with a coin; what pops from a bin there lowers its
  * countdown for nothing. NULL: the request is no sample, or an ordinary block will do. */
-static HAK_NOINLINE void *take_drawn(uint32_t class_index, size_t bytes, size_t alignment,
-                                     enum content content, struct os_caller caller)
+static HAK_NOINLINE void *take_drawn(const struct request *request, struct os_caller caller)
 {
+    uint32_t class_index = class_for(request);
     bool is_small = class_index != HAK_CLASS_NONE;
-    struct sampled_request request = {
-        .bytes = bytes,
-        .weight = hak_draw_coin(is_small ? hak_size_classes[class_index].block_bytes : bytes),
+    struct sampled_request sample = {
+        .bytes = request->bytes,
+        .weight =
+            hak_draw_coin(is_small ? hak_size_classes[class_index].block_bytes : request->bytes),
         .caller = caller,
     };
-    if (HAK_LIKELY(request.weight == 0))
+    if (HAK_LIKELY(sample.weight == 0))
         return NULL;
     if (is_small)
-        return hak_sampler_take(&request, class_index, content == CONTENT_ZERO);
-    void *block = take_ordinary(class_index, bytes, alignment, content);
+        return hak_sampler_take(&sample, class_index, request->is_zero);
+    void *block = take_ordinary(request);
     if (block != NULL)
-        hak_sampler_note(&request, block);
+        hak_sampler_note(&sample, block);
     return block;
-}
-
-/* The common way of every unusual request; inline, so that it knows who asks. */
-HAK_INLINE void *take(uint32_t class_index, size_t bytes, size_t alignment, enum content content)
-{
-    struct cache *cache = hak_own_cache();
-    void *block = NULL;
-    if (hak_draw_is_on() &&
-        (block = take_drawn(class_index, bytes, alignment, content, HAK_OS_CALLER())) != NULL)
-        return block;
-    if (hak_sample_is_due(cache))
-        block = hak_sample_take(cache, bytes, alignment, HAK_OS_CALLER());
-    return block != NULL ? block : take_ordinary(class_index, bytes, alignment, content);
 }
 
 void hak_thread_flush(void)
@@ -174,38 +140,35 @@ void hak_thread_flush(void)
         return;
     struct service service = hak_service_begin();
     if (service.cache != NULL) {
-        hak_hardened_block_drain(&service);
+        hak_waiting_drain(&service);
         hak_cache_flush_all(service.cache);
     }
     hak_service_end(&service);
 }
 
-static void *refuse(void)
+/* The common way of every unusual request that hardened mode does not serve; inline, so that it
+ * knows who asks. */
+HAK_INLINE void *take(const struct request *request)
 {
-    errno = ENOMEM;
-    return NULL;
-}
-
-HAK_INLINE void *take_plain(struct request request)
-{
-    uint32_t class_index = HAK_CLASS_NONE;
-    if (HAK_UNLIKELY(request.bytes > HAK_REQUEST_BYTES_MAX ||
-                     request.alignment > HAK_REQUEST_BYTES_MAX))
-        return refuse();
-    if (request.alignment != 0)
-        class_index = hak_class_of_aligned(request.bytes, request.alignment);
-    else if (request.bytes <= HAK_CLASS_BYTES_MAX)
-        class_index = hak_class_of(request.bytes);
-    return take(hak_class_in(class_index, request.partition), request.bytes,
-                request.alignment != 0 ? request.alignment : 16,
-                request.is_zero ? CONTENT_ZERO : CONTENT_ANY);
+    struct cache *cache = hak_own_cache();
+    void *block = NULL;
+    if (HAK_UNLIKELY(request->bytes > HAK_REQUEST_BYTES_MAX ||
+                     request->alignment > HAK_REQUEST_BYTES_MAX)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    if (hak_draw_is_on() && (block = take_drawn(request, HAK_OS_CALLER())) != NULL)
+        return block;
+    if (hak_sample_is_due(cache))
+        block = hak_sample_take(cache, request->bytes, alignment_for(request), HAK_OS_CALLER());
+    return block != NULL ? block : take_ordinary(request);
 }
 
 HAK_INLINE void *serve(struct request request)
 {
     if (HAK_UNLIKELY(hak_tally_request(request.bytes)))
-        return hak_hardened_take(request);
-    return take_plain(request);
+        return hak_hardened_take(&request);
+    return take(&request);
 }
 
 void *hak_malloc_slow(size_t bytes)
@@ -216,7 +179,7 @@ void *hak_malloc_slow(size_t bytes)
 void *hak_malloc_uncounted(size_t bytes, int partition)
 {
     struct request request = {.bytes = bytes, .partition = (enum hak_partition)partition};
-    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(request) : take_plain(request);
+    return HAK_UNLIKELY(hak_is_hardened()) ? hak_hardened_take(&request) : take(&request);
 }
 
 void *hak_calloc_slow(size_t bytes)
@@ -307,35 +270,36 @@ static HAK_NOINLINE void free_anything(void *block)
 }
 
 /* False: it is not a block that hardened mode knows. */
-static bool free_hardened(void *block, struct claim claim)
+static bool free_hardened(void *block, const struct claim *claim)
 {
     return hak_hardened_is_on() && block != NULL && hak_hardened_give(block, claim);
 }
 
 /* Counts it, where frees are counted; as above. */
-static HAK_NOINLINE bool free_watched(void *block, struct claim claim)
+static bool free_watched(void *block, const struct claim *claim)
 {
-    if (block != NULL)
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)) && block != NULL)
         hak_tally_free();
     return free_hardened(block, claim);
 }
 
+static const struct claim no_claim = {.bytes = HAK_ANY_BYTES};
+
 void hak_free_slow(void *block)
 {
-    if (HAK_LIKELY(!hak_is_watched()) ||
-        !free_watched(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, &no_claim))
         free_anything(block);
 }
 
 void hak_free_uncounted(void *block)
 {
-    if (!free_hardened(block, (struct claim){.bytes = HAK_ANY_BYTES}))
+    if (!free_hardened(block, &no_claim))
         free_anything(block);
 }
 
 void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
 {
     struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
-    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, claim))
+    if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, &claim))
         free_anything(block);
 }

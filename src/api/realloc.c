@@ -188,8 +188,8 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
     }
     if (HAK_UNLIKELY(hak_is_watched()))
         hak_tally_realloc(bytes);
-    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, "invalid realloc")))
-        return hak_hardened_resize(block, bytes);
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_resize(&block, bytes)))
+        return block;
     size_t old_bytes = usable_bytes(block, "invalid realloc");
     if (old_bytes == 0)
         return hak_guarded_holds(block) ? resize_guarded(block, bytes, caller)
@@ -214,8 +214,9 @@ size_t hak_malloc_usable_size(void *block)
     const char *what = "invalid malloc_usable_size";
     if (block == NULL)
         return 0;
-    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_holds(block, what)))
-        return hak_hardened_usable_bytes(block);
+    size_t bytes;
+    if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_usable_bytes(block, &bytes)))
+        return bytes;
     if (hak_guarded_holds(block))
         return hak_guarded_usable_bytes(block, what);
     return usable_bytes(block, what);

@@ -6,11 +6,10 @@
 #include "heap/limit.h"
 #include "heap/refill.h"
 #include "process/reclaim.h"
+#include "process/serve.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
-#include "stats/refusal.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* The tick is looked at once in so many operations on a heap. */
@@ -121,12 +120,9 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
             block = take_once(handle, bytes, alignment, content);
         }
     }
-    if (HAK_UNLIKELY(block == NULL)) {
-        hak_stat_global_add(out_of_memory, 1);
-        hak_refusal_tell(bytes);
-        errno = ENOMEM;
-    } else if (hak_draw_is_on()) {
+    if (HAK_UNLIKELY(block == NULL))
+        return hak_refuse(bytes);
+    if (hak_draw_is_on())
         note_drawn(handle, block, bytes, alignment, caller);
-    }
     return block;
 }

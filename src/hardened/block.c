@@ -3,52 +3,18 @@
 
 #include "base/bits.h"
 #include "base/check.h"
-#include "conf/conf.h"
-#include "heap/flush.h"
 #include "heap/refill.h"
 #include "heap/supply.h"
 #include "misuse/canary.h"
-#include "misuse/quarantine.h"
 #include "misuse/report.h"
 #include "os/os.h"
 #include "region/guard.h"
-#include "region/meta.h"
 #include "span/large.h"
 
 #include <string.h>
 
 /* Larger blocks are cleared by giving their pages back. */
 #define PURGE_BYTES_LEAST HAK_MIB
-/* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
-#define FETCHED_AHEAD 4
-/* Each heap's share of the quarantine is at least this. */
-#define SHARE_BYTES_LEAST (64 * HAK_KIB)
-
-static size_t canary_least(void)
-{
-    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
-}
-
-static size_t block_alignment(struct request request)
-{
-    return hak_most(request.alignment, HAK_ORDINARY_ALIGNMENT);
-}
-
-/* The ordinary class for a request; HAK_CLASS_NONE: it is a large block. */
-static uint32_t ordinary_class_for(struct request request)
-{
-    if (request.bytes > HAK_CLASS_BYTES_MAX)
-        return HAK_CLASS_NONE;
-    size_t bytes = hak_most(request.bytes + canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
-    if (HAK_LIKELY(request.alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX))
-        return hak_class_of(bytes); /* at least HAK_MARK_BLOCK_BYTES_LEAST: all are aligned so */
-    return hak_class_of_aligned(bytes, block_alignment(request));
-}
-
-static uint32_t class_for(struct request request)
-{
-    return hak_class_in(ordinary_class_for(request), request.partition);
-}
 
 /* Before a large block, and behind it. */
 static size_t margin_bytes(size_t alignment)
@@ -60,7 +26,7 @@ static size_t margin_bytes(size_t alignment)
 
 static size_t large_capacity(size_t bytes)
 {
-    return hak_align_up(hak_most(bytes + canary_least(), 1), hak_os_page_bytes());
+    return hak_align_up(hak_most(bytes + hak_hardened_canary_least(), 1), hak_os_page_bytes());
 }
 
 static char *span_start(const void *block)
@@ -117,15 +83,15 @@ bool hak_place_find(void *block, const char *what, struct place *place)
 }
 
 /* The marks of its start are usable, or there is no block. */
-static void *take_large(struct request request)
+static void *take_large(const struct request *request)
 {
     size_t page = hak_os_page_bytes();
-    size_t margin = margin_bytes(request.alignment);
-    if (request.bytes > hak_region.window_bytes)
+    size_t margin = margin_bytes(request->alignment);
+    if (request->bytes > hak_region.window_bytes)
         return NULL;
-    size_t bytes = margin + large_capacity(request.bytes) + (margin != 0 ? page : 0);
-    bool is_zero = request.is_zero || hak_harden_has(HARDEN_ZERO);
-    char *start = hak_supply_large(NULL, bytes, hak_most(request.alignment, page),
+    size_t bytes = margin + large_capacity(request->bytes) + (margin != 0 ? page : 0);
+    bool is_zero = request->is_zero || hak_harden_has(HARDEN_ZERO);
+    char *start = hak_supply_large(NULL, bytes, hak_most(request->alignment, page),
                                    is_zero ? LARGE_ZERO : LARGE_ANY);
     if (start == NULL)
         return NULL;
@@ -136,44 +102,37 @@ static void *take_large(struct request request)
     return start + margin;
 }
 
-void *hak_hardened_block_take(const struct service *service, struct request request)
+void *hak_hardened_block_take(struct cache *cache, const struct request *request, enum hak_try turn)
 {
-    uint32_t class_index = class_for(request);
-    struct cache *cache = service->cache;
+    uint32_t class_index = hak_hardened_class_for(request);
+    size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
     if (class_index == HAK_CLASS_NONE) {
         hak_stat_add_for(cache, spans_taken, 1);
         return take_large(request);
     }
     void *block = NULL;
     if (HAK_UNLIKELY(hak_region_is_tight()))
-        block = hak_take_tight(cache, class_index, block_alignment(request));
-    if (block != NULL)
-        return block;
-    if (cache != NULL)
-        hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
-    return hak_take_one(class_index, NULL);
+        block = hak_take_tight(cache, class_index, alignment);
+    if (block == NULL)
+        block = cache != NULL ? hak_refill(cache, class_index) : hak_take_one(class_index, NULL);
+    if (HAK_UNLIKELY(block == NULL) && turn == TRY_LAST)
+        block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
+    return block;
 }
 
-void *hak_hardened_block_take_larger(const struct service *service, struct request request)
-{
-    uint32_t class_index = class_for(request);
-    if (class_index == HAK_CLASS_NONE)
-        return NULL;
-    return hak_take_larger(service->cache, class_index, hak_class_end(class_index),
-                           block_alignment(request));
-}
-
-/* A block of a slab that was free is verified; one that never was used is cleared. */
-static void make_clear(const struct place *place, struct mark old, struct request request)
+/* A block of a slab that was free is verified; one that never was used is cleared. `old` is its
+ * mark. */
+static void make_clear(const struct place *place, uint64_t old, const struct request *request)
 {
     bool is_zero = hak_harden_has(HARDEN_ZERO);
-    if (old.state == MARK_CLEARED && is_zero) {
+    if (HAK_LIKELY((old & HAK_MARK_STATE) == MARK_CLEARED && is_zero)) {
         if (HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
-            hak_misuse("use after free", place->block, old.bytes, "written to while it was free");
+            hak_misuse("use after free", place->block, hak_mark_unpack(old).bytes,
+                       "written to while it was free");
         return;
     }
-    bool is_fresh = old.state == MARK_NONE && place->slab->zero_from == 0;
-    if ((is_zero || request.is_zero) && !is_fresh)
+    bool is_fresh = (old & HAK_MARK_STATE) == MARK_NONE && place->slab->zero_from == 0;
+    if ((is_zero || request->is_zero) && !is_fresh)
         memset(place->block, 0, place->capacity);
 }
 
@@ -196,30 +155,29 @@ static void lower_margins(const struct place *place)
     hak_guard_lower(place->block + place->capacity, page);
 }
 
-void hak_hardened_block_open(void *block, struct request request)
+void hak_hardened_block_open(void *block, const struct request *request)
 {
     struct slab *slab = hak_slab_at(block);
-    struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request.bytes),
-                          slab, hak_mark_at(block)};
-    struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
-    struct mark old = mark;
-    mark.state = MARK_FREED;
-    hak_store_relaxed(place.mark, hak_mark_pack(mark));
+    struct place place = {block, slab != NULL ? slab->block_bytes : large_capacity(request->bytes),
+                          slab, hak_mark_of(block)};
+    uint64_t old = hak_load_relaxed(place.mark);
+    hak_store_relaxed(place.mark, (old & ~(uint64_t)HAK_MARK_STATE) | MARK_FREED);
     hak_mark_open();
-    mark.is_guarded = false;
-    if (slab != NULL)
+    if (HAK_LIKELY(slab != NULL))
         make_clear(&place, old, request);
     /* Before the guards: what was touched before it was divided can become one mapping again. */
     if (hak_harden_has(HARDEN_CANARY))
-        hak_canary_write(block, request.bytes, place.capacity);
-    if (slab == NULL && margin_bytes(request.alignment) != 0)
-        mark.is_guarded = raise_margins(&place);
-    mark.state = MARK_LIVE;
-    mark.bytes = request.bytes;
-    mark.kind = (uint8_t)request.kind;
-    mark.alignment_shift =
-        request.alignment == 0 ? 0 : (uint8_t)(hak_bit_highest(request.alignment) + 1);
-    mark.generation++;
+        hak_canary_write(block, request->bytes, place.capacity);
+    struct mark mark = {
+        .bytes = request->bytes,
+        .generation = hak_mark_unpack(old).generation + 1,
+        .state = MARK_LIVE,
+        .kind = (uint8_t)request->kind,
+        .is_guarded =
+            slab == NULL && margin_bytes(request->alignment) != 0 && raise_margins(&place),
+    };
+    if (HAK_UNLIKELY(request->alignment != 0))
+        mark.alignment_shift = (uint8_t)(hak_bit_highest(request->alignment) + 1);
     /* release: partner is the acquire in hak_canary_end_is_whole, and whoever frees the block */
     atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
 }
@@ -228,24 +186,36 @@ void hak_hardened_block_open(void *block, struct request request)
 static void shut_clear(const struct place *place, struct mark mark)
 {
     mark.state = MARK_CLEARED;
-    if (place->slab == NULL && mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
+    if (mark.is_guarded && hak_harden_has(HARDEN_QUARANTINE) &&
         hak_guard_raise(place->block, place->capacity))
         mark.kind = MARK_SHUT;
     /* release: partner is the acquire in hak_canary_end_is_whole */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
 }
 
-void hak_hardened_block_shut(const struct place *place)
+static void shut_large(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
     if (hak_harden_has(HARDEN_ZERO)) {
-        bool is_purged = place->slab == NULL &&
-                         (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
+        bool is_purged = (mark.is_guarded || place->capacity >= PURGE_BYTES_LEAST) &&
                          hak_os_purge(place->block, place->capacity);
         if (!is_purged)
             memset(place->block, 0, place->capacity);
     }
     shut_clear(place, mark);
+}
+
+void hak_hardened_block_shut(const struct place *place)
+{
+    if (HAK_UNLIKELY(place->slab == NULL)) {
+        shut_large(place);
+        return;
+    }
+    if (hak_harden_has(HARDEN_ZERO))
+        memset(place->block, 0, place->capacity);
+    uint64_t word = hak_load_relaxed(place->mark);
+    /* release: partner is the acquire in hak_canary_end_is_whole */
+    atomic_store_explicit(place->mark, word | MARK_CLEARED, memory_order_release);
 }
 
 size_t hak_hardened_block_content_bytes(const struct place *place, struct mark mark)
@@ -392,15 +362,12 @@ void *hak_hardened_block_move(const struct place *place, size_t bytes)
     return carry(place, mark, start, bytes) ? start + margin_bytes(0) : NULL;
 }
 
-/* What the block weighs in a quarantine. */
-static size_t weight(const struct place *place)
+void hak_hardened_block_give_large(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
-    return mark.kind == MARK_SHUT ? hak_os_page_bytes() : place->capacity;
-}
-
-static void give_large(const struct place *place, struct mark mark)
-{
+    if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
+        HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
+        hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
     if (mark.kind == MARK_SHUT)
         hak_guard_lower(place->block, place->capacity);
     if (mark.is_guarded)
@@ -408,72 +375,4 @@ static void give_large(const struct place *place, struct mark mark)
     /* The next block here may be a private heap's. */
     hak_store_relaxed(place->mark, hak_mark_pack((struct mark){.generation = mark.generation}));
     hak_large_give(span_start(place->block));
-}
-
-/* Verifies a block that was shut and gives it back to its slab or span. */
-static void give(const struct place *place)
-{
-    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
-    if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
-        HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
-        hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
-    if (place->slab != NULL)
-        hak_flush_one(place->slab, place->block);
-    else
-        give_large(place, mark);
-}
-
-static struct quarantine *quarantine_of(const struct cache *cache)
-{
-    return hak_load_relaxed(&cache->quarantine);
-}
-
-/* Lets go what is more than the quarantine may weigh. */
-static void quarantine_trim(const struct service *service, size_t most_bytes)
-{
-    struct quarantine *quarantine = quarantine_of(service->cache);
-    void *block;
-    while ((quarantine->bytes > most_bytes || hak_quarantine_is_full(quarantine)) &&
-           (block = hak_quarantine_first(quarantine)) != NULL) {
-        struct place place;
-        if (quarantine->count > FETCHED_AHEAD)
-            hak_mark_fetch(hak_quarantine_at(quarantine, FETCHED_AHEAD));
-        bool is_marked = hak_place_find(block, "invalid free", &place);
-        hak_require(is_marked, "what waits in a quarantine has a mark");
-        hak_quarantine_pop(quarantine, weight(&place));
-        give(&place);
-    }
-}
-
-void hak_hardened_block_drain(const struct service *service)
-{
-    if (HAK_UNLIKELY(quarantine_of(service->cache) != NULL))
-        quarantine_trim(service, 0);
-}
-
-static size_t share_bytes(void)
-{
-    size_t all = (size_t)hak_conf_number(quarantine);
-    return hak_clamp(all / (hak_load_relaxed(&hak_active_caches) + 1),
-                     hak_least(SHARE_BYTES_LEAST, all), all);
-}
-
-static bool has_quarantine(struct cache *cache)
-{
-    if (!hak_harden_has(HARDEN_QUARANTINE) || cache == NULL)
-        return false;
-    if (quarantine_of(cache) == NULL)
-        /* release: partner is the acquire of who counts (heap/census.h) */
-        hak_store_release(&cache->quarantine, hak_meta_take(sizeof(struct quarantine)));
-    return quarantine_of(cache) != NULL;
-}
-
-void hak_hardened_block_keep(const struct service *service, const struct place *place)
-{
-    if (has_quarantine(service->cache)) {
-        hak_quarantine_push(quarantine_of(service->cache), place->block, weight(place));
-        quarantine_trim(service, share_bytes());
-    } else {
-        give(place);
-    }
 }

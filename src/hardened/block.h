@@ -16,6 +16,7 @@
 #define HAK_HARDENED_BLOCK_H
 
 #include "hardened/hardened.h"
+#include "misuse/canary.h"
 #include "process/service.h"
 
 struct place {
@@ -32,15 +33,34 @@ bool hak_place_find(void *block, const char *what, struct place *place);
  * NULL, in a span of its own; false: there is none. Silent. */
 bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes);
 
-/* A new block for the request, with everything but its mark made ready: *mark is what it must
- * become. NULL: out of memory. */
-void *hak_hardened_block_take(const struct service *service, struct request request);
+/* Bytes of a block behind those that are asked for, at least. */
+HAK_INLINE size_t hak_hardened_canary_least(void)
+{
+    return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
+}
 
-/* The same from what the heap has already, a block of any larger class, when memory is out. */
-void *hak_hardened_block_take_larger(const struct service *service, struct request request);
+/* The size class that serves the request; HAK_CLASS_NONE: it is a large block. Blocks of at least
+ * HAK_MARK_BLOCK_BYTES_LEAST are all aligned as ordinary ones. */
+HAK_INLINE uint32_t hak_hardened_class_for(const struct request *request)
+{
+    if (HAK_UNLIKELY(request->bytes > HAK_CLASS_BYTES_MAX))
+        return HAK_CLASS_NONE;
+    size_t bytes =
+        hak_most(request->bytes + hak_hardened_canary_least(), HAK_MARK_BLOCK_BYTES_LEAST);
+    uint32_t class_index =
+        HAK_LIKELY(request->alignment <= HAK_ORDINARY_ALIGNMENT && bytes <= HAK_CLASS_BYTES_MAX)
+            ? hak_class_of(bytes)
+            : hak_class_of_aligned(bytes, hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT));
+    return hak_class_in(class_index, request->partition);
+}
+
+/* A new block for the request, with everything but its mark made ready (process/serve.h):
+ * hak_hardened_block_open is next. */
+void *hak_hardened_block_take(struct cache *cache, const struct request *request,
+                              enum hak_try turn);
 
 /* Clears what takes memory and writes the canary; then the block is LIVE. */
-void hak_hardened_block_open(void *block, struct request request);
+void hak_hardened_block_open(void *block, const struct request *request);
 
 /* The mark of the block is FREED: clears it, or shuts its pages. */
 void hak_hardened_block_shut(const struct place *place);
@@ -58,11 +78,7 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes);
  * is next for the new one. NULL: all is as it was, but for its guards perhaps. */
 void *hak_hardened_block_move(const struct place *place, size_t bytes);
 
-/* A block that was shut waits in the heap's quarantine, if there is one; those that have waited
- * for long enough are verified and go back to their slabs and spans. */
-void hak_hardened_block_keep(const struct service *service, const struct place *place);
-
-/* All that wait in the quarantine of the heap, if it has one. */
-void hak_hardened_block_drain(const struct service *service);
+/* Verifies a large block that was shut and gives it back to the spans. */
+void hak_hardened_block_give_large(const struct place *place);
 
 #endif

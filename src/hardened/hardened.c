@@ -2,106 +2,121 @@
 #include "hardened/hardened.h"
 
 #include "base/bits.h"
-#include "hardened/block.h"
 #include "hardened/fenced.h"
+#include "hardened/waiting.h"
 #include "heap/limit.h"
+#include "heap/slot.h"
 #include "misuse/canary.h"
 #include "misuse/report.h"
 #include "misuse/zero_size.h"
 #include "process/background.h"
-#include "process/reclaim.h"
+#include "process/serve.h"
 #include "process/start.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
-#include "stats/refusal.h"
 
-#include <errno.h>
 #include <string.h>
 
 /* A mark's shift of an alignment to 16. */
 #define ORDINARY_SHIFT 5
-static void retain(const struct place *place)
+/* The block that is taken so many requests later is fetched from memory meanwhile. */
+#define FETCHED_AHEAD 3
+
+HAK_INLINE void retain(const struct place *place)
 {
     struct service service = hak_service_begin();
-    hak_hardened_block_keep(&service, place);
-    hak_service_end(&service);
-    if (place->slab == NULL)
+    if (HAK_UNLIKELY(hak_waiting_keep(service.cache, place)))
+        hak_service_end(&service);
+    else
+        hak_service_end_quick(&service);
+    if (HAK_UNLIKELY(place->slab == NULL))
         hak_background_consider();
 }
 
-/* Memory is out: what waits goes home before a second try. */
-static void *take_at_last(const struct service *service, struct request request)
-{
-    if (service->cache != NULL) {
-        hak_hardened_block_drain(service);
-        hak_cache_flush_all(service->cache);
-    }
-    hak_reclaim_empty_heaps();
-    hak_reclaim_purge_all();
-    void *block = hak_hardened_block_take(service, request);
-    return block != NULL ? block : hak_hardened_block_take_larger(service, request);
-}
-
-static void *take_in_service(struct request request)
-{
-    struct service service = hak_service_begin();
-    void *block = NULL;
-    if (HAK_LIKELY(!service.is_refused)) {
-        block = hak_hardened_block_take(&service, request);
-        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held())
-            block = take_at_last(&service, request);
-    }
-    hak_service_end(&service);
-    return block;
-}
-
 /* The block is a sample if it is drawn. */
-static void note_drawn(const void *block, size_t bytes, struct os_caller caller)
+HAK_INLINE void note_drawn(const void *block, size_t bytes, struct os_caller caller)
 {
     uint64_t weight = hak_draw_is_on() ? hak_draw_coin(hak_most(bytes, 1)) : 0;
     if (weight != 0)
         hak_sampler_note(&(struct sampled_request){bytes, weight, caller, NULL}, block);
 }
 
-void *hak_hardened_take(struct request request)
+/* A block that the cache has ready; NULL: it has none. */
+static void *take_ready(uint32_t class_index)
 {
-    void *block = NULL;
-    if (hak_harden_has(HARDEN_FENCED) &&
-        (block = hak_fenced_take(&request, HAK_OS_CALLER())) != NULL) {
-        note_drawn(block, request.bytes, HAK_OS_CALLER());
-        return block;
-    }
-    bool is_empty = request.bytes == 0 && request.alignment <= HAK_ORDINARY_ALIGNMENT;
-    if (is_empty && hak_harden_has(HARDEN_ZERO) && (block = hak_zero_size_take()) != NULL)
-        return block;
-    if (request.bytes <= HAK_REQUEST_BYTES_MAX && request.alignment <= HAK_REQUEST_BYTES_MAX) {
-        block = take_in_service(request);
-        if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
-            hak_reclaim_relieve();
-            block = take_in_service(request);
-        }
-    }
-    if (HAK_UNLIKELY(block == NULL)) {
-        hak_stat_global_add(out_of_memory, 1);
-        hak_refusal_tell(request.bytes);
-        errno = ENOMEM;
+    struct cache *cache = hak_cache_at_rest();
+    if (HAK_UNLIKELY(cache == NULL))
         return NULL;
-    }
-    hak_hardened_block_open(block, request);
-    note_drawn(block, request.bytes, HAK_OS_CALLER());
+    hak_cache_begin(cache);
+    void *block = hak_slot_pop(cache->bins, class_index);
+    hak_mark_fetch(hak_slot_ahead(cache->bins, class_index, FETCHED_AHEAD));
+    hak_cache_end(cache);
     return block;
 }
 
-static bool find(void *block, const char *what, struct place *place)
+/* What there is no ready block for. */
+static HAK_NOINLINE void *take_slow(const struct request *request)
+{
+    bool is_possible =
+        request->bytes <= HAK_REQUEST_BYTES_MAX && request->alignment <= HAK_REQUEST_BYTES_MAX;
+    return is_possible ? hak_serve(hak_hardened_block_take, request) : hak_refuse(request->bytes);
+}
+
+/* A block of no bytes; NULL: it is to be like others. */
+static void *take_empty(const struct request *request)
+{
+    bool is_empty = request->bytes == 0 && request->alignment <= HAK_ORDINARY_ALIGNMENT;
+    return is_empty && hak_harden_has(HARDEN_ZERO) ? hak_zero_size_take() : NULL;
+}
+
+void *hak_hardened_take(const struct request *request)
+{
+    uint32_t class_index = hak_hardened_class_for(request);
+    void *block = NULL;
+    if (HAK_UNLIKELY(hak_harden_has(HARDEN_FENCED)) &&
+        (block = hak_fenced_take(request, HAK_OS_CALLER())) != NULL) {
+        note_drawn(block, request->bytes, HAK_OS_CALLER());
+        return block;
+    }
+    if (HAK_UNLIKELY(request->bytes == 0) && (block = take_empty(request)) != NULL)
+        return block;
+    if (HAK_LIKELY(class_index != HAK_CLASS_NONE))
+        block = take_ready(class_index);
+    if (HAK_UNLIKELY(block == NULL) && (block = take_slow(request)) == NULL)
+        return NULL;
+    hak_hardened_block_open(block, request);
+    note_drawn(block, request->bytes, HAK_OS_CALLER());
+    return block;
+}
+
+/* Of the live block of a slab, found without a word; false: it is not so simple. */
+HAK_INLINE bool find_usual(void *block, struct place *place)
+{
+    if (HAK_UNLIKELY(!hak_region_holds(block)))
+        return false;
+    uint32_t granule = hak_granule_of(block), tag = hak_tag_read(granule), index;
+    if (HAK_UNLIKELY(!hak_tag_is_class(tag)))
+        return false;
+    struct slab *slab = hak_owner_read(granule);
+    place->mark = hak_mark_of(block);
+    __builtin_prefetch(block, 1); /* its canary, and the end of the block before */
+    place->block = block;
+    place->slab = slab;
+    place->capacity = slab->block_bytes;
+    return HAK_LIKELY(hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
+                      (hak_load_relaxed(place->mark) & HAK_MARK_STATE) == MARK_LIVE);
+}
+
+static HAK_NOINLINE bool find_unusual(void *block, const char *what, struct place *place)
 {
     return hak_region_holds(block) && hak_tag_read(hak_granule_of(block)) != HAK_TAG_HOLE &&
            hak_place_find(block, what, place);
 }
 
-bool hak_hardened_holds(void *block, const char *what)
+/* False: a foreign pointer, or a block of a private heap. */
+HAK_INLINE bool find(void *block, const char *what, struct place *place)
 {
-    struct place place;
-    return hak_zero_size_holds(block) || find(block, what, &place);
+    return HAK_LIKELY(find_usual(block, place)) || find_unusual(block, what, place);
 }
 
 bool hak_hardened_is_live(const void *block)
@@ -123,7 +138,7 @@ bool hak_hardened_is_live(const void *block)
 }
 
 /* The live mark of the block. */
-static struct mark live_mark(const struct place *place, const char *what, uint64_t *word)
+HAK_INLINE struct mark live_mark(const struct place *place, const char *what, uint64_t *word)
 {
     /* acquire: partner is the release in hak_hardened_block_open */
     *word = hak_load_acquire(place->mark);
@@ -133,13 +148,13 @@ static struct mark live_mark(const struct place *place, const char *what, uint64
     return mark;
 }
 
-static bool is_alignment_right(struct mark mark, struct claim claim)
+static bool is_alignment_right(struct mark mark, const struct claim *claim)
 {
-    uint32_t shift = claim.is_aligned ? hak_bit_highest(hak_most(claim.alignment, 1)) + 1 : 0;
-    if (claim.kind != MARK_MALLOC)
+    uint32_t shift = claim->is_aligned ? hak_bit_highest(hak_most(claim->alignment, 1)) + 1 : 0;
+    if (claim->kind != MARK_MALLOC)
         return shift == mark.alignment_shift;
     /* free says nothing; and what malloc aligns to anyway need not be said, and may be. */
-    bool is_said = claim.is_aligned || claim.bytes != HAK_ANY_BYTES;
+    bool is_said = claim->is_aligned || claim->bytes != HAK_ANY_BYTES;
     bool is_ordinary = shift <= ORDINARY_SHIFT && mark.alignment_shift <= ORDINARY_SHIFT;
     return !is_said || is_ordinary || shift == mark.alignment_shift;
 }
@@ -151,26 +166,33 @@ static _Noreturn void mismatch(const void *block, struct mark mark, const char *
     hak_misuse("mismatched free", block, mark.bytes, state);
 }
 
-static void check_claim(const void *block, struct mark mark, struct claim claim)
+static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark,
+                                          const struct claim *claim)
 {
     static const char *const allocated[] = {
         [MARK_MALLOC] = "allocated by malloc, and not freed so",
         [MARK_NEW] = "allocated by operator new, and not freed so",
         [MARK_NEW_ARRAY] = "allocated by operator new[], and not freed so",
     };
-    if (!hak_harden_has(HARDEN_SIZED))
-        return;
-    if (HAK_UNLIKELY(mark.kind != claim.kind))
+    if (HAK_UNLIKELY(mark.kind != claim->kind))
         mismatch(block, mark, allocated[mark.kind]);
-    if (HAK_UNLIKELY(claim.bytes != HAK_ANY_BYTES && claim.bytes != mark.bytes))
+    if (HAK_UNLIKELY(claim->bytes != HAK_ANY_BYTES && claim->bytes != mark.bytes))
         mismatch(block, mark, "freed as of another size");
     if (HAK_UNLIKELY(!is_alignment_right(mark, claim)))
         mismatch(block, mark, "freed as of another alignment");
 }
 
+HAK_INLINE void check_claim(const void *block, struct mark mark, const struct claim *claim)
+{
+    bool is_plain = claim->bytes == HAK_ANY_BYTES && !claim->is_aligned &&
+                    mark.kind == MARK_MALLOC && claim->kind == MARK_MALLOC;
+    if (HAK_UNLIKELY(!is_plain) && hak_harden_has(HARDEN_SIZED))
+        check_claim_slow(block, mark, claim);
+}
+
 /* `word` is the live mark that was found: whoever frees at the same time changes it before the
  * canary. */
-static void check_seals(const struct place *place, struct mark mark, uint64_t word)
+HAK_INLINE void check_seals(const struct place *place, struct mark mark, uint64_t word)
 {
     if (!hak_harden_has(HARDEN_CANARY))
         return;
@@ -196,7 +218,8 @@ static void give_empty(void *block)
 }
 
 /* Whatever else is wrong with it is found by the pool. */
-static void give_fenced(void *block, struct claim claim, struct os_caller caller)
+static HAK_NOINLINE void give_fenced(void *block, const struct claim *claim,
+                                     struct os_caller caller)
 {
     struct mark mark;
     if (hak_fenced_look(block, &mark))
@@ -206,28 +229,27 @@ static void give_fenced(void *block, struct claim claim, struct os_caller caller
     hak_fenced_give(block, caller);
 }
 
-bool hak_hardened_give(void *block, struct claim claim)
+bool hak_hardened_give(void *block, const struct claim *claim)
 {
     struct place place;
-    if (HAK_UNLIKELY(hak_fence_holds(block))) {
-        give_fenced(block, claim, HAK_OS_CALLER());
-        return true;
-    }
-    if (hak_zero_size_holds(block)) {
+    if (HAK_UNLIKELY(!find(block, "invalid free", &place))) {
+        if (hak_fence_holds(block)) {
+            give_fenced(block, claim, HAK_OS_CALLER());
+            return true;
+        }
+        if (!hak_zero_size_holds(block))
+            return false;
         give_empty(block);
         return true;
     }
-    if (!find(block, "invalid free", &place))
-        return false;
     if (hak_sampler_watches())
         hak_sampler_end(block);
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
     check_claim(block, mark, claim);
     check_seals(&place, mark, word);
-    mark.state = MARK_FREED;
     /* acq_rel: of two threads that free, one fails; what it wrote before is the other's to clear */
-    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, hak_mark_pack(mark),
+    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse("double free", block, mark.bytes, "freed by another thread at the same time");
     hak_mark_open();
@@ -236,18 +258,21 @@ bool hak_hardened_give(void *block, struct claim claim)
     return true;
 }
 
-size_t hak_hardened_usable_bytes(void *block)
+bool hak_hardened_usable_bytes(void *block, size_t *bytes)
 {
+    const char *what = "invalid malloc_usable_size";
     struct place place;
-    if (hak_zero_size_holds(block)) {
-        if (!hak_zero_size_is_live(block))
-            hak_misuse("invalid malloc_usable_size", block, 0, "already free");
-        return 0;
+    if (HAK_LIKELY(find(block, what, &place))) {
+        uint64_t word;
+        *bytes = hak_hardened_block_content_bytes(&place, live_mark(&place, what, &word));
+        return true;
     }
-    hak_place_find(block, "invalid malloc_usable_size", &place);
-    uint64_t word;
-    struct mark mark = live_mark(&place, "invalid malloc_usable_size", &word);
-    return hak_harden_has(HARDEN_CANARY) ? mark.bytes : place.capacity;
+    if (!hak_zero_size_holds(block))
+        return false;
+    if (!hak_zero_size_is_live(block))
+        hak_misuse(what, block, 0, "already free");
+    *bytes = 0;
+    return true;
 }
 
 /* The live block is nobody's while its size changes: who frees it meanwhile is found. */
@@ -307,7 +332,7 @@ static void *resize_large(struct place *place, struct mark mark, uint64_t word, 
             let_go(place);
             return NULL;
         }
-        hak_hardened_block_open(block, (struct request){.bytes = bytes});
+        hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
     } else {
         hak_background_consider();
@@ -333,33 +358,53 @@ static void *resize_watched(struct place *place, struct mark mark, uint64_t word
     return resized;
 }
 
-void *hak_hardened_resize(void *block, size_t bytes)
+/* Another size for a live block where it is, or as far as pages can be moved: *resized is where.
+ * False: only a copy can help. */
+static bool resize_in_place(struct place *place, size_t bytes, struct os_caller caller,
+                            void **resized)
 {
-    struct place place = {.block = block};
-    enum hak_partition partition = PARTITION_ORDINARY;
-    size_t old_bytes = 0;
-    if (!hak_zero_size_holds(block)) {
-        hak_place_find(block, "invalid realloc", &place);
-        uint64_t word;
-        struct mark mark = live_mark(&place, "invalid realloc", &word);
-        check_claim(block, mark, (struct claim){.bytes = HAK_ANY_BYTES});
-        check_seals(&place, mark, word);
-        if (place.slab != NULL && resize_small(&place, mark, word, bytes))
-            return block;
-        void *resized =
-            place.slab == NULL ? resize_watched(&place, mark, word, bytes, HAK_OS_CALLER()) : NULL;
-        if (resized != NULL)
-            return resized;
-        old_bytes = hak_hardened_block_content_bytes(&place, mark);
-        if (place.slab != NULL)
-            partition = hak_class_partition(place.slab->class_index);
-    } else if (!hak_zero_size_is_live(block)) {
-        hak_misuse("invalid realloc", block, 0, "already free");
-    }
-    void *moved = hak_hardened_take((struct request){.bytes = bytes, .partition = partition});
+    uint64_t word;
+    struct mark mark = live_mark(place, "invalid realloc", &word);
+    check_claim(place->block, mark, &(struct claim){.bytes = HAK_ANY_BYTES});
+    check_seals(place, mark, word);
+    *resized = place->block;
+    if (place->slab != NULL)
+        return resize_small(place, mark, word, bytes);
+    *resized = resize_watched(place, mark, word, bytes, caller);
+    return *resized != NULL;
+}
+
+/* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
+static void *copy(void *block, size_t old_bytes, size_t bytes, enum hak_partition partition)
+{
+    void *moved = hak_hardened_take(&(struct request){.bytes = bytes, .partition = partition});
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
     memcpy(moved, block, hak_least(old_bytes, bytes));
-    hak_hardened_give(block, (struct claim){.bytes = HAK_ANY_BYTES});
+    hak_hardened_give(block, &(struct claim){.bytes = HAK_ANY_BYTES});
     return moved;
+}
+
+bool hak_hardened_resize(void **block, size_t bytes)
+{
+    struct place place;
+    if (HAK_LIKELY(find(*block, "invalid realloc", &place))) {
+        void *resized;
+        if (!resize_in_place(&place, bytes, HAK_OS_CALLER(), &resized)) {
+            struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
+            enum hak_partition partition = place.slab == NULL
+                                               ? PARTITION_ORDINARY
+                                               : hak_class_partition(place.slab->class_index);
+            resized =
+                copy(*block, hak_hardened_block_content_bytes(&place, mark), bytes, partition);
+        }
+        *block = resized;
+        return true;
+    }
+    if (!hak_zero_size_holds(*block))
+        return false;
+    if (!hak_zero_size_is_live(*block))
+        hak_misuse("invalid realloc", *block, 0, "already free");
+    *block = copy(*block, 0, bytes, PARTITION_ORDINARY);
+    return true;
 }

@@ -15,16 +15,8 @@
 
 #include "misuse/harden.h"
 #include "misuse/mark.h"
-#include "process/start.h"
+#include "process/serve.h"
 #include "slab/size_class.h"
-
-struct request {
-    size_t bytes;
-    size_t alignment; /* 0: ordinary */
-    enum mark_kind kind;
-    bool is_zero;
-    enum hak_partition partition;
-};
 
 #define HAK_ANY_BYTES SIZE_MAX
 
@@ -49,21 +41,19 @@ HAK_INLINE bool hak_is_watched(void)
 }
 
 /* A block; NULL with ENOMEM: out of memory. */
-void *hak_hardened_take(struct request request);
-
-/* True when the functions below are for this pointer: not for foreign ones, nor for blocks of
- * private heaps. Misuse is reported as `what`. */
-bool hak_hardened_holds(void *block, const char *what);
+void *hak_hardened_take(const struct request *request);
 
 /* True when a block that is not a private heap's starts there and is live. Silent. */
 bool hak_hardened_is_live(const void *block);
 
 /* Frees it; anything but a live block that was allocated as the claim says is misuse, reported.
- * False, and nothing done: it is not for hardened mode, as above. */
-bool hak_hardened_give(void *block, struct claim claim);
+ * False, and nothing done: it is not for hardened mode, but a foreign pointer or a block of a
+ * private heap. */
+bool hak_hardened_give(void *block, const struct claim *claim);
 
-/* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. */
-void *hak_hardened_resize(void *block, size_t bytes);
-size_t hak_hardened_usable_bytes(void *block);
+/* As realloc and malloc_usable_size; the block is not NULL, nor `bytes` 0. *block becomes what
+ * realloc returns. False, and nothing done: as above. */
+bool hak_hardened_resize(void **block, size_t bytes);
+bool hak_hardened_usable_bytes(void *block, size_t *bytes);
 
 #endif

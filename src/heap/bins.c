@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "heap/cache.h"
 #include "heap/cpu_cache.h"
+#include "heap/slot.h"
 
 hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
                   "a scaled bin is a quarter of an offset");
@@ -119,16 +120,7 @@ void *hak_bin_pop(uint32_t class_index)
             hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
         return popped.block;
     }
-    struct bins *bins = bins_here(id);
-    struct bin *bin = hak_bin_of(bins, class_index);
-    void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
-    if (block == NULL)
-        return NULL;
-    bool is_due = bin->countdown == 0;
-    hak_bin_commit(bin, -0x10001);
-    if (is_due)
-        hak_bin_note(bins, HAK_BIN_OF_CLASS(class_index));
-    return block;
+    return hak_slot_pop(bins_here(id), class_index);
 }
 
 /* Draws the distance to the bin's next sample, and sets the countdown to it. Returns by how much it
@@ -204,10 +196,11 @@ bool hak_bin_push(uint32_t class_index, void *block)
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)
 {
     uint32_t id = hak_here_id();
+    const struct cache *own = hak_own_cache();
     if (hak_id_is_processor(id))
         *top = hak_cpu_cache_close(HAK_BIN_OF_CLASS(class_index), bins);
     else
-        *top = bins_here(id) == bins ? slot_close(hak_bin_of(bins, class_index)) : 0;
+        *top = own != NULL && own->bins == bins ? slot_close(hak_bin_of(bins, class_index)) : 0;
     return *top != 0;
 }
 

@@ -13,7 +13,7 @@
  * Invariants  slots above the NULL, up to top, are blocks of the bin's class, none twice, of any
  *             heap but the program's own. What is unusual looks empty and full at once (top and
  *             limit 0, where bins[0] is the NULL): bins without slots, closed ones, and all of
- *             hak_bins_closed, which threads without a cache use.
+ *             hak_bins_closed, which threads without a cache find, and all in hardened mode.
  *             Pop and push read top, use its slot and commit by one store to {top, countdown}. On
  *             a processor's bins that is a restartable sequence: a thread that is interrupted
  *             before the commit begins again. On a slot's bins, which one thread has, the same
@@ -116,12 +116,6 @@ void *hak_bin_pop(uint32_t class_index);
 
 /* False: the bin is full. */
 bool hak_bin_push(uint32_t class_index, void *block);
-
-/* Of a slot's bins, by its thread, or who has them alone: the newest blocks, up to `most`, newest
- * first; or as many pushed as there is room for, from the last on. Returns how many. */
-uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **blocks, uint32_t most);
-uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const *blocks,
-                            uint32_t count);
 
 /* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */

@@ -7,6 +7,7 @@
 #include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/order.h"
+#include "heap/slot.h"
 #include "heap/sweep.h"
 #include "policy/policy_table.h"
 #include "region/meta.h"

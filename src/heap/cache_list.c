@@ -7,6 +7,7 @@
 #include "heap/growth.h"
 #include "heap/heaps.h"
 #include "heap/rooms.h"
+#include "heap/slot.h"
 #include "misuse/harden.h"
 #include "misuse/sampled_guard.h"
 #include "os/lock.h"
@@ -72,13 +73,12 @@ static void count_caches(uint32_t change)
 }
 
 /* Others find the cache by its place in the list, and threads by its id. */
-static void publish(struct cache *cache, struct bins *bins)
+static void publish(struct cache *cache)
 {
     cache->next = hak_load_relaxed(&all);
     /* release: partner is the acquire in hak_caches_first */
     hak_store_release(&all, cache);
-    /* release: partner is the load of who pops; it depends on the address */
-    __atomic_store_n(&hak_bins_of[cache->id], bins, __ATOMIC_RELEASE);
+    hak_rooms_show(cache);
 }
 
 static struct cache *create_locked(uint32_t id, enum cache_place place)
@@ -99,7 +99,7 @@ static struct cache *create_locked(uint32_t id, enum cache_place place)
     hak_rooms_start(cache, bins, word_count);
     hak_store_relaxed(&cache->tick_ms, hak_os_clock_ms());
     hak_store_relaxed(&cache->guard_left_bytes, hak_sampled_guard_countdown());
-    publish(cache, bins);
+    publish(cache);
     return cache;
 }
 
@@ -310,8 +310,7 @@ static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
     hak_rooms_start(cache, empty, word_count);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_growth_begin(&cache->rooms[i]);
-    /* release: as in publish */
-    __atomic_store_n(&hak_bins_of[cache->id], empty, __ATOMIC_RELEASE);
+    hak_rooms_show(cache);
     return true;
 }
 
@@ -425,8 +424,7 @@ static void mend_processors(void)
         if (!hak_cache_is_processors(cache))
             continue;
         hak_rooms_mend(cache);
-        /* release: as in publish */
-        __atomic_store_n(&hak_bins_of[cache->id], cache->bins, __ATOMIC_RELEASE);
+        hak_rooms_show(cache);
         processor_count++;
     }
 }

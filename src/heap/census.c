@@ -37,22 +37,30 @@ static HAK_RACY size_t bytes_of(const struct span *span)
     return hak_span_bytes(span);
 }
 
+static void count_withheld(struct census *census, const void *block)
+{
+    uint32_t granule = hak_granule_of(block);
+    uint32_t tag = hak_region_holds(block) ? hak_tag_read(granule) : HAK_TAG_NONE;
+    const struct span *span = tag == HAK_TAG_SPAN ? hak_owner_read(granule) : NULL;
+    if (hak_tag_is_class(tag)) {
+        census->classes[hak_tag_class(tag)].withheld++;
+    } else if (span != NULL) {
+        census->large_withheld_bytes += bytes_of(span);
+        census->large_withheld_blocks++;
+    }
+}
+
 /* The thread that has it may be at work on it: what it holds is a block, or was one. */
 static void count_quarantine(struct census *census, const struct quarantine *quarantine)
 {
-    uint32_t count = quarantine == NULL ? 0 : hak_word_peek(&quarantine->count);
-    for (uint32_t i = 0; i < count; i++) {
-        const void *block = hak_quarantine_peek(quarantine, i);
-        uint32_t granule = hak_granule_of(block);
-        uint32_t tag = hak_region_holds(block) ? hak_tag_read(granule) : HAK_TAG_NONE;
-        const struct span *span = tag == HAK_TAG_SPAN ? hak_owner_read(granule) : NULL;
-        if (hak_tag_is_class(tag)) {
-            census->classes[hak_tag_class(tag)].withheld++;
-        } else if (span != NULL) {
-            census->large_withheld_bytes += bytes_of(span);
-            census->large_withheld_blocks++;
-        }
-    }
+    if (quarantine == NULL)
+        return;
+    uint32_t count = hak_word_peek(&quarantine->count);
+    uint32_t gathered = hak_word_peek(&quarantine->gathered_count);
+    for (uint32_t i = 0; i < count; i++)
+        count_withheld(census, hak_quarantine_peek(quarantine, i));
+    for (uint32_t i = 0; i < gathered; i++)
+        count_withheld(census, hak_word_peek(&quarantine->gathered[i]));
 }
 
 static void count_heap(struct heap *heap, enum heap_access access, void *context)

@@ -132,9 +132,9 @@ static bool try_enter(struct heap *heap)
 }
 
 /* Frees the runs of one heap, which is entered; the others stay. Returns how many do. */
-static uint32_t give(struct heap *heap, struct run *runs, uint32_t count, uint32_t class_index)
+static uint32_t give(struct heap *heap, struct run *runs, uint32_t count)
 {
-    uint32_t left = 0, freed = 0;
+    uint32_t left = 0;
     for (const struct run *run = runs; run != runs + count; run++) {
         struct slab *slab = run->slab;
         /* relaxed: under the lock of its heap it does not change */
@@ -143,11 +143,10 @@ static uint32_t give(struct heap *heap, struct run *runs, uint32_t count, uint32
             continue;
         }
         hak_slab_give_word(slab, run->word_index, run->mask, run->count);
-        freed += run->count;
+        hak_use_note(heap->owner.use, slab->class_index, -(int64_t)run->count);
         if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
             hak_heap_settle(heap, slab);
     }
-    hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
     return left;
 }
 
@@ -169,13 +168,12 @@ static uint32_t publish(const struct heap *heap, struct run *runs, uint32_t coun
     return left;
 }
 
-static void flush_runs(struct run *runs, uint32_t run_count, uint32_t class_index,
-                       struct stat_block *stats)
+static void flush_runs(struct run *runs, uint32_t run_count, struct stat_block *stats)
 {
     while (run_count != 0) {
         struct heap *heap = heap_of(runs[0].slab);
         if (HAK_LIKELY(try_enter(heap))) {
-            run_count = give(heap, runs, run_count, class_index);
+            run_count = give(heap, runs, run_count);
             hak_heap_leave(heap);
         } else {
             run_count = publish(heap, runs, run_count, stats);
@@ -188,7 +186,7 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
     struct run runs[HAK_FLUSH_BLOCKS_MOST];
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
     const struct run *end = gather(blocks, count, class_index, runs);
-    flush_runs(runs, (uint32_t)(end - runs), class_index, stats);
+    flush_runs(runs, (uint32_t)(end - runs), stats);
 }
 
 void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
@@ -197,7 +195,19 @@ void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_in
     struct run runs[HAK_FLUSH_BLOCKS_MOST];
     hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
     const struct run *end = gather_neighbours(blocks, count, class_index, runs);
-    flush_runs(runs, (uint32_t)(end - runs), class_index, stats);
+    flush_runs(runs, (uint32_t)(end - runs), stats);
+}
+
+void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
+{
+    struct run runs[HAK_FLUSH_BLOCKS_MOST];
+    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slab *slab = hak_owner_read(hak_granule_of(blocks[i]));
+        uint32_t index = hak_block_index(slab->reciprocal, (uintptr_t)blocks[i] - slab->start);
+        runs[i] = (struct run){slab, 1ull << (index % 64), index / 64, 1};
+    }
+    flush_runs(runs, count, stats);
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */

@@ -30,6 +30,9 @@ void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct
 void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
                           struct stat_block *stats);
 
+/* The same, slower, of blocks of any classes; each is known for the start of one. */
+void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats);
+
 /* Reports those that cannot be freed, as hak_flush would; frees none. */
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index);
 

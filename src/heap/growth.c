@@ -20,11 +20,11 @@
 /* All bins together may hold one part in so many of the limit. */
 #define PARTS_OF_LIMIT 8
 
-/* Where each call is looked at, bins stay without slots. */
+/* Where each call is only counted, bins stay without slots. */
 void hak_growth_begin(struct room *room)
 {
     room->miss_count = 0;
-    room->is_grown = hak_harden_has(HARDEN_WATCHED);
+    room->is_grown = hak_harden_has(HARDEN_WATCHED) && !hak_harden_has(HARDEN_EXACT);
 }
 
 static uint32_t capacity_most(uint32_t class_index)

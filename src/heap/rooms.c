@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "misuse/harden.h"
 #include "region/meta.h"
 
 #include <string.h>
@@ -80,6 +81,14 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     publish(cache, bins);
 }
 
+void hak_rooms_show(const struct cache *cache)
+{
+    bool is_watched = hak_harden_has(HARDEN_WATCHED);
+    /* release: partner is the load of who pops; it depends on the address */
+    __atomic_store_n(&hak_bins_of[cache->id],
+                     is_watched ? (struct bins *)&hak_bins_closed : cache->bins, __ATOMIC_RELEASE);
+}
+
 static void **words_of(struct cache *cache)
 {
     return (void **)(void *)cache->bins;
@@ -103,7 +112,7 @@ static bool extend(struct cache *cache)
     publish(cache, bins);
     cache->word_count = 2u << order;
     hak_compiler_fence();
-    hak_word_publish(&hak_bins_of[cache->id], bins);
+    hak_rooms_show(cache);
     hak_compiler_fence();
     hak_rooms_destroy(old, 1u << order, false);
     return true;

@@ -34,6 +34,10 @@ void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processor
 /* The cache has these bins now, of which none has slots. */
 void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count);
 
+/* Lets threads find the cache's bins. Where each call is looked at (HARDEN_WATCHED) they find
+ * closed ones instead, and only slow paths use those of the cache. */
+void hak_rooms_show(const struct cache *cache);
+
 /* Lets a bin hold `capacity` blocks; false: there is no room, or the thread is not on the cache
  * any more, and all is as before. What it holds beyond its capacity stays until it is popped. */
 bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacity);

@@ -11,18 +11,57 @@
 #ifndef HAK_MISUSE_CANARY_H
 #define HAK_MISUSE_CANARY_H
 
-#include "base/compiler.h"
+#include "base/bits.h"
+#include "base/check.h"
+#include "misuse/harden.h"
+
+#include <string.h>
 
 #define HAK_CANARY_BYTES_LEAST 8u
 #define HAK_CANARY_BYTES_MOST 32u
 /* So much of the end of its left neighbour is looked at when a block is freed. */
 #define HAK_SEAL_LOOK_BYTES 16u
 
+#define HAK_CANARY_WORD_BYTES sizeof(uint64_t)
+
+/* The canary is the same 8 bytes over and over: a word of it that begins at byte `at`. */
+HAK_INLINE uint64_t hak_canary_word(uint64_t canary, size_t at)
+{
+    size_t shift = at % HAK_CANARY_WORD_BYTES * 8;
+    return canary >> shift | canary << (64 - shift) % 64;
+}
+
+/* Where the last word of the canary begins, behind the `bytes` of a block of `capacity`. */
+HAK_INLINE size_t hak_canary_last(size_t bytes, size_t capacity)
+{
+    hak_assert(capacity - bytes >= HAK_CANARY_BYTES_LEAST);
+    return hak_least(capacity - bytes, HAK_CANARY_BYTES_MOST) - HAK_CANARY_WORD_BYTES;
+}
+
 /* Writes the canary behind `bytes` of a block of `capacity`. */
-void hak_canary_write(char *block, size_t bytes, size_t capacity);
+HAK_INLINE void hak_canary_write(char *block, size_t bytes, size_t capacity)
+{
+    uint64_t canary = hak_canary_of(block);
+    size_t last = hak_canary_last(bytes, capacity);
+    for (size_t at = 0; at < last; at += HAK_CANARY_WORD_BYTES)
+        memcpy(block + bytes + at, &canary, HAK_CANARY_WORD_BYTES);
+    uint64_t word = hak_canary_word(canary, last);
+    memcpy(block + bytes + last, &word, HAK_CANARY_WORD_BYTES);
+}
 
 /* True when the canary is as it was written. */
-bool hak_canary_is_whole(const char *block, size_t bytes, size_t capacity);
+HAK_INLINE bool hak_canary_is_whole(const char *block, size_t bytes, size_t capacity)
+{
+    uint64_t canary = hak_canary_of(block), found;
+    size_t last = hak_canary_last(bytes, capacity);
+    memcpy(&found, block + bytes + last, HAK_CANARY_WORD_BYTES);
+    uint64_t wrong = found ^ hak_canary_word(canary, last);
+    for (size_t at = 0; at < last; at += HAK_CANARY_WORD_BYTES) {
+        memcpy(&found, block + bytes + at, HAK_CANARY_WORD_BYTES);
+        wrong |= found ^ canary;
+    }
+    return wrong == 0;
+}
 
 /* What is known of the bytes of blocks that were never handed out. */
 enum canary_fresh { CANARY_FRESH_UNKNOWN, CANARY_FRESH_ZERO };

@@ -9,7 +9,7 @@
 
 _Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
 
-static uint64_t secret;
+uint64_t hak_harden_secret;
 static HAK_TLS uint64_t random_state;
 
 void hak_harden_start(bool is_fenced)
@@ -18,7 +18,7 @@ void hak_harden_start(bool is_fenced)
     if (is_fenced)
         set |= HARDEN_FENCED;
     if (set != 0 || hak_conf_number(guard_rate) != 0)
-        secret = hak_os_random();
+        hak_harden_secret = hak_os_random();
     if (set != 0) {
         hak_mark_start();
         if (set & HARDEN_ZERO)
@@ -33,12 +33,7 @@ void hak_harden_start(bool is_fenced)
 uint64_t hak_random(void)
 {
     if (HAK_UNLIKELY(random_state == 0))
-        random_state = hak_bit_mix(secret ^ (uintptr_t)&random_state);
+        random_state = hak_bit_mix(hak_harden_secret ^ (uintptr_t)&random_state);
     random_state += 0x9e3779b97f4a7c15ull;
-    return hak_bit_mix(random_state ^ secret);
-}
-
-uint64_t hak_canary_of(const void *block)
-{
-    return hak_bit_mix(secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
+    return hak_bit_mix(random_state ^ hak_harden_secret);
 }

@@ -4,8 +4,8 @@
  * Owns        hak_harden, the secret that canaries are made from, and the source of random numbers.
  * Invariants  hak_harden is HARDEN_UNSTARTED until the process has started, then 0 or a set that
  *             has HARDEN_EXACT, or HARDEN_COUNTED, or both; HARDEN_FENCED comes with the first.
- *             While it is not 0, no bin of any thread has slots: every malloc and every free takes
- *             the slow path.
+ *             While it is not 0, malloc and free find closed bins (heap/rooms.h): each takes the
+ *             slow path.
  * Threads     written once, at the start of the process, before any block exists.
  * Tests       tests/unit/misuse/harden_test.c
  */
@@ -13,6 +13,7 @@
 #define HAK_MISUSE_HARDEN_H
 
 #include "base/atomic.h"
+#include "base/bits.h"
 #include "base/compiler.h"
 
 /* In the order of the words of the option. */
@@ -44,7 +45,13 @@ void hak_harden_start(bool is_fenced);
 /* A random number of this thread's sequence, which nobody can tell who does not know the secret. */
 uint64_t hak_random(void);
 
+/* Constant from the start on, where something is made from it. */
+extern uint64_t hak_harden_secret;
+
 /* The 8 bytes that follow a block; the first is 0, so that text does not run into them. */
-uint64_t hak_canary_of(const void *block);
+HAK_INLINE uint64_t hak_canary_of(const void *block)
+{
+    return hak_bit_mix(hak_harden_secret ^ (uintptr_t)block) & ~(uint64_t)0xff;
+}
 
 #endif

@@ -26,6 +26,7 @@
 #include "region/region.h"
 
 enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
+#define HAK_MARK_STATE 3u /* its bits in the word */
 
 /* Who allocated it; SHUT: it is free, and its pages are a guard. */
 enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
@@ -84,6 +85,12 @@ HAK_INLINE _Atomic uint64_t *hak_mark_at(const void *block)
     return &hak_marks[offset >> HAK_MARK_SHIFT];
 }
 
+/* The same of a block that was taken for hardened mode: the marks of all of these are usable. */
+HAK_INLINE _Atomic uint64_t *hak_mark_of(const void *block)
+{
+    return &hak_marks[((uintptr_t)block - hak_region.base) >> HAK_MARK_SHIFT];
+}
+
 /* True when hardened mode has freed the block that starts there. */
 bool hak_mark_is_freed_at(const void *block);
 
@@ -117,11 +124,11 @@ HAK_INLINE struct mark hak_mark_unpack(uint64_t word)
     };
 }
 
-/* The block and its mark are wanted soon: has them fetched from memory. */
+/* The block and its mark are wanted soon: has them fetched from memory. Any address will do. */
 HAK_INLINE void hak_mark_fetch(const void *block)
 {
     __builtin_prefetch(block, 1);
-    __builtin_prefetch((const void *)hak_mark_at(block), 1);
+    __builtin_prefetch((const void *)hak_mark_of(block), 1);
 }
 
 /* True when the mark did not change since it was `word`: bytes read since then belong to it. */

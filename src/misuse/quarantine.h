@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* misuse/quarantine.h - freed blocks that wait before they are used again.
  *
- * Owns        a queue of addresses; first in, first out.
- * Invariants  at most HAK_QUARANTINE_BLOCKS of them. What a block weighs is the caller's business,
- *             the same when it comes and when it goes.
+ * Owns        a queue of addresses, first in, first out; and a few of those that have left it, so
+ *             that they go home together.
+ * Invariants  at most HAK_QUARANTINE_BLOCKS wait and HAK_QUARANTINE_GATHERED gather. What a block
+ *             weighs is the caller's business, the same when it comes and when it goes.
  * Threads     the one whose cache has it; others may peek.
  * Tests       tests/unit/misuse/quarantine_test.c
  */
@@ -15,10 +16,17 @@
 
 #define HAK_QUARANTINE_BLOCKS 4096u
 
+#define HAK_QUARANTINE_GATHERED 32u
+
 struct quarantine {
-    size_t bytes; /* that its blocks weigh */
+    size_t bytes;      /* that the blocks of the queue weigh */
+    size_t most_bytes; /* that they may, with so many caches */
+    uint32_t sharers;
     uint32_t first;
     uint32_t count;
+    uint32_t gathered_count;
+    size_t gathered_bytes;
+    void *gathered[HAK_QUARANTINE_GATHERED];
     void *blocks[HAK_QUARANTINE_BLOCKS];
 };
 
@@ -61,6 +69,14 @@ HAK_INLINE void hak_quarantine_pop(struct quarantine *quarantine, size_t bytes)
     hak_word_publish(&quarantine->first, (quarantine->first + 1) % HAK_QUARANTINE_BLOCKS);
     hak_word_publish(&quarantine->count, quarantine->count - 1);
     quarantine->bytes -= bytes;
+}
+
+/* One that has left the queue; there is room. */
+HAK_INLINE void hak_quarantine_gather(struct quarantine *quarantine, void *block, size_t bytes)
+{
+    hak_word_publish(&quarantine->gathered[quarantine->gathered_count], block);
+    hak_word_publish(&quarantine->gathered_count, quarantine->gathered_count + 1);
+    quarantine->gathered_bytes += bytes;
 }
 
 #endif

@@ -2,7 +2,7 @@
 #include "process/reclaim.h"
 
 #include "base/bits.h"
-#include "hardened/block.h"
+#include "hardened/waiting.h"
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
@@ -248,7 +248,7 @@ static void gather(void)
     struct cache *own = hak_cache_at_rest();
     if (own != NULL) {
         hak_cache_begin(own);
-        hak_hardened_block_drain(&(struct service){.cache = own});
+        hak_waiting_drain(&(struct service){.cache = own});
         hak_cache_flush_all(own);
         hak_cache_end(own);
     }

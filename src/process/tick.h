@@ -24,6 +24,15 @@ void hak_tick_look(struct cache *cache);
 /* After the process only; for threads that work in heaps of the program's own. */
 void hak_tick_now(void);
 
+/* Ends a service that was no slow operation: what was wanted was at hand. */
+HAK_INLINE void hak_service_end_quick(const struct service *service)
+{
+    if (HAK_LIKELY(service->cache != NULL))
+        hak_cache_end(service->cache);
+    if (HAK_UNLIKELY(service->is_shielded))
+        hak_service_end_slow(service);
+}
+
 /* Ends the service, and looks on the way out. */
 HAK_INLINE void hak_service_end(const struct service *service)
 {

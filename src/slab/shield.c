@@ -69,35 +69,6 @@ static void release_some(struct slab *slab)
     hak_slab_set_free(slab, word_index, bits, count);
 }
 
-#define EACH_BYTE 0x0101010101010101ull
-
-/* Skips the next `width` bits, which have `count` set, if these are not more than `rank`. Without a
- * branch: which way it goes is chance. */
-HAK_INLINE void skip(uint64_t *rank, uint32_t *at, uint64_t count, uint32_t width)
-{
-    uint64_t is_skipped = *rank >= count;
-    *rank -= count & -is_skipped;
-    *at += width & -(uint32_t)is_skipped;
-}
-
-/* One of the bits of a word that is not 0, each as likely as each other. */
-static uint32_t bit_at_random(uint64_t word, uint32_t random)
-{
-    uint64_t in_pairs = word - (word >> 1 & 0x55 * EACH_BYTE);
-    uint64_t in_fours = (in_pairs & 0x33 * EACH_BYTE) + (in_pairs >> 2 & 0x33 * EACH_BYTE);
-    /* in each byte, of it and those below it */
-    uint64_t up_to = ((in_fours + (in_fours >> 4)) & 0x0f * EACH_BYTE) * EACH_BYTE;
-    uint64_t rank = (uint64_t)random * (up_to >> 56) >> 32;
-    /* The top bit of each byte with as many bits up to it as are to be skipped, or fewer. */
-    uint64_t skipped = ((rank * EACH_BYTE | 0x80 * EACH_BYTE) - up_to) & 0x80 * EACH_BYTE;
-    uint32_t at = (uint32_t)((skipped >> 7) * EACH_BYTE >> 56) * 8;
-    rank -= up_to << 8 >> at & 0xff;
-    skip(&rank, &at, in_fours >> at & 0x0f, 4);
-    skip(&rank, &at, in_pairs >> at & 0x03, 2);
-    skip(&rank, &at, word >> at & 0x01, 1);
-    return at;
-}
-
 /* The first word at or behind `at`, else the first of all, that has a free block; there is one. */
 static uint32_t word_with_free(const struct slab *slab, uint32_t at)
 {
@@ -114,51 +85,51 @@ static uint32_t word_with_free(const struct slab *slab, uint32_t at)
     return half * 64 + hak_bit_lowest(found);
 }
 
-static bool is_free(const struct slab *slab, uint32_t index)
+/* A number below `limit`, each as likely as each other; `turn` counts, for one number in two comes
+ * with the one before. */
+HAK_INLINE uint32_t random_below(uint32_t limit, uint32_t turn, uint64_t *random)
 {
-    return index < slab->bump &&
-           (hak_load_relaxed(&slab->words[index / 64]) >> index % 64 & 1) != 0;
+    *random = turn % 2 == 0 ? hak_random() : *random >> 32;
+    return (uint32_t)((*random & UINT32_MAX) * limit >> 32);
 }
 
-/* One of the free blocks, of which there are some: of the word that `last` is of as long as there
- * is one, so that what is used together lies together. */
-static uint32_t choose(const struct slab *slab, uint32_t last)
+/* Draws up to `count` of the free blocks of one word, of the last one as long as it has some, so
+ * that what is used together lies together; there are free blocks. Returns how many. */
+static uint32_t draw(struct slab *slab, void **blocks, uint32_t count)
 {
-    uint64_t random = hak_random();
-    uint32_t at = last / 64;
+    uint8_t bits[64];
+    uint64_t random = 0;
+    uint32_t at = slab->drawn_word, found = 0, taken = 0;
     if (hak_load_relaxed(&slab->words[at]) == 0)
-        at = word_with_free(slab, (uint32_t)((random >> 32) * slab->word_count >> 32));
-    return at * 64 + bit_at_random(hak_load_relaxed(&slab->words[at]), (uint32_t)random);
-}
-
-/* The block after this one is chosen already: its memory is on its way while the program uses this
- * one. In the order of addresses the processor would see to that. */
-static void *take_one(struct slab *slab)
-{
-    if (slab->bump < slab->block_count && slab->bump - slab->used < 64)
-        release_some(slab);
-    if (slab->bump == slab->used)
-        return NULL;
-    uint32_t index = slab->chosen;
-    if (HAK_UNLIKELY(!is_free(slab, index)))
-        index = choose(slab, 0);
-    uint64_t word = hak_load_relaxed(&slab->words[index / 64]) & ~(1ull << index % 64);
-    hak_store_relaxed(&slab->words[index / 64], word);
-    if (word == 0)
-        slab->summary[index >> 12] &= ~(1ull << (index >> 6 & 63));
-    slab->used++;
-    if (slab->bump != slab->used) {
-        slab->chosen = (uint16_t)choose(slab, index);
-        hak_mark_fetch(hak_slab_block_at(slab, slab->chosen));
+        at = word_with_free(slab, random_below(slab->word_count, 0, &random));
+    uint64_t word = hak_load_relaxed(&slab->words[at]);
+    for (uint64_t left = word; left != 0; left &= left - 1)
+        bits[found++] = (uint8_t)hak_bit_lowest(left);
+    for (; taken < count && taken < found; taken++) {
+        uint32_t chosen = taken + random_below(found - taken, taken, &random);
+        uint32_t bit = bits[chosen];
+        bits[chosen] = bits[taken];
+        word &= ~(1ull << bit);
+        blocks[taken] = hak_slab_block_at(slab, at * 64 + bit);
     }
-    return hak_slab_block_at(slab, index);
+    hak_store_relaxed(&slab->words[at], word);
+    if (word == 0)
+        slab->summary[at >> 6] &= ~(1ull << (at & 63));
+    slab->drawn_word = (uint16_t)at;
+    slab->used += taken;
+    return taken;
 }
 
 uint32_t hak_slab_take_random(struct slab *slab, void **blocks, uint32_t count)
 {
     uint32_t taken = 0;
-    while (taken < count && (blocks[taken] = take_one(slab)) != NULL)
-        taken++;
+    while (taken < count) {
+        if (slab->bump < slab->block_count && slab->bump - slab->used < 64)
+            release_some(slab);
+        if (slab->bump == slab->used)
+            break;
+        taken += draw(slab, blocks + taken, count - taken);
+    }
     slab->is_hot = true;
     return taken;
 }

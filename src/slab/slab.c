@@ -70,7 +70,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->fullness_bucket = 0;
     slab->place = SLAB_NOWHERE;
     slab->is_hot = true;
-    slab->chosen = UINT16_MAX;
+    slab->drawn_word = 0;
     memset((void *)slab->words, 0, 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES);
     hak_store_relaxed(&slab->owner, owner);
     hak_owner_write(first_granule, slab->granule_count, slab);
@@ -112,10 +112,10 @@ static HAK_NOINLINE void forget_purged(struct slab *slab, void **blocks, uint32_
 uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_RANDOM))) {
-        uint32_t chosen = hak_slab_take_random(slab, blocks, count);
+        uint32_t drawn = hak_slab_take_random(slab, blocks, count);
         if (HAK_UNLIKELY(slab->purged != 0))
-            forget_purged(slab, blocks, chosen);
-        return chosen;
+            forget_purged(slab, blocks, drawn);
+        return drawn;
     }
     uint32_t taken = 0;
     for (uint32_t half = 0; half * 64u < slab->word_count; half++) {

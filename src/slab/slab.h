@@ -62,7 +62,7 @@ struct slab {
     uint8_t place;           /* enum slab_place */
     bool was_huge;           /* what nobody touched may be resident (hak_pool_break_huge) */
     bool is_hot;             /* blocks were taken since the last sweep */
-    uint16_t chosen;         /* which comes next where chance decides (slab/shield.h) */
+    uint16_t drawn_word;     /* that blocks are drawn from, where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;
     _Atomic(struct slab *) pending_next;

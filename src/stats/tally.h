@@ -22,7 +22,9 @@
 bool hak_tally_request_slow(size_t bytes);
 HAK_INLINE bool hak_tally_request(size_t bytes)
 {
-    return HAK_UNLIKELY(hak_load_relaxed(&hak_harden) != 0) && hak_tally_request_slow(bytes);
+    uint32_t set = hak_load_relaxed(&hak_harden);
+    bool is_counted = (set & (HARDEN_COUNTED | HARDEN_UNSTARTED)) != 0;
+    return HAK_UNLIKELY(set != 0) && (!is_counted || hak_tally_request_slow(bytes));
 }
 
 /* The same for a free and a realloc of a block. */

@@ -12,7 +12,7 @@
 
 #include "../check.h"
 #include "api/api.h"
-#include "hardened/block.h"
+#include "hardened/waiting.h"
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
@@ -27,7 +27,7 @@
 static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
-    hak_hardened_block_drain(&(struct service){.cache = cache});
+    hak_waiting_drain(&(struct service){.cache = cache});
     hak_cache_flush_all(cache);
     CHECK(hak_cache_is_sound(cache));
     hak_cache_end(cache);

@@ -194,10 +194,10 @@ served() {
     equal "$1: every pointer was hakmem's" "$(counter "$1" foreign_frees)" 0
 }
 
-# served_hardened NAME: hakmem served, and filled no bins, as in hardened mode.
+# served_hardened NAME: hakmem served, and no free filled a bin, as in hardened mode.
 served_hardened() {
     check "$1: hakmem served" [ "$(counter "$1" fresh_slabs)" -gt 0 ]
-    equal "$1: no bin was filled" "$(sed -n 's/^refills: //p' "$work/$1.stats" | sort -u)" 0
+    equal "$1: no bin was filled" "$(sed -n 's/^flushes: //p' "$work/$1.stats" | sort -u)" 0
 }
 
 # reports NAME: how many processes left statistics.

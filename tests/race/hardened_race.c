@@ -3,6 +3,7 @@
  * freed by another thread than the one that took it, beside neighbours that live and die. */
 #include "../attack/hardened.h"
 #include "base/atomic.h"
+#include "hakmem/hakmem.h"
 
 #define RACERS 4
 #define SLOTS 64
@@ -41,8 +42,39 @@ TEST(blocks_that_change_hands_are_never_taken_for_misused)
     CHECK_ABORTS(hak_free((char *)hak_malloc(40) + 16), "hakmem: invalid free");
 }
 
+static _Atomic bool is_over;
+
+/* Counts what waits and what gathers while its threads are at work on it. */
+static void *count(void *argument HAK_UNUSED)
+{
+    struct hakmem_stats stats;
+    while (!atomic_load(&is_over))
+        CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    return NULL;
+}
+
+TEST(what_waits_is_counted_beside_those_who_free_it)
+{
+    pthread_t threads[RACERS], counter;
+    CHECK_EQ(pthread_create(&counter, NULL, count, NULL), 0);
+    for (size_t i = 0; i < RACERS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, exchange, (void *)(i + 1)), 0);
+    for (size_t i = 0; i < RACERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    atomic_store(&is_over, true);
+    CHECK_EQ(pthread_join(counter, NULL), 0);
+    for (size_t i = 0; i < SLOTS; i++)
+        hak_free(atomic_load(&slots[i]));
+}
+
+static _Atomic int freers;
+
+/* With the other one, as nearly at once as two threads can. */
 static void *free_it(void *block)
 {
+    atomic_fetch_add(&freers, 1);
+    while (atomic_load(&freers) < 2)
+        hak_cpu_relax();
     hak_free(block);
     return NULL;
 }

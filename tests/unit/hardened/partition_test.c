@@ -23,7 +23,7 @@ static void take_all(enum hak_partition partition)
 {
     for (int i = 0; i < COUNT; i++) {
         blocks[i] = hak_hardened_take(
-            (struct request){.bytes = (size_t)(i % 30 + 1) * 100, .partition = partition});
+            &(struct request){.bytes = (size_t)(i % 30 + 1) * 100, .partition = partition});
         CHECK(blocks[i] != NULL);
         CHECK_EQ(hak_class_partition(hak_slab_at(blocks[i])->class_index), partition);
         uint32_t at = hak_granule_of(blocks[i]) / HAK_SUPERSLAB_GRANULES;
@@ -61,7 +61,7 @@ TEST(a_block_that_realloc_moves_keeps_its_partition)
 {
     for (int i = 0; i < 2; i++) {
         enum hak_partition partition = (enum hak_partition)i;
-        void *block = hak_hardened_take((struct request){.bytes = 100, .partition = partition});
+        void *block = hak_hardened_take(&(struct request){.bytes = 100, .partition = partition});
         void *moved = hak_realloc(block, 1000);
         CHECK(moved != NULL && moved != block);
         CHECK_EQ(hak_class_partition(hak_slab_at(moved)->class_index), partition);

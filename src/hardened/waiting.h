@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* hardened/waiting.h - freed blocks on their way from the program to their slabs and spans.
+ *
+ * Owns        the order: a cache's quarantine (misuse/quarantine.h), where the mode has one; then,
+ *             verified, blocks of slabs gather in the cache until a batch of them goes home.
+ * Invariants  a block that waits has a mark that says so, whichever of both it waits in.
+ * Threads     the one that has the cache, in a service.
+ * Tests       tests/unit/hardened/hardened_test.c, tests/attack/, tests/race/hardened_race.c
+ */
+#ifndef HAK_HARDENED_WAITING_H
+#define HAK_HARDENED_WAITING_H
+
+#include "hardened/block.h"
+
+/* A block that was shut waits in the cache; those that have waited for long enough are verified and
+ * go home. True: some did, or, for there is no cache (NULL), the block itself. */
+bool hak_waiting_keep(struct cache *cache, const struct place *place);
+
+/* All that wait in the service's cache go home. */
+void hak_waiting_drain(const struct service *service);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* process/serve.h - the way of every request that finds no ready block.
+ *
+ * Owns        struct request; what is tried, in which order, until a request is refused.
+ * Invariants  the mode's own part is one function, which tries once in a service
+ *             (process/service.h) and leaves everything as it was where there is no memory. When
+ *             it finds none, what the thread has cached and what is free goes home before the last
+ *             try; at a limit of one's own, also what other threads have lying about, before all of
+ *             that once more.
+ * Threads     any.
+ * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
+ */
+#ifndef HAK_PROCESS_SERVE_H
+#define HAK_PROCESS_SERVE_H
+
+#include "misuse/mark.h"
+#include "process/service.h"
+#include "slab/size_class.h"
+
+struct request {
+    size_t bytes;
+    size_t alignment; /* 0: ordinary */
+    enum mark_kind kind;
+    bool is_zero;
+    enum hak_partition partition;
+};
+
+/* TRY_LAST: a block of any larger class will do. */
+enum hak_try { TRY_FIRST, TRY_LAST };
+
+/* One try; the cache is NULL where the call does without. NULL: out of memory. */
+typedef void *hak_server(struct cache *cache, const struct request *request, enum hak_try turn);
+
+/* A block from `server`; NULL with ENOMEM: out of memory, or more than anybody gets. */
+void *hak_serve(hak_server *server, const struct request *request);
+
+/* Counts and tells that a request for so many bytes is refused. Returns NULL, with ENOMEM. */
+void *hak_refuse(size_t bytes);
+
+#endif
