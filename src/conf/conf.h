@@ -63,7 +63,8 @@ enum conf_stats {
     STATS_OPENMETRICS,
     STATS_EXACT
 };
-enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4 }; /* bits */
+enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4, LEARN_SITES = 8 }; /* bits */
+enum conf_mode { MODE_RESEARCH = 4 }; /* the one that is told apart by more than options */
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 
 /* Reads all sources; reports what is wrong with them. */

@@ -110,25 +110,27 @@ static struct bins *bins_here(uint32_t id)
     return hak_word_peek(&hak_bins_of[id]);
 }
 
-void *hak_bin_pop(uint32_t class_index)
+struct popped hak_bin_pop_noted(uint32_t class_index)
 {
     uint32_t id = hak_here_id();
-    if (hak_id_is_processor(id)) {
-        struct popped popped = hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
-        if (HAK_UNLIKELY(popped.noted != NULL))
-            hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
-        return popped.block;
-    }
+    if (HAK_LIKELY(hak_id_is_processor(id)))
+        return hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
     void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
     if (block == NULL)
-        return NULL;
+        return (struct popped){NULL, NULL};
     bool is_due = bin->countdown == 0;
     hak_bin_commit(bin, -0x10001);
-    if (is_due)
-        hak_bin_note(bins, HAK_BIN_OF_CLASS(class_index));
-    return block;
+    return (struct popped){block, is_due ? bins : NULL};
+}
+
+void *hak_bin_pop(uint32_t class_index)
+{
+    struct popped popped = hak_bin_pop_noted(class_index);
+    if (HAK_UNLIKELY(popped.noted != NULL))
+        hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
+    return popped.block;
 }
 
 /* Draws the distance to the bin's next sample, and sets the countdown to it. Returns by how much it

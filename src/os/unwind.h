@@ -23,6 +23,10 @@
  * library that this code is in, if it is one, are left out. Returns how many. */
 uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most);
 
+/* The same, with the stack pointer that each frame goes on with; 0: it is not known. */
+uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *addresses, uintptr_t *stacks,
+                              uint32_t most);
+
 /* The loaded file that code on this thread's stack belongs to; false: none is known. */
 struct os_module {
     uintptr_t start; /* of what the file has mapped */

@@ -53,6 +53,7 @@ static void write_sample(struct live_sample *to, const struct live_sample *from)
     hak_word_publish(&to->sum.bytes, from->sum.bytes);
     hak_word_publish(&to->birth_ns, from->birth_ns);
     hak_word_publish(&to->site, from->site);
+    hak_word_publish(&to->ticket, from->ticket);
 }
 
 static struct live_sample read_sample(const struct live_sample *from)
@@ -60,7 +61,8 @@ static struct live_sample read_sample(const struct live_sample *from)
     return (struct live_sample){
         .sum = {.count = hak_word_peek(&from->sum.count), .bytes = hak_word_peek(&from->sum.bytes)},
         .birth_ns = hak_word_peek(&from->birth_ns),
-        .site = hak_word_peek(&from->site)};
+        .site = hak_word_peek(&from->site),
+        .ticket = hak_word_peek(&from->ticket)};
 }
 
 static bool add_in(struct table *table, const void *block, const struct live_sample *sample)
