@@ -64,6 +64,7 @@ enum conf_stats {
     STATS_EXACT
 };
 enum conf_learn { LEARN_BIG_CACHE = 2, LEARN_DECAY = 4, LEARN_SITES = 8 }; /* bits */
+#define LEARN_EFFECTIVE (LEARN_BIG_CACHE | LEARN_DECAY | LEARN_SITES)
 enum conf_mode { MODE_RESEARCH = 4 }; /* the one that is told apart by more than options */
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 

@@ -177,7 +177,7 @@ static void tell_idle(void)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
-    int64_t words = hak_conf_number(learn) & ~(int64_t)(LEARN_BIG_CACHE | LEARN_DECAY);
+    int64_t words = hak_conf_number(learn) & ~(int64_t)LEARN_EFFECTIVE;
     bool is_profile_idle = *hak_conf_text(profile) != '\0' && words == hak_conf_number(learn);
     if (words == 0 && !is_profile_idle)
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
- * Owns        the form of the text. The program that ended last stands first; each has four lines:
+ * Owns        the form of the text. The program that ended last stands first; each has four lines,
+ *             and one for each rule of a call site (learn/site_line.h):
  *
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
@@ -9,6 +10,7 @@
  *                 first_second RUNS BYTES
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
+ *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE PLACE
  *                 crc32 CHECKSUM
  *
  * Invariants  a text that is read is written again as the same bytes: one space between words, no
@@ -21,10 +23,14 @@
 #define HAK_LEARN_LEARNED_FILE_H
 
 #include "learn/keep_time.h"
+#include "learn/site_line.h"
 
 #define HAK_LEARNED_BYTES_MOST 32768u
 #define HAK_LEARNED_PROGRAMS_MOST 32u
 #define HAK_LEARNED_NAME_BYTES 64u
+/* Rules of one program, and of all: those of the programs that ended first go. */
+#define HAK_LEARNED_SITES_MOST 16u
+#define HAK_LEARNED_ALL_SITES_MOST 48u
 /* More than any run has; sums of two stay far from overflow. */
 #define HAK_LEARNED_RUNS_MOST 1000000u
 #define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
@@ -36,6 +42,8 @@ struct learned_program {
     uint32_t runs;               /* that the next number comes from, halved at each load */
     uint64_t first_second_bytes; /* what was in use at most in the first second */
     struct keep_evidence logs[LEARNED_LOG_COUNT];
+    uint32_t site_count;
+    struct site_line sites[HAK_LEARNED_SITES_MOST];
 };
 
 /* What the numbers depend on beside the program. */
@@ -85,7 +93,11 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
 /* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
 void hak_learned_put(struct learned *learned, const struct learned_program *program);
 
-/* Evidence counts half; what is left of no episode is forgotten. */
+/* The rule replaces what was known of its site. False: there is no room. */
+bool hak_learned_put_site(struct learned_program *program, const struct site_line *line);
+
+/* Evidence counts half; what is left of no episode or sample is forgotten, but for what the user
+ * said of a site. */
 void hak_learned_halve(struct learned_program *program);
 
 /* Adds what another file knows of the same program. */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define MODULES_MOST 64u
+#define YIELDS_MOST 10000
 /* Picoseconds that a diverted request costs more; measured (docs/adr/0038-rules-of-call-sites.md). */
 #define DIVERT_PS 2500u
 /* Bytes kept for a second that cost as much as a second of a processor, by price. */
@@ -57,6 +58,17 @@ static bool try_busy(void)
 static void end_busy(void)
 {
     hak_store_release(&is_busy, 0); /* partner: the acquire in try_busy */
+}
+
+/* Who is asked for something comes by when whoever is inside has left. */
+static bool wait_busy(void)
+{
+    for (int i = 0; i < YIELDS_MOST; i++) {
+        if (try_busy())
+            return true;
+        hak_os_yield();
+    }
+    return false;
 }
 
 static uint64_t first_eight(const struct board_module *module)
@@ -309,7 +321,7 @@ static bool bring(const struct site_line *line)
 
 bool hak_rules_bring(const struct site_line *line)
 {
-    if (!try_busy())
+    if (!wait_busy())
         return false;
     bool is_brought = bring(line);
     end_busy();
@@ -332,7 +344,7 @@ static bool find_line(uint32_t index, struct site_line *line)
 
 bool hak_rules_line(uint32_t index, struct site_line *line)
 {
-    if (!try_busy())
+    if (!wait_busy())
         return false;
     bool is_there = find_line(index, line);
     end_busy();
