@@ -44,9 +44,10 @@ enum draw_state {
 enum draw_reader { DRAW_FOR_PROFILE, DRAW_FOR_RULES, DRAW_READERS };
 
 /* What the rules of call sites ask for: enough samples to follow 2,048 of them over two generations
- * of 64 MiB (learn/site_log.h), and no more than half a percent of a processor. */
+ * of 64 MiB (learn/site_log.h); fewer once nothing has been decided for a while. */
 #define HAK_DRAW_RULES_MEAN_BYTES ((uint64_t)64 << 10)
-#define HAK_DRAW_RULES_SAMPLES 1000u
+#define HAK_DRAW_RULES_SAMPLES 4000u
+#define HAK_DRAW_RULES_QUIET_SAMPLES 500u
 
 extern _Atomic uint64_t hak_draw_mean_bytes;
 extern _Atomic uint64_t hak_draw_means_asked[DRAW_READERS]; /* 0: the reader does not read */

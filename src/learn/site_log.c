@@ -12,6 +12,8 @@
 #define WAIT_MOST 256u
 /* A rule that starts must save twice what it costs; one that goes on as much. */
 #define BENEFIT_TO_START 2u
+/* From generation to generation. */
+#define KEPT_OF_SUMS 0.95
 /* Slabs of blocks that stay and are less than half used are no better than what they replace, once
  * they are more than a few. */
 #define LONG_BYTES_LEAST ((uint64_t)1 << 20)
@@ -194,8 +196,9 @@ static uint64_t saved_bytes(const struct site_rule *rule, const struct site_fact
     return (uint64_t)kept * (facts->page_bytes - facts->block_bytes);
 }
 
-/* Of a class in a generation: what all that act, or would, save together, against what diverting
- * every request of the class costs. In picoseconds of a processor. */
+/* Of a class: what all rules that act, or would, save together, against what diverting every request
+ * of the class costs. In picoseconds of a processor, over the last generations: a burst has many
+ * requests, and what is saved shows when it is over. */
 struct class_prices {
     double benefit;
     double cost;
@@ -204,8 +207,6 @@ struct class_prices {
 static struct class_prices price(struct site_log *log, uint32_t class_index,
                                  const struct site_facts *facts)
 {
-    struct class_prices prices = {
-        .cost = (double)log->classes[class_index].blocks * (double)facts->divert_ps};
     uint64_t saved = 0;
     bool is_acting = false;
     for (uint32_t i = 1; i < log->rule_count; i++) {
@@ -221,9 +222,15 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
         log->classes[class_index].free_bytes = facts->free_bytes;
     if (saved > log->classes[class_index].free_bytes)
         saved = log->classes[class_index].free_bytes;
-    prices.benefit = (double)saved / (double)facts->core_second_bytes *
+    double benefit = (double)saved / (double)facts->core_second_bytes *
                      (double)facts->generation_ns * 1000;
-    return prices;
+    double cost = (double)log->classes[class_index].blocks * (double)facts->divert_ps;
+    log->classes[class_index].benefit *= KEPT_OF_SUMS;
+    log->classes[class_index].benefit += benefit;
+    log->classes[class_index].cost *= KEPT_OF_SUMS;
+    log->classes[class_index].cost += cost;
+    return (struct class_prices){log->classes[class_index].benefit,
+                                 log->classes[class_index].cost};
 }
 
 static void retire(struct site_log *log, uint32_t index, uint64_t volume)

@@ -99,6 +99,8 @@ struct site_log {
         bool is_survivor;
         uint64_t blocks;     /* estimate: allocated in this generation */
         uint64_t free_bytes; /* facts of when no rule of the class acted last */
+        double benefit;      /* of rules, and cost of diversion, in sums that forget: picoseconds */
+        double cost;
     } classes[HAK_SITE_CLASSES];
     struct site_decision decisions[HAK_SITE_DECISIONS];
     uint16_t buckets[2 * HAK_SITE_RULES_MOST];

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "conf/conf.h"
+#include "heap/draw.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/route.h"
@@ -15,6 +16,7 @@
 
 #define MODULES_MOST 64u
 #define YIELDS_MOST 10000
+#define QUIET_GENERATIONS 64u
 /* Picoseconds that a diverted request costs more; measured (docs/adr/0038-rules-of-call-sites.md). */
 #define DIVERT_PS 2500u
 /* Bytes kept for a second that cost as much as a second of a processor, by price. */
@@ -245,6 +247,20 @@ static void publish(void)
     published_count = site_log.decision_count;
 }
 
+/* Nothing decided for so many generations: fewer samples will do until something is. */
+static void keep_pace(void)
+{
+    static uint32_t decided_count, quiet_generations;
+    bool was_quiet = quiet_generations >= QUIET_GENERATIONS;
+    quiet_generations = decided_count == site_log.decision_count ? quiet_generations + 1 : 0;
+    decided_count = site_log.decision_count;
+    bool is_quiet = quiet_generations >= QUIET_GENERATIONS;
+    if (is_quiet != was_quiet)
+        hak_draw_start_for(DRAW_FOR_RULES, HAK_DRAW_RULES_MEAN_BYTES,
+                           is_quiet ? HAK_DRAW_RULES_QUIET_SAMPLES : HAK_DRAW_RULES_SAMPLES,
+                           hak_os_clock_ms());
+}
+
 static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t weight)
 {
     uint64_t volume = hak_load_relaxed(&volume_bytes);
@@ -260,6 +276,7 @@ static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t wei
     if (hak_site_log_is_due(&site_log, volume)) {
         hak_site_log_turn(&site_log, volume, generation, read_facts);
         generation_start_ns = hak_os_clock_ns();
+        keep_pace();
     }
     if (HAK_UNLIKELY(site_log.decision_count != published_count))
         publish();

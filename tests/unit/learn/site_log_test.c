@@ -226,7 +226,7 @@ TEST(a_rule_that_costs_more_than_it_saves_does_not_act)
     told.free_bytes = 256 << 20;
     live_through(10, 50);
     CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
-    told.divert_ps = 1000000;
+    told.divert_ps = 10000000;
     live_through(2, 50);
     CHECK_EQ(state_of(key_of(0)), RULE_RETIRED);
 }
