@@ -217,11 +217,13 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
         saved += saved_bytes(rule, facts);
         is_acting = is_acting || acts;
     }
-    /* What a rule that acts saves is not there to be seen any more. */
-    if (!is_acting)
-        log->classes[class_index].free_bytes = facts->free_bytes;
-    if (saved > log->classes[class_index].free_bytes)
-        saved = log->classes[class_index].free_bytes;
+    /* What a rule that acts saves is not there to be seen any more: the slabs that a burst needs
+     * would stay. */
+    uint64_t most = (uint64_t)((double)log->classes[class_index].slab_bytes * KEPT_OF_SUMS);
+    most = facts->slab_bytes > most ? facts->slab_bytes : most;
+    log->classes[class_index].slab_bytes = most;
+    uint64_t bound = is_acting ? most : facts->free_bytes;
+    saved = saved < bound ? saved : bound;
     double benefit = (double)saved / (double)facts->core_second_bytes *
                      (double)facts->generation_ns * 1000;
     double cost = (double)log->classes[class_index].blocks * (double)facts->divert_ps;

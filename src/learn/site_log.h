@@ -98,7 +98,7 @@ struct site_log {
         uint32_t rule; /* of the last verdict; 0: none */
         bool is_survivor;
         uint64_t blocks;     /* estimate: allocated in this generation */
-        uint64_t free_bytes; /* facts of when no rule of the class acted last */
+        uint64_t slab_bytes; /* the most that the facts said lately */
         double benefit;      /* of rules, and cost of diversion, in sums that forget: picoseconds */
         double cost;
     } classes[HAK_SITE_CLASSES];
@@ -112,7 +112,8 @@ struct site_log {
 struct site_facts {
     bool may_act;            /* false: what is learned stays in the shadow */
     uint64_t page_bytes;     /* what a block pins at most */
-    uint64_t free_bytes;     /* in the slabs that the class shares with blocks that go */
+    uint64_t slab_bytes;     /* of slabs that the class shares with blocks that go; */
+    uint64_t free_bytes;     /* of these, not in use */
     uint64_t long_bytes;     /* of slabs for blocks that stay; */
     uint64_t long_used_bytes; /* of these, in use */
     uint64_t block_bytes;

@@ -201,6 +201,7 @@ static void read_facts(uint32_t class_index, struct site_facts *facts)
     *facts = (struct site_facts){
         .may_act = hak_conf_number(mode) != MODE_RESEARCH && hak_load_relaxed(&hak_harden) == 0,
         .page_bytes = PAGE_BYTES_LEAST,
+        .slab_bytes = sums[PARTITION_ORDINARY][0],
         .free_bytes = hak_excess(sums[PARTITION_ORDINARY][0], sums[PARTITION_ORDINARY][1]),
         .long_bytes = sums[PARTITION_LONG][0],
         .long_used_bytes = sums[PARTITION_LONG][1],

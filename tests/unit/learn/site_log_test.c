@@ -39,6 +39,7 @@ static void begin_world(uint64_t seed)
     live_count = 0;
     told = (struct site_facts){.may_act = true,
                                .page_bytes = 4096,
+                               .slab_bytes = 300 << 20,
                                .free_bytes = 256 << 20,
                                .block_bytes = 128,
                                .generation_ns = 1000000000,
