@@ -134,9 +134,9 @@ static void put_json(const struct site_line *line, bool is_first)
 static int compare(const void *left, const void *right)
 {
     static const int orders[RULE_STATES] = {
-        [RULE_PINNED] = 0, [RULE_FORBIDDEN] = 1, [RULE_ACTIVE] = 2, [RULE_CANARY] = 3,
-        [RULE_SHADOW] = 4, [RULE_MIXED] = 5,     [RULE_RETIRED] = 6, [RULE_CANDIDATE] = 7,
-        [RULE_WATCHED] = 8};
+        [RULE_PINNED] = 0,  [RULE_FORBIDDEN] = 1, [RULE_ACTIVE] = 2,
+        [RULE_CANARY] = 3,  [RULE_SHADOW] = 4,    [RULE_MIXED] = 5,
+        [RULE_RETIRED] = 6, [RULE_CANDIDATE] = 7, [RULE_WATCHED] = 8};
     const struct site_line *a = left, *b = right;
     int order = orders[a->state] - orders[b->state];
     return order != 0 ? order : (b->judged > a->judged) - (b->judged < a->judged);

@@ -170,8 +170,7 @@ static void take_step(uint64_t step)
     record->block = take(step, record->size_bytes, is_kept);
     bench_mark(record->block, record->size_bytes, key_of(record));
     live_bytes += record->size_bytes;
-    uint32_t place =
-        (uint32_t)((step / STEPS_PER_PLACE + life_of(step, is_kept)) % WHEEL_COUNT);
+    uint32_t place = (uint32_t)((step / STEPS_PER_PLACE + life_of(step, is_kept)) % WHEEL_COUNT);
     record->next = wheel[place];
     wheel[place] = number;
 }

@@ -120,8 +120,9 @@ void *hak_new_nothrow_slow(size_t bytes)
 void *hak_new_array_nothrow_slow(size_t bytes)
 {
     void *block = take_routed(bytes, HAK_OS_CALLER());
-    return block != NULL ? block
-                         : take_or_null(bytes, (struct form){0, MARK_NEW_ARRAY, PARTITION_ORDINARY});
+    return block != NULL
+               ? block
+               : take_or_null(bytes, (struct form){0, MARK_NEW_ARRAY, PARTITION_ORDINARY});
 }
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC

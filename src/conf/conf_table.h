@@ -87,7 +87,7 @@
     X(learn, SET, 6, 0, 127, "drain|big_cache|decay|sites|thread_cache|thp|growth",                \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
       "decay: how long free memory of slabs is kept; sites: which call sites keep what they "      \
-      "allocate, so that it lies apart (the others have no effect yet)")              \
+      "allocate, so that it lies apart (the others have no effect yet)")                           \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
       "shows it")

@@ -62,8 +62,8 @@ enum request_kind {
 
 struct request_wish {
     enum request_kind kind;
-    uint32_t seconds; /* of a watch */
-    char name[64];    /* of an option */
+    uint32_t seconds;                    /* of a watch */
+    char name[64];                       /* of an option */
     char value[HAK_REQUEST_WORDS_BYTES]; /* or the line of a rule (learn/site_line.h) */
 };
 

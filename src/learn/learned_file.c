@@ -408,10 +408,10 @@ static void add_site(struct learned_program *program, const struct site_line *li
             continue;
         if (line->judged > known->judged && known->state < RULE_PINNED)
             known->state = line->state;
-        known->judged = (uint32_t)hak_least((uint64_t)known->judged + line->judged,
-                                            HAK_SITE_COUNT_MOST);
-        known->survivors = (uint32_t)hak_least((uint64_t)known->survivors + line->survivors,
-                                               known->judged);
+        known->judged =
+            (uint32_t)hak_least((uint64_t)known->judged + line->judged, HAK_SITE_COUNT_MOST);
+        known->survivors =
+            (uint32_t)hak_least((uint64_t)known->survivors + line->survivors, known->judged);
         return;
     }
     hak_learned_put_site(program, line);

@@ -224,15 +224,14 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
     log->classes[class_index].slab_bytes = most;
     uint64_t bound = is_acting ? most : facts->free_bytes;
     saved = saved < bound ? saved : bound;
-    double benefit = (double)saved / (double)facts->core_second_bytes *
-                     (double)facts->generation_ns * 1000;
+    double benefit =
+        (double)saved / (double)facts->core_second_bytes * (double)facts->generation_ns * 1000;
     double cost = (double)log->classes[class_index].blocks * (double)facts->divert_ps;
     log->classes[class_index].benefit *= KEPT_OF_SUMS;
     log->classes[class_index].benefit += benefit;
     log->classes[class_index].cost *= KEPT_OF_SUMS;
     log->classes[class_index].cost += cost;
-    return (struct class_prices){log->classes[class_index].benefit,
-                                 log->classes[class_index].cost};
+    return (struct class_prices){log->classes[class_index].benefit, log->classes[class_index].cost};
 }
 
 static void retire(struct site_log *log, uint32_t index, uint64_t volume)

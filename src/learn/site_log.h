@@ -110,15 +110,15 @@ struct site_log {
 
 /* What the log must be told about a class before a rule of it acts, or goes on. */
 struct site_facts {
-    bool may_act;            /* false: what is learned stays in the shadow */
-    uint64_t page_bytes;     /* what a block pins at most */
-    uint64_t slab_bytes;     /* of slabs that the class shares with blocks that go; */
-    uint64_t free_bytes;     /* of these, not in use */
-    uint64_t long_bytes;     /* of slabs for blocks that stay; */
+    bool may_act;             /* false: what is learned stays in the shadow */
+    uint64_t page_bytes;      /* what a block pins at most */
+    uint64_t slab_bytes;      /* of slabs that the class shares with blocks that go; */
+    uint64_t free_bytes;      /* of these, not in use */
+    uint64_t long_bytes;      /* of slabs for blocks that stay; */
     uint64_t long_used_bytes; /* of these, in use */
     uint64_t block_bytes;
-    uint64_t generation_ns;      /* how long the last generation took */
-    uint64_t divert_ps;          /* picoseconds that each diverted request costs more */
+    uint64_t generation_ns;     /* how long the last generation took */
+    uint64_t divert_ps;         /* picoseconds that each diverted request costs more */
     uint64_t core_second_bytes; /* price of memory: bytes kept for a second that cost as much as a
                                     second of a processor */
 };

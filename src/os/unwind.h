@@ -19,6 +19,13 @@
 
 #include "os/frames.h"
 
+/* Whether a call leaves its return address on the stack, right below where its caller goes on. */
+#if defined(__x86_64__)
+#define HAK_OS_RETURNS_ON_STACK true
+#else
+#define HAK_OS_RETURNS_ON_STACK false
+#endif
+
 /* Fills `addresses` with return addresses, innermost first, from the caller's on; those of the
  * library that this code is in, if it is one, are left out. Returns how many. */
 uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most);

@@ -9,6 +9,7 @@
 #include "heap/route.h"
 #include "misuse/harden.h"
 #include "os/os.h"
+#include "os/unwind.h"
 #include "process/fork.h"
 #include "profile/modules.h"
 
@@ -17,7 +18,7 @@
 #define MODULES_MOST 64u
 #define YIELDS_MOST 10000
 #define QUIET_GENERATIONS 64u
-/* Picoseconds that a diverted request costs more; measured (docs/adr/0038-rules-of-call-sites.md). */
+/* Picoseconds that a diverted request costs more: docs/adr/0038-rules-of-call-sites.md. */
 #define DIVERT_PS 2500u
 /* Bytes kept for a second that cost as much as a second of a processor, by price. */
 #define CORE_SECOND_BYTES (4 * HAK_GIB)
@@ -139,6 +140,7 @@ static void apply(uint32_t index, const struct site_line *line)
         rule->judged = line->judged;
         rule->survivors = line->survivors;
     }
+    rule->wait_generations = HAK_RULE_GRACE; /* what it saves is not counted yet */
     hak_site_log_set(&site_log, index, state, hak_load_relaxed(&volume_bytes));
 }
 
@@ -170,13 +172,8 @@ static void measure(struct site_key key, const uintptr_t *stacks)
     struct site_key any = {.address = key.address, .class_index = key.class_index};
     uint32_t index = hak_site_log_find(&site_log, any);
     uintptr_t distance = stacks[1] - sizeof(uintptr_t) - stacks[0];
-#if defined(__x86_64__)
-    bool is_known = stacks[0] != 0 && stacks[1] > stacks[0] &&
+    bool is_known = HAK_OS_RETURNS_ON_STACK && stacks[0] != 0 && stacks[1] > stacks[0] &&
                     distance <= HAK_ROUTE_DISTANCE_MOST && distance % 8 == 0;
-#else
-    bool is_known = false; /* the return address may be anywhere in the frame */
-    (void)distance;
-#endif
     uint16_t words = is_known ? (uint16_t)(distance / 8) : 0;
     if (index == 0 || (sites[index].is_measured && sites[index].distance == words))
         return;
@@ -191,8 +188,9 @@ static void read_facts(uint32_t class_index, struct site_facts *facts)
     uint64_t slab_bytes = (uint64_t)size->granule_count << HAK_GRANULE_SHIFT;
     for (uint32_t i = 0; i < hak_heap_count(); i++) {
         for (int partition = 0; partition < PARTITION_COUNT; partition++) {
-            const struct class_use *use = &hak_heap_at(i)->owner.use[hak_class_in(
-                class_index, (enum hak_partition)partition)];
+            const struct class_use *use =
+                &hak_heap_at(i)
+                     ->owner.use[hak_class_in(class_index, (enum hak_partition)partition)];
             sums[partition][0] += hak_load_relaxed(&use->slabs) * slab_bytes;
             sums[partition][1] += hak_load_relaxed(&use->used_blocks) * size->block_bytes;
         }
@@ -222,8 +220,7 @@ static uint32_t add_routes(struct route *routes, uint32_t index)
                           .class_index = rule->key.class_index,
                           .kind = rule->state == RULE_CANARY ? ROUTE_HALF : ROUTE_LONG};
     if (rule->key.above != 0) {
-        struct site_key any = {.address = rule->key.address,
-                               .class_index = rule->key.class_index};
+        struct site_key any = {.address = rule->key.address, .class_index = rule->key.class_index};
         uint32_t wrapper = hak_site_log_find(&site_log, any);
         if (sites[wrapper].distance == 0)
             return 0;
@@ -293,9 +290,8 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
     hak_fetch_add_relaxed(&volume_bytes, bytes);
     if (!try_busy())
         return 0;
-    struct site_key key = {.address = frames[0],
-                           .above = frame_count > 1 ? frames[1] : 0,
-                           .class_index = class_index};
+    struct site_key key = {
+        .address = frames[0], .above = frame_count > 1 ? frames[1] : 0, .class_index = class_index};
     uint64_t ticket = begin(key, stacks, weight);
     end_busy();
     return ticket;

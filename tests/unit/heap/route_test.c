@@ -36,9 +36,8 @@ TEST(a_class_with_a_site_is_closed_to_the_hot_path_and_no_other)
     CHECK(hak_route_has(CLASS));
     CHECK(!hak_route_has(CLASS + 1));
     for (size_t bytes = 0; bytes <= 4096; bytes++)
-        CHECK_EQ(bin_for(bytes), hak_class_of(bytes) == CLASS
-                                     ? 0
-                                     : (uint8_t)HAK_BIN_OF_CLASS(hak_class_of(bytes)));
+        CHECK_EQ(bin_for(bytes),
+                 hak_class_of(bytes) == CLASS ? 0 : (uint8_t)HAK_BIN_OF_CLASS(hak_class_of(bytes)));
     CHECK_EQ(find(SITE), PARTITION_LONG);
     CHECK_EQ(find(SITE + 1), PARTITION_ORDINARY);
     CHECK_EQ(hak_route_find(CLASS + 1, (struct os_caller){.address = SITE}), PARTITION_ORDINARY);
@@ -96,8 +95,8 @@ TEST(what_finds_no_room_is_ordinary)
     static struct route routes[1024];
     uint32_t found = 0;
     for (uint32_t i = 0; i < 1024; i++)
-        routes[i] = (struct route){
-            .address = SITE + 5 * i, .class_index = CLASS, .kind = ROUTE_LONG};
+        routes[i] =
+            (struct route){.address = SITE + 5 * i, .class_index = CLASS, .kind = ROUTE_LONG};
     uint32_t entered = hak_route_publish(routes, 1024);
     CHECK(entered > 500 && entered < 1024);
     for (uint32_t i = 0; i < 1024; i++)

@@ -40,14 +40,24 @@ TEST(a_line_is_written_as_it_was_read)
 TEST(what_is_no_line_is_not_read)
 {
     static const char *const wrong[] = {
-        "", "site\n", "sites active 128 1 1 app+0x1 -\n", "site lively 128 1 1 app+0x1 -\n",
-        "site active 128 1 2 app+0x1 -\n", "site active 4097 1 1 app+0x1 -\n",
-        "site active 0128 1 1 app+0x1 -\n", "site active 128 1 1 app+0x01 -\n",
-        "site active 128 1 1 app+0x1@0 -\n", "site active 128 1 1 - -\n",
-        "site active 128 1 1 app+0X1 -\n", "site active 128 1 1 app+0x1 \n",
-        "site active 128 1 1 app+0x1 -", "site active 128  1 1 app+0x1 -\n",
-        "site active 128 1 1 app+0x1000000000000 -\n", "site active 128 1 1 a b+0x1 -\n",
-        "site active 128 1 1 app+0xA -\n", "site active 128 1 1 app+0x1@11111111111111111 -\n",
+        "",
+        "site\n",
+        "sites active 128 1 1 app+0x1 -\n",
+        "site lively 128 1 1 app+0x1 -\n",
+        "site active 128 1 2 app+0x1 -\n",
+        "site active 4097 1 1 app+0x1 -\n",
+        "site active 0128 1 1 app+0x1 -\n",
+        "site active 128 1 1 app+0x01 -\n",
+        "site active 128 1 1 app+0x1@0 -\n",
+        "site active 128 1 1 - -\n",
+        "site active 128 1 1 app+0X1 -\n",
+        "site active 128 1 1 app+0x1 \n",
+        "site active 128 1 1 app+0x1 -",
+        "site active 128  1 1 app+0x1 -\n",
+        "site active 128 1 1 app+0x1000000000000 -\n",
+        "site active 128 1 1 a b+0x1 -\n",
+        "site active 128 1 1 app+0xA -\n",
+        "site active 128 1 1 app+0x1@11111111111111111 -\n",
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         CHECK_EQ(hak_site_line_read(&line, wrong[i], strlen(wrong[i])), 0);

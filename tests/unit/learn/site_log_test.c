@@ -145,8 +145,8 @@ TEST(sites_that_keep_what_they_allocate_are_found_and_no_others)
             if (site < 4)
                 found += state_of(key_of(site)) == RULE_ACTIVE;
             else
-                wrong += state_of(key_of(site)) >= RULE_SHADOW &&
-                         state_of(key_of(site)) <= RULE_RETIRED;
+                wrong +=
+                    state_of(key_of(site)) >= RULE_SHADOW && state_of(key_of(site)) <= RULE_RETIRED;
         }
     }
     CHECK(found >= 99);
