@@ -196,9 +196,9 @@ static uint64_t saved_bytes(const struct site_rule *rule, const struct site_fact
     return (uint64_t)kept * (facts->page_bytes - facts->block_bytes);
 }
 
-/* Of a class: what all rules that act, or would, save together, against what diverting every request
- * of the class costs. In picoseconds of a processor, over the last generations: a burst has many
- * requests, and what is saved shows when it is over. */
+/* Of a class: what all rules that act, or would, save together, against what diverting every
+ * request of the class costs. In picoseconds of a processor, over the last generations: a burst has
+ * many requests, and what is saved shows when it is over. */
 struct class_prices {
     double benefit;
     double cost;
@@ -255,24 +255,36 @@ static bool is_sparse(const struct site_facts *facts)
     return facts->long_bytes >= LONG_BYTES_LEAST && facts->long_used_bytes < facts->long_bytes / 2;
 }
 
+/* One that acts goes on while it is right and pays; from the grace on it has to. */
+static void advance_acting(struct site_log *log, uint32_t index, const struct site_facts *facts,
+                           struct class_prices prices, uint64_t volume)
+{
+    struct site_rule *rule = &log->rules[index];
+    bool is_judged = rule->wait_generations == 0;
+    if (!is_judged)
+        rule->wait_generations--;
+    if (has_stopped(rule) || is_sparse(facts) || (is_judged && prices.benefit < prices.cost))
+        retire(log, index, volume);
+    else if (rule->state == RULE_CANARY && facts->may_act)
+        decide(log, index, RULE_ACTIVE, volume);
+}
+
 static void advance(struct site_log *log, uint32_t index, const struct site_facts *facts,
                     struct class_prices prices, uint64_t volume)
 {
     struct site_rule *rule = &log->rules[index];
-    bool pays = facts->may_act && prices.benefit >= prices.cost * BENEFIT_TO_START;
     switch (rule->state) {
     case RULE_SHADOW:
-        if (has_stopped(rule))
+        if (has_stopped(rule)) {
             retire(log, index, volume);
-        else if (pays)
+        } else if (facts->may_act && prices.benefit >= prices.cost * BENEFIT_TO_START) {
+            rule->wait_generations = HAK_RULE_GRACE;
             decide(log, index, RULE_CANARY, volume);
+        }
         break;
     case RULE_CANARY:
     case RULE_ACTIVE:
-        if (has_stopped(rule) || prices.benefit < prices.cost || is_sparse(facts))
-            retire(log, index, volume);
-        else if (rule->state == RULE_CANARY && pays)
-            decide(log, index, RULE_ACTIVE, volume);
+        advance_acting(log, index, facts, prices, volume);
         break;
     case RULE_RETIRED:
         if (rule->wait_generations > 0 && --rule->wait_generations == 0) {

@@ -13,11 +13,11 @@
  *
  *                 CANDIDATE -> SHADOW -> CANARY -> ACTIVE -> RETIRED -> CANDIDATE ...
  *
- *             CANDIDATE: two survivors were seen. SHADOW: the gate is open and half of the judged
- *             survived; it would act. CANARY: every second block of the site is diverted. ACTIVE:
- *             all are. RETIRED: it stopped surviving or paying, and waits 2, 4, 8 ... generations.
- *             PINNED and FORBIDDEN are the user's and stay. A site of which some blocks stay and
- *             most do not is MIXED: from then on its callers are sites of their own.
+ *             CANDIDATE: two survivors were seen. SHADOW: the gate is open and half survived.
+ *             CANARY: every second block is diverted. ACTIVE: all are. RETIRED: it stopped
+ *             surviving or paying, and waits 2, 4, 8 ... generations. PINNED and FORBIDDEN are the
+ *             user's. A site of which some blocks stay and most do not is MIXED: from then on its
+ *             callers are sites of their own.
  * Threads     one at a time, but for hak_site_log_end: any, at any time. A verdict reads what it
  *             wrote by the ticket: acquire and release.
  * Tests       tests/unit/learn/site_log_test.c
@@ -33,7 +33,8 @@
 #define HAK_SITE_RULES_MOST 1024u
 #define HAK_SITE_BIRTHS 2048u
 #define HAK_SITE_DECISIONS 64u
-/* Before these many bytes of volume nothing is called old. */
+/* So many generations long a rule that begins to act is not judged by what it saves. */
+#define HAK_RULE_GRACE 8u
 #define HAK_SITE_GENERATION_LEAST ((uint64_t)64 << 20)
 
 #define HAK_RULE_STATE_TABLE(X)                                                                    \
@@ -64,7 +65,7 @@ struct site_rule {
     struct site_key key;
     uint8_t state; /* enum rule_state */
     uint8_t retired_times;
-    uint16_t wait_generations; /* until a retired one is a candidate again */
+    uint16_t wait_generations; /* until a retired one is a candidate, or one that acts must pay */
     struct site_gate gate;
     uint32_t judged; /* samples */
     uint32_t survivors;
@@ -83,8 +84,7 @@ struct site_birth {
 struct site_decision {
     uint64_t volume;
     uint32_t rule;
-    uint8_t from; /* enum rule_state */
-    uint8_t to;
+    uint8_t from, to; /* enum rule_state */
 };
 
 struct site_log {
@@ -97,10 +97,9 @@ struct site_log {
     struct {
         uint32_t rule; /* of the last verdict; 0: none */
         bool is_survivor;
-        uint64_t blocks;     /* estimate: allocated in this generation */
-        uint64_t slab_bytes; /* the most that the facts said lately */
-        double benefit;      /* of rules, and cost of diversion, in sums that forget: picoseconds */
-        double cost;
+        uint64_t blocks;      /* estimate: allocated in this generation */
+        uint64_t slab_bytes;  /* the most that the facts said lately */
+        double benefit, cost; /* of rules, of diversion, in sums that forget: picoseconds */
     } classes[HAK_SITE_CLASSES];
     struct site_decision decisions[HAK_SITE_DECISIONS];
     uint16_t buckets[2 * HAK_SITE_RULES_MOST];
@@ -110,17 +109,14 @@ struct site_log {
 
 /* What the log must be told about a class before a rule of it acts, or goes on. */
 struct site_facts {
-    bool may_act;             /* false: what is learned stays in the shadow */
-    uint64_t page_bytes;      /* what a block pins at most */
-    uint64_t slab_bytes;      /* of slabs that the class shares with blocks that go; */
-    uint64_t free_bytes;      /* of these, not in use */
-    uint64_t long_bytes;      /* of slabs for blocks that stay; */
-    uint64_t long_used_bytes; /* of these, in use */
+    bool may_act;        /* false: what is learned stays in the shadow */
+    uint64_t page_bytes; /* what a block pins at most */
     uint64_t block_bytes;
-    uint64_t generation_ns;     /* how long the last generation took */
-    uint64_t divert_ps;         /* picoseconds that each diverted request costs more */
-    uint64_t core_second_bytes; /* price of memory: bytes kept for a second that cost as much as a
-                                    second of a processor */
+    uint64_t slab_bytes, free_bytes; /* of slabs for blocks that go, and of these, not in use */
+    uint64_t long_bytes, long_used_bytes; /* of slabs for blocks that stay, and of these, in use */
+    uint64_t generation_ns;               /* how long the last generation took */
+    uint64_t divert_ps;                   /* picoseconds that each diverted request costs more */
+    uint64_t core_second_bytes; /* kept for a second they cost as much as a processor's second */
 };
 
 /* The site with this key, made if there is room; 0: none. Its callers, where it is MIXED. */

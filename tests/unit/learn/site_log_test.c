@@ -228,7 +228,7 @@ TEST(a_rule_that_costs_more_than_it_saves_does_not_act)
     live_through(10, 50);
     CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
     told.divert_ps = 10000000;
-    live_through(2, 50);
+    live_through(HAK_RULE_GRACE + 2, 50);
     CHECK_EQ(state_of(key_of(0)), RULE_RETIRED);
 }
 
