@@ -2,7 +2,7 @@
 #include "api/api.h"
 #include "api/malloc_names.h"
 #include "hardened/hardened.h"
-#include "heap/bins.h"
+#include "heap/cpu_cache.h"
 
 /* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a
  * cache, an empty or full bin, a large or foreign block, NULL - falls through to the slow function

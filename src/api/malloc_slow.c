@@ -4,6 +4,7 @@
 #include "hardened/block.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
+#include "heap/cpu_cache.h"
 #include "heap/flush.h"
 #include "heap/limit.h"
 #include "heap/refill.h"

@@ -77,11 +77,6 @@ struct bins {
 extern struct bins *hak_bins_of[HAK_ID_CLOSED + 1];
 extern const struct bins hak_bins_closed;
 
-/* Which bin the hot path takes for each size, or for each hak_hot_size_step of them, from 0 on. 0:
- * none, so that requests of the size take the slow path (heap/route.h); written by one byte. */
-extern uint8_t hak_hot_sizes[];
-extern const uint32_t hak_hot_size_step;
-
 /* The calling thread's area: libc's, that of its slot, or one of these two. */
 extern HAK_TLS struct rseq_area *hak_here;
 extern struct rseq_area hak_here_unasked; /* it has not called yet, or not asked for a cache */
@@ -118,14 +113,6 @@ HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
 
 /* A block of the class from the calling thread's bin; NULL: it is empty. */
 void *hak_bin_pop(uint32_t class_index);
-
-/* The same for who tells hak_bin_note itself: `noted` are the bins whose countdown passed 0 with
- * this pop; else NULL. */
-struct popped {
-    void *block;
-    struct bins *noted;
-};
-struct popped hak_bin_pop_noted(uint32_t class_index);
 
 /* False: the bin is full. */
 bool hak_bin_push(uint32_t class_index, void *block);

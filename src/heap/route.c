@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/route.h"
 
-#include "heap/bins.h"
+#include "heap/cpu_cache.h"
 #include "heap/draw.h"
 
 #define PLACES 1024u

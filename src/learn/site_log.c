@@ -28,6 +28,16 @@ const char *hak_rule_state_word(enum rule_state state)
     return words[state];
 }
 
+bool hak_rule_acts(enum rule_state state)
+{
+    return state == RULE_CANARY || state == RULE_ACTIVE || state == RULE_PINNED;
+}
+
+bool hak_site_log_is_due(const struct site_log *log, uint64_t volume)
+{
+    return volume >= log->generation_end;
+}
+
 static void decide(struct site_log *log, uint32_t index, enum rule_state to, uint64_t volume)
 {
     struct site_rule *rule = &log->rules[index];

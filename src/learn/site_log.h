@@ -131,10 +131,7 @@ uint64_t hak_site_log_begin(struct site_log *log, struct site_key key, uint64_t 
 void hak_site_log_end(struct site_log *log, uint64_t ticket, uint64_t weight);
 
 /* True when a generation is over: then hak_site_log_turn is due. */
-HAK_INLINE bool hak_site_log_is_due(const struct site_log *log, uint64_t volume)
-{
-    return volume >= log->generation_end;
-}
+bool hak_site_log_is_due(const struct site_log *log, uint64_t volume);
 
 /* Ends the generation: rules advance and retire, by the facts of their class. */
 void hak_site_log_turn(struct site_log *log, uint64_t volume, uint64_t generation_bytes,
@@ -144,10 +141,7 @@ void hak_site_log_turn(struct site_log *log, uint64_t volume, uint64_t generatio
 void hak_site_log_set(struct site_log *log, uint32_t rule, enum rule_state state, uint64_t volume);
 
 /* Whether blocks of the site go to the slabs of those that stay. */
-HAK_INLINE bool hak_rule_acts(enum rule_state state)
-{
-    return state == RULE_CANARY || state == RULE_ACTIVE || state == RULE_PINNED;
-}
+bool hak_rule_acts(enum rule_state state);
 
 const char *hak_rule_state_word(enum rule_state state);
 

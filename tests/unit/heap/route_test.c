@@ -4,7 +4,7 @@
 #include "heap/route.h"
 
 #include "check.h"
-#include "heap/bins.h"
+#include "heap/cpu_cache.h"
 
 #define CLASS 8u /* blocks of 128 bytes */
 #define SITE 0x401234u

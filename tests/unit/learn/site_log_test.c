@@ -228,8 +228,10 @@ TEST(a_rule_that_costs_more_than_it_saves_does_not_act)
     live_through(10, 50);
     CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
     told.divert_ps = 10000000;
-    live_through(HAK_RULE_GRACE + 2, 50);
-    CHECK_EQ(state_of(key_of(0)), RULE_RETIRED);
+    uint32_t generations = 0;
+    for (; state_of(key_of(0)) != RULE_RETIRED; generations++)
+        live_through(1, 50);
+    CHECK(generations <= HAK_RULE_GRACE + 2);
 }
 
 TEST(slabs_of_blocks_that_stay_must_be_used)

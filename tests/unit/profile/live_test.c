@@ -19,7 +19,7 @@ static void count(const struct live_sample *sample, void *context)
 
 TEST(a_sample_is_removed_once)
 {
-    struct live_sample sample = {{3, 300}, 77, 5}, found;
+    struct live_sample sample = {{3, 300}, 77, 5, 9}, found;
     CHECK(hak_process_start());
     CHECK(!hak_live_remove(block_at(1), &found));
     CHECK(!hak_live_add(block_at(1), &sample, false)); /* no memory yet */
@@ -36,7 +36,7 @@ TEST(a_sample_is_removed_once)
 TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
 {
     CHECK(hak_process_start());
-    struct live_sample found, sample = {{1, 1}, 0, 1};
+    struct live_sample found, sample = {{1, 1}, 0, 1, 0};
     uint32_t added = 0;
     while (hak_live_add(block_at(added), &sample, true))
         CHECK(++added <= HAK_LIVE_MOST);
