@@ -297,7 +297,8 @@ static void advance(struct site_log *log, uint32_t index, const struct site_fact
         advance_acting(log, index, facts, prices, volume);
         break;
     case RULE_RETIRED:
-        if (rule->wait_generations > 0 && --rule->wait_generations == 0) {
+        rule->wait_generations--;
+        if (rule->wait_generations == 0) {
             hak_gate_begin(&rule->gate, ++log->gate_count);
             rule->recent_judged = rule->recent_survivors = 0;
             decide(log, index, RULE_CANDIDATE, volume);

@@ -105,11 +105,11 @@ static void add_place(struct site_place *place, uint8_t module, uintptr_t addres
     if (address == 0)
         return;
     if (module == 0) {
-        strcpy(place->module, "?");
+        memcpy(place->module, "?", 2);
         place->offset = hak_least(address, HAK_SITE_OFFSET_MOST);
         return;
     }
-    strcpy(place->module, modules[module].name);
+    memcpy(place->module, modules[module].name, sizeof place->module);
     place->offset = hak_least(address - modules[module].bias, HAK_SITE_OFFSET_MOST);
     place->build_id = modules[module].build_id;
 }
