@@ -115,7 +115,10 @@ size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes
     else
         read_place(&reader, &line->above);
     read_word(&reader, "\n");
-    return reader.is_right ? (size_t)(reader.at - text) : 0;
+    if (reader.is_right)
+        return (size_t)(reader.at - text);
+    memset(line, 0, sizeof *line);
+    return 0;
 }
 
 static void write_place(struct text *text, const struct site_place *place)

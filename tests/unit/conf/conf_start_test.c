@@ -222,7 +222,7 @@ TEST(what_a_mode_implies_is_shown_as_the_modes)
     CHECK_SAYS(hak_conf_start(), "hakmem: mode=minimal (environment)\n");
 }
 
-#define LEARN_IDLE "learn=drain+sites+thread_cache+thp+growth"
+#define LEARN_IDLE "learn=drain+thread_cache+thp+growth"
 
 static void start_with(const char *settings)
 {
@@ -244,7 +244,7 @@ TEST(what_has_no_effect_yet_is_told_in_one_line)
 TEST(what_has_an_effect_is_not)
 {
     CHECK_SAYS_NOTHING(start_with(""));
-    CHECK_SAYS_NOTHING(start_with("learn:big_cache+decay"));
+    CHECK_SAYS_NOTHING(start_with("learn:big_cache+decay+sites"));
     CHECK_SAYS_NOTHING(start_with("learn:decay,profile:/x"));
     CHECK_SAYS_NOTHING(start_with("learn:none,mode:minimal"));
     CHECK_SAYS_NOTHING(start_with("mode:research,learn:big_cache"));
