@@ -100,7 +100,20 @@
       "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
       "                     learning and research do\n"                                            \
       "  FILE               a file of option profile: what is known from earlier runs\n"           \
-      "  --json             the same as an object\n")
+      "  --json             the same as an object\n")                                              \
+    X(rules, "[--json] [--program NAME] SOURCE [ACTION [ARGUMENT]...]",                            \
+      "show and change which call sites keep what they allocate",                                  \
+      "  SOURCE             a process that runs with learn=sites, or a file of option profile\n"   \
+      "  list               the rules and their evidence; without an action\n"                     \
+      "  pin SITE           its blocks lie apart from now on, whatever is learned\n"               \
+      "  forbid SITE        its blocks lie among the others, whatever is learned\n"                \
+      "  free SITE          takes pin or forbid back\n"                                            \
+      "  export             write the rules to standard output, a line each\n"                     \
+      "  import FILE        bring such rules to the process, or into the file\n"                   \
+      "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET of the\n"     \
+      "                     caller if the site is a wrapper\n"                                     \
+      "  --program NAME     which program of the file; the one that ended last if not given\n"     \
+      "  --json             as a list of objects\n")
 
 enum {
     EXIT_DONE,

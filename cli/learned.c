@@ -66,7 +66,7 @@ static void put_program_json(const struct learned_program *program)
             printf("%s%" PRIu64, cost == 0 ? "" : ", ", log->costs[cost]);
         fputs("]}", stdout);
     }
-    putchar('}');
+    printf(", \"sites\": %" PRIu32 "}", program->site_count);
 }
 
 static void put_all_json(const struct learned *learned)
@@ -92,17 +92,17 @@ static const char *keep_text(char *words, const struct keep_evidence *log)
 
 static void put_head(void)
 {
-    printf("%-24s %6s %12s  %18s  %18s\n", "PROGRAM", "RUNS", "FIRST SECOND", "LARGE BLOCKS SEEN",
-           "SLABS SEEN");
+    printf("%-24s %6s %12s  %18s  %18s %6s\n", "PROGRAM", "RUNS", "FIRST SECOND",
+           "LARGE BLOCKS SEEN", "SLABS SEEN", "RULES");
 }
 
 static void put_row(const char *name, const struct learned_program *program)
 {
     char size[32], large[64], slabs[64];
-    printf("%-24s %6" PRIu32 " %12s  %18s  %18s\n", name, program->runs,
+    printf("%-24s %6" PRIu32 " %12s  %18s  %18s %6" PRIu32 "\n", name, program->runs,
            size_text(size, program->first_second_bytes),
            keep_text(large, &program->logs[LEARNED_BIG_CACHE]),
-           keep_text(slabs, &program->logs[LEARNED_SLABS]));
+           keep_text(slabs, &program->logs[LEARNED_SLABS]), program->site_count);
 }
 
 static int show(char **files, bool is_json)
@@ -142,6 +142,9 @@ static bool is_same(const struct learned_program *a, const struct learned_progra
     bool is_same = a->runs == b->runs && a->first_second_bytes == b->first_second_bytes;
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         is_same = is_same && memcmp(&a->logs[i], &b->logs[i], sizeof a->logs[i]) == 0;
+    is_same = is_same && a->site_count == b->site_count;
+    for (uint32_t i = 0; is_same && i < a->site_count; i++)
+        is_same = memcmp(&a->sites[i], &b->sites[i], sizeof a->sites[i]) == 0;
     return is_same;
 }
 

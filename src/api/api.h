@@ -12,6 +12,7 @@
 #define HAK_API_API_H
 
 #include "base/compiler.h"
+#include "os/frames.h"
 
 #include <stdio.h>
 
@@ -39,9 +40,14 @@ void hak_delete_array_sized_aligned(void *block, size_t bytes, size_t alignment)
  * many bytes; or a sampled one in its place. */
 struct bins;
 void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes);
+void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t bytes,
+                           struct os_caller caller);
 
 /* malloc_slow.c: everything that is unusual. */
 void *hak_malloc_slow(size_t bytes);
+/* While some call sites are diverted (heap/route.h): a block for a request of a caller's. NULL: the
+ * ordinary way serves it, or says why not. */
+void *hak_malloc_routed(size_t bytes, struct os_caller caller);
 void hak_free_slow(void *block);
 /* The same, of a block that is said to be so large (SIZE_MAX: nothing is said), so aligned (0:
  * nothing is said) and allocated so (enum mark_kind). */

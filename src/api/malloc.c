@@ -2,7 +2,7 @@
 #include "api/api.h"
 #include "api/malloc_names.h"
 #include "hardened/hardened.h"
-#include "heap/bins.h"
+#include "heap/cpu_cache.h"
 
 /* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a
  * cache, an empty or full bin, a large or foreign block, NULL - falls through to the slow function
@@ -19,7 +19,7 @@ HAK_INLINE void *take(size_t bytes)
     if (HAK_UNLIKELY(bytes > HAK_CLASS_HOT_BYTES_MAX))
         return NULL;
     struct bins *bins = bins_here();
-    uint32_t scaled = hak_bin_of_eighth[(bytes + 7) / 8];
+    uint32_t scaled = hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8]);
     struct bin *bin = hak_bin_at(bins, scaled);
     void *block = hak_word_peek((void **)(void *)bins + hak_word_peek(&bin->top));
     if (HAK_UNLIKELY(block == NULL))

@@ -42,7 +42,8 @@ static bool may_share_line(uint32_t class_index)
            hak_load_relaxed(&hak_active_caches) > 1;
 }
 
-void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes)
+void *hak_malloc_noted_for(void *block, struct bins *bins, size_t scaled, size_t bytes,
+                           struct os_caller caller)
 {
     uint32_t class_index = hak_tag_class((uint32_t)scaled);
     uint64_t weight = hak_bin_note(bins, scaled);
@@ -51,11 +52,16 @@ void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t byt
     struct sampled_request request = {
         .bytes = bytes,
         .weight = weight,
-        .caller = HAK_OS_CALLER(),
+        .caller = caller,
     };
     void *sample = hak_sampler_take(&request, class_index, false);
     if (sample == NULL)
         return block;
     put_back(block, bins, class_index);
     return sample;
+}
+
+void *hak_malloc_noted(void *block, struct bins *bins, size_t scaled, size_t bytes)
+{
+    return hak_malloc_noted_for(block, bins, scaled, bytes, HAK_OS_CALLER());
 }

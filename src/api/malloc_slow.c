@@ -4,9 +4,11 @@
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
 #include "hardened/waiting.h"
+#include "heap/bins.h"
 #include "heap/flush.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
+#include "heap/route.h"
 #include "heap/supply.h"
 #include "misuse/report.h"
 #include "os/os.h"
@@ -171,9 +173,40 @@ HAK_INLINE void *serve(struct request request)
     return take(&request);
 }
 
+/* The bin that the site of the caller takes from: the hot path finds none for these sizes. NULL: no
+ * site of the class is diverted, or the bin is empty. */
+HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
+{
+    if (request->bytes > HAK_CLASS_EVEN_BYTES_MAX)
+        return NULL;
+    uint32_t class_index = hak_class_of(request->bytes);
+    if (!hak_route_has(class_index))
+        return NULL;
+    request->partition = hak_route_find(class_index, caller);
+    class_index = hak_class_in(class_index, request->partition);
+    struct popped popped = hak_bin_pop_noted(class_index);
+    if (HAK_LIKELY(popped.noted == NULL))
+        return popped.block;
+    return hak_malloc_noted_for(popped.block, popped.noted, HAK_BIN_OF_CLASS(class_index),
+                                request->bytes, caller);
+}
+
 void *hak_malloc_slow(size_t bytes)
 {
-    return serve((struct request){.bytes = bytes});
+    struct request request = {.bytes = bytes};
+    if (HAK_UNLIKELY(hak_route_is_on())) {
+        void *block = pop_routed(&request, HAK_OS_CALLER());
+        if (HAK_LIKELY(block != NULL))
+            return block;
+    }
+    return serve(request);
+}
+
+void *hak_malloc_routed(size_t bytes, struct os_caller caller)
+{
+    struct request request = {.bytes = bytes};
+    void *block = pop_routed(&request, caller);
+    return block != NULL || request.partition == PARTITION_ORDINARY ? block : serve(request);
 }
 
 void *hak_malloc_uncounted(size_t bytes, int partition)

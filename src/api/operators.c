@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "hardened/hardened.h"
+#include "heap/route.h"
 #include "stats/tally.h"
 
 /* What is unusual about operator new ([new.delete]): the handler, bad_alloc, hardened mode. This
@@ -91,24 +92,37 @@ static HAK_NOINLINE void *take_or_null(size_t bytes, struct form form)
     return hak_catch(is_long ? take_long_array : take_array, bytes, form.alignment);
 }
 
+/* NULL: no call site is diverted, or not this one. */
+HAK_INLINE void *take_routed(size_t bytes, struct os_caller caller)
+{
+    return HAK_UNLIKELY(hak_route_is_on()) ? hak_malloc_routed(bytes, caller) : NULL;
+}
+
 void *hak_new_slow(size_t bytes)
 {
-    return take_single(bytes, 0);
+    void *block = take_routed(bytes, HAK_OS_CALLER());
+    return block != NULL ? block : take_single(bytes, 0);
 }
 
 void *hak_new_array_slow(size_t bytes)
 {
-    return take_array(bytes, 0);
+    void *block = take_routed(bytes, HAK_OS_CALLER());
+    return block != NULL ? block : take_array(bytes, 0);
 }
 
 void *hak_new_nothrow_slow(size_t bytes)
 {
-    return take_or_null(bytes, (struct form){0, MARK_NEW, PARTITION_ORDINARY});
+    void *block = take_routed(bytes, HAK_OS_CALLER());
+    return block != NULL ? block
+                         : take_or_null(bytes, (struct form){0, MARK_NEW, PARTITION_ORDINARY});
 }
 
 void *hak_new_array_nothrow_slow(size_t bytes)
 {
-    return take_or_null(bytes, (struct form){0, MARK_NEW_ARRAY, PARTITION_ORDINARY});
+    void *block = take_routed(bytes, HAK_OS_CALLER());
+    return block != NULL
+               ? block
+               : take_or_null(bytes, (struct form){0, MARK_NEW_ARRAY, PARTITION_ORDINARY});
 }
 
 /* [new.delete.single] leaves alignments that are no power of two undefined; the C++ library of GCC

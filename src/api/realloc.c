@@ -7,6 +7,7 @@
 #include "hardened/sample.h"
 #include "heap/limit.h"
 #include "heap/private_heap.h"
+#include "heap/route.h"
 #include "misuse/report.h"
 #include "process/background.h"
 #include "process/start.h"
@@ -44,7 +45,11 @@ void *hak_calloc(size_t count, size_t bytes)
     }
     if (total >= HAK_ZERO_KNOWLEDGE_BYTES)
         return hak_calloc_slow(total);
-    void *block = hak_malloc(total);
+    void *block = NULL;
+    if (HAK_UNLIKELY(hak_route_is_on()))
+        block = hak_malloc_routed(total, HAK_OS_CALLER());
+    if (block == NULL)
+        block = hak_malloc(total);
     if (HAK_LIKELY(block != NULL))
         memset(block, 0, total);
     return block;

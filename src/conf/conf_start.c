@@ -172,25 +172,16 @@ static void add_idle_source(struct text *text, enum conf_option option)
     hak_text_add(text, ")");
 }
 
-/* Says in one line what is accepted and has no effect yet. It is no mistake, so nothing aborts. */
+/* Says that the file of `profile` has no effect where nothing is learned that it could hold. It is
+ * no mistake, so nothing aborts. */
 static void tell_idle(void)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
-    int64_t words = hak_conf_number(learn) & (int64_t)LEARN_SITES;
-    bool is_profile_idle = *hak_conf_text(profile) != '\0' && words == hak_conf_number(learn);
-    if (words == 0 && !is_profile_idle)
+    if (*hak_conf_text(profile) == '\0' || hak_conf_number(learn) != 0)
         return;
-    hak_text_add(&text, "hakmem: without effect in this version: ");
-    if (words != 0) {
-        hak_text_add(&text, "learn=");
-        hak_conf_add_value(&text, &hak_conf_rows[CONF_learn], words, "");
-        add_idle_source(&text, CONF_learn);
-    }
-    if (is_profile_idle) { /* nothing is learned that it could hold */
-        hak_text_add(&text, words != 0 ? ", profile" : "profile");
-        add_idle_source(&text, CONF_profile);
-    }
+    hak_text_add(&text, "hakmem: without effect, since nothing is learned: profile");
+    add_idle_source(&text, CONF_profile);
     line[text.used++] = '\n';
     hak_os_stderr_write(line, text.used);
 }

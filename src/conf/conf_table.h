@@ -102,8 +102,9 @@
       "address space of freed fenced blocks that is withheld from reuse")                          \
     X(learn, SET, 3, 0, 15, "big_cache|decay|sites|matches",                                       \
       "what is learned while the program runs; big_cache: how long free large memory is kept; "    \
-      "decay: how long free memory of slabs is kept; matches: numbers are tried in turns, and "    \
-      "the better one is kept (docs/MATCHES.md); sites has no effect yet")                         \
+      "decay: how long free memory of slabs is kept; sites: which call sites keep what they "      \
+      "allocate, so that it lies apart; matches: numbers are tried in turns, and the better one "  \
+      "is kept (docs/MATCHES.md)")                                                                 \
     X(profile, TEXT, 0, 0, 0, "",                                                                  \
       "file for what was learned, read at the start and written at the end; `hakmem learned` "     \
       "shows it")

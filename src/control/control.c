@@ -5,6 +5,7 @@
 #include "conf/conf.h"
 #include "control/profiler.h"
 #include "control/request.h"
+#include "control/rules.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
 #include "os/os.h"
@@ -117,6 +118,10 @@ static bool perform(struct work *work)
         return hak_control_profiler_stop(&work->answer);
     case REQUEST_PROFILE_DUMP:
         return dump_profile(&work->file, &work->answer);
+    case REQUEST_RULES:
+        return hak_control_rules_list(&work->file, &work->answer);
+    case REQUEST_RULE:
+        return hak_control_rules_take(work->wish.value, &work->answer);
     case REQUEST_WATCH:
         return watch(work->wish.seconds, &work->answer);
     default:

@@ -16,7 +16,7 @@ bool hak_control_profiler_start(struct text *answer)
 
 bool hak_control_profiler_stop(struct text *answer)
 {
-    bool was_on = hak_draw_is_on();
+    bool was_on = hak_draw_is_for(DRAW_FOR_PROFILE);
     hak_profile_stop();
     hak_text_add(answer, was_on ? "sampling has stopped" : "nothing was being sampled");
     return true;

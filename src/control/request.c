@@ -64,6 +64,7 @@ void hak_request_read(const struct control_request *request, struct request_wish
         {"profile on", REQUEST_PROFILE_ON},
         {"profile off", REQUEST_PROFILE_OFF},
         {"profile dump", REQUEST_PROFILE_DUMP},
+        {"rules", REQUEST_RULES},
     };
     const char *words = request->words;
     const char *rest;
@@ -75,6 +76,10 @@ void hak_request_read(const struct control_request *request, struct request_wish
             wish->kind = fixed[i].kind;
     if ((rest = rest_after(words, "set")) != NULL)
         read_set(rest, wish);
+    if ((rest = rest_after(words, "rule")) != NULL) {
+        memcpy(wish->value, rest, strlen(rest));
+        wish->kind = REQUEST_RULE;
+    }
     if ((rest = rest_after(words, "watch")) != NULL)
         read_watch(rest, wish);
 }

@@ -41,7 +41,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics or the profile, if they were asked for. */
+    /* Then the statistics, the profile or the rules, if they were asked for. */
 };
 
 /* The process that finds a request; 0: not known. */
@@ -61,19 +61,22 @@ enum request_kind {
     REQUEST_PROFILE_OFF,
     REQUEST_PROFILE_DUMP,
     REQUEST_WATCH,
+    REQUEST_RULES,
+    REQUEST_RULE,
 };
 
 struct request_wish {
     enum request_kind kind;
-    uint32_t seconds; /* of a watch */
-    char name[64];    /* of an option */
-    char value[HAK_REQUEST_WORDS_BYTES];
+    uint32_t seconds;                    /* of a watch */
+    char name[64];                       /* of an option */
+    char value[HAK_REQUEST_WORDS_BYTES]; /* or the line of a rule (learn/site_line.h) */
 };
 
 /* True when the finder is to do it, now. */
 bool hak_request_is_due(const struct control_request *request, const struct request_finder *finder);
 
-/* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS. */
+/* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS, rules,
+ * rule LINE. */
 void hak_request_read(const struct control_request *request, struct request_wish *wish);
 
 #endif

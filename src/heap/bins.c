@@ -111,16 +111,19 @@ static struct bins *bins_here(uint32_t id)
     return hak_word_peek(&hak_bins_of[id]);
 }
 
-void *hak_bin_pop(uint32_t class_index)
+struct popped hak_bin_pop_noted(uint32_t class_index)
 {
     uint32_t id = hak_here_id();
-    if (hak_id_is_processor(id)) {
-        struct popped popped = hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
-        if (HAK_UNLIKELY(popped.noted != NULL))
-            hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
-        return popped.block;
-    }
-    return hak_slot_pop(bins_here(id), class_index);
+    return HAK_LIKELY(hak_id_is_processor(id)) ? hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index))
+                                               : hak_slot_pop_noted(bins_here(id), class_index);
+}
+
+void *hak_bin_pop(uint32_t class_index)
+{
+    struct popped popped = hak_bin_pop_noted(class_index);
+    if (HAK_UNLIKELY(popped.noted != NULL))
+        hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
+    return popped.block;
 }
 
 /* Draws the distance to the bin's next sample, and sets the countdown to it. Returns by how much it

@@ -13,15 +13,14 @@
 
 #include "heap/bins.h"
 
+/* Which bin the hot path takes for each size, or for each hak_hot_size_step of them, from 0 on. 0:
+ * none, so that requests of the size take the slow path (heap/route.h); written by one byte. */
+extern uint8_t hak_hot_sizes[];
+extern const uint32_t hak_hot_size_step;
+
 /* Whether this build has them. */
 extern const bool hak_has_cpu_caches;
 
-/* `noted`: the bins whose countdown passed 0 with this pop, to be told to hak_bin_note; else
- * NULL. */
-struct popped {
-    void *block; /* NULL: the bin is empty */
-    struct bins *noted;
-};
 struct popped hak_cpu_cache_pop(size_t scaled);
 bool hak_cpu_cache_push(size_t scaled, void *block);
 uint32_t hak_cpu_cache_pop_some(size_t scaled, void **blocks, uint32_t most);

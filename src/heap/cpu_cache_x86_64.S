@@ -206,5 +206,12 @@ SECTION_END hak_cpu_cache_close
     .size   hak_has_cpu_caches, 1
 hak_has_cpu_caches:
     .byte   1
+    .p2align 2
+    .globl  hak_hot_size_step
+    .hidden hak_hot_size_step
+    .type   hak_hot_size_step, @object
+    .size   hak_hot_size_step, 4
+hak_hot_size_step:
+    .long   1
 
     .section .note.GNU-stack, "", @progbits

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 
 _Atomic uint64_t hak_draw_mean_bytes;
+_Atomic uint64_t hak_draw_means_asked[DRAW_READERS];
 _Atomic uint64_t hak_draw_start_ms;
 
 /* A pace is kept by the time at which it would be reached if each sample took its share: a quarter
@@ -11,6 +12,7 @@ _Atomic uint64_t hak_draw_start_ms;
 #define AHEAD_MOST_NS ((uint64_t)1 << 28)
 #define AHEAD_BOUGHT_NS (AHEAD_MOST_NS / 4)
 
+static _Atomic uint64_t rates_asked[DRAW_READERS];
 static _Atomic uint64_t sample_ns; /* a sample's share of the pace; 0: no pace */
 static _Atomic uint64_t paced_ns;  /* the samples so far reach until then */
 static _Atomic uint32_t mean_doublings;
@@ -65,12 +67,32 @@ static double chance_within(double x)
     return sum;
 }
 
+void hak_draw_start_for(enum draw_reader reader, uint64_t mean_bytes, uint64_t samples_a_second,
+                        uint64_t now_ms)
+{
+    uint64_t mean = 0, rate = 0;
+    bool is_paced = true;
+    hak_store_relaxed(&rates_asked[reader], samples_a_second);
+    hak_store_relaxed(&hak_draw_means_asked[reader], mean_bytes);
+    for (int i = 0; i < DRAW_READERS; i++) {
+        uint64_t asked = hak_load_relaxed(&hak_draw_means_asked[i]);
+        uint64_t rate_asked = hak_load_relaxed(&rates_asked[i]);
+        if (asked == 0)
+            continue;
+        mean = mean == 0 ? asked : hak_least(mean, asked);
+        rate = hak_most(rate, rate_asked);
+        is_paced = is_paced && rate_asked != 0;
+    }
+    hak_store_relaxed(&mean_doublings, 0);
+    hak_store_relaxed(&sample_ns, is_paced && rate != 0 ? 1000000000 / rate : 0);
+    if (reader == DRAW_FOR_PROFILE)
+        hak_store_relaxed(&hak_draw_start_ms, now_ms);
+    hak_store_relaxed(&hak_draw_mean_bytes, mean);
+}
+
 void hak_draw_start(uint64_t mean_bytes, uint64_t samples_a_second, uint64_t now_ms)
 {
-    hak_store_relaxed(&mean_doublings, 0);
-    hak_store_relaxed(&sample_ns, samples_a_second == 0 ? 0 : 1000000000 / samples_a_second);
-    hak_store_relaxed(&hak_draw_start_ms, now_ms);
-    hak_store_relaxed(&hak_draw_mean_bytes, mean_bytes);
+    hak_draw_start_for(DRAW_FOR_PROFILE, mean_bytes, samples_a_second, now_ms);
 }
 
 uint32_t hak_draw_doublings(void)

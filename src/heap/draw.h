@@ -40,16 +40,34 @@ enum draw_state {
 };
 #define DRAW_DOUBLINGS_MOST 20u
 
+/* Who reads the samples. All read one stream, at the finest rate that one of them asks for. */
+enum draw_reader { DRAW_FOR_PROFILE, DRAW_FOR_RULES, DRAW_READERS };
+
+/* What the rules of call sites ask for: enough samples to follow 2,048 of them over two generations
+ * of 64 MiB (learn/site_log.h); fewer once nothing has been decided for a while. */
+#define HAK_DRAW_RULES_MEAN_BYTES ((uint64_t)64 << 10)
+#define HAK_DRAW_RULES_SAMPLES 4000u
+#define HAK_DRAW_RULES_QUIET_SAMPLES 500u
+
 extern _Atomic uint64_t hak_draw_mean_bytes;
-extern _Atomic uint64_t hak_draw_start_ms; /* since when */
+extern _Atomic uint64_t hak_draw_means_asked[DRAW_READERS]; /* 0: the reader does not read */
+extern _Atomic uint64_t hak_draw_start_ms;                  /* since when */
 
 HAK_INLINE bool hak_draw_is_on(void)
 {
     return HAK_UNLIKELY(hak_load_relaxed(&hak_draw_mean_bytes) != 0);
 }
 
-/* Samples one byte in about so many from now on, about so many times a second at most; 0: none, or
- * any number of times. */
+HAK_INLINE bool hak_draw_is_for(enum draw_reader reader)
+{
+    return hak_load_relaxed(&hak_draw_means_asked[reader]) != 0;
+}
+
+/* Samples one byte in about so many from now on for this reader, about so many times a second at
+ * most; 0: none, or any number of times. */
+void hak_draw_start_for(enum draw_reader reader, uint64_t mean_bytes, uint64_t samples_a_second,
+                        uint64_t now_ms);
+/* The same for the profile. */
 void hak_draw_start(uint64_t mean_bytes, uint64_t samples_a_second, uint64_t now_ms);
 
 /* How often the mean is doubled now. */

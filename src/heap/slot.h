@@ -12,17 +12,23 @@
 #include "heap/bins.h"
 
 /* A block; NULL: the bin is empty. */
-HAK_INLINE void *hak_slot_pop(struct bins *bins, uint32_t class_index)
+HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, uint32_t class_index)
 {
     struct bin *bin = hak_bin_of(bins, class_index);
     void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
     if (block == NULL)
-        return NULL;
+        return (struct popped){NULL, NULL};
     bool is_due = bin->countdown == 0;
     hak_bin_commit(bin, -0x10001);
-    if (HAK_UNLIKELY(is_due))
-        hak_bin_note(bins, HAK_BIN_OF_CLASS(class_index));
-    return block;
+    return (struct popped){block, is_due ? bins : NULL};
+}
+
+HAK_INLINE void *hak_slot_pop(struct bins *bins, uint32_t class_index)
+{
+    struct popped popped = hak_slot_pop_noted(bins, class_index);
+    if (HAK_UNLIKELY(popped.noted != NULL))
+        hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
+    return popped.block;
 }
 
 /* What will be popped after `count` others, no more than there are headers; or anything. A hint. */

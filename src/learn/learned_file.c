@@ -144,6 +144,29 @@ static uint32_t all_matches(const struct learned *learned)
     return count;
 }
 
+static void read_sites(struct reader *reader, struct learned_program *program)
+{
+    while (reader->is_right && program->site_count < HAK_LEARNED_SITES_MOST) {
+        struct site_line *line = &program->sites[program->site_count];
+        size_t bytes = hak_site_line_read(line, reader->at, (size_t)(reader->end - reader->at));
+        if (bytes == 0)
+            break;
+        for (uint32_t i = 0; i < program->site_count; i++)
+            if (hak_site_line_is_same(line, &program->sites[i]))
+                reader->is_right = false;
+        reader->at += bytes;
+        program->site_count++;
+    }
+}
+
+static uint32_t all_sites(const struct learned *learned)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < learned->count; i++)
+        count += learned->programs[i].site_count;
+    return count;
+}
+
 static void read_program(struct reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
@@ -157,6 +180,7 @@ static void read_program(struct reader *reader, struct learned *learned)
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         read_log(reader, log_words[i], &program->logs[i]);
     read_matches(reader, program);
+    read_sites(reader, program);
     if (hak_learned_find(learned, program->name) != NULL)
         reader->is_right = false;
     learned->count++;
@@ -206,7 +230,8 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
-    if (all_matches(learned) > HAK_LEARNED_ALL_MATCHES_MOST)
+    if (all_matches(learned) > HAK_LEARNED_ALL_MATCHES_MOST ||
+        all_sites(learned) > HAK_LEARNED_ALL_SITES_MOST)
         return LEARNED_MALFORMED;
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
@@ -295,6 +320,8 @@ size_t hak_learned_write(const struct learned *learned, char *text)
             write_log(&out, log_words[log], &program->logs[log]);
         for (uint32_t match = 0; match < program->match_count; match++)
             hak_match_line_write(&out, &program->matches[match]);
+        for (uint32_t site = 0; site < program->site_count; site++)
+            hak_site_line_write(&out, &program->sites[site]);
     }
     uint32_t sum = checksum(text, out.used);
     hak_text_add(&out, CHECKSUM_WORD);
@@ -304,7 +331,8 @@ size_t hak_learned_write(const struct learned *learned, char *text)
 
 /* The longest lines of all programs fit: 11 numbers of up to 20 digits in a log, 4 words. */
 hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) +
-                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES <
+                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
+                          HAK_LEARNED_ALL_SITES_MOST * HAK_SITE_LINE_BYTES <
                       HAK_LEARNED_BYTES_MOST - 128,
                   "a full record fits the file");
 
@@ -343,6 +371,12 @@ void hak_learned_put(struct learned *learned, const struct learned_program *prog
         learned->programs[i - 1].match_count -= dropped;
         over -= dropped;
     }
+    over = (uint32_t)hak_excess(all_sites(learned), HAK_LEARNED_ALL_SITES_MOST);
+    for (uint32_t i = learned->count; over > 0; i--) {
+        uint32_t dropped = (uint32_t)hak_least(over, learned->programs[i - 1].site_count);
+        learned->programs[i - 1].site_count -= dropped;
+        over -= dropped;
+    }
 }
 
 void hak_learned_put_match(struct learned_program *program, const struct match_line *line)
@@ -363,6 +397,32 @@ static void halve_matches(struct learned_program *program)
     program->match_count = kept;
 }
 
+bool hak_learned_put_site(struct learned_program *program, const struct site_line *line)
+{
+    uint32_t at = 0;
+    while (at < program->site_count && !hak_site_line_is_same(&program->sites[at], line))
+        at++;
+    if (at == HAK_LEARNED_SITES_MOST)
+        return false;
+    program->sites[at] = *line;
+    if (at == program->site_count)
+        program->site_count++;
+    return true;
+}
+
+static void halve_sites(struct learned_program *program)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < program->site_count; i++) {
+        struct site_line line = program->sites[i];
+        line.judged /= 2;
+        line.survivors = (uint32_t)hak_least(line.survivors / 2, line.judged);
+        if (line.judged != 0 || line.state == RULE_PINNED || line.state == RULE_FORBIDDEN)
+            program->sites[kept++] = line;
+    }
+    program->site_count = kept;
+}
+
 void hak_learned_halve(struct learned_program *program)
 {
     program->runs = (program->runs + 1) / 2; /* each run sees a first second: it is never stale */
@@ -375,6 +435,7 @@ void hak_learned_halve(struct learned_program *program)
             log->costs[cost] = log->episodes == 0 ? 0 : log->costs[cost] / 2;
     }
     halve_matches(program);
+    halve_sites(program);
 }
 
 /* Evidence of other settings cannot be added: what has seen more counts then. */
@@ -399,6 +460,24 @@ static uint64_t share(uint64_t bytes, uint32_t part, uint32_t whole)
     return bytes / whole * part + bytes % whole * part / whole;
 }
 
+/* What the user said wins, then what has seen more. */
+static void add_site(struct learned_program *program, const struct site_line *line)
+{
+    for (uint32_t i = 0; i < program->site_count; i++) {
+        struct site_line *known = &program->sites[i];
+        if (!hak_site_line_is_same(known, line))
+            continue;
+        if (line->judged > known->judged && known->state < RULE_PINNED)
+            known->state = line->state;
+        known->judged =
+            (uint32_t)hak_least((uint64_t)known->judged + line->judged, HAK_SITE_COUNT_MOST);
+        known->survivors =
+            (uint32_t)hak_least((uint64_t)known->survivors + line->survivors, known->judged);
+        return;
+    }
+    hak_learned_put_site(program, line);
+}
+
 void hak_learned_add(struct learned_program *program, const struct learned_program *other)
 {
     uint32_t runs = program->runs + other->runs;
@@ -415,4 +494,6 @@ void hak_learned_add(struct learned_program *program, const struct learned_progr
         else
             hak_match_line_add(known, &other->matches[i]);
     }
+    for (uint32_t i = 0; i < other->site_count; i++)
+        add_site(program, &other->sites[i]);
 }

@@ -2,7 +2,8 @@
 /* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
  * Owns        the form of the text. The program that ended last stands first; each has four lines,
- *             and one for each value that was tried in matches (learn/match_line.h):
+ *             one for each value that was tried in matches (learn/match_line.h), and one for each
+ *             rule of a call site (learn/site_line.h):
  *
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
@@ -11,6 +12,7 @@
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM
+ *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE PLACE
  *                 crc32 CHECKSUM
  *
  * Invariants  a text that is read is written again as the same bytes: one space between words, no
@@ -24,12 +26,16 @@
 
 #include "learn/keep_time.h"
 #include "learn/match_line.h"
+#include "learn/site_line.h"
 
 #define HAK_LEARNED_BYTES_MOST 32768u
 #define HAK_LEARNED_PROGRAMS_MOST 32u
 #define HAK_LEARNED_NAME_BYTES 64u
 /* Values of all programs: those of the programs that ended first go. */
 #define HAK_LEARNED_ALL_MATCHES_MOST 24u
+/* Rules of one program, and of all: those of the programs that ended first go. */
+#define HAK_LEARNED_SITES_MOST 16u
+#define HAK_LEARNED_ALL_SITES_MOST 48u
 /* More than any run has; sums of two stay far from overflow. */
 #define HAK_LEARNED_RUNS_MOST 1000000u
 #define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
@@ -43,6 +49,8 @@ struct learned_program {
     struct keep_evidence logs[LEARNED_LOG_COUNT];
     uint32_t match_count;
     struct match_line matches[HAK_MATCH_LINES_MOST];
+    uint32_t site_count;
+    struct site_line sites[HAK_LEARNED_SITES_MOST];
 };
 
 /* What the numbers depend on beside the program. */
@@ -95,7 +103,11 @@ void hak_learned_put(struct learned *learned, const struct learned_program *prog
 /* What is known of a value replaces what was. */
 void hak_learned_put_match(struct learned_program *program, const struct match_line *line);
 
-/* Evidence counts half; what is left of no episode is forgotten. */
+/* The rule replaces what was known of its site. False: there is no room. */
+bool hak_learned_put_site(struct learned_program *program, const struct site_line *line);
+
+/* Evidence counts half; what is left of no episode or sample is forgotten, but for what the user
+ * said of a site. */
 void hak_learned_halve(struct learned_program *program);
 
 /* Adds what another file knows of the same program. */

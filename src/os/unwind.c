@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/unwind.h"
 
+#include "base/bits.h"
 #include "os/confine.h"
 #include "os/dwarf.h"
 #include "os/epilogue.h"
@@ -9,10 +10,13 @@
 
 #include <errno.h>
 #include <link.h>
+#include <string.h>
 #include <unistd.h>
 
 /* The smallest pages that there are. */
 #define PAGE_BYTES_LEAST ((uintptr_t)4096)
+/* Addresses that are asked for at once. */
+#define UNWIND_MOST 64u
 /* Frames of hakmem's own that a walk may begin with. */
 #define OWN_FRAMES_MOST 24u
 
@@ -145,7 +149,8 @@ static uint32_t follow(const struct dwarf_frame *frame, uintptr_t *addresses, ui
                                        most - used);
 }
 
-static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
+static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uintptr_t *stacks,
+                     uint32_t most)
 {
     uint32_t used = 0;
     struct found_object own = {0}, found = {0};
@@ -155,8 +160,10 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t m
         uintptr_t address = frame->address;
         bool is_own = is_library && used == 0 && address >= (uintptr_t)own.map_start &&
                       address < (uintptr_t)own.map_end;
-        if (!is_own)
+        if (!is_own) {
+            stacks[used] = frame->registers[HAK_DWARF_STACK_POINTER];
             addresses[used++] = address;
+        }
         struct dwarf_frame last = *frame;
         bool is_of_no_file;
         if (!step_any(frame, &found, &is_of_no_file))
@@ -174,21 +181,30 @@ static uint32_t by_frame_pointers(struct os_caller caller, uintptr_t *addresses,
     return used;
 }
 
-HAK_NOINLINE uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most)
+uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most)
+{
+    uintptr_t stacks[UNWIND_MOST];
+    return hak_os_unwind_stacks(caller, addresses, stacks, (uint32_t)hak_least(most, UNWIND_MOST));
+}
+
+HAK_NOINLINE uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *addresses,
+                                           uintptr_t *stacks, uint32_t most)
 {
     struct dwarf_frame frame;
+    memset(stacks, 0, most * sizeof *stacks);
     /* The page of this function's frame needs no look. */
     readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
     begin_here(&frame);
     if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);
-    return walk(&frame, addresses, most);
+    return walk(&frame, addresses, stacks, most);
 }
 
 uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
 {
+    uintptr_t stacks[UNWIND_MOST];
     readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
     frame->is_interrupted = true;
     frame->read = read_word;
-    return walk(frame, addresses, most);
+    return walk(frame, addresses, stacks, (uint32_t)hak_least(most, UNWIND_MOST));
 }

@@ -19,6 +19,13 @@
 
 #include "os/frames.h"
 
+/* Whether a call leaves its return address on the stack, right below where its caller goes on. */
+#if defined(__x86_64__)
+#define HAK_OS_RETURNS_ON_STACK true
+#else
+#define HAK_OS_RETURNS_ON_STACK false
+#endif
+
 /* Fills `addresses` with return addresses, innermost first, from the caller's on; those of the
  * library that this code is in, if it is one, are left out. Returns how many. */
 uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t most);
@@ -27,6 +34,10 @@ uint32_t hak_os_unwind(struct os_caller caller, uintptr_t *addresses, uint32_t m
  * then return addresses. The frame is changed. */
 struct dwarf_frame;
 uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most);
+
+/* The same, with the stack pointer that each frame goes on with; 0: it is not known. */
+uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *addresses, uintptr_t *stacks,
+                              uint32_t most);
 
 /* The loaded file that code on this thread's stack belongs to; false: none is known. */
 struct os_module {

@@ -15,6 +15,7 @@
 #include "os/stderr.h"
 #include "policy/policy_table.h"
 #include "process/matches.h"
+#include "profile/site_rules.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
 #include "span/large.h"
@@ -90,6 +91,8 @@ static void begin(void)
         hak_pool_begin(&mine.logs[LEARNED_SLABS]);
     for (uint32_t i = 0; i < mine.match_count; i++)
         hak_matches_bring(&mine.matches[i]);
+    for (uint32_t i = 0; learns(LEARN_SITES) && i < mine.site_count; i++)
+        hak_rules_bring(&mine.sites[i]);
     floor_bytes = prewarm_bytes();
     if (floor_bytes != 0)
         hak_store_relaxed(&hak_policy.prewarm_bytes, floor_bytes);
@@ -98,7 +101,8 @@ static void begin(void)
 void hak_learned_load(void)
 {
     if (HAK_LIKELY(*hak_conf_text(profile) == '\0') ||
-        !(learns(LEARN_BIG_CACHE) || learns(LEARN_DECAY) || learns(LEARN_MATCHES)))
+        (hak_conf_number(learn) & (LEARN_BIG_CACHE | LEARN_DECAY | LEARN_SITES | LEARN_MATCHES)) ==
+            0)
         return;
     const char *wrong = NULL;
     if (hak_os_is_privileged())
@@ -179,6 +183,19 @@ static void learn_log(enum learned_log log, void (*read)(struct keep_evidence *s
         mine.logs[log] = seen;
 }
 
+/* Rules that act or that somebody made come first. */
+static void learn_sites(void)
+{
+    struct site_line line;
+    mine.site_count = 0;
+    for (int is_rest = 0; is_rest <= 1; is_rest++)
+        for (uint32_t i = 0; hak_rules_line(i, &line); i++) {
+            bool is_firm = line.state == RULE_ACTIVE || line.state >= RULE_MIXED;
+            if (is_firm == !is_rest)
+                hak_learned_put_site(&mine, &line);
+        }
+}
+
 static void complain(const char *what, int error)
 {
     char line[PATH_BYTES + 128];
@@ -222,6 +239,8 @@ __attribute__((destructor)) static void save_at_exit(void)
     if (learns(LEARN_DECAY))
         learn_log(LEARNED_SLABS, hak_pool_learned);
     hak_matches_tell(&mine);
+    if (learns(LEARN_SITES))
+        learn_sites();
     if (!hak_os_ask_begin()) {
         complain("the program confined itself", 0);
         return;

@@ -62,6 +62,9 @@ static void start_locked(void)
         hak_conf_number(blackbox) != BLACKBOX_OFF)
         hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate),
                        (uint64_t)hak_conf_number(heap_profile_samples), hak_os_clock_ms());
+    if ((hak_conf_number(learn) & LEARN_SITES) != 0)
+        hak_draw_start_for(DRAW_FOR_RULES, HAK_DRAW_RULES_MEAN_BYTES, HAK_DRAW_RULES_SAMPLES,
+                           hak_os_clock_ms());
     hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
     if (!hak_region_start()) {
         hak_store_release(&process_state, PROCESS_FAILED);

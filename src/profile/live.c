@@ -54,6 +54,7 @@ static void write_sample(struct live_sample *to, const struct live_sample *from)
     hak_word_publish(&to->birth_ns, from->birth_ns);
     hak_word_publish(&to->site, from->site);
     hak_word_publish(&to->heap, from->heap);
+    hak_word_publish(&to->ticket, from->ticket);
 }
 
 static struct live_sample read_sample(const struct live_sample *from)
@@ -62,7 +63,8 @@ static struct live_sample read_sample(const struct live_sample *from)
         .sum = {.count = hak_word_peek(&from->sum.count), .bytes = hak_word_peek(&from->sum.bytes)},
         .birth_ns = hak_word_peek(&from->birth_ns),
         .site = hak_word_peek(&from->site),
-        .heap = hak_word_peek(&from->heap)};
+        .heap = hak_word_peek(&from->heap),
+        .ticket = hak_word_peek(&from->ticket)};
 }
 
 static bool add_in(struct table *table, const void *block, const struct live_sample *sample)

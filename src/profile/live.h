@@ -27,9 +27,11 @@
 struct live_sample {
     struct sample_sum sum;
     uint64_t birth_ns;
-    uint64_t site;
-    uint64_t heap; /* handle of the program's heap that the block is of; 0: of none */
+    uint64_t site;   /* HAK_LIVE_NO_SITE: the profile does not know it */
+    uint64_t heap;   /* handle of the program's heap that the block is of; 0: of none */
+    uint64_t ticket; /* of the rules (profile/site_rules.h); 0: they do not */
 };
+#define HAK_LIVE_NO_SITE UINT64_MAX
 
 /* False: there is no room, nothing is added. */
 bool hak_live_add(const void *block, const struct live_sample *sample, bool may_grow);

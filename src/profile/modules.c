@@ -104,10 +104,25 @@ static const struct board_module *find(const struct profile_board *board, uintpt
     return NULL;
 }
 
-static void add(struct profile_board *board, uintptr_t address)
+bool hak_module_describe(uintptr_t address, struct board_module *found)
 {
     struct os_module module;
     char program[HAK_BOARD_PATH_BYTES];
+    if (!hak_os_module_of(address, &module))
+        return false;
+    *found = (struct board_module){.start = module.start, .end = module.end, .bias = module.bias};
+    write_path(found->path, module.path);
+    if (module.path[0] == '\0') {
+        hak_os_program_path(program, sizeof program);
+        write_path(found->path, program);
+    }
+    read_headers(found, &module, address);
+    return true;
+}
+
+static void add(struct profile_board *board, uintptr_t address)
+{
+    struct os_module module;
     if (!hak_os_module_of(address, &module))
         return;
     struct board_module found = {.start = module.start, .end = module.end, .bias = module.bias};
@@ -116,12 +131,8 @@ static void add(struct profile_board *board, uintptr_t address)
     if (known != NULL && known->bias == found.bias &&
         (found.path[0] == '\0' || strcmp(known->path, found.path) == 0))
         return;
-    if (module.path[0] == '\0') {
-        hak_os_program_path(program, sizeof program);
-        write_path(found.path, program);
-    }
-    read_headers(&found, &module, address);
-    publish(board, &found);
+    if (hak_module_describe(address, &found))
+        publish(board, &found);
 }
 
 void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count)

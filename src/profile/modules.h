@@ -13,6 +13,9 @@
 
 #include "profile/board.h"
 
+/* The module that code on this thread's stack belongs to; false: none is known. */
+bool hak_module_describe(uintptr_t address, struct board_module *found);
+
 void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count);
 
 /* The modules of a board that nobody adds to, on a new one. */

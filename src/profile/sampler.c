@@ -7,6 +7,7 @@
 #include "os/unwind.h"
 #include "process/service.h"
 #include "profile/show.h"
+#include "profile/site_rules.h"
 
 #include <string.h>
 
@@ -49,30 +50,48 @@ static void *take_block(uint32_t class_index, bool wants_zero)
     return block;
 }
 
-static uint32_t find_site(struct os_caller caller, bool may_grow)
+static void note_for_profile(struct live_sample *sample, const uintptr_t *frames, uint32_t count,
+                             bool may_grow)
 {
-    uintptr_t frames[HAK_BOARD_FRAMES];
-    uint32_t count = hak_os_unwind(caller, frames, HAK_BOARD_FRAMES);
-    uint32_t site = hak_sites_find(frames, count, may_grow);
+    sample->site = hak_sites_find(frames, count, may_grow);
     if (may_grow)
-        hak_show_modules(site);
-    return site;
+        hak_show_modules((uint32_t)sample->site);
+    hak_sites_note_taken((uint32_t)sample->site, sample->sum, sample->birth_ns / 1000000);
+}
+
+/* Where the sample's request came from, for all who read. */
+static void find_site(struct live_sample *sample, const struct sampled_request *request,
+                      uint32_t class_index, bool may_grow)
+{
+    uintptr_t frames[HAK_BOARD_FRAMES], stacks[HAK_BOARD_FRAMES];
+    bool is_profiled = hak_draw_is_for(DRAW_FOR_PROFILE);
+    uint32_t count = hak_os_unwind_stacks(request->caller, frames, stacks,
+                                          is_profiled ? HAK_BOARD_FRAMES : HAK_RULES_FRAMES);
+    if (is_profiled)
+        note_for_profile(sample, frames, count, may_grow);
+    if (may_grow && count != 0 && hak_draw_is_for(DRAW_FOR_RULES))
+        sample->ticket = hak_rules_begin(frames, stacks, count, class_index, request->weight);
 }
 
 /* Counts the sample; `block` NULL: its end will not be seen. */
-static void note(const struct sampled_request *request, const void *block, bool may_grow)
+static void note(const struct sampled_request *request, const void *block, uint32_t class_index,
+                 bool may_grow)
 {
     uint64_t now_ns = hak_os_clock_ns();
     struct live_sample sample = {
         .sum = {.count = request->weight, .bytes = request->weight * hak_most(request->bytes, 1)},
         .birth_ns = now_ns,
-        .site = find_site(request->caller, may_grow),
+        .site = HAK_LIVE_NO_SITE,
         .heap = (uintptr_t)request->heap,
     };
+    /* What is not followed is no evidence. */
+    find_site(&sample, request, block == NULL ? HAK_CLASS_NONE : class_index, may_grow);
     hak_store_relaxed(&hak_sampler_has_begun, true);
     hak_draw_pace(now_ns);
-    hak_sites_note_taken((uint32_t)sample.site, sample.sum, now_ns / 1000000);
     if (block != NULL && hak_live_add(block, &sample, may_grow))
+        return;
+    hak_rules_end(sample.ticket, sample.sum.count);
+    if (sample.site == HAK_LIVE_NO_SITE)
         return;
     hak_sites_note_dropped(untracked);
     hak_sites_note_ended((uint32_t)sample.site, sample.sum, 0);
@@ -87,7 +106,8 @@ static bool may_grow(void)
         return false;
     }
     hak_copy_look();
-    hak_show_open();
+    if (hak_draw_is_for(DRAW_FOR_PROFILE))
+        hak_show_open();
     return true;
 }
 
@@ -96,13 +116,13 @@ HAK_NOINLINE void *hak_sampler_take(const struct sampled_request *request, uint3
 {
     bool is_free = may_grow();
     void *block = is_free ? take_block(class_index, is_zero) : NULL;
-    note(request, block, is_free);
+    note(request, block, hak_class_ordinary(class_index), is_free);
     return block;
 }
 
 HAK_NOINLINE void hak_sampler_note(const struct sampled_request *request, const void *block)
 {
-    note(request, block, may_grow());
+    note(request, block, HAK_CLASS_NONE, may_grow());
 }
 
 bool hak_sampler_lift(const void *block, struct live_sample *sample)
@@ -119,7 +139,10 @@ void hak_sampler_put_back(const void *block, const struct live_sample *sample)
 void hak_sampler_end_lifted(const struct live_sample *sample)
 {
     uint64_t now_ns = hak_os_clock_ns();
-    hak_sites_note_ended((uint32_t)sample->site, sample->sum, hak_excess(now_ns, sample->birth_ns));
+    hak_rules_end(sample->ticket, sample->sum.count);
+    if (sample->site != HAK_LIVE_NO_SITE)
+        hak_sites_note_ended((uint32_t)sample->site, sample->sum,
+                             hak_excess(now_ns, sample->birth_ns));
 }
 
 void hak_sampler_end(const void *block)

@@ -236,6 +236,8 @@ static uint64_t oldest_ms[HAK_BOARD_SITES]; /* the busy one's */
 static void note_oldest(const struct live_sample *sample, void *context)
 {
     uint64_t birth_ms = hak_most(sample->birth_ns / 1000000, 1);
+    if (sample->site == HAK_LIVE_NO_SITE)
+        return;
     uint64_t *oldest = (uint64_t *)context + sample->site % HAK_BOARD_SITES;
     if (*oldest == 0 || birth_ms < *oldest)
         *oldest = birth_ms;

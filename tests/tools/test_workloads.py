@@ -25,6 +25,7 @@ RUNS = {
     "thread_sleep": "10 20 50 10",
     "mixed_lifetimes": "2 5000 42",
     "kept_few": "20000 3000 20 1 1 42",
+    "kept_sites": "64000 6400 128 20 0 1 1 1 42",
     "valley": "5000 99 10 200 10 42",
     "phase_server": "5 2000 2 42",
     "start_up": "3 100",
@@ -48,6 +49,7 @@ NOTES = {
     "thread_sleep": "rss_per_thread_worked rss_per_thread_slept",
     "mixed_lifetimes": "live rss",
     "kept_few": "live_valley rss_valley rss_average",
+    "kept_sites": "live_valley rss_valley rss_late_valley rss_average",
     "valley": " ".join(f"{what}_{when}" for when in ("filled", "freed", "loaded", "idle")
                        for what in ("live", "floor", "rss")) + " first_fill second_fill",
     "phase_server": " ".join(f"rss_full_{i} rate_full_{i} rss_buffers_{i} rss_low_{i} "

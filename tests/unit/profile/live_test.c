@@ -19,7 +19,7 @@ static void count(const struct live_sample *sample, void *context)
 
 TEST(a_sample_is_removed_once)
 {
-    struct live_sample sample = {{3, 300}, 77, 5, 0}, found;
+    struct live_sample sample = {{3, 300}, 77, 5, 0, 9}, found;
     CHECK(hak_process_start());
     CHECK(!hak_live_remove(block_at(1), &found));
     CHECK(!hak_live_add(block_at(1), &sample, false)); /* no memory yet */

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "ask.h"
+#include "base/size_class_table.h"
+#include "command.h"
+#include "learn/learned_file.h"
+#include "os/own_file.h"
+#include "serving.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A process has no more sites than that. */
+#define LINES_MOST 1200u
+
+struct rules {
+    struct site_line lines[LINES_MOST];
+    uint32_t count;
+};
+
+/* Where rules are: a process, or a program's record in a file. */
+struct source {
+    const char *name;
+    int pid; /* 0: a file */
+    const char *program;
+    struct learned learned;
+};
+
+static char text[HAK_LEARNED_BYTES_MOST];
+
+static int read_file(struct source *source)
+{
+    size_t bytes = 0;
+    enum own_file file = hak_os_own_file_read(source->name, text, sizeof text, &bytes);
+    if (file != OWN_FILE_READ)
+        return complain(EXIT_FAILED, "rules: %s %s", source->name,
+                        file == OWN_FILE_LARGE ? hak_learned_verdict_text(LEARNED_TOO_LONG)
+                                               : hak_os_own_file_text(file));
+    enum learned_verdict verdict = hak_learned_read(&source->learned, text, bytes);
+    if (verdict != LEARNED_READ)
+        return complain(EXIT_FAILED, "rules: %s %s", source->name,
+                        hak_learned_verdict_text(verdict));
+    if (source->program == NULL && source->learned.count != 0)
+        source->program = source->learned.programs[0].name;
+    if (source->program == NULL || hak_learned_find(&source->learned, source->program) == NULL)
+        return complain(EXIT_FAILED, "rules: %s knows no program %s", source->name,
+                        source->program == NULL ? "at all" : source->program);
+    return EXIT_DONE;
+}
+
+static int add_lines(struct rules *rules, const char *from, size_t bytes, const char *name)
+{
+    size_t at = 0, read = 0;
+    for (; at < bytes && rules->count < LINES_MOST; at += read) {
+        read = hak_site_line_read(&rules->lines[rules->count], from + at, bytes - at);
+        if (read == 0)
+            return complain(EXIT_FAILED, "rules: line %" PRIu32 " of %s is no rule",
+                            rules->count + 1, name);
+        rules->count++;
+    }
+    return EXIT_DONE;
+}
+
+static int read_process(struct source *source, struct rules *rules)
+{
+    static char lines[LINES_MOST * HAK_SITE_LINE_BYTES];
+    struct ask ask;
+    const char *answer, *obstacle = serving_obstacle(source->pid);
+    if (obstacle != NULL)
+        return complain(EXIT_FAILED, "rules: %s", obstacle);
+    if (!ask_and_wait(&ask, source->pid, "rules", ASK_WAIT_MS, &answer))
+        return complain(EXIT_FAILED, "rules: %s", answer);
+    ssize_t bytes = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
+    ask_end(&ask);
+    return add_lines(rules, lines, bytes < 0 ? 0 : (size_t)bytes, "the answer");
+}
+
+static int read_rules(struct source *source, struct rules *rules)
+{
+    if (source->pid != 0)
+        return read_process(source, rules);
+    int status = read_file(source);
+    if (status != EXIT_DONE)
+        return status;
+    const struct learned_program *program = hak_learned_find(&source->learned, source->program);
+    rules->count = program->site_count;
+    memcpy(rules->lines, program->sites, sizeof program->sites);
+    return EXIT_DONE;
+}
+
+static void put_place(char *to, size_t bytes, const struct site_place *place)
+{
+    snprintf(to, bytes, "%s+0x%" PRIx64, place->module, place->offset);
+}
+
+/* The evidence in words. */
+static void put_rule(const struct site_line *line)
+{
+    char place[128], above[128] = "";
+    put_place(place, sizeof place, &line->place);
+    if (line->above.module[0] != '\0') {
+        strcpy(above, " < ");
+        put_place(above + 3, sizeof above - 3, &line->above);
+    }
+    printf("%-9s  %s%s, %" PRIu32 " bytes: ", hak_rule_state_word(line->state), place, above,
+           line->block_bytes);
+    if (line->judged == 0)
+        puts("no samples");
+    else
+        printf("%" PRIu64 " %% of %" PRIu32 " samples outlived two generations\n",
+               (uint64_t)line->survivors * 100 / line->judged, line->judged);
+}
+
+static void put_json(const struct site_line *line, bool is_first)
+{
+    char place[128], above[128] = "";
+    put_place(place, sizeof place, &line->place);
+    if (line->above.module[0] != '\0')
+        put_place(above, sizeof above, &line->above);
+    printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"build_id\": \"%" PRIx64
+           "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32 ", \"survivors\": %" PRIu32
+           "}",
+           is_first ? "[" : ",\n ", hak_rule_state_word(line->state), place, above,
+           line->place.build_id, line->block_bytes, line->judged, line->survivors);
+}
+
+/* What acts and what the user said first, then by evidence. */
+static int compare(const void *left, const void *right)
+{
+    static const int orders[RULE_STATES] = {
+        [RULE_PINNED] = 0,  [RULE_FORBIDDEN] = 1, [RULE_ACTIVE] = 2,
+        [RULE_CANARY] = 3,  [RULE_SHADOW] = 4,    [RULE_MIXED] = 5,
+        [RULE_RETIRED] = 6, [RULE_CANDIDATE] = 7, [RULE_WATCHED] = 8};
+    const struct site_line *a = left, *b = right;
+    int order = orders[a->state] - orders[b->state];
+    return order != 0 ? order : (b->judged > a->judged) - (b->judged < a->judged);
+}
+
+static int list(struct source *source, bool is_json)
+{
+    static struct rules rules;
+    int status = read_rules(source, &rules);
+    if (status != EXIT_DONE)
+        return status;
+    qsort(rules.lines, rules.count, sizeof *rules.lines, compare);
+    for (uint32_t i = 0; i < rules.count; i++) {
+        if (is_json)
+            put_json(&rules.lines[i], i == 0);
+        else
+            put_rule(&rules.lines[i]);
+    }
+    if (is_json)
+        puts(rules.count == 0 ? "[]" : "]");
+    else if (rules.count == 0)
+        puts("no rules");
+    return EXIT_DONE;
+}
+
+static int export(struct source *source)
+{
+    static struct rules rules;
+    int status = read_rules(source, &rules);
+    for (uint32_t i = 0; status == EXIT_DONE && i < rules.count; i++) {
+        char written[HAK_SITE_LINE_BYTES];
+        struct text line = {.start = written, .bytes = sizeof written};
+        hak_site_line_write(&line, &rules.lines[i]);
+        fwrite(written, 1, line.used, stdout);
+    }
+    return status;
+}
+
+static int tell_process(struct source *source, const struct site_line *line)
+{
+    char words[HAK_REQUEST_WORDS_BYTES];
+    struct ask ask;
+    const char *answer, *obstacle = serving_obstacle(source->pid);
+    struct text out = {.start = words, .bytes = sizeof words - 1};
+    if (obstacle != NULL)
+        return complain(EXIT_FAILED, "rules: %s", obstacle);
+    hak_text_add(&out, "rule ");
+    hak_site_line_write(&out, line);
+    words[out.used - 1] = '\0';
+    if (!ask_and_wait(&ask, source->pid, words, ASK_WAIT_MS, &answer))
+        return complain(EXIT_FAILED, "rules: %s", answer);
+    ask_end(&ask);
+    printf("process %d: %s\n", source->pid, answer);
+    return EXIT_DONE;
+}
+
+static int tell_file(struct source *source, const struct site_line *lines, uint32_t count)
+{
+    int status = read_file(source);
+    char path[PATH_MAX];
+    if (status != EXIT_DONE)
+        return status;
+    struct learned_program program = *hak_learned_find(&source->learned, source->program);
+    for (uint32_t i = 0; i < count; i++)
+        if (!hak_learned_put_site(&program, &lines[i]))
+            return complain(EXIT_FAILED, "rules: a program has at most %u rules in a file",
+                            HAK_LEARNED_SITES_MOST);
+    hak_learned_put(&source->learned, &program);
+    if (!hak_os_full_path(source->name, path, sizeof path))
+        return complain(EXIT_FAILED, "rules: %s is too long a name", source->name);
+    int error = hak_os_own_file_replace(path, text, hak_learned_write(&source->learned, text));
+    if (error != 0)
+        return complain(EXIT_FAILED, "rules: %s cannot be written: %s", source->name,
+                        strerror(error));
+    printf("%s: %" PRIu32 " rule%s of %s written\n", source->name, count, count == 1 ? "" : "s",
+           program.name);
+    return EXIT_DONE;
+}
+
+static int tell(struct source *source, const struct site_line *lines, uint32_t count)
+{
+    if (source->pid == 0)
+        return tell_file(source, lines, count);
+    for (uint32_t i = 0; i < count; i++)
+        if (tell_process(source, &lines[i]) != EXIT_DONE)
+            return EXIT_FAILED;
+    return EXIT_DONE;
+}
+
+/* Which class serves so many bytes: a rule has the size of its blocks. */
+static uint32_t block_bytes_of(unsigned long bytes)
+{
+    static const uint32_t blocks[] = {8,
+#define X(class_index, below, block_bytes) (block_bytes),
+                                      HAK_SIZE_CLASSES_EVEN(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+        if (blocks[i] >= bytes)
+            return blocks[i];
+    return 0;
+}
+
+static bool read_site(struct site_line *line, char *site, const char *bytes, char *above)
+{
+    char *end;
+    unsigned long number = strtoul(bytes, &end, 10);
+    if (!isdigit((unsigned char)*bytes) || *end != '\0' || number == 0)
+        return false;
+    line->block_bytes = block_bytes_of(number);
+    return line->block_bytes != 0 && hak_site_place_read(&line->place, site) &&
+           (above == NULL || hak_site_place_read(&line->above, above));
+}
+
+static int change(struct source *source, enum rule_state state, char **words)
+{
+    struct site_line line = {.state = state};
+    if (words[0] == NULL || words[1] == NULL || (words[2] != NULL && words[3] != NULL) ||
+        !read_site(&line, words[0], words[1], words[2]))
+        return complain(EXIT_USAGE, "rules: a site is FILE+0xOFFSET BYTES, BYTES up to 4096, or "
+                                    "FILE+0xOFFSET BYTES FILE+0xOFFSET with its caller");
+    return tell(source, &line, 1);
+}
+
+static int import(struct source *source, char **words)
+{
+    static struct rules rules;
+    static char lines[LINES_MOST * HAK_SITE_LINE_BYTES];
+    if (words[0] == NULL || words[1] != NULL)
+        return complain(EXIT_USAGE, "rules: import takes one file");
+    FILE *file = fopen(words[0], "re");
+    if (file == NULL)
+        return complain(EXIT_FAILED, "rules: %s cannot be read: %s", words[0], strerror(errno));
+    size_t bytes = fread(lines, 1, sizeof lines, file);
+    fclose(file);
+    int status = add_lines(&rules, lines, bytes, words[0]);
+    return status == EXIT_DONE ? tell(source, rules.lines, rules.count) : status;
+}
+
+static int carry_out(struct source *source, char **words, bool is_json)
+{
+    const char *verb = words[0] == NULL ? "list" : words[0];
+    if (words[0] == NULL || (strcmp(verb, "list") == 0 && words[1] == NULL))
+        return list(source, is_json);
+    if (strcmp(verb, "export") == 0 && words[1] == NULL)
+        return export(source);
+    if (strcmp(verb, "import") == 0)
+        return import(source, words + 1);
+    if (strcmp(verb, "pin") == 0)
+        return change(source, RULE_PINNED, words + 1);
+    if (strcmp(verb, "forbid") == 0)
+        return change(source, RULE_FORBIDDEN, words + 1);
+    if (strcmp(verb, "free") == 0)
+        return change(source, RULE_WATCHED, words + 1);
+    return complain_usage("rules");
+}
+
+int command_rules(int argument_count, char **arguments)
+{
+    static struct source source;
+    char *end;
+    bool is_json = false;
+    int word_count = 0;
+    for (int i = 1; i < argument_count; i++) {
+        if (strcmp(arguments[i], "--json") == 0)
+            is_json = true;
+        else if (strcmp(arguments[i], "--program") == 0 && i + 1 < argument_count)
+            source.program = arguments[++i];
+        else if (arguments[i][0] == '-')
+            return complain(EXIT_USAGE, "rules: there is no option '%.60s'", arguments[i]);
+        else
+            arguments[word_count++] = arguments[i];
+    }
+    arguments[word_count] = NULL;
+    if (word_count == 0)
+        return complain_usage("rules");
+    source.name = arguments[0];
+    long pid = strtol(arguments[0], &end, 10);
+    if (isdigit((unsigned char)*arguments[0]) && *end == '\0' && pid > 0 && pid <= 1 << 30)
+        source.pid = (int)pid;
+    return carry_out(&source, arguments + 1, is_json);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "heap/route.h"
+
+#include "heap/cpu_cache.h"
+#include "heap/draw.h"
+
+#define PLACES 1024u
+#define WAYS 2u
+/* Of a word: the address or a hash of two, the class from 1 on, the kind, the distance by 8. */
+#define KEY_BITS 48u
+#define CLASS_SHIFT KEY_BITS
+#define KIND_SHIFT 55u
+#define DISTANCE_SHIFT 57u
+#define KEY_MASK (((uint64_t)1 << CLASS_SHIFT) - 1)
+#define SITE_MASK (((uint64_t)1 << KIND_SHIFT) - 1)
+hak_static_assert(HAK_ROUTE_DISTANCE_MOST / 8 < 128, "a distance fits its bits");
+hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of seven bits");
+
+/* A frame has the link and the return address below what the caller goes on with. */
+#define FRAME_WORDS 2u
+#define PAGE_BYTES_LEAST ((uintptr_t)4096)
+
+_Atomic uint64_t hak_route_classes;
+static _Atomic uint64_t places[PLACES];
+
+static uint64_t site_of(uintptr_t address, uintptr_t above, uint32_t class_index)
+{
+    uint64_t key = above == 0 ? address : address * 0x9e3779b97f4a7c15ull ^ above;
+    return (key & KEY_MASK) | (uint64_t)(class_index + 1) << CLASS_SHIFT;
+}
+
+static uint32_t place_of(uint64_t site)
+{
+    return (uint32_t)((site * 0x9e3779b97f4a7c15ull) >> 53) / WAYS % (PLACES / WAYS) * WAYS;
+}
+
+HAK_INLINE uint64_t find(uint64_t site)
+{
+    uint32_t place = place_of(site);
+    for (uint32_t i = 0; i < WAYS; i++) {
+        uint64_t word = hak_load_relaxed(&places[place + i]);
+        if ((word & SITE_MASK) == site)
+            return word;
+    }
+    return 0;
+}
+
+static enum route_kind kind_of(uint64_t word)
+{
+    return (enum route_kind)(word >> KIND_SHIFT & 3);
+}
+
+/* The caller's frame, which nobody checks. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t read_above(
+    uintptr_t frame, uint32_t distance)
+{
+    uintptr_t stack = frame + FRAME_WORDS * sizeof(uintptr_t), at = stack + distance;
+    if (stack / PAGE_BYTES_LEAST != at / PAGE_BYTES_LEAST)
+        return 0;
+    return *(const volatile uintptr_t *)at;
+}
+
+enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller)
+{
+    uint64_t word = find(site_of(caller.address, 0, class_index));
+    if (HAK_LIKELY(word == 0))
+        return PARTITION_ORDINARY;
+    if (kind_of(word) == ROUTE_SPLIT) {
+        uintptr_t above = read_above(caller.frame, (uint32_t)(word >> DISTANCE_SHIFT) * 8);
+        word = above == 0 ? 0 : find(site_of(caller.address, above, class_index));
+    }
+    switch (kind_of(word)) {
+    case ROUTE_LONG:
+        return PARTITION_LONG;
+    case ROUTE_HALF:
+        return (hak_draw_random() & 1) != 0 ? PARTITION_LONG : PARTITION_ORDINARY;
+    default:
+        return PARTITION_ORDINARY;
+    }
+}
+
+static bool enter(uint64_t *words, const struct route *route)
+{
+    uint64_t site = site_of(route->address, route->above, route->class_index);
+    uint32_t place = place_of(site);
+    for (uint32_t i = 0; i < WAYS; i++) {
+        if (words[place + i] != 0)
+            continue;
+        words[place + i] = site | (uint64_t)route->kind << KIND_SHIFT |
+                           (uint64_t)(route->distance / 8) << DISTANCE_SHIFT;
+        return true;
+    }
+    return false;
+}
+
+/* The bin that the hot path finds for the sizes of a class. */
+static void set_sizes(uint32_t class_index, uint8_t bin)
+{
+    uint32_t below = class_index == 0 ? 0 : hak_size_classes[class_index - 1].block_bytes;
+    uint32_t first = class_index == 0 ? 0 : below / hak_hot_size_step + 1;
+    uint32_t last = hak_size_classes[class_index].block_bytes / hak_hot_size_step;
+    for (uint32_t i = first; i <= last; i++)
+        hak_word_publish(&hak_hot_sizes[i], bin);
+}
+
+static void set_classes(uint64_t classes)
+{
+    uint64_t before = hak_load_relaxed(&hak_route_classes);
+    hak_store_relaxed(&hak_route_classes, classes);
+    for (uint32_t i = 0; i < HAK_LONG_CLASS_COUNT; i++)
+        if (((before ^ classes) >> i & 1) != 0)
+            set_sizes(i, (classes >> i & 1) != 0 ? 0 : (uint8_t)HAK_BIN_OF_CLASS(i));
+}
+
+uint32_t hak_route_publish(const struct route *routes, uint32_t count)
+{
+    static uint64_t words[PLACES]; /* of the one who writes */
+    uint64_t classes = 0;
+    uint32_t entered = 0;
+    for (uint32_t i = 0; i < PLACES; i++)
+        words[i] = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!enter(words, &routes[i]))
+            continue;
+        classes |= (uint64_t)1 << routes[i].class_index;
+        entered++;
+    }
+    for (uint32_t i = 0; i < PLACES; i++)
+        hak_store_relaxed(&places[i], words[i]);
+    set_classes(classes);
+    return entered;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* heap/route.h - call sites whose small blocks come from the long partition.
+ *
+ * Owns        the table of diverted sites, which classes have some, and what the hot path finds for
+ *             the sizes of these.
+ * Invariants  the hot path knows nothing of sites. Where a class has a diverted site, the bin of
+ *             its sizes is that of no class, which is empty for ever: all requests of these sizes
+ *             take the slow path, which looks the caller up and pops from the bin of the one
+ *             partition or of the other. Frees go to the bin of their tag, as ever.
+ *             A site is the address that the request returns to. One that is a wrapper has the kind
+ *             ROUTE_SPLIT: then the address counts that its caller returns to, which lies a fixed
+ *             distance up the stack. It is read only within the page that the caller's frame ends
+ *             in, so that the read never faults; where it is not in this page, or is no site of the
+ *             table, the request is ordinary.
+ * Argument    Words of the table, bytes of the sizes and the mask of classes are each written in
+ *             one step and ordered by nothing: a request meanwhile comes from either partition,
+ *             each of which is right for any block.
+ * Threads     one writes at a time; any reads.
+ * Tests       tests/unit/heap/route_test.c, tests/preload/sites_preload.py
+ */
+#ifndef HAK_HEAP_ROUTE_H
+#define HAK_HEAP_ROUTE_H
+
+#include "base/atomic.h"
+#include "os/frames.h"
+#include "slab/size_class.h"
+
+/* Where the stack is read for a split. */
+#define HAK_ROUTE_DISTANCE_MOST 1016u
+
+enum route_kind {
+    ROUTE_NONE,
+    ROUTE_LONG,  /* all requests of the site */
+    ROUTE_HALF,  /* every second one, at random */
+    ROUTE_SPLIT, /* by its caller */
+};
+
+struct route {
+    uintptr_t address;
+    uintptr_t above; /* 0: any */
+    uint32_t class_index;
+    enum route_kind kind;
+    uint32_t distance; /* ROUTE_SPLIT: bytes from the stack pointer after the return to `above`'s
+                          word; a multiple of 8, at most HAK_ROUTE_DISTANCE_MOST */
+};
+
+/* By ordinary class, bit i: sites of it are diverted. */
+extern _Atomic uint64_t hak_route_classes;
+
+HAK_INLINE bool hak_route_is_on(void)
+{
+    return hak_load_relaxed(&hak_route_classes) != 0;
+}
+
+HAK_INLINE bool hak_route_has(uint32_t class_index)
+{
+    return hak_load_relaxed(&hak_route_classes) >> class_index & 1;
+}
+
+/* Where a request of an ordinary class with a twin goes. */
+enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller);
+
+/* These are diverted from now on, and no others. Where two sites meet in the table, the first one
+ * stays. Returns how many found room. */
+uint32_t hak_route_publish(const struct route *routes, uint32_t count);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/site_rules.h"
+
+#include "base/bits.h"
+#include "conf/conf.h"
+#include "heap/draw.h"
+#include "heap/heaps.h"
+#include "heap/limit.h"
+#include "heap/route.h"
+#include "misuse/harden.h"
+#include "os/os.h"
+#include "os/unwind.h"
+#include "policy/policy_table.h"
+#include "process/fork.h"
+#include "profile/modules.h"
+
+#include <string.h>
+
+#define MODULES_MOST 64u
+#define YIELDS_MOST 10000
+#define QUIET_GENERATIONS 64u
+/* Picoseconds that a diverted request costs more: docs/adr/0038-rules-of-call-sites.md. */
+#define DIVERT_PS 2500u
+/* Bytes kept for a second that cost as much as a second of a processor, by price. */
+#define CORE_SECOND_BYTES (4 * HAK_GIB)
+#define PAGE_BYTES_LEAST 4096u
+
+hak_static_assert(HAK_SITE_CLASSES == HAK_LONG_CLASS_COUNT, "classes with a twin");
+
+struct module {
+    char name[HAK_SITE_MODULE_BYTES];
+    uintptr_t bias;
+    uint64_t build_id;
+};
+
+/* Untouched without the option. All but the log's tickets is the busy one's. */
+static struct site_log site_log;
+static struct module modules[MODULES_MOST];
+static uint32_t module_count; /* the first is none */
+static struct {
+    uint8_t module; /* of its address, and of the one above */
+    uint8_t above_module;
+    uint16_t distance; /* on the stack between them, by 8 bytes; 0: it varies, or is not known */
+    bool is_measured;
+} sites[HAK_SITE_RULES_MOST];
+static struct site_line brought[HAK_RULES_BROUGHT_MOST];
+static uint32_t brought_count;
+static uint32_t published_count; /* decisions */
+static uint64_t generation_start_ns;
+
+static _Atomic uint64_t volume_bytes;
+static _Atomic uint32_t is_busy;
+static _Atomic bool is_frozen;
+
+static bool try_busy(void)
+{
+    uint32_t expected = 0;
+    /* acquire: partner is the release in end_busy */
+    return !hak_load_relaxed(&is_frozen) && hak_cas_acquire(&is_busy, &expected, 1);
+}
+
+static void end_busy(void)
+{
+    hak_store_release(&is_busy, 0); /* partner: the acquire in try_busy */
+}
+
+/* Who is asked for something comes by when whoever is inside has left. */
+static bool wait_busy(void)
+{
+    for (int i = 0; i < YIELDS_MOST; i++) {
+        if (try_busy())
+            return true;
+        hak_os_yield();
+    }
+    return false;
+}
+
+static uint64_t first_eight(const struct board_module *module)
+{
+    uint64_t id = 0;
+    for (uint32_t i = 0; i < 8 && i < module->build_id_bytes; i++)
+        id = id << 8 | module->build_id[i];
+    return id;
+}
+
+/* The module of an address on this thread's stack; 0: none. */
+static uint8_t find_module(uintptr_t address)
+{
+    struct board_module found;
+    if (address == 0 || !hak_module_describe(address - 1, &found))
+        return 0;
+    struct module module = {.bias = found.bias, .build_id = first_eight(&found)};
+    hak_site_module_name(module.name, found.path);
+    for (uint32_t i = 1; i <= module_count; i++)
+        if (modules[i].bias == module.bias && modules[i].build_id == module.build_id &&
+            strcmp(modules[i].name, module.name) == 0)
+            return (uint8_t)i;
+    if (module_count == MODULES_MOST - 1)
+        return 0;
+    modules[++module_count] = module;
+    return (uint8_t)module_count;
+}
+
+static void add_place(struct site_place *place, uint8_t module, uintptr_t address)
+{
+    if (address == 0)
+        return;
+    if (module == 0) {
+        memcpy(place->module, "?", 2);
+        place->offset = hak_least(address, HAK_SITE_OFFSET_MOST);
+        return;
+    }
+    memcpy(place->module, modules[module].name, sizeof place->module);
+    place->offset = hak_least(address - modules[module].bias, HAK_SITE_OFFSET_MOST);
+    place->build_id = modules[module].build_id;
+}
+
+static struct site_line line_of(uint32_t index)
+{
+    const struct site_rule *rule = &site_log.rules[index];
+    struct site_line line = {
+        .state = (enum rule_state)rule->state,
+        .block_bytes = hak_size_classes[rule->key.class_index].block_bytes,
+        .judged = (uint32_t)hak_least(rule->judged, HAK_SITE_COUNT_MOST),
+    };
+    line.survivors = (uint32_t)hak_least(rule->survivors, line.judged);
+    add_place(&line.place, sites[index].module, rule->key.address);
+    add_place(&line.above, sites[index].above_module, rule->key.above);
+    return line;
+}
+
+/* What was learned before goes on from there; what waited or was tried begins anew. */
+static void apply(uint32_t index, const struct site_line *line)
+{
+    struct site_rule *rule = &site_log.rules[index];
+    enum rule_state state = line->state;
+    if (state == RULE_CANDIDATE || state == RULE_SHADOW || state == RULE_CANARY ||
+        state == RULE_RETIRED)
+        state = RULE_WATCHED;
+    if (rule->judged == 0) {
+        rule->judged = line->judged;
+        rule->survivors = line->survivors;
+    }
+    rule->wait_generations = HAK_RULE_GRACE; /* what it saves is not counted yet */
+    hak_site_log_set(&site_log, index, state, hak_load_relaxed(&volume_bytes));
+}
+
+/* A new site meets the rule that waits for it. */
+static void meet(uint32_t index)
+{
+    struct site_line line = line_of(index);
+    for (uint32_t i = 0; i < brought_count; i++) {
+        if (!hak_site_line_is_same(&line, &brought[i]))
+            continue;
+        struct site_line found = brought[i];
+        brought[i] = brought[--brought_count];
+        apply(index, &found);
+        return;
+    }
+}
+
+static void name(uint32_t index)
+{
+    const struct site_key *key = &site_log.rules[index].key;
+    sites[index].module = find_module(key->address);
+    sites[index].above_module = find_module(key->above);
+    meet(index);
+}
+
+/* Where the caller of a wrapper stands on the stack: a site of which it varies is not split. */
+static void measure(struct site_key key, const uintptr_t *stacks)
+{
+    struct site_key any = {.address = key.address, .class_index = key.class_index};
+    uint32_t index = hak_site_log_find(&site_log, any);
+    uintptr_t distance = stacks[1] - sizeof(uintptr_t) - stacks[0];
+    bool is_known = HAK_OS_RETURNS_ON_STACK && stacks[0] != 0 && stacks[1] > stacks[0] &&
+                    distance <= HAK_ROUTE_DISTANCE_MOST && distance % 8 == 0;
+    uint16_t words = is_known ? (uint16_t)(distance / 8) : 0;
+    if (index == 0 || (sites[index].is_measured && sites[index].distance == words))
+        return;
+    sites[index].distance = sites[index].is_measured ? 0 : words;
+    sites[index].is_measured = true;
+}
+
+static void read_facts(uint32_t class_index, struct site_facts *facts)
+{
+    const struct size_class *size = &hak_size_classes[class_index];
+    uint64_t sums[PARTITION_COUNT][2] = {{0}};
+    uint64_t slab_bytes = (uint64_t)size->granule_count << HAK_GRANULE_SHIFT;
+    for (uint32_t i = 0; i < hak_heap_count(); i++) {
+        for (int partition = 0; partition < PARTITION_COUNT; partition++) {
+            const struct class_use *use =
+                &hak_heap_at(i)
+                     ->owner.use[hak_class_in(class_index, (enum hak_partition)partition)];
+            sums[partition][0] += hak_load_relaxed(&use->slabs) * slab_bytes;
+            sums[partition][1] += hak_load_relaxed(&use->used_blocks) * size->block_bytes;
+        }
+    }
+    static const uint32_t tenths[] = {[PRICE_SPEED] = 100, [PRICE_EVEN] = 10, [PRICE_COMPACT] = 1};
+    *facts = (struct site_facts){
+        .may_act = hak_policy_read(learn_acts) != 0 && hak_load_relaxed(&hak_harden) == 0,
+        .page_bytes = PAGE_BYTES_LEAST,
+        .slab_bytes = sums[PARTITION_ORDINARY][0],
+        .free_bytes = hak_excess(sums[PARTITION_ORDINARY][0], sums[PARTITION_ORDINARY][1]),
+        .long_bytes = sums[PARTITION_LONG][0],
+        .long_used_bytes = sums[PARTITION_LONG][1],
+        .block_bytes = size->block_bytes,
+        .generation_ns = hak_excess(hak_os_clock_ns(), generation_start_ns),
+        .divert_ps = DIVERT_PS,
+        .core_second_bytes = CORE_SECOND_BYTES / 10 * tenths[hak_conf_number(price)],
+    };
+}
+
+/* A rule that acts as a route, and the split that it needs; returns how many. */
+static uint32_t add_routes(struct route *routes, uint32_t index)
+{
+    const struct site_rule *rule = &site_log.rules[index];
+    uint32_t count = 0;
+    struct route route = {.address = rule->key.address,
+                          .above = rule->key.above,
+                          .class_index = rule->key.class_index,
+                          .kind = rule->state == RULE_CANARY ? ROUTE_HALF : ROUTE_LONG};
+    if (rule->key.above != 0) {
+        struct site_key any = {.address = rule->key.address, .class_index = rule->key.class_index};
+        uint32_t wrapper = hak_site_log_find(&site_log, any);
+        if (sites[wrapper].distance == 0)
+            return 0;
+        routes[count] = route;
+        routes[count].above = 0;
+        routes[count].kind = ROUTE_SPLIT;
+        routes[count++].distance = sites[wrapper].distance * 8u;
+    }
+    routes[count++] = route;
+    return count;
+}
+
+static void publish(void)
+{
+    static struct route routes[HAK_SITE_RULES_MOST]; /* the busy one's */
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < site_log.rule_count && count + 2 <= HAK_SITE_RULES_MOST; i++)
+        if (hak_rule_acts((enum rule_state)site_log.rules[i].state))
+            count += add_routes(routes + count, i);
+    bool may_act = hak_policy_read(learn_acts) != 0 && hak_load_relaxed(&hak_harden) == 0;
+    hak_route_publish(routes, may_act ? count : 0);
+    published_count = site_log.decision_count;
+}
+
+/* Nothing decided for so many generations: fewer samples will do until something is. */
+static void keep_pace(void)
+{
+    static uint32_t decided_count, quiet_generations;
+    bool was_quiet = quiet_generations >= QUIET_GENERATIONS;
+    quiet_generations = decided_count == site_log.decision_count ? quiet_generations + 1 : 0;
+    decided_count = site_log.decision_count;
+    bool is_quiet = quiet_generations >= QUIET_GENERATIONS;
+    if (is_quiet != was_quiet)
+        hak_draw_start_for(DRAW_FOR_RULES, HAK_DRAW_RULES_MEAN_BYTES,
+                           is_quiet ? HAK_DRAW_RULES_QUIET_SAMPLES : HAK_DRAW_RULES_SAMPLES,
+                           hak_os_clock_ms());
+}
+
+static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t weight)
+{
+    uint64_t volume = hak_load_relaxed(&volume_bytes);
+    uint64_t generation = hak_most(HAK_SITE_GENERATION_LEAST, hak_held_bytes());
+    uint32_t known = (uint32_t)hak_most(site_log.rule_count, 1);
+    uint64_t ticket = hak_site_log_begin(&site_log, key, weight, volume, generation);
+    for (uint32_t i = known; i < site_log.rule_count; i++)
+        name(i);
+    if (key.above != 0)
+        measure(key, stacks);
+    if (generation_start_ns == 0)
+        generation_start_ns = hak_os_clock_ns();
+    if (hak_site_log_is_due(&site_log, volume)) {
+        hak_site_log_turn(&site_log, volume, generation, read_facts);
+        generation_start_ns = hak_os_clock_ns();
+        keep_pace();
+    }
+    if (HAK_UNLIKELY(site_log.decision_count != published_count))
+        publish();
+    return ticket;
+}
+
+uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint32_t frame_count,
+                         uint32_t class_index, uint64_t weight)
+{
+    if (class_index >= HAK_SITE_CLASSES)
+        return 0;
+    uint64_t bytes = weight * hak_size_classes[class_index].block_bytes;
+    hak_fetch_add_relaxed(&volume_bytes, bytes);
+    if (!try_busy())
+        return 0;
+    struct site_key key = {
+        .address = frames[0], .above = frame_count > 1 ? frames[1] : 0, .class_index = class_index};
+    uint64_t ticket = begin(key, stacks, weight);
+    end_busy();
+    return ticket;
+}
+
+void hak_rules_end(uint64_t ticket, uint64_t weight)
+{
+    hak_site_log_end(&site_log, ticket, weight);
+}
+
+/* The site is known already; false: it is not. */
+static bool apply_to_known(const struct site_line *line)
+{
+    bool is_known = false;
+    for (uint32_t i = 1; i < site_log.rule_count; i++) {
+        struct site_line known = line_of(i);
+        if (!hak_site_line_is_same(&known, line))
+            continue;
+        apply(i, line);
+        is_known = true;
+    }
+    return is_known;
+}
+
+static bool bring(const struct site_line *line)
+{
+    uint32_t at = 0;
+    if (apply_to_known(line)) {
+        publish();
+        return true;
+    }
+    while (at < brought_count && !hak_site_line_is_same(&brought[at], line))
+        at++;
+    if (at == HAK_RULES_BROUGHT_MOST)
+        return false;
+    brought[at] = *line;
+    if (at == brought_count)
+        brought_count++;
+    return true;
+}
+
+bool hak_rules_bring(const struct site_line *line)
+{
+    if (!wait_busy())
+        return false;
+    bool is_brought = bring(line);
+    end_busy();
+    return is_brought;
+}
+
+static bool find_line(uint32_t index, struct site_line *line)
+{
+    for (uint32_t i = 1; i < site_log.rule_count; i++) {
+        if (site_log.rules[i].state == RULE_WATCHED || index-- != 0)
+            continue;
+        *line = line_of(i);
+        return true;
+    }
+    if (index >= brought_count)
+        return false;
+    *line = brought[index];
+    return true;
+}
+
+bool hak_rules_line(uint32_t index, struct site_line *line)
+{
+    if (!wait_busy())
+        return false;
+    bool is_there = find_line(index, line);
+    end_busy();
+    return is_there;
+}
+
+/* What another thread was in the middle of will never be whole here. */
+static void settle_child(void)
+{
+    if (hak_load_relaxed(&is_busy) == 0)
+        return;
+    hak_store_relaxed(&is_frozen, true);
+    hak_route_publish(NULL, 0);
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    hak_process_on_fork(settle_child);
+}

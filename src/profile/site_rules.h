@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* profile/site_rules.h - the rules of this process's call sites: learned, named, acting.
+ *
+ * Owns        the process's site log (learn/site_log.h); the module and offset of each site; the
+ *             rules that were brought along and have not met their site yet; what is diverted
+ *             (heap/route.h).
+ * Invariants  without learn=sites nothing is sampled for it, and nothing is diverted. A rule that
+ *             was brought along meets its site with the site's first sample, for only then is its
+ *             code known to be loaded. In hardened mode, with mode=research, and in a child of
+ *             fork that was made in the middle of a change nothing is diverted. In the other
+ *             children all goes on.
+ * Threads     any. One at a time is inside; a sample that comes meanwhile is left out, whatever
+ *             its site. The end of a sample waits for nobody.
+ * Tests       tests/unit/profile/site_rules_test.c, tests/preload/sites_preload.py
+ */
+#ifndef HAK_PROFILE_SITE_RULES_H
+#define HAK_PROFILE_SITE_RULES_H
+
+#include "learn/site_line.h"
+
+/* How many frames it wants of a sample. */
+#define HAK_RULES_FRAMES 2u
+/* Rules that have not met their site. */
+#define HAK_RULES_BROUGHT_MOST 64u
+
+/* A block of an ordinary class was sampled that stands for `weight`; frames and stack pointers as
+ * hak_os_unwind_stacks has them, at least one. Returns a ticket; 0: it is not followed. Outside
+ * every lock. */
+uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint32_t frame_count,
+                         uint32_t class_index, uint64_t weight);
+
+/* It was freed. */
+void hak_rules_end(uint64_t ticket, uint64_t weight);
+
+/* A rule from a file or from the user: it replaces what is known of the site. False: there is no
+ * room, or somebody is inside. */
+bool hak_rules_bring(const struct site_line *line);
+
+/* The rules, by `index` from 0 on: of sites that are more than watched, then those that have not
+ * met their site. False: there are no more. */
+bool hak_rules_line(uint32_t index, struct site_line *line);
+
+#endif

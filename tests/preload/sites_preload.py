@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""learn=sites: a call site that keeps what it allocates gets a rule, its blocks lie apart, and the
+process becomes smaller between bursts; the rule is listed, kept in the file, pinned and forbidden.
+If this fails, learning does nothing, does harm, or cannot be looked at."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+OUT = pathlib.Path(os.environ["OUT"])
+HAKMEM = str(OUT / "hakmem")
+KEEPER = str(OUT / "tests/preload_keeper")
+WORK = pathlib.Path(tempfile.mkdtemp(prefix="sites."))
+
+
+def fail(*words):
+    """Says what is wrong, and ends."""
+    sys.exit("FAILED: " + " ".join(map(str, words)))
+
+
+def check(what, is_true):
+    """Says what is not so, and ends."""
+    if not is_true:
+        fail(what)
+
+
+def start(bursts, wrapper, **settings):
+    """The program; memory is dear, so that what a small program saves is worth its price."""
+    environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                   "HAKMEM_PRICE": "compact",
+                   **{f"HAKMEM_{name.upper()}": str(value) for name, value in settings.items()}}
+    return subprocess.Popen([KEEPER, str(bursts), str(wrapper)], env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def valley(process):
+    """Its mean resident size after the last bursts, in KiB."""
+    said, wrong = process.communicate(timeout=200)
+    check(f"it ends well: {said}{wrong}", process.returncode == 0 and wrong == "")
+    return int(re.fullmatch(r"valley (\d+)\n", said)[1])
+
+
+def rules(*arguments, status=0):
+    """What the command says."""
+    ran = subprocess.run([HAKMEM, "rules", *map(str, arguments)], capture_output=True, text=True,
+                         timeout=60, check=False)
+    check(f"rules {arguments}: {ran.stdout}{ran.stderr}", ran.returncode == status)
+    return ran.stdout if status == 0 else ran.stderr
+
+
+def states(source):
+    """The states of the rules of the only site that keeps, by JSON."""
+    return [rule for rule in json.loads(rules("--json", source)) if rule["state"] != "candidate"]
+
+
+# Without learning, with learning, and with what the first run learned.
+STATIC = valley(start(40, 0, learn="none"))
+LEARNED = WORK / "learned"
+COLD = valley(start(40, 0, learn="sites", profile=LEARNED))
+listed = rules("--program", "preload_keeper", LEARNED)
+check(f"the rule is in the file: {listed}",
+      re.search(r"^active     preload_keeper\+0x[0-9a-f]+, 128 bytes: \d+ % of \d+ samples "
+                r"outlived two generations$", listed, re.M))
+check(f"one site keeps: {listed}", listed.count("active ") == 1)
+check(f"cold: {COLD} KiB in the valley of {STATIC}", COLD < 0.8 * STATIC)
+
+process = start(40, 0, learn="sites", profile=LEARNED)
+time.sleep(2)
+WARM_RULES = states(process.pid)
+check(f"it starts with the rule: {WARM_RULES}", any(r["state"] == "active" for r in WARM_RULES))
+WARM = valley(process)
+check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
+
+# All sites behind one function: its callers are told apart where the stack shows them.
+if os.uname().machine == "x86_64":
+    WRAPPED = valley(start(40, 1, learn="sites", profile=WORK / "wrapped"))
+    listed = rules("--program", "preload_keeper", WORK / "wrapped")
+    check(f"the caller has the rule: {listed}",
+          re.search(r"^active     preload_keeper\+0x\w+ < preload_keeper\+0x\w+, 128", listed,
+                    re.M))
+    check(f"behind a wrapper: {WRAPPED} KiB in the valley of {STATIC}", WRAPPED < 0.8 * STATIC)
+
+# mode=research learns, and changes nothing.
+RESEARCH = start(25, 0, mode="research", stats="off", stats_shm="off", crash_report="off",
+                 learn="sites", profile=WORK / "research")
+valley(RESEARCH)
+listed = rules("--program", "preload_keeper", WORK / "research")
+check(f"research in the shadow: {listed}", not re.search("^(active|canary)", listed, re.M))
+check(f"research learns: {listed}", re.search("^(shadow|candidate)", listed, re.M))
+
+# What the user says stays, in a process and in a file.
+site = next(r for r in WARM_RULES if r["state"] == "active")
+process = start(25, 0, learn="sites", profile=WORK / "told")
+time.sleep(1)
+said = rules(process.pid, "forbid", site["site"], 120)
+check(f"forbid: {said}", "the site is forbidden" in said)
+time.sleep(2)
+check("it is forbidden", [r["state"] for r in states(process.pid)
+                          if r["site"] == site["site"]] == ["forbidden"])
+said = rules(process.pid, "pin", site["site"], 128)
+check(f"pin: {said}", "the site is pinned" in said)
+valley(process)
+told = rules("--program", "preload_keeper", WORK / "told")
+check(f"the word is kept: {told}", re.search("^pinned ", told, re.M))
+lines = rules("--program", "preload_keeper", WORK / "told", "export")
+(WORK / "lines").write_text(lines)
+check(f"lines: {lines}", lines.startswith("site "))
+rules("--program", "preload_keeper", LEARNED, "import", WORK / "lines")
+check("the rules came over",
+      re.search("^pinned ", rules("--program", "preload_keeper", LEARNED), re.M))
+
+# Who is not learning says so.
+process = start(12, 0, learn="none")
+time.sleep(0.5)
+check("a process that does not learn says so",
+      "start the program with learn=sites" in rules(process.pid, status=1))
+valley(process)
+print("ok")

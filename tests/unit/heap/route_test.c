@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/unit/heap/route_test.c - which call sites are diverted, and what the hot path finds for the
+ * sizes of their classes. */
+#include "heap/route.h"
+
+#include "check.h"
+#include "heap/cpu_cache.h"
+
+#define CLASS 8u /* blocks of 128 bytes */
+#define SITE 0x401234u
+#define ABOVE 0x405678u
+
+static uint8_t bin_for(size_t bytes)
+{
+    return hak_hot_sizes[(bytes + hak_hot_size_step - 1) / hak_hot_size_step];
+}
+
+static enum hak_partition find(uintptr_t address)
+{
+    return hak_route_find(CLASS, (struct os_caller){.address = address});
+}
+
+TEST(without_a_route_nothing_is_diverted)
+{
+    CHECK(!hak_route_is_on());
+    CHECK_EQ(find(SITE), PARTITION_ORDINARY);
+    CHECK_EQ(bin_for(128), HAK_BIN_OF_CLASS(CLASS));
+}
+
+TEST(a_class_with_a_site_is_closed_to_the_hot_path_and_no_other)
+{
+    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_LONG};
+    CHECK_EQ(hak_size_classes[CLASS].block_bytes, 128);
+    CHECK_EQ(hak_route_publish(&route, 1), 1);
+    CHECK(hak_route_is_on());
+    CHECK(hak_route_has(CLASS));
+    CHECK(!hak_route_has(CLASS + 1));
+    for (size_t bytes = 0; bytes <= 4096; bytes++)
+        CHECK_EQ(bin_for(bytes),
+                 hak_class_of(bytes) == CLASS ? 0 : (uint8_t)HAK_BIN_OF_CLASS(hak_class_of(bytes)));
+    CHECK_EQ(find(SITE), PARTITION_LONG);
+    CHECK_EQ(find(SITE + 1), PARTITION_ORDINARY);
+    CHECK_EQ(hak_route_find(CLASS + 1, (struct os_caller){.address = SITE}), PARTITION_ORDINARY);
+    hak_route_publish(NULL, 0);
+    CHECK(!hak_route_is_on());
+    CHECK_EQ(find(SITE), PARTITION_ORDINARY);
+    for (size_t bytes = 0; bytes <= 4096; bytes++)
+        CHECK_EQ(bin_for(bytes), HAK_BIN_OF_CLASS(hak_class_of(bytes)));
+}
+
+TEST(the_smallest_and_the_largest_class_are_closed_whole)
+{
+    struct route routes[] = {
+        {.address = SITE, .class_index = 0, .kind = ROUTE_LONG},
+        {.address = SITE, .class_index = HAK_LONG_CLASS_COUNT - 1, .kind = ROUTE_LONG}};
+    CHECK_EQ(hak_route_publish(routes, 2), 2);
+    CHECK_EQ(bin_for(0), 0);
+    CHECK_EQ(bin_for(8), 0);
+    CHECK_EQ(bin_for(9), HAK_BIN_OF_CLASS(1));
+    CHECK_EQ(bin_for(4096), 0);
+    CHECK_EQ(bin_for(4097), HAK_BIN_OF_CLASS(HAK_LONG_CLASS_COUNT));
+}
+
+TEST(half_of_the_blocks_of_a_canary_are_diverted)
+{
+    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_HALF};
+    uint32_t diverted = 0;
+    hak_route_publish(&route, 1);
+    for (int i = 0; i < 10000; i++)
+        diverted += find(SITE) == PARTITION_LONG;
+    CHECK(diverted > 4500 && diverted < 5500);
+}
+
+TEST(a_wrapper_is_split_by_the_caller_that_the_stack_shows)
+{
+    static _Alignas(4096) uintptr_t stack[1024]; /* two pages */
+    struct route routes[] = {
+        {.address = SITE, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
+        {.address = SITE, .above = ABOVE, .class_index = CLASS, .kind = ROUTE_LONG}};
+    CHECK_EQ(hak_route_publish(routes, 2), 2);
+    struct os_caller caller = {SITE, (uintptr_t)&stack[10]};
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+    stack[10 + 2 + 3] = ABOVE;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_LONG);
+    stack[10 + 2 + 3] = ABOVE + 1;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+    /* Beyond the page that the frame ends in nothing is read. */
+    caller.frame = (uintptr_t)&stack[512 - 3];
+    stack[512 + 2] = ABOVE;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+}
+
+TEST(what_finds_no_room_is_ordinary)
+{
+    static struct route routes[1024];
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < 1024; i++)
+        routes[i] =
+            (struct route){.address = SITE + 5 * i, .class_index = CLASS, .kind = ROUTE_LONG};
+    uint32_t entered = hak_route_publish(routes, 1024);
+    CHECK(entered > 500 && entered < 1024);
+    for (uint32_t i = 0; i < 1024; i++)
+        found += find(routes[i].address) == PARTITION_LONG;
+    CHECK_EQ(found, entered);
+}
