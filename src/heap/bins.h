@@ -111,11 +111,9 @@ HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
     hak_word_publish(word, *word + (uint32_t)change);
 }
 
-/* `noted`: the bins whose countdown passed 0 with this pop, to be told to hak_bin_note; else
- * NULL. */
 struct popped {
-    void *block; /* NULL: the bin is empty */
-    struct bins *noted;
+    void *block;        /* NULL: the bin is empty */
+    struct bins *noted; /* whose countdown passed 0 with this pop: for hak_bin_note; else NULL */
 };
 
 /* A block of the class from the calling thread's bin; NULL: it is empty. */

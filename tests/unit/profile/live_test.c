@@ -36,7 +36,7 @@ TEST(a_sample_is_removed_once)
 TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
 {
     CHECK(hak_process_start());
-    struct live_sample found, sample = {{1, 1}, 0, 1, 0};
+    struct live_sample found, sample = {{1, 1}, 0, 1, 0, 0};
     uint32_t added = 0;
     while (hak_live_add(block_at(added), &sample, true))
         CHECK(++added <= HAK_LIVE_MOST);
@@ -66,7 +66,7 @@ TEST(the_samples_of_a_heap_end_together_and_no_others)
     struct live_sample found;
     CHECK(hak_process_start());
     for (uint32_t i = 0; i < MANY; i++) {
-        struct live_sample sample = {{1, i}, 0, 1, i % 3};
+        struct live_sample sample = {{1, i}, 0, 1, i % 3, 0};
         CHECK(hak_live_add(block_at(i + 1), &sample, true));
     }
     hak_live_remove_heap(2, count_ended);
