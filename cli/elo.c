@@ -3,8 +3,7 @@
 #include "command.h"
 
 #include "ask.h"
-#include "learn/learned_file.h"
-#include "os/own_file.h"
+#include "learned_source.h"
 #include "serving.h"
 #include "target.h"
 
@@ -284,21 +283,6 @@ static int show(int pid, bool is_json)
     return EXIT_DONE;
 }
 
-static char text[HAK_LEARNED_BYTES_MOST];
-
-/* Why a file is none that can be shown; NULL: it is in `learned`. */
-static const char *read_file(struct learned *learned, const char *path)
-{
-    size_t bytes = 0;
-    enum own_file file = hak_os_own_file_read(path, text, sizeof text, &bytes);
-    if (file == OWN_FILE_LARGE)
-        return hak_learned_verdict_text(LEARNED_TOO_LONG);
-    if (file != OWN_FILE_READ)
-        return hak_os_own_file_text(file);
-    enum learned_verdict verdict = hak_learned_read(learned, text, bytes);
-    return verdict == LEARNED_READ ? NULL : hak_learned_verdict_text(verdict);
-}
-
 static void put_line(const char *name, const struct match_line *line)
 {
     printf("%-20s %-24s %6" PRIu64 " %7" PRIu32 " %8" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32
@@ -336,7 +320,7 @@ static void put_line_json(const char *name, const struct match_line *line, bool 
 static int show_file(const char *path, bool is_json)
 {
     static struct learned learned;
-    const char *wrong = read_file(&learned, path);
+    const char *wrong = learned_source_read(&learned, path);
     bool is_first = true;
     if (wrong != NULL)
         return complain(EXIT_FAILED, "elo: %s %s", path, wrong);

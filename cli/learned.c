@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
-#include "learn/learned_file.h"
-#include "os/own_file.h"
+#include "learned_source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,29 +9,15 @@
 #include <unistd.h>
 
 static const char *const log_names[LEARNED_LOG_COUNT] = {"big_cache", "slabs"};
-static char text[HAK_LEARNED_BYTES_MOST];
 
 static uint64_t page_bytes(void)
 {
     return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Why a file is none that can be shown; NULL: it is in `learned`. */
-static const char *read_any(struct learned *learned, const char *path)
-{
-    size_t bytes = 0;
-    enum own_file file = hak_os_own_file_read(path, text, sizeof text, &bytes);
-    if (file == OWN_FILE_LARGE)
-        return hak_learned_verdict_text(LEARNED_TOO_LONG);
-    if (file != OWN_FILE_READ)
-        return hak_os_own_file_text(file);
-    enum learned_verdict verdict = hak_learned_read(learned, text, bytes);
-    return verdict == LEARNED_READ ? NULL : hak_learned_verdict_text(verdict);
-}
-
 static int read_or_complain(struct learned *learned, const char *path)
 {
-    const char *wrong = read_any(learned, path);
+    const char *wrong = learned_source_read(learned, path);
     return wrong == NULL ? EXIT_DONE : complain(EXIT_FAILED, "learned: %s %s", path, wrong);
 }
 
@@ -222,6 +207,7 @@ static void merge_into(struct learned *sum, const struct learned *learned)
 static int merge(char **files, bool is_json)
 {
     static struct learned sum, learned;
+    static char text[HAK_LEARNED_BYTES_MOST];
     if (read_or_complain(&sum, files[0]) != EXIT_DONE)
         return EXIT_FAILED;
     for (char **file = files + 1; *file != NULL; file++) {
@@ -247,7 +233,7 @@ static int lint(char **files, bool is_json)
     static struct learned learned;
     int status = EXIT_DONE;
     for (char **file = files; *file != NULL; file++) {
-        const char *wrong = read_any(&learned, *file);
+        const char *wrong = learned_source_read(&learned, *file);
         enum learned_verdict fits = LEARNED_READ;
         if (wrong == NULL && (fits = hak_learned_fits(&learned, page_bytes())) != LEARNED_READ)
             wrong = hak_learned_verdict_text(fits);

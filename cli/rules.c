@@ -3,7 +3,7 @@
 #include "ask.h"
 #include "base/size_class_table.h"
 #include "command.h"
-#include "learn/learned_file.h"
+#include "learned_source.h"
 #include "os/own_file.h"
 #include "serving.h"
 
@@ -36,16 +36,9 @@ static char text[HAK_LEARNED_BYTES_MOST];
 
 static int read_file(struct source *source)
 {
-    size_t bytes = 0;
-    enum own_file file = hak_os_own_file_read(source->name, text, sizeof text, &bytes);
-    if (file != OWN_FILE_READ)
-        return complain(EXIT_FAILED, "rules: %s %s", source->name,
-                        file == OWN_FILE_LARGE ? hak_learned_verdict_text(LEARNED_TOO_LONG)
-                                               : hak_os_own_file_text(file));
-    enum learned_verdict verdict = hak_learned_read(&source->learned, text, bytes);
-    if (verdict != LEARNED_READ)
-        return complain(EXIT_FAILED, "rules: %s %s", source->name,
-                        hak_learned_verdict_text(verdict));
+    const char *wrong = learned_source_read(&source->learned, source->name);
+    if (wrong != NULL)
+        return complain(EXIT_FAILED, "rules: %s %s", source->name, wrong);
     if (source->program == NULL && source->learned.count != 0)
         source->program = source->learned.programs[0].name;
     if (source->program == NULL || hak_learned_find(&source->learned, source->program) == NULL)

@@ -246,12 +246,13 @@ bool hak_hardened_give(void *block, const struct claim *claim)
         hak_sampler_end(block);
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
+    uint64_t freed = word ^ MARK_LIVE ^ MARK_FREED;
     check_claim(block, mark, claim);
-    check_seals(&place, mark, word);
     /* acq_rel: of two threads that free, one fails; what it wrote before is the other's to clear */
-    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
-                                                 memory_order_acq_rel, memory_order_relaxed))
+    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, freed, memory_order_acq_rel,
+                                                 memory_order_relaxed))
         hak_misuse("double free", block, mark.bytes, "freed by another thread at the same time");
+    check_seals(&place, mark, freed); /* the other thread shuts the pages */
     hak_mark_open();
     hak_hardened_block_shut(&place);
     retain(&place);

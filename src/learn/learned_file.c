@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/size_class_table.h"
 #include "base/text.h"
+#include "learn/line_reader.h"
 
 #include <string.h>
 
@@ -38,36 +39,7 @@ static uint32_t class_table(void)
     return checksum(classes, sizeof classes);
 }
 
-/* What is left of a text, and whether all was right so far. */
-struct reader {
-    const char *at;
-    const char *end;
-    bool is_right;
-};
-
-static void read_word(struct reader *reader, const char *word)
-{
-    size_t bytes = strlen(word);
-    if ((size_t)(reader->end - reader->at) < bytes || memcmp(reader->at, word, bytes) != 0)
-        reader->is_right = false;
-    else
-        reader->at += bytes;
-}
-
-static uint64_t read_number(struct reader *reader, uint64_t most)
-{
-    const char *start = reader->at;
-    uint64_t number = 0;
-    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9' &&
-           number <= UINT64_MAX / 10 - 1)
-        number = number * 10 + (uint64_t)(*reader->at++ - '0');
-    bool has_zeros = reader->at - start > 1 && *start == '0';
-    if (reader->at == start || has_zeros || number > most)
-        reader->is_right = false;
-    return number;
-}
-
-static uint32_t read_hex(struct reader *reader)
+static uint32_t read_hex(struct line_reader *reader)
 {
     uint32_t number = 0;
     for (int i = 0; i < 8; i++) {
@@ -84,7 +56,7 @@ static uint32_t read_hex(struct reader *reader)
     return number;
 }
 
-static void read_name(struct reader *reader, char *name)
+static void read_name(struct line_reader *reader, char *name)
 {
     size_t used = 0;
     while (reader->at < reader->end && *reader->at > ' ' && *reader->at < 0x7f &&
@@ -95,22 +67,22 @@ static void read_name(struct reader *reader, char *name)
         reader->is_right = false;
 }
 
-static void read_log(struct reader *reader, const char *word, struct keep_evidence *log)
+static void read_log(struct line_reader *reader, const char *word, struct keep_evidence *log)
 {
-    read_word(reader, word);
-    read_word(reader, " ");
-    log->choice = (uint32_t)read_number(reader, HAK_KEEP_CHOICES);
-    read_word(reader, " ");
-    log->episodes = (uint32_t)read_number(reader, HAK_LEARNED_RUNS_MOST);
-    read_word(reader, " ");
-    log->decay_ms = read_number(reader, HAK_LEARNED_COST_MOST);
-    read_word(reader, " ");
-    log->fault_ms = read_number(reader, HAK_LEARNED_COST_MOST);
+    hak_line_read_word(reader, word);
+    hak_line_read_word(reader, " ");
+    log->choice = (uint32_t)hak_line_read_number(reader, 10, HAK_KEEP_CHOICES);
+    hak_line_read_word(reader, " ");
+    log->episodes = (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_RUNS_MOST);
+    hak_line_read_word(reader, " ");
+    log->decay_ms = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
+    hak_line_read_word(reader, " ");
+    log->fault_ms = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++) {
-        read_word(reader, " ");
-        log->costs[i] = read_number(reader, HAK_LEARNED_COST_MOST);
+        hak_line_read_word(reader, " ");
+        log->costs[i] = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
     }
-    read_word(reader, "\n");
+    hak_line_read_word(reader, "\n");
 }
 
 static struct match_line *find_match(struct learned_program *program, const struct match_line *line)
@@ -122,7 +94,7 @@ static struct match_line *find_match(struct learned_program *program, const stru
     return &program->matches[at];
 }
 
-static void read_matches(struct reader *reader, struct learned_program *program)
+static void read_matches(struct line_reader *reader, struct learned_program *program)
 {
     struct match_line line;
     size_t bytes;
@@ -144,7 +116,7 @@ static uint32_t all_matches(const struct learned *learned)
     return count;
 }
 
-static void read_sites(struct reader *reader, struct learned_program *program)
+static void read_sites(struct line_reader *reader, struct learned_program *program)
 {
     while (reader->is_right && program->site_count < HAK_LEARNED_SITES_MOST) {
         struct site_line *line = &program->sites[program->site_count];
@@ -167,16 +139,16 @@ static uint32_t all_sites(const struct learned *learned)
     return count;
 }
 
-static void read_program(struct reader *reader, struct learned *learned)
+static void read_program(struct line_reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
-    read_word(reader, "program ");
+    hak_line_read_word(reader, "program ");
     read_name(reader, program->name);
-    read_word(reader, "\nfirst_second ");
-    program->runs = (uint32_t)read_number(reader, HAK_LEARNED_RUNS_MOST);
-    read_word(reader, " ");
-    program->first_second_bytes = read_number(reader, HAK_LEARNED_COST_MOST);
-    read_word(reader, "\n");
+    hak_line_read_word(reader, "\nfirst_second ");
+    program->runs = (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_RUNS_MOST);
+    hak_line_read_word(reader, " ");
+    program->first_second_bytes = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
+    hak_line_read_word(reader, "\n");
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         read_log(reader, log_words[i], &program->logs[i]);
     read_matches(reader, program);
@@ -187,26 +159,26 @@ static void read_program(struct reader *reader, struct learned *learned)
 }
 
 /* The first line: what kind of file, of which version. */
-static enum learned_verdict read_head(struct reader *reader)
+static enum learned_verdict read_head(struct line_reader *reader)
 {
-    read_word(reader, FIRST_WORDS);
-    uint64_t version = read_number(reader, UINT32_MAX);
-    read_word(reader, "\n");
+    hak_line_read_word(reader, FIRST_WORDS);
+    uint64_t version = hak_line_read_number(reader, 10, UINT32_MAX);
+    hak_line_read_word(reader, "\n");
     if (!reader->is_right)
         return LEARNED_FOREIGN;
     return version == VERSION ? LEARNED_READ : LEARNED_OTHER_VERSION;
 }
 
 /* The last line; the text ends before it then. */
-static enum learned_verdict read_checksum(struct reader *reader, const char *text)
+static enum learned_verdict read_checksum(struct line_reader *reader, const char *text)
 {
     if ((size_t)(reader->end - reader->at) < CHECKSUM_LINE_BYTES)
         return LEARNED_MALFORMED;
-    struct reader last = {reader->end - CHECKSUM_LINE_BYTES, reader->end, true};
+    struct line_reader last = {reader->end - CHECKSUM_LINE_BYTES, reader->end, true};
     reader->end = last.at;
-    read_word(&last, CHECKSUM_WORD);
+    hak_line_read_word(&last, CHECKSUM_WORD);
     uint32_t sum = read_hex(&last);
-    read_word(&last, "\n");
+    hak_line_read_word(&last, "\n");
     if (!last.is_right)
         return LEARNED_MALFORMED;
     return sum == checksum(text, (size_t)(reader->end - text)) ? LEARNED_READ
@@ -215,7 +187,7 @@ static enum learned_verdict read_checksum(struct reader *reader, const char *tex
 
 static enum learned_verdict read_all(struct learned *learned, const char *text, size_t bytes)
 {
-    struct reader reader = {text, text + bytes, true};
+    struct line_reader reader = {text, text + bytes, true};
     if (bytes > HAK_LEARNED_BYTES_MOST)
         return LEARNED_TOO_LONG;
     enum learned_verdict verdict = read_head(&reader);
@@ -223,11 +195,11 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
         verdict = read_checksum(&reader, text);
     if (verdict != LEARNED_READ)
         return verdict;
-    read_word(&reader, "machine ");
-    learned->machine.page_bytes = read_number(&reader, HAK_LEARNED_COST_MOST);
-    read_word(&reader, " ");
+    hak_line_read_word(&reader, "machine ");
+    learned->machine.page_bytes = hak_line_read_number(&reader, 10, HAK_LEARNED_COST_MOST);
+    hak_line_read_word(&reader, " ");
     learned->machine.class_table = read_hex(&reader);
-    read_word(&reader, "\n");
+    hak_line_read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
     if (all_matches(learned) > HAK_LEARNED_ALL_MATCHES_MOST ||

@@ -2,57 +2,18 @@
 #include "learn/site_line.h"
 
 #include "base/bits.h"
+#include "learn/line_reader.h"
 
 #include <string.h>
 
 #define BLOCK_BYTES_MOST 4096u
-
-/* What is left of a text, and whether all was right so far. */
-struct reader {
-    const char *at;
-    const char *end;
-    bool is_right;
-};
-
-static void read_word(struct reader *reader, const char *word)
-{
-    size_t bytes = strlen(word);
-    if ((size_t)(reader->end - reader->at) < bytes || memcmp(reader->at, word, bytes) != 0)
-        reader->is_right = false;
-    else
-        reader->at += bytes;
-}
-
-static uint32_t digit_of(const struct reader *reader, uint32_t base)
-{
-    const char *digits = "0123456789abcdef";
-    if (reader->at == reader->end || *reader->at == '\0')
-        return base;
-    const char *digit = strchr(digits, *reader->at);
-    return digit == NULL ? base : (uint32_t)(digit - digits);
-}
-
-static uint64_t read_number(struct reader *reader, uint32_t base, uint64_t most)
-{
-    const char *start = reader->at;
-    uint64_t number = 0;
-    uint32_t digit;
-    while ((digit = digit_of(reader, base)) < base && number <= (UINT64_MAX - digit) / base) {
-        number = number * base + digit;
-        reader->at++;
-    }
-    bool has_zeros = reader->at - start > 1 && *start == '0';
-    if (reader->at == start || has_zeros || number > most)
-        reader->is_right = false;
-    return number;
-}
 
 static bool is_of_name(char letter)
 {
     return letter > ' ' && letter < 0x7f && letter != '+' && letter != '@';
 }
 
-static void read_module(struct reader *reader, char *name)
+static void read_module(struct line_reader *reader, char *name)
 {
     size_t used = 0;
     while (reader->at < reader->end && is_of_name(*reader->at) && used < HAK_SITE_MODULE_BYTES - 1)
@@ -62,20 +23,20 @@ static void read_module(struct reader *reader, char *name)
         reader->is_right = false;
 }
 
-static void read_place(struct reader *reader, struct site_place *place)
+static void read_place(struct line_reader *reader, struct site_place *place)
 {
     read_module(reader, place->module);
-    read_word(reader, "+0x");
-    place->offset = read_number(reader, 16, HAK_SITE_OFFSET_MOST);
+    hak_line_read_word(reader, "+0x");
+    place->offset = hak_line_read_number(reader, 16, HAK_SITE_OFFSET_MOST);
     if (!reader->is_right || reader->at == reader->end || *reader->at != '@')
         return;
     reader->at++;
-    place->build_id = read_number(reader, 16, UINT64_MAX);
+    place->build_id = hak_line_read_number(reader, 16, UINT64_MAX);
     if (place->build_id == 0)
         reader->is_right = false; /* it is left out then */
 }
 
-static enum rule_state read_state(struct reader *reader)
+static enum rule_state read_state(struct line_reader *reader)
 {
     for (int i = 0; i < RULE_STATES; i++) {
         const char *word = hak_rule_state_word((enum rule_state)i);
@@ -90,31 +51,31 @@ static enum rule_state read_state(struct reader *reader)
     return RULE_WATCHED;
 }
 
-static bool is_any(const struct reader *reader)
+static bool is_any(const struct line_reader *reader)
 {
     return reader->end - reader->at >= 2 && reader->at[0] == '-' && reader->at[1] == '\n';
 }
 
 size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes)
 {
-    struct reader reader = {text, text + hak_least(bytes, HAK_SITE_LINE_BYTES), true};
+    struct line_reader reader = {text, text + hak_least(bytes, HAK_SITE_LINE_BYTES), true};
     memset(line, 0, sizeof *line);
-    read_word(&reader, "site ");
+    hak_line_read_word(&reader, "site ");
     line->state = read_state(&reader);
-    read_word(&reader, " ");
-    line->block_bytes = (uint32_t)read_number(&reader, 10, BLOCK_BYTES_MOST);
-    read_word(&reader, " ");
-    line->judged = (uint32_t)read_number(&reader, 10, HAK_SITE_COUNT_MOST);
-    read_word(&reader, " ");
-    line->survivors = (uint32_t)read_number(&reader, 10, line->judged);
-    read_word(&reader, " ");
+    hak_line_read_word(&reader, " ");
+    line->block_bytes = (uint32_t)hak_line_read_number(&reader, 10, BLOCK_BYTES_MOST);
+    hak_line_read_word(&reader, " ");
+    line->judged = (uint32_t)hak_line_read_number(&reader, 10, HAK_SITE_COUNT_MOST);
+    hak_line_read_word(&reader, " ");
+    line->survivors = (uint32_t)hak_line_read_number(&reader, 10, line->judged);
+    hak_line_read_word(&reader, " ");
     read_place(&reader, &line->place);
-    read_word(&reader, " ");
+    hak_line_read_word(&reader, " ");
     if (is_any(&reader))
-        read_word(&reader, "-");
+        hak_line_read_word(&reader, "-");
     else
         read_place(&reader, &line->above);
-    read_word(&reader, "\n");
+    hak_line_read_word(&reader, "\n");
     if (reader.is_right)
         return (size_t)(reader.at - text);
     memset(line, 0, sizeof *line);
@@ -155,7 +116,7 @@ void hak_site_line_write(struct text *text, const struct site_line *line)
 
 bool hak_site_place_read(struct site_place *place, const char *text)
 {
-    struct reader reader = {text, text + strlen(text), true};
+    struct line_reader reader = {text, text + strlen(text), true};
     memset(place, 0, sizeof *place);
     read_place(&reader, place);
     return reader.is_right && reader.at == reader.end;

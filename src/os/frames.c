@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <stdint.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* What the ABIs of x86-64 and arm64 ask of frames. */
@@ -28,13 +28,14 @@ struct frame {
     uintptr_t address;
 };
 
-/* The kernel compares the word before it would sleep, which it may for no time at all; links are
- * even, so that it is another one. */
+/* The kernel reads the word to compare it, before it would move none of those who wait for it. (To
+ * wait for no time at all would do, too; but where the word happens to be the one that is compared,
+ * the thread sleeps, for 50 microseconds or more.) */
 static int probe(uintptr_t address)
 {
-    static const struct timespec no_time;
+    static uint32_t nobody;
     int saved = errno;
-    long result = syscall(SYS_futex, address, FUTEX_WAIT_PRIVATE, 1, &no_time);
+    long result = syscall(SYS_futex, address, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, &nobody, 1);
     int error = result == -1 ? errno : 0;
     errno = saved;
     return error;
@@ -43,7 +44,7 @@ static int probe(uintptr_t address)
 bool hak_os_is_readable(uintptr_t address)
 {
     int error = probe(address);
-    return error == EAGAIN || error == ETIMEDOUT;
+    return error == 0 || error == EAGAIN;
 }
 
 bool hak_os_is_unreadable(uintptr_t address)

@@ -93,10 +93,10 @@ equal "and the mistake is reported once" "$(said | grep -c banana\\\|accepted)" 
 asked others HAKMEM_DECAY=banana HAKMEM_BOGUS=1 HAKMEM_FOREIGN=burn
 equal "each mistake has its line" "$(said | wc -l)" 3
 
-# What is accepted and has no effect yet: one line, but among the rows of HAKMEM_SHOW_CONF no other.
-asked idle HAKMEM_MODE=research HAKMEM_STATS=off HAKMEM_PROFILE="$work/learned" HAKMEM_ABORT_CONF=1
-says_once "hakmem: without effect in this version: learn=sites (mode=research)"
-asked idle_shown HAKMEM_LEARN=all HAKMEM_SHOW_CONF=1
+# What is accepted and has no effect: one line, but among the rows of HAKMEM_SHOW_CONF no other.
+asked idle HAKMEM_LEARN=none HAKMEM_PROFILE="$work/learned" HAKMEM_ABORT_CONF=1
+says_once "hakmem: without effect, since nothing is learned: profile (environment)"
+asked idle_shown HAKMEM_LEARN=none HAKMEM_PROFILE="$work/learned" HAKMEM_SHOW_CONF=1
 equal "$name: rows only" "$(said | wc -l)" "$(wc -l <"$work/rows")"
 
 # HAKMEM_ABORT_CONF=1: rather not at all than wrong.

@@ -85,7 +85,7 @@ check "closed descriptors: it is written" grep -q '^first_second 1 5' "$file"
 # Words of learn.
 rm "$file"
 learns nothing small HAKMEM_LEARN=none
-says nothing "without effect in this version: profile (environment)"
+says nothing "without effect, since nothing is learned: profile (environment)"
 check "without learning there is no file" [ ! -e "$file" ]
 learns by_mode small HAKMEM_MODE=learning
 check "mode learning writes it" [ -s "$file" ]

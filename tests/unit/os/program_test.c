@@ -6,6 +6,7 @@
 #include "os/program.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static int variable;
 static const int constant = 5;
@@ -38,4 +39,24 @@ TEST(what_is_not_mapped_or_forbidden_cannot_be_read)
     CHECK(hak_os_is_unreadable((uintptr_t)pages + 65536));
     CHECK_EQ(munmap(pages, 65536 * 2), 0);
     CHECK(hak_os_is_unreadable((uintptr_t)pages));
+}
+
+static long sleeps(void)
+{
+    struct rusage usage;
+    CHECK_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+/* The kernel compares the word with some other: they may be the same. */
+TEST(a_look_at_a_word_never_sleeps_whatever_it_holds)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        static uint32_t word;
+        word = i;
+        long before = sleeps();
+        for (int k = 0; k < 1000; k++)
+            CHECK(hak_os_is_readable((uintptr_t)&word));
+        CHECK(sleeps() - before < 100);
+    }
 }

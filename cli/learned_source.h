@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* learned_source.h - files of option `profile`, for those who show or change them. */
+#ifndef HAK_CLI_LEARNED_SOURCE_H
+#define HAK_CLI_LEARNED_SOURCE_H
+
+#include "learn/learned_file.h"
+
+/* Reads a file; NULL, or why it is none that a program of this user would read. */
+const char *learned_source_read(struct learned *learned, const char *path);
+
+#endif
