@@ -250,7 +250,8 @@ TEST(misuse_ends_by_sigabrt_where_nobody_reads_standard_error)
 TEST(what_is_said_at_the_start_needs_a_standard_error)
 {
     static const char *const settings[] = {"HAKMEM_SHOW_CONF=1", "HAKMEM_DECAY=soon",
-                                           "HAKMEM_LEARN=all", "HAKMEM_STATS_SIGNAL=KILL"};
+                                           "HAKMEM_CONF=learn=none,profile=x",
+                                           "HAKMEM_STATS_SIGNAL=KILL"};
     new_folder();
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         CHECK_EQ(run(SE_CLOSED, "all", "end", settings[i]), 0);
