@@ -19,7 +19,7 @@ offered() {
 }
 equal "all subcommands" "$(offered hakmem '' | tr ' ' '\n' | grep -v ^-)" \
     "$(cat "$work/subcommands")"
-equal "a subcommand" "$(offered hakmem ru)" run
+equal "a subcommand" "$(offered hakmem ru)" "rules run"
 equal "an option" "$(offered hakmem run -o dec)" decay=
 equal "a value" "$(offered hakmem run -o price =)" "compact even speed"
 equal "the rest of one" "$(offered hakmem run -o price = co)" compact
@@ -48,7 +48,7 @@ if command -v fish >/dev/null; then
             2>"$work/fish.err" | cut -f1 | sort | xargs
         check "fish says nothing: $(cat "$work/fish.err")" [ ! -s "$work/fish.err" ]
     }
-    equal "fish: a subcommand" "$(fished 'hakmem ru')" run
+    equal "fish: a subcommand" "$(fished 'hakmem ru')" "rules run"
     equal "fish: an option" "$(fished 'hakmem run -o dec')" decay=
     equal "fish: a value" "$(fished 'hakmem run -o price=co')" price=compact
     equal "fish: a mode" "$(fished 'hakmem run --mode ha')" hardened
