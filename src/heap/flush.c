@@ -131,10 +131,11 @@ static bool try_enter(struct heap *heap)
     return !heap->owner.is_private && HAK_LIKELY(!hak_lock_is_inside()) && hak_heap_try_enter(heap);
 }
 
-/* Frees the runs of one heap, which is entered; the others stay. Returns how many do. */
+/* Frees the runs of one heap, which is entered; the others stay. Returns how many do. Blocks of one
+ * class that follow each other are counted at once. */
 static uint32_t give(struct heap *heap, struct run *runs, uint32_t count)
 {
-    uint32_t left = 0;
+    uint32_t left = 0, freed = 0, class_index = runs->slab->class_index;
     for (const struct run *run = runs; run != runs + count; run++) {
         struct slab *slab = run->slab;
         /* relaxed: under the lock of its heap it does not change */
@@ -143,10 +144,16 @@ static uint32_t give(struct heap *heap, struct run *runs, uint32_t count)
             continue;
         }
         hak_slab_give_word(slab, run->word_index, run->mask, run->count);
-        hak_use_note(heap->owner.use, slab->class_index, -(int64_t)run->count);
+        if (HAK_UNLIKELY(slab->class_index != class_index)) {
+            hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
+            class_index = slab->class_index;
+            freed = 0;
+        }
+        freed += run->count;
         if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
             hak_heap_settle(heap, slab);
     }
+    hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
     return left;
 }
 
