@@ -190,18 +190,25 @@ HAK_INLINE void check_claim(const void *block, struct mark mark, const struct cl
         check_claim_slow(block, mark, claim);
 }
 
-/* `word` is the live mark that was found: whoever frees at the same time changes it before the
- * canary. */
-HAK_INLINE void check_seals(const struct place *place, struct mark mark, uint64_t word)
+/* The live block, whose mark is `word`, is nobody else's from here on: whoever frees it meanwhile is
+ * found, and what changes its seals or shuts its pages has seized it. */
+HAK_INLINE void seize(const struct place *place, uint64_t word, const char *what, const char *state)
+{
+    size_t bytes = hak_mark_unpack(word).bytes;
+    /* acq_rel: of two threads one fails; what it wrote before is the other's to clear */
+    if (!atomic_compare_exchange_strong_explicit(place->mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
+                                                 memory_order_acq_rel, memory_order_relaxed))
+        hak_misuse(what, place->block, bytes, state);
+    hak_mark_open();
+}
+
+/* Of a block that was seized. */
+HAK_INLINE void check_seals(const struct place *place, struct mark mark)
 {
     if (!hak_harden_has(HARDEN_CANARY))
         return;
-    if (HAK_UNLIKELY(!hak_canary_is_whole(place->block, mark.bytes, place->capacity))) {
-        if (!hak_mark_is_still(place->mark, word))
-            hak_misuse("double free", place->block, mark.bytes,
-                       "freed by another thread at the same time");
+    if (HAK_UNLIKELY(!hak_canary_is_whole(place->block, mark.bytes, place->capacity)))
         hak_misuse("overflow", place->block, mark.bytes, "the bytes behind it were overwritten");
-    }
     if (place->slab == NULL || (uintptr_t)place->block == place->slab->start)
         return;
     enum canary_fresh fresh =
@@ -246,14 +253,9 @@ bool hak_hardened_give(void *block, const struct claim *claim)
         hak_sampler_end(block);
     uint64_t word;
     struct mark mark = live_mark(&place, "double free", &word);
-    uint64_t freed = word ^ MARK_LIVE ^ MARK_FREED;
     check_claim(block, mark, claim);
-    /* acq_rel: of two threads that free, one fails; what it wrote before is the other's to clear */
-    if (!atomic_compare_exchange_strong_explicit(place.mark, &word, freed, memory_order_acq_rel,
-                                                 memory_order_relaxed))
-        hak_misuse("double free", block, mark.bytes, "freed by another thread at the same time");
-    check_seals(&place, mark, freed); /* the other thread shuts the pages */
-    hak_mark_open();
+    seize(&place, word, "double free", "freed by another thread at the same time");
+    check_seals(&place, mark);
     hak_hardened_block_shut(&place);
     retain(&place);
     return true;
@@ -276,17 +278,7 @@ bool hak_hardened_usable_bytes(void *block, size_t *bytes)
     return true;
 }
 
-/* The live block is nobody's while its size changes: who frees it meanwhile is found. */
-static void seize(const struct place *place, struct mark mark, uint64_t word)
-{
-    mark.state = MARK_FREED;
-    if (!atomic_compare_exchange_strong_explicit(place->mark, &word, hak_mark_pack(mark),
-                                                 memory_order_acq_rel, memory_order_relaxed))
-        hak_misuse("invalid realloc", place->block, mark.bytes, "freed at the same time");
-    hak_mark_open();
-}
-
-/* It is live again as it was, but for its guards perhaps. */
+/* What was seized is live again as it was, but for its guards perhaps. */
 static void let_go(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
@@ -295,14 +287,13 @@ static void let_go(const struct place *place)
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);
 }
 
-/* Gives a live block of a slab another size where it is; false: it must move. */
-static bool resize_small(const struct place *place, struct mark mark, uint64_t word, size_t bytes)
+/* Gives a seized block of a slab another size where it is, and life; false: it must move. */
+static bool resize_small(const struct place *place, struct mark mark, size_t bytes)
 {
     size_t spare = hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
     if (bytes + spare > place->capacity || bytes < place->capacity / 2)
         return false;
     size_t old_bytes = mark.bytes;
-    seize(place, mark, word);
     if (hak_harden_has(HARDEN_CANARY)) {
         size_t from = hak_least(bytes, old_bytes);
         size_t to = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, place->capacity);
@@ -318,21 +309,18 @@ static bool resize_small(const struct place *place, struct mark mark, uint64_t w
     return true;
 }
 
-/* Another size for a large block that stays one, in place or at another one, the old one being in
- * quarantine then; NULL: nothing has changed, and only a copy can help. */
-static void *resize_large(struct place *place, struct mark mark, uint64_t word, size_t bytes)
+/* Another size for a seized large block that stays one, in place or at another one, the old one
+ * being in quarantine then; NULL: nothing has changed, and only a copy can help. */
+static void *resize_large(struct place *place, struct mark mark, size_t bytes)
 {
     if (bytes <= HAK_CLASS_BYTES_MAX ||
         !hak_limit_admits(hak_excess(bytes, hak_hardened_block_content_bytes(place, mark))))
         return NULL;
     void *block = place->block;
-    seize(place, mark, word);
     if (!hak_hardened_block_resize(place, bytes)) {
         block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
-        if (block == NULL) {
-            let_go(place);
+        if (block == NULL)
             return NULL;
-        }
         hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
     } else {
@@ -343,13 +331,13 @@ static void *resize_large(struct place *place, struct mark mark, uint64_t word, 
 }
 
 /* The same with the block's life, of which one ends and another begins. */
-static void *resize_watched(struct place *place, struct mark mark, uint64_t word, size_t bytes,
+static void *resize_watched(struct place *place, struct mark mark, size_t bytes,
                             struct os_caller caller)
 {
     struct live_sample sample;
     const void *block = place->block;
     bool is_sample = hak_sampler_lift(block, &sample);
-    void *resized = resize_large(place, mark, word, bytes);
+    void *resized = resize_large(place, mark, bytes);
     if (is_sample && resized == NULL)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
@@ -367,12 +355,15 @@ static bool resize_in_place(struct place *place, size_t bytes, struct os_caller 
     uint64_t word;
     struct mark mark = live_mark(place, "invalid realloc", &word);
     check_claim(place->block, mark, &(struct claim){.bytes = HAK_ANY_BYTES});
-    check_seals(place, mark, word);
+    seize(place, word, "invalid realloc", "freed at the same time");
+    check_seals(place, mark);
     *resized = place->block;
-    if (place->slab != NULL)
-        return resize_small(place, mark, word, bytes);
-    *resized = resize_watched(place, mark, word, bytes, caller);
-    return *resized != NULL;
+    bool is_resized = place->slab != NULL
+                          ? resize_small(place, mark, bytes)
+                          : (*resized = resize_watched(place, mark, bytes, caller)) != NULL;
+    if (!is_resized)
+        let_go(place);
+    return is_resized;
 }
 
 /* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
