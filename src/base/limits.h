@@ -53,6 +53,9 @@
 #define HAK_COMMIT_STEP_LEAST HAK_SUPERSLAB_BYTES
 #define HAK_COMMIT_STEP_MOST (64 * HAK_MIB)
 
+/* The smallest pages that there are. */
+#define HAK_PAGE_BYTES_LEAST ((size_t)4096)
+
 /* The window starts with this much that is never backed by huge pages: small processes stay small
  * where the kernel hands huge pages to everybody. */
 #define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/route.h"
 
+#include "base/bits.h"
 #include "heap/cpu_cache.h"
 #include "heap/draw.h"
 
@@ -18,20 +19,19 @@ hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of
 
 /* A frame has the link and the return address below what the caller goes on with. */
 #define FRAME_WORDS 2u
-#define PAGE_BYTES_LEAST ((uintptr_t)4096)
 
 _Atomic uint64_t hak_route_classes;
 static _Atomic uint64_t places[PLACES];
 
 static uint64_t site_of(uintptr_t address, uintptr_t above, uint32_t class_index)
 {
-    uint64_t key = above == 0 ? address : address * 0x9e3779b97f4a7c15ull ^ above;
+    uint64_t key = above == 0 ? address : hak_bit_mix(address) ^ above;
     return (key & KEY_MASK) | (uint64_t)(class_index + 1) << CLASS_SHIFT;
 }
 
 static uint32_t place_of(uint64_t site)
 {
-    return (uint32_t)((site * 0x9e3779b97f4a7c15ull) >> 53) / WAYS % (PLACES / WAYS) * WAYS;
+    return (uint32_t)(hak_bit_mix(site) % (PLACES / WAYS)) * WAYS;
 }
 
 HAK_INLINE uint64_t find(uint64_t site)
@@ -55,7 +55,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t 
     uintptr_t frame, uint32_t distance)
 {
     uintptr_t stack = frame + FRAME_WORDS * sizeof(uintptr_t), at = stack + distance;
-    if (stack / PAGE_BYTES_LEAST != at / PAGE_BYTES_LEAST)
+    if (stack / HAK_PAGE_BYTES_LEAST != at / HAK_PAGE_BYTES_LEAST)
         return 0;
     return *(const volatile uintptr_t *)at;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "learn/site_log.h"
 
+#include "base/bits.h"
+
 /* So many judged samples make a site's share a share. */
 #define MIXED_JUDGED 32u
 #define SURVIVORS_LEAST 2u
@@ -48,9 +50,8 @@ static void decide(struct site_log *log, uint32_t index, enum rule_state to, uin
 
 static uint32_t bucket_of(struct site_key key)
 {
-    uint64_t hash = (key.address * 0x9e3779b97f4a7c15ull ^ key.above) * 0xd6e8feb86659fd93ull;
-    return (uint32_t)((hash ^ hash >> 32) + key.class_index * 0x9e3779b9u) %
-           (2 * HAK_SITE_RULES_MOST);
+    uint64_t hash = hak_bit_mix(hak_bit_mix(key.address ^ key.class_index) ^ key.above);
+    return (uint32_t)(hash % (2 * HAK_SITE_RULES_MOST));
 }
 
 static bool is_key(const struct site_key *left, const struct site_key *right)

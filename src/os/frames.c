@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/frames.h"
 
+#include "base/limits.h"
+
 #include <errno.h>
 #include <linux/futex.h>
 #include <stdint.h>
@@ -13,8 +15,6 @@
 #define FRAME_BYTES_MOST ((uintptr_t)1 << 16)
 /* Code lies no lower. */
 #define CODE_LEAST 65536u
-/* The smallest pages that there are. */
-#define PAGE_BYTES_LEAST 4096u
 /* RISC-V's frame pointer points behind the two words. */
 #if defined(__riscv)
 #define WORDS_BEFORE sizeof(struct frame)
@@ -69,9 +69,9 @@ static uint32_t follow(uintptr_t at, uintptr_t below, uintptr_t seen, uintptr_t 
     while (used < count) {
         if (at % FRAME_ALIGNMENT != 0 || at - below - 1 >= FRAME_BYTES_MOST)
             break;
-        if (at / PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
+        if (at / HAK_PAGE_BYTES_LEAST != seen && !hak_os_is_readable(at))
             break;
-        seen = at / PAGE_BYTES_LEAST;
+        seen = at / HAK_PAGE_BYTES_LEAST;
         struct frame link = read_frame(at);
         if (link.address < CODE_LEAST)
             break;
@@ -89,7 +89,7 @@ uint32_t hak_os_frames_follow(uintptr_t at, uintptr_t below, uintptr_t *addresse
 
 void hak_os_frames(uintptr_t caller, uintptr_t frame, uintptr_t *addresses, uint32_t count)
 {
-    uintptr_t seen = frame / PAGE_BYTES_LEAST;
+    uintptr_t seen = frame / HAK_PAGE_BYTES_LEAST;
     uint32_t used = 0;
     if (used < count)
         addresses[used++] = caller;

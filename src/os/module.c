@@ -116,7 +116,7 @@ static bool read_mapping(struct mapping *mapping)
     mapping->device = read_number(16) << 32;
     mapping->device |= read_number(16);
     mapping->inode = read_number(10);
-    /* Only an inode of 0 is followed by nothing but the end of the line, in locations. */
+    /* Only an inode of 0 is followed by nothing but the end of the line, and not always. */
     if (reader.at > 0 && reader.buffer[reader.at - 1] == '\n')
         mapping->path[0] = '\0';
     else

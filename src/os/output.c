@@ -24,13 +24,13 @@ static int move_away(int fd)
     return moved;
 }
 
-int hak_os_output_open(const char *path)
+/* A descriptor of a kind that programs do not use by accident, or an error number below 0. */
+static int open_away(const char *path, int flags)
 {
     int saved = errno;
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
+    int fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
     int error = errno;
     if (fd >= 0) {
-        fcntl(fd, F_SETFL, O_APPEND);
         fd = move_away(fd);
         error = EMFILE;
     }
@@ -38,17 +38,19 @@ int hak_os_output_open(const char *path)
     return fd >= 0 ? fd : -error;
 }
 
-int hak_os_output_create(const char *path)
+int hak_os_output_open(const char *path)
 {
     int saved = errno;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
-    int error = errno;
-    if (fd >= 0) {
-        fd = move_away(fd);
-        error = EMFILE;
-    }
+    int fd = open_away(path, O_APPEND | O_NONBLOCK);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, O_APPEND);
     errno = saved;
-    return fd >= 0 ? fd : -error;
+    return fd;
+}
+
+int hak_os_output_create(const char *path)
+{
+    return open_away(path, O_EXCL);
 }
 
 #define BIT(number) (1ull << ((number) - 1))

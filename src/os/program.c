@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "os/program.h"
 
+#include "base/limits.h"
+
 #include <elf.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
-
-/* The smallest pages that there are. */
-#define PAGE_BYTES_LEAST 4096u
 
 struct headers {
     const ElfW(Phdr) * segments;
@@ -23,7 +22,7 @@ static bool find_linked(const struct headers *headers, uintptr_t *linked)
         const ElfW(Phdr) *segment = &headers->segments[i];
         *linked = segment->p_vaddr + (segment->p_type == PT_PHDR ? 0 : sizeof(ElfW(Ehdr)));
         if (segment->p_type == PT_PHDR || (segment->p_type == PT_LOAD && segment->p_offset == 0))
-            return ((uintptr_t)headers->segments - *linked) % PAGE_BYTES_LEAST == 0;
+            return ((uintptr_t)headers->segments - *linked) % HAK_PAGE_BYTES_LEAST == 0;
     }
     return false;
 }

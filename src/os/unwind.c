@@ -3,6 +3,7 @@
 #include "os/unwind.h"
 
 #include "base/bits.h"
+#include "base/limits.h"
 #include "os/confine.h"
 #include "os/dwarf.h"
 #include "os/epilogue.h"
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The smallest pages that there are. */
-#define PAGE_BYTES_LEAST ((uintptr_t)4096)
 /* Addresses that are asked for at once. */
 #define UNWIND_MOST 64u
 /* Frames of hakmem's own that a walk may begin with. */
@@ -51,7 +50,7 @@ static HAK_TLS uintptr_t readable_page;
 __attribute__((no_sanitize("address", "thread", "undefined"))) static bool read_word(
     uintptr_t address, uintptr_t *word)
 {
-    uintptr_t page = address / PAGE_BYTES_LEAST;
+    uintptr_t page = address / HAK_PAGE_BYTES_LEAST;
     if (address % sizeof *word != 0 || (page != readable_page && !hak_os_is_readable(address)))
         return false;
     readable_page = page;
@@ -193,7 +192,7 @@ HAK_NOINLINE uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *a
     struct dwarf_frame frame;
     memset(stacks, 0, most * sizeof *stacks);
     /* The page of this function's frame needs no look. */
-    readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
+    readable_page = (uintptr_t)__builtin_frame_address(0) / HAK_PAGE_BYTES_LEAST;
     begin_here(&frame);
     if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);
@@ -203,7 +202,7 @@ HAK_NOINLINE uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *a
 uint32_t hak_os_unwind_from(struct dwarf_frame *frame, uintptr_t *addresses, uint32_t most)
 {
     uintptr_t stacks[UNWIND_MOST];
-    readable_page = (uintptr_t)__builtin_frame_address(0) / PAGE_BYTES_LEAST;
+    readable_page = (uintptr_t)__builtin_frame_address(0) / HAK_PAGE_BYTES_LEAST;
     frame->is_interrupted = true;
     frame->read = read_word;
     return walk(frame, addresses, stacks, (uint32_t)hak_least(most, UNWIND_MOST));

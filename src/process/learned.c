@@ -100,9 +100,7 @@ static void begin(void)
 
 void hak_learned_load(void)
 {
-    if (HAK_LIKELY(*hak_conf_text(profile) == '\0') ||
-        (hak_conf_number(learn) & (LEARN_BIG_CACHE | LEARN_DECAY | LEARN_SITES | LEARN_MATCHES)) ==
-            0)
+    if (HAK_LIKELY(*hak_conf_text(profile) == '\0') || hak_conf_number(learn) == 0)
         return;
     const char *wrong = NULL;
     if (hak_os_is_privileged())

@@ -19,7 +19,6 @@
 #define LATE_WINDOWS 40u
 /* Two halves of a match must not differ more in what was allocated, in thousandths. */
 #define MIXTURE_MOST 300u
-#define PAGE_BYTES 4096u
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
 
@@ -124,7 +123,7 @@ static uint64_t subtract(struct mixture *mixture, const struct mixture *before)
 static struct trial_price price_now(void)
 {
     return (struct trial_price){
-        .fault_ns = HAK_FAULT_NS * (hak_os_page_bytes() / PAGE_BYTES),
+        .fault_ns = HAK_FAULT_NS * (hak_os_page_bytes() / HAK_PAGE_BYTES_LEAST),
         .big_fault_ms = hak_policy_read(big_fault_ms),
     };
 }

@@ -39,7 +39,6 @@
 #define BACKGROUND_PATIENCE_MS 4
 
 /* No page is smaller. */
-#define PAGE_BYTES_LEAST 4096u
 /* While the soft limit is passed, all heaps are visited so often. */
 #define RELIEF_MS 250
 
@@ -335,7 +334,7 @@ void hak_prewarm(void)
     char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
     if (start == NULL)
         return;
-    for (size_t at = 0; at < bytes; at += PAGE_BYTES_LEAST)
+    for (size_t at = 0; at < bytes; at += HAK_PAGE_BYTES_LEAST)
         *(volatile char *)(start + at) = 0;
     hak_large_give(start);
 }

@@ -104,35 +104,48 @@ static const struct board_module *find(const struct profile_board *board, uintpt
     return NULL;
 }
 
-bool hak_module_describe(uintptr_t address, struct board_module *found)
+/* What an address of the module says beside where it is loaded. */
+static void describe(struct board_module *found, const struct os_module *module, uintptr_t address)
 {
-    struct os_module module;
     char program[HAK_BOARD_PATH_BYTES];
-    if (!hak_os_module_of(address, &module))
-        return false;
-    *found = (struct board_module){.start = module.start, .end = module.end, .bias = module.bias};
-    write_path(found->path, module.path);
-    if (module.path[0] == '\0') {
+    if (module->path[0] == '\0') {
         hak_os_program_path(program, sizeof program);
         write_path(found->path, program);
     }
-    read_headers(found, &module, address);
+    read_headers(found, module, address);
+}
+
+static bool find_loaded(uintptr_t address, struct os_module *module, struct board_module *found)
+{
+    if (!hak_os_module_of(address, module))
+        return false;
+    *found =
+        (struct board_module){.start = module->start, .end = module->end, .bias = module->bias};
+    write_path(found->path, module->path);
     return true;
+}
+
+bool hak_module_describe(uintptr_t address, struct board_module *found)
+{
+    struct os_module module;
+    bool is_found = find_loaded(address, &module, found);
+    if (is_found)
+        describe(found, &module, address);
+    return is_found;
 }
 
 static void add(struct profile_board *board, uintptr_t address)
 {
     struct os_module module;
-    if (!hak_os_module_of(address, &module))
+    struct board_module found;
+    if (!find_loaded(address, &module, &found))
         return;
-    struct board_module found = {.start = module.start, .end = module.end, .bias = module.bias};
-    write_path(found.path, module.path);
     const struct board_module *known = find(board, address);
     if (known != NULL && known->bias == found.bias &&
         (found.path[0] == '\0' || strcmp(known->path, found.path) == 0))
         return;
-    if (hak_module_describe(address, &found))
-        publish(board, &found);
+    describe(&found, &module, address);
+    publish(board, &found);
 }
 
 void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count)

@@ -71,8 +71,8 @@ struct known {
     uint64_t address;
     uint64_t location;
 };
-#define KNOWN_SHIFT 11
-static struct known known[1u << KNOWN_SHIFT];
+#define KNOWN_MOST 2048u
+static struct known known[KNOWN_MOST];
 static unsigned char buffer[BUFFER_BYTES];
 
 struct message {
@@ -273,7 +273,7 @@ static uint32_t mapping_of(const struct writer *writer, uint64_t address)
 
 static uint64_t location_of(struct writer *writer, uint64_t address)
 {
-    struct known *slot = &known[address * 0x9e3779b97f4a7c15ull >> (64 - KNOWN_SHIFT)];
+    struct known *slot = &known[hak_bit_mix(address) % KNOWN_MOST];
     struct message message = {.used = 0};
     if (slot->location != 0 && slot->address == address)
         return slot->location;

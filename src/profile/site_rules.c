@@ -12,6 +12,7 @@
 #include "os/unwind.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
+#include "process/start.h"
 #include "profile/modules.h"
 
 #include <string.h>
@@ -23,7 +24,6 @@
 #define DIVERT_PS 2500u
 /* Bytes kept for a second that cost as much as a second of a processor, by price. */
 #define CORE_SECOND_BYTES (4 * HAK_GIB)
-#define PAGE_BYTES_LEAST 4096u
 
 hak_static_assert(HAK_SITE_CLASSES == HAK_LONG_CLASS_COUNT, "classes with a twin");
 
@@ -182,6 +182,11 @@ static void measure(struct site_key key, const uintptr_t *stacks)
     sites[index].is_measured = true;
 }
 
+static bool may_act(void)
+{
+    return hak_policy_read(learn_acts) != 0 && hak_load_relaxed(&hak_harden) == 0;
+}
+
 static void read_facts(uint32_t class_index, struct site_facts *facts)
 {
     const struct size_class *size = &hak_size_classes[class_index];
@@ -198,8 +203,8 @@ static void read_facts(uint32_t class_index, struct site_facts *facts)
     }
     static const uint32_t tenths[] = {[PRICE_SPEED] = 100, [PRICE_EVEN] = 10, [PRICE_COMPACT] = 1};
     *facts = (struct site_facts){
-        .may_act = hak_policy_read(learn_acts) != 0 && hak_load_relaxed(&hak_harden) == 0,
-        .page_bytes = PAGE_BYTES_LEAST,
+        .may_act = may_act(),
+        .page_bytes = HAK_PAGE_BYTES_LEAST,
         .slab_bytes = sums[PARTITION_ORDINARY][0],
         .free_bytes = hak_excess(sums[PARTITION_ORDINARY][0], sums[PARTITION_ORDINARY][1]),
         .long_bytes = sums[PARTITION_LONG][0],
@@ -241,8 +246,7 @@ static void publish(void)
     for (uint32_t i = 1; i < site_log.rule_count && count + 2 <= HAK_SITE_RULES_MOST; i++)
         if (hak_rule_acts((enum rule_state)site_log.rules[i].state))
             count += add_routes(routes + count, i);
-    bool may_act = hak_policy_read(learn_acts) != 0 && hak_load_relaxed(&hak_harden) == 0;
-    hak_route_publish(routes, may_act ? count : 0);
+    hak_route_publish(routes, may_act() ? count : 0);
     published_count = site_log.decision_count;
 }
 
@@ -377,5 +381,6 @@ static void settle_child(void)
 
 __attribute__((constructor)) static void prepare(void)
 {
-    hak_process_on_fork(settle_child);
+    if (hak_process_start() && hak_draw_is_for(DRAW_FOR_RULES))
+        hak_process_on_fork(settle_child);
 }

@@ -21,7 +21,6 @@
 /* The window is looked at in pieces: first the kernel is asked, then heaps are entered one after
  * the other, each for some microseconds. */
 #define PIECE_GRANULES 256u
-#define PAGE_BYTES_LEAST 4096u
 
 enum part {
     PART_LIVE,
@@ -45,7 +44,7 @@ struct walk {
     uint32_t first;
     uint32_t count;
     bool is_done[PIECE_GRANULES];
-    unsigned char pages[PIECE_GRANULES * (HAK_GRANULE_BYTES / PAGE_BYTES_LEAST)];
+    unsigned char pages[PIECE_GRANULES * (HAK_GRANULE_BYTES / HAK_PAGE_BYTES_LEAST)];
 };
 
 static uint32_t pages_per_granule(const struct walk *walk)
@@ -218,7 +217,7 @@ static uint64_t table_resident(struct walk *walk, const void *table, size_t byte
     uintptr_t start = hak_align_down((uintptr_t)table, walk->resident.page_bytes);
     uintptr_t end = hak_align_up((uintptr_t)table + bytes, walk->resident.page_bytes);
     for (size_t step; start < end; start += step) {
-        step = hak_least(end - start, sizeof walk->pages * PAGE_BYTES_LEAST);
+        step = hak_least(end - start, sizeof walk->pages * HAK_PAGE_BYTES_LEAST);
         hak_os_resident_read(&walk->resident, start, step, walk->pages);
         for (size_t i = 0; i < step / walk->resident.page_bytes; i++)
             resident += walk->pages[i] * walk->resident.page_bytes;
