@@ -93,7 +93,8 @@ def check_go(folder, path):
     known = subprocess.run(["go", "tool", "pprof", "-h"], capture_output=True, check=False)
     if known.returncode not in (0, 2):
         return
-    ran = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=inuse_space", path],
+    ran = subprocess.run(["go", "tool", "pprof", "-top", "-unit=kB", "-sample_index=inuse_space",
+                          path],
                          cwd=folder, capture_output=True, text=True, check=False,
                          env={**os.environ, "PPROF_TMPDIR": str(folder)})
     check(f"go reads it: {ran.stderr}", ran.returncode == 0)
