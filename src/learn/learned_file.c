@@ -108,35 +108,46 @@ static void read_matches(struct line_reader *reader, struct learned_program *pro
     }
 }
 
-static uint32_t all_matches(const struct learned *learned)
+static struct site_line *find_site(struct learned_program *program, const struct site_line *line)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < learned->count; i++)
-        count += learned->programs[i].match_count;
-    return count;
+    uint32_t at = 0;
+    while (at < program->site_count && !hak_site_line_is_same(&program->sites[at], line))
+        at++;
+    return &program->sites[at];
 }
 
 static void read_sites(struct line_reader *reader, struct learned_program *program)
 {
-    while (reader->is_right && program->site_count < HAK_LEARNED_SITES_MOST) {
-        struct site_line *line = &program->sites[program->site_count];
-        size_t bytes = hak_site_line_read(line, reader->at, (size_t)(reader->end - reader->at));
-        if (bytes == 0)
-            break;
-        for (uint32_t i = 0; i < program->site_count; i++)
-            if (hak_site_line_is_same(line, &program->sites[i]))
-                reader->is_right = false;
+    struct site_line line;
+    size_t bytes;
+    while (reader->is_right && program->site_count < HAK_LEARNED_SITES_MOST &&
+           (bytes = hak_site_line_read(&line, reader->at, (size_t)(reader->end - reader->at))) !=
+               0) {
+        if (find_site(program, &line) != &program->sites[program->site_count])
+            reader->is_right = false; /* twice */
+        else
+            hak_learned_put_site(program, &line);
         reader->at += bytes;
-        program->site_count++;
     }
 }
 
-static uint32_t all_sites(const struct learned *learned)
+/* Lines that a program has any number of, and how many all may have together. */
+enum lines { LINES_MATCHES, LINES_SITES, LINES_COUNT };
+static const uint32_t lines_most[LINES_COUNT] = {
+    [LINES_MATCHES] = HAK_LEARNED_ALL_MATCHES_MOST, [LINES_SITES] = HAK_LEARNED_ALL_SITES_MOST};
+
+static uint32_t *count_of(struct learned_program *program, int lines)
+{
+    return lines == LINES_MATCHES ? &program->match_count : &program->site_count;
+}
+
+/* Lines that are too many. */
+static uint32_t excess_of(struct learned *learned, int lines)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < learned->count; i++)
-        count += learned->programs[i].site_count;
-    return count;
+        count += *count_of(&learned->programs[i], lines);
+    return (uint32_t)hak_excess(count, lines_most[lines]);
 }
 
 static void read_program(struct line_reader *reader, struct learned *learned)
@@ -202,9 +213,9 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     hak_line_read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
-    if (all_matches(learned) > HAK_LEARNED_ALL_MATCHES_MOST ||
-        all_sites(learned) > HAK_LEARNED_ALL_SITES_MOST)
-        return LEARNED_MALFORMED;
+    for (int lines = 0; lines < LINES_COUNT; lines++)
+        if (excess_of(learned, lines) != 0)
+            return LEARNED_MALFORMED;
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
 
@@ -326,6 +337,18 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
     return NULL;
 }
 
+/* What is too much goes, of the programs that ended first. */
+static void drop_over(struct learned *learned, int lines)
+{
+    uint32_t over = excess_of(learned, lines);
+    for (uint32_t i = learned->count; over > 0; i--) {
+        uint32_t *count = count_of(&learned->programs[i - 1], lines);
+        uint32_t dropped = (uint32_t)hak_least(over, *count);
+        *count -= dropped;
+        over -= dropped;
+    }
+}
+
 void hak_learned_put(struct learned *learned, const struct learned_program *program)
 {
     const struct learned_program *known = hak_learned_find(learned, program->name);
@@ -337,18 +360,8 @@ void hak_learned_put(struct learned *learned, const struct learned_program *prog
     for (; at > 0; at--)
         learned->programs[at] = learned->programs[at - 1];
     learned->programs[0] = *program;
-    uint32_t over = (uint32_t)hak_excess(all_matches(learned), HAK_LEARNED_ALL_MATCHES_MOST);
-    for (uint32_t i = learned->count; over > 0; i--) {
-        uint32_t dropped = (uint32_t)hak_least(over, learned->programs[i - 1].match_count);
-        learned->programs[i - 1].match_count -= dropped;
-        over -= dropped;
-    }
-    over = (uint32_t)hak_excess(all_sites(learned), HAK_LEARNED_ALL_SITES_MOST);
-    for (uint32_t i = learned->count; over > 0; i--) {
-        uint32_t dropped = (uint32_t)hak_least(over, learned->programs[i - 1].site_count);
-        learned->programs[i - 1].site_count -= dropped;
-        over -= dropped;
-    }
+    for (int lines = 0; lines < LINES_COUNT; lines++)
+        drop_over(learned, lines);
 }
 
 void hak_learned_put_match(struct learned_program *program, const struct match_line *line)
@@ -371,14 +384,11 @@ static void halve_matches(struct learned_program *program)
 
 bool hak_learned_put_site(struct learned_program *program, const struct site_line *line)
 {
-    uint32_t at = 0;
-    while (at < program->site_count && !hak_site_line_is_same(&program->sites[at], line))
-        at++;
-    if (at == HAK_LEARNED_SITES_MOST)
+    struct site_line *place = find_site(program, line);
+    if (place == &program->sites[HAK_LEARNED_SITES_MOST])
         return false;
-    program->sites[at] = *line;
-    if (at == program->site_count)
-        program->site_count++;
+    program->site_count += place == &program->sites[program->site_count];
+    *place = *line;
     return true;
 }
 
@@ -435,19 +445,17 @@ static uint64_t share(uint64_t bytes, uint32_t part, uint32_t whole)
 /* What the user said wins, then what has seen more. */
 static void add_site(struct learned_program *program, const struct site_line *line)
 {
-    for (uint32_t i = 0; i < program->site_count; i++) {
-        struct site_line *known = &program->sites[i];
-        if (!hak_site_line_is_same(known, line))
-            continue;
-        if (line->judged > known->judged && known->state < RULE_PINNED)
-            known->state = line->state;
-        known->judged =
-            (uint32_t)hak_least((uint64_t)known->judged + line->judged, HAK_SITE_COUNT_MOST);
-        known->survivors =
-            (uint32_t)hak_least((uint64_t)known->survivors + line->survivors, known->judged);
+    struct site_line *known = find_site(program, line);
+    if (known == &program->sites[program->site_count]) {
+        hak_learned_put_site(program, line);
         return;
     }
-    hak_learned_put_site(program, line);
+    if (line->judged > known->judged && known->state < RULE_PINNED)
+        known->state = line->state;
+    known->judged =
+        (uint32_t)hak_least((uint64_t)known->judged + line->judged, HAK_SITE_COUNT_MOST);
+    known->survivors =
+        (uint32_t)hak_least((uint64_t)known->survivors + line->survivors, known->judged);
 }
 
 void hak_learned_add(struct learned_program *program, const struct learned_program *other)

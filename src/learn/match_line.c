@@ -2,9 +2,8 @@
 #include "learn/match_line.h"
 
 #include "base/bits.h"
+#include "learn/line_reader.h"
 #include "learn/rating.h"
-
-#include <string.h>
 
 #define FIRST_WORD "match "
 #define RATING_MOST 9999u
@@ -24,34 +23,27 @@ static const struct {
 hak_static_assert(0 HAK_KNOB_TABLE(X) <= HAK_MATCH_LINES_MOST, "a program has room for its lines");
 #undef X
 
-/* A number without leading zeros, and the character behind it. */
-static bool read_number(const char **at, const char *end, uint32_t most, char behind,
-                        uint32_t *number)
+/* A number, and the character behind it. */
+static uint32_t read_number(struct line_reader *reader, uint32_t most, const char *behind)
 {
-    const char *start = *at;
-    uint64_t value = 0;
-    while (*at < end && **at >= '0' && **at <= '9' && value <= most)
-        value = value * 10 + (uint64_t)(*(*at)++ - '0');
-    bool has_zeros = *at - start > 1 && *start == '0';
-    if (*at == start || has_zeros || value > most || *at == end || **at != behind)
-        return false;
-    (*at)++;
-    *number = (uint32_t)value;
-    return true;
+    uint32_t number = (uint32_t)hak_line_read_number(reader, 10, most);
+    hak_line_read_word(reader, behind);
+    return number;
 }
 
-static bool read_row(const char **at, const char *end, uint32_t *knob)
+static uint32_t read_row(struct line_reader *reader)
 {
     for (uint32_t i = 0; i < KNOB_COUNT; i++) {
-        size_t bytes = strlen(knobs[i].name);
-        if ((size_t)(end - *at) > bytes && memcmp(*at, knobs[i].name, bytes) == 0 &&
-            (*at)[bytes] == ' ') {
-            *at += bytes + 1;
-            *knob = i;
-            return true;
+        struct line_reader ahead = *reader;
+        hak_line_read_word(&ahead, knobs[i].name);
+        hak_line_read_word(&ahead, " ");
+        if (ahead.is_right) {
+            *reader = ahead;
+            return i;
         }
     }
-    return false;
+    reader->is_right = false;
+    return 0;
 }
 
 static bool find_arm(uint32_t knob, uint32_t value, uint32_t *arm)
@@ -64,27 +56,21 @@ static bool find_arm(uint32_t knob, uint32_t value, uint32_t *arm)
     return false;
 }
 
-/* What stands behind row and value; more cannot be won or lost than was played. */
-static bool read_counts(const char **at, const char *end, struct match_line *line)
-{
-    return read_number(at, end, RATING_MOST, ' ', &line->rating) &&
-           read_number(at, end, HAK_MATCH_COUNT_MOST, ' ', &line->matches) &&
-           read_number(at, end, line->matches, ' ', &line->won) &&
-           read_number(at, end, line->matches - line->won, ' ', &line->lost) &&
-           read_number(at, end, HAK_MATCH_EVIDENCE_MOST, ' ', &line->gain) &&
-           read_number(at, end, HAK_MATCH_EVIDENCE_MOST, '\n', &line->harm);
-}
-
 size_t hak_match_line_read(struct match_line *line, const char *text, size_t bytes)
 {
-    const char *at = text + sizeof FIRST_WORD - 1, *end = text + bytes;
-    uint32_t value;
-    if (bytes < sizeof FIRST_WORD || memcmp(text, FIRST_WORD, sizeof FIRST_WORD - 1) != 0)
+    struct line_reader reader = {text, text + bytes, true};
+    hak_line_read_word(&reader, FIRST_WORD);
+    line->knob = read_row(&reader);
+    if (!find_arm(line->knob, read_number(&reader, UINT32_MAX / 16, " "), &line->arm))
         return 0;
-    bool is_right = read_row(&at, end, &line->knob) &&
-                    read_number(&at, end, UINT32_MAX / 16, ' ', &value) &&
-                    find_arm(line->knob, value, &line->arm) && read_counts(&at, end, line);
-    return is_right && line->matches != 0 ? (size_t)(at - text) : 0;
+    line->rating = read_number(&reader, RATING_MOST, " ");
+    line->matches = read_number(&reader, HAK_MATCH_COUNT_MOST, " ");
+    /* More cannot be won or lost than was played. */
+    line->won = read_number(&reader, line->matches, " ");
+    line->lost = read_number(&reader, line->matches - line->won, " ");
+    line->gain = read_number(&reader, HAK_MATCH_EVIDENCE_MOST, " ");
+    line->harm = read_number(&reader, HAK_MATCH_EVIDENCE_MOST, "\n");
+    return reader.is_right && line->matches != 0 ? (size_t)(reader.at - text) : 0;
 }
 
 static void add_number(struct text *text, uint32_t number, uint32_t most)
