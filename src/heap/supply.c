@@ -46,14 +46,16 @@ void hak_supply_trim(void)
 }
 
 /* Whether a huge page would soon be filled: the process is no small one, and the class grows. What
- * of a block longer than a page will be touched is not known. */
+ * of a block longer than a page will be touched is not known. It is held whole at once: there must
+ * be room for that within a limit. */
 static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 {
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     return hak_size_classes[class_index].block_bytes <= hak_policy_read(huge_block_bytes) &&
            hak_pool_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
            hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
-               hak_policy_read(huge_class_bytes);
+               hak_policy_read(huge_class_bytes) &&
+           hak_limit_admits(HAK_SUPERSLAB_BYTES);
 }
 
 /* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
