@@ -43,7 +43,7 @@ rows() {
     extra=HAKMEM_DECAY=10ms
     differs retain m 1T 0 purged_bytes 1.2
     extra=HAKMEM_HARDEN=quarantine
-    differs quarantine s 0 64M class_208_cached_blocks 100
+    differs quarantine s 0 64M class_208_cached_blocks 150
     extra=
     shown mode preload/modes_preload.sh
     shown price preload/modes_preload.sh

@@ -55,10 +55,10 @@ wait "$pid" 2>/dev/null || :
 file=$work/learned
 (cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
     HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" \
-    "$OUT/larson_system" 12 8 1024 5000 1 12345 2) >/dev/null
+    "$OUT/larson_system" 24 8 1024 5000 1 12345 2) >/dev/null
 elo saved --json "$file"
 equal "the file is read" "$status" 0
-check "it has what was tried" [ "$(json "$work/saved.out" 'len(b)')" -ge 1 ]
+check "it has what was tried" [ "$(json "$work/saved.out" 'len(b)')" -ge 2 ]
 equal "of this program" "$(json "$work/saved.out" 'b[0]["program"]')" larson_system
 elo saved_words "$file"
 check "as a table" grep -q '^larson_system  *flush_keep_percent ' "$work/saved_words.out"
