@@ -136,6 +136,9 @@ COMMAND_TABLE(X)
  * control characters become '?'. */
 void print_line(char *line, size_t bytes, const char *format, va_list arguments);
 
+/* Prints a string of JSON to standard output; control characters become '?'. */
+void put_json_string(const char *string);
+
 /* Prints "hakmem: " and one line on standard error; returns `status`. */
 int complain(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -292,23 +292,11 @@ static void put_line(const char *name, const struct match_line *line)
            line->gain / 1000.0, line->harm / 1000.0);
 }
 
-/* Names have no character that JSON writes otherwise but these two. */
-static void put_name_json(const char *name)
-{
-    putchar('"');
-    for (; *name != '\0'; name++) {
-        if (*name == '"' || *name == '\\')
-            putchar('\\');
-        putchar(*name);
-    }
-    putchar('"');
-}
-
 static void put_line_json(const char *name, const struct match_line *line, bool is_first)
 {
     fputs(is_first ? "" : ",\n ", stdout);
     fputs("{\"program\": ", stdout);
-    put_name_json(name);
+    put_json_string(name);
     printf(", \"knob\": \"%s\", \"value\": %" PRIu64 ", \"rating\": %" PRIu32
            ", \"matches\": %" PRIu32 ", \"won\": %" PRIu32 ", \"lost\": %" PRIu32
            ", \"evidence\": %.3f, \"evidence_of_harm\": %.3f}",

@@ -21,18 +21,6 @@ static int read_or_complain(struct learned *learned, const char *path)
     return wrong == NULL ? EXIT_DONE : complain(EXIT_FAILED, "learned: %s %s", path, wrong);
 }
 
-/* A string of JSON; what is no printable character becomes '?'. */
-static void put_string(const char *string)
-{
-    putchar('"');
-    for (; *string != '\0'; string++) {
-        if (*string == '"' || *string == '\\')
-            putchar('\\');
-        putchar((unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
-    }
-    putchar('"');
-}
-
 static void put_program_json(const struct learned_program *program)
 {
     if (program == NULL) {
@@ -59,7 +47,7 @@ static void put_all_json(const struct learned *learned)
     putchar('{');
     for (uint32_t i = 0; i < learned->count; i++) {
         fputs(i == 0 ? "" : ", ", stdout);
-        put_string(learned->programs[i].name);
+        put_json_string(learned->programs[i].name);
         fputs(": ", stdout);
         put_program_json(&learned->programs[i]);
     }
@@ -104,7 +92,7 @@ static int show(char **files, bool is_json)
         }
         if (is_json) {
             fputs(is_first ? "{\"file\": " : ",\n {\"file\": ", stdout);
-            put_string(*files);
+            put_json_string(*files);
             fputs(", \"programs\": ", stdout);
             put_all_json(&learned);
             putchar('}');
@@ -140,7 +128,7 @@ static void put_change(const char *name, const struct learned_program *before,
     if (is_json) {
         fputs(is_first ? "" : ",\n ", stdout);
         fputs("{\"program\": ", stdout);
-        put_string(name);
+        put_json_string(name);
         fputs(", \"before\": ", stdout);
         put_program_json(before);
         fputs(", \"after\": ", stdout);
@@ -239,9 +227,9 @@ static int lint(char **files, bool is_json)
             wrong = hak_learned_verdict_text(fits);
         if (is_json) {
             fputs(file == files ? "[{\"file\": " : ",\n {\"file\": ", stdout);
-            put_string(*file);
+            put_json_string(*file);
             printf(", \"is_sound\": %s, \"reason\": ", wrong == NULL ? "true" : "false");
-            put_string(wrong == NULL ? "" : wrong);
+            put_json_string(wrong == NULL ? "" : wrong);
             putchar('}');
         } else if (wrong == NULL) {
             printf("%s: sound, %" PRIu32 " program%s\n", *file, learned.count,

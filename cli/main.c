@@ -31,6 +31,17 @@ void print_line(char *line, size_t bytes, const char *format, va_list arguments)
             *letter = '?';
 }
 
+void put_json_string(const char *string)
+{
+    putchar('"');
+    for (; *string != '\0'; string++) {
+        if (*string == '"' || *string == '\\')
+            putchar('\\');
+        putchar((unsigned char)*string < ' ' || *string == 0x7f ? '?' : *string);
+    }
+    putchar('"');
+}
+
 int complain(int status, const char *format, ...)
 {
     char line[1024];

@@ -188,30 +188,19 @@ static void ask_all(struct process_row *rows, int count)
         ask_end(&asks[i]);
 }
 
-static void print_string(const char *text)
-{
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            putchar('\\');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static void print_json(const struct process_row *rows, int count)
 {
     putchar('[');
     for (int i = 0; i < count; i++) {
         printf("%s{\"pid\": %d, \"name\": ", i == 0 ? "" : ",\n ", rows[i].pid);
-        print_string(rows[i].name);
+        put_json_string(rows[i].name);
         printf(", \"resident_bytes\": %" PRIu64 ", \"live_bytes\": ", rows[i].resident_bytes);
         if (rows[i].has_live)
             printf("%" PRIu64, rows[i].live_bytes);
         else
             printf("null");
         printf(", \"is_served\": %s, \"allocator\": ", rows[i].is_served ? "true" : "false");
-        print_string(rows[i].allocator);
+        put_json_string(rows[i].allocator);
         putchar('}');
     }
     puts("]");

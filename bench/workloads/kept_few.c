@@ -20,21 +20,14 @@
  */
 #include "bench.h"
 #include "memory.h"
+#include "wheel.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#define WHEEL_COUNT (1u << 24)
 #define SAMPLES_PER_PERIOD 64
 
 extern void *hakmem_malloc_long(size_t bytes) __attribute__((weak));
-
-/* Blocks that are due at one step: the first of a list through `records`, by index + 1. */
-struct record {
-    void *block;
-    uint32_t size_bytes;
-    uint32_t next;
-};
 
 static struct {
     uint64_t step_count;
@@ -45,10 +38,8 @@ static struct {
     uint64_t seed;
 } plan = {9000000, 1500000, 5, 20, 0, 42};
 
-static uint32_t *wheel;
-static struct record *records;
-static uint32_t free_records, used_records, random_state;
-static uint64_t live_bytes;
+static struct bench_wheel wheel;
+static uint32_t random_state;
 
 static struct {
     double rss_mib;
@@ -56,31 +47,10 @@ static struct {
     uint64_t count;
 } everywhere, valleys;
 
-static uint64_t key_of(const struct record *record)
-{
-    return bench_mix64((uintptr_t)record->block + record->size_bytes);
-}
-
 static uint32_t draw(void)
 {
     random_state = bench_xorshift32(random_state);
     return (uint32_t)(bench_mix64(random_state) >> 32);
-}
-
-static void free_due(uint32_t place)
-{
-    uint32_t number = wheel[place];
-    wheel[place] = 0;
-    while (number != 0) {
-        struct record *record = &records[number - 1];
-        bench_mark_check(record->block, record->size_bytes, key_of(record));
-        free(record->block);
-        live_bytes -= record->size_bytes;
-        uint32_t next = record->next;
-        record->next = free_records;
-        free_records = number;
-        number = next;
-    }
 }
 
 static bool is_burst(uint64_t step)
@@ -96,7 +66,7 @@ static uint32_t life_of(uint64_t step, bool is_kept)
     if (!is_kept && !is_burst(step)) {
         life /= 100;
     }
-    return life < 1 ? 1 : life >= WHEEL_COUNT ? WHEEL_COUNT - 1 : (uint32_t)life;
+    return life < 1 ? 1 : life >= BENCH_WHEEL_PLACES ? BENCH_WHEEL_PLACES - 1 : (uint32_t)life;
 }
 
 static void *take(size_t size_bytes, bool is_kept)
@@ -114,22 +84,12 @@ static void *take(size_t size_bytes, bool is_kept)
 static void take_step(uint64_t step)
 {
     static const uint32_t sizes[] = {48, 128, 512};
-    free_due((uint32_t)(step % WHEEL_COUNT));
-    uint32_t number = free_records;
-    if (number != 0) {
-        free_records = records[number - 1].next;
-    } else {
-        number = ++used_records;
-    }
-    struct record *record = &records[number - 1];
+    bench_wheel_free(&wheel, (uint32_t)(step % BENCH_WHEEL_PLACES));
     bool is_kept = bench_below(draw(), 1000) < plan.per_thousand;
-    record->size_bytes = sizes[bench_below(draw(), 3)];
-    record->block = take(record->size_bytes, is_kept);
-    bench_mark(record->block, record->size_bytes, key_of(record));
-    live_bytes += record->size_bytes;
-    uint32_t place = (uint32_t)((step + life_of(step, is_kept)) % WHEEL_COUNT);
-    record->next = wheel[place];
-    wheel[place] = number;
+    uint32_t size_bytes = sizes[bench_below(draw(), 3)];
+    void *block = take(size_bytes, is_kept);
+    uint32_t place = (uint32_t)((step + life_of(step, is_kept)) % BENCH_WHEEL_PLACES);
+    bench_wheel_put(&wheel, place, block, size_bytes);
 }
 
 static void sample(uint64_t step)
@@ -142,7 +102,7 @@ static void sample(uint64_t step)
     everywhere.count++;
     if (!is_burst(step)) {
         valleys.rss_mib += rss_mib;
-        valleys.live_mib += (double)live_bytes / BENCH_MIB;
+        valleys.live_mib += (double)wheel.live_bytes / BENCH_MIB;
         valleys.count++;
     }
 }
@@ -151,7 +111,7 @@ int main(int argc, char **argv)
 {
     const struct bench_argument arguments[] = {
         {"STEPS", "blocks", &plan.step_count, 1, UINT32_MAX},
-        {"PERIOD", "steps of a burst and a valley", &plan.period, 640, WHEEL_COUNT / 8},
+        {"PERIOD", "steps of a burst and a valley", &plan.period, 640, BENCH_WHEEL_PLACES / 8},
         {"PER_THOUSAND", "blocks that are kept", &plan.per_thousand, 0, 1000},
         {"PAUSE_MS", "sleep in the valley", &plan.pause_ms, 0, 10000},
         {"HINT", "1: these are said to stay", &plan.hint, 0, 1},
@@ -160,8 +120,7 @@ int main(int argc, char **argv)
     bench_arguments_read(argc, argv, "Bursts of short-lived blocks, among which a few are kept.",
                          arguments, 6);
     random_state = bench_seed_for(plan.seed, 0);
-    wheel = bench_map(WHEEL_COUNT, sizeof(*wheel));
-    records = bench_map(WHEEL_COUNT, sizeof(*records));
+    bench_wheel_start(&wheel, BENCH_WHEEL_PLACES);
     uint64_t elapsed_ns = 0, interval = plan.period / SAMPLES_PER_PERIOD;
     for (uint64_t step = 0; step < plan.step_count;) {
         uint64_t start_ns = bench_now_ns();
@@ -179,8 +138,8 @@ int main(int argc, char **argv)
         bench_note("rss_valley: %.2f MiB", valleys.rss_mib / (double)valleys.count);
         bench_note("rss_average: %.2f MiB", everywhere.rss_mib / (double)everywhere.count);
     }
-    for (uint32_t place = 0; place < WHEEL_COUNT; place++) {
-        free_due(place);
+    for (uint32_t place = 0; place < BENCH_WHEEL_PLACES; place++) {
+        bench_wheel_free(&wheel, place);
     }
     bench_report(plan.step_count, elapsed_ns);
     return 0;

@@ -23,11 +23,11 @@
  */
 #include "bench.h"
 #include "memory.h"
+#include "wheel.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#define WHEEL_COUNT (1u << 24)
 #define STEPS_PER_PLACE 16u /* steps that share a place of the wheel */
 #define SAMPLES_PER_PERIOD 64
 #define RECORDS_MOST (1u << 23)
@@ -35,13 +35,6 @@
 #define KEEPING_COUNT 4u
 
 extern void *hakmem_malloc_long(size_t bytes) __attribute__((weak));
-
-/* Blocks that are due at one place: the first of a list through `records`, by index + 1. */
-struct record {
-    void *block;
-    uint32_t size_bytes;
-    uint32_t next;
-};
 
 static struct {
     uint64_t step_count;
@@ -55,10 +48,8 @@ static struct {
     uint64_t seed;
 } plan = {144000000, 24000000, 128, 5, 20, 0, 0, 0, 42};
 
-static uint32_t *wheel;
-static struct record *records;
-static uint32_t free_records, used_records, random_state;
-static uint64_t live_bytes;
+static struct bench_wheel wheel;
+static uint32_t random_state;
 
 static struct mean {
     double rss_mib;
@@ -66,31 +57,10 @@ static struct mean {
     uint64_t count;
 } everywhere, valleys, late_valleys;
 
-static uint64_t key_of(const struct record *record)
-{
-    return bench_mix64((uintptr_t)record->block + record->size_bytes);
-}
-
 static uint32_t draw(void)
 {
     random_state = bench_xorshift32(random_state);
     return (uint32_t)(bench_mix64(random_state) >> 32);
-}
-
-static void free_due(uint32_t place)
-{
-    uint32_t number = wheel[place];
-    wheel[place] = 0;
-    while (number != 0) {
-        struct record *record = &records[number - 1];
-        bench_mark_check(record->block, record->size_bytes, key_of(record));
-        free(record->block);
-        live_bytes -= record->size_bytes;
-        uint32_t next = record->next;
-        record->next = free_records;
-        free_records = number;
-        number = next;
-    }
 }
 
 static bool is_burst(uint64_t step)
@@ -107,7 +77,7 @@ static uint32_t life_of(uint64_t step, bool is_kept)
     if (!is_kept && !is_burst(step)) {
         life /= 50;
     }
-    return life < 1 ? 1 : life >= WHEEL_COUNT ? WHEEL_COUNT - 1 : (uint32_t)life;
+    return life < 1 ? 1 : life >= BENCH_WHEEL_PLACES ? BENCH_WHEEL_PLACES - 1 : (uint32_t)life;
 }
 
 /* The sites: functions of one call each, which the compiler keeps apart. */
@@ -152,33 +122,20 @@ static void *take(uint64_t step, size_t size_bytes, bool is_kept)
 
 static void take_step(uint64_t step)
 {
+    uint64_t turned = step / STEPS_PER_PLACE;
     if (step % STEPS_PER_PLACE == 0) {
-        free_due((uint32_t)(step / STEPS_PER_PLACE % WHEEL_COUNT));
+        bench_wheel_free(&wheel, (uint32_t)(turned % BENCH_WHEEL_PLACES));
     }
-    uint32_t number = free_records;
-    if (number != 0) {
-        free_records = records[number - 1].next;
-    } else {
-        if (used_records == RECORDS_MOST) {
-            bench_fail("more than %u blocks are live", RECORDS_MOST);
-        }
-        number = ++used_records;
-    }
-    struct record *record = &records[number - 1];
     bool is_kept = bench_below(draw(), 1000) < plan.per_thousand;
-    record->size_bytes = (uint32_t)plan.size_bytes;
-    record->block = take(step, record->size_bytes, is_kept);
-    bench_mark(record->block, record->size_bytes, key_of(record));
-    live_bytes += record->size_bytes;
-    uint32_t place = (uint32_t)((step / STEPS_PER_PLACE + life_of(step, is_kept)) % WHEEL_COUNT);
-    record->next = wheel[place];
-    wheel[place] = number;
+    void *block = take(step, plan.size_bytes, is_kept);
+    uint32_t place = (uint32_t)((turned + life_of(step, is_kept)) % BENCH_WHEEL_PLACES);
+    bench_wheel_put(&wheel, place, block, (uint32_t)plan.size_bytes);
 }
 
 static void add(struct mean *mean, double rss_mib)
 {
     mean->rss_mib += rss_mib;
-    mean->live_mib += (double)live_bytes / BENCH_MIB;
+    mean->live_mib += (double)wheel.live_bytes / BENCH_MIB;
     mean->count++;
 }
 
@@ -212,7 +169,7 @@ int main(int argc, char **argv)
 {
     const struct bench_argument arguments[] = {
         {"STEPS", "blocks", &plan.step_count, 1, UINT32_MAX},
-        {"PERIOD", "steps of a burst and a valley", &plan.period, 6400, WHEEL_COUNT * 2},
+        {"PERIOD", "steps of a burst and a valley", &plan.period, 6400, BENCH_WHEEL_PLACES * 2},
         {"BYTES", "of each block", &plan.size_bytes, 16, 65536},
         {"PER_THOUSAND", "blocks that are kept", &plan.per_thousand, 0, 20},
         {"PAUSE_MS", "sleep in the valley", &plan.pause_ms, 0, 10000},
@@ -225,8 +182,7 @@ int main(int argc, char **argv)
                          "Bursts of short-lived blocks, and call sites whose blocks stay.",
                          arguments, 9);
     random_state = bench_seed_for(plan.seed, 0);
-    wheel = bench_map(WHEEL_COUNT, sizeof(*wheel));
-    records = bench_map(RECORDS_MOST, sizeof(*records));
+    bench_wheel_start(&wheel, RECORDS_MOST);
     uint64_t elapsed_ns = 0, interval = plan.period / SAMPLES_PER_PERIOD;
     for (uint64_t step = 0; step < plan.step_count;) {
         uint64_t start_ns = bench_now_ns();
@@ -240,8 +196,8 @@ int main(int argc, char **argv)
         }
     }
     tell();
-    for (uint32_t place = 0; place < WHEEL_COUNT; place++) {
-        free_due(place);
+    for (uint32_t place = 0; place < BENCH_WHEEL_PLACES; place++) {
+        bench_wheel_free(&wheel, place);
     }
     bench_report(plan.step_count, elapsed_ns);
     return 0;
