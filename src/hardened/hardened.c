@@ -190,8 +190,8 @@ HAK_INLINE void check_claim(const void *block, struct mark mark, const struct cl
         check_claim_slow(block, mark, claim);
 }
 
-/* The live block, whose mark is `word`, is nobody else's from here on: whoever frees it meanwhile is
- * found, and what changes its seals or shuts its pages has seized it. */
+/* The live block, whose mark is `word`, is nobody else's from here on: whoever frees it meanwhile
+ * is found, and what changes its seals or shuts its pages has seized it. */
 HAK_INLINE void seize(const struct place *place, uint64_t word, const char *what, const char *state)
 {
     size_t bytes = hak_mark_unpack(word).bytes;
