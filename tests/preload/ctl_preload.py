@@ -130,7 +130,7 @@ def check_later():
     equal("another one takes its place", ctl("--later", "--wait", 1, process.pid, "profile", "on"),
           f"process {process.pid}: asked; it does that when it next works, within 12 hours")
     work(process)
-    process.stdin.write("\n")
+    process.stdin.write(60 * "\n")
     process.stdin.flush()
     printed = json.loads(ctl_whole(process.pid, "dump", "-"))
     equal("what it did", printed["policy"]["decay_ms"], 77)

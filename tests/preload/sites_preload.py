@@ -45,6 +45,12 @@ def valley(process):
     return int(re.fullmatch(r"valley (\d+)\n", said)[1])
 
 
+def end(process):
+    """Lets it end well before its time."""
+    process.terminate()
+    valley(process)
+
+
 def rules(*arguments, status=0):
     """What the command says."""
     ran = subprocess.run([HAKMEM, "rules", *map(str, arguments)], capture_output=True, text=True,
@@ -95,7 +101,7 @@ check(f"research learns: {listed}", re.search("^(shadow|candidate)", listed, re.
 
 # What the user says stays, in a process and in a file.
 site = next(r for r in WARM_RULES if r["state"] == "active")
-process = start(25, 0, learn="sites", profile=WORK / "told")
+process = start(4000, 0, learn="sites", profile=WORK / "told")
 time.sleep(1)
 said = rules(process.pid, "forbid", site["site"], 120)
 check(f"forbid: {said}", "the site is forbidden" in said)
@@ -104,7 +110,7 @@ check("it is forbidden", [r["state"] for r in states(process.pid)
                           if r["site"] == site["site"]] == ["forbidden"])
 said = rules(process.pid, "pin", site["site"], 128)
 check(f"pin: {said}", "the site is pinned" in said)
-valley(process)
+end(process)
 told = rules("--program", "preload_keeper", WORK / "told")
 check(f"the word is kept: {told}", re.search("^pinned ", told, re.M))
 lines = rules("--program", "preload_keeper", WORK / "told", "export")
@@ -115,9 +121,9 @@ check("the rules came over",
       re.search("^pinned ", rules("--program", "preload_keeper", LEARNED), re.M))
 
 # Who is not learning says so.
-process = start(12, 0, learn="none")
+process = start(4000, 0, learn="none")
 time.sleep(0.5)
 check("a process that does not learn says so",
       "start the program with learn=sites" in rules(process.pid, status=1))
-valley(process)
+end(process)
 print("ok")

@@ -4,8 +4,10 @@
  *
  *   keeper BURSTS WRAPPER    WRAPPER 1: all three sites allocate by one function
  *
- * Prints "valley KIB": resident after the bursts of the last third, in the mean.
+ * Prints "valley KIB": resident after the bursts of the last third, in the mean. SIGTERM lets it
+ * end after the burst that it is in.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +22,7 @@ static void *burst[BURST];
 static void *kept[KEPT];
 static uint32_t kept_count;
 static int has_wrapper;
+static volatile sig_atomic_t is_told_to_end;
 
 __attribute__((noinline)) static void *wrapper(size_t bytes)
 {
@@ -78,12 +81,19 @@ static uint64_t resident_kib(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
+static void tell_to_end(int signal)
+{
+    (void)signal;
+    is_told_to_end = 1;
+}
+
 int main(int argc, char **argv)
 {
     int bursts = argc > 1 ? atoi(argv[1]) : 1;
     uint64_t sum = 0, count = 0;
     has_wrapper = argc > 2 && atoi(argv[2]) != 0;
-    for (int i = 0; i < bursts; i++) {
+    signal(SIGTERM, tell_to_end);
+    for (int i = 0; i < bursts && !is_told_to_end; i++) {
         load();
         idle();
         if (i < bursts - bursts / 3)
