@@ -61,7 +61,7 @@ static void add_class(struct class_choice *choice, uint32_t k, uint64_t *best)
 void class_choice_find(struct class_choice *choice, struct size_spread *spread,
                        uint32_t class_count)
 {
-    uint64_t best[HAK_SIZE_CELLS], served = 0;
+    uint64_t best[HAK_SIZE_CELLS] = {0}, served = 0;
     scale(spread);
     take(choice, spread);
     for (uint32_t i = 0; i < choice->size_count; i++) {

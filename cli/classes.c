@@ -61,7 +61,7 @@ static int read_file(struct account *account, const struct wish *wish)
                         "classes: %s has no sizes of %s: they are sampled with learn=sites, as in "
                         "mode learning, or heap_profile=on",
                         wish->source, name);
-    strcpy(account->program, name);
+    snprintf(account->program, sizeof account->program, "%s", name);
     hak_size_spread_add(&account->spread, &program->sizes);
     return EXIT_DONE;
 }
@@ -239,7 +239,7 @@ static int read_words(struct wish *wish, int argument_count, char **arguments)
         else
             wish->source = arguments[i];
     }
-    return wish->source == NULL ? complain_usage("classes") : EXIT_DONE;
+    return EXIT_DONE;
 }
 
 int command_classes(int argument_count, char **arguments)
@@ -250,6 +250,8 @@ int command_classes(int argument_count, char **arguments)
     int status = read_words(&wish, argument_count, arguments);
     if (status != EXIT_DONE)
         return status;
+    if (wish.source == NULL)
+        return complain_usage("classes");
     long pid = strtol(wish.source, &end, 10);
     bool is_process = isdigit((unsigned char)*wish.source) && *end == '\0';
     if (is_process && (pid < 1 || pid > 1 << 30))

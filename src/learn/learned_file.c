@@ -127,10 +127,6 @@ static void read_sizes(struct line_reader *reader, struct learned_program *progr
 
 /* Lines that a program has any number of, and how many all may have together. */
 enum lines { LINES_MATCHES, LINES_SITES, LINES_SIZES, LINES_COUNT };
-static const uint32_t lines_most[LINES_COUNT] = {[LINES_MATCHES] = HAK_LEARNED_ALL_MATCHES_MOST,
-                                                 [LINES_SITES] = HAK_LEARNED_ALL_SITES_MOST,
-                                                 [LINES_SIZES] = HAK_LEARNED_ALL_SIZES_MOST};
-
 /* The sizes of a program begin with a line of their own. */
 static uint32_t lines_of(const struct learned_program *program, int lines)
 {
@@ -152,13 +148,41 @@ static uint32_t drop_lines(struct learned_program *program, int lines, uint32_t 
     return dropped;
 }
 
-/* Lines that are too many. */
-static uint32_t excess_of(const struct learned *learned, int lines)
+static uint32_t lines_of_all(const struct learned *learned, int lines)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < learned->count; i++)
         count += lines_of(&learned->programs[i], lines);
-    return (uint32_t)hak_excess(count, lines_most[lines]);
+    return count;
+}
+
+/* The longest lines: name, runs and bytes, and two logs; the first lines and the last one. */
+#define PROGRAM_BYTES (9 + HAK_LEARNED_NAME_BYTES + 13 + 8 + 20 + 2 * HAK_KEEP_LINE_BYTES)
+#define FRAME_BYTES 128
+hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *PROGRAM_BYTES +
+                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
+                          HAK_LEARNED_ALL_SITES_MOST * HAK_SITE_LINE_BYTES +
+                          (HAK_SIZE_LINES_MOST + 1) * HAK_SIZE_LINE_BYTES <
+                      HAK_LEARNED_BYTES_MOST - FRAME_BYTES,
+                  "a full record fits the file, with the sizes of the last program");
+
+/* How many lines there may be. */
+static uint32_t lines_most(const struct learned *learned, int lines)
+{
+    if (lines == LINES_MATCHES)
+        return HAK_LEARNED_ALL_MATCHES_MOST;
+    if (lines == LINES_SITES)
+        return HAK_LEARNED_ALL_SITES_MOST;
+    uint32_t used = FRAME_BYTES + learned->count * PROGRAM_BYTES +
+                    lines_of_all(learned, LINES_MATCHES) * HAK_MATCH_LINE_BYTES +
+                    lines_of_all(learned, LINES_SITES) * HAK_SITE_LINE_BYTES;
+    return (HAK_LEARNED_BYTES_MOST - used) / HAK_SIZE_LINE_BYTES;
+}
+
+/* Lines that are too many. */
+static uint32_t excess_of(const struct learned *learned, int lines)
+{
+    return (uint32_t)hak_excess(lines_of_all(learned, lines), lines_most(learned, lines));
 }
 
 static void read_program(struct line_reader *reader, struct learned *learned)
@@ -225,9 +249,8 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     hak_line_read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
-    for (int lines = 0; lines < LINES_COUNT; lines++)
-        if (excess_of(learned, lines) != 0)
-            return LEARNED_MALFORMED;
+    if (excess_of(learned, LINES_MATCHES) != 0 || excess_of(learned, LINES_SITES) != 0)
+        return LEARNED_MALFORMED;
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
 
@@ -305,15 +328,6 @@ size_t hak_learned_write(const struct learned *learned, char *text)
     write_hex(&out, sum);
     return out.used;
 }
-
-/* The longest lines of all programs fit: name, runs and bytes, and two logs. */
-#define PROGRAM_BYTES (9 + HAK_LEARNED_NAME_BYTES + 13 + 8 + 20 + 2 * HAK_KEEP_LINE_BYTES)
-hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *PROGRAM_BYTES +
-                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
-                          HAK_LEARNED_ALL_SITES_MOST * HAK_SITE_LINE_BYTES +
-                          HAK_LEARNED_ALL_SIZES_MOST * HAK_SIZE_LINE_BYTES <
-                      HAK_LEARNED_BYTES_MOST - 128,
-                  "a full record fits the file");
 
 void hak_learned_name(char *name, const char *called)
 {

@@ -39,9 +39,6 @@
 /* Rules of one program, and of all: those of the programs that ended first go. */
 #define HAK_LEARNED_SITES_MOST 16u
 #define HAK_LEARNED_ALL_SITES_MOST 48u
-/* Lines of sizes of all programs, with those that begin them: the programs that ended first lose
- * all of theirs, since a part would be another spread. */
-#define HAK_LEARNED_ALL_SIZES_MOST (HAK_SIZE_LINES_MOST + 8u)
 
 enum learned_log { LEARNED_BIG_CACHE, LEARNED_SLABS, LEARNED_LOG_COUNT };
 
@@ -101,7 +98,9 @@ void hak_learned_name(char *name, const char *called);
 /* NULL: the program is not there. */
 const struct learned_program *hak_learned_find(const struct learned *learned, const char *name);
 
-/* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
+/* Puts the program first, in place of what was known of it; the last one goes if all are taken.
+ * Sizes have what room the rest leaves: the programs that ended first lose all of theirs, since a
+ * part would be another spread. */
 void hak_learned_put(struct learned *learned, const struct learned_program *program);
 
 /* What is known of a value replaces what was. */

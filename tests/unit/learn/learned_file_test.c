@@ -189,7 +189,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
         struct learned_program program = program_of(name, UINT64_MAX - 10);
         program.runs = program.logs[0].episodes = UINT32_MAX;
         program.logs[1].decay_ms = program.logs[1].fault_ms = UINT64_MAX;
-        program.sizes = sizes_of(i == HAK_LEARNED_PROGRAMS_MOST ? HAK_SIZE_LINES_MOST : 1);
+        program.sizes = sizes_of(HAK_SIZE_LINES_MOST);
         hak_learned_put(&learned, &program);
     }
     CHECK_EQ(learned.count, HAK_LEARNED_PROGRAMS_MOST);
@@ -199,6 +199,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
     CHECK_EQ(again.count, HAK_LEARNED_PROGRAMS_MOST);
     CHECK(memcmp(again.programs[0].name, "32", 2) == 0);
     CHECK_EQ(again.programs[0].sizes.count, HAK_SIZE_LINES_MOST);
+    CHECK_EQ(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].sizes.count, 0);
     CHECK(memcmp(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].name, "01", 2) == 0);
 }
 
@@ -330,20 +331,26 @@ TEST(sizes_are_kept_with_their_program_and_halve_and_add_up)
     CHECK_EQ(beta.sizes.lines[0].cell.block_ms, 7500);
 }
 
-TEST(sizes_of_the_program_that_ended_first_go_as_a_whole)
+TEST(sizes_of_the_programs_that_ended_first_go_as_a_whole)
 {
-    struct learned_program a = program_of("a", 1), b = program_of("b", 2), c = program_of("c", 3);
-    a.sizes = sizes_of(10);
-    b.sizes = sizes_of(40);
-    c.sizes = sizes_of(40);
+    uint32_t kept = 0;
     hak_learned_begin(&learned, 4096);
-    hak_learned_put(&learned, &a);
-    hak_learned_put(&learned, &b);
-    CHECK_EQ(learned.programs[1].sizes.count, 10);
-    hak_learned_put(&learned, &c);
-    CHECK_EQ(learned.programs[0].sizes.count, 40);
-    CHECK_EQ(learned.programs[1].sizes.count, 0);
-    CHECK_EQ(learned.programs[2].sizes.count, 0);
+    for (uint32_t i = 0; i < HAK_LEARNED_PROGRAMS_MOST; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%u", i);
+        struct learned_program program = program_of(name, i);
+        program.sizes = sizes_of(40);
+        hak_learned_put(&learned, &program);
+        if (i < 3)
+            CHECK_EQ(learned.programs[i].sizes.count, 40);
+    }
+    while (kept < learned.count && learned.programs[kept].sizes.count == 40)
+        kept++;
+    CHECK(kept >= 3 && kept < HAK_LEARNED_PROGRAMS_MOST);
+    for (uint32_t i = kept; i < learned.count; i++)
+        CHECK_EQ(learned.programs[i].sizes.count, 0);
     size_t bytes = hak_learned_write(&learned, text);
+    CHECK(bytes < HAK_LEARNED_BYTES_MOST);
     CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
+    CHECK(memcmp(&learned, &again, sizeof learned) == 0);
 }
