@@ -3,22 +3,23 @@
  *
  *   bursty_buffers [MODE] [ROUNDS] [LIVE_MIB] [SEED]
  *
- * Models a service with LIVE_MIB of its own that takes buffers of 1, 2, 3.1, 8 or 32 MiB, at random,
- * fills each, frees it, and waits for the next. Which setting of an allocator is right depends on
- * how it waits:
+ * Models a service with LIVE_MIB of its own that takes buffers of 1, 2, 3.1, 8 or 32 MiB, at
+ * random, fills each, frees it, and waits for the next. Which setting of an allocator is right
+ * depends on how it waits:
  *
  *   0  20 ms after each
  *   1  300 ms after each
  *   2  30 ms after four of five, at random, else 900 ms
- *   3  32 buffers at once, then 900 ms
+ *   3  32 buffers of a quarter of the size at once, then 900 ms
  *   4  one after the other: a quarter of the rounds each
  *
  * A round is a buffer and its pause, in mode 3 all buffers and their pause. One operation is a
  * buffer.
  *
- * Notes: CPU of a buffer, without what looking at memory took; page faults; memory that is resident in the pauses beyond what was
- * before the first one, on average; and what both cost together a round, where 4 GiB kept for a
- * second cost as much as a second of a processor.
+ * Notes, from the start of the process on, so that memory that was prepared before main counts:
+ * CPU a buffer, without what looking at memory took; page faults; what is resident in the pauses
+ * beyond LIVE_MIB, on average; and what CPU and memory cost together a round, where 4 GiB kept for
+ * a second cost as much as a second of a processor.
  *
  * Checked when a buffer is freed: both ends.
  */
@@ -43,7 +44,6 @@ static struct {
 static const size_t sizes_bytes[] = {MIB, 2 * MIB, 3250586, 8 * MIB, 32 * MIB};
 
 static uint32_t random_state;
-static uint64_t base_bytes;
 static uint64_t buffer_count;
 static double idle_byte_ms;
 static uint64_t idle_ms;
@@ -68,7 +68,8 @@ static void pause_ms(uint64_t ms)
         uint64_t before_ns = bench_cpu_ns();
         uint64_t now_bytes = bench_rss_bytes();
         look_ns += bench_cpu_ns() - before_ns;
-        idle_byte_ms += now_bytes > base_bytes ? (double)(now_bytes - base_bytes) * LOOK_MS : 0;
+        uint64_t own_bytes = plan.live_mib * MIB;
+        idle_byte_ms += now_bytes > own_bytes ? (double)(now_bytes - own_bytes) * LOOK_MS : 0;
         idle_ms += LOOK_MS;
     }
 }
@@ -127,16 +128,13 @@ int main(int argc, char **argv)
     random_state = (uint32_t)plan.seed;
     unsigned char *live = bench_take(plan.live_mib * MIB);
     memset(live, 1, plan.live_mib * MIB);
-    base_bytes = bench_rss_bytes();
-    uint64_t faults = bench_minor_faults(), cpu_ns = bench_cpu_ns();
     uint64_t start_ns = bench_now_ns();
     for (uint64_t round = 0; round < plan.round_count; round++) {
         uint64_t part = round * MODE_ALL / plan.round_count;
         run_round((enum mode)(plan.mode == MODE_ALL ? part : plan.mode));
     }
     uint64_t elapsed_ns = bench_now_ns() - start_ns;
-    faults = bench_minor_faults() - faults;
-    cpu_ns = bench_cpu_ns() - cpu_ns - look_ns;
+    uint64_t faults = bench_minor_faults(), cpu_ns = bench_cpu_ns() - look_ns;
     double kept_ms = idle_byte_ms / CORE_SECOND_BYTES;
     bench_note("cpu_per_buffer: %.3f ms", (double)cpu_ns * 1e-6 / (double)buffer_count);
     bench_note("minor_faults: %" PRIu64 " faults", faults);

@@ -87,6 +87,10 @@ check(f"and when that began: {COUNTED['process']}", COUNTED["process"]["rules_be
 shown = subprocess.run([HAKMEM, "top", "--once", str(process.pid)], check=True,
                        capture_output=True, text=True).stdout
 check(f"top shows it: {shown}", re.search(r"^  call sites lie apart: [1-9]\d* now, ", shown, re.M))
+everybody = json.loads(rules("--json"))
+check(f"without a process, all are listed: {everybody}",
+      any(r["state"] == "active" for p in everybody if p["pid"] == process.pid
+          for r in p["rules"]))
 WARM = valley(process)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
 
