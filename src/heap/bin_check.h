@@ -26,8 +26,8 @@ struct bin_checked {
     uint32_t count;
 };
 
-/* Reports a block of those kept that is there twice: the slabs see whether the others are. True:
- * the blocks are few stretches of neighbours. About 10 instructions a block, 5 where they are. */
-bool hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen);
+/* Reports a block of those kept that is there twice: the slabs see whether the others are. About 10
+ * instructions a block, 4 where the blocks lie in few rows. */
+void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen);
 
 #endif

@@ -371,11 +371,56 @@ TEST(neighbours_go_home_upwards_and_downwards_across_words_and_slabs)
             CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT);
             for (uint32_t at = 0, n; at < COUNT; at += n) {
                 n = (uint32_t)hak_least(COUNT - at, HAK_FLUSH_BLOCKS_MOST - at % 7);
-                hak_flush_neighbours(blocks + at, n, CLASS, &cache->stats);
+                hak_flush(blocks + at, n, CLASS, &cache->stats);
             }
             CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
             CHECK(is_sound(heap));
         }
+    }
+}
+
+/* Each `step`-th block, then each of those behind them, and so on. */
+static void reorder(uint32_t count, uint32_t step)
+{
+    static void *before[3000];
+    uint32_t at = 0;
+    memcpy(before, blocks, count * sizeof *blocks);
+    for (uint32_t first = 0; first < step; first++)
+        for (uint32_t i = first; i < count; i += step)
+            blocks[at++] = before[i];
+}
+
+TEST(blocks_go_home_in_any_order)
+{
+    enum { COUNT = 3000 };
+    struct heap *heap = start();
+    for (uint32_t step = 2; step < 2000; step = step * 3 + 1) {
+        take_sorted(COUNT, 0);
+        reorder(COUNT, step);
+        for (uint32_t at = 0, n; at < COUNT; at += n) {
+            n = (uint32_t)hak_least(COUNT - at, HAK_FLUSH_BLOCKS_MOST);
+            hak_flush(blocks + at, n, CLASS, &cache->stats);
+            CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), COUNT - at - n);
+        }
+        CHECK(is_sound(heap));
+    }
+}
+
+static void flush_reordered(uint32_t step, uint32_t broken, size_t by)
+{
+    take_sorted(300, 0);
+    reorder(300, step);
+    blocks[broken] = (char *)blocks[by == 0 ? broken - 1 : broken] + by;
+    hak_flush(blocks, 100, CLASS, &cache->stats);
+}
+
+TEST(a_block_among_others_in_any_order_that_is_there_twice_or_none_is_reported)
+{
+    start();
+    for (uint32_t step = 1; step < 300; step = step * 5 + 1) {
+        CHECK_ABORTS(flush_reordered(step, 1, 0), "double free");
+        CHECK_ABORTS(flush_reordered(step, 50, 0), "double free");
+        CHECK_ABORTS(flush_reordered(step, 50, 8), "invalid free");
     }
 }
 
@@ -384,9 +429,9 @@ TEST(a_block_among_neighbours_that_is_free_is_reported)
     start();
     take_sorted(300, 0);
     hak_flush(&blocks[40], 1, CLASS, &cache->stats);
-    CHECK_ABORTS(hak_flush_neighbours(blocks, 100, CLASS, &cache->stats), "double free");
+    CHECK_ABORTS(hak_flush(blocks, 100, CLASS, &cache->stats), "double free");
     blocks[10] = (char *)blocks[10] + 8;
-    CHECK_ABORTS(hak_flush_neighbours(blocks, 20, CLASS, &cache->stats), "invalid free");
+    CHECK_ABORTS(hak_flush(blocks, 20, CLASS, &cache->stats), "invalid free");
 }
 
 TEST(a_flush_leaves_blocks_at_the_door_of_a_busy_heap_and_does_not_wait)
