@@ -184,7 +184,7 @@ HAK_INLINE const struct slab *ordinary_slab_of(const void *block)
 }
 
 /* Another place for such a block. ISO C lets a shrinking realloc fail, but nobody expects it. */
-static void *move_ordinary(void *block, size_t old_bytes, size_t bytes)
+static HAK_NOINLINE void *move_ordinary(void *block, size_t old_bytes, size_t bytes)
 {
     void *moved = hak_malloc(with_slack(old_bytes, bytes));
     if (HAK_UNLIKELY(moved == NULL))
@@ -196,8 +196,6 @@ static void *move_ordinary(void *block, size_t old_bytes, size_t bytes)
 
 static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_caller caller)
 {
-    if (block == NULL)
-        return hak_malloc(bytes);
     if (bytes == 0) {
         hak_free(block);
         return NULL;
@@ -221,6 +219,8 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
 
 void *hak_realloc(void *block, size_t bytes)
 {
+    if (block == NULL)
+        return hak_malloc(bytes);
     const struct slab *slab = ordinary_slab_of(block);
     if (HAK_UNLIKELY(slab == NULL || bytes - 1 >= HAK_REQUEST_BYTES_MAX))
         return realloc_slow(block, bytes, HAK_OS_CALLER());
