@@ -65,8 +65,8 @@ size_t hak_os_page_bytes(void)
 
 void hak_os_touch(void *start, size_t bytes)
 {
-    uintptr_t page = (uintptr_t)start & ~(uintptr_t)(page_bytes - 1);
-    for (; page < (uintptr_t)start + bytes; page += page_bytes) {
+    uintptr_t page = (uintptr_t)start & ~(uintptr_t)(HAK_PAGE_BYTES_LEAST - 1);
+    for (; page < (uintptr_t)start + bytes; page += HAK_PAGE_BYTES_LEAST) {
         _Atomic uint8_t *byte = (_Atomic uint8_t *)page;
         uint8_t value = hak_load_relaxed(byte);
         /* acquire: no partner is needed. If it fails, somebody else has just written. */
