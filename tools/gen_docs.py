@@ -74,7 +74,8 @@ that are set explicitly keep their values. Values in bold are not the default.
 call sites keep what they allocate (below), and numbers that are tried in matches
 ([MATCHES.md](MATCHES.md)). `research` learns the same, and nothing of it takes effect: it is shown
 by `hakmem elo`, `hakmem rules`, by statistics at the end and by `hakmem top`. It also turns on
-reports of crashes.
+reports of crashes. `realtime` takes memory before `main` and keeps what it has, so that requests
+do not wait for the kernel ([LATENCY.md](LATENCY.md)).
 
 """
 LEARNED_TEXT = """
