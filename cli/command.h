@@ -52,7 +52,10 @@
       "  trim               give everything free back to the kernel\n"                             \
       "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
       "named, -: here\n"                                                                           \
-      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof\n"          \
+      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof;\n"         \
+      "       --heap-v2     as jemalloc's text, hakmem.PID.heap; of a process that sleeps, all\n"  \
+      "       --folded      folded stacks, hakmem.PID.folded;    are read from shared memory\n"    \
+      "       --profile-json  as of hakmem profile --json, hakmem.PID.profile.json\n"              \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
       "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
       "                     heap_profile_rate, heap_profile_samples\n"                             \
@@ -67,7 +70,7 @@
       "[--heap-v2 OUT] [--flame OUT] PROFILE",                                                     \
       "show which functions hold a program's memory",                                              \
       "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a file: its\n"     \
-      "                     board, pprof's, or jemalloc's heap_v2\n"                               \
+      "                     board, pprof's, jemalloc's heap_v2, folded stacks, JSON\n"             \
       "  --folded           a stack and its bytes a line, for flame graphs\n"                      \
       "  --live             with --folded: what lives, if not given\n"                             \
       "  --allocated        with --folded: all that was allocated\n"                               \

@@ -3,6 +3,8 @@
 #include "ask.h"
 #include "command.h"
 #include "conf/conf.h"
+#include "profiles/formats.h"
+#include "profiles/source.h"
 #include "serving.h"
 
 #include <errno.h>
@@ -16,13 +18,46 @@
 #define DUMPS_MOST 1000
 #define WAIT_MOST_SECONDS 3600
 
+static bool write_heap_v2(struct profile *profile, FILE *to)
+{
+    heap_v2_write(profile, to);
+    return true;
+}
+
+static bool write_folded(struct profile *profile, FILE *to)
+{
+    folded_write(profile, VALUE_LIVE_BYTES, to);
+    return true;
+}
+
+static bool write_json(struct profile *profile, FILE *to)
+{
+    json_write(profile, to);
+    return true;
+}
+
+/* What a process writes, on which words, and, of its heap profile, what the command writes itself
+ * where the process does not answer. */
+static const struct dump {
+    const char *option; /* NULL: none */
+    const char *words;
+    const char *suffix;
+    bool (*write)(struct profile *profile, FILE *to);
+} dumps[] = {
+    {NULL, "dump", "json", NULL},
+    {"--pprof", "profile dump", "pprof", pprof_write},
+    {"--heap-v2", "profile dump heap_v2", "heap", write_heap_v2},
+    {"--folded", "profile dump folded", "folded", write_folded},
+    {"--profile-json", "profile dump json", "profile.json", write_json},
+};
+
 struct order {
     int pid;
     uint32_t wait_ms;
     char words[HAK_REQUEST_WORDS_BYTES];
-    bool is_for_later; /* a process that does not answer may do it when it works again */
-    const char *dump;  /* what is written: "json", "pprof"; NULL: nothing */
-    const char *file;  /* of a dump; NULL: a new one */
+    bool is_for_later;       /* a process that does not answer may do it when it works again */
+    const struct dump *dump; /* what is written; NULL: nothing */
+    const char *file;        /* of a dump; NULL: a new one */
 };
 
 /* A file that is not there yet, or the one that was named. */
@@ -35,9 +70,9 @@ static int open_dump(const struct order *order, char *name, size_t name_bytes)
     }
     for (int i = 1; fd < 0 && i <= DUMPS_MOST; i++) {
         if (i == 1)
-            snprintf(name, name_bytes, "hakmem.%d.%s", order->pid, order->dump);
+            snprintf(name, name_bytes, "hakmem.%d.%s", order->pid, order->dump->suffix);
         else
-            snprintf(name, name_bytes, "hakmem.%d.%d.%s", order->pid, i, order->dump);
+            snprintf(name, name_bytes, "hakmem.%d.%d.%s", order->pid, i, order->dump->suffix);
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno != EEXIST)
             break;
@@ -59,21 +94,51 @@ static bool copy_dump(int from, int to)
     return bytes == 0;
 }
 
-static int save_dump(const struct order *order, const struct ask *ask)
+/* The heap profile of a process that does not answer, from its shared memory; false: errno says why
+ * not. */
+static bool write_board(const struct order *order, struct source *source, int to)
+{
+    int copy = dup(to);
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
+    source_name(source, order->dump->write == pprof_write ? NAMES_WHERE_KNOWN : NAMES_FOR_ALL);
+    errno = 0;
+    bool is_written = file != NULL && order->dump->write(&source->profile, file);
+    return file != NULL && fclose(file) == 0 && is_written;
+}
+
+/* From what the process wrote, or from its board, where that is not NULL. */
+static int save_dump(const struct order *order, const struct ask *ask, struct source *board)
 {
     char name[4096];
     bool is_stdout = order->file != NULL && strcmp(order->file, "-") == 0;
     int fd = is_stdout ? STDOUT_FILENO : open_dump(order, name, sizeof name);
-    if (fd < 0 || !copy_dump(ask->fd, fd))
+    bool is_saved =
+        fd >= 0 && (board != NULL ? write_board(order, board, fd) : copy_dump(ask->fd, fd));
+    if (!is_saved || (!is_stdout && close(fd) != 0))
         return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", is_stdout ? "-" : name,
                         strerror(errno));
     if (is_stdout)
         return EXIT_DONE;
-    if (close(fd) != 0)
-        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", name, strerror(errno));
-    bool is_profile = strcmp(order->dump, "pprof") == 0;
-    printf("process %d: %s in %s\n", order->pid, is_profile ? "profile" : "statistics", name);
+    printf("process %d: %s in %s%s\n", order->pid,
+           order->dump->write != NULL ? "profile" : "statistics", name,
+           board != NULL ? ", from its shared memory: the process itself does not answer" : "");
     return EXIT_DONE;
+}
+
+/* A process that sleeps has its heap profile in shared memory; what else is asked of it needs code
+ * that runs inside it. */
+static int do_without_answer(const struct order *order, const char *why)
+{
+    char pid[16];
+    struct source source;
+    snprintf(pid, sizeof pid, "%d", order->pid);
+    if (order->dump == NULL || order->dump->write == NULL)
+        return complain(EXIT_FAILED, "ctl: %s", why);
+    int status = source_try(&source, pid) && source.is_alive
+                     ? save_dump(order, NULL, &source)
+                     : complain(EXIT_FAILED, "ctl: %s", why);
+    source_end(&source);
+    return status;
 }
 
 static int carry_out_later(const struct order *order)
@@ -97,9 +162,9 @@ static int carry_out(const struct order *order)
     if (order->is_for_later)
         return carry_out_later(order);
     if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
-        return complain(EXIT_FAILED, "ctl: %s", answer);
+        return do_without_answer(order, answer);
     if (order->dump != NULL)
-        status = save_dump(order, &ask);
+        status = save_dump(order, &ask, NULL);
     else
         printf("process %d: %s\n", order->pid, answer);
     ask_end(&ask);
@@ -132,14 +197,17 @@ static int understand_set(struct order *order, const char *setting)
 
 static int understand_dump(struct order *order, char ***rest)
 {
-    order->dump = "json";
-    if (**rest != NULL && strcmp(**rest, "--pprof") == 0) {
-        order->dump = "pprof";
-        snprintf(order->words, sizeof order->words, "profile dump");
-        ++*rest;
-    }
+    order->dump = &dumps[0];
+    for (size_t i = 1; i < sizeof dumps / sizeof *dumps && **rest != NULL; i++)
+        if (strcmp(**rest, dumps[i].option) == 0)
+            order->dump = &dumps[i];
+    *rest += order->dump->option != NULL;
+    snprintf(order->words, sizeof order->words, "%s", order->dump->words);
     if (**rest != NULL && strncmp(**rest, "--", 2) == 0)
-        return complain(EXIT_USAGE, "ctl: dump takes --pprof, not '%.60s'", **rest);
+        return complain(EXIT_USAGE,
+                        "ctl: dump takes --pprof, --heap-v2, --folded or --profile-json, not "
+                        "'%.60s'",
+                        **rest);
     order->file = **rest;
     *rest += **rest != NULL;
     return EXIT_DONE;

@@ -83,17 +83,11 @@ static void print_option(int option)
     print_wrapped(lines);
 }
 
-/* `"name": "value"`, with what comes before it; any bytes may be in the value, and what is not
- * plain text becomes '?'. */
+/* `"name": "value"`, with what comes before it. */
 static void print_member(const char *before, const char *name, const char *value)
 {
-    printf("%s\"%s\": \"", before, name);
-    for (; *value != '\0'; value++)
-        if (*value == '"' || *value == '\\')
-            printf("\\%c", *value);
-        else
-            putchar(*value >= ' ' && *value <= '~' ? *value : '?');
-    putchar('"');
+    printf("%s\"%s\": ", before, name);
+    put_json_string(value);
 }
 
 static void print_json(int option, const char *before)

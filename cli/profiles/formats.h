@@ -25,6 +25,12 @@ bool pprof_write(struct profile *profile, FILE *to);
 bool heap_v2_read(struct profile *profile, const char *text, size_t bytes);
 bool is_heap_v2(const char *text, size_t bytes);
 
+/* Folded stacks, and what json_write or the library wrote. Code that is told by file and offset
+ * alone lies in modules at places of their own. */
+bool folded_read(struct profile *profile, const char *text, size_t bytes);
+bool is_folded(const char *text, size_t bytes);
+bool json_read(struct profile *profile, const char *text, size_t bytes);
+
 /* Writes one with a period of 1, which says that its numbers are estimates of all blocks. */
 void heap_v2_write(const struct profile *profile, FILE *to);
 

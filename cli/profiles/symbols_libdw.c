@@ -164,7 +164,8 @@ static bool session_open(struct session *session, struct module *module, const c
                  : -1;
     if (fd < 0)
         return false;
-    if (find_bias(module, fd))
+    bool had_bias = module->has_bias;
+    if (had_bias || find_bias(module, fd))
         session->dwfl = dw.dwfl_begin(&callbacks);
     if (session->dwfl != NULL) {
         dw.dwfl_report_begin(session->dwfl);
@@ -176,7 +177,7 @@ static bool session_open(struct session *session, struct module *module, const c
         return true;
     if (session->dwfl != NULL)
         dw.dwfl_end(session->dwfl);
-    module->has_bias = false;
+    module->has_bias = had_bias;
     return false;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/utf8.h"
 #include "profiles/formats.h"
 
 #include <inttypes.h>
@@ -11,33 +12,18 @@ bool profile_read(struct profile *profile, const char *bytes, size_t byte_count)
         return profile_refuse(profile, "is empty");
     if (is_heap_v2(bytes, byte_count))
         return heap_v2_read(profile, bytes, byte_count);
+    if (*bytes == '{')
+        return json_read(profile, bytes, byte_count);
+    if (is_folded(bytes, byte_count))
+        return folded_read(profile, bytes, byte_count);
     return pprof_read(profile, bytes, byte_count);
-}
-
-/* The bytes of one character of UTF-8; 0: it is none. */
-static size_t character_bytes(const char *text)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    size_t bytes = *at < 0x80                  ? 1
-                   : *at >= 0xc2 && *at < 0xe0 ? 2
-                   : *at >= 0xe0 && *at < 0xf0 ? 3
-                   : *at >= 0xf0 && *at < 0xf5 ? 4
-                                               : 0;
-    for (size_t i = 1; i < bytes; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    /* Too long forms, surrogates, and what is beyond Unicode. */
-    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) ||
-        (*at == 0xf0 && at[1] < 0x90) || (*at == 0xf4 && at[1] > 0x8f))
-        return 0;
-    return bytes;
 }
 
 void json_text(const char *text, FILE *to)
 {
     fputc('"', to);
     while (*text != '\0') {
-        size_t bytes = character_bytes(text);
+        size_t bytes = hak_utf8_bytes(text);
         if (bytes == 0)
             fputs("\\ufffd", to);
         else if (*text == '"' || *text == '\\')

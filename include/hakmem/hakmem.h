@@ -273,6 +273,11 @@ HAKMEM_API void hakmem_profile_stop(void);
  * another thread has been writing for a second. Else what write(2) met. */
 HAKMEM_API int hakmem_profile_write(int fd);
 
+/* The same in one of the forms "pprof", "heap_v2" (jemalloc's text), "folded" (live bytes by stack,
+ * one a line) and "json" (what `hakmem profile --json` prints), all without names of functions,
+ * which `hakmem profile FILE` finds. EINVAL: there is no such form. */
+HAKMEM_API __attribute__((nonnull(2))) int hakmem_profile_print(int fd, const char *form);
+
 /* Where the memory is that the process has for hakmem: each resident page of hakmem's large
  * mappings is given to one part, or divided by the bytes of its blocks. Those marked + add up to
  * resident_bytes, which is the Rss of these mappings in /proc/self/smaps; before Linux 6.7, without

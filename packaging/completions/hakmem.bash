@@ -100,7 +100,9 @@ _hakmem() {
             compgen -f -- "$word") ;;
     ps:*) mapfile -t COMPREPLY < <(compgen -W '--ask --json' -- "$word") ;;
     ctl:--wait | ctl:trim) ;;
-    ctl:dump) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    ctl:dump)
+        mapfile -t COMPREPLY < <(compgen -W '--pprof --heap-v2 --folded --profile-json' -- "$word"
+            compgen -f -- "$word") ;;
     ctl:profile) mapfile -t COMPREPLY < <(compgen -W 'on off' -- "$word") ;;
     ctl:[0-9]*)
         if [ "${COMP_WORDS[COMP_CWORD - 2]}" = --wait ]; then

@@ -63,6 +63,8 @@ complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcomma
     -a '(__hakmem_settings)'
 complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcommand_from profile' \
     -a 'on off'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcommand_from dump' \
+    -a '--pprof --heap-v2 --folded --profile-json'
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -l json -d 'as objects'
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -a 'show diff merge lint'
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -F

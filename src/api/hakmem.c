@@ -8,7 +8,7 @@
 #include "heap/supply.h"
 #include "misuse/guarded.h"
 #include "process/start.h"
-#include "profile/pprof.h"
+#include "profile/output.h"
 #include "profile/profile.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -150,7 +150,15 @@ void hakmem_profile_stop(void)
 
 int hakmem_profile_write(int fd)
 {
-    struct pprof_target to = {.fd = fd};
+    return hakmem_profile_print(fd, "pprof");
+}
+
+int hakmem_profile_print(int fd, const char *form)
+{
+    struct profile_target to = {.fd = fd};
+    enum profile_form known = hak_profile_form_of(form);
+    if (known == PROFILE_FORM_COUNT)
+        return EINVAL;
     hak_process_start();
-    return hak_pprof_write(&to);
+    return hak_profile_output(&to, known);
 }

@@ -159,19 +159,6 @@ static void set_from_environment(char **environment)
             set_from_variable(*i + 7);
 }
 
-/* " (mode=learning)", or whichever source it was. */
-static void add_idle_source(struct text *text, enum conf_option option)
-{
-    enum conf_source source = (enum conf_source)hak_conf.source[option];
-    hak_text_add(text, " (");
-    hak_text_add(text, hak_conf_source_name(source));
-    if (source == CONF_MODE) {
-        hak_text_add(text, "=");
-        hak_conf_add_value(text, &hak_conf_rows[CONF_mode], hak_conf_number(mode), "");
-    }
-    hak_text_add(text, ")");
-}
-
 /* Says that the file of `profile` has no effect where nothing is learned that it could hold. It is
  * no mistake, so nothing aborts. */
 static void tell_idle(void)
@@ -181,7 +168,9 @@ static void tell_idle(void)
     if (*hak_conf_text(profile) == '\0' || hak_conf_number(learn) != 0)
         return;
     hak_text_add(&text, "hakmem: without effect, since nothing is learned: profile");
-    add_idle_source(&text, CONF_profile);
+    hak_text_add(&text, " (");
+    hak_text_add(&text, hak_conf_source_name((enum conf_source)hak_conf.source[CONF_profile]));
+    hak_text_add(&text, ")");
     line[text.used++] = '\n';
     hak_os_stderr_write(line, text.used);
 }

@@ -34,10 +34,10 @@
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
       "publish statistics in /dev/shm/hakmem.PID, for `hakmem top PID`; off: only when it "        \
       "asks; never: not then either, and requests of `hakmem ctl PID` get no answer")              \
-    X(heap_profile, CHOICE, 0, 0, 3, "off|on|leaks|pprof",                                         \
+    X(heap_profile, CHOICE, 0, 0, 6, "off|on|leaks|pprof|heap_v2|folded|json",                     \
       "sample allocations, for `hakmem profile PID`: which code allocates, and what is "           \
-      "still live; leaks: report at the end what was not freed; pprof: write "                     \
-      "hakmem.PID.pprof then, or STATS_FILE.pprof")                                                \
+      "still live; leaks: report at the end what was not freed; the other four: write it "         \
+      "then, to hakmem.PID.pprof, .heap, .folded or .profile.json, or STATS_FILE.pprof ...")       \
     X(heap_profile_rate, BYTES, 512 * HAK_KIB, 1, HAK_TIB, "",                                     \
       "average number of bytes between two samples of the heap profiler")                          \
     X(heap_profile_samples, COUNT, 1000, 0, 1000000, "",                                           \

@@ -75,9 +75,7 @@ static bool is_dumped(int error, const char *what, struct text *answer)
 {
     if (error == 0)
         return true;
-    hak_text_add(answer, what);
-    hak_text_add(answer, " cannot be written: ");
-    hak_text_add(answer, hak_os_error_name(error));
+    hak_os_unwritten_add(answer, what, NULL, hak_os_error_name(error), 0);
     return false;
 }
 
@@ -90,11 +88,14 @@ static bool dump(const struct os_kept_fd *file, struct text *answer)
     return is_dumped(error, "the statistics", answer);
 }
 
-static bool dump_profile(const struct os_kept_fd *file, struct text *answer)
+static bool dump_profile(const struct os_kept_fd *file, const char *form, struct text *answer)
 {
+    if (!hak_control_profiler_may_write(form, answer))
+        return false;
     int error = hak_os_request_write(file, sizeof(struct control_request), "", 0);
-    return hak_control_profiler_has_any(answer) &&
-           is_dumped(error != 0 ? error : hak_control_profiler_write(file), "the profile", answer);
+    if (error == 0)
+        error = hak_control_profiler_write(file, form);
+    return is_dumped(error, "the profile", answer);
 }
 
 static bool watch(uint32_t seconds, struct text *answer)
@@ -118,7 +119,7 @@ static bool perform(struct work *work)
     case REQUEST_PROFILE_OFF:
         return hak_control_profiler_stop(&work->answer);
     case REQUEST_PROFILE_DUMP:
-        return dump_profile(&work->file, &work->answer);
+        return dump_profile(&work->file, work->wish.value, &work->answer);
     case REQUEST_RULES:
         return hak_control_rules_list(&work->file, &work->answer);
     case REQUEST_RULE:

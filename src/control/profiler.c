@@ -3,7 +3,7 @@
 
 #include "conf/conf.h"
 #include "heap/draw.h"
-#include "profile/pprof.h"
+#include "profile/output.h"
 #include "profile/profile.h"
 
 bool hak_control_profiler_start(struct text *answer)
@@ -22,16 +22,20 @@ bool hak_control_profiler_stop(struct text *answer)
     return true;
 }
 
-bool hak_control_profiler_has_any(struct text *answer)
+bool hak_control_profiler_may_write(const char *form, struct text *answer)
 {
-    bool has_any = hak_pprof_has_any();
-    if (!has_any)
+    bool has_any = hak_profile_output_has_any();
+    if (hak_profile_form_of(form) == PROFILE_FORM_COUNT)
+        hak_text_add(answer, "this version of hakmem does not know that form of a profile");
+    else if (!has_any)
         hak_text_add(answer, "nothing has been sampled yet; profile on starts that");
-    return has_any;
+    else
+        return true;
+    return false;
 }
 
-int hak_control_profiler_write(const struct os_kept_fd *file)
+int hak_control_profiler_write(const struct os_kept_fd *file, const char *form)
 {
-    struct pprof_target to = {.fd = -1, .kept = file};
-    return hak_pprof_write(&to);
+    struct profile_target to = {.fd = -1, .kept = file};
+    return hak_profile_output(&to, hak_profile_form_of(form));
 }

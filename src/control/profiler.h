@@ -16,10 +16,11 @@
 bool hak_control_profiler_start(struct text *answer);
 bool hak_control_profiler_stop(struct text *answer);
 
-/* True when anything was sampled; else the answer says so. */
-bool hak_control_profiler_has_any(struct text *answer);
+/* True when there is such a form (profile/output.h) and anything was sampled; else the answer says
+ * which is missing. */
+bool hak_control_profiler_may_write(const char *form, struct text *answer);
 
-/* Writes the profile for pprof from where the file's descriptor is on; 0 or an error number. */
-int hak_control_profiler_write(const struct os_kept_fd *file);
+/* Writes the profile from where the file's descriptor is on; 0 or an error number. */
+int hak_control_profiler_write(const struct os_kept_fd *file, const char *form);
 
 #endif

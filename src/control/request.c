@@ -77,6 +77,12 @@ void hak_request_read(const struct control_request *request, struct request_wish
             wish->kind = fixed[i].kind;
     if ((rest = rest_after(words, "set")) != NULL)
         read_set(rest, wish);
+    if (wish->kind == REQUEST_PROFILE_DUMP)
+        memcpy(wish->value, "pprof", sizeof "pprof");
+    if ((rest = rest_after(words, "profile dump")) != NULL) {
+        memcpy(wish->value, rest, strlen(rest));
+        wish->kind = REQUEST_PROFILE_DUMP;
+    }
     if ((rest = rest_after(words, "rule")) != NULL) {
         memcpy(wish->value, rest, strlen(rest));
         wish->kind = REQUEST_RULE;

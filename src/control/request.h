@@ -70,14 +70,15 @@ struct request_wish {
     enum request_kind kind;
     uint32_t seconds;                    /* of a watch */
     char name[64];                       /* of an option */
-    char value[HAK_REQUEST_WORDS_BYTES]; /* or the line of a rule (learn/site_line.h) */
+    char value[HAK_REQUEST_WORDS_BYTES]; /* or the line of a rule (learn/site_line.h),
+                                            or the form of a profile */
 };
 
 /* True when the finder is to do it, now. */
 bool hak_request_is_due(const struct control_request *request, const struct request_finder *finder);
 
-/* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS, rules,
- * rule LINE, sizes. */
+/* Reads the words: trim, dump, set NAME=VALUE, profile on or off, profile dump [FORM], watch
+ * SECONDS, rules, rule LINE, sizes. */
 void hak_request_read(const struct control_request *request, struct request_wish *wish);
 
 #endif

@@ -29,8 +29,7 @@ bool hak_control_rules_list(const struct os_kept_fd *file, struct text *answer)
         hak_site_line_write(&text, &line);
         int error = hak_os_request_write(file, at, written, text.used);
         if (error != 0) {
-            hak_text_add(answer, "the rules cannot be written: ");
-            hak_text_add(answer, hak_os_error_name(error));
+            hak_os_unwritten_add(answer, "the rules", NULL, hak_os_error_name(error), 0);
             return false;
         }
         at += text.used;

@@ -28,10 +28,10 @@ enum copy_state { COPY_UNNOTICED, COPY_SETTLED, COPY_SETTLING };
 
 /* All of it is 0 in a copy. */
 struct copy_mark {
-    _Atomic uint32_t state;            /* enum copy_state */
-    _Atomic uint32_t is_printing;      /* somebody has the buffer for statistics */
-    _Atomic uint32_t is_looking;       /* somebody looks for a request (control/control.h) */
-    _Atomic uint32_t is_writing_pprof; /* somebody has the buffer of profile/pprof.h */
+    _Atomic uint32_t state;              /* enum copy_state */
+    _Atomic uint32_t is_printing;        /* somebody has the buffer for statistics */
+    _Atomic uint32_t is_looking;         /* somebody looks for a request (control/control.h) */
+    _Atomic uint32_t is_writing_profile; /* somebody writes, profile/output.h */
     _Atomic uint64_t next_look_ms;
     _Atomic uint64_t shown_until_ms; /* numbers are shown on request (stats/writer.h) */
 };

@@ -3,14 +3,13 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "base/limits.h"
 #include "os/confine.h"
-#include "os/frames.h"
+#include "os/elf.h"
 #include "os/os.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -128,15 +127,8 @@ static bool read_mapping(struct mapping *mapping)
  * at `start`: 0 for programs that lie where they were linked to. */
 static uintptr_t base_of(uintptr_t start)
 {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)start;
-    if (!hak_os_is_readable(start) || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_phoff + header->e_phnum * sizeof(ElfW(Phdr)) > hak_os_page_bytes())
-        return start;
-    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(start + header->e_phoff);
-    for (size_t i = 0; i < header->e_phnum; i++)
-        if (segment[i].p_type == PT_LOAD)
-            return start - hak_align_down(segment[i].p_vaddr, hak_os_page_bytes());
-    return start;
+    struct os_elf file;
+    return hak_elf_open(&file, start, start + HAK_PAGE_BYTES_LEAST) ? file.bias : start;
 }
 
 static void find(const uintptr_t *addresses, uint32_t count)

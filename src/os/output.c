@@ -145,6 +145,22 @@ const char *hak_os_error_name(int error)
     return "an error";
 }
 
+void hak_os_unwritten_add(struct text *text, const char *what, const char *path, const char *why,
+                          int error)
+{
+    hak_text_add(text, what);
+    hak_text_add(text, " cannot be written");
+    hak_text_add(text, path == NULL ? "" : " to ");
+    hak_text_add(text, path == NULL ? "" : path);
+    hak_text_add(text, ": ");
+    hak_text_add(text, why);
+    if (error != 0) {
+        hak_text_add(text, " (error ");
+        hak_text_add_number(text, (uint64_t)error, 10);
+        hak_text_add(text, ")");
+    }
+}
+
 uint32_t hak_os_pid(void)
 {
     return (uint32_t)getpid();

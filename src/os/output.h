@@ -10,6 +10,7 @@
 #ifndef HAK_OS_OUTPUT_H
 #define HAK_OS_OUTPUT_H
 
+#include "base/text.h"
 #include "os/kept_fd.h"
 
 /* Opens a file for appending (created 0600), without waiting for the reader of a pipe; returns a
@@ -29,6 +30,11 @@ int hak_os_output_write_kept(const struct os_kept_fd *to, const char *bytes, siz
 
 /* What <errno.h> calls the error, for those that files meet; "an error" for others. */
 const char *hak_os_error_name(int error);
+
+/* Adds "WHAT cannot be written to PATH: WHY (error NUMBER)", without the path where that is NULL,
+ * and without the number where that is 0. */
+void hak_os_unwritten_add(struct text *text, const char *what, const char *path, const char *why,
+                          int error);
 
 uint32_t hak_os_pid(void);
 

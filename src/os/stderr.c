@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A path of 1,024 bytes, and words. */
+#define LINE_BYTES 1280u
+
 #define STDERR 2
 
 static struct os_kept_fd at_start = {.fd = -1};
@@ -49,6 +52,16 @@ int hak_os_stderr_write(const char *text, size_t bytes)
 {
     const struct os_kept_fd *to = hak_os_stderr();
     return to == NULL ? EBADF : hak_os_output_write_kept(to, text, bytes);
+}
+
+void hak_os_stderr_unwritten(const char *what, const char *path, const char *why, int error)
+{
+    char line[LINE_BYTES];
+    struct text text = {.start = line, .bytes = sizeof line - 1};
+    hak_text_add(&text, "hakmem: ");
+    hak_os_unwritten_add(&text, what, path, why, error);
+    line[text.used++] = '\n';
+    hak_os_stderr_write(line, text.used);
 }
 
 _Noreturn void hak_panic(const char *what)

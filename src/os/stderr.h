@@ -26,4 +26,7 @@ const struct os_kept_fd *hak_os_stderr(void);
 /* Writes all of `text` there; 0, or an error number: EBADF if it is closed, or another file. */
 int hak_os_stderr_write(const char *text, size_t bytes);
 
+/* Writes one line there: what hak_os_unwritten_add adds (os/output.h). */
+void hak_os_stderr_unwritten(const char *what, const char *path, const char *why, int error);
+
 #endif

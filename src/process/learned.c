@@ -205,21 +205,9 @@ static void learn_sizes(void)
     hak_size_spread_cut(&spread, &mine.sizes);
 }
 
-static void complain(const char *what, int error)
+static void complain(const char *why, int error)
 {
-    char line[PATH_BYTES + 128];
-    struct text out = {.start = line, .bytes = sizeof line - 1};
-    hak_text_add(&out, "hakmem: what was learned cannot be written to ");
-    hak_text_add(&out, path);
-    hak_text_add(&out, ": ");
-    hak_text_add(&out, what);
-    if (error != 0) {
-        hak_text_add(&out, " (error ");
-        hak_text_add_number(&out, (uint64_t)error, 10);
-        hak_text_add(&out, ")");
-    }
-    line[out.used++] = '\n';
-    hak_os_stderr_write(line, out.used);
+    hak_os_stderr_unwritten("what was learned", path, why, error);
 }
 
 /* Reads the file again: others may have written about other programs. */

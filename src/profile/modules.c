@@ -2,71 +2,27 @@
 #include "profile/modules.h"
 
 #include "base/bits.h"
-#include "os/frames.h"
+#include "os/elf.h"
 #include "os/unwind.h"
 #include "profile/sites.h"
 
-#include <elf.h>
 #include <string.h>
 
-/* A file's first page has its headers. */
-#define HEADER_BYTES 4096u
-/* A module's notes are looked through so far. */
-#define NOTES_MOST 16u
-
-static bool is_readable(uintptr_t start, size_t bytes)
+static void read_headers(struct board_module *to, uintptr_t address)
 {
-    uintptr_t end = start + bytes;
-    for (uintptr_t at = start & ~(uintptr_t)7; at < end; at = (at | (HEADER_BYTES - 1)) + 1)
-        if (!hak_os_is_readable(at))
-            return false;
-    return true;
-}
-
-/* The program headers of a mapped file, and their number; NULL: it is not to be read. */
-static const Elf64_Phdr *headers_of(const struct os_module *module, uint32_t *count)
-{
-    const Elf64_Ehdr *file = (const Elf64_Ehdr *)module->start;
-    if (!is_readable(module->start, sizeof *file) || memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 ||
-        file->e_phentsize != sizeof(Elf64_Phdr) ||
-        file->e_phoff + file->e_phnum * sizeof(Elf64_Phdr) > HEADER_BYTES)
-        return NULL;
-    *count = file->e_phnum;
-    return (const Elf64_Phdr *)(module->start + file->e_phoff);
-}
-
-static void find_build_id(struct board_module *to, uintptr_t start, size_t bytes)
-{
-    uintptr_t end = start + bytes;
-    for (uint32_t i = 0; i < NOTES_MOST && start + sizeof(Elf64_Nhdr) < end; i++) {
-        const Elf64_Nhdr *note = (const Elf64_Nhdr *)start;
-        const char *name = (const char *)(note + 1);
-        const char *content = name + hak_align_up(note->n_namesz, 4);
-        if ((uintptr_t)content + note->n_descsz > end)
-            return;
-        if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && memcmp(name, "GNU", 4) == 0) {
-            to->build_id_bytes = (uint32_t)hak_least(note->n_descsz, HAK_BOARD_BUILD_ID_BYTES);
-            memcpy(to->build_id, content, to->build_id_bytes);
-            return;
-        }
-        start = (uintptr_t)content + hak_align_up(note->n_descsz, 4);
-    }
-}
-
-static void read_headers(struct board_module *to, const struct os_module *module, uintptr_t address)
-{
-    uint32_t count = 0;
-    const Elf64_Phdr *headers = headers_of(module, &count);
-    for (uint32_t i = 0; headers != NULL && i < count; i++) {
-        uintptr_t start = module->bias + headers[i].p_vaddr;
-        if (headers[i].p_type == PT_LOAD && address - start < headers[i].p_memsz) {
-            to->start = start;
-            to->end = start + headers[i].p_memsz;
-            to->file_offset = headers[i].p_offset;
-        }
-        if (headers[i].p_type == PT_NOTE && to->build_id_bytes == 0 &&
-            is_readable(start, headers[i].p_memsz))
-            find_build_id(to, start, headers[i].p_memsz);
+    struct os_elf file;
+    size_t bytes = 0;
+    if (!hak_elf_open(&file, to->start, to->end))
+        return;
+    const void *build_id = hak_elf_note(&file, ELF_NOTE_GNU, NT_GNU_BUILD_ID, &bytes);
+    to->build_id_bytes = (uint32_t)hak_least(bytes, HAK_BOARD_BUILD_ID_BYTES);
+    if (build_id != NULL)
+        memcpy(to->build_id, build_id, to->build_id_bytes);
+    const ElfW(Phdr) *segment = hak_elf_segment_at(&file, address);
+    if (segment != NULL) {
+        to->start = file.bias + segment->p_vaddr;
+        to->end = to->start + segment->p_memsz;
+        to->file_offset = segment->p_offset;
     }
 }
 
@@ -112,7 +68,7 @@ static void describe(struct board_module *found, const struct os_module *module,
         hak_os_program_path(program, sizeof program);
         write_path(found->path, program);
     }
-    read_headers(found, module, address);
+    read_headers(found, address);
 }
 
 static bool find_loaded(uintptr_t address, struct os_module *module, struct board_module *found)

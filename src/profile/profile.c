@@ -8,7 +8,7 @@
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/leaks.h"
-#include "profile/pprof.h"
+#include "profile/output.h"
 #include "profile/show.h"
 
 /* Distances drawn for another mean mean nothing any more. */
@@ -40,12 +40,17 @@ __attribute__((constructor)) static void begin(void)
     hak_process_on_fork(hak_show_forget);
 }
 
+hak_static_assert(HEAP_PROFILE_JSON - HEAP_PROFILE_PPROF == (int)PROFILE_FORM_json,
+                  "the option's forms are in the order of the table");
+
 /* After the program's own destructors. */
 __attribute__((destructor)) static void end(void)
 {
     if (hak_conf_number(heap_profile) == HEAP_PROFILE_LEAKS)
         hak_leaks_tell();
-    if (hak_conf_number(heap_profile) == HEAP_PROFILE_PPROF)
-        hak_pprof_write_file();
+    if (hak_conf_number(heap_profile) >= HEAP_PROFILE_PPROF)
+        hak_profile_output_file(
+            PROFILE_FORM_pprof +
+            (enum profile_form)(hak_conf_number(heap_profile) - HEAP_PROFILE_PPROF));
     hak_show_end();
 }

@@ -120,22 +120,14 @@ void hak_stats_writer_file_name(struct text *path)
     }
 }
 
+/* Once. */
 static void complain(const char *path, int error)
 {
-    char line[HAK_CONF_TEXT_BYTES + 128];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
     if (hak_load_relaxed(&has_complained) != 0)
         return;
     hak_store_relaxed(&has_complained, 1);
-    hak_text_add(&text, "hakmem: statistics cannot be written to ");
-    hak_text_add(&text, *path != '\0' ? path : "standard error");
-    hak_text_add(&text, ": ");
-    hak_text_add(&text, hak_os_error_name(error));
-    hak_text_add(&text, " (error ");
-    hak_text_add_number(&text, (uint64_t)error, 10);
-    hak_text_add(&text, ")");
-    line[text.used++] = '\n';
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_unwritten("statistics", *path != '\0' ? path : "standard error",
+                            hak_os_error_name(error), error);
 }
 
 static enum emit_form form_in_force(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/fuzz/profile_fuzz.c - any bytes as a heap profile: pprof, heap_v2 or a process's board.
+/* tests/fuzz/profile_fuzz.c - any bytes as a heap profile: pprof, heap_v2, folded, JSON or a board.
  * What a reader takes, each writer writes, and what it wrote reads back with the same sums. */
 #include "fuzz.h"
 #include "profiles/board.h"
@@ -66,6 +66,23 @@ static void pprof_check(struct profile *profile)
     free(text);
 }
 
+/* What was written as JSON reads back with the same sums. */
+static void json_check(const struct profile *profile)
+{
+    char *text;
+    size_t bytes;
+    struct profile again;
+    FILE *to = open_memstream(&text, &bytes);
+    json_write(profile, to);
+    CHECK_EQ(fclose(to), 0);
+    profile_begin(&again);
+    CHECK(profile_read(&again, text, bytes));
+    CHECK_EQ(again.site_count, profile->site_count);
+    CHECK_EQ(profile_sum(&again, VALUE_LIVE_BYTES), profile_sum(profile, VALUE_LIVE_BYTES));
+    profile_end(&again);
+    free(text);
+}
+
 static void views_check(const struct profile *profile)
 {
     struct rows rows;
@@ -117,6 +134,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
         pprof_check(&profile);
         profile_name_unknown(&profile);
         views_check(&profile);
+        json_check(&profile);
         growth_check(&profile);
     }
     profile_end(&profile);

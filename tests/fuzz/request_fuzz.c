@@ -18,8 +18,8 @@
 
 /* Words that are known, for what the input begins otherwise. */
 static const char *const beginnings[] = {
-    "",           "trim",   "dump",       "profile on",  "profile off", "set ",
-    "set decay=", "watch ", "set limit=", "set harden=", "profile dump"};
+    "",           "trim",   "dump",       "profile on",  "profile off",  "set ",
+    "set decay=", "watch ", "set limit=", "set harden=", "profile dump", "profile dump folded"};
 
 static void read_alone(const unsigned char *bytes, size_t count)
 {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The profile that the library writes itself: on request, by the API, and at the end. Readers that
 others wrote open it. If this fails, people get files that pprof refuses, or wrong numbers."""
+import json
 import os
 import pathlib
 import re
@@ -132,6 +133,64 @@ def check_on_request(folder):
     stop(silent)
 
 
+FORMS = {"--heap-v2": "heap", "--folded": "folded", "--profile-json": "profile.json"}
+
+
+def check_texts(folder, pid, prefix):
+    """Each text, by readers that others wrote and by the command."""
+    heap = folder / f"{prefix}{pid}.heap"
+    check("heap_v2 begins well", heap.read_text().startswith("heap_v2/1\n  t*: "))
+    if shutil.which("jeprof") is not None:
+        ran = subprocess.run(["jeprof", "--text", "--show_bytes", HOLDER, heap], text=True,
+                             capture_output=True, timeout=60, check=False)
+        row = re.search(r"^Total: (\d+) B$", ran.stdout, re.M)
+        check(f"jeprof reads it: {ran.stderr}", ran.returncode == 0 and row)
+        near("jeprof's total", int(row[1]), 8000000)
+        check(f"jeprof names it: {ran.stdout}", "yard" in ran.stdout and "keep" in ran.stdout)
+    lines = (folder / f"{prefix}{pid}.folded").read_text().splitlines()
+    for line in lines:
+        stack, _, count = line.rpartition(" ")
+        check(f"a folded line: {line}", count.isdigit() and (stack == "(no stack)" or all(
+            re.fullmatch(r"(/[^;]*\+)?0x[0-9a-f]+", frame) for frame in stack.split(";"))))
+    near("folded", sum(int(line.rpartition(" ")[2]) for line in lines), 8000000)
+    whole = json.loads((folder / f"{prefix}{pid}.profile.json").read_text())
+    near("the sum in JSON", whole["live_bytes"], 8000000)
+    check("of its sites", whole["live_bytes"] == sum(s["live_bytes"] for s in whole["sites"]))
+    check("of this process", whole["pid"] == pid and whole["program"] == "cli_holder")
+    for suffix in FORMS.values():
+        near(suffix, live_of(folder, folder / f"{prefix}{pid}.{suffix}", "yard::keep"), 8000000)
+
+
+def check_forms(folder):
+    """heap_v2, folded stacks and JSON: on request, and at the end."""
+    process = start(folder, HAKMEM_HEAP_PROFILE="on")
+    for option, suffix in FORMS.items():
+        said = command(folder, "ctl", process.pid, "dump", option).decode()
+        check(f"it says where: {said}",
+              said == f"process {process.pid}: profile in hakmem.{process.pid}.{suffix}\n")
+    check_texts(folder, process.pid, "hakmem.")
+    check("nothing else is printed", stop(process) == "")
+    for form, suffix in (("heap_v2", "heap"), ("folded", "folded"), ("json", "profile.json")):
+        process = start(folder, HAKMEM_HEAP_PROFILE=form)
+        check("it says nothing", stop(process) == "")
+        near(form, live_of(folder, folder / f"hakmem.{process.pid}.{suffix}", "yard::keep"),
+             8000000)
+
+
+def check_asleep(folder):
+    """A process that sleeps: its profile lies in shared memory, its statistics do not."""
+    process = start(folder, HAKMEM_HEAP_PROFILE="on", HAKMEM_STATS_SHM="0")
+    for option, suffix in {**FORMS, "--pprof": "pprof"}.items():
+        said = command(folder, "ctl", "--wait", 1, process.pid, "dump", option).decode()
+        path = folder / f"hakmem.{process.pid}.{suffix}"
+        check(f"it says from where: {said}", said == f"process {process.pid}: profile in "
+              f"{path.name}, from its shared memory: the process itself does not answer\n")
+        near(suffix, live_of(folder, path, "yard::keep"), 8000000)
+    said = command(folder, "ctl", "--wait", 1, process.pid, "dump", status=1)
+    check(f"one line: {said}", "did not answer" in said and said.count("\n") == 1)
+    stop(process)
+
+
 def check_at_end(folder):
     """heap_profile=pprof; a name of its own, none for a program that sampled nothing."""
     process = start(folder, HAKMEM_HEAP_PROFILE="pprof")
@@ -146,7 +205,7 @@ def check_at_end(folder):
         near(name, live_of(folder, folder / name, "yard::keep"), 8000000)
     process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_STATS_FILE="no/such/%p")
     check("one line", stop(process) == "hakmem: the heap profile cannot be written to "
-          f"no/such/{process.pid}.pprof: no such file or directory\n")
+          f"no/such/{process.pid}.pprof: no such file or directory (error 2)\n")
     before = set(os.listdir(folder))
     process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_HEAP_PROFILE_RATE="1T")
     check("it says nothing", stop(process) == "")
@@ -156,4 +215,6 @@ def check_at_end(folder):
 with tempfile.TemporaryDirectory() as work:
     check_on_request(pathlib.Path(work))
     check_at_end(pathlib.Path(work))
+    check_forms(pathlib.Path(work))
+    check_asleep(pathlib.Path(work))
 print("well")

@@ -88,6 +88,8 @@ static void begin(void)
     CHECK(board_path(path, sizeof path, getpid()));
     check_written();
     CHECK_EQ(hakmem_profile_write(-1), EBADF);
+    CHECK_EQ(hakmem_profile_print(-1, "json"), EBADF);
+    CHECK_EQ(hakmem_profile_print(-1, "jpeg"), EINVAL);
 }
 
 static atomic_long handled;

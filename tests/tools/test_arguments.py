@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from conftest import ROOT
-from session import CASE, made_up
+from session import CASE, empty_library, made_up
 
 import hakbench.__main__ as tool
 from hakbench import arguments
@@ -208,3 +208,12 @@ def test_a_case_of_noop_alone_has_no_figure(tmp_path):
     path = made_up(tmp_path / "a.jsonl", {"noop": 0.1})
     path.write_text(path.read_text().replace('"group": "all"', '"group": "your program"'))
     assert load(path).results() == []
+
+
+def test_a_relative_library_is_seen_from_the_callers_folder(root, tmp_path, monkeypatch):
+    empty_library(tmp_path)
+    monkeypatch.setenv("HAK_FOLDER", str(tmp_path))
+    options = arguments.parse(root, ["--allocators", "libempty.so@A=1,system"])
+    assert options.allocators == [f"{tmp_path.resolve()}/libempty.so@A=1", "system"]
+    options = arguments.parse(root, ["compare", "libempty.so", "system"])
+    assert options.words == [f"{tmp_path.resolve()}/libempty.so", "system"]

@@ -189,6 +189,15 @@ def test_an_interrupt_keeps_what_is_done_and_resume_finishes(small_table):
     assert (folder / "report.html").exists()
 
 
+def test_a_session_without_any_number_is_removed(small_table, tmp_path):
+    library = empty_library(tmp_path)
+    process = start_bench(small_table, "--quick", "--only", "random_mixed_256", "--allocators",
+                          str(library))
+    said = process.communicate(timeout=100)[0]
+    assert process.returncode == 1, said
+    assert not run.sessions(small_table)
+
+
 @pytest.mark.parametrize("slow, status", [(1.0, 0), (1.5, 1), (0.5, 0)])
 def test_comparing_sessions_ends_with_1_only_if_the_first_is_slower(small_table, slow, status):
     first = made_up(small_table / "a.jsonl", {"hakmem": 0.1 * slow})

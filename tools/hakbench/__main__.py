@@ -138,6 +138,8 @@ def run_all(console, options):
         written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {written.relative_to(ROOT)}")
         console.print("./hak bench report writes it to docs/benchmarks/")
+    elif not interrupted:
+        session.discard()
     return INTERRUPTED if interrupted else 1 if session.failures else 0
 
 
@@ -168,6 +170,8 @@ def run_program(console, options):
     if measured.results():
         written = page.publish(measured, session.path, session.folder, "report", session.shared)
         console.print(f"written: {os.path.relpath(written, options.folder)}", soft_wrap=True)
+    elif not interrupted:
+        session.discard()
     return INTERRUPTED if interrupted else 0 if measured.results() else 1
 
 
@@ -188,6 +192,8 @@ def compare(console, options):
     measured = results.load(session.path)
     tables.show(console, measured)
     fine = tables.compare(console, measured, *options.words)
+    if not measured.results() and not interrupted:
+        session.discard()
     return INTERRUPTED if interrupted else 0 if fine and not session.failures else FAILED
 
 

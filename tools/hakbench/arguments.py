@@ -144,17 +144,29 @@ def parse(root, words):
     if len(options.words) not in WORDS[options.command]:
         parser.error("expected nothing, -- CMD ARGS, compare A B, or report [SESSION]")
     _refuse_without_effect(parser, options)
+    # ./hak has gone to the root; what was typed is seen from where it was called.
+    options.folder = Path(os.environ.get("HAK_FOLDER") or os.getcwd())
+    options.allocators = [_seen_from(options.folder, root, name) for name in options.allocators] \
+        if options.allocators else options.allocators
+    if options.command == "compare":
+        options.words = [_seen_from(options.folder, root, name) for name in options.words]
     _check_allocators(parser, options, root)
     if options.command == "compare" and len(set(options.words)) == 1:
         parser.error("compare: name two allocators (the noise is measured anyway)")
-    # ./hak has gone to the root; folders that were typed are seen from where it was called.
-    options.folder = Path(os.environ.get("HAK_FOLDER") or os.getcwd())
     options.into = options.folder / options.into if options.into else None
     if options.mimalloc_bench:
         options.mimalloc_bench = (options.folder / options.mimalloc_bench).resolve()
     if options.readme and options.into and not options.into.resolve().is_relative_to(root):
         parser.error("--readme: the page must be in this folder for README.md to link to it")
     return options
+
+
+def _seen_from(folder, root, name):
+    """An allocator NAME.so as the root sees it, if the file is in the caller's folder."""
+    file, mark, settings = name.partition("@")
+    is_there = file.endswith(".so") and folder.resolve() != root.resolve() \
+        and (folder / file).exists()
+    return f"{(folder / file).resolve()}{mark}{settings}" if is_there else name
 
 
 def _refuse_without_effect(parser, options):

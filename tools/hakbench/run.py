@@ -94,6 +94,12 @@ class Session:
         session.write("resumed", environment=environment.describe(root))
         return session, header
 
+    def discard(self):
+        """Removes a session in which nothing could be measured; the folder, if it is empty then."""
+        self.path.unlink()
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
     @property
     def shared(self):
         """The folder of what the pages of sessions share."""

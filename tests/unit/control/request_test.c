@@ -81,6 +81,9 @@ TEST(the_words_are_read)
     CHECK_EQ(read_words("profile on").kind, REQUEST_PROFILE_ON);
     CHECK_EQ(read_words("profile off").kind, REQUEST_PROFILE_OFF);
     CHECK_EQ(read_words("profile dump").kind, REQUEST_PROFILE_DUMP);
+    CHECK_STR(read_words("profile dump").value, "pprof");
+    CHECK_EQ(read_words("profile dump folded").kind, REQUEST_PROFILE_DUMP);
+    CHECK_STR(read_words("profile dump folded").value, "folded");
     struct request_wish set = read_words("set decay=2s=x");
     CHECK_EQ(set.kind, REQUEST_SET);
     CHECK_STR(set.name, "decay");

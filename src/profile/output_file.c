@@ -5,7 +5,7 @@
 #include "os/os.h"
 #include "os/output.h"
 #include "os/stderr.h"
-#include "profile/pprof.h"
+#include "profile/output.h"
 #include "stats/writer.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #define FILES_MOST 100u
 #define NAME_BYTES (HAK_CONF_TEXT_BYTES + 64)
 
-static void write_name(char name[NAME_BYTES], uint32_t number)
+static void write_name(char name[NAME_BYTES], uint32_t number, enum profile_form form)
 {
     struct text text = {.start = name, .bytes = NAME_BYTES - 1};
     if (*hak_conf_text(stats_file) != '\0') {
@@ -28,44 +28,32 @@ static void write_name(char name[NAME_BYTES], uint32_t number)
         hak_text_add(&text, ".");
         hak_text_add_number(&text, number, 10);
     }
-    hak_text_add(&text, ".pprof");
+    hak_text_add(&text, hak_profile_forms[form].suffix);
     name[text.used] = '\0';
 }
 
-static void complain(const char *name, int error)
-{
-    char line[NAME_BYTES + 128];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
-    hak_text_add(&text, "hakmem: the heap profile cannot be written to ");
-    hak_text_add(&text, name);
-    hak_text_add(&text, ": ");
-    hak_text_add(&text, hak_os_error_name(error));
-    hak_text_add(&text, "\n");
-    hak_os_stderr_write(line, text.used);
-}
-
-static void write_file(void)
+static void write_file(enum profile_form form)
 {
     char name[NAME_BYTES];
     int fd = -EEXIST;
     for (uint32_t i = 1; fd == -EEXIST && i <= FILES_MOST; i++) {
-        write_name(name, i);
+        write_name(name, i, form);
         fd = hak_os_output_create(name);
     }
     int error = -fd;
     if (fd >= 0) {
-        struct pprof_target to = {.fd = fd};
-        error = hak_pprof_write(&to);
+        struct profile_target to = {.fd = fd};
+        error = hak_profile_output(&to, form);
         hak_os_close(fd);
     }
     if (error != 0)
-        complain(name, error);
+        hak_os_stderr_unwritten("the heap profile", name, hak_os_error_name(error), error);
 }
 
-void hak_pprof_write_file(void)
+void hak_profile_output_file(enum profile_form form)
 {
-    if (!hak_pprof_has_any() || !hak_os_ask_begin())
+    if (!hak_profile_output_has_any() || !hak_os_ask_begin())
         return;
-    write_file();
+    write_file(form);
     hak_os_ask_end();
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/output.h"
+
+#include "os/copy_mark.h"
+#include "os/os.h"
+#include "profile/pprof.h"
+#include "profile/sites.h"
+#include "profile/text_forms.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PATIENCE_MS 1000
+
+const struct profile_form_names hak_profile_forms[PROFILE_FORM_COUNT] = {
+#define X(name, suffix) {#name, suffix},
+    HAK_PROFILE_FORM_TABLE(X)
+#undef X
+};
+
+enum profile_form hak_profile_form_of(const char *name)
+{
+    enum profile_form form = PROFILE_FORM_pprof;
+    while (form < PROFILE_FORM_COUNT && strcmp(name, hak_profile_forms[form].name) != 0)
+        form++;
+    return form;
+}
+
+/* False: somebody else has the buffer for too long. */
+static bool await_buffer(void)
+{
+    uint32_t expected = 0;
+    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
+    /* acquire: partner is the release in hak_profile_output; the buffer is then the caller's */
+    while (!hak_cas_acquire(&hak_copy_mark->is_writing_profile, &expected, 1)) {
+        if (hak_os_clock_ms() > deadline_ms)
+            return false;
+        expected = 0;
+        hak_os_yield();
+    }
+    return true;
+}
+
+int hak_profile_output(const struct profile_target *to, enum profile_form form)
+{
+    static void (*const writes[PROFILE_FORM_COUNT])(struct profile_writer *) = {
+#define X(name, suffix) hak_##name##_write,
+        HAK_PROFILE_FORM_TABLE(X)
+#undef X
+    };
+    if (!await_buffer())
+        return EBUSY;
+    struct profile_writer writer = hak_profile_writer(to);
+    writes[form](&writer);
+    int error = hak_profile_writer_end(&writer);
+    /* release: partner is the acquire in await_buffer */
+    hak_store_release(&hak_copy_mark->is_writing_profile, 0);
+    return error;
+}
+
+bool hak_profile_output_has_any(void)
+{
+    for (uint32_t i = 0, count = hak_sites_count(); i < count; i++)
+        if (hak_sites_at(i) != NULL && hak_load_relaxed(&hak_sites_at(i)->samples) != 0)
+            return true;
+    return false;
+}
