@@ -49,8 +49,8 @@ Settings are read when the process starts. Later sources win:
   and for the word on, or else its second word.
 * A set is words joined by +, or `all`, or `none`.
 * A wrong name or value changes nothing. It is reported once on standard error, as it was typed,
-  with what is accepted or the nearest name. Words of `learn` that have no effect yet (`learning`
-  and `research` imply them), and `profile` where nothing is learned, are reported in one line.
+  with what is accepted or the nearest name. `profile` where nothing is learned is reported in
+  one line, too.
 * Programs with raised privileges ignore the environment.
 * `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and then no other line;
   `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` prints the same from a shell.
@@ -79,6 +79,8 @@ reports of crashes.
 """
 LEARNED_TEXT = """
 ## What is learned, from run to run
+
+[LEARNING.md](LEARNING.md) is the page to begin with.
 
     HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
 

@@ -86,6 +86,13 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
     return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX ? roomy_bytes : bytes;
 }
 
+/* What the block holds, as far as there is room. */
+HAK_INLINE void copy(void *moved, const void *block, size_t bytes)
+{
+    memcpy(moved, block, bytes);
+    hak_stat_add_for(hak_own_cache(), realloc_copied_bytes, bytes);
+}
+
 static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
@@ -94,11 +101,8 @@ static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller 
                       : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY, caller);
     if (moved == NULL)
         return NULL;
-    size_t copied_bytes = old_bytes < bytes ? old_bytes : bytes;
-    memcpy(moved, block, copied_bytes);
+    copy(moved, block, hak_least(old_bytes, bytes));
     free_again(block);
-    struct cache *cache = hak_own_cache();
-    hak_stat_add_for(cache, realloc_copied_bytes, copied_bytes);
     return moved;
 }
 
@@ -165,24 +169,33 @@ static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_ca
     return moved;
 }
 
-/* True of a small block, with nobody to watch, that stays where it is: most reallocs. */
-HAK_INLINE bool stays(const void *block, size_t bytes)
+/* The slab of an ordinary small block, with nobody to watch; NULL: anything else. */
+HAK_INLINE const struct slab *ordinary_slab_of(const void *block)
 {
     uint32_t index;
     if (hak_is_watched() || !hak_region_holds(block))
-        return false;
-    uint32_t granule = hak_granule_of(block);
-    if (HAK_UNLIKELY(!hak_tag_is_slab(hak_tag_read(granule))))
-        return false;
+        return NULL;
+    uint32_t granule = hak_granule_of(block), tag = hak_tag_read(granule);
+    if (HAK_UNLIKELY(tag - 1 >= hak_tag_of(HAK_CLASS_COUNT) - 1))
+        return NULL;
     const struct slab *slab = hak_owner_read(granule);
-    return hak_slab_find_start(slab, block, &index) && index < slab->block_count &&
-           fits(slab->block_bytes, slab->block_bytes / 2, bytes);
+    bool is_start = hak_slab_find_start(slab, block, &index) && index < slab->block_count;
+    return HAK_LIKELY(is_start) ? slab : NULL;
+}
+
+/* Another place for such a block. ISO C lets a shrinking realloc fail, but nobody expects it. */
+static HAK_NOINLINE void *move_ordinary(void *block, size_t old_bytes, size_t bytes)
+{
+    void *moved = hak_malloc(with_slack(old_bytes, bytes));
+    if (HAK_UNLIKELY(moved == NULL))
+        return bytes <= old_bytes ? block : NULL;
+    copy(moved, block, hak_least(old_bytes, bytes));
+    hak_free(block);
+    return moved;
 }
 
 static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_caller caller)
 {
-    if (block == NULL)
-        return hak_malloc(bytes);
     if (bytes == 0) {
         hak_free(block);
         return NULL;
@@ -206,7 +219,13 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
 
 void *hak_realloc(void *block, size_t bytes)
 {
-    return HAK_LIKELY(stays(block, bytes)) ? block : realloc_slow(block, bytes, HAK_OS_CALLER());
+    if (block == NULL)
+        return hak_malloc(bytes);
+    const struct slab *slab = ordinary_slab_of(block);
+    if (HAK_UNLIKELY(slab == NULL || bytes - 1 >= HAK_REQUEST_BYTES_MAX))
+        return realloc_slow(block, bytes, HAK_OS_CALLER());
+    size_t old_bytes = slab->block_bytes;
+    return fits(old_bytes, old_bytes / 2, bytes) ? block : move_ordinary(block, old_bytes, bytes);
 }
 
 void *hak_reallocarray(void *block, size_t count, size_t bytes)

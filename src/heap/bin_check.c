@@ -2,37 +2,20 @@
 #include "heap/bin_check.h"
 
 #include "base/bits.h"
-#include "heap/neighbours.h"
 #include "misuse/report.h"
 #include "slab/size_class.h"
 
 #include <string.h>
 
-/* Addresses from low to high, the blocks' distance apart. */
-struct stretch {
-    uintptr_t low, high;
-};
-#define STRETCHES_MOST 12u
-
-/* Whether the blocks are few stretches that lie apart: none is there twice. What was allocated
- * together is mostly freed so. */
-static bool are_few_stretches(void *const *blocks, uint32_t count, uint32_t block_bytes)
+/* Whether the rows of those kept lie apart from each other and from the rest: none of these blocks
+ * is there twice. */
+static bool lie_apart(const struct rows *rows, uint32_t kept)
 {
-    struct stretch stretches[STRETCHES_MOST];
-    for (uint32_t n = 0; n < STRETCHES_MOST; n++) {
-        bool is_falling;
-        uint32_t length = hak_neighbours(blocks, count, block_bytes, &is_falling);
-        uintptr_t ends[] = {(uintptr_t)blocks[0], (uintptr_t)blocks[length - 1]};
-        stretches[n] = (struct stretch){ends[is_falling], ends[!is_falling]};
-        for (uint32_t i = 0; i < n; i++)
-            if (stretches[i].low <= stretches[n].high && stretches[n].low <= stretches[i].high)
+    for (uint32_t i = 0; i < kept; i++)
+        for (uint32_t j = i + 1; j < rows->count; j++)
+            if (hak_rows_overlap(&rows->rows[i], &rows->rows[j]))
                 return false;
-        blocks += length;
-        count -= length;
-        if (count == 0)
-            return true;
-    }
-    return false;
+    return true;
 }
 
 /* The block shares a bit with one of these: it is looked for among them. */
@@ -52,12 +35,9 @@ HAK_INLINE size_t bit_of(const void *block, uint32_t shift)
     return ((uintptr_t)block >> 3) * 0x9e3779b97f4a7c15ull >> shift;
 }
 
-bool hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen)
+static void look_up(const struct bin_checked *bin, uint32_t block_bytes, struct bin_seen seen)
 {
     void *const *blocks = bin->blocks;
-    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    if (bin->count == 0 || are_few_stretches(blocks, bin->count, block_bytes))
-        return true;
     uint32_t shift = 64 - hak_bit_highest(seen.word_count) - 6;
     memset(seen.words, 0, seen.word_count * sizeof *seen.words);
     for (uint32_t i = 0; i < bin->kept; i++) {
@@ -72,5 +52,19 @@ bool hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, str
         if (HAK_UNLIKELY(seen.words[at / 64] >> (at % 64) & 1))
             look_among(blocks, bin->kept, blocks[i], block_bytes);
     }
-    return false;
+}
+
+void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen,
+                        struct rows *rest)
+{
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes, kept;
+    struct rows rows = {.count = 0};
+    bool are_known = hak_rows_add(&rows, bin->blocks, bin->kept, block_bytes);
+    kept = rows.count;
+    are_known = are_known &&
+                hak_rows_add(&rows, bin->blocks + bin->kept, bin->count - bin->kept, block_bytes);
+    if (!are_known || !lie_apart(&rows, kept))
+        look_up(bin, block_bytes, seen);
+    rest->count = are_known ? rows.count - kept : 0;
+    memcpy(rest->rows, rows.rows + kept, rest->count * sizeof *rest->rows);
 }

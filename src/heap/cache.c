@@ -75,15 +75,11 @@ struct batch {
     struct bin_seen seen;
 };
 
-static void flush_all_of(void *const *blocks, uint32_t count, uint32_t class_index,
-                         struct cache *cache, bool are_neighbours)
+static void flush_all_of(void **blocks, uint32_t count, uint32_t class_index, struct cache *cache)
 {
     for (uint32_t n; count > 0; blocks += n, count -= n) {
         n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
-        if (are_neighbours)
-            hak_flush_neighbours(blocks, n, class_index, &cache->stats);
-        else
-            hak_flush(blocks, n, class_index, &cache->stats);
+        hak_flush(blocks, n, class_index, &cache->stats);
     }
 }
 
@@ -93,7 +89,7 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
                      uint32_t class_index)
 {
     uint32_t pushed = hak_cache_push_some(cache, class_index, batch->blocks, count);
-    flush_all_of(batch->blocks, count - pushed, class_index, cache, false);
+    flush_all_of(batch->blocks, count - pushed, class_index, cache);
 }
 
 /* All blocks of the bin are taken out, and the newer ones, which are allocated next, are put back:
@@ -112,18 +108,23 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    bool are_neighbours =
-        hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen);
+    struct rows rest;
+    hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen, &rest);
     room->was_flushed = true;
     put_back(batch, kept, cache, class_index);
-    flush_all_of(blocks + kept, held - kept, class_index, cache, are_neighbours);
+    if (rest.count > 0)
+        hak_flush_rows(&rest, class_index, &cache->stats);
+    else
+        flush_all_of(blocks + kept, held - kept, class_index, cache);
 }
 
 /* All blocks are taken out, looked at, and put back. */
 static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
-    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen);
+    struct rows none;
+    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen,
+                       &none);
     hak_flush_check(batch->blocks, held, class_index);
     put_back(batch, held, cache, class_index);
 }

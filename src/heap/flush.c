@@ -3,14 +3,15 @@
 
 #include "base/check.h"
 #include "heap/heaps.h"
-#include "heap/neighbours.h"
 #include "misuse/report.h"
 #include "policy/policy_table.h"
 #include "slab/slab_give.h"
 
-/* Blocks of one word of a slab's bitmap. */
+/* Blocks of one word of a slab's bitmap; none, if the word's blocks have no bytes. */
 struct run {
     struct slab *slab;
+    uintptr_t start; /* of the word's first block */
+    size_t bytes;    /* of all the word's blocks */
     uint64_t mask;
     uint32_t word_index;
     uint32_t count;
@@ -31,92 +32,49 @@ static HAK_NOINLINE void report_stray(const void *block, uint32_t class_index)
     hak_slab_index_of(slab, block, "invalid free");
 }
 
-/* The slab of a block that was put into a bin of the class. It is in use for as long as nobody else
- * frees the block, too. */
+/* The slab of a block that was put into a bin of the class, or HAK_CLASS_NONE: that is known for
+ * the start of a block. It is in use for as long as nobody else frees the block, too. */
 HAK_INLINE struct slab *slab_of(const void *block, uint32_t class_index)
 {
     uint32_t granule = hak_granule_of(block);
-    if (HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
+    if (class_index != HAK_CLASS_NONE &&
+        HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
         report_stray(block, class_index);
     return hak_owner_read(granule);
 }
 
-/* A block's slab and its index there. */
-HAK_INLINE struct slab *find(const void *block, uint32_t class_index, uint32_t *index)
+/* A run of one block; behind the last one of its slab, too. */
+HAK_INLINE struct run begin(struct slab *slab, const void *block)
 {
-    const struct size_class *shape = &hak_size_classes[class_index];
-    struct slab *slab = slab_of(block, class_index);
-    size_t offset = (uintptr_t)block - slab->start;
-    *index = hak_block_index(shape->reciprocal, offset);
-    if (HAK_UNLIKELY((size_t)*index * shape->block_bytes != offset || *index >= slab->block_count))
-        report_stray(block, class_index);
-    return slab;
+    uint32_t index;
+    if (HAK_UNLIKELY(!hak_slab_find_start(slab, block, &index)))
+        report_stray(block, slab->class_index);
+    uintptr_t start = (uintptr_t)block - (size_t)(index % 64) * slab->block_bytes;
+    size_t blocks = hak_least(64, slab->block_count - (index & ~63u));
+    return (struct run){.slab = slab,
+                        .start = start,
+                        .bytes = blocks * slab->block_bytes,
+                        .mask = 1ull << (index % 64),
+                        .word_index = index / 64,
+                        .count = 1};
 }
 
-/* What the free of these blocks will write is fetched meanwhile. */
-HAK_INLINE void fetch(struct slab *slab, uint32_t word_index)
+/* A block of the run's word joins it; false: it is of another. */
+HAK_INLINE bool join(struct run *run, const void *block)
 {
-    __builtin_prefetch((void *)&slab->words[word_index], 1);
-    __builtin_prefetch(&slab->used, 1);
-}
-
-/* Gathers blocks that follow each other and share a word of one slab's bitmap. Where the next block
- * is of the same slab, that is not looked up. Returns the end of the runs. */
-static struct run *gather(void *const *blocks, uint32_t count, uint32_t class_index,
-                          struct run *runs)
-{
-    const struct size_class *shape = &hak_size_classes[class_index];
-    const uint64_t reciprocal = shape->reciprocal;
-    const size_t block_bytes = shape->block_bytes;
-    const size_t slab_bytes = shape->block_count * block_bytes;
-    struct run run = {NULL, 0, 0, 0};
-    uintptr_t start = UINTPTR_MAX; /* of the run's slab */
-    for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = run.slab;
-        size_t offset = (uintptr_t)blocks[i] - start;
-        uint32_t index = hak_block_index(reciprocal, offset);
-        if (offset >= slab_bytes || index * block_bytes != offset) {
-            slab = find(blocks[i], class_index, &index);
-            start = slab->start;
-        }
-        uint64_t bit = 1ull << (index % 64);
-        if (slab == run.slab && index / 64 == run.word_index) {
-            if (HAK_UNLIKELY((run.mask & bit) != 0))
-                report_twice(blocks[i], class_index);
-            run.mask |= bit;
-            run.count++;
-            continue;
-        }
-        fetch(slab, index / 64);
-        if (run.count != 0)
-            *runs++ = run;
-        run = (struct run){slab, bit, index / 64, 1};
-    }
-    if (run.count != 0)
-        *runs++ = run;
-    return runs;
-}
-
-/* The same for blocks that are mostly neighbours. */
-static struct run *gather_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
-                                     struct run *run)
-{
-    const struct size_class *shape = &hak_size_classes[class_index];
-    for (uint32_t length; count > 0; run++, blocks += length, count -= length) {
-        uint32_t index;
-        bool is_falling;
-        struct slab *slab = find(*blocks, class_index, &index);
-        fetch(slab, index / 64);
-        length =
-            hak_neighbours(blocks, (uint32_t)hak_least(count, 64), shape->block_bytes, &is_falling);
-        uint32_t in_word = is_falling ? index % 64 + 1 : 64 - index % 64;
-        if (!is_falling)
-            in_word = (uint32_t)hak_least(in_word, slab->block_count - index);
-        length = (uint32_t)hak_least(length, in_word);
-        uint32_t lowest = is_falling ? index - (length - 1) : index;
-        *run = (struct run){slab, hak_bit_low_mask(length) << (lowest % 64), index / 64, length};
-    }
-    return run;
+    const struct slab *slab = run->slab;
+    size_t offset = (uintptr_t)block - run->start;
+    if (offset >= run->bytes)
+        return false;
+    uint32_t index = hak_block_index(slab->reciprocal, offset);
+    uint64_t bit = 1ull << index;
+    if (HAK_UNLIKELY(index * slab->block_bytes != offset))
+        report_stray(block, slab->class_index);
+    if (HAK_UNLIKELY((run->mask & bit) != 0))
+        report_twice(block, slab->class_index);
+    run->mask |= bit;
+    run->count++;
+    return true;
 }
 
 static struct heap *heap_of(const struct slab *slab)
@@ -131,106 +89,232 @@ static bool try_enter(struct heap *heap)
     return !heap->owner.is_private && HAK_LIKELY(!hak_lock_is_inside()) && hak_heap_try_enter(heap);
 }
 
-/* Frees the runs of one heap, which is entered; the others stay. Returns how many do. Blocks of one
- * class that follow each other are counted at once. */
-static uint32_t give(struct heap *heap, struct run *runs, uint32_t count)
+/* Blocks came home to a slab of the heap, which is entered. */
+HAK_INLINE void settle(struct heap *heap, struct slab *slab)
 {
-    uint32_t left = 0, freed = 0, class_index = runs->slab->class_index;
-    for (const struct run *run = runs; run != runs + count; run++) {
-        struct slab *slab = run->slab;
-        /* relaxed: under the lock of its heap it does not change */
-        if (HAK_UNLIKELY(hak_load_relaxed(&slab->owner) != &heap->owner)) {
-            runs[left++] = *run;
-            continue;
-        }
-        hak_slab_give_word(slab, run->word_index, run->mask, run->count);
-        if (HAK_UNLIKELY(slab->class_index != class_index)) {
-            hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
-            class_index = slab->class_index;
-            freed = 0;
-        }
-        freed += run->count;
-        if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
-            hak_heap_settle(heap, slab);
-    }
-    hak_use_note(heap->owner.use, class_index, -(int64_t)freed);
-    return left;
+    if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
+        hak_heap_settle(heap, slab);
 }
 
-/* Publishes the runs of one heap, which is busy; as above. */
-static uint32_t publish(const struct heap *heap, struct run *runs, uint32_t count,
-                        struct stat_block *stats)
+HAK_INLINE void give(struct heap *heap, const struct run *run)
 {
-    uint32_t left = 0, blocks = 0;
+    hak_slab_give_word(run->slab, run->word_index, run->mask, run->count);
+    settle(heap, run->slab);
+}
+
+/* relaxed: under the lock of its heap it does not change */
+HAK_INLINE bool is_of(const struct slab *slab, const struct heap *heap)
+{
+    return hak_load_relaxed(&slab->owner) == &heap->owner;
+}
+
+/* Frees the blocks of one heap, which is entered. The others come to the front; returns how many.
+ * For blocks of which several in succession are of one word. */
+static HAK_NOINLINE uint32_t give_words(struct heap *heap, void **blocks, uint32_t count,
+                                        uint32_t class_index)
+{
+    struct run run = {.bytes = 0};
+    uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (i != 0 && heap_of(runs[i].slab) != heap) {
-            runs[left++] = runs[i];
+        if (join(&run, blocks[i]))
             continue;
-        }
-        blocks += runs[i].count;
-        hak_remote_publish(runs[i].slab, runs[i].word_index, runs[i].mask);
+        if (run.bytes != 0)
+            give(heap, &run);
+        run.bytes = 0;
+        struct slab *slab = slab_of(blocks[i], class_index);
+        if (HAK_LIKELY(is_of(slab, heap)))
+            run = begin(slab, blocks[i]);
+        else
+            blocks[left++] = blocks[i];
     }
-    hak_stat_add_shared(stats, remote_publishes, count - left);
-    hak_stat_add_shared(stats, remote_blocks, blocks);
+    if (run.bytes != 0)
+        give(heap, &run);
+    hak_use_note(heap->owner.use, class_index, -(int64_t)(count - left));
     return left;
 }
 
-static void flush_runs(struct run *runs, uint32_t run_count, struct stat_block *stats)
+/* The same for blocks that lie anywhere. */
+static HAK_NOINLINE uint32_t give_blocks(struct heap *heap, void **blocks, uint32_t count,
+                                         uint32_t class_index)
 {
-    while (run_count != 0) {
-        struct heap *heap = heap_of(runs[0].slab);
+    const uint64_t reciprocal = hak_size_classes[class_index].reciprocal;
+    const size_t block_bytes = hak_size_classes[class_index].block_bytes;
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct slab *slab = slab_of(blocks[i], class_index);
+        size_t offset = (uintptr_t)blocks[i] - slab->start;
+        uint32_t index = hak_block_index(reciprocal, offset);
+        if (HAK_UNLIKELY(index * block_bytes != offset))
+            report_stray(blocks[i], class_index);
+        if (HAK_UNLIKELY(!is_of(slab, heap))) {
+            blocks[left++] = blocks[i];
+            continue;
+        }
+        hak_slab_give_index(slab, index);
+        settle(heap, slab);
+    }
+    hak_use_note(heap->owner.use, class_index, -(int64_t)(count - left));
+    return left;
+}
+
+/* The same for blocks of any class. */
+static HAK_NOINLINE uint32_t give_mixed(struct heap *heap, void **blocks, uint32_t count)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct slab *slab = slab_of(blocks[i], HAK_CLASS_NONE);
+        if (HAK_LIKELY(is_of(slab, heap)))
+            hak_heap_give(heap, slab, blocks[i]);
+        else
+            blocks[left++] = blocks[i];
+    }
+    return left;
+}
+
+static void publish(const struct run *run)
+{
+    if (HAK_UNLIKELY(run->word_index * 64 + hak_bit_highest(run->mask) >= run->slab->block_count))
+        report_stray(hak_slab_block_at(run->slab, run->slab->block_count), run->slab->class_index);
+    hak_remote_publish(run->slab, run->word_index, run->mask);
+}
+
+/* Publishes the blocks of one heap, which is busy; as above. The first goes wherever it belongs by
+ * now. */
+static uint32_t publish_all(const struct heap *heap, void **blocks, uint32_t count,
+                            uint32_t class_index, struct stat_block *stats)
+{
+    struct run run = begin(slab_of(blocks[0], class_index), blocks[0]);
+    uint32_t left = 0, runs = 1;
+    for (uint32_t i = 1; i < count; i++) {
+        if (join(&run, blocks[i]))
+            continue;
+        struct slab *slab = slab_of(blocks[i], class_index);
+        if (heap_of(slab) != heap) {
+            blocks[left++] = blocks[i];
+            continue;
+        }
+        publish(&run);
+        run = begin(slab, blocks[i]);
+        runs++;
+    }
+    publish(&run);
+    hak_stat_add_shared(stats, remote_publishes, runs);
+    hak_stat_add_shared(stats, remote_blocks, count - left);
+    return left;
+}
+
+/* Whether most blocks lie where they can be of one word with the next one, judged by some. */
+static bool are_near(void *const *blocks, uint32_t count, uint32_t class_index)
+{
+    uintptr_t word_bytes = 64 * (uintptr_t)hak_size_classes[class_index].block_bytes;
+    uint32_t looked = 0, near = 0;
+    for (uint32_t i = 1; i < count; i += 8, looked++)
+        near += (uintptr_t)blocks[i] - (uintptr_t)blocks[i - 1] + word_bytes / 2 < word_bytes;
+    return near > looked / 2;
+}
+
+void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+{
+    bool is_near = are_near(blocks, count, class_index);
+    while (count != 0) {
+        struct heap *heap = heap_of(slab_of(blocks[0], class_index));
         if (HAK_LIKELY(try_enter(heap))) {
-            run_count = give(heap, runs, run_count);
+            count = is_near ? give_words(heap, blocks, count, class_index)
+                            : give_blocks(heap, blocks, count, class_index);
             hak_heap_leave(heap);
         } else {
-            run_count = publish(heap, runs, run_count, stats);
+            count = publish_all(heap, blocks, count, class_index, stats);
         }
     }
 }
 
-void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+/* Each n-th bit, from the lowest on. */
+static const uint64_t each_bit[HAK_ROW_STEP_MOST + 1] = {
+    0,
+    0xffffffffffffffff,
+    0x5555555555555555,
+    0x9249249249249249,
+    0x1111111111111111,
+    0x1084210842108421,
+    0x1041041041041041,
+    0x8102040810204081,
+    0x0101010101010101,
+};
+
+/* The blocks of the row's first one's word. */
+static struct run begin_row(const struct row *row, uint32_t class_index)
 {
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    const struct run *end = gather(blocks, count, class_index, runs);
-    flush_runs(runs, (uint32_t)(end - runs), stats);
+    void *block = (void *)row->first;
+    struct run run = begin(slab_of(block, class_index), block);
+    uint32_t block_bytes = run.slab->block_bytes, bit = hak_bit_lowest(run.mask);
+    bool is_falling = row->step > UINTPTR_MAX / 2;
+    uintptr_t step = is_falling ? -row->step : row->step;
+    uint32_t blocks = (uint32_t)step / block_bytes, word_blocks = (uint32_t)run.bytes / block_bytes;
+    if (HAK_UNLIKELY(blocks * block_bytes != step || blocks == 0 || bit >= word_blocks))
+        return run; /* of one: what follows starts no block */
+    uint32_t fit = (is_falling ? bit : word_blocks - 1 - bit) / blocks + 1;
+    run.count = (uint32_t)hak_least(fit, row->length);
+    uint32_t width = (run.count - 1) * blocks;
+    run.mask = (each_bit[blocks] & hak_bit_low_mask(width + 1)) << (is_falling ? bit - width : bit);
+    return run;
 }
 
-void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
-                          struct stat_block *stats)
+/* Another heap is entered, or none. */
+static struct heap *change(struct heap *from, struct heap *to)
 {
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    const struct run *end = gather_neighbours(blocks, count, class_index, runs);
-    flush_runs(runs, (uint32_t)(end - runs), stats);
+    if (from != NULL)
+        hak_heap_leave(from);
+    return try_enter(to) ? to : NULL;
 }
 
-void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
+void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats)
 {
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = hak_owner_read(hak_granule_of(blocks[i]));
-        uint32_t index = hak_block_index(slab->reciprocal, (uintptr_t)blocks[i] - slab->start);
-        runs[i] = (struct run){slab, 1ull << (index % 64), index / 64, 1};
+    struct heap *inside = NULL;
+    uint32_t published = 0, runs = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        struct row row = rows->rows[i];
+        while (row.length > 0) {
+            struct run run = begin_row(&row, class_index);
+            struct heap *heap = heap_of(run.slab);
+            if (heap != inside)
+                inside = change(inside, heap);
+            if (HAK_LIKELY(inside != NULL && is_of(run.slab, inside))) {
+                hak_use_note(inside->owner.use, class_index, -(int64_t)run.count);
+                give(inside, &run);
+            } else {
+                publish(&run);
+                published += run.count;
+                runs++;
+            }
+            row.first += run.count * row.step;
+            row.length -= run.count;
+        }
     }
-    flush_runs(runs, count, stats);
+    if (inside != NULL)
+        hak_heap_leave(inside);
+    hak_stat_add_shared(stats, remote_publishes, runs);
+    hak_stat_add_shared(stats, remote_blocks, published);
+}
+
+void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats)
+{
+    while (count != 0) {
+        struct heap *heap = heap_of(slab_of(blocks[0], HAK_CLASS_NONE));
+        if (HAK_LIKELY(try_enter(heap))) {
+            count = give_mixed(heap, blocks, count);
+            hak_heap_leave(heap);
+        } else {
+            count = publish_all(heap, blocks, count, HAK_CLASS_NONE, stats);
+        }
+    }
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */
-static HAK_RACY void check(const struct run *run)
+HAK_RACY void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)
 {
-    hak_slab_check_word(run->slab, run->word_index, run->mask);
-}
-
-void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)
-{
-    struct run runs[HAK_FLUSH_BLOCKS_MOST];
-    for (uint32_t n; count > 0; blocks += n, count -= n) {
-        n = (uint32_t)hak_least(count, HAK_FLUSH_BLOCKS_MOST);
-        const struct run *end = gather(blocks, n, class_index, runs);
-        for (const struct run *run = runs; run != end; run++)
-            check(run);
+    for (uint32_t i = 0; i < count; i++) {
+        struct run run = begin(slab_of(blocks[i], class_index), blocks[i]);
+        hak_slab_check_word(run.slab, run.word_index, run.mask);
     }
 }
 

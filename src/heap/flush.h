@@ -2,9 +2,8 @@
 /* heap/flush.h - blocks on their way home, from bins or one by one.
  *
  * Owns        nothing that lasts.
- * Invariants  blocks are gathered by slab and word of its bitmap before any lock is taken; then
- *             each heap that has some of them is entered once. What belongs to a busy heap is left
- *             at its door (slab/remote.h), and comes in with who collects: a flush waits for
+ * Invariants  each heap that has some of the blocks is entered once. What belongs to a busy heap is
+ *             left at its door (slab/remote.h), and comes in with who collects: a flush waits for
  *             nobody.
  * Argument    A slab may move to another heap between the look at its owner and the lock. Under
  *             the lock the owner is read again: while a heap is held none of its slabs leave it. A
@@ -17,21 +16,21 @@
 #ifndef HAK_HEAP_FLUSH_H
 #define HAK_HEAP_FLUSH_H
 
-#include "base/compiler.h"
+#include "heap/rows.h"
 #include "stats/counters.h"
 
-/* So many blocks at once. */
+/* So many blocks at once: a heap is held for microseconds. */
 #define HAK_FLUSH_BLOCKS_MOST 128u
 
-/* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those that busy heaps get. */
-void hak_flush(void *const *blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
+/* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those that busy heaps get. The
+ * array is used up. */
+void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
 
-/* The same, faster, of blocks that are mostly neighbours of those before (heap/neighbours.h). */
-void hak_flush_neighbours(void *const *blocks, uint32_t count, uint32_t class_index,
-                          struct stat_block *stats);
+/* The same of blocks in rows, of any number; each word of a bitmap is changed at once. */
+void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats);
 
-/* The same, slower, of blocks of any classes; each is known for the start of one. */
-void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats);
+/* As hak_flush of blocks of any classes; each is known for the start of one. */
+void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats);
 
 /* Reports those that cannot be freed, as hak_flush would; frees none. */
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index);

@@ -38,6 +38,14 @@ static void unlist(struct heap *heap, struct slab *slab)
         hak_list_remove(&slab->link);
     }
     slab->place = SLAB_NOWHERE;
+    slab->settled_from = SLAB_UNSETTLED;
+}
+
+/* The fewest used blocks of a slab in that bucket that is not empty. */
+static uint32_t fewest_used(const struct slab *slab, uint32_t fullness_bucket)
+{
+    uint32_t scale = slab->fullness_scale;
+    return (uint32_t)hak_most(1, ((fullness_bucket << 16) + scale - 1) / scale);
 }
 
 static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness_bucket)
@@ -51,6 +59,7 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness
     set_mask(heap, class_index, heap->partial_mask[class_index] | 1u << fullness_bucket);
     slab->fullness_bucket = (uint8_t)fullness_bucket;
     slab->place = SLAB_PARTIAL;
+    slab->settled_from = fewest_used(slab, fullness_bucket);
 }
 
 /* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none,

@@ -57,8 +57,7 @@ bool hak_heap_settle(struct heap *heap, struct slab *slab);
  * nothing to do. */
 HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 {
-    return slab->place == SLAB_PARTIAL && slab->used != 0 &&
-           hak_slab_fullness_bucket(slab) == slab->fullness_bucket;
+    return slab->used >= slab->settled_from;
 }
 
 /* Gives one block back to its slab, which is the heap's own. */

@@ -7,8 +7,9 @@ static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t full
     for (struct list_link *i = list->next; i != list; i = i->next) {
         struct slab *slab = hak_list_element(i, struct slab, link);
         if (slab->place != SLAB_PARTIAL || slab->fullness_bucket != fullness_bucket ||
-            hak_slab_is_full(slab) || slab->class_index != class_index ||
-            !hak_slab_is_sound(slab) || hak_load_relaxed(&slab->owner) != &heap->owner)
+            !hak_heap_is_settled(slab) || hak_slab_is_full(slab) ||
+            slab->class_index != class_index || !hak_slab_is_sound(slab) ||
+            hak_load_relaxed(&slab->owner) != &heap->owner)
             return false;
     }
     return !hak_list_is_empty(list);

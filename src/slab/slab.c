@@ -65,6 +65,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->bump = 0;
     slab->zero_from = is_zero ? 0 : slab->block_count;
     slab->purged = 0;
+    slab->settled_from = SLAB_UNSETTLED;
     slab->swept_used = SLAB_UNSWEPT;
     slab->was_huge = false;
     slab->fullness_bucket = 0;
@@ -86,12 +87,25 @@ void hak_slab_destroy(struct slab *slab)
     hak_meta_pool_give(&record_pools[shape_of(slab->word_count)], slab);
 }
 
+/* Writes down `count` blocks that follow each other. */
+static void take_row(const struct slab *slab, uint32_t index, void **blocks, uint32_t count)
+{
+    uintptr_t next = slab->start + (size_t)index * slab->block_bytes;
+    for (uint32_t i = 0; i < count; i++, next += slab->block_bytes)
+        blocks[i] = (void *)next;
+}
+
 /* Takes up to `count` blocks from one word of the bitmap. */
 static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **blocks,
                                uint32_t count)
 {
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
     uint32_t taken = 0;
+    if (word == UINT64_MAX && count >= 64) {
+        take_row(slab, word_index * 64, blocks, 64);
+        word = 0;
+        taken = 64;
+    }
     while (word != 0 && taken < count) {
         blocks[taken++] = hak_slab_block_at(slab, word_index * 64 + hak_bit_lowest(word));
         word &= word - 1;
@@ -125,9 +139,7 @@ uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
         }
     }
     uint32_t fresh = (uint32_t)hak_least(count - taken, slab->block_count - slab->bump);
-    uintptr_t next = slab->start + (size_t)slab->bump * slab->block_bytes;
-    for (uint32_t i = 0; i < fresh; i++, next += slab->block_bytes)
-        blocks[taken + i] = (void *)next;
+    take_row(slab, slab->bump, blocks + taken, fresh);
     slab->bump += fresh;
     taken += fresh;
     slab->used += taken;
@@ -160,8 +172,7 @@ uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const cha
 
 void hak_slab_give(struct slab *slab, void *block)
 {
-    uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    hak_slab_give_word(slab, index / 64, 1ull << (index % 64), 1);
+    hak_slab_give_index(slab, hak_slab_index_of(slab, block, "invalid free"));
 }
 
 _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uint64_t bits,

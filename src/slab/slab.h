@@ -30,6 +30,7 @@ struct slab_owner {
 };
 
 #define SLAB_UNSWEPT 0xffffu
+#define SLAB_UNSETTLED UINT32_MAX /* on no list by how full it is */
 
 /* SLAB_FULL: on a list that only private heaps keep. */
 enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL };
@@ -57,6 +58,7 @@ struct slab {
     uint32_t used;
     uint32_t bump;
     uint32_t zero_from;
+    uint32_t settled_from;   /* with fewer used it belongs to another list, or to none */
     uint16_t swept_used;     /* `used` when dead leaves were last looked for, or SLAB_UNSWEPT */
     uint8_t fullness_bucket; /* list it is on: used blocks in eighths */
     uint8_t place;           /* enum slab_place */

@@ -30,4 +30,13 @@ HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint6
     hak_slab_set_free(slab, word_index, bits, count);
 }
 
+/* Gives back the block at `index`, which may lie behind the last; as above. */
+HAK_INLINE void hak_slab_give_index(struct slab *slab, uint32_t index)
+{
+    uint64_t word = hak_load_relaxed(&slab->words[index / 64]), bit = 1ull << (index % 64);
+    if (HAK_UNLIKELY((word & bit) != 0 || index >= slab->bump))
+        hak_slab_check_word(slab, index / 64, bit);
+    hak_slab_set_free(slab, index / 64, bit, 1);
+}
+
 #endif
