@@ -116,7 +116,16 @@
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET of the\n"     \
       "                     caller if the site is a wrapper\n"                                     \
       "  --program NAME     which program of the file; the one that ended last if not given\n"     \
-      "  --json             as a list of objects\n")
+      "  --json             as a list of objects\n")                                               \
+    X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \
+      "show what other size classes would save for a program",                                     \
+      "  PID                a process that runs with learn=sites or heap_profile=on\n"             \
+      "  FILE               a file of option profile: what such runs held\n"                       \
+      "  --count N          print the best table of at most so many classes; as many as there "    \
+      "are\n"                                                                                      \
+      "                     if not given\n"                                                        \
+      "  --program NAME     which program of the file; the one that ended last if not given\n"     \
+      "  --json             as an object\n")
 
 enum {
     EXIT_DONE,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "command.h"
+#include "elo.h"
 
 #include "ask.h"
+#include "command.h"
 #include "learned_source.h"
 #include "serving.h"
 #include "target.h"
@@ -48,6 +49,21 @@ static const char *const event_words[] = {
 
 /* What a process says is looked up only where it is a word. */
 #define WORD(words, index) ((index) < sizeof(words) / sizeof *(words) ? (words)[index] : "unknown")
+
+const char *knob_name(uint32_t knob)
+{
+    return knob < KNOB_COUNT ? knobs[knob].name : "unknown";
+}
+
+uint64_t knob_value(uint32_t knob, uint32_t arm)
+{
+    return knob < KNOB_COUNT && arm < HAK_ARMS_MOST ? knobs[knob].values[arm] : 0;
+}
+
+const char *contest_word(uint32_t state)
+{
+    return WORD(state_words, state);
+}
 
 /* How much more, in hundredths, `own` is than `usual` for each MiB allocated. */
 static double more_percent(const struct arm *arm, uint64_t own, uint64_t usual)
