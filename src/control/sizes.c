@@ -43,8 +43,7 @@ bool hak_control_sizes_list(const struct os_kept_fd *file, struct text *answer)
     hak_size_spread_bound(&spread);
     int error = write_all(file, &spread);
     if (error != 0) {
-        hak_text_add(answer, "the sizes cannot be written: ");
-        hak_text_add(answer, hak_os_error_name(error));
+        hak_os_unwritten_add(answer, "the sizes", NULL, hak_os_error_name(error), 0);
         return false;
     }
     hak_text_add_number(answer, spread.samples, 10);
