@@ -14,8 +14,8 @@
 #include "stats/counters.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
- * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse, and so is what glibc's
- * own free would end the process at: no program that works does it. */
+ * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse, and so is what
+ * glibc's own free would end the process at: no program that works does it. */
 
 /* libc's own, which come behind ours in the order of search: absent in static programs. Looked up
  * before main, since a thread that frees may hold what the loader's lock waits for. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/os/libc_block_test.c - blocks of libc's malloc are told from what glibc would refuse. */
+/* tests/unit/os/libc_block_test.c - libc's blocks are told from what glibc would refuse. */
 #include "../../check.h"
 #include "../asan.h"
 
