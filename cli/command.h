@@ -95,15 +95,16 @@
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
       "  --json             as objects\n")                                                         \
-    X(elo, "[--json] PID | FILE",                                                                  \
+    X(elo, "[--json] [PID | FILE]",                                                                \
       "show what values of a program's numbers are tried, and what won",                           \
       "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
-      "                     learning and research do\n"                                            \
+      "                     learning and research do; without it, all that do\n"                   \
       "  FILE               a file of option profile: what is known from earlier runs\n"           \
       "  --json             the same as an object\n")                                              \
-    X(rules, "[--json] [--program NAME] SOURCE [ACTION [ARGUMENT]...]",                            \
+    X(rules, "[--json] [--program NAME] [SOURCE [ACTION [ARGUMENT]...]]",                          \
       "show and change which call sites keep what they allocate",                                  \
-      "  SOURCE             a process that runs with learn=sites, or a file of option profile\n"   \
+      "  SOURCE             a process that runs with learn=sites, or a file of option profile;\n"  \
+      "                     without it, all such processes\n"                                      \
       "  list               the rules and their evidence; without an action\n"                     \
       "  pin SITE           its blocks lie apart from now on, whatever is learned\n"               \
       "  forbid SITE        its blocks lie among the others, whatever is learned\n"                \
@@ -113,7 +114,16 @@
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET of the\n"     \
       "                     caller if the site is a wrapper\n"                                     \
       "  --program NAME     which program of the file; the one that ended last if not given\n"     \
-      "  --json             as a list of objects\n")
+      "  --json             as a list of objects\n")                                               \
+    X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \
+      "show what other size classes would save for a program",                                     \
+      "  PID                a process that runs with learn=sites or heap_profile=on\n"             \
+      "  FILE               a file of option profile: what such runs held\n"                       \
+      "  --count N          print the best table of at most so many classes; as many as there "    \
+      "are\n"                                                                                      \
+      "                     if not given\n"                                                        \
+      "  --program NAME     which program of the file; the one that ended last if not given\n"     \
+      "  --json             as an object\n")
 
 enum {
     EXIT_DONE,

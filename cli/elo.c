@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
-#include "command.h"
+#include "elo.h"
 
 #include "ask.h"
+#include "command.h"
 #include "learned_source.h"
+#include "ps.h"
 #include "serving.h"
 #include "target.h"
 
@@ -48,6 +50,21 @@ static const char *const event_words[] = {
 
 /* What a process says is looked up only where it is a word. */
 #define WORD(words, index) ((index) < sizeof(words) / sizeof *(words) ? (words)[index] : "unknown")
+
+const char *knob_name(uint32_t knob)
+{
+    return knob < KNOB_COUNT ? knobs[knob].name : "unknown";
+}
+
+uint64_t knob_value(uint32_t knob, uint32_t arm)
+{
+    return knob < KNOB_COUNT && arm < HAK_ARMS_MOST ? knobs[knob].values[arm] : 0;
+}
+
+const char *contest_word(uint32_t state)
+{
+    return WORD(state_words, state);
+}
 
 /* How much more, in hundredths, `own` is than `usual` for each MiB allocated. */
 static double more_percent(const struct arm *arm, uint64_t own, uint64_t usual)
@@ -252,13 +269,13 @@ static void put_board_json(const struct match_board *board, uint64_t clock_ms)
 }
 
 /* Reads what the process shows; one that shows nothing is asked to. */
-static bool read_process(struct target *target, int pid, const char **why)
+static bool read_process(struct target *target, int pid, uint32_t wait_ms, const char **why)
 {
     struct ask ask;
     if (target_read(target, pid, why))
         return true;
     if (!target->is_silent || (*why = serving_obstacle(pid)) != NULL ||
-        !ask_and_wait(&ask, pid, WATCH_WORDS, ASK_WAIT_MS, why))
+        !ask_and_wait(&ask, pid, WATCH_WORDS, wait_ms, why))
         return false;
     ask_end(&ask);
     return target_read(target, pid, why);
@@ -268,7 +285,7 @@ static int show(int pid, bool is_json)
 {
     static struct target target;
     const char *why;
-    if (!read_process(&target, pid, &why))
+    if (!read_process(&target, pid, ASK_WAIT_MS, &why))
         return complain(EXIT_FAILED, "elo: %s", why);
     const struct match_board *board = &target.page.matches;
     if (board->mode == MATCHES_OFF)
@@ -280,6 +297,40 @@ static int show(int pid, bool is_json)
         put_board_json(board, target.page.clock_ms);
     else
         put_board(board, target.page.clock_ms);
+    return EXIT_DONE;
+}
+
+/* Of every process that plays matches. */
+static int show_all(bool is_json)
+{
+    static struct process_row rows[PROCESSES_MOST];
+    static struct target target;
+    int count = processes_find(rows, PROCESSES_MOST);
+    bool is_first = true;
+    if (is_json)
+        putchar('[');
+    for (int i = 0; i < count; i++) {
+        const char *why;
+        if (!rows[i].is_served || !read_process(&target, rows[i].pid, PROCESS_WAIT_MS, &why) ||
+            target.page.matches.mode == MATCHES_OFF)
+            continue;
+        if (is_json) {
+            printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", rows[i].pid);
+            put_json_string(rows[i].name);
+            fputs(", \"elo\": ", stdout);
+            put_board_json(&target.page.matches, target.page.clock_ms);
+            putchar('}');
+        } else {
+            printf("%s%d %s\n", is_first ? "" : "\n", rows[i].pid, rows[i].name);
+            put_board(&target.page.matches, target.page.clock_ms);
+        }
+        is_first = false;
+    }
+    if (is_json)
+        puts("]");
+    else if (is_first)
+        puts("no process of this user says that it plays matches: start one with "
+             "HAKMEM_MODE=learning");
     return EXIT_DONE;
 }
 
@@ -345,7 +396,7 @@ int command_elo(int argument_count, char **arguments)
             process = arguments[i];
     }
     if (process == NULL)
-        return complain_usage("elo");
+        return show_all(is_json);
     char *end;
     long pid = strtol(process, &end, 10);
     if (*end == '\0' && pid >= 1 && pid <= 1 << 30)

@@ -39,7 +39,8 @@ static void put_program_json(const struct learned_program *program)
             printf("%s%" PRIu64, cost == 0 ? "" : ", ", log->costs[cost]);
         fputs("]}", stdout);
     }
-    printf(", \"sites\": %" PRIu32 "}", program->site_count);
+    printf(", \"sites\": %" PRIu32 ", \"values\": %" PRIu32 ", \"sizes\": %" PRIu32 "}",
+           program->site_count, program->match_count, program->sizes.count);
 }
 
 static void put_all_json(const struct learned *learned)
@@ -65,17 +66,18 @@ static const char *keep_text(char *words, const struct keep_evidence *log)
 
 static void put_head(void)
 {
-    printf("%-24s %6s %12s  %18s  %18s %6s\n", "PROGRAM", "RUNS", "FIRST SECOND",
-           "LARGE BLOCKS SEEN", "SLABS SEEN", "RULES");
+    printf("%-24s %6s %12s  %18s  %18s %6s %6s %6s\n", "PROGRAM", "RUNS", "FIRST SECOND",
+           "LARGE BLOCKS SEEN", "SLABS SEEN", "RULES", "VALUES", "SIZES");
 }
 
 static void put_row(const char *name, const struct learned_program *program)
 {
     char size[32], large[64], slabs[64];
-    printf("%-24s %6" PRIu32 " %12s  %18s  %18s %6" PRIu32 "\n", name, program->runs,
-           size_text(size, program->first_second_bytes),
+    printf("%-24s %6" PRIu32 " %12s  %18s  %18s %6" PRIu32 " %6" PRIu32 " %6" PRIu32 "\n", name,
+           program->runs, size_text(size, program->first_second_bytes),
            keep_text(large, &program->logs[LEARNED_BIG_CACHE]),
-           keep_text(slabs, &program->logs[LEARNED_SLABS]), program->site_count);
+           keep_text(slabs, &program->logs[LEARNED_SLABS]), program->site_count,
+           program->match_count, program->sizes.count);
 }
 
 static int show(char **files, bool is_json)
@@ -110,15 +112,20 @@ static int show(char **files, bool is_json)
     return status;
 }
 
+/* What a file of the program alone would be. */
+static size_t write_alone(const struct learned_program *program, char *text)
+{
+    static struct learned alone;
+    hak_learned_begin(&alone, page_bytes());
+    hak_learned_put(&alone, program);
+    return hak_learned_write(&alone, text);
+}
+
 static bool is_same(const struct learned_program *a, const struct learned_program *b)
 {
-    bool is_same = a->runs == b->runs && a->first_second_bytes == b->first_second_bytes;
-    for (int i = 0; i < LEARNED_LOG_COUNT; i++)
-        is_same = is_same && memcmp(&a->logs[i], &b->logs[i], sizeof a->logs[i]) == 0;
-    is_same = is_same && a->site_count == b->site_count;
-    for (uint32_t i = 0; is_same && i < a->site_count; i++)
-        is_same = memcmp(&a->sites[i], &b->sites[i], sizeof a->sites[i]) == 0;
-    return is_same;
+    static char texts[2][HAK_LEARNED_BYTES_MOST];
+    size_t bytes = write_alone(a, texts[0]);
+    return bytes == write_alone(b, texts[1]) && memcmp(texts[0], texts[1], bytes) == 0;
 }
 
 static void put_change(const char *name, const struct learned_program *before,

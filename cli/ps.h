@@ -13,6 +13,11 @@
 
 #include "base/compiler.h"
 
+/* So many are found at most. */
+#define PROCESSES_MOST 1024
+/* A process that works answers within this; so long one that sleeps is waited for among others. */
+#define PROCESS_WAIT_MS 1500u
+
 struct process_row {
     int pid;
     char name[64]; /* without blanks */

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "learned_source.h"
 #include "os/own_file.h"
+#include "ps.h"
 #include "serving.h"
 
 #include <ctype.h>
@@ -60,18 +61,25 @@ static int add_lines(struct rules *rules, const char *from, size_t bytes, const 
     return EXIT_DONE;
 }
 
-static int read_process(struct source *source, struct rules *rules)
+/* False: *why says why the process does not tell them. */
+static bool ask_process(int pid, uint32_t wait_ms, struct rules *rules, const char **why)
 {
     static char lines[LINES_MOST * HAK_SITE_LINE_BYTES];
     struct ask ask;
-    const char *answer, *obstacle = serving_obstacle(source->pid);
-    if (obstacle != NULL)
-        return complain(EXIT_FAILED, "rules: %s", obstacle);
-    if (!ask_and_wait(&ask, source->pid, "rules", ASK_WAIT_MS, &answer))
-        return complain(EXIT_FAILED, "rules: %s", answer);
+    if ((*why = serving_obstacle(pid)) != NULL || !ask_and_wait(&ask, pid, "rules", wait_ms, why))
+        return false;
     ssize_t bytes = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
     ask_end(&ask);
-    return add_lines(rules, lines, bytes < 0 ? 0 : (size_t)bytes, "the answer");
+    *why = "its answer cannot be read";
+    return add_lines(rules, lines, bytes < 0 ? 0 : (size_t)bytes, "the answer") == EXIT_DONE;
+}
+
+static int read_process(struct source *source, struct rules *rules)
+{
+    const char *why;
+    if (!ask_process(source->pid, ASK_WAIT_MS, rules, &why))
+        return complain(EXIT_FAILED, "rules: %s", why);
+    return EXIT_DONE;
 }
 
 static int read_rules(struct source *source, struct rules *rules)
@@ -135,23 +143,61 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : (b->judged > a->judged) - (b->judged < a->judged);
 }
 
+static void put_rules(struct rules *rules, bool is_json)
+{
+    qsort(rules->lines, rules->count, sizeof *rules->lines, compare);
+    for (uint32_t i = 0; i < rules->count; i++) {
+        if (is_json)
+            put_json(&rules->lines[i], i == 0);
+        else
+            put_rule(&rules->lines[i]);
+    }
+    if (is_json)
+        puts(rules->count == 0 ? "[]" : "]");
+    else if (rules->count == 0)
+        puts("no rules");
+}
+
 static int list(struct source *source, bool is_json)
 {
     static struct rules rules;
     int status = read_rules(source, &rules);
-    if (status != EXIT_DONE)
-        return status;
-    qsort(rules.lines, rules.count, sizeof *rules.lines, compare);
-    for (uint32_t i = 0; i < rules.count; i++) {
-        if (is_json)
-            put_json(&rules.lines[i], i == 0);
-        else
-            put_rule(&rules.lines[i]);
+    if (status == EXIT_DONE)
+        put_rules(&rules, is_json);
+    return status;
+}
+
+/* Of every process that tells them. */
+static int list_all(bool is_json)
+{
+    static struct process_row rows[PROCESSES_MOST];
+    static struct rules rules;
+    int count = processes_find(rows, PROCESSES_MOST);
+    bool is_first = true;
+    if (is_json)
+        putchar('[');
+    for (int i = 0; i < count; i++) {
+        const char *why;
+        rules.count = 0;
+        if (!rows[i].is_served || !ask_process(rows[i].pid, PROCESS_WAIT_MS, &rules, &why))
+            continue;
+        if (is_json) {
+            printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", rows[i].pid);
+            put_json_string(rows[i].name);
+            fputs(", \"rules\": ", stdout);
+            put_rules(&rules, true);
+            putchar('}');
+        } else {
+            printf("%s%d %s\n", is_first ? "" : "\n", rows[i].pid, rows[i].name);
+            put_rules(&rules, false);
+        }
+        is_first = false;
     }
     if (is_json)
-        puts(rules.count == 0 ? "[]" : "]");
-    else if (rules.count == 0)
-        puts("no rules");
+        puts("]");
+    else if (is_first)
+        puts("no process of this user says that it learns call sites: start one with "
+             "HAKMEM_MODE=learning");
     return EXIT_DONE;
 }
 
@@ -305,7 +351,7 @@ int command_rules(int argument_count, char **arguments)
     }
     arguments[word_count] = NULL;
     if (word_count == 0)
-        return complain_usage("rules");
+        return source.program == NULL ? list_all(is_json) : complain_usage("rules");
     source.name = arguments[0];
     long pid = strtol(arguments[0], &end, 10);
     if (isdigit((unsigned char)*arguments[0]) && *end == '\0' && pid > 0 && pid <= 1 << 30)

@@ -6,6 +6,7 @@
 #include "pane.h"
 #include "stats/summary.h"
 #include "verdict.h"
+#include "view_learned.h"
 #include "view_sites.h"
 
 #include <inttypes.h>
@@ -340,6 +341,7 @@ static void fill_wide(struct pane *left, struct pane *right, const struct target
 {
     add_memory(left, now);
     add_rates(left, now, before);
+    view_add_learned(left, now);
     add_decisions(left, now, rows - left->count - 2);
     add_policy(left, now);
     if (!left->view->shows_sites)
@@ -357,6 +359,7 @@ static void fill_whole(struct pane *left, struct pane *right, const struct targe
 {
     add_memory(left, now);
     add_rates(left, now, before);
+    view_add_learned(left, now);
     add_decisions(right, now, 12);
     add_policy(right, now);
     add_sizes(right, now, PANE_LINES);

@@ -49,8 +49,8 @@ Settings are read when the process starts. Later sources win:
   and for the word on, or else its second word.
 * A set is words joined by +, or `all`, or `none`.
 * A wrong name or value changes nothing. It is reported once on standard error, as it was typed,
-  with what is accepted or the nearest name. Words of `learn` that have no effect yet (`learning`
-  and `research` imply them), and `profile` where nothing is learned, are reported in one line.
+  with what is accepted or the nearest name. `profile` where nothing is learned is reported in
+  one line, too.
 * Programs with raised privileges ignore the environment.
 * `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and then no other line;
   `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` prints the same from a shell.
@@ -74,11 +74,14 @@ that are set explicitly keep their values. Values in bold are not the default.
 call sites keep what they allocate (below), and numbers that are tried in matches
 ([MATCHES.md](MATCHES.md)). `research` learns the same, and nothing of it takes effect: it is shown
 by `hakmem elo`, `hakmem rules`, by statistics at the end and by `hakmem top`. It also turns on
-reports of crashes.
+reports of crashes. `realtime` takes memory before `main` and keeps what it has, so that requests
+do not wait for the kernel ([LATENCY.md](LATENCY.md)).
 
 """
 LEARNED_TEXT = """
 ## What is learned, from run to run
+
+[LEARNING.md](LEARNING.md) is the page to begin with.
 
     HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
 

@@ -88,6 +88,16 @@ _hakmem() {
         mapfile -t COMPREPLY < <(compgen -W '--json show diff merge lint' -- "$word") ;;
     learned:*)
         mapfile -t COMPREPLY < <(compgen -W --json -- "$word"; compgen -f -- "$word") ;;
+    elo:elo | rules:rules | classes:classes)
+        mapfile -t COMPREPLY < <(compgen -W "--json $(_hakmem_processes)" -- "$word"
+            compgen -f -- "$word") ;;
+    rules:*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --program list pin forbid free export import' \
+            -- "$word") ;;
+    classes:--count) ;;
+    classes:*)
+        mapfile -t COMPREPLY < <(compgen -W '--json --count --program' -- "$word"
+            compgen -f -- "$word") ;;
     ps:*) mapfile -t COMPREPLY < <(compgen -W '--ask --json' -- "$word") ;;
     ctl:--wait | ctl:trim) ;;
     ctl:dump) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

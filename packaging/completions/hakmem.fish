@@ -66,3 +66,8 @@ complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcomma
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -l json -d 'as objects'
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -a 'show diff merge lint'
 complete -c hakmem -n '__fish_seen_subcommand_from learned' -F
+complete -c hakmem -n '__fish_seen_subcommand_from elo rules classes' -l json -d 'as objects'
+complete -c hakmem -n '__fish_seen_subcommand_from rules classes' -l program -x -d 'of the file'
+complete -c hakmem -n '__fish_seen_subcommand_from classes' -l count -x -d 'of classes'
+complete -c hakmem -n '__fish_seen_subcommand_from elo rules classes' -F
+complete -c hakmem -n '__fish_seen_subcommand_from rules' -a 'list pin forbid free export import'

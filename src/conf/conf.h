@@ -72,7 +72,7 @@ enum conf_stats {
     STATS_EXACT
 };
 enum conf_fence_side { FENCE_SIDE_END, FENCE_SIDE_START };
-enum conf_mode { MODE_RESEARCH = 4 };
+enum conf_mode { MODE_RESEARCH = 4, MODE_REALTIME = 7 };
 /* Bits. */
 enum conf_learn { LEARN_BIG_CACHE = 1, LEARN_DECAY = 2, LEARN_SITES = 4, LEARN_MATCHES = 8 };
 enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };

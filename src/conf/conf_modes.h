@@ -7,7 +7,8 @@
  * Invariants  a row sets nothing that somebody set explicitly; a mode may set the price, and its
  *             other values win over those of the price. All modes run the same machine code: a row
  *             is option values and nothing else; in research, what `learn` allows, whoever set it,
- *             is noted and does not act (row learn_acts of the policy).
+ *             is noted and does not act (row learn_acts of the policy), and in realtime nobody
+ *             asks the kernel for handlers of signals (row signal_looks).
  * Threads     constant data.
  * Tests       tests/unit/conf/conf_start_test.c, tests/preload/modes_preload.sh
  */
@@ -21,7 +22,9 @@
     X(learning, "learn:all")                                                                       \
     X(research, "learn:all,stats:text,stats_shm:on,crash_report:on")                               \
     X(hardened, "foreign:abort,harden:all,guard_rate:0")                                           \
-    X(fence, "foreign:abort,harden:all,guard_rate:0,fence:all")
+    X(fence, "foreign:abort,harden:all,guard_rate:0,fence:all")                                    \
+    X(realtime, "prewarm:64M,free_policy:keep,maintenance:off,thp:off,guard_rate:0,learn:none,"    \
+                "stats_shm:never")
 
 /* What the price says to numbers that are no options is in policy/policy_table.h. */
 #define HAK_CONF_PRICE_TABLE(X)                                                                    \

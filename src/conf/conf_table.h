@@ -17,7 +17,7 @@
 #define HAK_CONF_NEVER_MS (INT64_MAX / 2)
 
 #define HAK_CONF_TABLE(X)                                                                          \
-    X(mode, CHOICE, 2, 0, 6, "minimal|fast|balanced|learning|research|hardened|fence",             \
+    X(mode, CHOICE, 2, 0, 7, "minimal|fast|balanced|learning|research|hardened|fence|realtime",    \
       "values for all options that are not set otherwise")                                         \
     X(price, CHOICE, 1, 0, 2, "speed|even|compact",                                                \
       "trade between time and memory: speed uses more memory, compact more time")                  \
@@ -67,7 +67,8 @@
       "free memory older than `decay`: keep holds it, batch returns all of it at once, "           \
       "adaptive returns it in steps and holds what `retain` allows")                               \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
-      "memory that is allocated and touched at the start and held from then on")                   \
+      "memory that is allocated and touched at the start and held from then on; records for "      \
+      "it, a sixteenth, come on top")                                                              \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "bound of the memory that hakmem holds; beyond it requests are refused (0: none)")           \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \

@@ -6,6 +6,7 @@
 #include "control/profiler.h"
 #include "control/request.h"
 #include "control/rules.h"
+#include "control/sizes.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
 #include "os/os.h"
@@ -122,6 +123,8 @@ static bool perform(struct work *work)
         return hak_control_rules_list(&work->file, &work->answer);
     case REQUEST_RULE:
         return hak_control_rules_take(work->wish.value, &work->answer);
+    case REQUEST_SIZES:
+        return hak_control_sizes_list(&work->file, &work->answer);
     case REQUEST_WATCH:
         return watch(work->wish.seconds, &work->answer);
     default:

@@ -65,6 +65,7 @@ void hak_request_read(const struct control_request *request, struct request_wish
         {"profile off", REQUEST_PROFILE_OFF},
         {"profile dump", REQUEST_PROFILE_DUMP},
         {"rules", REQUEST_RULES},
+        {"sizes", REQUEST_SIZES},
     };
     const char *words = request->words;
     const char *rest;

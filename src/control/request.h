@@ -41,7 +41,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics, the profile or the rules, if they were asked for. */
+    /* Then the statistics, the profile, the rules or the sizes, if they were asked for. */
 };
 
 /* The process that finds a request; 0: not known. */
@@ -63,6 +63,7 @@ enum request_kind {
     REQUEST_WATCH,
     REQUEST_RULES,
     REQUEST_RULE,
+    REQUEST_SIZES,
 };
 
 struct request_wish {
@@ -76,7 +77,7 @@ struct request_wish {
 bool hak_request_is_due(const struct control_request *request, const struct request_finder *finder);
 
 /* Reads the words: trim, dump, set NAME=VALUE, profile on, off or dump, watch SECONDS, rules,
- * rule LINE. */
+ * rule LINE, sizes. */
 void hak_request_read(const struct control_request *request, struct request_wish *wish);
 
 #endif

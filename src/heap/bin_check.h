@@ -10,7 +10,7 @@
 #ifndef HAK_HEAP_BIN_CHECK_H
 #define HAK_HEAP_BIN_CHECK_H
 
-#include "base/compiler.h"
+#include "heap/rows.h"
 
 /* Room to note which blocks were seen: a bit for each hash value. A power of two of words, at least
  * 64; with 32 bits a block few blocks share one. */
@@ -26,8 +26,9 @@ struct bin_checked {
     uint32_t count;
 };
 
-/* Reports a block of those kept that is there twice: the slabs see whether the others are. About 10
- * instructions a block, 4 where the blocks lie in few rows. */
-void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen);
+/* Reports a block of those kept that is there twice: the slabs see whether the others are. *rest:
+ * the rows in which these lie. About 10 instructions a block, 5 where they lie in few rows. */
+void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen,
+                        struct rows *rest);
 
 #endif

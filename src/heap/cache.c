@@ -108,17 +108,23 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen);
+    struct rows rest;
+    hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen, &rest);
     room->was_flushed = true;
     put_back(batch, kept, cache, class_index);
-    flush_all_of(blocks + kept, held - kept, class_index, cache);
+    if (rest.count > 0)
+        hak_flush_rows(&rest, class_index, &cache->stats);
+    else
+        flush_all_of(blocks + kept, held - kept, class_index, cache);
 }
 
 /* All blocks are taken out, looked at, and put back. */
 static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
-    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen);
+    struct rows none;
+    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen,
+                       &none);
     hak_flush_check(batch->blocks, held, class_index);
     put_back(batch, held, cache, class_index);
 }

@@ -59,24 +59,6 @@ HAK_INLINE struct run begin(struct slab *slab, const void *block)
                         .count = 1};
 }
 
-/* The neighbours in the word of a run's only block, which is the first of these, join it if they
- * follow it, all upwards or all downwards. Returns how many did. */
-HAK_INLINE uint32_t extend(struct run *run, void *const *blocks, uint32_t count)
-{
-    uintptr_t at = (uintptr_t)blocks[0], block_bytes = run->slab->block_bytes;
-    bool is_falling = count > 1 && (uintptr_t)blocks[1] < at;
-    uintptr_t step = is_falling ? -block_bytes : block_bytes;
-    uint32_t bit = hak_bit_lowest(run->mask), length = 1;
-    while (length < count && (uintptr_t)blocks[length] == at + step &&
-           at + step - run->start < run->bytes) {
-        at += step;
-        length++;
-    }
-    run->mask = hak_bit_low_mask(length) << (is_falling ? bit - (length - 1) : bit);
-    run->count = length;
-    return length - 1;
-}
-
 /* A block of the run's word joins it; false: it is of another. */
 HAK_INLINE bool join(struct run *run, const void *block)
 {
@@ -140,12 +122,10 @@ static HAK_NOINLINE uint32_t give_words(struct heap *heap, void **blocks, uint32
             give(heap, &run);
         run.bytes = 0;
         struct slab *slab = slab_of(blocks[i], class_index);
-        if (HAK_LIKELY(is_of(slab, heap))) {
+        if (HAK_LIKELY(is_of(slab, heap)))
             run = begin(slab, blocks[i]);
-            i += extend(&run, blocks + i, count - i);
-        } else {
+        else
             blocks[left++] = blocks[i];
-        }
     }
     if (run.bytes != 0)
         give(heap, &run);
@@ -246,6 +226,74 @@ void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_
             count = publish_all(heap, blocks, count, class_index, stats);
         }
     }
+}
+
+/* Each n-th bit, from the lowest on. */
+static const uint64_t each_bit[HAK_ROW_STEP_MOST + 1] = {
+    0,
+    0xffffffffffffffff,
+    0x5555555555555555,
+    0x9249249249249249,
+    0x1111111111111111,
+    0x1084210842108421,
+    0x1041041041041041,
+    0x8102040810204081,
+    0x0101010101010101,
+};
+
+/* The blocks of the row's first one's word. */
+static struct run begin_row(const struct row *row, uint32_t class_index)
+{
+    void *block = (void *)row->first;
+    struct run run = begin(slab_of(block, class_index), block);
+    uint32_t block_bytes = run.slab->block_bytes, bit = hak_bit_lowest(run.mask);
+    bool is_falling = row->step > UINTPTR_MAX / 2;
+    uintptr_t step = is_falling ? -row->step : row->step;
+    uint32_t blocks = (uint32_t)step / block_bytes, word_blocks = (uint32_t)run.bytes / block_bytes;
+    if (HAK_UNLIKELY(blocks * block_bytes != step || blocks == 0 || bit >= word_blocks))
+        return run; /* of one: what follows starts no block */
+    uint32_t fit = (is_falling ? bit : word_blocks - 1 - bit) / blocks + 1;
+    run.count = (uint32_t)hak_least(fit, row->length);
+    uint32_t width = (run.count - 1) * blocks;
+    run.mask = (each_bit[blocks] & hak_bit_low_mask(width + 1)) << (is_falling ? bit - width : bit);
+    return run;
+}
+
+/* Another heap is entered, or none. */
+static struct heap *change(struct heap *from, struct heap *to)
+{
+    if (from != NULL)
+        hak_heap_leave(from);
+    return try_enter(to) ? to : NULL;
+}
+
+void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats)
+{
+    struct heap *inside = NULL;
+    uint32_t published = 0, runs = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        struct row row = rows->rows[i];
+        while (row.length > 0) {
+            struct run run = begin_row(&row, class_index);
+            struct heap *heap = heap_of(run.slab);
+            if (heap != inside)
+                inside = change(inside, heap);
+            if (HAK_LIKELY(inside != NULL && is_of(run.slab, inside))) {
+                hak_use_note(inside->owner.use, class_index, -(int64_t)run.count);
+                give(inside, &run);
+            } else {
+                publish(&run);
+                published += run.count;
+                runs++;
+            }
+            row.first += run.count * row.step;
+            row.length -= run.count;
+        }
+    }
+    if (inside != NULL)
+        hak_heap_leave(inside);
+    hak_stat_add_shared(stats, remote_publishes, runs);
+    hak_stat_add_shared(stats, remote_blocks, published);
 }
 
 void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats)

@@ -16,7 +16,7 @@
 #ifndef HAK_HEAP_FLUSH_H
 #define HAK_HEAP_FLUSH_H
 
-#include "base/compiler.h"
+#include "heap/rows.h"
 #include "stats/counters.h"
 
 /* So many blocks at once: a heap is held for microseconds. */
@@ -26,7 +26,10 @@
  * array is used up. */
 void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
 
-/* The same of blocks of any classes; each is known for the start of one. */
+/* The same of blocks in rows, of any number; each word of a bitmap is changed at once. */
+void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats);
+
+/* As hak_flush of blocks of any classes; each is known for the start of one. */
 void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats);
 
 /* Reports those that cannot be freed, as hak_flush would; frees none. */

@@ -21,6 +21,7 @@ hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of
 #define FRAME_WORDS 2u
 
 _Atomic uint64_t hak_route_classes;
+_Atomic uint64_t hak_route_sites;
 static _Atomic uint64_t places[PLACES];
 
 static uint64_t site_of(uintptr_t address, uintptr_t above, uint32_t class_index)
@@ -115,7 +116,7 @@ static void set_classes(uint64_t classes)
 uint32_t hak_route_publish(const struct route *routes, uint32_t count)
 {
     static uint64_t words[PLACES]; /* of the one who writes */
-    uint64_t classes = 0;
+    uint64_t classes = 0, sites = 0;
     uint32_t entered = 0;
     for (uint32_t i = 0; i < PLACES; i++)
         words[i] = 0;
@@ -123,10 +124,12 @@ uint32_t hak_route_publish(const struct route *routes, uint32_t count)
         if (!enter(words, &routes[i]))
             continue;
         classes |= (uint64_t)1 << routes[i].class_index;
+        sites += routes[i].kind != ROUTE_SPLIT;
         entered++;
     }
     for (uint32_t i = 0; i < PLACES; i++)
         hak_store_relaxed(&places[i], words[i]);
     set_classes(classes);
+    hak_store_relaxed(&hak_route_sites, sites);
     return entered;
 }

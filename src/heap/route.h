@@ -46,6 +46,8 @@ struct route {
 
 /* By ordinary class, bit i: sites of it are diverted. */
 extern _Atomic uint64_t hak_route_classes;
+/* How many sites these are. */
+extern _Atomic uint64_t hak_route_sites;
 
 HAK_INLINE bool hak_route_is_on(void)
 {

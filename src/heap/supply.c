@@ -16,6 +16,8 @@
 
 /* Other threads may be faster to what was added for us; so often we add more. */
 #define TRIES 8
+/* Of the granules of superslabs, what is touched at the start: two superslabs. */
+#define TOUCHED_MOST 64
 
 /* Whether superslabs are huge only where we ask for it one by one. */
 static bool huge_pages_are_asked_for(void)
@@ -119,6 +121,20 @@ static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
     struct granule_range spare = hak_pool_give(first, count, dirty_count);
     if (spare.count != 0)
         return_superslab(spare);
+}
+
+/* They are taken one by one, so that none is left out, and given back as touched. */
+void hak_supply_touch(void)
+{
+    uint32_t firsts[TOUCHED_MOST], count = 0;
+    struct pool_granules granules;
+    while (count < TOUCHED_MOST &&
+           (granules = hak_pool_take(1, 1, PARTITION_ORDINARY)).count != 0) {
+        hak_os_touch(hak_granule_address(granules.first), HAK_GRANULE_BYTES);
+        firsts[count++] = granules.first;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        give_granules(firsts[i], 1, 1);
 }
 
 static void count_stage(struct stat_block *stats, enum hak_stat stage)

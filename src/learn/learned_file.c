@@ -4,7 +4,6 @@
 #include "base/bits.h"
 #include "base/size_class_table.h"
 #include "base/text.h"
-#include "learn/line_reader.h"
 
 #include <string.h>
 
@@ -67,24 +66,6 @@ static void read_name(struct line_reader *reader, char *name)
         reader->is_right = false;
 }
 
-static void read_log(struct line_reader *reader, const char *word, struct keep_evidence *log)
-{
-    hak_line_read_word(reader, word);
-    hak_line_read_word(reader, " ");
-    log->choice = (uint32_t)hak_line_read_number(reader, 10, HAK_KEEP_CHOICES);
-    hak_line_read_word(reader, " ");
-    log->episodes = (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_RUNS_MOST);
-    hak_line_read_word(reader, " ");
-    log->decay_ms = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
-    hak_line_read_word(reader, " ");
-    log->fault_ms = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
-    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++) {
-        hak_line_read_word(reader, " ");
-        log->costs[i] = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
-    }
-    hak_line_read_word(reader, "\n");
-}
-
 static struct match_line *find_match(struct learned_program *program, const struct match_line *line)
 {
     uint32_t at = 0;
@@ -131,23 +112,77 @@ static void read_sites(struct line_reader *reader, struct learned_program *progr
     }
 }
 
-/* Lines that a program has any number of, and how many all may have together. */
-enum lines { LINES_MATCHES, LINES_SITES, LINES_COUNT };
-static const uint32_t lines_most[LINES_COUNT] = {
-    [LINES_MATCHES] = HAK_LEARNED_ALL_MATCHES_MOST, [LINES_SITES] = HAK_LEARNED_ALL_SITES_MOST};
-
-static uint32_t *count_of(struct learned_program *program, int lines)
+static void read_sizes(struct line_reader *reader, struct learned_program *program)
 {
-    return lines == LINES_MATCHES ? &program->match_count : &program->site_count;
+    struct size_spread spread;
+    size_t bytes = hak_size_spread_read(&spread, reader->at, (size_t)(reader->end - reader->at));
+    if (!reader->is_right || bytes == 0)
+        return;
+    if (hak_size_spread_used(&spread) > HAK_SIZE_LINES_MOST)
+        reader->is_right = false;
+    else
+        hak_size_spread_cut(&spread, &program->sizes);
+    reader->at += bytes;
 }
 
-/* Lines that are too many. */
-static uint32_t excess_of(struct learned *learned, int lines)
+/* Lines that a program has any number of, and how many all may have together. */
+enum lines { LINES_MATCHES, LINES_SITES, LINES_SIZES, LINES_COUNT };
+/* The sizes of a program begin with a line of their own. */
+static uint32_t lines_of(const struct learned_program *program, int lines)
+{
+    if (lines == LINES_SIZES)
+        return program->sizes.count + (program->sizes.count != 0);
+    return lines == LINES_MATCHES ? program->match_count : program->site_count;
+}
+
+/* Drops some of the last lines, or all sizes; returns how many. */
+static uint32_t drop_lines(struct learned_program *program, int lines, uint32_t most)
+{
+    uint32_t dropped = lines_of(program, lines);
+    if (lines == LINES_SIZES) {
+        memset(&program->sizes, 0, sizeof program->sizes);
+        return dropped;
+    }
+    dropped = (uint32_t)hak_least(dropped, most);
+    *(lines == LINES_MATCHES ? &program->match_count : &program->site_count) -= dropped;
+    return dropped;
+}
+
+static uint32_t lines_of_all(const struct learned *learned, int lines)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < learned->count; i++)
-        count += *count_of(&learned->programs[i], lines);
-    return (uint32_t)hak_excess(count, lines_most[lines]);
+        count += lines_of(&learned->programs[i], lines);
+    return count;
+}
+
+/* The longest lines: name, runs and bytes, and two logs; the first lines and the last one. */
+#define PROGRAM_BYTES (9 + HAK_LEARNED_NAME_BYTES + 13 + 8 + 20 + 2 * HAK_KEEP_LINE_BYTES)
+#define FRAME_BYTES 128
+hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *PROGRAM_BYTES +
+                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
+                          HAK_LEARNED_ALL_SITES_MOST * HAK_SITE_LINE_BYTES +
+                          (HAK_SIZE_LINES_MOST + 1) * HAK_SIZE_LINE_BYTES <
+                      HAK_LEARNED_BYTES_MOST - FRAME_BYTES,
+                  "a full record fits the file, with the sizes of the last program");
+
+/* How many lines there may be. */
+static uint32_t lines_most(const struct learned *learned, int lines)
+{
+    if (lines == LINES_MATCHES)
+        return HAK_LEARNED_ALL_MATCHES_MOST;
+    if (lines == LINES_SITES)
+        return HAK_LEARNED_ALL_SITES_MOST;
+    uint32_t used = FRAME_BYTES + learned->count * PROGRAM_BYTES +
+                    lines_of_all(learned, LINES_MATCHES) * HAK_MATCH_LINE_BYTES +
+                    lines_of_all(learned, LINES_SITES) * HAK_SITE_LINE_BYTES;
+    return (HAK_LEARNED_BYTES_MOST - used) / HAK_SIZE_LINE_BYTES;
+}
+
+/* Lines that are too many. */
+static uint32_t excess_of(const struct learned *learned, int lines)
+{
+    return (uint32_t)hak_excess(lines_of_all(learned, lines), lines_most(learned, lines));
 }
 
 static void read_program(struct line_reader *reader, struct learned *learned)
@@ -161,9 +196,10 @@ static void read_program(struct line_reader *reader, struct learned *learned)
     program->first_second_bytes = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
     hak_line_read_word(reader, "\n");
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
-        read_log(reader, log_words[i], &program->logs[i]);
+        hak_keep_line_read(reader, log_words[i], &program->logs[i]);
     read_matches(reader, program);
     read_sites(reader, program);
+    read_sizes(reader, program);
     if (hak_learned_find(learned, program->name) != NULL)
         reader->is_right = false;
     learned->count++;
@@ -213,9 +249,8 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     hak_line_read_word(&reader, "\n");
     while (reader.is_right && reader.at < reader.end && learned->count < HAK_LEARNED_PROGRAMS_MOST)
         read_program(&reader, learned);
-    for (int lines = 0; lines < LINES_COUNT; lines++)
-        if (excess_of(learned, lines) != 0)
-            return LEARNED_MALFORMED;
+    if (excess_of(learned, LINES_MATCHES) != 0 || excess_of(learned, LINES_SITES) != 0)
+        return LEARNED_MALFORMED;
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
 
@@ -263,32 +298,13 @@ static void write_hex(struct text *text, uint32_t number)
     hak_text_add(text, "\n");
 }
 
-/* The number after a space, bounded as the reader bounds it. */
-static void write_number(struct text *text, uint64_t number, uint64_t most)
-{
-    hak_text_add(text, " ");
-    hak_text_add_number(text, hak_least(number, most), 10);
-}
-
-static void write_log(struct text *text, const char *word, const struct keep_evidence *log)
-{
-    hak_text_add(text, word);
-    write_number(text, log->choice, HAK_KEEP_CHOICES);
-    write_number(text, log->episodes, HAK_LEARNED_RUNS_MOST);
-    write_number(text, log->decay_ms, HAK_LEARNED_COST_MOST);
-    write_number(text, log->fault_ms, HAK_LEARNED_COST_MOST);
-    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
-        write_number(text, log->costs[i], HAK_LEARNED_COST_MOST);
-    hak_text_add(text, "\n");
-}
-
 size_t hak_learned_write(const struct learned *learned, char *text)
 {
     struct text out = {.start = text, .bytes = HAK_LEARNED_BYTES_MOST};
     hak_text_add(&out, FIRST_WORDS);
     hak_text_add_number(&out, VERSION, 10);
     hak_text_add(&out, "\nmachine");
-    write_number(&out, learned->machine.page_bytes, HAK_LEARNED_COST_MOST);
+    hak_text_add_bounded(&out, learned->machine.page_bytes, HAK_LEARNED_COST_MOST);
     hak_text_add(&out, " ");
     write_hex(&out, learned->machine.class_table);
     for (uint32_t i = 0; i < learned->count; i++) {
@@ -296,28 +312,22 @@ size_t hak_learned_write(const struct learned *learned, char *text)
         hak_text_add(&out, "program ");
         hak_text_add(&out, program->name);
         hak_text_add(&out, "\nfirst_second");
-        write_number(&out, program->runs, HAK_LEARNED_RUNS_MOST);
-        write_number(&out, program->first_second_bytes, HAK_LEARNED_COST_MOST);
+        hak_text_add_bounded(&out, program->runs, HAK_LEARNED_RUNS_MOST);
+        hak_text_add_bounded(&out, program->first_second_bytes, HAK_LEARNED_COST_MOST);
         hak_text_add(&out, "\n");
         for (int log = 0; log < LEARNED_LOG_COUNT; log++)
-            write_log(&out, log_words[log], &program->logs[log]);
+            hak_keep_line_write(&out, log_words[log], &program->logs[log]);
         for (uint32_t match = 0; match < program->match_count; match++)
             hak_match_line_write(&out, &program->matches[match]);
         for (uint32_t site = 0; site < program->site_count; site++)
             hak_site_line_write(&out, &program->sites[site]);
+        hak_size_lines_write(&out, &program->sizes);
     }
     uint32_t sum = checksum(text, out.used);
     hak_text_add(&out, CHECKSUM_WORD);
     write_hex(&out, sum);
     return out.used;
 }
-
-/* The longest lines of all programs fit: 11 numbers of up to 20 digits in a log, 4 words. */
-hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *(HAK_LEARNED_NAME_BYTES + 64 + 2 * (10 + 11 * 21)) +
-                          HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
-                          HAK_LEARNED_ALL_SITES_MOST * HAK_SITE_LINE_BYTES <
-                      HAK_LEARNED_BYTES_MOST - 128,
-                  "a full record fits the file");
 
 void hak_learned_name(char *name, const char *called)
 {
@@ -341,12 +351,8 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
 static void drop_over(struct learned *learned, int lines)
 {
     uint32_t over = excess_of(learned, lines);
-    for (uint32_t i = learned->count; over > 0; i--) {
-        uint32_t *count = count_of(&learned->programs[i - 1], lines);
-        uint32_t dropped = (uint32_t)hak_least(over, *count);
-        *count -= dropped;
-        over -= dropped;
-    }
+    for (uint32_t i = learned->count; over > 0; i--)
+        over = (uint32_t)hak_excess(over, drop_lines(&learned->programs[i - 1], lines, over));
 }
 
 void hak_learned_put(struct learned *learned, const struct learned_program *program)
@@ -418,6 +424,7 @@ void hak_learned_halve(struct learned_program *program)
     }
     halve_matches(program);
     halve_sites(program);
+    hak_size_lines_halve(&program->sizes);
 }
 
 /* Evidence of other settings cannot be added: what has seen more counts then. */
@@ -458,6 +465,14 @@ static void add_site(struct learned_program *program, const struct site_line *li
         (uint32_t)hak_least((uint64_t)known->survivors + line->survivors, known->judged);
 }
 
+static void add_sizes(struct learned_program *program, const struct size_lines *other)
+{
+    struct size_spread sum = {.watched_ms = 0};
+    hak_size_spread_add(&sum, &program->sizes);
+    hak_size_spread_add(&sum, other);
+    hak_size_spread_cut(&sum, &program->sizes);
+}
+
 void hak_learned_add(struct learned_program *program, const struct learned_program *other)
 {
     uint32_t runs = program->runs + other->runs;
@@ -476,4 +491,5 @@ void hak_learned_add(struct learned_program *program, const struct learned_progr
     }
     for (uint32_t i = 0; i < other->site_count; i++)
         add_site(program, &other->sites[i]);
+    add_sizes(program, &other->sizes);
 }

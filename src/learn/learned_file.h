@@ -2,8 +2,8 @@
 /* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
  * Owns        the form of the text. The program that ended last stands first; each has four lines,
- *             one for each value that was tried in matches (learn/match_line.h), and one for each
- *             rule of a call site (learn/site_line.h):
+ *             one for each value that was tried in matches (learn/match_line.h), one for each rule
+ *             of a call site (learn/site_line.h), and what sizes it holds (learn/size_spread.h):
  *
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
@@ -13,6 +13,8 @@
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM
  *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE PLACE
+ *                 sizes WATCHED_MS SAMPLES
+ *                 size NEED_BYTES BLOCK_MS SLACK_MS
  *                 crc32 CHECKSUM
  *
  * Invariants  a text that is read is written again as the same bytes: one space between words, no
@@ -24,9 +26,10 @@
 #ifndef HAK_LEARN_LEARNED_FILE_H
 #define HAK_LEARN_LEARNED_FILE_H
 
-#include "learn/keep_time.h"
+#include "learn/keep_line.h"
 #include "learn/match_line.h"
 #include "learn/site_line.h"
+#include "learn/size_spread.h"
 
 #define HAK_LEARNED_BYTES_MOST 32768u
 #define HAK_LEARNED_PROGRAMS_MOST 32u
@@ -36,9 +39,6 @@
 /* Rules of one program, and of all: those of the programs that ended first go. */
 #define HAK_LEARNED_SITES_MOST 16u
 #define HAK_LEARNED_ALL_SITES_MOST 48u
-/* More than any run has; sums of two stay far from overflow. */
-#define HAK_LEARNED_RUNS_MOST 1000000u
-#define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
 
 enum learned_log { LEARNED_BIG_CACHE, LEARNED_SLABS, LEARNED_LOG_COUNT };
 
@@ -51,6 +51,7 @@ struct learned_program {
     struct match_line matches[HAK_MATCH_LINES_MOST];
     uint32_t site_count;
     struct site_line sites[HAK_LEARNED_SITES_MOST];
+    struct size_lines sizes;
 };
 
 /* What the numbers depend on beside the program. */
@@ -97,7 +98,9 @@ void hak_learned_name(char *name, const char *called);
 /* NULL: the program is not there. */
 const struct learned_program *hak_learned_find(const struct learned *learned, const char *name);
 
-/* Puts the program first, in place of what was known of it; the last one goes if all are taken. */
+/* Puts the program first, in place of what was known of it; the last one goes if all are taken.
+ * Sizes have what room the rest leaves: the programs that ended first lose all of theirs, since a
+ * part would be another spread. */
 void hak_learned_put(struct learned *learned, const struct learned_program *program);
 
 /* What is known of a value replaces what was. */

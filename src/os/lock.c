@@ -26,7 +26,7 @@ void hak_lock_begin_slow(void)
         hak_store_relaxed(&hak_lock_sections_left, count);
         if (count < HAK_LOCK_SECTIONS_PER_LOOK_MOST)
             hak_store_relaxed(&sections_per_look, 2 * count);
-        if (!hak_os_handles_signals())
+        if (hak_policy_read(signal_looks) == 0 || !hak_os_handles_signals())
             return;
         hak_lock_note_handler();
     }

@@ -78,6 +78,10 @@ enum os_move {
  * of the process is locked. */
 enum os_move hak_os_move(void *from, void *to, size_t bytes);
 
+/* Has the kernel put memory behind each page, now. What is there stays, whoever writes to it
+ * meanwhile. */
+void hak_os_touch(void *start, size_t bytes);
+
 /* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
 bool hak_os_renew(void *start, size_t bytes);
 

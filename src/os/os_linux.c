@@ -63,6 +63,17 @@ size_t hak_os_page_bytes(void)
     return page_bytes;
 }
 
+void hak_os_touch(void *start, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)start & ~(uintptr_t)(HAK_PAGE_BYTES_LEAST - 1);
+    for (; page < (uintptr_t)start + bytes; page += HAK_PAGE_BYTES_LEAST) {
+        _Atomic uint8_t *byte = (_Atomic uint8_t *)page;
+        uint8_t value = hak_load_relaxed(byte);
+        /* acquire: no partner is needed. If it fails, somebody else has just written. */
+        (void)hak_cas_acquire(byte, &value, value);
+    }
+}
+
 /* The kernel would refuse, or round, what does not begin and end at a page. */
 static void assert_pages(const void *start, size_t bytes)
 {

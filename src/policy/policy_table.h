@@ -63,6 +63,8 @@
     X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "and the program allocates so much in it")            \
     X(match_operations, 2000, 0, HAK_TIB, "and there are so many slow operations in it")           \
     X(learn_acts, 1, 0, 1, "1: what is learned holds; 0: it is noted, and nothing else")           \
+    X(signal_looks, 1, 0, 1,                                                                       \
+      "1: now and then a slow path asks the kernel whether the program handles signals")           \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \

@@ -16,6 +16,7 @@
 #include "policy/policy_table.h"
 #include "process/matches.h"
 #include "profile/site_rules.h"
+#include "profile/size_log.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
 #include "span/large.h"
@@ -194,6 +195,16 @@ static void learn_sites(void)
         }
 }
 
+/* What earlier runs held, and this one. */
+static void learn_sizes(void)
+{
+    static struct size_spread spread;
+    if (!hak_size_log_read(&spread, hak_os_clock_ns()))
+        return;
+    hak_size_spread_add(&spread, &mine.sizes);
+    hak_size_spread_cut(&spread, &mine.sizes);
+}
+
 static void complain(const char *what, int error)
 {
     char line[PATH_BYTES + 128];
@@ -239,6 +250,7 @@ __attribute__((destructor)) static void save_at_exit(void)
     hak_matches_tell(&mine);
     if (learns(LEARN_SITES))
         learn_sites();
+    learn_sizes();
     if (!hak_os_ask_begin()) {
         complain("the program confined itself", 0);
         return;

@@ -14,6 +14,7 @@
 #include "os/random.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
+#include "stats/counters.h"
 
 /* A window is over without a result after so many times its least length. */
 #define LATE_WINDOWS 40u
@@ -210,6 +211,9 @@ static void note_match(uint64_t now, enum contest_event event)
 {
     const struct contest *contest = &board.contests[play.knob];
     uint32_t number = ++board.note_count;
+    hak_stat_global_add(matches_played, event != CONTEST_VOID);
+    hak_stat_global_add(values_taken, event == CONTEST_TAKEN);
+    hak_stat_global_add(values_recalled, event == CONTEST_RECALLED);
     board.notes[number % HAK_MATCHES_KEPT] = (struct match_note){
         .clock_ms = now,
         .knob = (uint16_t)play.knob,

@@ -15,9 +15,11 @@
 #include "process/matches.h"
 #include "process/service.h"
 #include "process/start.h"
+#include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
 #include "span/large.h"
+#include "span/span_free.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 #include "stats/event_log.h"
@@ -29,6 +31,9 @@
 /* At most this share of the live large blocks is kept warm for their successors. */
 #define RETAIN_SHARE 4
 
+/* For records, one part in so many of what is touched at the start: enough for slabs of blocks of
+ * 16 bytes, and for the caches of a processor for each 4 MiB. */
+#define PREWARM_RECORDS_SHARE 16
 /* One visit to a heap looks closely at so many slabs at most, and comes so often. */
 #define SWEEP_SLABS 16
 #define SWEEP_GAP_MS 4
@@ -38,7 +43,6 @@
 #define BACKGROUND_SWEEPS 4
 #define BACKGROUND_PATIENCE_MS 4
 
-/* No page is smaller. */
 /* While the soft limit is passed, all heaps are visited so often. */
 #define RELIEF_MS 250
 
@@ -334,9 +338,13 @@ void hak_prewarm(void)
     char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
     if (start == NULL)
         return;
-    for (size_t at = 0; at < bytes; at += HAK_PAGE_BYTES_LEAST)
-        *(volatile char *)(start + at) = 0;
+    hak_os_touch(start, bytes);
     hak_large_give(start);
+    hak_supply_touch();
+    hak_region_touch_tables();
+    hak_os_touch(&hak_span_free, sizeof hak_span_free);
+    hak_os_touch(hak_lock_waits, sizeof hak_lock_waits); /* written when somebody first waits */
+    hak_meta_prewarm(bytes / PREWARM_RECORDS_SHARE);
 }
 
 /* Before main and the program's own constructors: what it costs is paid here, not by the first

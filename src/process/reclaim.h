@@ -34,7 +34,8 @@ size_t hak_reclaim_trim(size_t keep_bytes);
  * its cache. Returns the bytes. Outside every heap and lock. */
 size_t hak_reclaim_relieve(void);
 
-/* Takes and touches the memory that option prewarm asks for; nothing if it cannot be had. */
+/* Takes and touches the memory that option prewarm asks for, and the records that it will need;
+ * nothing if it cannot be had. */
 void hak_prewarm(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include "process/service.h"
 #include "profile/show.h"
 #include "profile/site_rules.h"
+#include "profile/size_log.h"
 
 #include <string.h>
 
@@ -88,8 +89,10 @@ static void note(const struct sampled_request *request, const void *block, uint3
     find_site(&sample, request, block == NULL ? HAK_CLASS_NONE : class_index, may_grow);
     hak_store_relaxed(&hak_sampler_has_begun, true);
     hak_draw_pace(now_ns);
-    if (block != NULL && hak_live_add(block, &sample, may_grow))
+    if (block != NULL && hak_live_add(block, &sample, may_grow)) {
+        hak_size_log_begin(&sample);
         return;
+    }
     hak_rules_end(sample.ticket, sample.sum.count);
     if (sample.site == HAK_LIVE_NO_SITE)
         return;
@@ -140,6 +143,7 @@ void hak_sampler_end_lifted(const struct live_sample *sample)
 {
     uint64_t now_ns = hak_os_clock_ns();
     hak_rules_end(sample->ticket, sample->sum.count);
+    hak_size_log_end(sample, now_ns);
     if (sample->site != HAK_LIVE_NO_SITE)
         hak_sites_note_ended((uint32_t)sample->site, sample->sum,
                              hak_excess(now_ns, sample->birth_ns));

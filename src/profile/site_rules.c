@@ -14,6 +14,7 @@
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/modules.h"
+#include "stats/counters.h"
 
 #include <string.h>
 
@@ -239,6 +240,20 @@ static uint32_t add_routes(struct route *routes, uint32_t index)
     return count;
 }
 
+static void count_decisions(void)
+{
+    uint32_t kept = (uint32_t)hak_least(site_log.decision_count, HAK_SITE_DECISIONS);
+    uint32_t i = (uint32_t)hak_most(published_count, site_log.decision_count - kept);
+    for (; i < site_log.decision_count; i++) {
+        const struct site_decision *decision = &site_log.decisions[i % HAK_SITE_DECISIONS];
+        bool acted = hak_rule_acts((enum rule_state)decision->from);
+        bool acts = hak_rule_acts((enum rule_state)decision->to);
+        hak_stat_global_add(rules_begun, acts && !acted);
+        hak_stat_global_add(rules_ended, acted && !acts);
+    }
+    published_count = site_log.decision_count;
+}
+
 static void publish(void)
 {
     static struct route routes[HAK_SITE_RULES_MOST]; /* the busy one's */
@@ -247,7 +262,7 @@ static void publish(void)
         if (hak_rule_acts((enum rule_state)site_log.rules[i].state))
             count += add_routes(routes + count, i);
     hak_route_publish(routes, may_act() ? count : 0);
-    published_count = site_log.decision_count;
+    count_decisions();
 }
 
 /* Nothing decided for so many generations: fewer samples will do until something is. */

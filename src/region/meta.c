@@ -96,6 +96,17 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record)
     hak_lock_give(&meta_lock);
 }
 
+void hak_meta_prewarm(size_t bytes)
+{
+    const struct area *area = &hak_region.meta;
+    hak_lock_take(&meta_lock);
+    unsigned char *next = area->start + used_bytes;
+    bool is_there = grow(used_bytes + bytes) == OS_MAPPED;
+    hak_lock_give(&meta_lock);
+    if (is_there)
+        hak_os_touch(next, bytes);
+}
+
 size_t hak_meta_bytes(void)
 {
     return hak_load_relaxed(&earlier_bytes) + hak_load_relaxed(&hak_region.meta.usable_bytes);

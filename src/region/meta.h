@@ -30,6 +30,10 @@ void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
 /* Gives a record back. Its first word is overwritten by the pool's link; the rest stays. */
 void hak_meta_pool_give(struct meta_pool *pool, void *record);
 
+/* The next so many bytes of records cost no system call and no page fault. As much as can be had.
+ */
+void hak_meta_prewarm(size_t bytes);
+
 /* Bytes of metadata committed so far. */
 size_t hak_meta_bytes(void);
 

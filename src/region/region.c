@@ -162,6 +162,18 @@ static bool tables_grow(size_t bytes)
            table_grow(&owners, granules * sizeof(void *)) && table_grow(&superslabs, records);
 }
 
+static void table_touch(const struct area *table)
+{
+    hak_os_touch(table->start, hak_load_acquire(&table->usable_bytes));
+}
+
+void hak_region_touch_tables(void)
+{
+    table_touch(&tags);
+    table_touch(&owners);
+    table_touch(&superslabs);
+}
+
 static enum os_map map(size_t offset, size_t bytes)
 {
     enum os_map result = hak_os_map((void *)(hak_region.base + offset), bytes);

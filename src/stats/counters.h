@@ -101,6 +101,11 @@ extern struct stat_block hak_stat_cacheless;
     X(guarded_blocks, "allocations placed against a guard page")                                   \
     X(guarded_full, "allocations that were due, and found no room")                                \
     X(guarded_caught, "misuses of such blocks that were reported")                                 \
+    X(rules_begun, "call sites whose blocks began to lie apart (learn=sites)")                     \
+    X(rules_ended, "call sites whose blocks no longer do")                                         \
+    X(matches_played, "matches of values that are tried (learn=matches)")                          \
+    X(values_taken, "values that won; with mode research they do not hold")                        \
+    X(values_recalled, "of these, values that were taken back")                                    \
     X(out_of_memory, "requests refused with ENOMEM")
 
 struct stat_globals {

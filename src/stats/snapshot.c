@@ -4,6 +4,7 @@
 #include "heap/cache_list.h"
 #include "heap/census.h"
 #include "heap/heaps.h"
+#include "heap/route.h"
 #include "misuse/fence.h"
 #include "misuse/guarded.h"
 #include "misuse/mark.h"
@@ -171,6 +172,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
         .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
         .guarded_live_bytes = guarded.bytes,
         .guarded_live_blocks = guarded.count,
+        .diverted_sites = hak_load_relaxed(&hak_route_sites),
         .moved_pieces = hak_span_piece_count(),
 #define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
         HAK_STAT_GLOBAL_TABLE(X)

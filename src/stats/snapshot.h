@@ -21,6 +21,7 @@
     X(small_live_bytes, "in live blocks of size classes, by their usable size")                    \
     X(long_live_bytes, "of small_live_bytes: in the long partition")                               \
     X(long_slab_bytes, "in slabs of the long partition")                                           \
+    X(diverted_sites, "call sites whose blocks lie apart now (learn=sites)")                       \
     X(large_live_bytes, "in live large blocks, in whole granules of 64 KiB")                       \
     X(cached_bytes, "free blocks in the bins of all caches, and span_cached_bytes")                \
     X(span_cached_bytes, "free spans in the span caches of all heaps")                             \
@@ -139,8 +140,7 @@ struct snapshot {
 #undef X
     uint64_t unix_ms; /* when it was taken */
     uint32_t pid;
-    uint32_t class_count, cache_count, heap_count;
-    uint32_t rseq_reason, rseq_id; /* enum rseq_reason, enum rseq_id */
+    uint32_t class_count, cache_count, heap_count, rseq_reason, rseq_id; /* enums of os/rseq.h */
     bool is_exact;
     struct snapshot_class classes[HAK_SNAPSHOT_CLASSES];
     struct snapshot_cache caches[HAK_SNAPSHOT_CACHES];

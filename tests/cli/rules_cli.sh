@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 needs sed python3
 
-refused none 2 "usage: hakmem rules" rules
 refused verb 2 "usage: hakmem rules" rules file sing
 refused option 2 "rules: there is no option '--all'" rules --all x
 refused absent 1 "rules: $work/none is not there" rules "$work/none"

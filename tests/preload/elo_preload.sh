@@ -48,6 +48,22 @@ check "no more than a fiftieth is spent, and one match" [ "$(json "$work/playing
 elo words "$pid"
 check "the table is for people" grep -q '^flush_keep_percent, .*: LEARN$' "$work/words.out"
 check "with what was tried" grep -q ' RATING .* EVIDENCE' "$work/words.out"
+elo every
+equal "without a process, all" "$status" 0
+check "this one is among them" grep -q "^$pid larson_system$" "$work/every.out"
+elo every_json --json
+equal "the same as objects" "$(json "$work/every_json.out" \
+    "[p['elo']['matches'] for p in b if p['pid'] == $pid]")" "['played']"
+
+# The same in top and in the statistics, of that moment or a later one.
+timeout "$limit_s" "$hakmem" top --once "$pid" >"$work/top.out"
+check "top says what is learned" grep -q '^What is learned' "$work/top.out"
+check "and what is tried" \
+    grep -qE '^  flush_keep_percent (25|50|75), usually 50: [A-Z]+, ' "$work/top.out"
+timeout "$limit_s" "$hakmem" top --json "$pid" >"$work/counters.out"
+check "statistics count the matches that were not void" [ "$(json "$work/counters.out" \
+    'b["process"]["matches_played"]')" -ge "$(json "$work/playing.out" \
+    'sum(m["event"] != "void" for m in b["last"])')" ]
 kill "$pid"
 wait "$pid" 2>/dev/null || :
 
@@ -90,8 +106,6 @@ wait "$pid" 2>/dev/null || :
 
 elo nobody 999999999
 equal "nobody has no matches" "$status" 1
-elo none
-equal "a process is needed" "$status" 2
 elo strange --chess 1
 equal "no other option" "$status" 2
 elo two 1 2

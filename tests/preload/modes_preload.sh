@@ -10,7 +10,7 @@ shown() {
     env "$@" HAKMEM_SHOW_CONF=1 LD_PRELOAD="$PRELOAD_LIB" ls / 2>&1 >/dev/null |
         sed -n 's/^hakmem: //p'
 }
-for mode in minimal fast balanced learning research hardened fence; do
+for mode in minimal fast balanced learning research hardened fence realtime; do
     equal "$mode is a mode" "$(shown HAKMEM_MODE=$mode HAKMEM_STATS=off | grep '^mode=')" \
         "mode=$mode (environment)"
 done

@@ -79,6 +79,18 @@ process = start(40, 0, learn="sites", profile=LEARNED)
 time.sleep(2)
 WARM_RULES = states(process.pid)
 check(f"it starts with the rule: {WARM_RULES}", any(r["state"] == "active" for r in WARM_RULES))
+COUNTED = json.loads(subprocess.run([HAKMEM, "top", "--json", str(process.pid)], check=True,
+                                    capture_output=True, text=True).stdout)
+check(f"statistics count what lies apart: {COUNTED['memory']}",
+      COUNTED["memory"]["diverted_sites"] >= 1)
+check(f"and when that began: {COUNTED['process']}", COUNTED["process"]["rules_begun"] >= 1)
+shown = subprocess.run([HAKMEM, "top", "--once", str(process.pid)], check=True,
+                       capture_output=True, text=True).stdout
+check(f"top shows it: {shown}", re.search(r"^  call sites lie apart: [1-9]\d* now, ", shown, re.M))
+everybody = json.loads(rules("--json"))
+check(f"without a process, all are listed: {everybody}",
+      any(r["state"] == "active" for p in everybody if p["pid"] == process.pid
+          for r in p["rules"]))
 WARM = valley(process)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
 

@@ -28,6 +28,7 @@ RUNS = {
     "kept_sites": "64000 6400 128 20 0 1 1 1 42",
     "valley": "5000 99 10 200 10 42",
     "phase_server": "5 2000 2 42",
+    "bursty_buffers": "4 4 1 42",
     "start_up": "3 100",
     "fork_heap": "2 3 2 256 42",
     "latency": "2 3000 200 12 42",
@@ -54,6 +55,7 @@ NOTES = {
                        for what in ("live", "floor", "rss")) + " first_fill second_fill",
     "phase_server": " ".join(f"rss_full_{i} rate_full_{i} rss_buffers_{i} rss_low_{i} "
                              f"rss_large_{i} rate_large_{i}" for i in (1, 2)) + " request_p99",
+    "bursty_buffers": "cpu_per_buffer minor_faults rss_idle cost_per_round",
     "start_up": "start child_peak_rss",
     "fork_heap": "fork_p50 fork_max to_end_of_child beside",
     "latency": " ".join(f"{what}_{share}" for what in ("malloc", "free", "clock")

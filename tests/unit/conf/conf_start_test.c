@@ -209,6 +209,16 @@ TEST(the_last_mode_named_is_the_only_one)
     CHECK(hak_conf_number(learn) != 0);
 }
 
+TEST(the_mode_for_programs_that_must_not_wait_keeps_memory_and_asks_nobody)
+{
+    setenv("HAKMEM_MODE", "realtime", 1);
+    hak_conf_start();
+    CHECK_EQ(hak_conf_number(mode), MODE_REALTIME);
+    CHECK_EQ(hak_conf_number(prewarm), 64 * (int64_t)HAK_MIB);
+    CHECK_EQ(hak_conf_number(free_policy), 0);
+    CHECK_EQ(hak_conf_number(maintenance), MAINTENANCE_OFF);
+}
+
 TEST(what_a_mode_implies_is_shown_as_the_modes)
 {
     setenv("HAKMEM_SHOW_CONF", "1", 1);

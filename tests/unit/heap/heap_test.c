@@ -424,6 +424,73 @@ TEST(a_block_among_others_in_any_order_that_is_there_twice_or_none_is_reported)
     }
 }
 
+/* The first `count` blocks in rows of so many steps, each upwards and each second one downwards. */
+static void flush_rows(uint32_t count, uint32_t step, uint32_t length)
+{
+    struct rows rows = {.count = 0};
+    reorder(count, step);
+    for (uint32_t at = 0, n, i = 0; at < count; at += n, i++) {
+        n = (uint32_t)hak_least(length, count - at);
+        if (i % 2 == 1)
+            hak_order_reverse(blocks + at, n);
+        if (!hak_rows_add(&rows, blocks + at, n, hak_size_classes[CLASS].block_bytes))
+            hak_flush(blocks + at, n, CLASS, &cache->stats);
+        else if (rows.count > HAK_ROWS_MOST / 2) {
+            hak_flush_rows(&rows, CLASS, &cache->stats);
+            rows.count = 0;
+        }
+    }
+    hak_flush_rows(&rows, CLASS, &cache->stats);
+}
+
+TEST(rows_go_home_with_any_step_upwards_and_downwards)
+{
+    enum { COUNT = 3000 };
+    struct heap *heap = start();
+    for (uint32_t step = 1; step < HAK_ROW_STEP_MOST + 3; step++)
+        for (uint32_t length = 127; length >= 1; length /= 3) {
+            take_sorted(COUNT, 0);
+            flush_rows(COUNT, step, length);
+            CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
+            CHECK(is_sound(heap));
+        }
+}
+
+TEST(rows_are_left_at_the_door_of_a_busy_heap)
+{
+    struct heap *heap = start();
+    take_sorted(300, 0);
+    CHECK(hak_heap_try_enter(heap));
+    flush_rows(300, 2, 100);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 300);
+    CHECK_EQ(counted(&cache->stats, HAK_STAT_remote_blocks), 300);
+    hak_heap_collect(heap);
+    CHECK_EQ(hak_load_relaxed(&heap->owner.use[CLASS].used_blocks), 0);
+    hak_heap_leave(heap);
+}
+
+static void flush_broken_row(uintptr_t step_bytes, uintptr_t at)
+{
+    struct rows rows = {.count = 1, .rows = {{(uintptr_t)blocks[at], step_bytes, 15}}};
+    hak_flush_rows(&rows, CLASS, &cache->stats);
+}
+
+TEST(a_row_that_starts_no_blocks_or_free_ones_is_reported)
+{
+    uintptr_t block_bytes = hak_size_classes[CLASS].block_bytes;
+    if (hak_size_classes[CLASS].block_count < 64)
+        SKIP("slabs are too small for rows");
+    start();
+    take_sorted(300, 0);
+    hak_flush(&blocks[12], 1, CLASS, &cache->stats);
+    CHECK_ABORTS(flush_broken_row(block_bytes, 2), "double free");
+    CHECK_ABORTS(flush_broken_row(-block_bytes, 22), "double free");
+    CHECK_ABORTS(flush_broken_row(2 * block_bytes, 2), "double free");
+    CHECK_ABORTS(flush_broken_row(block_bytes + 8, 30), "invalid free");
+    CHECK_ABORTS(flush_broken_row(-(block_bytes - 8), 40), "invalid free");
+    flush_broken_row(3 * block_bytes, 13);
+}
+
 TEST(a_block_among_neighbours_that_is_free_is_reported)
 {
     start();

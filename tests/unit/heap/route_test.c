@@ -39,10 +39,12 @@ TEST(a_class_with_a_site_is_closed_to_the_hot_path_and_no_other)
         CHECK_EQ(bin_for(bytes),
                  hak_class_of(bytes) == CLASS ? 0 : (uint8_t)HAK_BIN_OF_CLASS(hak_class_of(bytes)));
     CHECK_EQ(find(SITE), PARTITION_LONG);
+    CHECK_EQ(hak_load_relaxed(&hak_route_sites), 1);
     CHECK_EQ(find(SITE + 1), PARTITION_ORDINARY);
     CHECK_EQ(hak_route_find(CLASS + 1, (struct os_caller){.address = SITE}), PARTITION_ORDINARY);
     hak_route_publish(NULL, 0);
     CHECK(!hak_route_is_on());
+    CHECK_EQ(hak_load_relaxed(&hak_route_sites), 0);
     CHECK_EQ(find(SITE), PARTITION_ORDINARY);
     for (size_t bytes = 0; bytes <= 4096; bytes++)
         CHECK_EQ(bin_for(bytes), HAK_BIN_OF_CLASS(hak_class_of(bytes)));
@@ -78,6 +80,7 @@ TEST(a_wrapper_is_split_by_the_caller_that_the_stack_shows)
         {.address = SITE, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
         {.address = SITE, .above = ABOVE, .class_index = CLASS, .kind = ROUTE_LONG}};
     CHECK_EQ(hak_route_publish(routes, 2), 2);
+    CHECK_EQ(hak_load_relaxed(&hak_route_sites), 1); /* a split is none */
     struct os_caller caller = {SITE, (uintptr_t)&stack[10]};
     CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
     stack[10 + 2 + 3] = ABOVE;

@@ -25,6 +25,18 @@ static struct learned_program program_of(const char *name, uint64_t number)
     return program;
 }
 
+/* So many lines of sizes, as long as they can be. */
+static struct size_lines sizes_of(uint32_t count)
+{
+    struct size_lines sizes = {.watched_ms = HAK_SIZE_NUMBER_MOST, .count = count};
+    sizes.samples = HAK_SIZE_NUMBER_MOST;
+    for (uint32_t i = 0, cell = HAK_SIZE_CELLS; i < count; cell--)
+        if (hak_size_cell_need(cell - 1) != 0)
+            sizes.lines[count - ++i] = (struct size_line){
+                hak_size_cell_need(cell - 1), {HAK_SIZE_NUMBER_MOST, HAK_SIZE_NUMBER_MOST}};
+    return sizes;
+}
+
 static size_t write_two(void)
 {
     struct learned_program a = program_of("alpha", 1000), b = program_of("beta", 2000);
@@ -34,6 +46,9 @@ static size_t write_two(void)
     };
     hak_learned_put_match(&b, &tried[0]);
     hak_learned_put_match(&b, &tried[1]);
+    b.sizes = (struct size_lines){.watched_ms = 900, .samples = 40, .count = 2};
+    b.sizes.lines[0] = (struct size_line){112, {5000, 300}};
+    b.sizes.lines[1] = (struct size_line){2048, {70, 0}};
     hak_learned_begin(&learned, 4096);
     hak_learned_put(&learned, &a);
     hak_learned_put(&learned, &b);
@@ -156,6 +171,9 @@ TEST(what_is_sealed_and_malformed_is_refused)
         {" 2006\n", " 99999999999999999999\n"},
         {" 2006\n", " 1152921504606846977\n"},
         {"program beta\n", "program beta\r\n"},
+        {"sizes 900 40\n", "sizes 900\n"},
+        {"size 112 ", "size 100 "},
+        {"size 2048 ", "size 96 "},
     };
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         CHECK_EQ(read_text(with(changes[i][0], changes[i][1])), LEARNED_MALFORMED);
@@ -171,6 +189,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
         struct learned_program program = program_of(name, UINT64_MAX - 10);
         program.runs = program.logs[0].episodes = UINT32_MAX;
         program.logs[1].decay_ms = program.logs[1].fault_ms = UINT64_MAX;
+        program.sizes = sizes_of(HAK_SIZE_LINES_MOST);
         hak_learned_put(&learned, &program);
     }
     CHECK_EQ(learned.count, HAK_LEARNED_PROGRAMS_MOST);
@@ -179,6 +198,8 @@ TEST(a_full_record_fits_and_the_last_one_goes)
     CHECK_EQ(read_text(bytes), LEARNED_READ);
     CHECK_EQ(again.count, HAK_LEARNED_PROGRAMS_MOST);
     CHECK(memcmp(again.programs[0].name, "32", 2) == 0);
+    CHECK_EQ(again.programs[0].sizes.count, HAK_SIZE_LINES_MOST);
+    CHECK_EQ(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].sizes.count, 0);
     CHECK(memcmp(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].name, "01", 2) == 0);
 }
 
@@ -290,4 +311,46 @@ TEST(two_files_of_a_program_add_up_what_they_know_of_a_value)
     CHECK_EQ(sum.matches[1].gain, 81000);
     hak_learned_add(&learned.programs[1], &learned.programs[0]);
     CHECK_EQ(learned.programs[1].match_count, 2);
+}
+
+TEST(sizes_are_kept_with_their_program_and_halve_and_add_up)
+{
+    size_t bytes = write_two();
+    CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
+    struct learned_program beta = again.programs[0];
+    CHECK_EQ(again.programs[1].sizes.count, 0);
+    CHECK_EQ(beta.sizes.count, 2);
+    CHECK_EQ(beta.sizes.lines[1].need_bytes, 2048);
+    CHECK_EQ(beta.sizes.lines[0].cell.slack_ms, 300);
+    hak_learned_halve(&beta);
+    CHECK_EQ(beta.sizes.watched_ms, 450);
+    CHECK_EQ(beta.sizes.lines[0].cell.block_ms, 2500);
+    hak_learned_add(&beta, &again.programs[0]);
+    CHECK_EQ(beta.sizes.watched_ms, 1350);
+    CHECK_EQ(beta.sizes.samples, 60);
+    CHECK_EQ(beta.sizes.lines[0].cell.block_ms, 7500);
+}
+
+TEST(sizes_of_the_programs_that_ended_first_go_as_a_whole)
+{
+    uint32_t kept = 0;
+    hak_learned_begin(&learned, 4096);
+    for (uint32_t i = 0; i < HAK_LEARNED_PROGRAMS_MOST; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "p%u", i);
+        struct learned_program program = program_of(name, i);
+        program.sizes = sizes_of(40);
+        hak_learned_put(&learned, &program);
+        if (i < 3)
+            CHECK_EQ(learned.programs[i].sizes.count, 40);
+    }
+    while (kept < learned.count && learned.programs[kept].sizes.count == 40)
+        kept++;
+    CHECK(kept >= 3 && kept < HAK_LEARNED_PROGRAMS_MOST);
+    for (uint32_t i = kept; i < learned.count; i++)
+        CHECK_EQ(learned.programs[i].sizes.count, 0);
+    size_t bytes = hak_learned_write(&learned, text);
+    CHECK(bytes < HAK_LEARNED_BYTES_MOST);
+    CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
+    CHECK(memcmp(&learned, &again, sizeof learned) == 0);
 }

@@ -107,6 +107,21 @@ TEST(what_a_limit_forbids_is_refused_and_not_taken_for_others)
     CHECK_EQ(hak_os_map(start, HAK_GRANULE_BYTES), OS_MAP_REFUSED);
 }
 
+TEST(touched_memory_is_resident_and_keeps_what_is_in_it)
+{
+    unsigned char *start = commit();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char resident[BYTES / 4096];
+    start[page - 1] = 7;
+    hak_os_touch(start + page - 1, BYTES / 2 - page + 2); /* the byte before, and one of the next */
+    CHECK_EQ(mincore(start, BYTES, resident), 0);
+    for (size_t i = 0; i * page <= BYTES / 2; i++)
+        CHECK_EQ(resident[i] & 1, 1);
+    CHECK_EQ(resident[BYTES / page - 1] & 1, 0);
+    CHECK_EQ(start[page - 1], 7);
+    CHECK_EQ(start[page], 0);
+}
+
 TEST(memory_calls_are_counted)
 {
     hak_os_start();

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "heap/route.h"
 #include "process/start.h"
+#include "stats/counters.h"
 
 #define CLASS 8u
 #define PINNED "site pinned 128 0 0 nowhere+0x12bb -\n"
@@ -68,9 +69,12 @@ TEST(a_pinned_site_is_diverted_from_its_first_sample_on_and_back)
     struct os_caller caller = {.address = 0x1234};
     CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_LONG);
     CHECK_EQ(only_rule().state, RULE_PINNED);
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.rules_begun), 1);
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.rules_ended), 0);
     line.state = RULE_FORBIDDEN;
     CHECK(hak_rules_bring(&line));
     CHECK(!hak_route_is_on());
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.rules_ended), 1);
     line.state = RULE_WATCHED;
     CHECK(hak_rules_bring(&line));
     CHECK(!hak_rules_line(0, &line));

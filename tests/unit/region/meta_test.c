@@ -132,3 +132,27 @@ TEST(a_refusal_of_the_kernel_costs_no_record)
     CHECK_EQ(hak_meta_bytes(), 0);
     CHECK(hak_meta_pool_take(&pool, 64) != NULL);
 }
+
+TEST(records_are_there_before_they_are_asked_for)
+{
+    start();
+    CHECK(hak_meta_take(64) != NULL);
+    size_t before = hak_meta_bytes();
+    hak_meta_prewarm(HAK_MIB);
+    size_t after = hak_meta_bytes();
+    CHECK(after >= before + HAK_MIB / 2);
+    for (size_t bytes = 0; bytes < HAK_MIB; bytes += 4096) {
+        unsigned char *record = hak_meta_take(4096);
+        CHECK(record != NULL && is_zero(record, 4096));
+    }
+    CHECK_EQ(hak_meta_bytes(), after);
+}
+
+TEST(more_records_than_can_be_had_are_done_without)
+{
+    start();
+    size_t before = hak_meta_bytes();
+    hak_meta_prewarm(SIZE_MAX / 2);
+    CHECK_EQ(hak_meta_bytes(), before);
+    CHECK(hak_meta_take(64) != NULL);
+}

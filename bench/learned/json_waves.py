@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""A service that reads a batch of documents three times a second, keeps a few of them, and drops
+the rest: `json_waves.py SEED`, about three seconds."""
+import json
+import random
+import sys
+import time
+
+random.seed(int(sys.argv[1]))
+BATCH = json.dumps([{"id": i, "name": "n" * random.randrange(10, 60),
+                     "text": "t" * random.randrange(600, 6000)} for i in range(8000)])
+kept = []
+for wave in range(11):
+    documents = json.loads(BATCH)
+    kept.extend(documents[random.randrange(len(documents))] for _ in range(100))
+    del documents
+    time.sleep(0.25)
+print(len(kept))

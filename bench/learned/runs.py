@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a program gains by what it learned: runs it without learning, learning from nothing, and
+with the file that a run with another seed left, in turn, and prints the medians.
+
+    runs.py [--rounds N] PROGRAM [ARGUMENT]...
+
+The word SEED among the arguments becomes a number, another one for the run that is learned from.
+"static" stands there twice: the difference of its two rows is noise."""
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY = ROOT / "out/release/libhakmem.so"
+VARIANTS = {
+    "static": {"HAKMEM_LEARN": "none"},
+    "static again": {"HAKMEM_LEARN": "none"},
+    "learning": {"HAKMEM_MODE": "learning"},
+    "learned": {"HAKMEM_MODE": "learning"},
+}
+COLUMNS = ("time s", "CPU s", "page faults", "mean RSS MiB", "peak RSS MiB")
+PAGE_MIB = os.sysconf("SC_PAGESIZE") / 2**20
+
+
+def resident_mib(pid):
+    """Of a process; None: it has ended."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_MIB
+    except (OSError, IndexError):
+        return None
+
+
+def run(command, seed, settings, profile):
+    """One run; its numbers, as COLUMNS has them."""
+    environment = {**os.environ, "LD_PRELOAD": str(LIBRARY), **settings}
+    if profile is not None:
+        environment["HAKMEM_PROFILE"] = str(profile)
+    words = [str(seed) if word == "SEED" else word for word in command]
+    start = time.monotonic()
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    seen = []
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid != 0:
+            break
+        mib = resident_mib(process.pid)
+        if mib:
+            seen.append(mib)
+        time.sleep(0.01)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        sys.exit(f"{command[0]} ended with {process.returncode}")
+    return (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_minflt,
+            statistics.fmean(seen or [0]), usage.ru_maxrss / 1024)
+
+
+def main():
+    """Runs all, interleaved."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    asked = parser.parse_args()
+    if not asked.command:
+        parser.error("a program is needed")
+    work = pathlib.Path(tempfile.mkdtemp(prefix="learned."))
+    first = work / "first"
+    run(asked.command, 7, VARIANTS["learning"], first)
+    results = {name: [] for name in VARIANTS}
+    for number in range(asked.rounds):
+        for name, settings in VARIANTS.items():
+            profile = None
+            if name.startswith("learn"):
+                profile = work / f"{name}{number}"
+                if name == "learned":
+                    shutil.copy(first, profile)
+            results[name].append(run(asked.command, 42 + number, settings, profile))
+    print("| " + " | ".join(("run", *COLUMNS)) + " |")
+    print("| --- " + "| ---: " * len(COLUMNS) + "|")
+    for name, rows in results.items():
+        medians = [statistics.median(column) for column in zip(*rows)]
+        print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {medians[2]:,.0f} | "
+              f"{medians[3]:.1f} | {medians[4]:.1f} |", flush=True)
+    shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()
