@@ -58,7 +58,7 @@ def main():
                   "hakmem fence": {**library, "HAKMEM_MODE": "fence"}, **peers()}
     with tempfile.TemporaryDirectory() as work:
         program = str(pathlib.Path(work) / "misuse")
-        subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-o", program,
+        subprocess.run(["cc", "-O1", "-w", "-fno-builtin", "-pthread", "-o", program,
                         str(ROOT / "tests/attack/matrix/misuse.c")], check=True)
         names = subprocess.run([program], text=True, capture_output=True,
                                check=True).stdout.split()

@@ -6,13 +6,16 @@
 #include "conf/conf.h"
 #include "hardened/sample.h"
 #include "misuse/report.h"
+#include "os/find_object.h"
 #include "os/frames.h"
+#include "os/libc_block.h"
 #include "os/next_symbol.h"
 #include "os/program.h"
 #include "stats/counters.h"
 
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
- * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse. */
+ * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse, and so is what
+ * glibc's own free would end the process at: no program that works does it. */
 
 /* libc's own, which come behind ours in the order of search: absent in static programs. Looked up
  * before main, since a thread that frees may hold what the loader's lock waits for. */
@@ -55,6 +58,11 @@ static void reject(const void *block, const char *what)
         hak_misuse(what, block, 0, "in the program's own code or data");
     if (hak_os_is_unreadable(address))
         hak_misuse(what, block, 0, "no memory is there");
+    struct found_object library;
+    if (hak_find_object(address, &library))
+        hak_misuse(what, block, 0, "in the code or data of a library");
+    if (!hak_os_may_be_libc_block(address))
+        hak_misuse(what, block, 0, "neither from hakmem nor from libc");
 }
 
 void hak_foreign_free(void *block)

@@ -4,11 +4,15 @@
  * misuse NAME BYTES. Exit status 0: the misuse had its way; 1: it found nothing to misuse (a read
  * that saw only zeros, an address that did not come back); else the allocator or the kernel ended
  * it. tools/attack_matrix.py runs all of them and writes docs/ATTACKS.md. */
+#define _GNU_SOURCE
+#include <malloc.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #define MIB ((size_t)1 << 20)
@@ -80,6 +84,89 @@ static void double_free_after_reuse(void)
     go_on();
 }
 
+static void *free_twice(void *block)
+{
+    give(block);
+    give(block);
+    return NULL;
+}
+
+static void *free_once(void *block)
+{
+    give(block);
+    return NULL;
+}
+
+/* To the end of the thread. */
+static void run_thread(void *(*work)(void *), void *block)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, block) != 0 || pthread_join(thread, NULL) != 0)
+        exit(3);
+}
+
+static void double_free_in_a_thread(void)
+{
+    run_thread(free_twice, take(bytes));
+    go_on();
+}
+
+static void double_free_by_two_threads(void)
+{
+    char *block = take(bytes);
+    give(block);
+    run_thread(free_once, block);
+    go_on();
+}
+
+static void double_free_of_a_list(void)
+{
+    char *blocks[8];
+    for (int i = 0; i < 8; i++)
+        blocks[i] = take(bytes);
+    for (int i = 0; i < 16; i++)
+        give(blocks[i % 8]);
+    go_on();
+}
+
+static void *resize(void *block, size_t wanted)
+{
+    void *volatile hidden = block;
+    return realloc(hidden, wanted);
+}
+
+static void realloc_freed(void)
+{
+    char *block = take(bytes);
+    give(block);
+    kept[0] = resize(block, 2 * bytes + 100);
+    go_on();
+}
+
+static void realloc_old_pointer(void)
+{
+    char *block = take(bytes);
+    kept[0] = resize(block, 2 * bytes + 100);
+    if (kept[0] == block)
+        block = NULL, give(kept[0]), give(kept[0]);
+    give(block);
+    go_on();
+}
+
+static void realloc_to_nothing_then_free(void)
+{
+    char *block = take(bytes);
+    kept[0] = resize(block, 0);
+    give(block);
+    go_on();
+}
+
+static void realloc_interior(void)
+{
+    kept[0] = resize(take(bytes + 16) + 16, 2 * bytes + 100);
+    go_on();
+}
+
 static void free_interior(void)
 {
     give(take(bytes + 16) + 16);
@@ -97,6 +184,63 @@ static void free_stack(void)
     _Alignas(16) char variable[64] = "";
     give(variable);
     go_on();
+}
+
+/* Deep calls and large arrays lie between the two. */
+static void free_far_up_the_stack(void)
+{
+    _Alignas(16) char variable[64] = "";
+    volatile char large[200000];
+    large[0] = 'x';
+    give(variable);
+    large[1] = large[0];
+    go_on();
+}
+
+static void free_stack_of_another_thread(void)
+{
+    _Alignas(16) char variable[64] = "";
+    run_thread(free_once, variable);
+    go_on();
+}
+
+static void free_own_data(void)
+{
+    static _Alignas(16) char data[64] = "x";
+    give(data);
+    go_on();
+}
+
+static void free_code(void)
+{
+    give((void *)(uintptr_t)((uintptr_t)go_on & ~(uintptr_t)15));
+    go_on();
+}
+
+static void free_data_of_a_library(void)
+{
+    give(stderr);
+    go_on();
+}
+
+static void free_code_of_a_library(void)
+{
+    give((void *)((uintptr_t)strtoul & ~(uintptr_t)15));
+    go_on();
+}
+
+static void free_mapping(void)
+{
+    char *pages = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    give(pages + 4096);
+    go_on();
+}
+
+static void usable_size_of_data(void)
+{
+    static _Alignas(16) char data[64] = "x";
+    void *volatile hidden = data;
+    exit(malloc_usable_size(hidden) == 0 ? 1 : 0);
 }
 
 static void free_near_null(void)
@@ -215,11 +359,17 @@ static const struct misuse {
 } misuses[] = {
 #define X(function) {#function, function},
     X(double_free_at_once) X(double_free_interleaved) X(double_free_delayed)
-        X(double_free_after_reuse) X(free_interior) X(free_unaligned) X(free_stack)
-            X(free_near_null) X(free_far) X(overflow_1) X(overflow_32) X(overflow_1_mib)
-                X(underflow_1) X(underflow_32) X(underflow_1_mib) X(write_after_free)
-                    X(read_after_free) X(read_uninitialised) X(reuse_at_once) X(write_no_bytes)
-                        X(impossible_size)
+        X(double_free_after_reuse) X(double_free_in_a_thread) X(double_free_by_two_threads)
+            X(double_free_of_a_list) X(realloc_freed) X(realloc_old_pointer)
+                X(realloc_to_nothing_then_free) X(realloc_interior) X(usable_size_of_data)
+                    X(free_interior) X(free_unaligned) X(free_stack) X(free_far_up_the_stack)
+                        X(free_stack_of_another_thread) X(free_own_data) X(free_code)
+                            X(free_data_of_a_library) X(free_code_of_a_library) X(free_mapping)
+                                X(free_near_null) X(free_far) X(overflow_1) X(overflow_32)
+                                    X(overflow_1_mib) X(underflow_1) X(underflow_32)
+                                        X(underflow_1_mib) X(write_after_free) X(read_after_free)
+                                            X(read_uninitialised) X(reuse_at_once) X(write_no_bytes)
+                                                X(impossible_size)
 #undef X
 };
 

@@ -68,7 +68,7 @@ static void do_countable_things(void)
     static void *strange[STRANGE_FREES];
     void *(*new_heap)(void) = (void *(*)(void))find("hakmem_heap_new");
     void (*destroy)(void *) = (void (*)(void *))find("hakmem_heap_destroy");
-    char *foreign = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    size_t *foreign = mmap(NULL, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < STRANGE_FREES; i++)
         strange[i] = malloc(200);
     run_thread(strange);
@@ -76,8 +76,9 @@ static void do_countable_things(void)
         run_thread(NULL);
     for (int i = 0; i < HEAPS; i++)
         destroy(new_heap());
-    free(hidden(foreign + 4096));
-    free(hidden(foreign + 8192));
+    foreign[1] = foreign[33] = 256 | 1; /* as before blocks of glibc's malloc */
+    free(hidden(foreign + 2));
+    free(hidden(foreign + 34));
     if (malloc((size_t)1 << 45) != NULL)
         exit(5);
     printf("threads_started %d\nprivate_heaps %d\nforeign_frees 2\n"
