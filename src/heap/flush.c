@@ -7,6 +7,8 @@
 #include "policy/policy_table.h"
 #include "slab/slab_give.h"
 
+#include <string.h>
+
 /* Blocks of one word of a slab's bitmap; none, if the word's blocks have no bytes. */
 struct run {
     struct slab *slab;
@@ -296,15 +298,18 @@ void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_b
     hak_stat_add_shared(stats, remote_blocks, published);
 }
 
-void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats)
+void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
 {
+    void *left[HAK_FLUSH_BLOCKS_MOST];
+    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
+    memcpy(left, blocks, count * sizeof *left);
     while (count != 0) {
-        struct heap *heap = heap_of(slab_of(blocks[0], HAK_CLASS_NONE));
+        struct heap *heap = heap_of(slab_of(left[0], HAK_CLASS_NONE));
         if (HAK_LIKELY(try_enter(heap))) {
-            count = give_mixed(heap, blocks, count);
+            count = give_mixed(heap, left, count);
             hak_heap_leave(heap);
         } else {
-            count = publish_all(heap, blocks, count, HAK_CLASS_NONE, stats);
+            count = publish_all(heap, left, count, HAK_CLASS_NONE, stats);
         }
     }
 }

@@ -30,7 +30,7 @@ void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_
 void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats);
 
 /* As hak_flush of blocks of any classes; each is known for the start of one. */
-void hak_flush_mixed(void **blocks, uint32_t count, struct stat_block *stats);
+void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats);
 
 /* Reports those that cannot be freed, as hak_flush would; frees none. */
 void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index);
