@@ -6,7 +6,7 @@
 
 Runs tests/attack/matrix/misuse.c, built here, under libhakmem.so of the build folder OUT
 (out/release) in its default, in hardened and in fence mode, on the system's malloc, and under each
-lib*.so of out/peers/*/ (./hak bench --peers makes them).
+lib*.so of out/peers/*/ (./hak bench --peers makes them). What tools/weaknesses.py wrote stays.
 """
 import os
 import pathlib
@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+
+import weaknesses
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = {8: "8", 4096: "4 K", 262144: "256 K"}
@@ -72,8 +74,10 @@ def main():
                for allocator in allocators]
     lines.append("| **not missed** | " + " | ".join(f"{count} of {len(rows) * len(SIZES)}"
                                                     for count in stopped) + " |")
-    (ROOT / "docs/ATTACKS.md").write_text(TEXT + "\n".join(lines) + "\n")
-    print(f"{ROOT / 'docs/ATTACKS.md'}: {len(rows)} misuses, {len(allocators)} allocators")
+    document = weaknesses.DOCUMENT
+    _, mark, kept = document.read_text().partition(weaknesses.MARK)
+    document.write_text(TEXT + "\n".join(lines) + "\n" + mark + kept)
+    print(f"{document}: {len(rows)} misuses, {len(allocators)} allocators")
 
 
 if __name__ == "__main__":
