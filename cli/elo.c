@@ -4,6 +4,7 @@
 
 #include "ask.h"
 #include "command.h"
+#include "learn/match_line.h"
 #include "learned_source.h"
 #include "ps.h"
 #include "serving.h"
@@ -17,16 +18,6 @@
 #define WATCH_WORDS "watch 5"
 /* Matches that are listed, newest first. */
 #define LISTED 10u
-
-static const struct {
-    const char *name, *what;
-    uint64_t values[HAK_ARMS_MOST];
-} knobs[KNOB_COUNT] = {
-#define X(row, count, usual, second, third, fourth, what)                                          \
-    {#row, what, {usual, second, third, fourth}},
-    HAK_KNOB_TABLE(X)
-#undef X
-};
 
 static const char *const mode_words[] = {
     [MATCHES_OFF] = "off",
@@ -53,12 +44,12 @@ static const char *const event_words[] = {
 
 const char *knob_name(uint32_t knob)
 {
-    return knob < KNOB_COUNT ? knobs[knob].name : "unknown";
+    return knob < KNOB_COUNT ? hak_match_knobs[knob].name : "unknown";
 }
 
 uint64_t knob_value(uint32_t knob, uint32_t arm)
 {
-    return knob < KNOB_COUNT && arm < HAK_ARMS_MOST ? knobs[knob].values[arm] : 0;
+    return knob < KNOB_COUNT && arm < HAK_ARMS_MOST ? hak_match_knobs[knob].values[arm] : 0;
 }
 
 const char *contest_word(uint32_t state)
@@ -168,12 +159,13 @@ static void put_receipt(const struct contest *contest, uint32_t index, const uin
 
 static void put_knob(const struct contest *contest, uint32_t knob)
 {
-    printf("\n%s, %s: %s\n", knobs[knob].name, knobs[knob].what, WORD(state_words, contest->state));
+    printf("\n%s, %s: %s\n", hak_match_knobs[knob].name, hak_match_knobs[knob].what,
+           WORD(state_words, contest->state));
     printf("   VALUE  RATING  MATCHES   WON DRAWN  LOST      TIME    FAULTS    MEMORY  EVIDENCE\n");
     for (uint32_t i = 0; i < contest->arm_count && i < HAK_ARMS_MOST; i++)
-        put_arm(contest, i, knobs[knob].values[i]);
+        put_arm(contest, i, hak_match_knobs[knob].values[i]);
     for (uint32_t i = 1; i < contest->arm_count && i < HAK_ARMS_MOST; i++)
-        put_receipt(contest, i, knobs[knob].values);
+        put_receipt(contest, i, hak_match_knobs[knob].values);
 }
 
 static void put_notes(const struct match_board *board, uint64_t clock_ms)
@@ -187,9 +179,9 @@ static void put_notes(const struct match_board *board, uint64_t clock_ms)
         if (note->knob >= KNOB_COUNT || note->arm >= HAK_ARMS_MOST)
             continue;
         printf("%7.1f s ago  %s = %" PRIu64 ": %s, %s\n",
-               (double)(clock_ms - note->clock_ms) / 1000, knobs[note->knob].name,
-               knobs[note->knob].values[note->arm], percent_text(saved, note->saving / 10000.0),
-               WORD(event_words, note->event));
+               (double)(clock_ms - note->clock_ms) / 1000, hak_match_knobs[note->knob].name,
+               hak_match_knobs[note->knob].values[note->arm],
+               percent_text(saved, note->saving / 10000.0), WORD(event_words, note->event));
     }
 }
 
@@ -230,12 +222,12 @@ static void put_knob_json(const struct contest *contest, uint32_t knob)
 {
     printf("{\"name\": \"%s\", \"state\": \"%s\", \"holds\": %" PRIu64 ", \"threshold\": %" PRIu32
            ", \"matches\": %" PRIu32 ", \"voids\": %" PRIu32 ", \"values\": [",
-           knobs[knob].name, WORD(state_words, contest->state),
-           knobs[knob].values[contest->holds % HAK_ARMS_MOST], contest->threshold, contest->matches,
-           contest->voids);
+           hak_match_knobs[knob].name, WORD(state_words, contest->state),
+           hak_match_knobs[knob].values[contest->holds % HAK_ARMS_MOST], contest->threshold,
+           contest->matches, contest->voids);
     for (uint32_t i = 0; i < contest->arm_count && i < HAK_ARMS_MOST; i++) {
         fputs(i == 0 ? "" : ", ", stdout);
-        put_arm_json(&contest->arms[i], knobs[knob].values[i]);
+        put_arm_json(&contest->arms[i], hak_match_knobs[knob].values[i]);
     }
     fputs("]}", stdout);
 }
@@ -261,8 +253,8 @@ static void put_board_json(const struct match_board *board, uint64_t clock_ms)
                ", \"knob\": \"%s\", \"value\": %" PRIu64 ", \"saving_ppm\": %" PRId32
                ", \"event\": \"%s\"}",
                is_first ? "" : ",\n  ", note->number, clock_ms - note->clock_ms,
-               knobs[note->knob].name, knobs[note->knob].values[note->arm], note->saving,
-               WORD(event_words, note->event));
+               hak_match_knobs[note->knob].name, hak_match_knobs[note->knob].values[note->arm],
+               note->saving, WORD(event_words, note->event));
         is_first = false;
     }
     puts("]}");
@@ -338,9 +330,9 @@ static void put_line(const char *name, const struct match_line *line)
 {
     printf("%-20s %-24s %6" PRIu64 " %7" PRIu32 " %8" PRIu32 " %5" PRIu32 " %5" PRIu32 " %5" PRIu32
            " %9.4g %9.4g\n",
-           name, knobs[line->knob].name, knobs[line->knob].values[line->arm], line->rating,
-           line->matches, line->won, line->matches - line->won - line->lost, line->lost,
-           line->gain / 1000.0, line->harm / 1000.0);
+           name, hak_match_knobs[line->knob].name, hak_match_knobs[line->knob].values[line->arm],
+           line->rating, line->matches, line->won, line->matches - line->won - line->lost,
+           line->lost, line->gain / 1000.0, line->harm / 1000.0);
 }
 
 static void put_line_json(const char *name, const struct match_line *line, bool is_first)
@@ -351,8 +343,9 @@ static void put_line_json(const char *name, const struct match_line *line, bool 
     printf(", \"knob\": \"%s\", \"value\": %" PRIu64 ", \"rating\": %" PRIu32
            ", \"matches\": %" PRIu32 ", \"won\": %" PRIu32 ", \"lost\": %" PRIu32
            ", \"evidence\": %.3f, \"evidence_of_harm\": %.3f}",
-           knobs[line->knob].name, knobs[line->knob].values[line->arm], line->rating, line->matches,
-           line->won, line->lost, line->gain / 1000.0, line->harm / 1000.0);
+           hak_match_knobs[line->knob].name, hak_match_knobs[line->knob].values[line->arm],
+           line->rating, line->matches, line->won, line->lost, line->gain / 1000.0,
+           line->harm / 1000.0);
 }
 
 /* What is saved of each program: half of it counts in the next run. */

@@ -9,13 +9,9 @@
 #define RATING_MOST 9999u
 #define ONE 1000u
 
-static const struct {
-    const char *name;
-    uint32_t count;
-    uint32_t values[HAK_ARMS_MOST];
-} knobs[KNOB_COUNT] = {
+const struct match_knob hak_match_knobs[KNOB_COUNT] = {
 #define X(row, count, usual, second, third, fourth, what)                                          \
-    {#row, count, {usual, second, third, fourth}},
+    {#row, what, count, {usual, second, third, fourth}},
     HAK_KNOB_TABLE(X)
 #undef X
 };
@@ -35,7 +31,7 @@ static uint32_t read_row(struct line_reader *reader)
 {
     for (uint32_t i = 0; i < KNOB_COUNT; i++) {
         struct line_reader ahead = *reader;
-        hak_line_read_word(&ahead, knobs[i].name);
+        hak_line_read_word(&ahead, hak_match_knobs[i].name);
         hak_line_read_word(&ahead, " ");
         if (ahead.is_right) {
             *reader = ahead;
@@ -48,8 +44,8 @@ static uint32_t read_row(struct line_reader *reader)
 
 static bool find_arm(uint32_t knob, uint32_t value, uint32_t *arm)
 {
-    for (uint32_t i = 1; i < knobs[knob].count; i++)
-        if (knobs[knob].values[i] == value) {
+    for (uint32_t i = 1; i < hak_match_knobs[knob].count; i++)
+        if (hak_match_knobs[knob].values[i] == value) {
             *arm = i;
             return true;
         }
@@ -73,7 +69,7 @@ size_t hak_match_line_read(struct match_line *line, const char *text, size_t byt
     return reader.is_right && line->matches != 0 ? (size_t)(reader.at - text) : 0;
 }
 
-static void add_number(struct text *text, uint32_t number, uint32_t most)
+static void add_number(struct text *text, uint64_t number, uint32_t most)
 {
     hak_text_add(text, " ");
     hak_text_add_number(text, hak_least(number, most), 10);
@@ -82,8 +78,8 @@ static void add_number(struct text *text, uint32_t number, uint32_t most)
 void hak_match_line_write(struct text *text, const struct match_line *line)
 {
     hak_text_add(text, FIRST_WORD);
-    hak_text_add(text, knobs[line->knob].name);
-    add_number(text, knobs[line->knob].values[line->arm], UINT32_MAX);
+    hak_text_add(text, hak_match_knobs[line->knob].name);
+    add_number(text, hak_match_knobs[line->knob].values[line->arm], UINT32_MAX);
     add_number(text, line->rating, RATING_MOST);
     add_number(text, line->matches, HAK_MATCH_COUNT_MOST);
     add_number(text, line->won, HAK_MATCH_COUNT_MOST);

@@ -33,6 +33,14 @@ struct match_line {
     uint32_t gain, harm; /* thousandths */
 };
 
+/* HAK_KNOB_TABLE as data. */
+struct match_knob {
+    const char *name, *what;
+    uint32_t count;
+    uint64_t values[HAK_ARMS_MOST]; /* `count` of them; the first is the usual one */
+};
+extern const struct match_knob hak_match_knobs[KNOB_COUNT];
+
 /* Reads a line that text begins with; returns its bytes, 0: it begins with none. */
 size_t hak_match_line_read(struct match_line *line, const char *text, size_t bytes);
 void hak_match_line_write(struct text *text, const struct match_line *line);

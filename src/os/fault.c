@@ -98,19 +98,6 @@ static struct registers registers_of(const ucontext_t *context)
     return (struct registers){all[0], all[2], all[8]};
 }
 
-static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
-{
-    (void)frame;
-    (void)context;
-    return false;
-}
-
-static enum access access_of(const ucontext_t *context)
-{
-    (void)context;
-    return ACCESS_UNKNOWN;
-}
-
 #else
 
 static struct registers registers_of(const ucontext_t *context)
@@ -118,6 +105,10 @@ static struct registers registers_of(const ucontext_t *context)
     (void)context;
     return (struct registers){0, 0, 0};
 }
+
+#endif
+
+#if !defined(__x86_64__) && !defined(__aarch64__)
 
 static bool frame_of(struct dwarf_frame *frame, const ucontext_t *context)
 {

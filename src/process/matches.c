@@ -7,6 +7,7 @@
 #include "heap/limit.h"
 #include "heap/slow_clock.h"
 #include "learn/learned_file.h"
+#include "learn/match_line.h"
 #include "misuse/harden.h"
 #include "os/confine.h"
 #include "os/os.h"
@@ -25,13 +26,8 @@
 
 _Atomic uint32_t hak_matches_are_on;
 
-static const struct {
-    _Atomic uint64_t *row;
-    uint64_t values[HAK_ARMS_MOST];
-    uint32_t count;
-} knobs[KNOB_COUNT] = {
-#define X(row, count, usual, second, third, fourth, what)                                          \
-    [KNOB_##row] = {&hak_policy.row, {usual, second, third, fourth}, count},
+static _Atomic uint64_t *const rows[KNOB_COUNT] = {
+#define X(row, count, usual, second, third, fourth, what) [KNOB_##row] = &hak_policy.row,
     HAK_KNOB_TABLE(X)
 #undef X
 };
@@ -67,7 +63,7 @@ static struct {
 
 static void set_knob(uint32_t knob, uint32_t arm)
 {
-    hak_store_relaxed(knobs[knob].row, knobs[knob].values[arm]);
+    hak_store_relaxed(rows[knob], hak_match_knobs[knob].values[arm]);
 }
 
 static void set_clock(bool is_on)
@@ -366,7 +362,7 @@ void hak_matches_begin(void)
         return;
     bool may_act = hak_policy_read(learn_acts) != 0;
     for (uint32_t i = 0; i < KNOB_COUNT; i++)
-        hak_contest_begin(&board.contests[i], knobs[i].count, KNOB_COUNT, may_act);
+        hak_contest_begin(&board.contests[i], hak_match_knobs[i].count, KNOB_COUNT, may_act);
     board.mode = may_act ? MATCHES_PLAYED : MATCHES_SHADOW;
     home_pid = hak_os_pid();
     hak_process_on_fork(settle_in_child);

@@ -88,14 +88,4 @@ static inline struct live live_remove(struct reference *reference, uint32_t inde
     return live;
 }
 
-static inline void own_heap_check(void)
-{
-    struct cache *cache = hak_thread_cache();
-    CHECK(cache != NULL && hak_cache_is_sound(cache));
-    struct heap *heap = hak_heap_enter();
-    CHECK(heap != NULL && hak_heap_is_sound(heap));
-    hak_heap_leave(heap);
-    CHECK(hak_span_heap_is_sound());
-}
-
 #endif

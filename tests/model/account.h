@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/model/account.h - sends everything home and proves that every granule is accounted for.
  *
- * Owns        the end of every model test.
+ * Owns        the end of every model test, and the check of a thread's cache, a heap and the spans.
  * Invariants  afterwards nothing is live, cached or warm: the committed window is clean spans and
  *             wholly free superslabs, and neighbouring spans are one.
  * Threads     called when no other thread uses hakmem.
@@ -23,6 +23,17 @@
 #include "slab/superslab_pool.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+
+/* That what this thread allocates from is sound. */
+static inline void own_heap_check(void)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL && hak_cache_is_sound(cache));
+    struct heap *heap = hak_heap_enter();
+    CHECK(heap != NULL && hak_heap_is_sound(heap));
+    hak_heap_leave(heap);
+    CHECK(hak_span_heap_is_sound());
+}
 
 static inline void cache_empty(struct cache *cache)
 {

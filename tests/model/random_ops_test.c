@@ -11,12 +11,7 @@ static struct reference reference;
 
 static void audit(void)
 {
-    struct cache *cache = hak_thread_cache();
-    CHECK(cache != NULL && hak_cache_is_sound(cache));
-    struct heap *heap = hak_heap_enter();
-    CHECK(heap != NULL && hak_heap_is_sound(heap));
-    hak_heap_leave(heap);
-    CHECK(hak_span_heap_is_sound());
+    own_heap_check();
     reference_check_overlap(&reference);
 }
 
