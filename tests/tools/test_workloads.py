@@ -59,7 +59,7 @@ NOTES = {
     "start_up": "start child_peak_rss",
     "fork_heap": "fork_p50 fork_max to_end_of_child beside",
     "latency": " ".join(f"{what}_{share}" for what in ("malloc", "free", "clock")
-                        for share in ("p50", "p90", "p99", "p999", "p9999", "max")),
+                        for share in ("p50", "p90", "p99", "p999", "p9999", "p999999", "max")),
     "calloc_large": "calloc_round mmap_round faults_per_round",
     "replay": "trace_calls trace_threads trace_live",
     "huge_lookup": "fill rss_per_block free",
