@@ -116,6 +116,7 @@ struct snapshot_cache {
 #define HAK_SNAPSHOT_HEAP_TABLE(X)                                                                 \
     X(held_bytes, LEVEL, "in the slabs of a heap")                                                 \
     X(free_bytes, LEVEL, "free in these slabs")                                                    \
+    X(entries, TOTAL, "times that the lock of a heap was had")                                     \
     X(lock_waits, TOTAL, "waits of threads for the lock of a heap")                                \
     X(steals, TOTAL, "slabs that a heap took from others")
 
