@@ -7,8 +7,10 @@
 Workloads run on the built library; the counts are its own statistics at their end. `real`: caches
 belong to the machine's processors. `each`: every thread has a cache and a heap of its own, as on a
 machine with a processor for each (bench/scale/processors.c). Prints the tables of docs/SCALE.md,
-the median of N runs (3) with least and most behind it where they differ. --test compares the least
-of three runs of 8 threads, `each`, with BOUNDS: counts, no times."""
+the median of N runs (3) with least and most behind it where they differ.
+
+--test compares runs of 8 threads, `each`, with BOUNDS: counts, no times. One run of TRIES within
+them is enough, since in some bins stay small (docs/SCALE.md)."""
 import argparse
 import os
 import statistics
@@ -50,14 +52,16 @@ SHAPES = {shape.__name__: shape for shape in
           (random_mixed, larson, producer_consumer, transactions)}
 
 COLUMNS = {"refills": "refills and flushes", "entries": "heap locks had",
-           "pool": "superslab pool locks had", "growth": "slots changed",
-           "publishes": "publications", "searches": "searches of other heaps",
-           "steals": "slabs stolen", "waits": "waits", "moved": "blocks moved",
+           "pool": "superslab pool locks had", "publishes": "publications",
+           "searches": "searches of other heaps", "waits": "waits", "moved": "blocks moved",
            "lines": "lines written, at most", "heaps": "heaps"}
 
 
-# Refills and flushes, and heap locks had: a quarter above the most of eight runs.
-BOUNDS = {}
+# A quarter above the most of eight runs, but for those in which bins stayed small.
+BOUNDS = {"random_mixed": {"refills": 0.54, "entries": 1.0},
+          "producer_consumer": {"refills": 3.4, "entries": 4.3},
+          "transactions": {"refills": 0.31, "entries": 0.44}}
+TRIES = 8
 
 
 def run(shape, threads, is_each):
@@ -69,8 +73,9 @@ def run(shape, threads, is_each):
     program, *arguments = SHAPES[shape](threads)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "stats")
+        environment["HAKMEM_STATS_FILE"] = str(file)
         subprocess.run([OUT / program, *map(str, arguments)], check=True, timeout=120,
-                       stdout=subprocess.DEVNULL, env=environment | {"HAKMEM_STATS_FILE": str(file)})
+                       stdout=subprocess.DEVNULL, env=environment)
         return {name: int(number) for name, number in
                 (line.split(": ") for line in file.read_text().splitlines())}
 
@@ -90,14 +95,13 @@ def counts(numbers):
     found = {"refills": numbers["refills"] + numbers["flushes"],
              "entries": total(numbers, "heap_", "_entries"),
              "pool": made + 2 * numbers["fresh_slabs"] + numbers["retired_slabs"],
-             "growth": numbers["magazines_grown"] + numbers["magazines_shrunk"],
-             "publishes": numbers["remote_publishes"], "searches": numbers["stolen_slabs"] + made,
-             "steals": numbers["stolen_slabs"], "waits": total(numbers, "waits_", "")}
+             "publishes": numbers["remote_publishes"],
+             "searches": numbers["stolen_slabs"] + made, "waits": total(numbers, "waits_", "")}
     found["moved"] = (2 * total(numbers, "class_", "_taken_blocks")
                       - total(numbers, "class_", "_live_blocks")
                       - total(numbers, "class_", "_cached_blocks"))
     found["lines"] = (2 * found["entries"] + 2 * found["moved"] + 5 * found["publishes"]
-                      + 8 * found["pool"] + 2 * found["growth"])
+                      + 8 * found["pool"])
     return {name: count * 1000 / calls for name, count in found.items()} | {
         "heaps": numbers["heaps"]}
 
@@ -122,17 +126,21 @@ def print_table(shape, runs):
                   flush=True)
 
 
+def is_within(shape, bounds):
+    """Whether one run shares no more than that; prints what it did."""
+    found = counts(run(shape, TESTED_THREADS, True))
+    print(f"{shape}, per 1,000 calls: " + ", ".join(
+        f"{COLUMNS[name]} {found[name]:.3f} (at most {bound})" for name, bound in bounds.items()))
+    return all(found[name] <= bound for name, bound in bounds.items())
+
+
 def test():
-    """Ends with 1 if more is shared than was."""
-    failed = False
-    for shape, bounds in BOUNDS.items():
-        runs = [counts(run(shape, TESTED_THREADS, True)) for _ in range(3)]
-        for name, bound in bounds.items():
-            least = min(one[name] for one in runs)
-            failed |= least > bound
-            print(f"{shape}: {COLUMNS[name]}: {least:.3f} per 1,000 calls, "
-                  f"{'FAILED: more than' if least > bound else 'at most'} {bound}")
-    return int(failed)
+    """1 if more is shared than was, else 0."""
+    failed = [shape for shape, bounds in BOUNDS.items()
+              if not any(is_within(shape, bounds) for _ in range(TRIES))]
+    for shape in failed:
+        print(f"FAILED {shape}: above its bounds in {TRIES} runs")
+    return int(bool(failed))
 
 
 def main():

@@ -134,8 +134,7 @@ struct snapshot {
     HAK_SNAPSHOT_EXACT_TABLE(X)
 #undef X
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
-    uint64_t waits[HAK_LOCK_COUNT];
-    uint64_t waited_ns[HAK_LOCK_COUNT];
+    uint64_t waits[HAK_LOCK_COUNT], waited_ns[HAK_LOCK_COUNT];
 #define X(name, initial, least, most, meaning) uint64_t policy_##name;
     HAK_POLICY_TABLE(X)
 #undef X
