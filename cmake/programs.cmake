@@ -72,3 +72,7 @@ if(noop)
   add_library(noop SHARED ${noop})
   target_compile_options(noop PRIVATE ${HAKMEM_BENCH_FLAGS} -ftls-model=initial-exec)
 endif()
+
+# Numbers threads as processors, for tools/scale.py.
+add_library(processors SHARED bench/scale/processors.c)
+target_compile_options(processors PRIVATE -ftls-model=initial-exec)

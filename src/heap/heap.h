@@ -28,6 +28,7 @@ struct heap {
     _Atomic uint64_t wait_count;     /* of threads for the lock */
     bool is_claimed;                 /* by the fork under way */
     uintptr_t before;                /* what who is inside had noted before (heap/heaps.h) */
+    _Atomic uint64_t enter_count;    /* by who is inside; anybody reads */
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
     uint32_t collect_count;          /* refills, for how often frees are collected */

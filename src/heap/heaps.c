@@ -233,6 +233,7 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms)
     if (hak_lock_take_within(&heap->lock, patience_ms)) {
         if (hak_load_relaxed(&heap->state) == HEAP_OPEN) {
             heap->before = 0;
+            hak_counter_add(&heap->enter_count, 1);
             return true;
         }
         hak_lock_give_among(&heap->lock);

@@ -46,6 +46,7 @@ HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
     bool is_entered = hak_cas_acquire(&heap->lock.state, &expected, hak_lock_self());
     if (HAK_LIKELY(is_entered && hak_load_relaxed(&heap->state) == HEAP_OPEN)) {
         heap->before = before;
+        hak_counter_add(&heap->enter_count, 1); /* on the line of the lock, which is ours */
         return true;
     }
     if (is_entered)

@@ -97,6 +97,7 @@ static void add_heap(struct snapshot *snapshot, const struct heap *heap)
         .id = heap->owner.heap_id,
         .held_bytes = held,
         .free_bytes = hak_excess(held, used),
+        .entries = hak_load_relaxed(&heap->enter_count),
         .lock_waits = hak_load_relaxed(&heap->wait_count),
         .steals = hak_load_relaxed(&heap->stats.counters[HAK_STAT_stolen_slabs])};
 }

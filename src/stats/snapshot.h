@@ -116,6 +116,7 @@ struct snapshot_cache {
 #define HAK_SNAPSHOT_HEAP_TABLE(X)                                                                 \
     X(held_bytes, LEVEL, "in the slabs of a heap")                                                 \
     X(free_bytes, LEVEL, "free in these slabs")                                                    \
+    X(entries, TOTAL, "times that the lock of a heap was had")                                     \
     X(lock_waits, TOTAL, "waits of threads for the lock of a heap")                                \
     X(steals, TOTAL, "slabs that a heap took from others")
 
@@ -133,8 +134,7 @@ struct snapshot {
     HAK_SNAPSHOT_EXACT_TABLE(X)
 #undef X
     uint64_t sums[HAK_STAT_COUNT]; /* of the heaps' counters */
-    uint64_t waits[HAK_LOCK_COUNT];
-    uint64_t waited_ns[HAK_LOCK_COUNT];
+    uint64_t waits[HAK_LOCK_COUNT], waited_ns[HAK_LOCK_COUNT];
 #define X(name, initial, least, most, meaning) uint64_t policy_##name;
     HAK_POLICY_TABLE(X)
 #undef X

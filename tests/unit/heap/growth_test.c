@@ -4,6 +4,7 @@
 
 #include "api/api.h"
 #include "check.h"
+#include "heap/cache_list.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
 
@@ -71,4 +72,44 @@ TEST(bins_stay_within_an_eighth_of_a_limit)
     hak_store_relaxed(&hak_policy.soft_limit_bytes, 0);
     if (!HAK_TINY) /* whose bins cannot grow */
         CHECK(grow() > bytes);
+}
+
+/* One cache more, as for a thread that comes now; its bins miss until none grows. The calling
+ * thread uses it from now on. */
+static size_t grown_bytes(void)
+{
+    struct cache *cache = hak_cache_take();
+    CHECK(cache != NULL);
+    hak_here = &cache->here;
+    for (size_t before = 1; before != cache->capacity_bytes;) {
+        before = cache->capacity_bytes;
+        for (uint32_t i = 0; i < 8 * HAK_ALL_CLASS_COUNT; i++)
+            hak_growth_note_miss(cache, i % HAK_ALL_CLASS_COUNT);
+    }
+    return cache->capacity_bytes;
+}
+
+/* Caches that come one after the other, each grown as far as it may, hold the most: their
+ * shares, as they came, and the first slots of each class, 1,359 KiB with those of the long
+ * partition. */
+static void check_bound(uint32_t caches, size_t most_bytes)
+{
+    struct rseq_area *own = hak_here;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < caches; i++)
+        bytes += grown_bytes();
+    hak_here = own;
+    CHECK(bytes <= most_bytes);
+}
+
+TEST(the_caches_of_64_processors_stay_within_their_bound)
+{
+    CHECK(hak_thread_cache() != NULL);
+    check_bound(64, 179 * HAK_MIB);
+}
+
+TEST(the_caches_of_1024_processors_stay_within_their_bound)
+{
+    CHECK(hak_thread_cache() != NULL);
+    check_bound(1024, 1551 * HAK_MIB);
 }

@@ -37,10 +37,12 @@ TEST(a_process_of_one_thread_has_one_heap)
 {
     struct heap *heap = entered();
     hak_heap_leave(heap);
+    uint64_t before = hak_load_relaxed(&heap->enter_count);
     for (int i = 0; i < 100; i++) {
         CHECK_EQ(hak_heap_enter(), heap);
         hak_heap_leave(heap);
     }
+    CHECK_EQ(hak_load_relaxed(&heap->enter_count) - before, 100);
     CHECK_EQ(hak_heap_count(), 1);
     CHECK_EQ(hak_heap_near(), heap);
     CHECK_EQ(hak_heap_holds.note, 0);

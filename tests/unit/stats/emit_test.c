@@ -185,8 +185,12 @@ TEST(caches_and_heaps_are_in_every_form)
     snapshot.caches[0] = (struct snapshot_cache){
         .id = 3, .is_processor = 1, .bytes = 1024, .capacity_bytes = 2048, .misses = 5};
     snapshot.caches[1] = (struct snapshot_cache){.id = 4, .bytes = 512};
-    snapshot.shared_heaps[0] = (struct snapshot_heap){
-        .id = 1, .held_bytes = 65536, .free_bytes = 1024, .lock_waits = 6, .steals = 7};
+    snapshot.shared_heaps[0] = (struct snapshot_heap){.id = 1,
+                                                      .held_bytes = 65536,
+                                                      .free_bytes = 1024,
+                                                      .entries = 9,
+                                                      .lock_waits = 6,
+                                                      .steals = 7};
     static const char *const wanted[][4] = {
         [EMIT_TEXT] = {"processor 3      1.0 KiB       2.0 KiB             5\n",
                        "thread 4           512 B",
@@ -196,8 +200,8 @@ TEST(caches_and_heaps_are_in_every_form)
                       "heap_1_steals: 7\n", "rseq_reason: 1\n"},
         [EMIT_JSON] = {"{\"processor\":3,\"bytes\":1024,\"capacity_bytes\":2048,\"misses\":5}",
                        "{\"thread\":4,\"bytes\":512,",
-                       "{\"id\":1,\"held_bytes\":65536,\"free_bytes\":1024,\"lock_waits\":6,"
-                       "\"steals\":7}",
+                       "{\"id\":1,\"held_bytes\":65536,\"free_bytes\":1024,\"entries\":9,"
+                       "\"lock_waits\":6,\"steals\":7}",
                        "\"rseq\":\"thread\",\"rseq_reason\":\"option caches=thread\""},
         [EMIT_XML] = {"<cache processor=\"3\" bytes=\"1024\"", "<cache thread=\"4\"",
                       "<heap id=\"1\" held_bytes=\"65536\"",
