@@ -119,6 +119,24 @@ static const char *text(size_t characters)
     return other;
 }
 
+/* To the end of the thread. */
+static void run_thread(void *(*work)(void *), void *with)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, with) != 0 || pthread_join(thread, NULL) != 0)
+        exit(3);
+}
+
+static void free_in_a_thread(char *block)
+{
+    run_thread(
+        [](void *block) -> void * {
+            free(block);
+            return NULL;
+        },
+        block);
+}
+
 struct weakness {
     int number; /* CWE */
     const char *name;
@@ -137,6 +155,9 @@ static const weakness weaknesses[] = {
         if (wrong) operator delete[](hide(p))),
     ROW(415, "another_free_between", by_malloc, char *q = from<by_malloc>(); free(p); free(q);
         if (wrong) free(hide(p))),
+    ROW(415, "free_by_two_threads", by_malloc, free_in_a_thread(p); if (wrong) free(hide(p))),
+    ROW(415, "free_by_two_other_threads", by_malloc, free_in_a_thread(p);
+        if (wrong) free_in_a_thread(hide(p))),
     ROW(415, "realloc_after_free", by_malloc, free(p);
         if (wrong) fill(realloc(hide(p), bytes * 2))),
 
@@ -273,13 +294,6 @@ static void by_global(const weakness &what, bool wrong)
     global = {&what, what.source(), wrong};
     void (*volatile called)() = [] { use(global); };
     called();
-}
-
-static void run_thread(void *(*work)(void *), passage *one)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, work, one) != 0 || pthread_join(thread, NULL) != 0)
-        exit(3);
 }
 
 static void in_a_thread(const weakness &what, bool wrong)
