@@ -306,14 +306,11 @@ static int show_all(bool is_json)
         if (!rows[i].is_served || !read_process(&target, rows[i].pid, PROCESS_WAIT_MS, &why) ||
             target.page.matches.mode == MATCHES_OFF)
             continue;
+        process_row_begin(&rows[i], is_json, "elo", is_first);
         if (is_json) {
-            printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", rows[i].pid);
-            put_json_string(rows[i].name);
-            fputs(", \"elo\": ", stdout);
             put_board_json(&target.page.matches, target.page.clock_ms);
             putchar('}');
         } else {
-            printf("%s%d %s\n", is_first ? "" : "\n", rows[i].pid, rows[i].name);
             put_board(&target.page.matches, target.page.clock_ms);
         }
         is_first = false;

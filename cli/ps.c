@@ -150,6 +150,17 @@ int processes_find(struct process_row *rows, int most)
     return count;
 }
 
+void process_row_begin(const struct process_row *row, bool is_json, const char *key, bool is_first)
+{
+    if (!is_json) {
+        printf("%s%d %s\n", is_first ? "" : "\n", row->pid, row->name);
+        return;
+    }
+    printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", row->pid);
+    put_json_string(row->name);
+    printf(", \"%s\": ", key);
+}
+
 static bool wants_live(const struct process_row *row)
 {
     return row->is_served && !row->has_live;

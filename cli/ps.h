@@ -31,4 +31,8 @@ struct process_row {
 /* Finds them, in the order of their numbers; returns how many, `most` at most. */
 int processes_find(struct process_row *rows, int most);
 
+/* Begins what a list says of a process: a line with its number and name, or in JSON an object whose
+ * member `key` the caller writes, followed by '}'. */
+void process_row_begin(const struct process_row *row, bool is_json, const char *key, bool is_first);
+
 #endif

@@ -181,16 +181,10 @@ static int list_all(bool is_json)
         rules.count = 0;
         if (!rows[i].is_served || !ask_process(rows[i].pid, PROCESS_WAIT_MS, &rules, &why))
             continue;
-        if (is_json) {
-            printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", rows[i].pid);
-            put_json_string(rows[i].name);
-            fputs(", \"rules\": ", stdout);
-            put_rules(&rules, true);
+        process_row_begin(&rows[i], is_json, "rules", is_first);
+        put_rules(&rules, is_json);
+        if (is_json)
             putchar('}');
-        } else {
-            printf("%s%d %s\n", is_first ? "" : "\n", rows[i].pid, rows[i].name);
-            put_rules(&rules, false);
-        }
         is_first = false;
     }
     if (is_json)

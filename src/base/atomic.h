@@ -43,8 +43,6 @@
  * plain, only its stores and the others' loads are atomic. */
 #define hak_word_publish(pointer, value) __atomic_store_n((pointer), (value), __ATOMIC_RELAXED)
 #define hak_word_peek(pointer) __atomic_load_n((pointer), __ATOMIC_RELAXED)
-/* In one instruction, for the owner's own signal handlers; no order for others. */
-#define hak_word_exchange(pointer, value) __atomic_exchange_n((pointer), (value), __ATOMIC_RELAXED)
 
 /* A counter that one thread writes and others read: no read-modify-write. */
 #define hak_counter_add(pointer, value)                                                            \

@@ -79,8 +79,8 @@
       "free blocks are cached for each processor, where kernel and libc allow that, or "           \
       "for each thread")                                                                           \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
-      "huge pages: never; for slabs of size classes that grow; wherever the kernel has "           \
-      "them")                                                                                      \
+      "huge pages; off: never; auto: for slabs of size classes that grow; on: wherever the "       \
+      "kernel has them")                                                                           \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
       "a background thread gives memory back, once the heap has reached 32 MiB")                   \
     X(harden, SET, 0, 0, 127, "exact|random|quarantine|zero|canary|guards|sized",                  \

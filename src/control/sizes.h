@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* control/sizes.h - the sizes that the process holds, told to who asks.
+/* control/sizes.h - the sizes of the blocks that the process holds, for requests from outside.
  *
  * Owns        nothing: the one place where a request reaches them.
  * Invariants  the answer is one line of text without its end.

@@ -8,7 +8,7 @@
  *             program can write to is believed. A block that realloc resizes is FREED meanwhile,
  *             so that whoever frees it too is found, and its guard behind is down; the old place of
  *             one that moved is a freed block of its own, which keeps its span.
- * Threads     hak_place_find: any; the others: who took the block or freed it.
+ * Threads     hak_place_find: any; the others: the thread that took the block or freed it.
  * Tests       tests/attack/, tests/unit/hardened/hardened_test.c,
  *             tests/unit/hardened/hardened_realloc_test.c
  */

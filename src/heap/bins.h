@@ -28,8 +28,8 @@
  *             blocks taken are counted exactly, for nothing. While allocations are sampled
  *             (heap/draw.h) it is lowered so that it passes 0 with the sample, by one commit, too.
  * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
- *             count may be wrong by what happens meanwhile). A closed bin belongs to who closed
- *             it, under the lock CACHES, or, of a slot, to its thread.
+ *             count may be wrong by what happens meanwhile). A closed bin of a processor belongs to
+ *             the thread that closed it, under the lock CACHES; one of a slot, to its thread.
  * Tests       tests/unit/heap/bins_test.c, tests/unit/heap/cpu_cache_test.c,
  *             tests/preload/rseq.c, tests/golden/, docs/model/cache_drain.pml
  */

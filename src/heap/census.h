@@ -4,9 +4,8 @@
  * Owns        struct census: for each class, over all heaps, its slabs, its used blocks, and which
  *             of the used ones are not the program's.
  * Invariants  exact when the other threads stand still, running or asleep, outside hakmem. A heap
- *             that cannot be entered within a few milliseconds, or one of the program's own that
- *             somebody is in, is counted from outside: what is on its way home to it counts as the
- *             program's.
+ *             that cannot be entered within a few milliseconds, or a user heap that a thread is in,
+ *             is counted without its lock: its published blocks count as the program's.
  * Threads     any. Heaps are entered one after the other; bins and quarantines are read while
  *             their threads work on them (heap/bins.h): a count may be wrong by what happens
  *             meanwhile.

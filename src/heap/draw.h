@@ -22,8 +22,8 @@
  *             Two threads may take turns on a processor between the draw and the store of what
  *             was drawn; one of them then takes the other's decision for its own, one sample more
  *             or less at each such interruption.
- * Threads     any, signal handlers too. The mean is read relaxed: who draws while it changes may
- *             use either.
+ * Threads     any, signal handlers too. The mean is read relaxed: a draw while it changes may use
+ *             the old or the new one.
  * Tests       tests/unit/heap/draw_test.c, tests/unit/heap/bins_test.c
  */
 #ifndef HAK_HEAP_DRAW_H

@@ -2,9 +2,9 @@
 /* heap/flush.h - blocks on their way home, from bins or one by one.
  *
  * Owns        nothing that lasts.
- * Invariants  each heap that has some of the blocks is entered once. What belongs to a busy heap is
- *             left at its door (slab/remote.h), and comes in with who collects: a flush waits for
- *             nobody.
+ * Invariants  each heap that has some of the blocks is entered once. Blocks of a busy heap are
+ *             published (slab/remote.h), and the next thread that enters the heap collects them: a
+ *             flush never waits.
  * Argument    A slab may move to another heap between the look at its owner and the lock. Under
  *             the lock the owner is read again: while a heap is held none of its slabs leave it. A
  *             block that is being freed counts as used, so its slab is not retired meanwhile;

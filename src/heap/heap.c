@@ -116,11 +116,6 @@ void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
     hak_heap_settle(heap, slab);
 }
 
-void hak_heap_drop_spans(struct heap *heap)
-{
-    hak_large_drop_cached(&heap->spans, UINT64_MAX, 0, 0);
-}
-
 void hak_heap_collect(struct heap *heap)
 {
     struct slab *slab = hak_pending_take_all(&heap->owner);
@@ -196,5 +191,5 @@ void hak_heap_tidy(struct heap *heap)
 {
     hak_heap_collect(heap);
     hak_heap_retire_spares(heap);
-    hak_heap_drop_spans(heap);
+    hak_large_drop_cached(&heap->spans, UINT64_MAX, 0, 0);
 }

@@ -6,7 +6,8 @@
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
  *             full slab is on none, or in a heap of the program's own on `full`; each class keeps
  *             at most one empty slab (spare). Records of heaps are never freed.
- * Threads     who holds the lock (heap/heaps.h); what others may touch or peek at is marked.
+ * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
+ *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/
  */
 #ifndef HAK_HEAP_HEAP_H
@@ -63,9 +64,6 @@ HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 
 /* Gives one block back to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
-
-/* Gives back all that is in the heap's span cache. */
-void hak_heap_drop_spans(struct heap *heap);
 
 /* Collects remote frees that have arrived. */
 void hak_heap_collect(struct heap *heap);

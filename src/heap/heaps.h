@@ -4,18 +4,17 @@
  * Owns        the table of heaps; which one a thread enters; what it holds.
  * Invariants  as many heaps as can be used at once, made as threads come: a process of one thread
  *             has one. A thread that holds none enters the heap of its processor, else any other,
- *             else one more is made, up to a bound, else it waits. Who holds one enters others by
- *             trying only. So nobody waits who is waited for.
+ *             else one more is made, up to a bound, else it waits. A thread that holds one only
+ *             tries to enter others, so no thread waits for a thread that waits.
  *             What a thread holds, or is about to take, is noted (heap/holds.h). A handler that
  *             interrupted a slow path with a heap does not try what is noted, and waits for none:
  *             it tries all others, makes one more, or is refused.
- *             Locks of higher rank are taken with a heap held; the registry's is not, but by
- *             trying.
+ *             Locks of higher rank are taken with a heap held; that of the registry is only tried.
  * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow
- *             path, or its end, finds it noted with a stack that is gone: the heap is lost, what it
- *             was changing may be half done. Others do not wait for that: who has waited 20 ms for
- *             a heap makes one more, whatever the bound, and goes on. A holder that was only
- *             stopped goes on when it runs again.
+ *             path, or its end, finds it noted with a stack that is gone: the heap is lost, since a
+ *             change of it may be half done. Others do not wait for that: a thread that has waited
+ *             20 ms for a heap makes one more, whatever the bound. A holder that was only stopped
+ *             goes on when it runs again.
  *             Slabs move between heaps with both locks held. A free that found the old heap looks
  *             again under its lock (heap/flush.h).
  * Threads     any, signal handlers too.

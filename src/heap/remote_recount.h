@@ -2,9 +2,9 @@
 /* heap/remote_recount.h - frees under way by threads that a copy of the process has not.
  *
  * Owns        nothing.
- * Invariants  what a thread that stayed behind had in its hands, the child has not: a slab taken
- *             from a pending stack, or counted and not yet pushed (slab/remote.h). Counts and
- *             stacks are made anew from the bits.
+ * Invariants  a slab that such a thread had taken from a pending stack, or counted and not yet
+ *             pushed (slab/remote.h), is on no stack in the child. Counts and stacks are made anew
+ *             from the bits.
  * Threads     the only one of a child, inside nothing.
  * Tests       tests/unit/heap/heaps_test.c
  */

@@ -5,7 +5,7 @@
  *             the control group. Until then each has a value that is safe to go on with.
  * Invariants  no request depends on a file: not in a program that confined itself, where none is
  *             read any more, nor where /proc is missing.
- * Threads     any; one reads, without a lock, the others go on.
+ * Threads     any; one reads, without a lock, and the others do not wait for it.
  * Tests       tests/unit/heap/settings_test.c, tests/unit/heap/cgroup_test.c
  */
 #ifndef HAK_HEAP_SETTINGS_H

@@ -3,7 +3,7 @@
  *
  * Owns        nothing.
  * Invariants  as heap/bins.h says.
- * Threads     the one that has the slot, or who has the bins alone.
+ * Threads     the thread that has the slot, or that has the bins to itself.
  * Tests       tests/unit/heap/bins_test.c, tests/unit/hardened/hardened_test.c
  */
 #ifndef HAK_HEAP_SLOT_H

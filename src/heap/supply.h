@@ -5,7 +5,7 @@
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
  *             be had leaves everything as it was.
- * Threads     who is inside the slab's heap; the pool and the span heap lock themselves.
+ * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves.
  * Tests       tests/unit/heap/supply_test.c, tests/model/
  */
 #ifndef HAK_HEAP_SUPPLY_H

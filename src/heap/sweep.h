@@ -6,7 +6,7 @@
  *             class, a few slabs at a time, and starts once in a decay time.
  * Invariants  in a pass pages leave only slabs from which no block was taken between two looks.
  *             Programs whose slabs are dense or busy pay a walk over short lists.
- * Threads     who is inside the heap.
+ * Threads     the thread inside the heap.
  * Tests       tests/unit/heap/sweep_test.c, tests/model/
  */
 #ifndef HAK_HEAP_SWEEP_H

@@ -10,8 +10,8 @@
  *             memory costs its time; memory that was given up and came back costs as much as being
  *             kept for `big_fault_ms`. The static choice is priced like all others, and another one
  *             must be cheaper by a tenth.
- * Threads     what writes is under the lock of the owner of the log; hak_keep_ms is read without it
- *             (relaxed: a number of policy).
+ * Threads     writers hold the lock of the log's owner; hak_keep_ms is read without it (relaxed: a
+ *             number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
  */
 #ifndef HAK_LEARN_KEEP_TIME_H

@@ -5,7 +5,7 @@
  *             that are tried in matches, and their values; struct match_board, which is what
  *             `hakmem elo` shows.
  * Invariants  the usual value is the initial one of the row.
- * Threads     plain data, of whoever plays (process/matches.h), or a copy.
+ * Threads     plain data: the board of process/matches.h, or a copy of it.
  * Tests       tests/unit/process/matches_test.c
  */
 #ifndef HAK_LEARN_MATCH_BOARD_H

@@ -11,7 +11,6 @@
 #define SHADOW_PERCENT 50u
 #define RETIRED_PERCENT 25u
 #define RECENT_JUDGED 8u
-#define WAIT_MOST 256u
 /* A rule that starts must save twice what it costs; one that goes on as much. */
 #define BENEFIT_TO_START 2u
 /* From generation to generation. */

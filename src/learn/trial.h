@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/trial.h - what it cost to serve so much memory, and what kinds of blocks it was.
+/* learn/trial.h - the costs of a window, the memory it allocated, and the sizes of its blocks.
  *
  * Owns        struct trial, the price that makes one number of it, and the comparison of mixtures.
  * Invariants  costs are compared per MiB that was allocated, never per second or per call. Memory

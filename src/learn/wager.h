@@ -5,9 +5,10 @@
  *             share of what they have on each next outcome.
  * Invariants  while an outcome's mean is 0 or less, whatever came before, the expected capital
  *             never grows; so it ever reaches N times its start with a probability of 1/N at most,
- *             however often somebody looks and whenever he stops (Ville's inequality). That is the
- *             e-value. Whole numbers, rounded down: rounding never helps the gamblers. No floating
- *             point: malloc must not raise what a program has set to trap, nor change its flags.
+ *             however often the capital is looked at and whenever the series stops (Ville's
+ *             inequality). That is the e-value. Whole numbers, rounded down: rounding never helps
+ *             the gamblers. No floating point: malloc must not raise what a program has set to
+ *             trap, nor change its flags.
  * Threads     pure functions.
  * Tests       tests/unit/learn/wager_test.c
  */

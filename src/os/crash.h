@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/crash.h - a word before the program dies.
+/* os/crash.h - handlers of the signals by which a program crashes.
  *
  * Owns        the handlers of SIGSEGV, SIGBUS and SIGABRT, the stacks they run on, one for each
  *             thread that has none set aside (sigaltstack(2)), and what handled the signals before.

@@ -7,7 +7,6 @@
 
 /* Rows that DW_CFA_remember_state may put by. */
 #define KEPT_MOST 3u
-#define STACK_MOST 4u
 
 /* Where the caller's value of a register is. */
 enum rule { RULE_SAME, RULE_UNDEFINED, RULE_AT_CFA, RULE_IS_CFA, RULE_REGISTER, RULE_EXPRESSION };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/fault_watch.h - a word at faults of one kind, in programs that must not feel it.
+/* os/fault_watch.h - a report at faults of one kind, in programs that must not notice it.
  *
  * Owns        the front: a handler of SIGSEGV that the kernel calls before what the program set, or
  *             set not. In libhakmem.so, the names by which programs set handlers: sigaction,

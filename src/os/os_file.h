@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/os_file.h - reading a small file that anybody may have put anything in the place of.
+/* os/os_file.h - reading a small file at a path where anybody may have put anything.
  *
  * Owns        nothing.
  * Invariants  never blocks, whatever stands at the path; keeps errno; allocates nothing. Calls:

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* policy/policy_table.h - the numbers that decide, apart from the mechanisms that obey.
+/* policy/policy_table.h - the numbers that mechanisms read.
  *
  * Owns        HAK_POLICY_TABLE and the one published table.
- * Invariants  every row stays within its clamps: a bad table makes hakmem slow or fat, never wrong.
+ * Invariants  every row stays within its clamps: a bad table makes hakmem slow or large, never
+ *             wrong.
  * Threads     relaxed loads; written at start.
  * Tests       tests/unit/policy/policy_test.c
  */

@@ -43,7 +43,7 @@ struct reading {
 
 enum stage { STAGE_BETWEEN, STAGE_SETTLES, STAGE_MEASURED };
 
-/* Belongs to who has `is_busy`, all that follows. */
+/* All that follows belongs to the thread that has set `is_busy`. */
 static _Atomic uint32_t is_busy;
 static uint32_t home_pid;
 static struct match_board board;

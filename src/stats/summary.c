@@ -58,11 +58,6 @@ const char *hak_held_word(enum held_part part)
     return words[part];
 }
 
-uint64_t hak_summary_ratio_percent(const struct snapshot *snapshot)
-{
-    return hak_share(snapshot->own_resident_bytes, snapshot->live_bytes, 100);
-}
-
 /* What is kept goes back by itself after the usual decay. */
 static const char *advice_on_kept(const struct snapshot *snapshot)
 {
@@ -176,7 +171,7 @@ static void add_part(struct line_writer *out, const struct snapshot *snapshot, e
 static void add_ratio(struct line_writer *out, const struct snapshot *snapshot, uint64_t held)
 {
     bool is_known = snapshot->own_resident_bytes != 0;
-    uint64_t ratio = hak_summary_ratio_percent(snapshot);
+    uint64_t ratio = hak_share(snapshot->own_resident_bytes, snapshot->live_bytes, 100);
     hak_line_add(out, "fragmentation");
     size_t from = out->line.used;
     hak_text_add_fraction(&out->line, is_known ? ratio : hak_share(held, snapshot->live_bytes, 100),

@@ -44,9 +44,6 @@ const char *hak_held_word(enum held_part part);
 /* Which option would make the process smaller, and why; "": none is known to. */
 const char *hak_summary_advice(const struct snapshot *snapshot);
 
-/* hakmem's resident bytes for 100 live ones; 0: nothing is live, or the kernel was not asked. */
-uint64_t hak_summary_ratio_percent(const struct snapshot *snapshot);
-
 /* Adds the lines. */
 void hak_summary_add(struct line_writer *out, const struct snapshot *snapshot);
 

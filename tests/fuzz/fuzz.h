@@ -18,7 +18,6 @@
 #include "../model/account.h"
 #include "../model/reference.h"
 
-#define FUZZ_BLOCK_BYTES_MOST (4 * HAK_MIB)
 #define FUZZ_LIVE_BYTES_MOST (24 * HAK_MIB)
 #define FUZZ_LIVE_MOST 256u
 

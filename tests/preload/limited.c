@@ -20,20 +20,6 @@ static void set_limit(int resource, size_t bytes)
     CHECK_EQ(setrlimit(resource, &limit), 0);
 }
 
-/* A number of KiB that the kernel tells of this process, read without memory. */
-static size_t status_bytes(const char *name)
-{
-    static char text[8192];
-    int file = open("/proc/self/status", O_RDONLY);
-    ssize_t length = read(file, text, sizeof text - 1);
-    CHECK(file >= 0 && length > 0);
-    close(file);
-    text[length] = '\0';
-    const char *line = strstr(text, name);
-    CHECK(line != NULL);
-    return strtoul(line + strlen(name) + 1, NULL, 10) << 10;
-}
-
 static void check_threads_start(void)
 {
     pthread_t threads[THREADS];
@@ -49,7 +35,7 @@ static void check_can_map(size_t bytes)
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
         CHECK_FAILED("%zu MiB cannot be mapped: %s, %zu MiB are", bytes / MIB, strerror(errno),
-                     status_bytes("VmSize") / MIB);
+                     (status_kib("VmSize") << 10) / MIB);
     CHECK_EQ(munmap(start, bytes), 0);
 }
 
@@ -89,10 +75,10 @@ static void use_up(size_t limit_bytes, size_t block_bytes, const char *counter)
 {
     for (int round = 0; round < 2; round++) {
         struct link *list = NULL;
-        size_t before = status_bytes(counter);
+        size_t before = status_kib(counter) << 10;
         unsigned count = allocate_until_refused(&list, block_bytes);
         size_t got = (size_t)count * block_bytes;
-        CHECK(status_bytes(counter) <= limit_bytes);
+        CHECK(status_kib(counter) << 10 <= limit_bytes);
         if (got < (limit_bytes - before) / 10 * 9)
             CHECK_FAILED("round %d: %zu MiB in blocks of %zu bytes, under a limit of %zu", round,
                          got / MIB, block_bytes, limit_bytes / MIB);

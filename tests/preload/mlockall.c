@@ -106,20 +106,6 @@ TEST(root_locks_after_it_allocated)
     CHECK_EXITS(become("what_locks_after_it_allocated"), 0);
 }
 
-/* A number of KiB that the kernel tells of this process. */
-static size_t status_kib(const char *name)
-{
-    static char text[8192];
-    int file = open("/proc/self/status", O_RDONLY);
-    ssize_t length = read(file, text, sizeof text - 1);
-    CHECK(file >= 0 && length > 0);
-    close(file);
-    text[length] = '\0';
-    const char *line = strstr(text, name);
-    CHECK(line != NULL);
-    return strtoul(line + strlen(name) + 1, NULL, 10);
-}
-
 #define BLOCKS 200
 #define BLOCK_BYTES ((size_t)500000)
 

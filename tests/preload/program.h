@@ -214,6 +214,20 @@ static inline size_t resident_bytes(void)
     return (size_t)resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* A number of KiB that the kernel tells of this process, read without memory. */
+static inline size_t status_kib(const char *name)
+{
+    static char text[8192];
+    int file = open("/proc/self/status", O_RDONLY);
+    ssize_t length = read(file, text, sizeof text - 1);
+    CHECK(file >= 0 && length > 0);
+    close(file);
+    text[length] = '\0';
+    const char *line = strstr(text, name);
+    CHECK(line != NULL);
+    return strtoul(line + strlen(name) + 1, NULL, 10);
+}
+
 /* Threads of this process whose name is "hakmem". */
 static inline int own_threads(void)
 {
