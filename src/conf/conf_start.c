@@ -14,12 +14,12 @@
 extern const char *hakmem_conf __attribute__((weak, visibility("default")));
 
 static const char *const mode_rows[] = {
-#define X(word, settings) settings,
+#define X(word, settings) (settings),
     HAK_CONF_MODE_TABLE(X)
 #undef X
 };
 static const char *const price_rows[] = {
-#define X(word, settings) settings,
+#define X(word, settings) (settings),
     HAK_CONF_PRICE_TABLE(X)
 #undef X
 };
