@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "os/output.h"
 #include "os/section.h"
 
 #include <errno.h>
@@ -115,6 +116,8 @@ static int begin(void *run)
     return 0;
 }
 
+#define END_MS 100
+
 /* With every signal blocked, those of faulting instructions too: a handler would run on this small
  * stack, with libc's variables all zero. */
 static bool start(struct os_thread *thread, void (*run)(void), void *record)
@@ -123,6 +126,7 @@ static bool start(struct os_thread *thread, void (*run)(void), void *record)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof before);
     int result = clone(begin, stack_end(thread), THREAD_FLAGS, (void *)(uintptr_t)run,
                        (pid_t *)&thread->id, record, (pid_t *)&thread->id);
+    hak_store_relaxed(&thread->last_id, result > 0 ? (uint32_t)result : 0);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     return result > 0;
 }
@@ -155,9 +159,22 @@ void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms)
     errno = saved;
 }
 
+/* Its id may be another thread's by then: nobody waits for that one. */
+void hak_os_thread_await_end(const struct os_thread *thread)
+{
+    uint64_t deadline_ms = hak_os_clock_ms() + END_MS;
+    uint32_t id = hak_load_relaxed(&thread->last_id);
+    int saved = errno;
+    while (id != 0 && syscall(SYS_tgkill, hak_os_pid(), id, 0) == 0 &&
+           hak_os_clock_ms() < deadline_ms)
+        hak_os_yield();
+    errno = saved;
+}
+
 void hak_os_thread_forget(struct os_thread *thread)
 {
     hak_store_relaxed(&thread->id, 0);
+    hak_store_relaxed(&thread->last_id, 0);
     thread->was_left = thread->area != NULL;
 }
 

@@ -21,9 +21,10 @@
 #include "base/compiler.h"
 
 struct os_thread {
-    _Atomic uint32_t id; /* the kernel's; 0: over */
-    bool was_left;       /* it ran in the process that this one was copied from */
-    char *area;          /* guard page, stack, thread-local variables; NULL: none yet */
+    _Atomic uint32_t id;      /* the kernel's; 0: over */
+    _Atomic uint32_t last_id; /* the same, and stays */
+    bool was_left;            /* it ran in the process that this one was copied from */
+    char *area;               /* guard page, stack, thread-local variables; NULL: none yet */
     size_t area_bytes;
 };
 
@@ -44,6 +45,10 @@ HAK_INLINE bool hak_os_thread_is_over(const struct os_thread *thread)
 
 /* Sleeps until the thread is over, `timeout_ms` at most. */
 void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms);
+
+/* Yields until the process has the thread no longer, 100 ms at most: it counts among the process's
+ * threads for a moment after it is over. */
+void hak_os_thread_await_end(const struct os_thread *thread);
 
 /* In the child of a fork: the thread is not here. */
 void hak_os_thread_forget(struct os_thread *thread);

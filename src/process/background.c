@@ -340,6 +340,10 @@ void hak_background_pause(void)
         hak_os_thread_await(&threads[0], 1);
         hak_os_thread_await(&threads[1], 1);
     }
+    if (!is_here()) {
+        hak_os_thread_await_end(&threads[0]);
+        hak_os_thread_await_end(&threads[1]);
+    }
 }
 
 void hak_background_resume(void)
