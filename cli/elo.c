@@ -273,53 +273,48 @@ static bool read_process(struct target *target, int pid, uint32_t wait_ms, const
     return target_read(target, pid, why);
 }
 
+static void print(void *seen, bool is_json)
+{
+    const struct target *target = seen;
+    if (is_json)
+        put_board_json(&target->page.matches, target->page.clock_ms);
+    else
+        put_board(&target->page.matches, target->page.clock_ms);
+}
+
 static int show(int pid, bool is_json)
 {
     static struct target target;
     const char *why;
     if (!read_process(&target, pid, ASK_WAIT_MS, &why))
         return complain(EXIT_FAILED, "elo: %s", why);
-    const struct match_board *board = &target.page.matches;
-    if (board->mode == MATCHES_OFF)
+    if (target.page.matches.mode == MATCHES_OFF)
         return complain(EXIT_FAILED,
                         "elo: process %d plays no matches: start it with HAKMEM_MODE=learning, or "
                         "with the word matches in HAKMEM_LEARN",
                         pid);
-    if (is_json)
-        put_board_json(board, target.page.clock_ms);
-    else
-        put_board(board, target.page.clock_ms);
+    print(&target, is_json);
     return EXIT_DONE;
 }
 
-/* Of every process that plays matches. */
+static bool look(int pid, void *seen)
+{
+    struct target *target = seen;
+    const char *why;
+    return read_process(target, pid, PROCESS_WAIT_MS, &why) &&
+           target->page.matches.mode != MATCHES_OFF;
+}
+
 static int show_all(bool is_json)
 {
-    static struct process_row rows[PROCESSES_MOST];
     static struct target target;
-    int count = processes_find(rows, PROCESSES_MOST);
-    bool is_first = true;
-    if (is_json)
-        putchar('[');
-    for (int i = 0; i < count; i++) {
-        const char *why;
-        if (!rows[i].is_served || !read_process(&target, rows[i].pid, PROCESS_WAIT_MS, &why) ||
-            target.page.matches.mode == MATCHES_OFF)
-            continue;
-        process_row_begin(&rows[i], is_json, "elo", is_first);
-        if (is_json) {
-            put_board_json(&target.page.matches, target.page.clock_ms);
-            putchar('}');
-        } else {
-            put_board(&target.page.matches, target.page.clock_ms);
-        }
-        is_first = false;
-    }
-    if (is_json)
-        puts("]");
-    else if (is_first)
-        puts("no process of this user says that it plays matches: start one with "
-             "HAKMEM_MODE=learning");
+    processes_show(&(struct process_view){.key = "elo",
+                                          .none = "no process of this user says that it plays "
+                                                  "matches: start one with HAKMEM_MODE=learning",
+                                          .seen = &target,
+                                          .look = look,
+                                          .print = print},
+                   is_json);
     return EXIT_DONE;
 }
 

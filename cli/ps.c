@@ -150,7 +150,7 @@ int processes_find(struct process_row *rows, int most)
     return count;
 }
 
-void process_row_begin(const struct process_row *row, bool is_json, const char *key, bool is_first)
+static void begin_row(const struct process_row *row, bool is_json, const char *key, bool is_first)
 {
     if (!is_json) {
         printf("%s%d %s\n", is_first ? "" : "\n", row->pid, row->name);
@@ -159,6 +159,28 @@ void process_row_begin(const struct process_row *row, bool is_json, const char *
     printf("%s{\"pid\": %d, \"name\": ", is_first ? "" : ",\n ", row->pid);
     put_json_string(row->name);
     printf(", \"%s\": ", key);
+}
+
+void processes_show(const struct process_view *view, bool is_json)
+{
+    static struct process_row rows[PROCESSES_MOST];
+    int count = processes_find(rows, PROCESSES_MOST);
+    bool is_first = true;
+    if (is_json)
+        putchar('[');
+    for (int i = 0; i < count; i++) {
+        if (!rows[i].is_served || !view->look(rows[i].pid, view->seen))
+            continue;
+        begin_row(&rows[i], is_json, view->key, is_first);
+        view->print(view->seen, is_json);
+        if (is_json)
+            putchar('}');
+        is_first = false;
+    }
+    if (is_json)
+        puts("]");
+    else if (is_first)
+        puts(view->none);
 }
 
 static bool wants_live(const struct process_row *row)

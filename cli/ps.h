@@ -31,8 +31,16 @@ struct process_row {
 /* Finds them, in the order of their numbers; returns how many, `most` at most. */
 int processes_find(struct process_row *rows, int most);
 
-/* Begins what a list says of a process: a line with its number and name, or in JSON an object whose
- * member `key` the caller writes, followed by '}'. */
-void process_row_begin(const struct process_row *row, bool is_json, const char *key, bool is_first);
+/* What a list says of each process of this user. */
+struct process_view {
+    const char *key;                   /* of that in JSON */
+    const char *none;                  /* a line, where no process has anything to say */
+    void *seen;                        /* for these two */
+    bool (*look)(int pid, void *seen); /* false: it says nothing */
+    void (*print)(void *seen, bool is_json);
+};
+
+/* Prints it under the number and name of each, or in JSON as an array of objects. */
+void processes_show(const struct process_view *view, bool is_json);
 
 #endif

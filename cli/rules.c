@@ -158,6 +158,11 @@ static void put_rules(struct rules *rules, bool is_json)
         puts("no rules");
 }
 
+static void print(void *seen, bool is_json)
+{
+    put_rules(seen, is_json);
+}
+
 static int list(struct source *source, bool is_json)
 {
     static struct rules rules;
@@ -167,31 +172,24 @@ static int list(struct source *source, bool is_json)
     return status;
 }
 
-/* Of every process that tells them. */
+static bool look(int pid, void *seen)
+{
+    struct rules *rules = seen;
+    const char *why;
+    rules->count = 0;
+    return ask_process(pid, PROCESS_WAIT_MS, rules, &why);
+}
+
 static int list_all(bool is_json)
 {
-    static struct process_row rows[PROCESSES_MOST];
     static struct rules rules;
-    int count = processes_find(rows, PROCESSES_MOST);
-    bool is_first = true;
-    if (is_json)
-        putchar('[');
-    for (int i = 0; i < count; i++) {
-        const char *why;
-        rules.count = 0;
-        if (!rows[i].is_served || !ask_process(rows[i].pid, PROCESS_WAIT_MS, &rules, &why))
-            continue;
-        process_row_begin(&rows[i], is_json, "rules", is_first);
-        put_rules(&rules, is_json);
-        if (is_json)
-            putchar('}');
-        is_first = false;
-    }
-    if (is_json)
-        puts("]");
-    else if (is_first)
-        puts("no process of this user says that it learns call sites: start one with "
-             "HAKMEM_MODE=learning");
+    processes_show(&(struct process_view){.key = "rules",
+                                          .none = "no process of this user says that it learns "
+                                                  "call sites: start one with HAKMEM_MODE=learning",
+                                          .seen = &rules,
+                                          .look = look,
+                                          .print = print},
+                   is_json);
     return EXIT_DONE;
 }
 
