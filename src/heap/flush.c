@@ -215,19 +215,42 @@ static bool are_near(void *const *blocks, uint32_t count, uint32_t class_index)
     return near > looked / 2;
 }
 
-void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+static uint32_t give_all(struct heap *heap, void **blocks, uint32_t count, uint32_t class_index,
+                         bool are_near_each_other)
 {
-    bool is_near = are_near(blocks, count, class_index);
+    if (class_index == HAK_CLASS_NONE)
+        return give_mixed(heap, blocks, count);
+    return are_near_each_other ? give_words(heap, blocks, count, class_index)
+                               : give_blocks(heap, blocks, count, class_index);
+}
+
+/* Of the class, or of any. */
+static void flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+{
+    bool are_near_each_other =
+        class_index != HAK_CLASS_NONE && are_near(blocks, count, class_index);
     while (count != 0) {
         struct heap *heap = heap_of(slab_of(blocks[0], class_index));
         if (HAK_LIKELY(try_enter(heap))) {
-            count = is_near ? give_words(heap, blocks, count, class_index)
-                            : give_blocks(heap, blocks, count, class_index);
+            count = give_all(heap, blocks, count, class_index, are_near_each_other);
             hak_heap_leave(heap);
         } else {
             count = publish_all(heap, blocks, count, class_index, stats);
         }
     }
+}
+
+void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
+{
+    flush(blocks, count, class_index, stats);
+}
+
+void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
+{
+    void *left[HAK_FLUSH_BLOCKS_MOST];
+    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
+    memcpy(left, blocks, count * sizeof *left);
+    flush(left, count, HAK_CLASS_NONE, stats);
 }
 
 /* Each n-th bit, from the lowest on. */
@@ -296,22 +319,6 @@ void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_b
         hak_heap_leave(inside);
     hak_stat_add_shared(stats, remote_publishes, runs);
     hak_stat_add_shared(stats, remote_blocks, published);
-}
-
-void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
-{
-    void *left[HAK_FLUSH_BLOCKS_MOST];
-    hak_assert(count <= HAK_FLUSH_BLOCKS_MOST);
-    memcpy(left, blocks, count * sizeof *left);
-    while (count != 0) {
-        struct heap *heap = heap_of(slab_of(left[0], HAK_CLASS_NONE));
-        if (HAK_LIKELY(try_enter(heap))) {
-            count = give_mixed(heap, left, count);
-            hak_heap_leave(heap);
-        } else {
-            count = publish_all(heap, left, count, HAK_CLASS_NONE, stats);
-        }
-    }
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */

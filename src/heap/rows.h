@@ -10,7 +10,7 @@
 #ifndef HAK_HEAP_ROWS_H
 #define HAK_HEAP_ROWS_H
 
-#include "base/compiler.h"
+#include "base/bits.h"
 
 #include <stdint.h>
 
@@ -59,9 +59,8 @@ HAK_INLINE bool hak_rows_overlap(const struct row *a, const struct row *b)
 {
     uintptr_t a_last = a->first + (a->length - 1) * a->step;
     uintptr_t b_last = b->first + (b->length - 1) * b->step;
-    uintptr_t a_low = a->first < a_last ? a->first : a_last, a_high = a->first ^ a_last ^ a_low;
-    uintptr_t b_low = b->first < b_last ? b->first : b_last, b_high = b->first ^ b_last ^ b_low;
-    return a_low <= b_high && b_low <= a_high;
+    return hak_least(a->first, a_last) <= hak_most(b->first, b_last) &&
+           hak_least(b->first, b_last) <= hak_most(a->first, a_last);
 }
 
 #endif
