@@ -11,7 +11,8 @@
  *             sequence. Changes of user id do not reach it: it is ended before them
  *             (os/identity.h).
  * Threads     one at a time starts a given thread, which is over. The kernel clears `id` when the
- *             thread is gone, and wakes who waits for that: its memory may be used again then.
+ *             thread is over, and wakes who waits for that: its memory may be used again then. It
+ *             counts as one of the process's threads for a moment longer.
  * Tests       tests/unit/os/thread_test.c, tests/preload/ending.c
  */
 #ifndef HAK_OS_THREAD_H

@@ -81,11 +81,11 @@ bool hak_region_start(void);
  * read as zero. Returns a range of count 0 when the window or the kernel has no more. */
 struct granule_range hak_region_grow(size_t granule_count);
 
-/* Touches the tables of what is committed. */
-void hak_region_touch_tables(void);
-
 /* The same by one superslab exactly. */
 struct granule_range hak_region_grow_by_superslab(void);
+
+/* Touches the tables of what is committed. */
+void hak_region_touch_tables(void);
 
 /* Maps granules anew: they read as zero and are one mapping with their neighbours again. False when
  * the kernel refused; nobody may touch them then, for others may be mapped there. */
