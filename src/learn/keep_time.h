@@ -6,10 +6,12 @@
  *             depend on our choice, so one log prices all choices, and nothing has to be tried out
  *             (docs/adr/0012-big-cache-that-learns.md).
  * Invariants  an empty log (all zero) keeps for `decay`. A keep time lies between a sixteenth and
- *             four times of `decay`; where nothing that is learned may act it is `decay`. Kept
+ *             16 times of `decay`; where nothing that is learned may act it is `decay`. Kept
  *             memory costs its time; memory that was given up and came back costs as much as being
- *             kept for `big_fault_ms`. The static choice is priced like all others, and another one
- *             must be cheaper by a tenth.
+ *             kept for `big_fault_ms`. `decay` is priced like all others: another one must be
+ *             cheaper by a tenth to hold, and holds while it is cheaper at all. What held is
+ *             priced, too: if it cost a fiftieth more than the best fixed keep time since the
+ *             choices began, that one holds (docs/adr/0043-what-is-learned-must-pay.md).
  * Threads     writers hold the lock of the log's owner; hak_keep_ms is read without it (relaxed: a
  *             number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
@@ -21,8 +23,8 @@
 #include "base/compiler.h"
 
 #define HAK_KEEP_GHOSTS 64u
-/* Keep times that are priced: `decay` times 1/16, 1/8, ... 4. */
-#define HAK_KEEP_CHOICES 7u
+/* Keep times that are priced: `decay` times 1/16, 1/8, ... 16. */
+#define HAK_KEEP_CHOICES 9u
 
 struct keep_ghost {
     uint64_t freed_ms;
@@ -36,6 +38,10 @@ struct keep_log {
     uint32_t episodes;
     uint64_t costs[HAK_KEEP_CHOICES]; /* in granules times milliseconds */
     _Atomic uint32_t choice;          /* 0: `decay`; else 1 + its index */
+    uint32_t choices;                 /* made in the long view; 0: none ever */
+    /* The long view, since the first choice: all choices, and those that held. */
+    uint64_t long_costs[HAK_KEEP_CHOICES];
+    uint64_t paid;
 };
 
 /* What a log has seen, to begin another one with. Costs are of the keep times that follow from
