@@ -2,6 +2,8 @@
 #include "learn/keep_time.h"
 
 #include "base/bits.h"
+#include "base/limits.h"
+#include "learn/trial.h"
 #include "policy/policy_table.h"
 
 static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
@@ -14,8 +16,14 @@ static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64, 12
 /* The sums that say so count half after so many times the episodes of a choice: a load that flips
  * faster than a choice follows is in them many times. */
 #define LONG_VIEW 64u
+/* A keep time longer than `decay` must save so much of the process's time. */
+#define WORTH_SHARE 100u
+#define GRANULE_FAULT_NS (HAK_FAULT_NS * (HAK_GRANULE_BYTES / HAK_PAGE_BYTES_LEAST))
 /* What did not come back within this time, or the longest keep time, is gone. */
 #define GONE_MS 1000u
+
+_Atomic bool hak_keep_asks;
+_Atomic uint64_t hak_keep_busy_ns;
 
 static uint64_t keep_ms_from(uint64_t decay, uint32_t choice)
 {
@@ -94,8 +102,36 @@ static uint32_t choice_by_regret(const struct keep_log *log, uint32_t choice)
     return log->paid / PAID_PERCENT > log->long_costs[best] / 100 ? best : choice;
 }
 
+/* What the choice saves beside `decay`, as processor time. */
+static uint64_t saved_ns(const uint64_t costs[HAK_KEEP_CHOICES], uint32_t choice)
+{
+    uint64_t saved = hak_excess(costs[STATIC_CHOICE], costs[choice]);
+    return saved / hak_most(hak_policy_read(big_fault_ms), 1) * GRANULE_FAULT_NS;
+}
+
+/* Whether what the choice saves can be felt: memory that is held for longer is. What the process
+ * did is not known where that cannot be asked. */
+static bool is_worth(const struct keep_log *log, uint32_t choice)
+{
+    return choice <= STATIC_CHOICE ||
+           saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||
+           (log->long_busy_ns != 0 &&
+            saved_ns(log->long_costs, choice) >= log->long_busy_ns / WORTH_SHARE);
+}
+
+/* Adds what the process did since the last choice. */
+static void note_busy(struct keep_log *log)
+{
+    uint64_t now_ns = hak_load_relaxed(&hak_keep_busy_ns);
+    uint64_t busy_ns = hak_excess(now_ns, log->busy_seen_ns);
+    log->busy_ns += busy_ns;
+    log->long_busy_ns += log->choices == 0 ? 0 : busy_ns;
+    log->busy_seen_ns = now_ns;
+}
+
 static void halve_long_view(struct keep_log *log)
 {
+    log->long_busy_ns /= 2;
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
         log->long_costs[i] /= 2;
     log->paid /= 2;
@@ -107,12 +143,16 @@ static void choose(struct keep_log *log, uint64_t episodes)
 {
     if (++log->episodes < episodes)
         return;
+    note_busy(log);
     uint32_t choice = choice_by_regret(log, choice_by_now(log));
+    if (!is_worth(log, choice))
+        choice = STATIC_CHOICE;
     if (choice != choice_of(log))
         hak_store_relaxed(&log->choice, choice + 1);
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
         log->costs[i] /= 2;
     log->episodes /= 2;
+    log->busy_ns /= 2;
     if (++log->choices == LONG_VIEW)
         halve_long_view(log);
 }
@@ -185,6 +225,7 @@ bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint
 void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
                    uint64_t episodes)
 {
+    hak_store_relaxed(&hak_keep_asks, true);
     if (now_ms - ghost->freed_ms > gone_ms()) {
         price(log, ghost->count, UINT64_MAX, episodes);
         return;

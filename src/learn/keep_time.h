@@ -12,6 +12,7 @@
  *             cheaper by a tenth to hold, and holds while it is cheaper at all. What held is
  *             priced, too: if it cost a fiftieth more than the best fixed keep time since the
  *             choices began, that one holds (docs/adr/0043-what-is-learned-must-pay.md).
+ *             One that is longer than `decay` must save a hundredth of the process's time, too.
  * Threads     writers hold the lock of the log's owner; hak_keep_ms is read without it (relaxed: a
  *             number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
@@ -42,7 +43,14 @@ struct keep_log {
     /* The long view, since the first choice: all choices, and those that held. */
     uint64_t long_costs[HAK_KEEP_CHOICES];
     uint64_t paid;
+    /* What the process did while these sums were made, and until the last choice. */
+    uint64_t busy_ns, long_busy_ns, busy_seen_ns;
 };
+
+/* Some memory went back: what the process does is of interest, processor time of all its threads.
+ * Written by the tick; 0: it could not be asked. */
+extern _Atomic bool hak_keep_asks;
+extern _Atomic uint64_t hak_keep_busy_ns;
 
 /* What a log has seen, to begin another one with. Costs are of the keep times that follow from
  * `decay_ms`, at the price `fault_ms`. */

@@ -258,3 +258,33 @@ TEST(memory_that_left_late_never_came_back)
                       EPISODES);
     CHECK_EQ(hak_keep_ms(&past), DECAY_MS / 16);
 }
+
+/* Ten granules that are kept for 300 ms instead of being purged save 159 microseconds a case. */
+TEST(a_longer_time_must_save_a_hundredth_of_what_the_process_does)
+{
+    for (uint32_t i = 0; i < 10 * EPISODES; i++) {
+        hak_store_relaxed(&hak_keep_busy_ns, (i + 1) * 20000000ull);
+        come_back(10, 300);
+    }
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS);
+    for (uint32_t i = 0; i < 10 * EPISODES; i++) {
+        hak_fetch_add_relaxed(&hak_keep_busy_ns, 10000000);
+        come_back(10, 300);
+    }
+    CHECK_EQ(hak_keep_ms(&past), 4 * DECAY_MS);
+    for (uint32_t i = 0; i < 100 * EPISODES; i++) {
+        hak_fetch_add_relaxed(&hak_keep_busy_ns, 20000000);
+        come_back(10, 300);
+    }
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS);
+}
+
+TEST(a_shorter_time_need_not_be_felt)
+{
+    for (uint32_t i = 0; i < 300; i++, now += 3000) {
+        hak_store_relaxed(&hak_keep_busy_ns, (i + 1) * 1000000000ull);
+        hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 1}, now + DECAY_MS,
+                      EPISODES);
+    }
+    CHECK_EQ(hak_keep_ms(&past), DECAY_MS / 16);
+}
