@@ -27,8 +27,9 @@ _Atomic uint64_t hak_keep_busy_ns;
 
 static uint64_t keep_ms_from(uint64_t decay, uint32_t choice)
 {
-    return choice == STATIC_CHOICE || decay > UINT64_MAX / LONGEST_SHARE ? decay
-                                                              : decay * sixteenths[choice] / 16;
+    return choice == STATIC_CHOICE || decay > UINT64_MAX / LONGEST_SHARE
+               ? decay
+               : decay * sixteenths[choice] / 16;
 }
 
 static uint64_t keep_ms_of(uint32_t choice)
@@ -113,8 +114,7 @@ static uint64_t saved_ns(const uint64_t costs[HAK_KEEP_CHOICES], uint32_t choice
  * did is not known where that cannot be asked. */
 static bool is_worth(const struct keep_log *log, uint32_t choice)
 {
-    return choice <= STATIC_CHOICE ||
-           saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||
+    return choice <= STATIC_CHOICE || saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||
            (log->long_busy_ns != 0 &&
             saved_ns(log->long_costs, choice) >= log->long_busy_ns / WORTH_SHARE);
 }

@@ -67,7 +67,8 @@ check "it is written: $(line first_second)" [ "$(line first_second | cut -d' ' -
 # It is for people: faults before main are no fewer, and memory that is not needed at once costs.
 learns lasting waves HAKMEM_STATS_INTERVAL=100ms
 equal "nothing is touched for it" \
-    "$(awk '$1 == "policy_prewarm_bytes:" { sum += $2 } END { print sum + 0 }' "$work/lasting.stats")" 0
+    "$(awk '$1 == "policy_prewarm_bytes:" { sum += $2 } END { print sum + 0 }' \
+        "$work/lasting.stats")" 0
 held() { sed -n 's/^resident_bytes: //p' "$work/$1.stats" | head -1; }
 check "a warm start is no larger: $(held lasting) after $(held first)" \
     [ "$(held lasting)" -lt $(($(held first) + 4000000)) ]
