@@ -145,23 +145,6 @@ HAK_INLINE struct cache *hak_own_cache(void)
     return id == HAK_ID_CLOSED ? NULL : (struct cache *)(void *)hak_here;
 }
 
-/* While the thread waits for a lock: a copy of the process that is made meanwhile finds its cache
- * whole. To be ended with what this returns. */
-HAK_INLINE struct cache *hak_wait_begin(void)
-{
-    struct cache *cache = hak_own_cache();
-    if (cache == NULL || hak_cache_state(cache) != CACHE_BUSY)
-        return NULL;
-    hak_cache_set_state(cache, CACHE_WAITS);
-    return cache;
-}
-
-HAK_INLINE void hak_wait_end(struct cache *cache)
-{
-    if (cache != NULL)
-        hak_cache_set_state(cache, CACHE_BUSY);
-}
-
 extern _Atomic uint32_t hak_active_caches; /* in use: of processors that have one, of threads */
 
 #endif

@@ -2,7 +2,7 @@
 #include "heap/heaps.h"
 
 #include "base/bits.h"
-#include "heap/cache.h"
+#include "heap/wait.h"
 #include "os/os.h"
 #include "os/processor.h"
 #include "policy/policy_table.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/supply.h"
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
-#include "heap/cache.h"
 #include "heap/limit.h"
+#include "heap/wait.h"
 #include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_huge.h"
@@ -132,17 +133,18 @@ static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
 }
 
 /* They are taken one by one, so that none is left out, and given back as touched. */
-void hak_supply_touch(void)
+size_t hak_supply_touch(size_t most_bytes)
 {
     uint32_t firsts[TOUCHED_MOST], count = 0;
+    size_t most = hak_least(most_bytes >> HAK_GRANULE_SHIFT, TOUCHED_MOST);
     struct pool_granules granules;
-    while (count < TOUCHED_MOST &&
-           (granules = hak_pool_take(1, 1, PARTITION_ORDINARY)).count != 0) {
+    while (count < most && (granules = hak_pool_take(1, 1, PARTITION_ORDINARY)).count != 0) {
         hak_os_touch(hak_granule_address(granules.first), HAK_GRANULE_BYTES);
         firsts[count++] = granules.first;
     }
     for (uint32_t i = 0; i < count; i++)
         give_granules(firsts[i], 1, 1);
+    return (size_t)count << HAK_GRANULE_SHIFT;
 }
 
 static void count_stage(struct stat_block *stats, const struct pool_granules *granules)

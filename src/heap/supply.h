@@ -68,8 +68,8 @@ void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
 /* Gives superslabs that are wholly free, but for one, back to the spans. */
 void hak_supply_trim(void);
 
-/* Touches the free granules of superslabs. */
-void hak_supply_touch(void);
+/* Touches free granules of superslabs, at most so many bytes; returns the bytes. */
+size_t hak_supply_touch(size_t most_bytes);
 
 /* Gives an unused slab's granules back. */
 void hak_supply_retire(struct slab *slab);
