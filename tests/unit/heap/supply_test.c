@@ -207,3 +207,33 @@ TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
     CHECK(hak_pool_huge_count() <= before);
     supply(65536);
 }
+
+TEST(a_superslab_is_added_before_the_last_granules_are_taken)
+{
+    supply(64);
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 1); /* small processes do not grow ahead */
+    fill_superslabs(16);
+    while (hak_pool_free_count() >= 16) {
+        hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+        CHECK_EQ(hak_pool_superslab_count(), 16);
+        supply(64);
+    }
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 17);
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 17);
+}
+
+TEST(granules_that_were_brought_in_vain_go_back)
+{
+    supply(64);
+    uint32_t free_before = hak_pool_free_count(), class_index = hak_class_of(64);
+    struct pool_granules brought = hak_supply_bring(class_index, &owner, &stats);
+    CHECK_EQ(brought.count, hak_size_classes[class_index].granule_count);
+    CHECK_EQ(hak_pool_free_count(), free_before - brought.count);
+    hak_supply_give_up(&brought);
+    CHECK_EQ(brought.count, 0);
+    CHECK_EQ(hak_pool_free_count(), free_before);
+    CHECK_EQ(hak_supply_make(class_index, &brought, &owner, &stats), NULL);
+}
