@@ -7,7 +7,7 @@
  *             be had leaves everything as it was.
  * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. One
  *             lock (GROWTH), while superslabs are added.
- * Tests       tests/unit/heap/supply_test.c, tests/model/
+ * Tests       tests/unit/heap/supply_test.c, tests/race/supply_race.c, tests/model/
  */
 #ifndef HAK_HEAP_SUPPLY_H
 #define HAK_HEAP_SUPPLY_H

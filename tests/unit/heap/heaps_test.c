@@ -3,6 +3,7 @@
  * nobody leaves. */
 #define _GNU_SOURCE
 #include "api/api.h"
+#include "asleep.h"
 #include "check.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
@@ -16,8 +17,6 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #define CLASS hak_class_of(64)
@@ -135,23 +134,11 @@ static atomic_int waiter; /* its id */
 static void *take_all_present(void *unused)
 {
     (void)unused;
-    atomic_store(&waiter, (int)gettid());
+    atomic_store(&waiter, thread_id());
     /* All that is there, and one that memory has to be added for. */
     for (uint32_t count = hak_pool_superslab_count(); hak_pool_superslab_count() == count;)
         CHECK(hak_take_one(hak_class_of(32768), NULL) != NULL);
     return NULL;
-}
-
-static bool is_asleep(int id)
-{
-    char path[64], line[512];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
-    FILE *file = fopen(path, "r");
-    bool is_read = file != NULL && fgets(line, sizeof line, file) != NULL;
-    if (file != NULL)
-        fclose(file);
-    const char *name_end = is_read ? strrchr(line, ')') : NULL;
-    return name_end != NULL && name_end[2] == 'S';
 }
 
 TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
@@ -164,8 +151,7 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     pthread_t thread;
     hak_supply_lock();
     CHECK_EQ(pthread_create(&thread, NULL, take_all_present, NULL), 0);
-    while (atomic_load(&waiter) == 0 || !is_asleep(atomic_load(&waiter)))
-        sched_yield();
+    await_sleep(&waiter);
     CHECK(hak_heap_try_enter(heap));
     CHECK(hak_heap_take_used(heap, CLASS) != NULL);
     hak_heap_leave(heap);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/heap/supply_test.c - slabs get granules, and leave them as they found them. */
+#include "asleep.h"
 #include "base/bits.h"
 #include "check.h"
 #include "conf/conf.h"
@@ -12,6 +13,8 @@
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
+
+#include <pthread.h>
 
 static struct slab_owner owner = {.heap_id = 9};
 static struct stat_block stats;
@@ -236,4 +239,31 @@ TEST(granules_that_were_brought_in_vain_go_back)
     CHECK_EQ(brought.count, 0);
     CHECK_EQ(hak_pool_free_count(), free_before);
     CHECK_EQ(hak_supply_make(class_index, &brought, &owner, &stats), NULL);
+}
+
+#define WAITERS 4
+static atomic_int waiters[WAITERS];
+
+static void *bring(void *id)
+{
+    static struct stat_block shared;
+    atomic_store((atomic_int *)id, thread_id());
+    CHECK(hak_supply_bring(hak_class_of(64), &owner, &shared).count != 0);
+    return NULL;
+}
+
+TEST(those_that_waited_for_memory_find_what_another_has_added)
+{
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_pool_superslab_count(), 0);
+    pthread_t threads[WAITERS];
+    hak_supply_lock();
+    for (int i = 0; i < WAITERS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, bring, &waiters[i]), 0);
+        await_sleep(&waiters[i]);
+    }
+    hak_supply_unlock();
+    for (int i = 0; i < WAITERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(hak_pool_superslab_count(), 1);
 }
