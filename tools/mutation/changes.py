@@ -27,9 +27,7 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "/", "/": "*", "%": "*", "<<": ">>", ">>"
               "&=": "|=", "^=": "|=", "<<=": ">>=", ">>=": "<<="}
 LOGIC = {"&&": "||", "||": "&&"}
 CHECK = re.compile(rb"\bhak_(?:assert|audit|static_assert)\s*\(")
-CALL = re.compile(
-    rb"(?:\(void\))?\s*(?!if\b|for\b|while\b|switch\b|return\b|sizeof\b)[A-Za-z_]\w*\("
-)
+CALL = re.compile(rb"(?:\(void\))?\s*(?!(?:if|for|while|switch|return)\b)[A-Za-z_]\w*\(")
 NUMBER = re.compile(rb"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)")
 DEFINED = re.compile(rb"^#define \w+ (?:0[xX][0-9a-fA-F]+|[0-9]+)[uUlL]*$", re.M)
 # Clang's own headers, which libclang's package lacks.
