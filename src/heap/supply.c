@@ -121,7 +121,8 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
-    hak_meta_grow_ahead();
+    if (!hak_limit_is_set()) /* records count before they are used */
+        hak_meta_grow_ahead();
     return true;
 }
 
