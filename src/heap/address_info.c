@@ -126,8 +126,6 @@ struct address_info hak_address_info(const void *address)
     uintptr_t at = (uintptr_t)address;
     if (at < HAK_GRANULE_BYTES)
         return (struct address_info){.kind = ADDRESS_NEAR_NULL};
-    if (hak_region.base == 0)
-        return (struct address_info){.kind = ADDRESS_FOREIGN};
     if (hak_region_holds(address))
         return in_window(address);
     if (hak_guarded_holds(address))

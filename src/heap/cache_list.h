@@ -14,7 +14,7 @@
  *             hot path changes is whole at every instruction (heap/bins.h). So what is copied while
  *             it is not busy can be used by another thread.
  * Threads     one lock (CACHES); the list of all caches may be walked without it.
- * Tests       tests/unit/process/start_test.c
+ * Tests       tests/unit/heap/cache_list_test.c, tests/unit/process/start_test.c
  */
 #ifndef HAK_HEAP_CACHE_LIST_H
 #define HAK_HEAP_CACHE_LIST_H

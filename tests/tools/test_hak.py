@@ -68,6 +68,7 @@ def test_help_of_a_command_is_its_own_lines(hak):
         assert lines and all(line.startswith((f"./hak {command}", "    ")) for line in lines)
         assert not ran.calls, "nothing is built for it"
     assert "bench" in " ".join(hak("bench", "--help").calls)
+    assert hak("mutants", "--help").calls == ["python tools/mutants.py --help"]
 
 
 def test_run_runs_the_program_with_and_without_dashes(hak):

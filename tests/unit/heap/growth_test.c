@@ -113,3 +113,21 @@ TEST(the_caches_of_1024_processors_stay_within_their_bound)
     CHECK(hak_thread_cache() != NULL);
     check_bound(1024, 1551 * HAK_MIB);
 }
+
+TEST(each_growth_and_each_shrinking_of_a_bin_is_counted)
+{
+    struct cache *cache = hak_thread_cache();
+    CHECK(cache != NULL);
+    const _Atomic uint64_t *grown = &cache->stats.counters[HAK_STAT_magazines_grown];
+    const _Atomic uint64_t *shrunk = &cache->stats.counters[HAK_STAT_magazines_shrunk];
+    uint64_t grown_before = hak_load_relaxed(grown), shrunk_before = hak_load_relaxed(shrunk);
+    uint32_t class_index = hak_class_of(1000);
+    CHECK_EQ(hak_cache_capacity(cache, class_index), 0);
+    CHECK(hak_growth_note_miss(cache, class_index));
+    CHECK_EQ(hak_load_relaxed(grown), grown_before + 1);
+    hak_growth_shrink(cache, class_index, 1);
+    CHECK_EQ(hak_cache_capacity(cache, class_index), 1);
+    CHECK_EQ(hak_load_relaxed(shrunk), shrunk_before + 1);
+    hak_growth_shrink(cache, class_index, 1); /* which it is */
+    CHECK_EQ(hak_load_relaxed(shrunk), shrunk_before + 1);
+}

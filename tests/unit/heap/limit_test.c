@@ -70,6 +70,17 @@ TEST(what_is_held_is_everything_but_what_is_clean)
     hak_free(small);
 }
 
+TEST(the_limit_admits_what_reaches_it_and_not_a_byte_more)
+{
+    CHECK(hak_malloc(HAK_MIB) != NULL);
+    hak_free(hak_malloc(5 * HAK_MIB)); /* what is warm would go first */
+    CHECK(hak_limit_warm_bytes() != 0);
+    limit_to(64 * HAK_MIB);
+    size_t room = 64 * HAK_MIB - (hak_held_bytes() - hak_limit_warm_bytes());
+    CHECK(hak_limit_admits_slow(room));
+    CHECK(!hak_limit_admits_slow(room + 1));
+}
+
 TEST(beyond_the_limit_large_blocks_are_refused_and_frees_make_room)
 {
     CHECK(hak_process_start());

@@ -158,6 +158,19 @@ TEST(draining_collects_for_heaps_that_nobody_uses)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
+TEST(all_heaps_are_drained_at_once)
+{
+    enum { HEAPS = 20 };
+    void *blocks[HEAPS];
+    for (int i = 0; i < HEAPS; i++)
+        CHECK((blocks[i] = hakmem_heap_malloc(new_heap(), 1000)) != NULL);
+    for (int i = 0; i < HEAPS; i++)
+        hak_free(blocks[i]);
+    CHECK_EQ(hak_slab_record_count(), HEAPS);
+    hak_private_drain_all();
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
 static void *fork_while_entered(void *argument)
 {
     pid_t pid = fork();

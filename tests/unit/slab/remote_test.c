@@ -6,6 +6,9 @@
 #include "process/start.h"
 #include "slab/remote.h"
 
+#include <pthread.h>
+#include <setjmp.h>
+
 static struct slab_owner owner = {.heap_id = 5};
 static struct slab_owner other_owner = {.heap_id = 6};
 static struct stat_block stats;
@@ -140,4 +143,65 @@ TEST(a_block_published_that_was_never_taken_is_an_invalid_free)
     hak_remote_publish(slab, 0, 1u << 3);
     CHECK_ABORTS(hak_remote_collect(slab, &is_done), "invalid free");
     CHECK_ABORTS(hak_remote_collect(slab, &is_done), "never allocated");
+}
+
+static sigjmp_buf outside;
+
+static void jump_out(int number)
+{
+    (void)number;
+    siglongjmp(outside, 1);
+}
+
+/* Leaves a publication of the slab's first block by a jump: out of its report of a double free. */
+static void *leave_a_publication(void *slab)
+{
+    signal(SIGABRT, jump_out);
+    hak_remote_publish(slab, 0, 1);
+    if (sigsetjmp(outside, 1) == 0)
+        hak_remote_publish(slab, 0, 1);
+    CHECK(hak_remote_is_own());
+    return NULL;
+}
+
+TEST(a_publication_that_a_jump_left_is_under_way_until_it_is_forgotten)
+{
+    struct slab *slab = slab_with(2);
+    CHECK(!hak_remote_is_own());
+    hak_remote_publish(slab, 0, 2);
+    CHECK(!hak_remote_is_own());
+    leave_a_publication(slab);
+    CHECK(!hak_remote_forget_others());
+    CHECK(hak_remote_is_own());
+    hak_remote_forget_own();
+    CHECK(!hak_remote_is_own());
+    CHECK(!hak_remote_forget_others());
+}
+
+TEST(a_copy_finds_once_that_publications_of_others_were_under_way)
+{
+    struct slab *slab = slab_with(2);
+    pthread_t thread;
+    CHECK(!hak_remote_forget_others());
+    CHECK_EQ(pthread_create(&thread, NULL, leave_a_publication, slab), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(!hak_remote_is_own());
+    CHECK(hak_remote_forget_others());
+    CHECK(!hak_remote_forget_others());
+}
+
+TEST(a_slab_of_which_a_copy_does_not_know_the_count_is_counted_and_pushed_anew)
+{
+    struct slab *slab = slab_with(5), *idle = slab_with(5);
+    hak_fetch_or_release(&hak_slab_remote_words(slab)[0], 6u); /* and not counted yet */
+    hak_fetch_add_acq_rel(&idle->remote_count, 3);             /* and no bits yet */
+    hak_pending_restore(idle);
+    CHECK_EQ(remote_count(idle), 0);
+    CHECK_EQ(hak_pending_take_all(&owner), NULL);
+    hak_pending_restore(slab);
+    CHECK_EQ(remote_count(slab), 2);
+    CHECK_EQ(hak_pending_take_all(&owner), slab);
+    bool is_done = false;
+    CHECK_EQ(hak_remote_collect(slab, &is_done), 2);
+    CHECK(is_done);
 }

@@ -315,3 +315,40 @@ TEST(a_free_superslab_of_the_long_partition_stays)
     CHECK_EQ(hak_pool_take_spare().count, 0);
     CHECK_EQ(hak_pool_superslab_count(), 2);
 }
+
+TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
+{
+    uint32_t first = superslab_add();
+    uint32_t huge = hak_region_grow(ALL).first;
+    hak_pool_add(huge, PARTITION_LONG, true, true);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 1);
+    uint32_t kept = take(1).first;
+    give_dirty(take(1).first, 1);
+    hak_pool_lock();
+    hak_pool_mend();
+    CHECK_EQ(hak_pool_superslab_count(), 0);
+    CHECK_EQ(hak_pool_free_count() + hak_pool_warm_count(), 0);
+    CHECK_EQ(hak_pool_huge_count() + hak_pool_untouched_count(), 0);
+    CHECK(!hak_pool_has_warm(UINT64_MAX - 1));
+    CHECK(!hak_pool_is_untouched(first + ALL - 1));
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 0);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), 0);
+
+    CHECK_EQ(hak_pool_give(kept, 1, 1).count, 0);
+    CHECK_EQ(hak_pool_superslab_count(), 1);
+    CHECK_EQ(hak_pool_free_count(), 1);
+    CHECK_EQ(hak_pool_warm_count(), 1);
+    CHECK_EQ(take(1).first, kept);
+    CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
+}
+
+TEST(a_pool_that_nobody_left_locked_is_not_mended)
+{
+    superslab_add();
+    give_dirty(take(1).first, 1);
+    hak_pool_mend();
+    CHECK_EQ(hak_pool_superslab_count(), 1);
+    CHECK_EQ(hak_pool_free_count(), ALL);
+    CHECK_EQ(hak_pool_warm_count(), 1);
+}

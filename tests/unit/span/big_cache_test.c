@@ -116,6 +116,24 @@ TEST(the_slack_is_doubled_while_evicted_memory_is_wanted_again)
     CHECK_EQ(hak_big_cache_most_bytes(live, peak), most);
 }
 
+TEST(a_doubled_slack_that_serves_a_granule_at_a_time_has_not_earned_itself)
+{
+    size_t peak = 1024 * HAK_MIB, live = 900 * HAK_MIB;
+    size_t most = hak_big_cache_most_bytes(live, peak);
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_left(200, now, now, LEAVES_EVICTED);
+        hak_big_cache_served(&(struct big_serve){now, 0, 0, 200, 0});
+    }
+    CHECK(hak_big_cache_most_bytes(live, peak) > most);
+    for (int i = 0; i < 1000; i++) {
+        now += 10;
+        hak_big_cache_served(
+            &(struct big_serve){now, now - 10, most + HAK_GRANULE_BYTES, 200, 200});
+    }
+    CHECK_EQ(hak_big_cache_most_bytes(live, peak), most);
+}
+
 TEST(evictions_that_nobody_misses_do_not_double_the_slack)
 {
     size_t most = hak_big_cache_most_bytes(900 * HAK_MIB, 1024 * HAK_MIB);
@@ -194,6 +212,14 @@ TEST(and_is_kept_from_when_it_was_wanted_again_on)
     CHECK_EQ(hak_load_relaxed(&cache.count), 1);
     use_once(20);
     CHECK_EQ(hak_span_warm_bytes(), 20 * HAK_GRANULE_BYTES);
+    CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 1);
+}
+
+TEST(a_block_as_long_as_one_that_went_is_wanted_again)
+{
+    use_once(5);
+    use_once(5);
+    CHECK_EQ(hak_load_relaxed(&cache.count), 1);
     CHECK_EQ(counter(&hak_stat_globals.spans_given_up), 1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "region/tag_map.h"
 #include "span/span_heap.h"
+#include "span/span_lock.h"
 #include "span/span_purge.h"
 #include <pthread.h>
 
@@ -233,6 +234,20 @@ TEST(a_span_that_the_kernel_does_not_purge_stays_warm)
     CHECK(hak_span_heap_is_sound());
 }
 
+TEST(what_the_kernel_does_not_purge_counts_as_kept)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("faults are compiled away below check level 2");
+    four_warm_spans();
+    hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
+    hak_os_fault_every(3);
+    hak_store_relaxed(&hak_os_fault.calls, 2); /* the first is refused, the next two are not */
+    CHECK_EQ(hak_span_purge(UINT64_MAX, granules_bytes(8), 9), granules_bytes(2));
+    hak_os_fault_every(0);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(8));
+    CHECK(hak_span_heap_is_sound());
+}
+
 TEST(a_request_beyond_the_window_is_refused_and_changes_nothing)
 {
     take(1);
@@ -347,6 +362,39 @@ TEST(a_purge_takes_no_more_than_it_must_from_a_long_span)
     CHECK(hak_span_warm_bytes() <= keep);
     CHECK(hak_span_warm_bytes() > keep - HAK_SUPERSLAB_BYTES);
     CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_heap_of_spans_that_a_jump_left_locked_starts_anew)
+{
+    struct span *before = take(2), *used = take(3), *behind = take(2);
+    take(1);
+    hak_span_give(before);
+    hak_span_give(behind);
+    size_t known = hak_span_known_bytes();
+    size_t lost = hak_span_warm_bytes() + hak_span_clean_bytes();
+    hak_span_lock();
+    hak_span_mend();
+    CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes(), 0);
+    CHECK_EQ(hak_span_known_bytes(), known - lost);
+    CHECK_EQ(hak_span_oldest_ms(), UINT64_MAX);
+    CHECK(hak_span_heap_is_sound());
+    /* What it lost is no neighbour: nothing joins it or grows into it. */
+    CHECK(!hak_span_extend(used, 4));
+    hak_span_give(used);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(3));
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(3));
+    CHECK(take(4)->first >= (known >> HAK_GRANULE_SHIFT));
+}
+
+TEST(a_heap_of_spans_that_nobody_left_locked_is_not_mended)
+{
+    hak_span_give(take(2));
+    size_t clean = hak_span_clean_bytes(), known = hak_span_known_bytes();
+    hak_span_mend();
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(2));
+    CHECK_EQ(hak_span_clean_bytes(), clean);
+    CHECK_EQ(hak_span_known_bytes(), known);
 }
 
 TEST(random_takes_and_gives_leave_the_heap_sound)

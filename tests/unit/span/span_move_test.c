@@ -163,6 +163,29 @@ TEST(what_is_cut_off_a_moved_block_can_be_used_again)
     }
 }
 
+TEST(a_block_that_ends_with_its_last_piece_moves_that_piece_once)
+{
+    need_moves();
+    unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
+    CHECK(hak_large_resize(block, 3 * MIB / 2));
+    block = hak_large_move(block, 8 * MIB);
+    check_filled(block, 3 * MIB / 2);
+    CHECK_EQ(hak_span_piece_count(), 1);
+    hak_large_give(block);
+    check_everything_is_clean();
+}
+
+TEST(a_block_may_move_to_less_than_half_of_the_window)
+{
+    need_moves();
+    unsigned char *block = filled(2 * MIB);
+    CHECK_EQ(hak_large_move(block, hak_region.window_bytes / 2 + 1), NULL);
+    block = hak_large_move(block, hak_region.window_bytes / 5 * 2);
+    check_filled(block, 2 * MIB);
+    hak_large_give(block);
+    check_everything_is_clean();
+}
+
 TEST(short_blocks_and_shrinking_ones_do_not_move)
 {
     CHECK_EQ(hak_large_move(filled(MIB / 2), 2 * MIB), NULL);

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What ./hak mutants changes, and how it runs what it changed. If this fails, its share may count
+changes that are none, or a changed allocator may take the machine with it."""
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from conftest import ROOT
+from mutation import changes
+
+SOURCE = """\
+#define MOST 16u
+#define LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define hak_assert(condition) ((void)(condition))
+enum { LEAST = 3 };
+int give(int);
+int take(int a, int b)
+{
+    int sum = a + b;
+    hak_assert(sum == 7);
+    if (LIKELY(a < b) && !give(b))
+        give(a);
+    while (sum > 0)
+        sum -= give(1);
+    return sum ? 0
+               : 0;
+}
+"""
+
+
+@pytest.fixture(name="found")
+def found_fixture(tmp_path, monkeypatch):
+    """The changes of SOURCE: (line, kind, change)."""
+    monkeypatch.setattr(changes, "ROOT", tmp_path)
+    (tmp_path / "it.c").write_text(SOURCE)
+    return changes.changes_of("it.c", ["cc", "-std=gnu11", "-O2"])
+
+
+def test_each_kind_of_change_is_found_where_it_stands(found):
+    assert [(change.line, change.kind, change.change) for change in found] == [
+        (1, "constant", "16u to 17u"), (4, "constant", "3 to 4"), (8, "arithmetic", "+ to -"),
+        (10, "condition", "LIKELY(a < b) && !give(b) is taken as true"),
+        (10, "relation", "< to <="), (10, "logic", "&& to ||"), (10, "logic", "! removed"),
+        (11, "removed", "give(a) removed"), (12, "relation", "> to >="), (12, "constant", "0 to 1"),
+        (13, "removed", "sum -= give(1) removed"), (13, "arithmetic", "-= to +="),
+        (13, "constant", "1 to 2"), (14, "constant", "0 to 1"), (15, "constant", "0 to 1")]
+
+
+def test_a_change_replaces_what_it_says_and_keeps_the_lines(found):
+    texts = {change.change: change.applied_to(SOURCE.encode()).decode() for change in found}
+    assert "if (LIKELY(a <= b) && !give(b))" in texts["< to <="]
+    assert "        ;\n    while" in texts["give(a) removed"]
+    assert all(text.count("\n") == SOURCE.count("\n") for text in texts.values())
+
+
+def test_the_name_and_the_rank_of_a_change_do_not_depend_on_other_lines(found, tmp_path):
+    (tmp_path / "it.c").write_text("int first = 5;\n\n" + SOURCE)
+    later = changes.changes_of("it.c", ["cc", "-std=gnu11"])[1:]
+    assert [change.name for change in later] == [change.name for change in found]
+    assert [change.rank(3) for change in later] == [change.rank(3) for change in found]
+    assert len({change.name for change in found}) == len(found)
+
+
+def run_program(script, seconds):
+    """What trials.run says of a program, and how many processes it left."""
+    code = """
+        import sys
+        from mutation import trials
+        trials.become_reaper()
+        failed = trials.run(["sh", "-c", sys.argv[1]], ("WORD=said",), float(sys.argv[2]))
+        print(failed, "left", len(trials.descendants()))
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), script, str(seconds)],
+                          cwd=ROOT / "tools", check=True, capture_output=True, text=True,
+                          timeout=60)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("script, seconds, said", [
+    ("exit 0", 50, ""), ("exit 77", 50, ""), ("exit 3", 50, "exit status 3"),
+    ("test $WORD = said", 50, ""), ("kill -SEGV $$", 50, "exit status -11"),
+    ("echo 'passed  one'; echo 'FAILED  two'; sleep 1000", 50, "two"),
+    ("sleep 1000 & setsid sleep 1000 & sleep 1000", 0.5, "time limit"),
+    ("exec >&-; sleep 1000", 0.5, "time limit"),
+    ("while echo word; do :; done", 0.5, "time limit"),
+    ("setsid sleep 1000 & exit 0", 50, ""),
+    ("python3 -c 'import time; all = b\"x\" * (9 << 29); time.sleep(99)'", 50, "limit of memory"),
+    ("i=0; while [ $((i += 1)) -lt 600 ]; do sleep 1000 & done; wait", 50, "limit of processes"),
+])
+def test_a_program_ends_within_its_limits_and_leaves_no_process(script, seconds, said):
+    assert run_program(script, seconds) == f"{said} left 0".strip()
