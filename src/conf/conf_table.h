@@ -67,8 +67,8 @@
       "free memory older than `decay`: keep holds it, batch returns all of it at once, "           \
       "adaptive returns it in steps and holds what `retain` allows")                               \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
-      "memory that is allocated and touched at the start and held from then on; records for "      \
-      "it, a sixteenth, come on top")                                                              \
+      "memory that is touched at the start, as huge pages unless `thp` is off, and held from "     \
+      "then on; records for it, a sixteenth, come on top")                                         \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "bound of the memory that hakmem holds; beyond it requests are refused (0: none)")           \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \

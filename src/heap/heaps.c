@@ -2,7 +2,7 @@
 #include "heap/heaps.h"
 
 #include "base/bits.h"
-#include "heap/cache.h"
+#include "heap/wait.h"
 #include "os/os.h"
 #include "os/processor.h"
 #include "policy/policy_table.h"
@@ -84,34 +84,42 @@ static struct heap *make_locked(void)
     return heap;
 }
 
-/* While the thread waits; a copy of the process that is made meanwhile finds its cache whole. */
-static struct cache *begin_wait(void)
+static bool is_open(const struct heap *heap)
 {
-    struct cache *cache = hak_own_cache();
-    if (cache == NULL || hak_cache_state(cache) != CACHE_BUSY)
-        return NULL;
-    hak_cache_set_state(cache, CACHE_WAITS);
-    return cache;
+    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN;
 }
 
-static void end_wait(struct cache *cache)
+/* One to wait for; NULL: there is none. */
+static struct heap *find_open(void)
 {
-    if (cache != NULL)
-        hak_cache_set_state(cache, CACHE_BUSY);
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count; i++)
+        if (is_open(hak_heap_at(i)))
+            return hak_heap_at(i);
+    return NULL;
+}
+
+/* Waits for another thread that makes a heap only if there is none to wait for instead, and the
+ * caller may wait: many threads would get this lock one after the other, to find a heap made. */
+static bool lock_table(bool is_nested)
+{
+    if (hak_lock_try(&heaps.lock))
+        return true;
+    if (is_nested || find_open() != NULL)
+        return false;
+    struct cache *cache = hak_wait_begin();
+    hak_lock_take(&heaps.lock);
+    hak_wait_end(cache);
+    return true;
 }
 
 /* One more heap, entered, if there are still no more than the `seen` ones. NULL: there are, or no
- * memory; or the caller may not wait for who makes one. */
+ * memory; or another thread is about to make one. */
 static struct heap *make(uint32_t seen, bool is_nested)
 {
     struct heap *heap = NULL;
-    if (hak_lock_is_inside() || (is_nested && !hak_lock_try(&heaps.lock)))
+    if (hak_lock_is_inside() || !lock_table(is_nested))
         return NULL;
-    if (!is_nested) {
-        struct cache *cache = begin_wait();
-        hak_lock_take(&heaps.lock);
-        end_wait(cache);
-    }
     if (hak_load_relaxed(&heaps.count) == seen)
         heap = make_locked();
     hak_lock_give(&heaps.lock);
@@ -141,21 +149,6 @@ struct heap *hak_heap_try_near(void)
     return hak_heap_is_held() ? NULL : make_for(place, hak_heap_count(), false);
 }
 
-static bool is_open(const struct heap *heap)
-{
-    return heap != NULL && hak_load_relaxed(&heap->state) == HEAP_OPEN;
-}
-
-/* One to wait for; NULL: there is none. */
-static struct heap *find_open(void)
-{
-    uint32_t count = hak_heap_count();
-    for (uint32_t i = 0; i < count; i++)
-        if (is_open(hak_heap_at(i)))
-            return hak_heap_at(i);
-    return NULL;
-}
-
 /* From behind `first` on, once round. */
 static struct heap *try_all(const struct heap *first)
 {
@@ -177,10 +170,10 @@ static bool may_be_more(void)
 
 static bool await(struct heap *heap)
 {
-    struct cache *cache = begin_wait();
+    struct cache *cache = hak_wait_begin();
     hak_fetch_add_relaxed(&heap->wait_count, 1);
     bool is_entered = hak_heap_enter_within(heap, WAIT_MS);
-    end_wait(cache);
+    hak_wait_end(cache);
     return is_entered;
 }
 

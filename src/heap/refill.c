@@ -44,8 +44,10 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
     return NULL;
 }
 
-/* A slab with free blocks when the heap has no partial one: stages 1 (spare) to 4. */
-static struct slab *find_slab(struct heap *heap, uint32_t class_index)
+/* A slab with free blocks when the heap has no partial one. What was brought serves at last; with
+ * NULL, memory is added while the heap is entered. */
+static struct slab *find_slab(struct heap *heap, uint32_t class_index,
+                              struct pool_granules *brought)
 {
     struct slab *slab = heap->spare[class_index];
     if (slab != NULL) {
@@ -54,12 +56,17 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index)
     }
     if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
         slab = steal(heap, class_index);
-    return slab != NULL ? slab : hak_supply_slab(class_index, &heap->owner, &heap->stats);
+    if (slab == NULL && brought == NULL)
+        return hak_supply_slab(class_index, &heap->owner, &heap->stats);
+    if (slab == NULL)
+        slab = hak_supply_present(class_index, &heap->owner, &heap->stats);
+    return slab != NULL ? slab : hak_supply_make(class_index, brought, &heap->owner, &heap->stats);
 }
 
 /* Up to `count` blocks: all of them from partial slabs if these have any, else from one other slab.
  * Returns how many. */
-static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count)
+static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uint32_t count,
+                     struct pool_granules *brought)
 {
     uint32_t taken = 0;
     struct slab *slab;
@@ -67,7 +74,7 @@ static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uin
         taken += hak_slab_take(slab, blocks + taken, count - taken);
         hak_heap_settle(heap, slab);
     }
-    if (taken == 0 && (slab = find_slab(heap, class_index)) != NULL) {
+    if (taken == 0 && (slab = find_slab(heap, class_index, brought)) != NULL) {
         taken = hak_slab_take(slab, blocks, count);
         hak_heap_settle(heap, slab);
     }
@@ -75,12 +82,13 @@ static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uin
     return taken;
 }
 
-void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
+static void *take_zero(struct heap *heap, uint32_t class_index, bool *is_zero,
+                       struct pool_granules *brought)
 {
     hak_heap_collect(heap);
     struct slab *slab = hak_heap_densest(heap, class_index);
     if (slab == NULL)
-        slab = find_slab(heap, class_index);
+        slab = find_slab(heap, class_index, brought);
     if (slab == NULL)
         return NULL;
     void *block = hak_slab_take_zero(slab);
@@ -92,12 +100,22 @@ void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
     return block;
 }
 
-void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
+static void *take_used(struct heap *heap, uint32_t class_index, struct pool_granules *brought)
 {
     void *block = NULL;
     hak_heap_collect(heap);
-    take(heap, class_index, &block, 1);
+    take(heap, class_index, &block, 1, brought);
     return block;
+}
+
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
+{
+    return take_zero(heap, class_index, is_zero, NULL);
+}
+
+void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
+{
+    return take_used(heap, class_index, NULL);
 }
 
 /* Into the bin, while the heap is held: no fork finds them in between. What another thread has left
@@ -110,6 +128,37 @@ static void push(struct heap *heap, struct cache *cache, uint32_t class_index, v
         hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
 }
 
+/* Blocks into the bin, and one more. Returns how many in all. */
+static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
+                     struct pool_granules *brought)
+{
+    uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
+    struct heap *heap = hak_heap_enter();
+    if (HAK_UNLIKELY(heap == NULL))
+        return 0;
+    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
+        hak_heap_collect(heap);
+    void *blocks[BLOCKS_MOST];
+    uint32_t taken =
+        take(heap, class_index, blocks, (uint32_t)hak_clamp(wished, 1, BLOCKS_MOST), brought);
+    if (taken > 1)
+        push(heap, cache, class_index, blocks + 1, taken - 1);
+    hak_heap_leave(heap);
+    hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
+    if (taken > 0)
+        *block = blocks[0];
+    return taken;
+}
+
+/* Memory for a slab of the heap that is the processor's now; false: there is none. */
+static bool bring(uint32_t class_index, struct pool_granules *brought)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap != NULL)
+        *brought = hak_supply_bring(class_index, &heap->owner, &heap->stats);
+    return brought->count != 0;
+}
+
 void *hak_refill(struct cache *cache, uint32_t class_index)
 {
     hak_stat_add_shared(&cache->stats, refills, 1);
@@ -117,18 +166,13 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
         hak_bin_draw(cache, class_index);
     hak_growth_note_miss(cache, class_index);
     cache->rooms[class_index].was_flushed = false;
-    uint32_t wished = (hak_cache_capacity(cache, class_index) + 1u) / 2;
-    struct heap *heap = hak_heap_enter();
-    if (HAK_UNLIKELY(heap == NULL))
-        return NULL;
-    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
-        hak_heap_collect(heap);
-    void *blocks[BLOCKS_MOST];
-    uint32_t taken = take(heap, class_index, blocks, (uint32_t)hak_clamp(wished, 1, BLOCKS_MOST));
-    void *block = taken == 0 ? NULL : blocks[0];
-    if (taken > 1)
-        push(heap, cache, class_index, blocks + 1, taken - 1);
-    hak_heap_leave(heap);
+    struct pool_granules brought = HAK_NO_GRANULES;
+    void *block = NULL;
+    uint32_t taken = fill(cache, class_index, &block, &brought);
+    if (HAK_UNLIKELY(taken == 0) && bring(class_index, &brought)) {
+        taken = fill(cache, class_index, &block, &brought);
+        hak_supply_give_up(&brought);
+    }
     if (hak_slow_is_clocked() && taken > 0)
         hak_slow_note_refill(cache, hak_size_classes[class_index].block_bytes);
     hak_fetch_sub_relaxed(&cache->guard_left_bytes,
@@ -136,14 +180,25 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     return block;
 }
 
-void *hak_take_one(uint32_t class_index, bool *is_zero)
+static void *take_one(uint32_t class_index, bool *is_zero, struct pool_granules *brought)
 {
     struct heap *heap = hak_heap_enter();
     if (heap == NULL)
         return NULL;
-    void *block = is_zero != NULL ? hak_heap_take_one(heap, class_index, is_zero)
-                                  : hak_heap_take_used(heap, class_index);
+    void *block = is_zero != NULL ? take_zero(heap, class_index, is_zero, brought)
+                                  : take_used(heap, class_index, brought);
     hak_heap_leave(heap);
+    return block;
+}
+
+void *hak_take_one(uint32_t class_index, bool *is_zero)
+{
+    struct pool_granules brought = HAK_NO_GRANULES;
+    void *block = take_one(class_index, is_zero, &brought);
+    if (block == NULL && bring(class_index, &brought)) {
+        block = take_one(class_index, is_zero, &brought);
+        hak_supply_give_up(&brought);
+    }
     return block;
 }
 
@@ -156,7 +211,7 @@ static void *take_present(uint32_t class_index)
         return NULL;
     if (heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL ||
         steal(heap, class_index) != NULL)
-        take(heap, class_index, &block, 1);
+        take(heap, class_index, &block, 1, &(struct pool_granules){.count = 0});
     hak_heap_leave(heap);
     return block;
 }

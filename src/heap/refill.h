@@ -32,7 +32,8 @@ void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_
 /* A large block within the limit; NULL: out of memory. */
 void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
 
-/* The same as hak_take_one from a heap that the caller is in. */
+/* The same as hak_take_one from a heap that the caller is in, one of the program's own: memory is
+ * added meanwhile. */
 void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
 void *hak_heap_take_used(struct heap *heap, uint32_t class_index);
 

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/supply.h"
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
+#include "heap/wait.h"
 #include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
 #include "region/mappings.h"
+#include "region/meta.h"
 #include "region/tag_map.h"
-#include "slab/superslab_pool.h"
 #include "span/span_heap.h"
 #include "stats/event_log.h"
 
 /* Other threads may be faster to what was added for us; so often we add more. */
 #define TRIES 8
+/* In a pool of so many superslabs one is added before the last so many granules are taken. */
+#define AHEAD_SUPERSLABS 16
+#define AHEAD_GRANULES 16
 /* Of the granules of superslabs, what is touched at the start: two superslabs. */
 #define TOUCHED_MOST 64
+
+/* One thread at a time adds superslabs: those that waited for it find what it has added. */
+static struct hak_lock growth = HAK_LOCK_START_WITH(HAK_LOCK_GROWTH);
 
 /* Whether superslabs are huge only where we ask for it one by one. */
 static bool huge_pages_are_asked_for(void)
@@ -108,11 +116,12 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
         is_huge = hak_mappings_admit_advice(range.first);
     if (is_huge && is_wished) {
         is_huge = hak_os_wish_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
-        hak_stat_add(stats, huge_superslabs, is_huge);
+        hak_stat_add_shared(stats, huge_superslabs, is_huge);
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
+    hak_meta_grow_ahead();
     return true;
 }
 
@@ -124,42 +133,51 @@ static void give_granules(uint32_t first, uint32_t count, uint32_t dirty_count)
 }
 
 /* They are taken one by one, so that none is left out, and given back as touched. */
-void hak_supply_touch(void)
+size_t hak_supply_touch(size_t most_bytes)
 {
     uint32_t firsts[TOUCHED_MOST], count = 0;
+    size_t most = hak_least(most_bytes >> HAK_GRANULE_SHIFT, TOUCHED_MOST);
     struct pool_granules granules;
-    while (count < TOUCHED_MOST &&
-           (granules = hak_pool_take(1, 1, PARTITION_ORDINARY)).count != 0) {
+    while (count < most && (granules = hak_pool_take(1, 1, PARTITION_ORDINARY)).count != 0) {
         hak_os_touch(hak_granule_address(granules.first), HAK_GRANULE_BYTES);
         firsts[count++] = granules.first;
     }
     for (uint32_t i = 0; i < count; i++)
         give_granules(firsts[i], 1, 1);
+    return (size_t)count << HAK_GRANULE_SHIFT;
 }
 
-static void count_stage(struct stat_block *stats, enum hak_stat stage)
+static void count_stage(struct stat_block *stats, const struct pool_granules *granules)
 {
-    if (stage == HAK_STAT_recycled_slabs)
+    if (granules->is_warm)
         hak_stat_add(stats, recycled_slabs, 1);
-    else if (stage == HAK_STAT_purged_slabs)
-        hak_stat_add(stats, purged_slabs, 1);
-    else
+    else if (granules->is_first)
         hak_stat_add(stats, fresh_slabs, 1);
+    else
+        hak_stat_add(stats, purged_slabs, 1);
 }
 
-/* Makes granules a slab, or gives them back; `stage` is counted. */
-static struct slab *make_slab(uint32_t class_index, struct pool_granules granules,
-                              struct slab_owner *owner, struct stat_block *stats,
-                              enum hak_stat stage)
+void hak_supply_give_up(struct pool_granules *granules)
 {
-    struct slab *slab = hak_slab_create(class_index, granules.first, granules.is_zero, owner);
+    if (granules->count != 0)
+        give_granules(granules->first, granules->count, 0);
+    *granules = HAK_NO_GRANULES;
+}
+
+struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granules,
+                             struct slab_owner *owner, struct stat_block *stats)
+{
+    if (granules->count == 0)
+        return NULL;
+    struct slab *slab = hak_slab_create(class_index, granules->first, granules->is_zero, owner);
     if (slab == NULL) {
-        give_granules(granules.first, granules.count, 0);
+        hak_supply_give_up(granules);
         return NULL;
     }
-    hak_tag_write(granules.first, granules.count, hak_supply_tag(slab, owner));
+    hak_tag_write(granules->first, granules->count, hak_supply_tag(slab, owner));
     hak_use_note_slab(owner->use, class_index, 1, 0);
-    count_stage(stats, stage);
+    count_stage(stats, granules);
+    *granules = HAK_NO_GRANULES;
     return slab;
 }
 
@@ -170,35 +188,74 @@ static struct pool_granules take_granules(uint32_t class_index, const struct sla
                                                   owner->heap_id, pool_partition(class_index));
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
-    give_granules(granules.first, granules.count, 0);
-    granules.count = 0;
+    hak_supply_give_up(&granules);
     return granules;
 }
 
-static struct slab *take_started(uint32_t class_index, struct slab_owner *owner,
-                                 struct stat_block *stats)
+struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
+                                struct stat_block *stats)
 {
     struct pool_granules granules = take_granules(class_index, owner);
-    if (granules.count == 0)
-        return NULL;
-    return make_slab(class_index, granules, owner, stats,
-                     granules.is_warm ? HAK_STAT_recycled_slabs : HAK_STAT_purged_slabs);
+    return hak_supply_make(class_index, &granules, owner, stats);
+}
+
+struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
+                                      struct stat_block *stats)
+{
+    size_t bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
+    struct cache *cache = hak_wait_begin();
+    hak_lock_take(&growth);
+    hak_wait_end(cache);
+    struct pool_granules granules = take_granules(class_index, owner);
+    for (int i = 0; granules.count == 0 && i < TRIES; i++) {
+        if (!hak_limit_admits(bytes) || !add_superslab(class_index, owner, stats))
+            break;
+        granules = take_granules(class_index, owner);
+    }
+    hak_lock_give(&growth);
+    return granules;
+}
+
+void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
+                           struct stat_block *stats)
+{
+    if (HAK_LIKELY(hak_pool_free_count() >= AHEAD_GRANULES) ||
+        hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&growth))
+        return;
+    if (hak_pool_free_count() < AHEAD_GRANULES && hak_limit_admits(HAK_SUPERSLAB_BYTES))
+        add_superslab(class_index, owner, stats);
+    hak_lock_give(&growth);
 }
 
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats)
 {
-    struct slab *slab = take_started(class_index, owner, stats);
-    uint32_t count = hak_size_classes[class_index].granule_count;
-    for (int i = 0; slab == NULL && i < TRIES; i++) {
-        if (!hak_limit_admits((size_t)count << HAK_GRANULE_SHIFT) ||
-            !add_superslab(class_index, owner, stats))
-            return NULL;
-        struct pool_granules granules = take_granules(class_index, owner);
-        if (granules.count != 0)
-            return make_slab(class_index, granules, owner, stats, HAK_STAT_fresh_slabs);
-    }
-    return slab;
+    struct slab *slab = hak_supply_present(class_index, owner, stats);
+    if (slab != NULL)
+        return slab;
+    struct pool_granules granules = hak_supply_bring(class_index, owner, stats);
+    return hak_supply_make(class_index, &granules, owner, stats);
+}
+
+void hak_supply_mend(void)
+{
+    if (hak_lock_is_left(&growth))
+        hak_lock_give(&growth); /* what was being added may be lost */
+}
+
+void hak_supply_lock(void)
+{
+    hak_lock_take(&growth);
+}
+
+void hak_supply_unlock(void)
+{
+    hak_lock_give(&growth);
+}
+
+void hak_supply_lock_reset(void)
+{
+    hak_lock_reset(&growth);
 }
 
 void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,

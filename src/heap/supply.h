@@ -5,14 +5,16 @@
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
  *             be had leaves everything as it was.
- * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves.
- * Tests       tests/unit/heap/supply_test.c, tests/model/
+ * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. One
+ *             lock (GROWTH), while superslabs are added.
+ * Tests       tests/unit/heap/supply_test.c, tests/race/supply_race.c, tests/model/
  */
 #ifndef HAK_HEAP_SUPPLY_H
 #define HAK_HEAP_SUPPLY_H
 
 #include "region/tag_map.h"
 #include "slab/slab.h"
+#include "slab/superslab_pool.h"
 #include "span/large.h"
 #include "stats/counters.h"
 
@@ -29,10 +31,32 @@ HAK_INLINE struct slab *hak_slab_at(const void *block)
     return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
 }
 
-/* Stages 3 and 4: a new slab of the class for `owner`; counts which stage served. NULL: out of
- * memory. */
+/* A new slab of the class for `owner`; counts from what it was made. NULL: out of memory. */
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
                              struct stat_block *stats);
+
+/* The same in its parts, for heaps that many threads share: nobody asks the kernel for memory
+ * while inside one. First, inside the heap: of a superslab that is there. */
+struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
+                                struct stat_block *stats);
+
+/* Second, outside: granules for a slab, of a superslab that is added if need be; none: out of
+ * memory. */
+struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
+                                      struct stat_block *stats);
+
+/* Third, inside: the slab of them, which are no longer the caller's. NULL: there are none, or there
+ * is no memory for its record. */
+struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granules,
+                             struct slab_owner *owner, struct stat_block *stats);
+
+/* They were not needed. */
+void hak_supply_give_up(struct pool_granules *granules);
+
+/* One thread adds a superslab before the last granules are taken, so that others need not wait for
+ * the kernel. Outside of heaps. */
+void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
+                           struct stat_block *stats);
 
 /* What is asked of the spans for a large block. */
 struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content);
@@ -44,10 +68,19 @@ void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
 /* Gives superslabs that are wholly free, but for one, back to the spans. */
 void hak_supply_trim(void);
 
-/* Touches the free granules of superslabs. */
-void hak_supply_touch(void);
+/* Touches free granules of superslabs, at most so many bytes; returns the bytes. */
+size_t hak_supply_touch(size_t most_bytes);
 
 /* Gives an unused slab's granules back. */
 void hak_supply_retire(struct slab *slab);
+
+/* The calling thread left a section by a jump. */
+void hak_supply_mend(void);
+
+/* Around fork: nobody adds a superslab while the copy is made. What a thread of the parent has in
+ * its hands by then the child is without: granules that nobody has touched. */
+void hak_supply_lock(void);
+void hak_supply_unlock(void);
+void hak_supply_lock_reset(void);
 
 #endif

@@ -5,9 +5,8 @@
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
  *             level 1). A lock's word is 0, or who holds it, with bit 0 set if somebody sleeps. No
  *             lock is held across a system call that a hot thread needs.
- * Threads     take is acquire, give is release; each is the other's partner. hak_lock_held is set
- *             before the lock is had and cleared after it is given: a handler may see it early or
- *             late, never miss it.
+ * Threads     take is acquire, give is release: partners. hak_lock_held is set before the lock is
+ *             had and cleared after it is given: a handler may see it too long, never miss it.
  * Tests       tests/unit/os/lock_test.c, tests/race/lock_race.c
  */
 #ifndef HAK_OS_LOCK_H
@@ -25,11 +24,13 @@
     X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
     X(PRIVATE_SET, private_set, "lists of user heaps and of spare records")                        \
     X(PRIVATE, private, "one user heap: its slabs and its handle's generation")                    \
+    X(GROWTH, growth, "superslabs that are added to the pool")                                     \
     X(PURGE, purge, "superslabs and spans that are out while they go back to the kernel")          \
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \
     X(REGION, region, "growth of the committed window")                                            \
     X(META, meta, "bump pointer and free lists of metadata")                                       \
+    X(META_GROWTH, meta_growth, "growth of the metadata")                                          \
     X(FENCE, fence, "runs of pages for fenced blocks, and their quarantine")
 
 enum hak_lock_rank {
@@ -123,7 +124,7 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
     hak_lock_end(lock->rank);
 }
 
-/* Without ranks: for heaps (heap/heaps.h), and fork, which takes many. */
+/* Without ranks: for heaps, and fork, which takes many. */
 HAK_INLINE bool hak_lock_try_among(struct hak_lock *lock)
 {
     uint32_t expected = 0;
@@ -139,7 +140,6 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 }
 
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
-
 /* In the child of a fork: free again, held by nobody. */
 void hak_lock_reset(struct hak_lock *lock);
 

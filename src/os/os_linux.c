@@ -68,9 +68,11 @@ void hak_os_touch(void *start, size_t bytes)
     uintptr_t page = (uintptr_t)start & ~(uintptr_t)(HAK_PAGE_BYTES_LEAST - 1);
     for (; page < (uintptr_t)start + bytes; page += HAK_PAGE_BYTES_LEAST) {
         _Atomic uint8_t *byte = (_Atomic uint8_t *)page;
-        uint8_t value = hak_load_relaxed(byte);
-        /* acquire: no partner is needed. If it fails, somebody else has just written. */
-        (void)hak_cas_acquire(byte, &value, value);
+        uint8_t value = 0;
+        /* acquire: no partner is needed. A fresh page faults once, at the first; if the second
+         * fails, too, somebody else has just written. */
+        if (!hak_cas_acquire(byte, &value, 0))
+            (void)hak_cas_acquire(byte, &value, value);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
+#include "heap/supply.h"
 #include "misuse/fence.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -27,6 +28,7 @@ void hak_mend_all(void)
     hak_span_mend();
     hak_pool_mend();
     mend(&hak_region.purge_lock); /* what was being purged is lost */
+    hak_supply_mend();
     hak_private_mend();
     hak_heaps_mend_table();
     hak_caches_mend();

@@ -2,6 +2,7 @@
 #include "process/reclaim.h"
 
 #include "base/bits.h"
+#include "conf/conf.h"
 #include "hardened/waiting.h"
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
@@ -330,17 +331,31 @@ size_t hak_reclaim_visit(bool *is_done)
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
+/* By huge pages where the kernel gives some: nothing of them stays untouched. What goes back later
+ * must not be filled again, so they are refused from then on. */
+static void touch_block(char *start, size_t bytes)
+{
+    size_t whole_bytes = hak_align_down(bytes, HAK_SUPERSLAB_BYTES);
+    bool is_wished = whole_bytes != 0 && hak_conf_number(thp) == THP_AUTO &&
+                     hak_os_wish_huge_pages(start, whole_bytes);
+    hak_os_touch(start, bytes);
+    if (is_wished)
+        hak_os_refuse_huge_pages(start, whole_bytes);
+}
+
 void hak_prewarm(void)
 {
     size_t bytes = hak_policy_read(prewarm_bytes);
-    if (HAK_LIKELY(bytes == 0))
+    if (HAK_LIKELY(bytes == 0) || !hak_limit_admits(bytes))
         return;
-    char *start = hak_supply_large(NULL, bytes, hak_os_page_bytes(), LARGE_ANY);
-    if (start == NULL)
-        return;
-    hak_os_touch(start, bytes);
-    hak_large_give(start);
-    hak_supply_touch();
+    size_t block_bytes = bytes - hak_supply_touch(bytes);
+    if (block_bytes != 0) {
+        char *start = hak_supply_large(NULL, block_bytes, HAK_SUPERSLAB_BYTES, LARGE_ANY);
+        if (start == NULL)
+            return;
+        touch_block(start, block_bytes);
+        hak_large_give(start);
+    }
     hak_region_touch_tables();
     hak_os_touch(&hak_span_free, sizeof hak_span_free);
     hak_os_touch(hak_lock_waits, sizeof hak_lock_waits); /* written when somebody first waits */

@@ -9,23 +9,49 @@
 #include "region/region.h"
 
 static struct hak_lock meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
-static size_t used_bytes;
+static struct hak_lock growth_lock = HAK_LOCK_START_WITH(HAK_LOCK_META_GROWTH);
+static _Atomic size_t used_bytes;    /* changed under the first; a hint without it */
 static _Atomic size_t earlier_bytes; /* of areas before it */
 
 #define MORE_BYTES (16 * HAK_MIB)
+#define STEP_LEAST (64 * HAK_KIB)
+
+static size_t wished_step(size_t usable)
+{
+    return hak_clamp(usable / 8, STEP_LEAST, 4 * HAK_MIB);
+}
+
+static enum os_map grow_locked(size_t needed_bytes)
+{
+    struct area *area = &hak_region.meta;
+    size_t usable = hak_load_relaxed(&area->usable_bytes);
+    size_t wished = hak_least(usable + wished_step(usable), area->room_bytes);
+    if (wished > needed_bytes && hak_area_grow(area, wished, STEP_LEAST) == OS_MAPPED)
+        return OS_MAPPED;
+    return hak_area_grow(area, needed_bytes, hak_os_page_bytes());
+}
 
 /* Steps of an eighth, at least 64 KiB, at most 4 MiB; what is needed, where that cannot be had. */
 static enum os_map grow(size_t needed_bytes)
 {
-    struct area *area = &hak_region.meta;
+    if (HAK_LIKELY(needed_bytes <= hak_load_relaxed(&hak_region.meta.usable_bytes)))
+        return OS_MAPPED;
+    hak_lock_take(&growth_lock);
+    enum os_map result = grow_locked(needed_bytes);
+    hak_lock_give(&growth_lock);
+    return result;
+}
+
+/* used_bytes may be of an area that another one follows by now: then this one grows too early. */
+void hak_meta_grow_ahead(void)
+{
+    const struct area *area = &hak_region.meta;
     size_t usable = hak_load_relaxed(&area->usable_bytes);
-    size_t step = hak_clamp(usable / 8, 64 * HAK_KIB, 4 * HAK_MIB);
-    size_t wished = hak_least(usable + step, area->room_bytes);
-    if (needed_bytes <= usable)
-        return OS_MAPPED;
-    if (wished > needed_bytes && hak_area_grow(area, wished, 64 * HAK_KIB) == OS_MAPPED)
-        return OS_MAPPED;
-    return hak_area_grow(area, needed_bytes, hak_os_page_bytes());
+    size_t least = hak_load_relaxed(&used_bytes) + wished_step(usable) / 2;
+    if (least <= usable || !hak_lock_try(&growth_lock))
+        return;
+    grow_locked(least);
+    hak_lock_give(&growth_lock);
 }
 
 /* Where the area is full, or others have mapped something in it, another one follows it somewhere
@@ -39,27 +65,29 @@ static bool extend(size_t bytes)
     if (!hak_os_claim(&claim, ZONE_MORE_RECORDS))
         return false;
     hak_os_claim_open(&claim);
+    hak_lock_take(&growth_lock);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&hak_region.meta.usable_bytes));
     /* In this order: whoever is stopped in between by a jump leaves an area that is full. */
     hak_region.meta.room_bytes = 0;
     hak_compiler_fence();
     hak_area_start(&hak_region.meta, claim.start + guard, 0);
-    used_bytes = 0;
+    hak_store_relaxed(&used_bytes, 0);
     hak_compiler_fence();
     hak_region.meta.room_bytes = more;
+    hak_lock_give(&growth_lock);
     return true;
 }
 
 static void *take_locked(size_t bytes)
 {
     bytes = hak_align_up(bytes, HAK_CACHE_LINE_BYTES);
-    enum os_map result = grow(used_bytes + bytes);
+    enum os_map result = grow(hak_load_relaxed(&used_bytes) + bytes);
     if (result == OS_MAP_TAKEN && extend(bytes))
         result = grow(bytes);
     if (result != OS_MAPPED)
         return NULL;
-    void *record = hak_region.meta.start + used_bytes;
-    used_bytes += bytes;
+    void *record = hak_region.meta.start + hak_load_relaxed(&used_bytes);
+    hak_counter_add(&used_bytes, bytes);
     return record;
 }
 
@@ -100,8 +128,9 @@ void hak_meta_prewarm(size_t bytes)
 {
     const struct area *area = &hak_region.meta;
     hak_lock_take(&meta_lock);
-    unsigned char *next = area->start + used_bytes;
-    bool is_there = grow(used_bytes + bytes) == OS_MAPPED;
+    size_t used = hak_load_relaxed(&used_bytes);
+    unsigned char *next = area->start + used;
+    bool is_there = grow(used + bytes) == OS_MAPPED;
     hak_lock_give(&meta_lock);
     if (is_there)
         hak_os_touch(next, bytes);
@@ -120,6 +149,8 @@ size_t hak_meta_present_bytes(void)
 
 void hak_meta_mend(void)
 {
+    if (hak_lock_is_left(&growth_lock))
+        hak_lock_give(&growth_lock); /* the area asks the kernel what is mapped */
     if (hak_lock_is_left(&meta_lock))
         hak_lock_give(&meta_lock); /* each of its steps loses a record at most */
 }
@@ -127,14 +158,17 @@ void hak_meta_mend(void)
 void hak_meta_lock(void)
 {
     hak_lock_take(&meta_lock);
+    hak_lock_take(&growth_lock);
 }
 
 void hak_meta_unlock(void)
 {
+    hak_lock_give(&growth_lock);
     hak_lock_give(&meta_lock);
 }
 
 void hak_meta_lock_reset(void)
 {
+    hak_lock_reset(&growth_lock);
     hak_lock_reset(&meta_lock);
 }

@@ -6,7 +6,8 @@
  * Invariants  records are zero when first taken, aligned to cache lines, never on a page with
  *             blocks. What was a record of one pool is a record of that pool for ever, so that a
  *             stale pointer into a pool still points at a record of its kind.
- * Threads     one lock (META), a leaf; held across the rare growth of the area only.
+ * Threads     one lock (META). Another one (META_GROWTH) is held while the area grows, mostly ahead
+ *             of need and without the first.
  * Tests       tests/unit/region/meta_test.c
  */
 #ifndef HAK_REGION_META_H
@@ -33,6 +34,9 @@ void hak_meta_pool_give(struct meta_pool *pool, void *record);
 /* The next so many bytes of records cost no system call and no page fault. As much as can be had.
  */
 void hak_meta_prewarm(size_t bytes);
+
+/* Grows the area before it is full, so that nobody waits for the kernel who needs a record. */
+void hak_meta_grow_ahead(void);
 
 /* Bytes of metadata committed so far. */
 size_t hak_meta_bytes(void);

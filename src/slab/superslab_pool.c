@@ -203,6 +203,7 @@ static struct pool_granules take_from(struct superslab *superslab, uint32_t at, 
         .count = count,
         .is_zero = (superslab->dirty & taken) == 0,
         .is_warm = (superslab->dirty & taken) != 0,
+        .is_first = superslab->free == ALL_GRANULES,
     };
     note_taken(&granules, superslab->warm_since_ms);
     unlink_superslab(superslab);
@@ -230,13 +231,13 @@ static struct pool_granules take_wished(struct superslab_lists *lists, uint32_t 
                 return take_from(superslab, at, count, heap_id);
         }
     }
-    return (struct pool_granules){0, 0, false, false};
+    return HAK_NO_GRANULES;
 }
 
 struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition)
 {
     hak_lock_take(&pool.lock);
-    struct pool_granules granules = {0, 0, false, false};
+    struct pool_granules granules = HAK_NO_GRANULES;
     bool has_warm = hak_load_relaxed(&pool.warm_count) != 0;
     for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
          wish++)
@@ -360,8 +361,7 @@ static uint32_t purge_runs(uint32_t first_granule, uint32_t mask)
     uint32_t purged = 0;
     while (mask != 0) {
         uint32_t at = hak_bit_lowest(mask);
-        uint64_t above = ~((uint64_t)mask >> at);
-        uint32_t count = hak_bit_lowest(above);
+        uint32_t count = hak_bit_lowest(~((uint64_t)mask >> at));
         uint32_t run = (uint32_t)hak_bit_low_mask(count) << at;
         if (hak_mark_purge(first_granule + at, count))
             purged |= run;

@@ -43,7 +43,10 @@ struct pool_granules {
     uint32_t count; /* 0: the pool has none */
     bool is_zero;   /* they read as zero */
     bool is_warm;   /* they were used before and not purged since */
+    bool is_first;  /* all others of the superslab are free */
 };
+
+#define HAK_NO_GRANULES ((struct pool_granules){.count = 0})
 
 /* `count` (a power of two) free granules in one piece, for `heap_id`: fullest superslab of the
  * partition first, warm granules before purged ones. */

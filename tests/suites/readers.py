@@ -157,6 +157,13 @@ def dejagnu(folder):
 FOLDER_READERS = {"trs": trs, "dejagnu": dejagnu}
 
 
+def only_make(text):
+    """Whether nothing but make itself said something: it found nothing to do."""
+    own = (r"(?:make(?:\[\d+\])?: (?:Entering|Leaving) directory .*|Making check in .*|"
+           r"make(?:\[\d+\])?: Nothing to be done for .*|make +check\S*|\s*)")
+    return all(re.fullmatch(own, line) for line in text.splitlines())
+
+
 def leftovers(folder):
     """Result files, which a run must not take for its own."""
     return [path for kind in ("*.trs", "*.sum") for path in folder.rglob(kind)]

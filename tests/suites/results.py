@@ -18,6 +18,7 @@ create table if not exists steps (package text, version text, libraries text, st
     note text, primary key (package, step, attempt));
 create table if not exists results (package text primary key, version text, libraries text,
     at text, state text, row text);
+create table if not exists builds (libraries text primary key, source text);
 """
 Step = collections.namedtuple("Step", "status seconds processes reader outcomes note")
 
@@ -41,11 +42,11 @@ class State:
                            json.dumps(step.outcomes), step.note))
         self.base.commit()
 
-    def belongs(self, package, version, libraries):
-        """Whether the package's steps are of this version and these libraries."""
-        rows = self.base.execute("select distinct version, libraries from steps where package = ?",
-                                 (package,)).fetchall()
-        return rows in ([], [(version, libraries)])
+    def forget_others(self, package, version, libraries):
+        """Forgets steps of other versions, and runs of other libraries."""
+        self.base.execute("delete from steps where package = ? and (version != ? or "
+                          "step != 'build' and libraries != ?)", (package, version, libraries))
+        self.base.commit()
 
     def forget(self, package):
         self.base.execute("delete from steps where package = ?", (package,))
@@ -56,11 +57,19 @@ class State:
                                  (package,)).fetchone() is not None
 
     def finish(self, package, version, libraries, when, row):
-        """The package is done: with a result, or with the reason why there is none."""
+        """The package is done: with a result, or with the reason why there is none. Its build stays
+        known."""
         self.base.execute("insert or replace into results values (?,?,?,?,?,?)",
                           (package, version, libraries, when, row["state"], json.dumps(row)))
+        self.base.execute("delete from steps where package = ? and step != 'build'", (package,))
         self.base.commit()
-        self.forget(package)
+
+    def source_of(self, libraries, source):
+        """The source that these libraries were first met with: what is checked out may change."""
+        self.base.execute("insert or ignore into builds values (?,?)", (libraries, source))
+        self.base.commit()
+        return self.base.execute("select source from builds where libraries = ?",
+                                 (libraries,)).fetchone()[0]
 
     def is_done(self, package, libraries):
         return self.base.execute("select 1 from results where package = ? and libraries = ?",

@@ -2,12 +2,18 @@
 # SPDX-License-Identifier: MIT
 """Other programs' own test suites, on the C library's allocator and on hakmem.
 
-suites.py run [--budget-s N] [NAME...]  a portion: packages that were not done for this library,
-                                        those that were done longest ago first; what is cut goes on
-suites.py list                          the packages and what became of them
-suites.py publish                       writes docs/COMPATIBILITY.md and docs/compatibility.jsonl
+suites.py run [OPTIONS] [NAME...]  a portion: packages that were not done for this library, one
+                                   after the other, those that were done longest ago first; what is
+                                   cut goes on
+    --budget-s N   how long a portion is; inf: until none is left
+    --jobs N       processes that build and test (default 2)
+    --keep         builds stay, so that another library needs only the runs
+suites.py left [NAME...]           packages that are not done for this library
+suites.py list                     the packages and what became of them
+suites.py publish                  writes docs/COMPATIBILITY.md and docs/compatibility.jsonl
 
-A package is a row of packages.toml. Exit status: 0 no difference that is not explained, 1 there is
+A package is a row of packages.toml. Each step is written to out/suites/log when it is over, and
+what it printed to out/suites/logs. Exit status: 0 no difference that is not explained, 1 there is
 one, 77 sources or a chroot are not to be had here.
 """
 import argparse
@@ -25,7 +31,7 @@ import time
 import tomllib
 
 import readers
-from places import ROOT, STORE, Chroot, Missing, last_line
+from places import PATH, ROOT, STORE, Chroot, Missing, Place, last_line
 from results import EXIT, State, Step, count, differing, judge, publish
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -35,6 +41,8 @@ WAYS = {"hakmem": ("release", {}), "hardened": ("release", {"HAKMEM_MODE": "hard
         "tiny": ("tiny", {})}
 AGAIN = 3
 LIMIT_S = 280
+TOO_LONG = 124
+NOTHING = "nothing"
 LEAST_FREE_BYTES = 6 << 30
 LOG_BYTES = 64 << 20
 
@@ -48,11 +56,15 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
 
 
+def git(*words):
+    done = subprocess.run(["git", "-C", str(ROOT), *words, "--", "src", "include"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return done.stdout.strip()
+
+
 def commit():
-    words = ["git", "-C", str(ROOT), "log", "-1", "--format=%h", "--", "src", "include"]
-    done = subprocess.run(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          check=False)
-    return done.stdout.strip() or "-"
+    """The source's last commit; with a + if the source differs from it."""
+    return (git("log", "-1", "--format=%h") or "-") + ("+" if git("status", "--short") else "")
 
 
 def library(build):
@@ -65,10 +77,11 @@ def library(build):
 
 
 class Reporter:
-    """One line a step; on a terminal, a line that shows what runs and how much is left."""
+    """One line a step, also in a log; on a terminal, a line that shows what runs and how much is
+    left."""
 
-    def __init__(self, total):
-        self.total, self.done = total, 0
+    def __init__(self, total, log):
+        self.total, self.done, self.log = total, 0, log
         self.progress = None
         if sys.stderr.isatty():
             try:
@@ -90,6 +103,8 @@ class Reporter:
     def say(self, line):
         (self.progress.console if self.progress else sys.modules["builtins"]).print(line)
         sys.stdout.flush()
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(f"{now()} {line}\n")
 
     def finish_one(self):
         self.done += 1
@@ -99,6 +114,10 @@ class Reporter:
     def stop(self):
         if self.progress:
             self.progress.stop()
+
+
+def now():
+    return datetime.datetime.now().isoformat(timespec="seconds")
 
 
 def default_build():
@@ -116,17 +135,17 @@ def has_target(makefile, target):
     return re.search(rf"^{target}:", makefile.read_text(errors="replace"), re.M) is not None
 
 
-def find_suite(tree):
+def find_suite(tree, jobs):
     """(folder, command) of the tests of a tree that was built."""
     for folder in build_folders(tree):
         if (folder / "CTestTestfile.cmake").exists():
-            return folder, "ctest -j2 --timeout 200"
+            return folder, f"ctest -j{jobs} --timeout 200"
         if (folder / "meson-info").exists():
-            return folder, "meson test --no-rebuild --num-processes 2"
+            return folder, f"meson test --no-rebuild --num-processes {jobs}"
         makefiles = [folder / name for name in ("GNUmakefile", "Makefile", "makefile")]
         for makefile in [path for path in makefiles if path.exists()]:
             if "TEST_LOGS" in makefile.read_text(errors="replace"):
-                return folder, "make -k -j2 check"
+                return folder, f"make -k -j{jobs} check"
             for target in ("check", "check-am", "test"):
                 if has_target(makefile, target):
                     return folder, f"make -k {target.removesuffix('-am')}"
@@ -135,6 +154,8 @@ def find_suite(tree):
 
 class Package:
     """One row of the list, in a place."""
+
+    jobs, keep = 2, False
 
     def __init__(self, row, place, state, libraries):
         self.row, self.place, self.state, self.libraries = row, place, state, libraries
@@ -154,11 +175,11 @@ class Package:
         self.state.add_step(self.name, self.version, self.identity, step, attempt, result)
 
     def begin(self):
-        """Forgets steps of another version or library, and of a source that is gone."""
+        """Forgets steps of another version, of a source that is gone, and runs of another
+        library."""
         self.version = version_of(self.tree)
-        if not self.state.belongs(self.name, self.version, self.identity):
-            self.state.forget(self.name)
-        if self.state.step(self.name, "build") is None or not self.tree.exists():
+        self.state.forget_others(self.name, self.version, self.identity)
+        if self.state.step(self.name, "build") is None:
             self.state.forget(self.name)
             self.place.remove(self.name)
 
@@ -168,31 +189,36 @@ class Package:
         log.unlink(missing_ok=True)
         begin = time.monotonic()
         versions = self.place.versions(self.name)
+        if not versions:
+            return Step(1, 0, 0, "", {}, "the mirror has no source of it")
         needs = self.row.get("needs", "")
         if not any(self.place.fetch(self.name, version, log, needs) for version in versions):
             return Step(1, 0, 0, "", {}, f"no source or build dependency: {last_line(log)}")
         self.version = version_of(self.tree)
         command = self.row.get("build") or default_build()
-        variables = {"DEB_BUILD_OPTIONS": "nocheck nodoc parallel=2", "DEB_BUILD_PROFILES": "nodoc"}
-        status = self.place.run(command, self.inside, log, self.row.get("build_s", LIMIT_S),
-                                more=variables)
+        limit_s = self.row.get("build_s", LIMIT_S)
+        variables = {"DEB_BUILD_OPTIONS": f"nocheck nodoc parallel={self.jobs}",
+                     "DEB_BUILD_PROFILES": "nodoc", "PATH": f"/usr/lib/ccache:{PATH}"}
+        status = self.place.run(command, self.inside, log, limit_s, more=variables)
+        if status == TOO_LONG:
+            return Step(status, 0, 0, "", {}, f"not built within {limit_s} s")
         if status != 0:
             return Step(status, 0, 0, "", {}, f"cannot be built: {last_line(log)}")
         if self.suite() is None:
             return Step(1, 0, 0, "", {}, "no tests found")
         folder, command = self.suite()
         prepare = self.row.get("prepare")
-        if prepare is None and command.endswith("-j2 check"):
-            prepare = "make -k -j2 check TESTS= DEJATOOL="
-        if prepare:
-            self.place.run(prepare, folder, log, self.limit_s)
+        if prepare is None and command.endswith(f"-j{self.jobs} check"):
+            prepare = f"make -k -j{self.jobs} check TESTS= DEJATOOL="
+        if prepare and self.place.run(prepare, folder, log, limit_s, more=variables) == TOO_LONG:
+            return Step(TOO_LONG, 0, 0, "", {}, f"tests not built within {limit_s} s")
         return Step(0, time.monotonic() - begin, 0, "", {}, command)
 
     def suite(self):
         """(folder as the place sees it, command)."""
         if "test" in self.row:
             return self.inside / self.row.get("folder", "."), self.row["test"]
-        found = find_suite(self.tree / self.row.get("folder", "."))
+        found = find_suite(self.tree / self.row.get("folder", "."), self.jobs)
         return found and (self.inside / found[0].relative_to(self.tree), found[1])
 
     def run(self, way, attempt):
@@ -216,12 +242,16 @@ class Package:
         words = " ".join(f"{name}={value}" for name, value in variables.items())
         script = f"exec env {words} sh -c 'cat /proc/self/maps >{inside}/maps; {command}'"
         begin = time.monotonic()
-        status = self.place.run(script, folder, log, self.limit_s)
+        # What takes this much longer than on the system's allocator is a difference.
+        limit_s = self.limit_s * (1 if way == "system" else 2)
+        status = self.place.run(script, folder, log, limit_s)
         seconds = time.monotonic() - begin
         processes, note = self.proof(proof, way)
         text = read_end(log)
         reader, outcomes = readers.read(text, self.tree, self.row.get("reader"))
-        if not outcomes:
+        if not outcomes and readers.only_make(text):
+            reader = NOTHING
+        elif not outcomes:
             reader, outcomes = "status", {EXIT: readers.FAIL if status else readers.PASS}
         return Step(status, seconds, processes, reader, outcomes, note)
 
@@ -254,10 +284,12 @@ class Package:
 
     def next_step(self, ways):
         """(way, attempt) of the run that comes next; None: all is known."""
+        plain = self.steps("system")
+        if plain and self.obstacle(plain[0]):
+            return None
         for way in ("system", *ways):
             if not self.steps(way):
                 return way, 1
-        plain = self.steps("system")
         differ = [way for way in ways if differing(plain[0], self.steps(way)[0])]
         for attempt in range(2, AGAIN + 2):
             for way in ["system", *differ] if differ else []:
@@ -279,8 +311,11 @@ class Package:
         row = {"package": self.name, "version": self.version, "state": "done",
                "tests": count(plain[0].outcomes), "reader": plain[0].reader,
                "status": plain[0].status, "seconds": round(plain[0].seconds, 1), "ways": {},
-               "unsteady": [], "commit": commit(), "libraries": self.identity,
+               "unsteady": [], "commit": self.state.source_of(self.identity, commit()),
+               "libraries": self.identity,
                "when": datetime.date.today().isoformat()}
+        if self.obstacle(plain[0]):
+            return lost(self, self.obstacle(plain[0]))
         for way in ways:
             steps = self.steps(way)
             differs, shaky = judge(plain, steps)
@@ -295,15 +330,24 @@ class Package:
             if notes:
                 row["ways"][way]["proof"] = notes
             row["unsteady"] = sorted(set(row["unsteady"]) | set(shaky))
-        if plain[0].reader == "status" and plain[0].status != 0:
-            row.update(state="none", note="its tests end badly on the system's allocator, too, "
-                       "and no reader knows their output")
         return row
 
+    def obstacle(self, plain):
+        """Why a run on the system's allocator is nothing to compare with; None if it is."""
+        if plain.status == TOO_LONG:
+            return f"its tests take longer than {self.limit_s} s"
+        if plain.reader == NOTHING:
+            return "`make check` has nothing to do"
+        if plain.reader == "status" and plain.status != 0:
+            return ("its tests end badly on the system's allocator, too, and no reader knows their "
+                    "output")
+        return None
+
     def finish(self, row):
-        now = datetime.datetime.now().isoformat(timespec="seconds")
-        self.state.finish(self.name, self.version, self.identity, now, row)
-        self.place.remove(self.name)
+        self.state.finish(self.name, self.version, self.identity, now(), row)
+        if row["state"] != "done" or not self.keep:
+            self.state.forget(self.name)
+            self.place.remove(self.name)
 
 
 def version_of(tree):
@@ -374,16 +418,23 @@ def check_room():
         raise Missing("less than 6 GB of the disk are free")
 
 
-def work_all(rows, place, ways, end):
-    """Works on packages until the time is up; whether one has a difference nobody explained."""
+def remaining(rows, place, ways):
+    """Packages that are not done for the current libraries, in the order of work."""
     state = State(STORE / "state.sqlite")
     libraries = {WAYS[way][0]: library(WAYS[way][0]) for way in ways}
     todo = [Package(row, place, state, libraries) for row in rows]
     todo = [package for package in todo if not state.is_done(package.name, package.identity)]
-    todo.sort(key=lambda package: (not state.has_steps(package.name),
-                                   state.last_done(package.name)))
-    report, bad = Reporter(len(todo)), []
+    return sorted(todo, key=lambda package: (not state.has_steps(package.name),
+                                             state.last_done(package.name)))
+
+
+def work_all(todo, ways, end):
+    """Works on packages until the time is up; whether one has a difference nobody explained."""
+    report, bad = Reporter(len(todo), STORE / "log"), []
     try:
+        if todo:
+            source = todo[0].state.source_of(todo[0].identity, commit())
+            report.say(f"libraries {todo[0].identity} of {source}: {len(todo)} packages to do")
         for package in todo:
             if time.monotonic() > end:
                 break
@@ -397,8 +448,8 @@ def work_all(rows, place, ways, end):
     finally:
         report.stop()
     for line in bad:
-        print(f"FAILED: {line}")
-    print(f"suites: {report.done} packages done, {len(todo) - report.done} remain")
+        report.say(f"FAILED: {line}")
+    report.say(f"suites: {report.done} packages done, {len(todo) - report.done} remain")
     return bool(bad)
 
 
@@ -413,14 +464,20 @@ def publish_all():
             ROOT / "docs/COMPATIBILITY.md", tuple(WAYS))
 
 
+def chosen(options):
+    return [row for row in packages() if not options.names or row["name"] in options.names]
+
+
 def run(options):
     end = time.monotonic() + options.budget_s
     if "HAK_FULL" not in os.environ and not options.names:
         raise Missing("other programs' suites take long: ./hak test --full")
-    rows = [row for row in packages() if not options.names or row["name"] in options.names]
     check_room()
+    todo = remaining(chosen(options), Chroot(), tuple(WAYS))
+    for package in todo:
+        package.jobs, package.keep = options.jobs, options.keep
     try:
-        return work_all(rows, Chroot(), tuple(WAYS), end)
+        return work_all(todo, tuple(WAYS), end)
     finally:
         if (STORE / "state.sqlite").exists():
             publish_all()
@@ -429,15 +486,20 @@ def run(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "list", "publish"))
+    parser.add_argument("command", choices=("run", "left", "list", "publish"))
     parser.add_argument("names", nargs="*")
     parser.add_argument("--budget-s", type=float, default=240)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", action="store_true")
     options = parser.parse_intermixed_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     STORE.mkdir(parents=True, exist_ok=True)
     try:
         if options.command == "publish":
             publish_all()
+        elif options.command == "left":
+            for package in remaining(chosen(options), Place(STORE), tuple(WAYS)):
+                print(package.name)
         elif options.command == "list":
             state = State(STORE / "state.sqlite")
             done = {row["package"]: row for row in state.rows()}

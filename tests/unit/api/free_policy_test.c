@@ -104,6 +104,25 @@ TEST(prewarmed_memory_is_there_and_stays)
     CHECK(window_resident_bytes() < 20 * HAK_MIB);
 }
 
+/* The window's memory that is prewarmed where a superslab has free granules. */
+static size_t prewarmed_bytes(size_t asked_bytes)
+{
+    size_t before = window_resident_bytes();
+    hak_store_relaxed(&hak_policy.prewarm_bytes, asked_bytes);
+    hak_prewarm();
+    return window_resident_bytes() - before;
+}
+
+TEST(no_more_is_prewarmed_than_was_asked_for)
+{
+    refuse_huge_pages();
+    void *block = hak_malloc(16);
+    CHECK(block != NULL);
+    CHECK_EQ(prewarmed_bytes(1), (size_t)sysconf(_SC_PAGESIZE));
+    CHECK_EQ(prewarmed_bytes(2 * HAK_GRANULE_BYTES), 2 * HAK_GRANULE_BYTES);
+    hak_free(block);
+}
+
 TEST(more_than_there_is_is_not_prewarmed)
 {
     CHECK(hak_process_start());

@@ -6,8 +6,10 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "check.h"
+#include "conf/conf.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
+#include "os/os_memory.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
 #include "process/start.h"
@@ -64,16 +66,17 @@ static void collapse(bool is_always)
         }
 }
 
-static void start_with(const char *thp, enum os_huge setting)
+static void start_with(enum conf_thp thp, enum os_huge setting)
 {
-    setenv("HAKMEM_THP", thp, 1);
     hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
-    CHECK(hak_process_start());
+    CHECK(hak_process_start()); /* a constructor has done so, long before */
+    CHECK_EQ(hak_load_relaxed(&hak_region.committed_bytes), 0);
+    hak_conf.number[CONF_thp] = thp;
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, setting == HUGE_ALWAYS ? HAK_MIB : 4);
 }
 
 /* Bytes resident after one byte of each block was touched. */
-static size_t touched_bytes(size_t block_bytes, const char *thp, enum os_huge setting)
+static size_t touched_bytes(size_t block_bytes, enum conf_thp thp, enum os_huge setting)
 {
     start_with(thp, setting);
     for (size_t i = 0; i < BYTES / block_bytes; i++) {
@@ -84,19 +87,25 @@ static size_t touched_bytes(size_t block_bytes, const char *thp, enum os_huge se
     return window_resident_bytes();
 }
 
+static void prewarm(void)
+{
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 64 * HAK_MIB);
+    hak_prewarm();
+    hak_store_relaxed(&hak_policy.prewarm_bytes, 0);
+}
+
 /* Bytes resident after 95 % of many blocks were freed at random and all was quiet for a while. */
-static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge setting)
+static size_t bytes_when_sparse(size_t block_bytes, enum os_huge setting)
 {
     static void *blocks[BYTES / BLOCK_BYTES_LEAST];
     size_t count = BYTES / block_bytes;
-    start_with(thp, setting);
     hak_store_relaxed(&hak_policy.decay_ms, 2);
     hak_store_relaxed(&hak_policy.retain_bytes, 0);
     uint32_t random = 1;
     for (size_t i = 0; i < count; i++) {
         blocks[i] = hak_malloc(block_bytes);
         CHECK(blocks[i] != NULL);
-        memset(blocks[i], 1, block_bytes);
+        memset(blocks[i], 1, hak_malloc_usable_size(blocks[i])); /* as a huge page would */
     }
     for (size_t i = 0; i < count; i++) {
         random = random * 1664525u + 1013904223u;
@@ -114,9 +123,22 @@ static size_t sparse_bytes(size_t block_bytes, const char *thp, enum os_huge set
     return window_resident_bytes();
 }
 
+static size_t sparse_bytes(size_t block_bytes, enum conf_thp thp, enum os_huge setting)
+{
+    start_with(thp, setting);
+    return bytes_when_sparse(block_bytes, setting);
+}
+
+static size_t sparse_prewarmed_bytes(size_t block_bytes, enum conf_thp thp, enum os_huge setting)
+{
+    start_with(thp, setting);
+    prewarm();
+    return bytes_when_sparse(block_bytes, setting);
+}
+
 /* In a process of its own. */
-static size_t measured(size_t (*use)(size_t, const char *, enum os_huge), size_t block_bytes,
-                       const char *thp, enum os_huge setting)
+static size_t measured(size_t (*use)(size_t, enum conf_thp, enum os_huge), size_t block_bytes,
+                       enum conf_thp thp, enum os_huge setting)
 {
     size_t bytes = 0;
     int ends[2];
@@ -131,7 +153,7 @@ static size_t measured(size_t (*use)(size_t, const char *, enum os_huge), size_t
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
     CHECK_EQ(read(ends[0], &bytes, sizeof bytes), sizeof bytes);
-    check_print("thp %s, kernel %d: %zu KiB\n", thp, (int)setting, bytes / 1024);
+    check_print("thp %d, kernel %d: %zu KiB\n", (int)thp, (int)setting, bytes / 1024);
     return bytes;
 }
 
@@ -143,10 +165,10 @@ static void skip_where_it_cannot_be_seen(void)
         SKIP("other pages are resident here");
 }
 
-static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge setting)
+static void check_not_inflated(size_t block_bytes, enum conf_thp thp, enum os_huge setting)
 {
     skip_where_it_cannot_be_seen();
-    size_t least = measured(sparse_bytes, block_bytes, "off", setting);
+    size_t least = measured(sparse_bytes, block_bytes, THP_OFF, setting);
     CHECK(least > BYTES / 100 * KEPT_PERCENT / 2);
     CHECK(measured(sparse_bytes, block_bytes, thp, setting) <= least + least / 10);
 }
@@ -154,34 +176,64 @@ static void check_not_inflated(size_t block_bytes, const char *thp, enum os_huge
 TEST(blocks_of_several_pages_are_resident_where_they_were_touched)
 {
     skip_where_it_cannot_be_seen();
+    hak_os_read_huge_pages();
     if (hak_os_huge_pages() != HUGE_ON_REQUEST)
         SKIP("this kernel gives huge pages always, or never");
-    size_t least = measured(touched_bytes, 32 * HAK_KIB, "off", HUGE_ON_REQUEST);
+    size_t least = measured(touched_bytes, 32 * HAK_KIB, THP_OFF, HUGE_ON_REQUEST);
     CHECK(least < BYTES / 4);
-    CHECK(measured(touched_bytes, 32 * HAK_KIB, "auto", HUGE_ON_REQUEST) <= least + least / 10);
+    CHECK(measured(touched_bytes, 32 * HAK_KIB, THP_AUTO, HUGE_ON_REQUEST) <= least + least / 10);
 }
 
 TEST(sparse_memory_is_not_inflated_where_huge_pages_come_unasked)
 {
-    check_not_inflated(4096, "auto", HUGE_ALWAYS);
+    check_not_inflated(4096, THP_AUTO, HUGE_ALWAYS);
 }
 
 TEST(sparse_memory_is_not_inflated_where_huge_pages_come_on_request)
 {
-    check_not_inflated(4096, "auto", HUGE_ON_REQUEST);
+    check_not_inflated(4096, THP_AUTO, HUGE_ON_REQUEST);
 }
 
 TEST(sparse_memory_is_not_inflated_where_the_user_wants_huge_pages)
 {
-    check_not_inflated(4096, "on", HUGE_ON_REQUEST);
+    check_not_inflated(4096, THP_ON, HUGE_ON_REQUEST);
 }
 
 TEST(gaps_between_large_blocks_are_not_filled_where_huge_pages_come_unasked)
 {
-    check_not_inflated(256 * HAK_KIB, "auto", HUGE_ALWAYS);
+    check_not_inflated(256 * HAK_KIB, THP_AUTO, HUGE_ALWAYS);
 }
 
 TEST(gaps_between_large_blocks_are_not_filled_where_the_user_wants_huge_pages)
 {
-    check_not_inflated(256 * HAK_KIB, "on", HUGE_ON_REQUEST);
+    check_not_inflated(256 * HAK_KIB, THP_ON, HUGE_ON_REQUEST);
+}
+
+static uint64_t huge_bytes(uintptr_t start, size_t bytes)
+{
+    struct os_range range = {start, start + bytes};
+    return hak_os_memory_read(&range, 1).huge_bytes;
+}
+
+TEST(prewarmed_memory_is_huge_pages)
+{
+    skip_where_it_cannot_be_seen();
+    char *probe =
+        mmap(NULL, 2 * HUGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(probe != MAP_FAILED);
+    madvise(probe, 2 * HUGE_BYTES, MADV_HUGEPAGE);
+    memset(probe, 1, 2 * HUGE_BYTES);
+    if (huge_bytes((uintptr_t)probe, 2 * HUGE_BYTES) == 0)
+        SKIP("this kernel has no huge page to give");
+    start_with(THP_AUTO, HUGE_ON_REQUEST);
+    prewarm();
+    CHECK(huge_bytes(hak_region.base, BYTES) >= 32 * HAK_MIB); /* the kernel may run out of them */
+}
+
+TEST(sparse_memory_is_not_inflated_where_it_was_prewarmed)
+{
+    skip_where_it_cannot_be_seen();
+    size_t least = measured(sparse_bytes, 4096, THP_OFF, HUGE_ON_REQUEST);
+    size_t bytes = measured(sparse_prewarmed_bytes, 4096, THP_AUTO, HUGE_ON_REQUEST);
+    CHECK(bytes <= least + least / 10);
 }

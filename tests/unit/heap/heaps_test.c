@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/heap/heaps_test.c - which heap a slow path enters, and what becomes of one that
  * nobody leaves. */
+#define _GNU_SOURCE
 #include "api/api.h"
+#include "asleep.h"
 #include "check.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
 #include "heap/refill.h"
 #include "heap/remote_recount.h"
+#include "heap/supply.h"
 #include "os/os.h"
 #include "process/start.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define CLASS hak_class_of(64)
 
@@ -91,6 +96,69 @@ TEST(who_has_waited_for_a_heap_makes_one_more)
     CHECK_EQ(run(enter_and_leave, heap), other);
     CHECK_EQ(hak_heap_count(), 2);
     hak_heap_leave(heap);
+}
+
+static void *enter_on_processor_1(void *wanted)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(1, &set);
+    CHECK_EQ(pthread_setaffinity_np(pthread_self(), sizeof set, &set), 0);
+    struct heap *heap = hak_heap_enter();
+    CHECK_EQ(heap, wanted);
+    hak_heap_leave(heap);
+    return heap;
+}
+
+/* Else the thread would wait for ever. */
+TEST(while_another_thread_makes_a_heap_one_that_is_free_serves)
+{
+    cpu_set_t set;
+    CHECK_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+    if (!CPU_ISSET(1, &set))
+        SKIP("there is no processor 1");
+    struct heap *heap = entered();
+    hak_heap_leave(heap);
+    hak_heaps_note_threads(2); /* so processor 1 may have a heap of its own */
+    alarm(30);
+    hak_heaps_stop(0); /* nobody can make one from here on */
+    hak_lock_give_among(&heap->lock);
+    heap->is_claimed = false;
+    CHECK_EQ(run(enter_on_processor_1, heap), heap);
+    hak_heaps_go_on();
+    CHECK_EQ(hak_heap_count(), 1);
+}
+
+static atomic_int waiter; /* its id */
+
+static void *take_all_present(void *unused)
+{
+    (void)unused;
+    atomic_store(&waiter, thread_id());
+    /* All that is there, and one that memory has to be added for. */
+    for (uint32_t count = hak_pool_superslab_count(); hak_pool_superslab_count() == count;)
+        CHECK(hak_take_one(hak_class_of(32768), NULL) != NULL);
+    return NULL;
+}
+
+TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
+{
+    struct heap *heap = entered();
+    hak_heap_leave(heap);
+    void *present = hak_take_one(CLASS, NULL);
+    CHECK(present != NULL);
+    alarm(30);
+    pthread_t thread;
+    hak_supply_lock();
+    CHECK_EQ(pthread_create(&thread, NULL, take_all_present, NULL), 0);
+    await_sleep(&waiter);
+    CHECK(hak_heap_try_enter(heap));
+    CHECK(hak_heap_take_used(heap, CLASS) != NULL);
+    hak_heap_leave(heap);
+    hak_supply_unlock();
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(hak_heap_count(), 1);
+    CHECK(hak_heap_is_sound(heap));
 }
 
 static __attribute__((noinline)) void enter_and_jump(jmp_buf where)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/heap/supply_test.c - slabs get granules, and leave them as they found them. */
+#include "asleep.h"
 #include "base/bits.h"
 #include "check.h"
 #include "conf/conf.h"
@@ -12,6 +13,8 @@
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
+
+#include <pthread.h>
 
 static struct slab_owner owner = {.heap_id = 9};
 static struct stat_block stats;
@@ -206,4 +209,61 @@ TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
     CHECK(superslabs > 0);
     CHECK(hak_pool_huge_count() <= before);
     supply(65536);
+}
+
+TEST(a_superslab_is_added_before_the_last_granules_are_taken)
+{
+    supply(64);
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 1); /* small processes do not grow ahead */
+    fill_superslabs(16);
+    while (hak_pool_free_count() >= 16) {
+        hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+        CHECK_EQ(hak_pool_superslab_count(), 16);
+        supply(64);
+    }
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 17);
+    hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
+    CHECK_EQ(hak_pool_superslab_count(), 17);
+}
+
+TEST(granules_that_were_brought_in_vain_go_back)
+{
+    supply(64);
+    uint32_t free_before = hak_pool_free_count(), class_index = hak_class_of(64);
+    struct pool_granules brought = hak_supply_bring(class_index, &owner, &stats);
+    CHECK_EQ(brought.count, hak_size_classes[class_index].granule_count);
+    CHECK_EQ(hak_pool_free_count(), free_before - brought.count);
+    hak_supply_give_up(&brought);
+    CHECK_EQ(brought.count, 0);
+    CHECK_EQ(hak_pool_free_count(), free_before);
+    CHECK_EQ(hak_supply_make(class_index, &brought, &owner, &stats), NULL);
+}
+
+#define WAITERS 4
+static atomic_int waiters[WAITERS];
+
+static void *bring(void *id)
+{
+    static struct stat_block shared;
+    atomic_store((atomic_int *)id, thread_id());
+    CHECK(hak_supply_bring(hak_class_of(64), &owner, &shared).count != 0);
+    return NULL;
+}
+
+TEST(those_that_waited_for_memory_find_what_another_has_added)
+{
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_pool_superslab_count(), 0);
+    pthread_t threads[WAITERS];
+    hak_supply_lock();
+    for (int i = 0; i < WAITERS; i++) {
+        CHECK_EQ(pthread_create(&threads[i], NULL, bring, &waiters[i]), 0);
+        await_sleep(&waiters[i]);
+    }
+    hak_supply_unlock();
+    for (int i = 0; i < WAITERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    CHECK_EQ(hak_pool_superslab_count(), 1);
 }

@@ -6,6 +6,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/refill.h"
+#include "heap/supply.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
 #include "process/service.h"
@@ -359,6 +360,7 @@ static void region_lock(void)
 static void all_locks(void)
 {
     hak_caches_lock();
+    hak_supply_lock();
     purge_lock();
     hak_pool_lock();
     hak_span_lock();
@@ -369,9 +371,9 @@ static void all_locks(void)
 /* The other thread would wait for ever. */
 TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
 {
-    static void (*const locks[])(void) = {hak_caches_lock, purge_lock,  hak_pool_lock,
-                                          hak_span_lock,   region_lock, hak_meta_lock,
-                                          all_locks};
+    static void (*const locks[])(void) = {hak_caches_lock, hak_supply_lock, purge_lock,
+                                          hak_pool_lock,   hak_span_lock,   region_lock,
+                                          hak_meta_lock,   all_locks};
     jmp_buf where;
     alarm(60);
     take_all_kinds(NULL);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/race/supply_race.c - threads that all need new slabs at once: memory is added outside of
+ * heaps, for all that wait for it. */
+#include "api/api.h"
+#include "base/bits.h"
+#include "heap/flush.h"
+#include "heap/heaps.h"
+#include "heap/refill.h"
+#include "heap/supply.h"
+#include "process/start.h"
+#include "racers.h"
+#include "span/span_heap.h"
+
+#define TAKERS 6u
+#define BLOCKS 600u
+#define BLOCK_BYTES 32768u
+
+static uint32_t *blocks[TAKERS][BLOCKS];
+
+static void write_all(uint32_t *block, uint32_t word)
+{
+    for (uint32_t i = 0; i < BLOCK_BYTES / sizeof *block; i += 1024)
+        block[i] = word;
+}
+
+static void take(struct racer *racer)
+{
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        uint32_t *block = hak_take_one(hak_class_of(BLOCK_BYTES), NULL);
+        CHECK(block != NULL);
+        write_all(block, racer->index * BLOCKS + i);
+        blocks[racer->index][i] = block;
+        stumble(racer);
+        if (draw(racer) % 64 == 0)
+            hak_supply_grow_ahead(hak_class_of(BLOCK_BYTES), &hak_heap_at(0)->owner,
+                                  &hak_heap_at(0)->stats);
+    }
+}
+
+/* None is in two hands. */
+static void check_contents(void)
+{
+    for (uint32_t taker = 0; taker < TAKERS; taker++)
+        for (uint32_t i = 0; i < BLOCKS; i++)
+            for (uint32_t at = 0; at < BLOCK_BYTES / sizeof **blocks[0]; at += 1024)
+                CHECK_EQ(blocks[taker][i][at], taker * BLOCKS + i);
+}
+
+static void tidy(struct heap *heap, enum heap_access access, void *context)
+{
+    (void)context;
+    CHECK_EQ(access, HEAP_ENTERED);
+    hak_heap_tidy(heap);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+static void give_all_back(void)
+{
+    for (uint32_t taker = 0; taker < TAKERS; taker++)
+        for (uint32_t i = 0; i < BLOCKS; i++)
+            hak_flush_one(hak_slab_at(blocks[taker][i]), blocks[taker][i]);
+    for (int round = 0; round < 3; round++)
+        hak_heaps_visit(tidy, NULL);
+    CHECK_EQ(hak_slab_record_count(), 0);
+    hak_supply_trim();
+}
+
+/* Beside the slabs in use each heap has one spare, and one superslab is ahead. */
+static uint32_t superslabs_needed(void)
+{
+    const struct size_class *class = &hak_size_classes[hak_class_of(BLOCK_BYTES)];
+    uint32_t slab_bytes = class->granule_count << HAK_GRANULE_SHIFT;
+    uint32_t slabs = TAKERS * BLOCKS / (slab_bytes / class->block_bytes) + 2 * hak_heap_count();
+    return (uint32_t)hak_align_up((size_t)slabs * slab_bytes, HAK_SUPERSLAB_BYTES) /
+               HAK_SUPERSLAB_BYTES +
+           1;
+}
+
+TEST(memory_is_added_once_for_all_that_wait_for_it)
+{
+    CHECK(hak_process_start());
+    hak_heaps_note_threads(TAKERS);
+    hak_heap_leave(hak_heap_enter());
+    race_alike(TAKERS, take);
+    check_contents();
+    CHECK(hak_pool_superslab_count() <= superslabs_needed());
+    give_all_back();
+    CHECK(hak_span_heap_is_sound());
+    CHECK_EQ(hak_pool_free_count(), hak_pool_superslab_count() * HAK_SUPERSLAB_GRANULES);
+    CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() +
+                 hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES,
+             hak_load_relaxed(&hak_region.committed_bytes));
+}
