@@ -87,10 +87,10 @@ LEARNED_TEXT = """
 
 With `profile` a program starts with what its last runs learned: how long free memory is worth
 keeping (`learn`), what its matches showed ([MATCHES.md](MATCHES.md)), and how much memory it had
-in use in its first second. So much is touched before
-`main` and kept for that second: half of a limit and 256 MiB at most, nothing below 4 MiB, and
-nothing if `prewarm` says how much. The file is read at the start and written when the process ends
-by `exit` or a return from `main`.
+in use in its first second. The last is for you: so much would `prewarm` take for its page faults to
+come before `main`, where that is worth the memory
+([adr/0043](adr/0043-what-is-learned-must-pay.md)). The file is read at the
+start and written when the process ends by `exit` or a return from `main`.
 
 * One file serves up to 32 programs, by the last part of the path that started them; children that
   are other programs inherit the option and are among them. A forked child writes nothing.

@@ -11,7 +11,8 @@
  *   1  300 ms after each
  *   2  30 ms after four of five, at random, else 900 ms
  *   3  32 buffers of a quarter of the size at once, then 900 ms
- *   4  one after the other: a quarter of the rounds each
+ *   4  3 s after each
+ *   5  one after the other: a fifth of the rounds each
  *
  * A round is a buffer and its pause, in mode 3 all buffers and their pause. One operation is a
  * buffer.
@@ -32,7 +33,7 @@
 /* Bytes kept for a second that cost as much as a second of a processor. */
 #define CORE_SECOND_BYTES ((double)(4 * (uint64_t)1024 * MIB))
 
-enum mode { MODE_STEADY, MODE_SLOW, MODE_MIXED, MODE_BURST, MODE_ALL };
+enum mode { MODE_STEADY, MODE_SLOW, MODE_MIXED, MODE_BURST, MODE_SELDOM, MODE_ALL };
 
 static struct {
     uint64_t mode;
@@ -107,6 +108,9 @@ static void run_round(enum mode mode)
         break;
     case MODE_MIXED:
         pause_ms(draw(5) == 0 ? 900 : 30);
+        break;
+    case MODE_SELDOM:
+        pause_ms(3000);
         break;
     default:
         pause_ms(900);

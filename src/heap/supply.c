@@ -101,6 +101,12 @@ static struct granule_range take_superslab(enum hak_partition partition, bool *i
     return span != NULL ? hak_span_detach(span) : (struct granule_range){0, 0};
 }
 
+/* Records and tables count as held before they are used. */
+static bool may_grow_ahead(void)
+{
+    return hak_policy_read(limit_bytes) == 0;
+}
+
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
@@ -121,7 +127,8 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
-    hak_meta_grow_ahead();
+    if (may_grow_ahead())
+        hak_meta_grow_ahead();
     return true;
 }
 
@@ -222,7 +229,7 @@ void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
     if (HAK_LIKELY(hak_pool_free_count() >= AHEAD_GRANULES) ||
         hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&growth))
         return;
-    if (hak_pool_free_count() < AHEAD_GRANULES && hak_limit_admits(HAK_SUPERSLAB_BYTES))
+    if (hak_pool_free_count() < AHEAD_GRANULES && may_grow_ahead())
         add_superslab(class_index, owner, stats);
     hak_lock_give(&growth);
 }

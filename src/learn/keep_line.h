@@ -19,9 +19,9 @@
 
 /* More than any run has; sums of two stay far from overflow. */
 #define HAK_LEARNED_RUNS_MOST 1000000u
-#define HAK_LEARNED_COST_MOST (UINT64_C(1) << 60)
-/* The longest line: a word, a digit, 7 of them, and 9 times 19. */
-#define HAK_KEEP_LINE_BYTES (10u + 2u + 8u + 9u * 20u)
+#define HAK_LEARNED_COST_MOST (UINT64_C(1) << 50)
+/* The longest line: a word, a digit, 7 of them, and 11 times 16. */
+#define HAK_KEEP_LINE_BYTES (10u + 2u + 8u + 11u * 17u)
 
 /* The number after a space, bounded as the reader bounds it. */
 HAK_INLINE void hak_text_add_bounded(struct text *text, uint64_t number, uint64_t most)

@@ -2,19 +2,34 @@
 #include "learn/keep_time.h"
 
 #include "base/bits.h"
+#include "base/limits.h"
+#include "learn/trial.h"
 #include "policy/policy_table.h"
 
-static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64};
+static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 #define STATIC_CHOICE 4u
+#define LONGEST_SHARE (sixteenths[HAK_KEEP_CHOICES - 1])
 /* Another keep time must have been cheaper by a tenth. */
 #define BETTER_PERCENT 90u
+/* What was paid may exceed what the best fixed keep time costs by so much. */
+#define PAID_PERCENT 102u
+/* The sums that say so count half after so many times the episodes of a choice: a load that flips
+ * faster than a choice follows is in them many times. */
+#define LONG_VIEW 64u
+/* A keep time longer than `decay` must save so much of the process's time. */
+#define WORTH_SHARE 100u
+#define GRANULE_FAULT_NS (HAK_FAULT_NS * (HAK_GRANULE_BYTES / HAK_PAGE_BYTES_LEAST))
 /* What did not come back within this time, or the longest keep time, is gone. */
 #define GONE_MS 1000u
 
+_Atomic bool hak_keep_asks;
+_Atomic uint64_t hak_keep_busy_ns;
+
 static uint64_t keep_ms_from(uint64_t decay, uint32_t choice)
 {
-    return choice == STATIC_CHOICE || decay > UINT64_MAX / 64 ? decay
-                                                              : decay * sixteenths[choice] / 16;
+    return choice == STATIC_CHOICE || decay > UINT64_MAX / LONGEST_SHARE
+               ? decay
+               : decay * sixteenths[choice] / 16;
 }
 
 static uint64_t keep_ms_of(uint32_t choice)
@@ -61,29 +76,100 @@ uint64_t hak_keep_evidence_ms(const struct keep_evidence *seen)
     return keep_ms_from(seen->decay_ms, seen->choice == 0 ? STATIC_CHOICE : seen->choice - 1);
 }
 
+static uint32_t cheapest(const uint64_t costs[HAK_KEEP_CHOICES])
+{
+    uint32_t best = STATIC_CHOICE;
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        if (costs[i] < costs[best])
+            best = i;
+    return best;
+}
+
+/* By what was seen lately: one that is cheaper by a tenth; and `decay` where what holds is dearer
+ * than that. */
+static uint32_t choice_by_now(const struct keep_log *log)
+{
+    uint32_t now = choice_of(log), best = cheapest(log->costs);
+    if (log->costs[best] < log->costs[now] / 100 * BETTER_PERCENT)
+        return best;
+    return log->costs[now] <= log->costs[STATIC_CHOICE] ? now : STATIC_CHOICE;
+}
+
+/* A load that flips as fast as choices follow makes each of them wrong: then the best one of the
+ * long view holds. */
+static uint32_t choice_by_regret(const struct keep_log *log, uint32_t choice)
+{
+    uint32_t best = cheapest(log->long_costs);
+    return log->paid / PAID_PERCENT > log->long_costs[best] / 100 ? best : choice;
+}
+
+/* What the choice saves beside `decay`, as processor time. */
+static uint64_t saved_ns(const uint64_t costs[HAK_KEEP_CHOICES], uint32_t choice)
+{
+    uint64_t saved = hak_excess(costs[STATIC_CHOICE], costs[choice]);
+    return saved / hak_most(hak_policy_read(big_fault_ms), 1) * GRANULE_FAULT_NS;
+}
+
+/* Whether what the choice saves can be felt: memory that is held for longer is. What the process
+ * did is not known where that cannot be asked. */
+static bool is_worth(const struct keep_log *log, uint32_t choice)
+{
+    return choice <= STATIC_CHOICE || saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||
+           (log->long_busy_ns != 0 &&
+            saved_ns(log->long_costs, choice) >= log->long_busy_ns / WORTH_SHARE);
+}
+
+/* Adds what the process did since the last choice. */
+static void note_busy(struct keep_log *log)
+{
+    uint64_t now_ns = hak_load_relaxed(&hak_keep_busy_ns);
+    uint64_t busy_ns = hak_excess(now_ns, log->busy_seen_ns);
+    log->busy_ns += busy_ns;
+    log->long_busy_ns += log->choices == 0 ? 0 : busy_ns;
+    log->busy_seen_ns = now_ns;
+}
+
+static void halve_long_view(struct keep_log *log)
+{
+    log->long_busy_ns /= 2;
+    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
+        log->long_costs[i] /= 2;
+    log->paid /= 2;
+    log->choices /= 2;
+}
+
 /* Takes the cheapest keep time when enough has been seen; what was seen before counts half then. */
 static void choose(struct keep_log *log, uint64_t episodes)
 {
     if (++log->episodes < episodes)
         return;
-    uint32_t now = choice_of(log), best = now;
-    for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
-        if (log->costs[i] < log->costs[best])
-            best = i;
-    if (log->costs[best] < log->costs[now] / 100 * BETTER_PERCENT)
-        hak_store_relaxed(&log->choice, best + 1);
+    note_busy(log);
+    uint32_t choice = choice_by_regret(log, choice_by_now(log));
+    if (!is_worth(log, choice))
+        choice = STATIC_CHOICE;
+    if (choice != choice_of(log))
+        hak_store_relaxed(&log->choice, choice + 1);
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++)
         log->costs[i] /= 2;
     log->episodes /= 2;
+    log->busy_ns /= 2;
+    if (++log->choices == LONG_VIEW)
+        halve_long_view(log);
 }
 
 /* Prices one episode: `count` granules came back after `idle_ms`, UINT64_MAX: never. */
 static void price(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes)
 {
     uint64_t again_ms = idle_ms == UINT64_MAX ? 0 : hak_policy_read(big_fault_ms);
+    uint32_t held = choice_of(log);
     for (uint32_t i = 0; i < HAK_KEEP_CHOICES; i++) {
         uint64_t keep_ms = keep_ms_of(i);
-        log->costs[i] += count * (idle_ms <= keep_ms ? idle_ms : keep_ms + again_ms);
+        uint64_t cost = count * (idle_ms <= keep_ms ? idle_ms : keep_ms + again_ms);
+        log->costs[i] += cost;
+        if (log->choices == 0)
+            continue;
+        log->long_costs[i] += cost;
+        log->paid += i == held ? cost : 0;
     }
     choose(log, episodes);
 }
@@ -91,7 +177,7 @@ static void price(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64
 static uint64_t gone_ms(void)
 {
     uint64_t longest_ms = keep_ms_of(HAK_KEEP_CHOICES - 1);
-    return longest_ms > UINT64_MAX / 64 ? GONE_MS : hak_most(longest_ms, GONE_MS);
+    return longest_ms > UINT64_MAX / LONGEST_SHARE ? GONE_MS : hak_most(longest_ms, GONE_MS);
 }
 
 static void lay(struct keep_log *log, struct keep_ghost *ghost, uint64_t episodes)
@@ -139,8 +225,11 @@ bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint
 void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
                    uint64_t episodes)
 {
-    if (now_ms - ghost->freed_ms > gone_ms())
+    hak_store_relaxed(&hak_keep_asks, true);
+    if (now_ms - ghost->freed_ms > gone_ms()) {
+        price(log, ghost->count, UINT64_MAX, episodes);
         return;
+    }
     struct keep_ghost *place = &log->ghosts[log->next++ % HAK_KEEP_GHOSTS];
     if (place->count != 0)
         lay(log, place, episodes);

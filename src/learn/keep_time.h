@@ -6,10 +6,13 @@
  *             depend on our choice, so one log prices all choices, and nothing has to be tried out
  *             (docs/adr/0012-big-cache-that-learns.md).
  * Invariants  an empty log (all zero) keeps for `decay`. A keep time lies between a sixteenth and
- *             four times of `decay`; where nothing that is learned may act it is `decay`. Kept
+ *             16 times of `decay`; where nothing that is learned may act it is `decay`. Kept
  *             memory costs its time; memory that was given up and came back costs as much as being
- *             kept for `big_fault_ms`. The static choice is priced like all others, and another one
- *             must be cheaper by a tenth.
+ *             kept for `big_fault_ms`. `decay` is priced like all others: another one must be
+ *             cheaper by a tenth to hold, and holds while it is cheaper at all. What held is
+ *             priced, too: if it cost a fiftieth more than the best fixed keep time since the
+ *             choices began, that one holds (docs/adr/0043-what-is-learned-must-pay.md).
+ *             One that is longer than `decay` must save a hundredth of the process's time, too.
  * Threads     writers hold the lock of the log's owner; hak_keep_ms is read without it (relaxed: a
  *             number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
@@ -21,8 +24,8 @@
 #include "base/compiler.h"
 
 #define HAK_KEEP_GHOSTS 64u
-/* Keep times that are priced: `decay` times 1/16, 1/8, ... 4. */
-#define HAK_KEEP_CHOICES 7u
+/* Keep times that are priced: `decay` times 1/16, 1/8, ... 16. */
+#define HAK_KEEP_CHOICES 9u
 
 struct keep_ghost {
     uint64_t freed_ms;
@@ -36,7 +39,18 @@ struct keep_log {
     uint32_t episodes;
     uint64_t costs[HAK_KEEP_CHOICES]; /* in granules times milliseconds */
     _Atomic uint32_t choice;          /* 0: `decay`; else 1 + its index */
+    uint32_t choices;                 /* made in the long view; 0: none ever */
+    /* The long view, since the first choice: all choices, and those that held. */
+    uint64_t long_costs[HAK_KEEP_CHOICES];
+    uint64_t paid;
+    /* What the process did while these sums were made, and until the last choice. */
+    uint64_t busy_ns, long_busy_ns, busy_seen_ns;
 };
+
+/* Some memory went back: what the process does is of interest, processor time of all its threads.
+ * Written by the tick; 0: it could not be asked. */
+extern _Atomic bool hak_keep_asks;
+extern _Atomic uint64_t hak_keep_busy_ns;
 
 /* What a log has seen, to begin another one with. Costs are of the keep times that follow from
  * `decay_ms`, at the price `fault_ms`. */

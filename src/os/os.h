@@ -101,6 +101,9 @@ uint64_t hak_os_clock_ms(void);
 /* Nanoseconds of a monotonic clock, exact and ten times as dear. */
 uint64_t hak_os_clock_ns(void);
 
+/* Processor time of all threads of the process (clock_gettime(2), not by the vDSO). */
+uint64_t hak_os_busy_ns(void);
+
 /* Minor page faults of the process so far (getrusage(2)). */
 uint64_t hak_os_faults(void);
 

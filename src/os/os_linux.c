@@ -270,6 +270,15 @@ uint64_t hak_os_faults(void)
     return (uint64_t)usage.ru_minflt;
 }
 
+uint64_t hak_os_busy_ns(void)
+{
+    struct timespec busy = {0, 0};
+    int saved = errno;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
+    errno = saved;
+    return (uint64_t)busy.tv_sec * 1000000000u + (uint64_t)busy.tv_nsec;
+}
+
 size_t hak_os_address_limit_bytes(void)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};

@@ -22,11 +22,6 @@
 #include "span/large.h"
 
 #define SECOND_MS 1000u
-/* Less is faulted in sooner than it is worth; more is a bet that one number does not justify. */
-#define PREWARM_BYTES_LEAST (4 * HAK_MIB)
-#define PREWARM_BYTES_MOST (256 * HAK_MIB)
-/* Of the smallest limit; the program has plans for the rest. */
-#define PREWARM_LIMIT_SHARE 2
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
 
@@ -39,7 +34,6 @@ static struct learned_program mine;
 static char path[PATH_BYTES];
 static uint32_t saving_pid; /* 0: nothing is saved */
 static _Atomic size_t second_bytes;
-static size_t floor_bytes; /* what was asked for the first second */
 
 /* NULL: it was read, or there is nothing to read; `all` holds it. */
 static const char *read_file(void)
@@ -74,16 +68,6 @@ static bool learns(enum conf_learn word)
     return (hak_conf_number(learn) & word) != 0;
 }
 
-/* What pays to have before `main`: within a share of the limits, unless the option says. */
-static size_t prewarm_bytes(void)
-{
-    if (hak_policy_read(learn_acts) == 0)
-        return 0;
-    size_t bytes = hak_least(mine.first_second_bytes, PREWARM_BYTES_MOST);
-    bytes = hak_least(bytes, hak_limit_soft_bytes() / PREWARM_LIMIT_SHARE);
-    return hak_policy_read(prewarm_bytes) == 0 && bytes >= PREWARM_BYTES_LEAST ? bytes : 0;
-}
-
 static void begin(void)
 {
     if (learns(LEARN_BIG_CACHE))
@@ -94,9 +78,6 @@ static void begin(void)
         hak_matches_bring(&mine.matches[i]);
     for (uint32_t i = 0; learns(LEARN_SITES) && i < mine.site_count; i++)
         hak_rules_bring(&mine.sites[i]);
-    floor_bytes = prewarm_bytes();
-    if (floor_bytes != 0)
-        hak_store_relaxed(&hak_policy.prewarm_bytes, floor_bytes);
 }
 
 void hak_learned_load(void)
@@ -125,23 +106,13 @@ void hak_learned_load(void)
     begin();
 }
 
-/* The first second is over: what was kept for it is free memory like other. */
-static void end_second(void)
-{
-    uint64_t expected = floor_bytes;
-    hak_store_relaxed(&hak_learned_second_ms, 0);
-    /* acquire: no partner is needed; what somebody else set meanwhile stays */
-    if (floor_bytes != 0)
-        hak_cas_acquire(&hak_policy.prewarm_bytes, &expected, 0);
-}
-
 void hak_learned_look(void)
 {
     uint64_t end_ms = hak_load_relaxed(&hak_learned_second_ms);
     if (end_ms == 0)
         return;
     if (hak_os_clock_ms() >= end_ms) {
-        end_second();
+        hak_store_relaxed(&hak_learned_second_ms, 0);
         return;
     }
     size_t used = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
@@ -159,10 +130,9 @@ static void look_last(void)
         return;
     hak_store_relaxed(&second_bytes,
                       hak_most(hak_load_relaxed(&second_bytes), hak_large_peak_bytes()));
-    end_second();
 }
 
-/* What was not needed this time costs memory: less is believed at once, more by halves. */
+/* What is not needed costs memory: less is believed at once, more by halves. */
 static void learn_second(void)
 {
     size_t bytes = hak_load_relaxed(&second_bytes);

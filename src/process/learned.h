@@ -18,8 +18,7 @@
 /* The end of the first second; 0: nobody looks at it. */
 extern _Atomic uint64_t hak_learned_second_ms;
 
-/* Reads the file: keep times begin as learned, and the memory of the first second is asked for
- * (row prewarm_bytes) until it is over. Before hak_prewarm. */
+/* Reads the file: keep times, matches and rules begin as learned. */
 void hak_learned_load(void);
 
 /* Sees what is in use in the first second, and that it is over. */

@@ -10,6 +10,8 @@
 #include "heap/private_heap.h"
 #include "heap/supply.h"
 #include "heap/sweep.h"
+#include "learn/keep_time.h"
+#include "os/confine.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
 #include "process/learned.h"
@@ -44,11 +46,15 @@
 #define BACKGROUND_SWEEPS 4
 #define BACKGROUND_PATIENCE_MS 4
 
+/* What the process did is asked so often, once some memory went back. */
+#define BUSY_MS 250
+
 /* While the soft limit is passed, all heaps are visited so often. */
 #define RELIEF_MS 250
 
 static _Atomic uint64_t last_tick_ms;
 static _Atomic uint64_t last_relief_ms;
+static _Atomic uint64_t last_busy_ms;
 static _Atomic uint32_t turn; /* of the heaps */
 /* How often memory was short; each thread answers it once, by emptying its bins. */
 static _Atomic uint32_t relief_count;
@@ -301,6 +307,17 @@ static size_t relieve_at_times(uint64_t now)
     return hak_reclaim_purge_all();
 }
 
+/* For keep times (learn/keep_time.h); a race may ask twice. */
+static void ask_busy(uint64_t now)
+{
+    if (HAK_LIKELY(!hak_load_relaxed(&hak_keep_asks)) ||
+        now - hak_load_relaxed(&last_busy_ms) < BUSY_MS || !hak_os_ask_begin())
+        return;
+    hak_store_relaxed(&last_busy_ms, now);
+    hak_store_relaxed(&hak_keep_busy_ns, hak_os_busy_ns());
+    hak_os_ask_end();
+}
+
 bool hak_reclaim_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
@@ -308,6 +325,7 @@ bool hak_reclaim_tick(void)
     /* acquire: no partner is needed, the exchange only elects one thread */
     if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
         return false;
+    ask_busy(now);
     uint64_t decay = decay_now_ms();
     if (HAK_UNLIKELY(hak_limit_is_passed())) {
         relieve_at_times(now);

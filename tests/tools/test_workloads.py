@@ -28,7 +28,7 @@ RUNS = {
     "kept_sites": "64000 6400 128 20 0 1 1 1 42",
     "valley": "5000 99 10 200 10 42",
     "phase_server": "5 2000 2 42",
-    "bursty_buffers": "4 4 1 42",
+    "bursty_buffers": "5 5 1 42",
     "start_up": "3 100",
     "fork_heap": "2 3 2 256 42",
     "latency": "2 3000 200 12 42",
