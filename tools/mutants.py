@@ -56,13 +56,8 @@ def all_changes(file):
 
 
 def files_of(folder):
-<<<<<<< HEAD
-    files = trials.compile_commands(BUILDS[0])
-    return [file for file in files if file.startswith(f"src/{folder}/")]
-=======
     return [file for file in trials.compile_commands(BUILDS[0])
             if file.startswith(f"src/{folder}/")]
->>>>>>> mutants
 
 
 def name_of(row):

@@ -44,8 +44,8 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
     return NULL;
 }
 
-/* A slab with free blocks when the heap has no partial one. What was brought serves at last; with
- * NULL, memory is added while the heap is entered. */
+/* A slab with free blocks when the heap has no partial one, of what was brought if nothing else is
+ * there. With NULL, memory is added while the heap is entered. */
 static struct slab *find_slab(struct heap *heap, uint32_t class_index,
                               struct pool_granules *brought)
 {
@@ -59,8 +59,8 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index,
     if (slab == NULL && brought == NULL)
         return hak_supply_slab(class_index, &heap->owner, &heap->stats);
     if (slab == NULL)
-        slab = hak_supply_present(class_index, &heap->owner, &heap->stats);
-    return slab != NULL ? slab : hak_supply_make(class_index, brought, &heap->owner, &heap->stats);
+        slab = hak_supply_make(class_index, brought, &heap->owner, &heap->stats);
+    return slab != NULL ? slab : hak_supply_present(class_index, &heap->owner, &heap->stats);
 }
 
 /* Up to `count` blocks: all of them from partial slabs if these have any, else from one other slab.

@@ -156,10 +156,10 @@ size_t hak_supply_touch(size_t most_bytes)
 
 static void count_stage(struct stat_block *stats, const struct pool_granules *granules)
 {
-    if (granules->is_warm)
-        hak_stat_add(stats, recycled_slabs, 1);
-    else if (granules->is_first)
+    if (granules->is_fresh)
         hak_stat_add(stats, fresh_slabs, 1);
+    else if (granules->is_warm)
+        hak_stat_add(stats, recycled_slabs, 1);
     else
         hak_stat_add(stats, purged_slabs, 1);
 }
@@ -218,6 +218,7 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
         if (!hak_limit_admits(bytes) || !add_superslab(class_index, owner, stats))
             break;
         granules = take_granules(class_index, owner);
+        granules.is_fresh = true;
     }
     hak_lock_give(&growth);
     return granules;

@@ -203,7 +203,7 @@ static struct pool_granules take_from(struct superslab *superslab, uint32_t at, 
         .count = count,
         .is_zero = (superslab->dirty & taken) == 0,
         .is_warm = (superslab->dirty & taken) != 0,
-        .is_first = superslab->free == ALL_GRANULES,
+        .is_fresh = superslab->free == ALL_GRANULES && superslab->dirty == 0,
     };
     note_taken(&granules, superslab->warm_since_ms);
     unlink_superslab(superslab);

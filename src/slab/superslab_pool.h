@@ -43,7 +43,7 @@ struct pool_granules {
     uint32_t count; /* 0: the pool has none */
     bool is_zero;   /* they read as zero */
     bool is_warm;   /* they were used before and not purged since */
-    bool is_first;  /* all others of the superslab are free */
+    bool is_fresh;  /* nothing of the superslab is used, nor was since it is clean */
 };
 
 #define HAK_NO_GRANULES ((struct pool_granules){.count = 0})

@@ -65,15 +65,12 @@ static void give_all_back(void)
     hak_supply_trim();
 }
 
-/* Beside the slabs in use each heap has one spare, and one superslab is ahead. */
+/* For all slabs that there are, and one that is added ahead. */
 static uint32_t superslabs_needed(void)
 {
-    const struct size_class *class = &hak_size_classes[hak_class_of(BLOCK_BYTES)];
-    uint32_t slab_bytes = class->granule_count << HAK_GRANULE_SHIFT;
-    uint32_t slabs = TAKERS * BLOCKS / (slab_bytes / class->block_bytes) + 2 * hak_heap_count();
-    return (uint32_t)hak_align_up((size_t)slabs * slab_bytes, HAK_SUPERSLAB_BYTES) /
-               HAK_SUPERSLAB_BYTES +
-           1;
+    size_t granules =
+        hak_slab_record_count() * hak_size_classes[hak_class_of(BLOCK_BYTES)].granule_count;
+    return (uint32_t)(hak_align_up(granules, HAK_SUPERSLAB_GRANULES) / HAK_SUPERSLAB_GRANULES) + 1;
 }
 
 TEST(memory_is_added_once_for_all_that_wait_for_it)

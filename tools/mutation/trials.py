@@ -180,7 +180,7 @@ class Trials:
             [*compile_commands(build)[file], "-O2", "-g0", "-w", "-Wno-error", "-iquote",
              str((ROOT / file).parent), "-o", str(target), "-c", str(self.place / "changed.c")],
             cwd=ROOT / "out" / build, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=60)
+            timeout=600)
         return target.read_bytes() if done.returncode == 0 else None
 
     def original(self, build, file):
@@ -198,7 +198,7 @@ class Trials:
         command = self.links[build, name].replace(f"-o tests/{name} ", f"-Wl,-S -o {program} ")
         command = command.replace(ARCHIVE, f"{object_file or ''} {ARCHIVE}")
         subprocess.run(command, shell=True, cwd=ROOT / "out" / build, check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=600)
         return program
 
     def failure(self, program, seconds, object_file=None):

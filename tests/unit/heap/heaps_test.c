@@ -158,6 +158,9 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     hak_supply_unlock();
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(hak_heap_count(), 1);
+    /* What is brought serves, and not other granules of the superslab. */
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_fresh_slabs]),
+             hak_pool_superslab_count());
     CHECK(hak_heap_is_sound(heap));
 }
 

@@ -126,6 +126,16 @@ TEST(a_block_given_twice_is_a_double_free)
     CHECK_ABORTS(hak_slab_give(slab, blocks[0]), "block of 64 bytes, already free");
 }
 
+TEST(the_report_of_a_double_free_names_the_block)
+{
+    struct slab *slab = slab_of(64);
+    char said[64];
+    hak_slab_take(slab, blocks, 4);
+    snprintf(said, sizeof said, "pointer %p, block of 64 bytes", blocks[3]);
+    hak_slab_give(slab, blocks[3]);
+    CHECK_ABORTS(hak_slab_give(slab, blocks[3]), said);
+}
+
 TEST(blocks_of_one_word_come_home_together)
 {
     struct slab *slab = slab_of(64);

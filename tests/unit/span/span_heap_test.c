@@ -327,6 +327,15 @@ TEST(resident_memory_in_front_of_untouched_memory_is_used_first)
     CHECK(hak_span_heap_is_sound());
 }
 
+TEST(one_resident_granule_in_front_of_untouched_memory_is_used_first_too)
+{
+    struct span *warm = take(1);
+    uint32_t place = warm->first;
+    hak_span_give(warm);
+    CHECK_EQ(take(2)->first, place);
+    CHECK_EQ(hak_span_warm_bytes(), 0);
+}
+
 TEST(warm_memory_in_pieces_is_used_together_with_what_lies_between)
 {
     struct span *parts[5], *wall;
