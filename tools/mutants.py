@@ -65,6 +65,10 @@ def name_of(row):
     return row["file"], row["code"], row["change"], row.get("turn", 1)
 
 
+def killed_percent(count):
+    return 100 * count["killed"] / max(count["killed"] + count["survived"], 1)
+
+
 class Session:
     """Judges changes on all processors and prints each verdict."""
 
@@ -122,14 +126,14 @@ class Session:
                 print(f"{label} {judged:3}/{most} {verdict:10} {change.file}:{change.line}: "
                       f"{change.change}{'; ' + by_what if by_what else ''}", flush=True)
         self.by_folder[label] = count
-        return 100 * count["killed"] / max(count["killed"] + count["survived"], 1)
+        return killed_percent(count)
 
     def table(self):
         print(f"\n{'':24}{'killed':>10}{'survived':>10}{'equivalent':>12}{'same code':>11}")
         for label, count in self.by_folder.items():
-            percent = 100 * count["killed"] / max(count["killed"] + count["survived"], 1)
             print(f"{label:24}{count['killed']:>10}{count['survived']:>10}"
-                  f"{count['equivalent']:>12}{count['equal']:>11}   {percent:.1f} % killed")
+                  f"{count['equivalent']:>12}{count['equal']:>11}"
+                  f"   {killed_percent(count):.1f} % killed")
         for change in self.survivors:
             turn = f", number {change.turn}" if change.turn > 1 else ""
             print(f"survived: {change.file}:{change.line}: {change.change}{turn}\n"

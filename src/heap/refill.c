@@ -136,7 +136,8 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
     struct heap *heap = hak_heap_enter();
     if (HAK_UNLIKELY(heap == NULL))
         return 0;
-    if (heap->partial_mask[class_index] == 0 || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
+    bool is_dry = heap->partial_mask[class_index] == 0;
+    if (is_dry || heap->collect_count++ % REFILLS_PER_COLLECT == 0)
         hak_heap_collect(heap);
     void *blocks[BLOCKS_MOST];
     uint32_t taken =
@@ -144,7 +145,8 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
     if (taken > 1)
         push(heap, cache, class_index, blocks + 1, taken - 1);
     hak_heap_leave(heap);
-    hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
+    if (is_dry) /* it may have taken granules */
+        hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
     if (taken > 0)
         *block = blocks[0];
     return taken;

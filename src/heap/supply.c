@@ -24,9 +24,6 @@
 /* Of the granules of superslabs, what is touched at the start: two superslabs. */
 #define TOUCHED_MOST 64
 
-/* One thread at a time adds superslabs: those that waited for it find what it has added. */
-static struct hak_lock growth = HAK_LOCK_START_WITH(HAK_LOCK_GROWTH);
-
 /* Whether superslabs are huge only where we ask for it one by one. */
 static bool huge_pages_are_asked_for(void)
 {
@@ -211,7 +208,7 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
 {
     size_t bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     struct cache *cache = hak_wait_begin();
-    hak_lock_take(&growth);
+    hak_lock_take(&hak_region.growth_lock);
     hak_wait_end(cache);
     struct pool_granules granules = take_granules(class_index, owner);
     for (int i = 0; granules.count == 0 && i < TRIES; i++) {
@@ -220,7 +217,7 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
         granules = take_granules(class_index, owner);
         granules.is_fresh = true;
     }
-    hak_lock_give(&growth);
+    hak_lock_give(&hak_region.growth_lock);
     return granules;
 }
 
@@ -228,11 +225,11 @@ void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats)
 {
     if (HAK_LIKELY(hak_pool_free_count() >= AHEAD_GRANULES) ||
-        hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&growth))
+        hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&hak_region.growth_lock))
         return;
     if (hak_pool_free_count() < AHEAD_GRANULES && may_grow_ahead())
         add_superslab(class_index, owner, stats);
-    hak_lock_give(&growth);
+    hak_lock_give(&hak_region.growth_lock);
 }
 
 struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
@@ -243,27 +240,6 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
         return slab;
     struct pool_granules granules = hak_supply_bring(class_index, owner, stats);
     return hak_supply_make(class_index, &granules, owner, stats);
-}
-
-void hak_supply_mend(void)
-{
-    if (hak_lock_is_left(&growth))
-        hak_lock_give(&growth); /* what was being added may be lost */
-}
-
-void hak_supply_lock(void)
-{
-    hak_lock_take(&growth);
-}
-
-void hak_supply_unlock(void)
-{
-    hak_lock_give(&growth);
-}
-
-void hak_supply_lock_reset(void)
-{
-    hak_lock_reset(&growth);
 }
 
 void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,

@@ -5,8 +5,8 @@
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
  *             be had leaves everything as it was.
- * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. One
- *             lock (GROWTH), while superslabs are added.
+ * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. The
+ *             region's growth lock is held while superslabs are added.
  * Tests       tests/unit/heap/supply_test.c, tests/race/supply_race.c, tests/model/
  */
 #ifndef HAK_HEAP_SUPPLY_H
@@ -41,7 +41,8 @@ struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
                                 struct stat_block *stats);
 
 /* Second, outside: granules for a slab, of a superslab that is added if need be; none: out of
- * memory. */
+ * memory. What a thread has in its hands when another one forks, the child is without: granules
+ * that nobody has touched. */
 struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
                                       struct stat_block *stats);
 
@@ -73,14 +74,5 @@ size_t hak_supply_touch(size_t most_bytes);
 
 /* Gives an unused slab's granules back. */
 void hak_supply_retire(struct slab *slab);
-
-/* The calling thread left a section by a jump. */
-void hak_supply_mend(void);
-
-/* Around fork: nobody adds a superslab while the copy is made. What a thread of the parent has in
- * its hands by then the child is without: granules that nobody has touched. */
-void hak_supply_lock(void);
-void hak_supply_unlock(void);
-void hak_supply_lock_reset(void);
 
 #endif

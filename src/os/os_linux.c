@@ -254,11 +254,16 @@ uint64_t hak_os_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-uint64_t hak_os_clock_ns(void)
+static uint64_t ns_of(clockid_t clock)
 {
     struct timespec now = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hak_os_clock_ns(void)
+{
+    return ns_of(CLOCK_MONOTONIC);
 }
 
 uint64_t hak_os_faults(void)
@@ -272,11 +277,10 @@ uint64_t hak_os_faults(void)
 
 uint64_t hak_os_busy_ns(void)
 {
-    struct timespec busy = {0, 0};
     int saved = errno;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &busy);
+    uint64_t busy_ns = ns_of(CLOCK_PROCESS_CPUTIME_ID);
     errno = saved;
-    return (uint64_t)busy.tv_sec * 1000000000u + (uint64_t)busy.tv_nsec;
+    return busy_ns;
 }
 
 size_t hak_os_address_limit_bytes(void)

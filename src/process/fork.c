@@ -5,7 +5,6 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/remote_recount.h"
-#include "heap/supply.h"
 #include "misuse/fence.h"
 #include "os/confine.h"
 #include "os/fault_watch.h"
@@ -34,7 +33,7 @@ static void before_fork(void)
     hak_heaps_stop(FORK_PATIENCE_MS);
     hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
-    hak_supply_lock();
+    hak_lock_take(&hak_region.growth_lock);
     hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
     hak_pool_lock();
     hak_span_lock();
@@ -57,7 +56,7 @@ static void after_fork_in_parent(void)
     hak_span_unlock();
     hak_pool_unlock();
     hak_lock_give(&hak_region.purge_lock);
-    hak_supply_unlock();
+    hak_lock_give(&hak_region.growth_lock);
     hak_private_unlock_all();
     hak_heaps_go_on();
     hak_caches_unlock();
@@ -71,7 +70,7 @@ static void reset_locks(void)
     hak_span_lock_reset();
     hak_pool_lock_reset();
     hak_lock_reset(&hak_region.purge_lock);
-    hak_supply_lock_reset();
+    hak_lock_reset(&hak_region.growth_lock);
     hak_private_restart_in_child();
 }
 

@@ -4,7 +4,6 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
-#include "heap/supply.h"
 #include "misuse/fence.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -27,8 +26,8 @@ void hak_mend_all(void)
     mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();
     hak_pool_mend();
-    mend(&hak_region.purge_lock); /* what was being purged is lost */
-    hak_supply_mend();
+    mend(&hak_region.purge_lock);  /* what was being purged is lost */
+    mend(&hak_region.growth_lock); /* what was being added may be lost */
     hak_private_mend();
     hak_heaps_mend_table();
     hak_caches_mend();

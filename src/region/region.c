@@ -19,6 +19,7 @@
 #define HOLES_SKIPPED_MOST 256
 
 struct region hak_region = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_REGION),
+                            .growth_lock = HAK_LOCK_START_WITH(HAK_LOCK_GROWTH),
                             .purge_lock = HAK_LOCK_START_WITH(HAK_LOCK_PURGE)};
 static struct area tags, owners, superslabs;
 

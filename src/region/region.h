@@ -48,7 +48,8 @@ struct region {
     _Atomic size_t mapped_bytes; /* of these, mapped by us */
     _Atomic size_t most_bytes;   /* that can be mapped, as far as is known */
     struct hak_lock lock;
-    struct hak_lock purge_lock; /* of a purge; no request waits for it while memory is left */
+    struct hak_lock growth_lock; /* one thread adds superslabs, for all that wait (heap/supply.h) */
+    struct hak_lock purge_lock;  /* of a purge; no request waits for it while memory is left */
 };
 extern struct region hak_region;
 

@@ -149,13 +149,13 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     CHECK(present != NULL);
     alarm(30);
     pthread_t thread;
-    hak_supply_lock();
+    hak_lock_take(&hak_region.growth_lock);
     CHECK_EQ(pthread_create(&thread, NULL, take_all_present, NULL), 0);
     await_sleep(&waiter);
     CHECK(hak_heap_try_enter(heap));
     CHECK(hak_heap_take_used(heap, CLASS) != NULL);
     hak_heap_leave(heap);
-    hak_supply_unlock();
+    hak_lock_give(&hak_region.growth_lock);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(hak_heap_count(), 1);
     /* What is brought serves, and not other granules of the superslab. */

@@ -261,12 +261,12 @@ TEST(those_that_waited_for_memory_find_what_another_has_added)
     CHECK(hak_process_start());
     CHECK_EQ(hak_pool_superslab_count(), 0);
     pthread_t threads[WAITERS];
-    hak_supply_lock();
+    hak_lock_take(&hak_region.growth_lock);
     for (int i = 0; i < WAITERS; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, bring, &waiters[i]), 0);
         await_sleep(&waiters[i]);
     }
-    hak_supply_unlock();
+    hak_lock_give(&hak_region.growth_lock);
     for (int i = 0; i < WAITERS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
     CHECK_EQ(hak_pool_superslab_count(), 1);

@@ -6,7 +6,6 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/refill.h"
-#include "heap/supply.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
 #include "process/service.h"
@@ -352,6 +351,11 @@ static void purge_lock(void)
     hak_lock_take(&hak_region.purge_lock);
 }
 
+static void growth_lock(void)
+{
+    hak_lock_take(&hak_region.growth_lock);
+}
+
 static void region_lock(void)
 {
     hak_lock_take(&hak_region.lock);
@@ -360,7 +364,7 @@ static void region_lock(void)
 static void all_locks(void)
 {
     hak_caches_lock();
-    hak_supply_lock();
+    growth_lock();
     purge_lock();
     hak_pool_lock();
     hak_span_lock();
@@ -371,8 +375,8 @@ static void all_locks(void)
 /* The other thread would wait for ever. */
 TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
 {
-    static void (*const locks[])(void) = {hak_caches_lock, hak_supply_lock, purge_lock,
-                                          hak_pool_lock,   hak_span_lock,   region_lock,
+    static void (*const locks[])(void) = {hak_caches_lock, growth_lock,   purge_lock,
+                                          hak_pool_lock,   hak_span_lock, region_lock,
                                           hak_meta_lock,   all_locks};
     jmp_buf where;
     alarm(60);
