@@ -258,7 +258,14 @@ def check_hostile():
     good = other.read_bytes()
     asked.kill()
     asked.wait()
-    ours = good[:8] + process.pid.to_bytes(8, "little") + good[16:]
+
+    def addressed(start_ticks):
+        return (good[:8] + process.pid.to_bytes(8, "little") + good[16:24]
+                + start_ticks.to_bytes(8, "little") + good[32:])
+
+    stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
+    start_ticks = int(stat.rpartition(")")[2].split()[19])
+    ours = addressed(start_ticks)
     target = pathlib.Path(WORK) / "target"
     target.write_bytes(ours)
     target.chmod(0o600)
@@ -279,7 +286,7 @@ def check_hostile():
             ("a folder", lambda: path.mkdir(0o700)), ("an empty file", write(b"")),
             ("a short one", write(ours[:100])), ("noise", write(os.urandom(5000))),
             ("another process's", write(good)),
-            ("one of another start", write(ours)),
+            ("one of another start", write(addressed(start_ticks + 1))),
             ("one that others may write", write(ours, 0o666)),
             ("a huge one", write(ours + bytes(1 << 22)))):
         make()
@@ -291,6 +298,10 @@ def check_hostile():
               (after.st_ino, after.st_mtime_ns))
         equal("what a link leads to as well", target.read_bytes(), ours)
         path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    write(ours)()
+    while path.read_bytes() == ours:
+        time.sleep(0.01)
+    path.unlink()
     link()
     says("in the way", ctl("--wait", "1", process.pid, "trim", status=1), "somebody else asks")
     path.unlink()
