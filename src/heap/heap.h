@@ -6,6 +6,8 @@
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
  *             full slab is on none, or in a heap of the program's own on `full`; each class keeps
  *             at most one empty slab (spare). Records of heaps are never freed.
+ *             A slab that is out stays the heap's own, whatever comes home to it, until it is
+ *             brought back and collected.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/
@@ -33,7 +35,7 @@ struct heap {
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
     uint32_t collect_count;          /* refills, for how often frees are collected */
-    uint32_t sweep_class;            /* where it stands; HAK_ALL_CLASS_COUNT: it is over */
+    uint32_t sweep_class;            /* where it stands, or HAK_ALL_CLASS_COUNT; peeked at */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
@@ -65,7 +67,13 @@ HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 /* Gives one block back to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 
-/* Collects remote frees that have arrived. */
+/* Takes a listed slab out: from now on no block of it is taken. */
+void hak_heap_take_out(struct heap *heap, struct slab *slab);
+
+/* Puts it on its heap's stack, outside of the heap. */
+void hak_heap_bring_back(struct slab *slab);
+
+/* Collects remote frees that have arrived, and slabs that were brought back. */
 void hak_heap_collect(struct heap *heap);
 
 /* Gives the spare empty slab of a class, or those of all classes, back to the pool. */
