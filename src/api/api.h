@@ -2,8 +2,8 @@
 /* api/api.h - hakmem's entry points by their own names; the libc names are aliases of these.
  *
  * Owns        nothing; each function is defined in the file that its group names.
- * Invariants  a request above PTRDIFF_MAX, or that memory does not suffice for, returns NULL with
- *             ENOMEM and everything as it was; free keeps errno. Blocks are aligned to 16, those of
+ * Invariants  a request above PTRDIFF_MAX, or for which there is no memory, returns NULL with
+ *             ENOMEM and has no effect; free keeps errno. Blocks are aligned to 16, those of
  *             requests up to 8 bytes to 8.
  * Threads     all functions may be called by any thread, also before main and in destructors.
  * Tests       tests/unit/api/, tests/model/, tests/preload/

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* api/user_heap.h - blocks from a heap that the program made.
+/* api/user_heap.h - blocks from a heap that the program created.
  *
  * Owns        nothing; the heap is heap/private_heap.h's.
- * Invariants  a block comes from the heap that was asked, or not at all.
+ * Invariants  a block comes from the requested heap, or not at all.
  * Threads     any.
  * Tests       tests/unit/api/hakmem_heap_test.c, tests/model/heaps_test.c
  */

@@ -5,9 +5,9 @@
  *             page behind the start of its span and is followed by another, both guards when there
  *             are any left; while it waits in quarantine its pages are guards, too (MARK_SHUT).
  * Invariants  a place is found from the tag map, the slab and the mark alone: nothing that the
- *             program can write to is believed. A block that realloc resizes is FREED meanwhile,
- *             so that whoever frees it too is found, and its guard behind is down; the old place of
- *             one that moved is a freed block of its own, which keeps its span.
+ *             program can write to is believed. A block that realloc resizes is FREED meanwhile, so
+ *             that a concurrent free is detected, and its guard page behind is lowered; the old
+ *             place of one that moved is a freed block of its own, which keeps its span.
  * Threads     hak_place_find: any; the others: the thread that took the block or freed it.
  * Tests       tests/attack/, tests/unit/hardened/hardened_test.c,
  *             tests/unit/hardened/hardened_realloc_test.c

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hardened/fenced.h - the ways of fenced blocks through the API.
+/* hardened/fenced.h - allocation, free and realloc of fenced blocks.
  *
  * Owns        nothing; the blocks are misuse/fence.h's.
- * Invariants  whoever allocates or frees such a block is noted with the calls on the way there.
+ * Invariants  the record of a block names the threads that allocated and freed it, with their
+ *             callers.
  * Threads     any.
  * Tests       tests/attack/, tests/preload/fence_preload.sh
  */

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* learn/contest.h - matches between the usual value of a number and a few others.
  *
- * Owns        struct contest: one number of the policy, its values, what each has shown, and which
- *             one holds. Value 0 is the usual one.
- * Invariants  a match is four windows in a row, two with each value, in an order that a coin says:
- *             0110 or 1001. A number that changes nothing makes the two sides' costs change places
- *             with the coin, so the mean of their difference is 0 whatever else goes on. A value
- *             is taken only if it is cheaper by more than a hundredth, at an e-value of
- *             `threshold`: without such an effect that happens with a probability of 1/threshold
- *             at most, in all the contest (learn/wager.h). Ratings say who plays next, no more.
- *             LEARN: matches until a value is taken or none is left. CANARY: the value holds in
- *             three windows of four, eight times; it is taken back if three of these have more
- *             memory by a tenth or more time by a quarter than the fourth. FROZEN: nothing is
- *             tried; if a value was taken, a match a minute looks after it (one after the other
- *             while they speak against it), and it is taken back when evidence as strong as 100 to
- *             1, counted from when there was none, says that it costs more than the usual one.
- *             A value that was dropped is not tried again.
+ * Owns        struct contest: one row of the policy, its values, the evidence for each, and the
+ *             value in force. Value 0 is the usual one.
+ * Invariants  a match is four windows in a row, two with each value, in a random order: 0110 or
+ *             1001. If a value has no effect, the coin only exchanges the costs of the two sides,
+ *             so the mean of their difference is 0 whatever else happens. A value is taken only if
+ *             it is cheaper by more than a hundredth, at an e-value of `threshold`: without such an
+ *             effect that happens with a probability of 1/threshold at most, in all the contest
+ *             (learn/wager.h). Ratings only select the next value to play. LEARN: matches until a
+ *             value is taken or none is left. CANARY: the value is in force in three windows of
+ *             four, eight times; it is reverted if three of these have more memory by a tenth or
+ *             more time by a quarter than the fourth. FROZEN: nothing is tried; if a value was
+ *             taken, a match a minute checks it (without pauses while they go against it), and it
+ *             is reverted when the evidence that it costs more than the usual one reaches 100 to 1,
+ *             counted from when there was none. A value that was dropped is not tried again.
  * Threads     pure functions; time and coins are the caller's.
  * Tests       tests/unit/learn/contest_test.c
  */

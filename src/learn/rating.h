@@ -2,8 +2,8 @@
 /* learn/rating.h - Elo ratings: the table that people read, and which value plays next.
  *
  * Owns        the arithmetic. Ratings are in thousandths of a point.
- * Invariants  one player gains as many points as the other loses. A rating decides nothing but the
- *             order of the matches: what is kept is decided by evidence (learn/contest.h).
+ * Invariants  one player gains as many points as the other loses. A rating decides only the order
+ *             of the matches; evidence decides which value is kept (learn/contest.h).
  * Threads     pure functions.
  * Tests       tests/unit/learn/rating_test.c
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/canary.h - the bytes around a block that say whether somebody wrote there.
+/* misuse/canary.h - bytes around a block that reveal writes beyond its bounds.
  *
- * Owns        what lies between the bytes that a program asked for and the end of the block: a
- *             canary of at most HAK_CANARY_BYTES_MOST, and zeros when cleared blocks are verified.
+ * Owns        the bytes between the requested size and the end of the block: a canary of at most
+ *             HAK_CANARY_BYTES_MOST, and zeros when cleared blocks are verified.
  * Invariants  as in misuse/mark.h: the bytes are written while the block's mark is FREED.
  * Threads     a block's owner writes and verifies it; its right neighbour's owner verifies its end
- *             while others may use it, and believes what it saw only if the mark stayed the same.
+ *             while others may use it, and accepts the result only if the mark did not change.
  * Tests       tests/unit/misuse/canary_test.c, tests/race/hardened_race.c
  */
 #ifndef HAK_MISUSE_CANARY_H

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/guard_record.h - what is known of one block that stands at a page without access.
+/* misuse/guard_record.h - the record of one block next to a guard page.
  *
- * Owns        struct guard_record: the block, its pages, who allocated and freed it, and what is
- *             written around it on these pages. Two pools keep records: misuse/sampled_guard.h,
- *             misuse/fence.h.
+ * Owns        struct guard_record: the block, its pages, the threads and callers that allocated and
+ *             freed it, and the filler around it on these pages. Two pools keep records:
+ *             misuse/sampled_guard.h, misuse/fence.h.
  *
  *                 | no access | filler | block | filler | no access
  *                             ^ start  ^ block          ^ end
  *
- * Invariants  the pages are accessible while the state is LIVE only, or while who moved it works at
- *             them. Who moves a state from LIVE frees the block; whoever fails to has freed twice.
+ * Invariants  the pages are accessible only while the state is LIVE, or while the thread that
+ *             changed it works on them. The thread that moves the state from LIVE frees the block;
+ *             a thread that fails to has freed it twice.
  * Threads     any, without a lock; handlers too. FREE -> BUSY -> LIVE -> BUSY -> FREE: the step
  *             from LIVE is an exchange (acquire), that to it a store (release), each the other's
  *             partner; those from and to FREE are the pool's. Members that reports read are written
- *             by words, so that a report that is late is wrong and never torn.
+ *             word by word, so that a late report may be wrong but is never torn.
  * Tests       tests/unit/misuse/sampled_guard_test.c, tests/unit/misuse/fence_test.c
  */
 #ifndef HAK_MISUSE_GUARD_RECORD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/guarded.h - blocks that stand at a page without access, whichever pool they are from.
+/* misuse/guarded.h - blocks next to guard pages, from either pool.
  *
  * Owns        nothing: the sampled ones are misuse/sampled_guard.h's, those that the option `fence`
  *             names misuse/fence.h's.

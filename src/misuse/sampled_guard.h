@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/sampled_guard.h - the pool of blocks that end at a page without access: a sample of all,
- * in default mode.
+/* misuse/sampled_guard.h - the pool of blocks that end at a guard page: a sample of all blocks, in
+ * default mode.
  *
  * Owns        HAK_SAMPLED_GUARD_SLOTS slots outside the window, each of
- *             hak_sampled_guard_slot_bytes() and followed by a page without access, and the record
- *             of the block in each.
+ *             hak_sampled_guard_slot_bytes() and followed by a guard page, and the record of the
+ *             block in each.
  *
  *                 | no access | filler | block | filler | guard | next slot ...
  *                 ^ slot      ^ page                    ^ aligned end
  *
- * Invariants  as in misuse/guard_record.h. FREE slots hold no memory and are used again oldest
- *             first. All live blocks together have at most HAK_SAMPLED_GUARD_BYTES_MOST of pages.
- *             Where the kernel refuses to take access away, only that detection is lost. A thread
- *             that never comes back (a jump, a fork) costs the slot it worked at.
+ * Invariants  as in misuse/guard_record.h. FREE slots hold no memory and are reused oldest first.
+ *             All live blocks together have at most HAK_SAMPLED_GUARD_BYTES_MOST of pages. Where
+ *             the kernel refuses to take access away, only that detection is lost. A thread that
+ *             never comes back (a jump, a fork) costs the slot it worked at.
  * Threads     any, without a lock; handlers too. FREE -> BUSY is an exchange (acquire), BUSY ->
- *             FREE a store (release), each the other's partner, so that who has a state has what
- *             was written before it.
+ *             FREE a store (release), each the other's partner, so that a thread that sees a state
+ *             sees what was written before it.
  * Tests       tests/unit/misuse/sampled_guard_test.c, tests/race/sampled_guard_race.c,
  *             tests/attack/
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/cgroup.h - what the container that the process runs in allows (cgroup v2).
+/* os/cgroup.h - the limits of the container that the process runs in (cgroup v2).
  *
  * Owns        nothing; files are read when asked for: /proc/self/cgroup, then memory.high,
  *             memory.max and cpu.max of the process's group and of all groups above it, below

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* os/copy_mark.h - how a process learns that it is a copy of another one.
+/* os/copy_mark.h - how a process detects that it is a copy of another one.
  *
  * Owns        struct copy_mark, on a page that the kernel clears in every copy of the address space
  *             (MADV_WIPEONFORK, Linux 4.14): by fork, by _Fork, by clone without CLONE_VM.
- * Invariants  `state` is COPY_SETTLED but in a copy until one of its threads has put right what
- *             threads left half done that stayed behind. The child of a vfork shares the page, and
- *             is no copy: a process id would not tell the two apart. Where the kernel does not
- *             clear pages only fork(3) is noticed, by its handlers.
+ * Invariants  `state` is COPY_SETTLED except in a copy, until one of its threads has repaired what
+ *             absent threads left half done. The child of a vfork shares the page, and is no copy:
+ *             a process id would not tell the two apart. Where the kernel does not clear pages only
+ *             fork(3) is detected, by its handlers.
  * Argument    Several threads of a copy may arrive together: one exchanges UNNOTICED for SETTLING,
  *             the others sleep until it is done. Its signals are blocked meanwhile, so no handler
  *             of its own can wait for it. A copy that is made while another thread settles finds

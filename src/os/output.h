@@ -2,8 +2,8 @@
 /* os/output.h - files that statistics go to.
  *
  * Owns        nothing.
- * Invariants  no function changes errno or allocates. What a write meets (a full disk, a reader
- *             that is gone, a limit) is told to the caller and never raises a signal.
+ * Invariants  no function changes errno or allocates. Errors of a write (a full disk, a closed
+ *             pipe, a limit) are returned to the caller and never raise a signal.
  * Threads     any.
  * Tests       tests/unit/os/output_test.c, tests/preload/stats_file_preload.sh
  */

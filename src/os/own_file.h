@@ -2,7 +2,7 @@
 /* os/own_file.h - small files of the user that hakmem reads at one time and replaces at another.
  *
  * Owns        nothing.
- * Invariants  read only if it is a regular file of the effective user that nobody else may write,
+ * Invariants  read only if it is a regular file of the effective user that no other user may write,
  *             reached through no symbolic link at its end. Replaced whole or not at all: by a new
  *             file beside it, mode 0600, and a rename. Nothing blocks or allocates; errno stays.
  *             Calls: openat fstat geteuid fcntl read write close renameat2 unlinkat getcwd.

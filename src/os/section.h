@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* os/section.h - what a thread holds of the locks, and how signals are kept from it.
+/* os/section.h - which locks a thread holds, and how it is protected from signals.
  *
  * Owns        a word a thread with a bit per lock, and where its outermost section began.
- * Invariants  a handler must not wait for the lock that it interrupted, and who leaves a section by
- *             a jump out of a handler, or is cancelled there, leaves a lock that nobody gives back.
- *             So the outermost section blocks signals, where a signal can do harm: two system calls
- *             (0.2 to 0.4 us) are paid only once the program was found to handle signals - looked
- *             up by the 128th section of the process (small programs end before), another 128
- *             later, and so on in longer steps, at least every 4096th - or a handler was met
- *             inside. Until then hak_lock_is_inside tells a handler, whose request
- *             is refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what
- *             it left. A jump that comes before the first look and whose thread never runs a slow
- *             path again leaves its lock for good: the one case in which others wait for ever.
+ * Invariants  a handler must not wait for the lock that it interrupted, and a thread that leaves a
+ *             section by a jump out of a handler, or by cancellation, leaves a lock that is never
+ *             released. So the outermost section blocks signals, where a signal can do harm: two
+ *             system calls (0.2 to 0.4 us) are paid only once the program was found to handle
+ *             signals - looked up by the 128th section of the process (small programs end before),
+ *             another 128 later, and so on in longer steps, at least every 4096th - or a handler
+ *             was met inside. Until then hak_lock_is_inside tells a handler, whose request is
+ *             refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what it
+ *             left. A jump that comes before the first look and whose thread never runs a slow path
+ *             again leaves its lock for good: the one case in which others wait for ever.
  * Argument    hak_lock_held is set before a lock is had and cleared after it is given, so a handler
  *             may see it early or late but never misses a lock. The bad case is a handler that
  *             takes its own thread's live section for one left by a jump, and mends it under the

@@ -2,10 +2,11 @@
 /* process/learned.h - option `profile`: what a run learned, for the next run of the program.
  *
  * Owns        the option: the file is read before `main` and written when the process ends; the
- *             record of this program, and what it had in use in its first second.
+ *             record of this program, and its memory use in its first second.
  * Invariants  without the option nothing is read, written or called. A file that is refused is
- *             reported once and never written. A forked child writes nothing. What others wrote
- *             meanwhile about other programs stays. What is not written leaves the file as it was.
+ *             reported once and never written. A forked child writes nothing. Entries of other
+ *             programs that were written meanwhile are kept. A failed write leaves the file
+ *             unchanged.
  * Threads     load and save: one; the tick: any.
  * Tests       tests/preload/learned_preload.sh
  */

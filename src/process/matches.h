@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* process/matches.h - word `matches` of option learn: numbers of the policy are tried in turns.
+/* process/matches.h - word `matches` of option learn: rows of the policy are tried in turns.
  *
  * Owns        the contests of this process, the window that is played, and the rows of the policy
  *             that a match moves (learn/match_board.h).
- * Invariants  without the word nothing is measured, and the rows are as they were. One row at a
- *             time differs from what holds, for one window; the first quarter of a window is not
+ * Invariants  without the word nothing is measured, and the rows are unchanged. One row at a time
+ *             differs from the value in force, for one window; the first quarter of a window is not
  *             measured. A window that the program does not fill in time ends the match, and the row
- *             is as before. Where the tick never comes again, a row that is away from what holds
- *             matters to nobody: it is read by slow paths, which tick. A forked child keeps
- *             what held, and plays nothing. A process that confines itself stops: usual values.
+ *             is restored. If the tick never runs again, a changed row does no harm: it is read
+ *             only by slow paths, which tick. A forked child keeps the values in force, and plays
+ *             nothing. A process that confines itself stops, with the usual values.
  * Threads     the tick: any; one at a time plays, with its signals blocked, so that no handler
  *             leaves it by a jump. Rows are relaxed numbers, as all policy.
  * Tests       tests/unit/process/matches_test.c, tests/preload/elo_preload.sh

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/mend.h - what slow paths leave behind that are left by a jump.
+/* process/mend.h - repairs after slow paths that were left by a jump.
  *
  * Owns        hak_jumps_matter, and the lock around the start of the process.
- * Invariants  a slow path that was left by a jump (or cancelled) is noticed by the thread's next
+ * Invariants  a slow path that was left by a jump (or cancelled) is detected by the thread's next
  *             one: its cache and the heap that it was in are lost; no other thread waits. From then
- *             on slow paths block signals, so that it does not come again and again.
+ *             on slow paths block signals, so that it does not recur.
  * Threads     as named.
  * Tests       tests/unit/process/start_test.c, tests/preload/signals.c
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/reclaim.h - memory that lies free goes back: now and then, or all of it at once.
+/* process/reclaim.h - returns free memory to the kernel: periodically, or all of it at once.
  *
- * Owns        when the process last looked, whose turn among the heaps it is, and how often memory
- *             was short.
- * Invariants  what is free for longer than decay_ms goes back to the kernel, as free_policy allows;
- *             past the soft limit all that is free does. A tick does a bounded amount of work.
+ * Owns        when the process last checked, which heap is next, and how often memory was short.
+ * Invariants  memory that is free for longer than decay_ms is returned to the kernel, as
+ *             free_policy allows; above the soft limit all free memory is. A tick does a bounded
+ *             amount of work.
  * Threads     any; one at a time purges, the others go on.
  * Tests       tests/unit/process/reclaim_test.c, tests/unit/api/free_policy_test.c,
  *             tests/preload/idle.c

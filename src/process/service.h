@@ -3,8 +3,8 @@
  *
  * Owns        nothing.
  * Invariants  between begin and end the thread's own cache is busy. A handler that interrupts it
- *             does without a cache, as a thread past its end does: each block comes from a heap,
- *             and goes home at once.
+ *             uses no cache, like a thread after its exit: each block comes from a heap and is
+ *             returned at once.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/api/, tests/preload/signals.c
  */

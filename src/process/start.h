@@ -4,7 +4,7 @@
  * Owns        the thread pointer's states: unstarted -> a cache -> exited.
  * Invariants  the pointer is set before pthread_setspecific, which may allocate. A thread that ends
  *             keeps its cache until the last round of destructors, then it is returned, and later
- *             requests of the thread do without one.
+ *             requests of the thread use none.
  * Threads     as named.
  * Tests       tests/unit/process/start_test.c, tests/preload/threads.c
  */

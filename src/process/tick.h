@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/tick.h - what threads do for the whole process now and then, as they leave a slow path.
+/* process/tick.h - periodic work that threads do for the whole process when they leave a slow path.
  *
- * Owns        when: once in so many slow operations of a thread, or if the last time was long ago.
+ * Owns        when: after a number of slow operations of a thread, or if the last time was long
+ *             ago.
  * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
- *             what is to be printed, the background thread. None of these calls it.
+ *             printing, the background thread. None of these calls it.
  * Threads     any, outside every heap and lock.
  * Tests       tests/unit/process/reclaim_test.c, tests/model/fault_test.c, tests/preload/idle.c
  */

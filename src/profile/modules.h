@@ -3,7 +3,7 @@
  *
  * Owns        the modules of a board.
  * Invariants  a module is added when a stack leads into it for the first time, by the thread whose
- *             stack it is: nobody may unload it meanwhile. One that came in another's place is
+ *             stack it is: it cannot be unloaded meanwhile. One that came in another's place is
  *             added, too; the later one counts. Its file header is read only where it is mapped.
  * Threads     one at a time adds.
  * Tests       tests/preload/leaks_preload.sh

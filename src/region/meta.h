@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* region/meta.h - memory for hakmem's own records.
+/* region/meta.h - memory for hakmem's metadata.
  *
  * Owns        the metadata area of the reservation: its bump pointer, and one pool per use and
  *             size.
  * Invariants  records are zero when first taken, aligned to cache lines, never on a page with
- *             blocks. What was a record of one pool is a record of that pool for ever, so that a
- *             stale pointer into a pool still points at a record of its kind.
+ *             blocks. A record of one pool stays in that pool for ever, so that a stale pointer
+ *             into a pool still points at a record of its kind.
  * Threads     one lock (META). Another one (META_GROWTH) is held while the area grows, mostly ahead
  *             of need and without the first.
  * Tests       tests/unit/region/meta_test.c

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* region/region.h - the window: all addresses that blocks ever come from.
+/* region/region.h - the window: the addresses that all blocks come from.
  *
  * Owns        two claims (os/claim.h): room for guarded blocks (misuse/guarded.h) with the window
- *             behind it; and the records, each part between pages without access: the tag map, the
- *             owner map, the superslab records, the metadata area, the marks of hardened mode, the
- *             tables of fenced blocks.
+ *             behind it; and the records, each part between guard pages: the tag map, the owner
+ *             map, the superslab records, the metadata area, the marks of hardened mode, the tables
+ *             of fenced blocks.
  * Invariants  no address of the window or the records is mapped before it is needed. Commit is
  *             monotone: the tables of [base, base + committed) are usable for good, committed grows
  *             in superslab multiples. What is committed is mapped, but for holes, which are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* span/span_cache.h - a few spans that large blocks left, at hand for the next ones of their size.
+/* span/span_cache.h - a few spans of freed large blocks, kept for the next ones of their size.
  *
  * Owns        struct span_cache, a part of each heap, and the list of those that were ever used.
  * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        through span/span_free.h, the free spans: warm ones (their memory
- *             may hold data and be resident), clean ones (fresh or purged: they read as zero) and
- *             bare ones (their addresses went back, too, since address space is scarce).
+ * Owns        through span/span_free.h, the free spans: warm ones (their memory may hold data and
+ *             be resident), clean ones (fresh or purged: they read as zero) and bare ones (unmapped
+ *             as well, since address space is scarce).
  * Invariants  a span becomes clean only if the kernel said that its memory is gone. A bare one is
- *             mapped before anybody gets it; where others have mapped something meanwhile, it is
+ *             mapped before it is taken; if others have mapped something there meanwhile, it is
  *             lost.
  * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out
  *             (under the lock PURGE, so that a fork waits until it is back), and growth of the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* span/span_move.h - the contents of a span given to another one by moving its pages.
+/* span/span_move.h - moves the contents of a span to another one by moving its pages.
  *
  * Owns        the pieces of used spans and their number in the process.
- * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that nobody else's
+ * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that no other
  *             mapping can land in them. Each moved piece costs the process up to three mappings;
- *             their number stays far below the kernel's limit. Before a span with pieces is free,
- *             its range is mapped anew, which joins it with a neighbour again.
+ *             their number stays far below the kernel's limit. Before a span with pieces becomes
+ *             free, its range is remapped, which joins it with a neighbour again.
  * Threads     the spans are the caller's; the number of pieces is atomic.
  * Tests       tests/unit/span/span_move_test.c
  */

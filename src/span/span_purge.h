@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* span/span_purge.h - free spans back to the kernel.
+/* span/span_purge.h - returns free spans to the kernel.
  *
- * Owns        nothing; what is on its way is out of the bins.
- * Invariants  what the kernel refuses stays warm and does not stop the rest. Where address space
- *             is limited, addresses go back as well, so that the program's own mappings and
- *             stacks find room: as often as the window may be divided into mappings.
- * Threads     the SPAN lock is never held across a system call. Those who may meet others at it
- *             hold the region's purge lock, so that a fork waits until what is out is back.
+ * Owns        nothing; spans that are being purged are out of the bins.
+ * Invariants  what the kernel refuses stays warm and does not stop the rest. Where address space is
+ *             limited, spans are unmapped as well, so that the program's own mappings and stacks
+ *             find room: as often as the window may be divided into mappings.
+ * Threads     the SPAN lock is never held across a system call. Callers that may run concurrently
+ *             hold the region's purge lock, so that a fork waits until the spans are back.
  * Tests       tests/unit/span/span_heap_test.c, tests/unit/span/span_bare_test.c
  */
 #ifndef HAK_SPAN_SPAN_PURGE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/shm.h - the numbers where other processes read them.
+/* stats/shm.h - statistics in a file that other processes read.
  *
- * Owns        struct stats_shm, what a file /dev/shm/hakmem.PID holds: who wrote it, and two pages,
- *             of which one is whole while the other is written.
+ * Owns        struct stats_shm, the contents of a file /dev/shm/hakmem.PID: its writer, and two
+ *             pages, of which one is whole while the other is written.
  * Invariants  page `published % 2` is whole. The writer of page g changes nothing but the page that
  *             g - 2 was. So a reader that finds `published` as it was before it copied has a whole
  *             page: page g is written to again only after g + 1 was published.
@@ -12,11 +12,11 @@
  *             The interleaving that would hurt: the copy holds a word of page g + 2. Then that load
  *             read a store that follows the writer's fence, so the fences pair, and the second load
  *             must see g + 1 or more: the reader starts again. A writer that dies in the middle
- *             leaves the last whole page.
- *             A file whose process is gone is left behind, with the last numbers. It is removed
- *             when it is certain that nobody writes to it: a regular file of this user, named as
- *             the process in it, of this space of process ids (containers may share /dev/shm), and
- *             there is no such process, or one that was started at another time.
+ *             leaves the last whole page. A file whose process is gone is left behind, with the
+ *             last numbers. It is removed when it is certain that no process writes to it: a
+ *             regular file of this user, named as the process in it, of this space of process ids
+ *             (containers may share /dev/shm), and there is no such process, or one that was
+ *             started at another time.
  * Threads     one writer at a time, elected by the caller; any number of readers.
  * Tests       tests/unit/stats/shm_test.c, tests/race/shm_race.c,
  *             tests/preload/left_shm_preload.py

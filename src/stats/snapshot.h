@@ -3,7 +3,7 @@
  *
  * Owns        the tables of what is in a snapshot, and struct snapshot, which also holds the sums
  *             of all counters and the policy in force. Levels go up and down, totals only up.
- * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
+ * Invariants  all output is made from a snapshot and nothing else, so that all forms agree.
  * Threads     the caller's own copy.
  * Tests       tests/unit/stats/emit_test.c
  */
