@@ -18,7 +18,7 @@
 enum control_verdict {
     CONTROL_NOTHING, /* was asked */
     CONTROL_DONE,
-    CONTROL_WATCHED, /* the process is watched: somebody has to write its numbers now and then */
+    CONTROL_WATCHED, /* the process is watched: its statistics must be written periodically */
 };
 
 /* Looks if it is time, and does what is asked. */

@@ -42,7 +42,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics, the profile, the rules or the sizes, if they were asked for. */
+    /* Then the statistics, the profile, the rules or the sizes, if requested. */
 };
 
 /* The process that finds a request; 0: not known. */

@@ -33,7 +33,7 @@ bool hak_place_find(void *block, const char *what, struct place *place);
  * NULL, in a span of its own; false: there is none. Silent. */
 bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes);
 
-/* Bytes of a block behind those that are asked for, at least. */
+/* The minimum number of bytes of a block behind the requested ones. */
 HAK_INLINE size_t hak_hardened_canary_least(void)
 {
     return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;

@@ -18,7 +18,7 @@
 /* A fenced block, if the option names it; NULL: another one will do. */
 void *hak_fenced_take(const struct request *request, struct os_caller caller);
 
-/* How a live fenced block was asked for: its mark has the bytes, the kind and the alignment. False:
+/* How a live fenced block was requested: its mark has the bytes, the kind and the alignment. False:
  * it is none. */
 bool hak_fenced_look(const void *block, struct mark *mark);
 

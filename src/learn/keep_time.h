@@ -78,7 +78,7 @@ uint64_t hak_keep_evidence_ms(const struct keep_evidence *seen);
  * are seen before a choice is made (policy). */
 void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes);
 
-/* Memory of `count` granules went back to the kernel; `is_evicted`: not for its age. */
+/* Memory of `count` granules was returned to the kernel; `is_evicted`: not because of its age. */
 void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
                    uint64_t episodes);
 

@@ -54,7 +54,7 @@ enum rule_state {
         RULE_STATES
 };
 
-/* What a request is told apart by. */
+/* The key of a request. */
 struct site_key {
     uintptr_t address; /* it returns to */
     uintptr_t above;   /* and that function to; 0: any, while the site is not MIXED */

@@ -66,7 +66,7 @@ HAK_INLINE bool hak_canary_is_whole(const char *block, size_t bytes, size_t capa
 /* What is known of the bytes of blocks that were never handed out. */
 enum canary_fresh { CANARY_FRESH_UNKNOWN, CANARY_FRESH_ZERO };
 
-/* True when the end of a neighbour is what its mark says it must be, or nobody can tell. */
+/* True when the end of a neighbour is as its mark requires, or it cannot be determined. */
 bool hak_canary_end_is_whole(const char *block, size_t capacity, enum canary_fresh fresh);
 
 /* True when all bytes are 0. */

@@ -29,7 +29,7 @@
 
 enum guarded_state { GUARDED_FREE, GUARDED_BUSY, GUARDED_LIVE };
 
-/* Who called: return addresses, innermost first; 0: no more. */
+/* The callers: return addresses, innermost first; 0: no more. */
 struct guarded_trace {
     uintptr_t addresses[HAK_GUARDED_FRAMES];
     struct thread_label thread;
@@ -38,7 +38,7 @@ struct guarded_trace {
 /* What is known of an address, for reports. */
 struct guarded_view {
     uintptr_t block; /* that it belongs to, or lies next to; 0: there never was one */
-    size_t bytes;    /* asked for */
+    size_t bytes;    /* requested */
     uintptr_t form;  /* as in struct guard_record */
     enum guarded_state state;
     struct guarded_trace taken;
@@ -52,7 +52,7 @@ struct guard_record {
     uint32_t filler_bytes_most; /* so much before and behind the block is filled */
     uintptr_t block;            /* 0: never used */
     size_t bytes;
-    uintptr_t form; /* how it was asked for: whatever the pool's caller wants to know again */
+    uintptr_t form; /* how it was requested, for the pool's caller */
     uintptr_t start, end;
     struct guarded_trace taken;
     struct guarded_trace given;
@@ -63,7 +63,7 @@ struct guard_record {
 void hak_guard_record_open(struct guard_record *record, const struct guard_record *block,
                            const struct guarded_trace *trace);
 
-/* Makes a LIVE block BUSY, by whoever frees it. Misuse, reported: it is no live block's start, or
+/* Makes a LIVE block BUSY, by the freeing thread. Misuse, reported: it is no live block's start, or
  * was written around. */
 void hak_guard_record_seize(struct guard_record *record, const void *block,
                             const struct guarded_trace *trace);

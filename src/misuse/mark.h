@@ -28,15 +28,15 @@
 enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
 #define HAK_MARK_STATE 3u /* its bits in the word */
 
-/* Who allocated it; SHUT: it is free, and its pages are a guard. */
+/* How it was allocated; SHUT: it is free, and its pages are guard pages. */
 enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
 
 struct mark {
-    size_t bytes;            /* asked for */
+    size_t bytes;            /* requested */
     uint32_t generation;     /* the lower bits of it */
     uint8_t state;           /* enum mark_state */
     uint8_t kind;            /* enum mark_kind */
-    uint8_t alignment_shift; /* as asked for; 0: ordinary */
+    uint8_t alignment_shift; /* as requested; 0: ordinary */
     bool is_guarded;         /* guards stand around the block, or on it */
 };
 
@@ -143,7 +143,7 @@ HAK_INLINE bool hak_mark_is_still(_Atomic uint64_t *mark, uint64_t word)
 /* Bytes of the block may be written from now on; the mark is FREED already. */
 HAK_INLINE void hak_mark_open(void)
 {
-    /* release: who sees one of the bytes sees the mark; partner is hak_mark_is_still */
+    /* release: a thread that sees one of the bytes sees the mark; partner is hak_mark_is_still */
     atomic_thread_fence(memory_order_release);
 }
 

@@ -33,7 +33,7 @@ bool hak_sampled_guard_fits(size_t bytes, size_t alignment);
 /* A block that fits and reads as zero; NULL: all slots are in use, or the kernel refuses. */
 void *hak_sampled_guard_take(size_t bytes, size_t alignment, const struct guarded_trace *trace);
 
-/* The pages of a record that was seized go back. */
+/* Returns the pages of a record that was seized. */
 void hak_sampled_guard_give(struct guard_record *record);
 
 /* The record of the slot that an address lies in, whose guard belongs to it; or of the slot that is
@@ -44,7 +44,7 @@ const struct guard_record *hak_sampled_guard_nearest(const void *address);
 /* Bytes until the next sample: at random about guard_rate, for ever if that is 0. */
 int64_t hak_sampled_guard_countdown(void);
 
-/* Adds the live blocks: what was asked for, and how many they are. */
+/* Adds the live blocks: their requested bytes and their number. */
 void hak_sampled_guard_sum(size_t *bytes, size_t *count);
 
 /* The pages that live blocks have, and those on their way. */

@@ -35,13 +35,13 @@ HAK_INLINE bool hak_os_is_confined(void)
 bool hak_os_ask_begin(void);
 void hak_os_ask_end(void);
 
-/* Forgets who was asking; in the child of a fork, which has no such threads. */
+/* Forgets callers in progress; in the child of a fork, which has no such threads. */
 void hak_os_ask_reset(void);
 
 /* What is to be done before the program is confined. */
 void hak_os_on_confinement(void (*prepare)(void));
 
-/* Gets ready, then sets the flag; returns when nobody is asking any more. */
+/* Prepares, then sets the flag; returns when no such call is in progress any more. */
 void hak_os_confine(void);
 
 #endif

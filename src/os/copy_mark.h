@@ -29,9 +29,9 @@ enum copy_state { COPY_UNNOTICED, COPY_SETTLED, COPY_SETTLING };
 /* All of it is 0 in a copy. */
 struct copy_mark {
     _Atomic uint32_t state;              /* enum copy_state */
-    _Atomic uint32_t is_printing;        /* somebody has the buffer for statistics */
-    _Atomic uint32_t is_looking;         /* somebody looks for a request (control/control.h) */
-    _Atomic uint32_t is_writing_profile; /* somebody writes, profile/output.h */
+    _Atomic uint32_t is_printing;        /* the buffer for statistics is in use */
+    _Atomic uint32_t is_looking;         /* a thread checks for a request (control/control.h) */
+    _Atomic uint32_t is_writing_profile; /* a thread writes, profile/output.h */
     _Atomic uint64_t next_look_ms;
     _Atomic uint64_t shown_until_ms; /* numbers are shown on request (stats/writer.h) */
 };
@@ -40,7 +40,7 @@ extern struct copy_mark *hak_copy_mark;
 /* Maps the page; `settle` is called once in each copy that notices. Before other threads exist. */
 void hak_copy_mark_start(void (*settle)(void));
 
-/* This process is a copy, and nobody has settled it yet. */
+/* This process is a copy that has not been settled yet. */
 HAK_INLINE bool hak_copy_is_unnoticed(void)
 {
     /* relaxed: who finds it settled by another thread has met that one under a lock, or

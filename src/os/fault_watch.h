@@ -38,7 +38,7 @@ struct os_fault_watch {
     bool (*is_watched)(const void *address);
     /* Tells; the process dies of it unless the program handles the signal. */
     void (*tell)(const struct os_fault *fault, bool is_fatal);
-    bool unwinds; /* by hak_os_fault_unwind: whoever asked for it bears the stack that it takes */
+    bool unwinds; /* by hak_os_fault_unwind: the requester provides the stack that it takes */
 };
 
 /* What is watched for, and libc's sigaction; without it nothing is ever raised. By a constructor:
@@ -56,7 +56,7 @@ void hak_os_fault_watch_lower(uint32_t rest_ms);
 void hak_os_fault_watch_pause(void);
 void hak_os_fault_watch_resume(void);
 
-/* In the child of a fork: nobody else is at work. */
+/* In the child of a fork: no other thread is at work. */
 void hak_os_fault_watch_reset(void);
 
 /* Before the program confines itself: the front goes, for good. */

@@ -42,7 +42,7 @@ enum hak_lock_rank {
 };
 
 struct hak_lock {
-    _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: somebody may sleep */
+    _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: a thread may sleep */
     uint32_t rank;
 };
 
@@ -141,7 +141,7 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 }
 
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
-/* In the child of a fork: free again, held by nobody. */
+/* In the child of a fork: free again. */
 void hak_lock_reset(struct hak_lock *lock);
 
 /* Around the settling of a copy, signals blocked: locks that other threads hold count as left. */

@@ -20,7 +20,7 @@
 struct rseq_area {
     alignas(32) uint32_t cpu_id_start;
     uint32_t cpu_id;  /* of the processor; negative: not registered */
-    uint64_t section; /* rseq_cs: which sequence is under way */
+    uint64_t section; /* rseq_cs: the sequence in progress */
     uint32_t flags;
     uint32_t node_id;
     uint32_t mm_cid; /* Linux 6.3: dense, below the number of threads and of processors */
@@ -49,7 +49,7 @@ enum rseq_reason {
 /* In words; "" for what is no reason. */
 const char *hak_rseq_meaning(uint32_t reason);
 
-/* By which number caches are told apart. */
+/* The number by which caches are distinguished. */
 #define HAK_RSEQ_ID_TABLE(X)                                                                       \
     X(SLOT, "slot")                                                                                \
     X(CPU_ID, "cpu_id")                                                                            \

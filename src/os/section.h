@@ -52,7 +52,7 @@ extern HAK_TLS uintptr_t hak_lock_frame;
 /* A jump goes up the stack by less than this. */
 #define HAK_JUMP_BYTES_MOST ((uintptr_t)1 << 20)
 
-/* Sections of the process until somebody looks whether signals matter; a hint, it may lose some. */
+/* Sections of the process until the next check whether signals matter; a hint, it may lose some. */
 extern _Atomic uint32_t hak_lock_sections_left;
 #define HAK_LOCK_SECTIONS_PER_LOOK 128u /* doubles with each look up to the next */
 #define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u

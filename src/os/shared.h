@@ -27,7 +27,7 @@ void *hak_os_shared_create(const char *path, size_t bytes, int *error);
 /* The same, but only the first `front_bytes` have memory behind them for certain. */
 void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error);
 
-/* Puts memory behind a part of it; false: there is none, and who touches it dies. */
+/* Allocates memory for a part of it; false: there is none, and touching it is fatal. */
 bool hak_os_shared_back(void *start, size_t bytes);
 
 /* Removes the file; the mapping stays. */

@@ -16,7 +16,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* The end of the first second; 0: nobody looks at it. */
+/* The end of the first second; 0: not watched. */
 extern _Atomic uint64_t hak_learned_second_ms;
 
 /* Reads the file: keep times, matches and rules begin as learned. */

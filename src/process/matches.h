@@ -40,7 +40,7 @@ HAK_INLINE void hak_matches_tick(void)
         hak_matches_look();
 }
 
-/* Copies what is known; false, and nothing copied: somebody is changing it. */
+/* Copies the state; false, and nothing copied: it is being changed. */
 bool hak_matches_copy(struct match_board *board);
 
 #endif

@@ -19,7 +19,7 @@ struct cache;
 void hak_reclaim_cache(struct cache *cache);
 /* Gives back what has been free for long; false, and nothing done: it is not time yet. */
 bool hak_reclaim_tick(void);
-/* Frees that came to busy heaps come home, and what heaps keep at hand goes to all. */
+/* Collects published frees, and makes spare slabs and cached spans of heaps available to all. */
 void hak_reclaim_empty_heaps(void);
 /* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
  * sweep is left half way. */

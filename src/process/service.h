@@ -23,7 +23,7 @@ struct service {
     bool is_refused;     /* it interrupted a thread with a lock, or hakmem cannot start */
     bool is_shielded;    /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
-    uint64_t begun_ns; /* 0: nobody wants to know how long it takes */
+    uint64_t begun_ns; /* 0: not timed */
 };
 
 /* Begins and ends when something out of the common has to be seen to; `here`: the frame of who
@@ -49,7 +49,7 @@ HAK_INLINE bool hak_thread_is_outside(void)
            (own == NULL || hak_cache_state(own) == CACHE_IDLE);
 }
 
-/* Nobody else may use the cache from here on: not a handler, nor a copy of the process. */
+/* From here on nothing else may use the cache: neither a handler nor a copy of the process. */
 HAK_INLINE void hak_cache_begin_at(struct cache *cache, uintptr_t here)
 {
     if (hak_cache_is_processors(cache))

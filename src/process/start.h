@@ -26,7 +26,7 @@ struct cache *hak_thread_replace_cache(struct cache *cache);
 /* In hakmem's own thread: it has no cache, and gets none. */
 void hak_thread_be_apart(void);
 
-/* Starts the process's hakmem if that has not happened; false: no address space could be had. */
+/* Starts the process's hakmem if that has not happened; false: there is no address space. */
 bool hak_process_start(void);
 
 /* The same; true when hardened mode is on. */

@@ -25,7 +25,7 @@ void hak_tick_look(struct cache *cache);
 /* After the process only; for threads that work in heaps of the program's own. */
 void hak_tick_now(void);
 
-/* Ends a service that was no slow operation: what was wanted was at hand. */
+/* Ends a service that was no slow operation: the cache served it. */
 HAK_INLINE void hak_service_end_quick(const struct service *service)
 {
     if (HAK_LIKELY(service->cache != NULL))

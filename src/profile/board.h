@@ -88,7 +88,7 @@ struct board_dropped {
 };
 
 struct board_head {
-    _Atomic uint64_t magic; /* last: who finds it finds the rest of the head */
+    _Atomic uint64_t magic; /* written last: a reader that finds it finds the rest of the head */
     uint64_t version;
     uint64_t layout;     /* hak_board_layout() */
     uint64_t file_bytes; /* of the whole layout, for mapping */

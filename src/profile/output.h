@@ -39,7 +39,7 @@ extern const struct profile_form_names hak_profile_forms[PROFILE_FORM_COUNT];
 /* PROFILE_FORM_COUNT: there is none of that name. */
 enum profile_form hak_profile_form_of(const char *name);
 
-/* Returns 0, EBUSY: somebody else has been writing for a second, or what the write met. */
+/* Returns 0, EBUSY: another thread has been writing for a second, or the error of the write. */
 int hak_profile_output(const struct profile_target *to, enum profile_form form);
 
 /* Whether anything was ever sampled. */

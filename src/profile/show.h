@@ -37,10 +37,10 @@ void hak_show_modules(uint32_t site);
 /* What there is; NULL: none yet, or none could be made. */
 struct profile_board *hak_show_board(void);
 
-/* From the tick: brings up to date what nobody counts, once a second. */
+/* From the tick: updates what is not counted, once a second. */
 void hak_show_tick(void);
 
-/* Counts anew since when the oldest live block of each site lives, unless somebody does. */
+/* Recomputes the birth of the oldest live block of each site, unless another thread does. */
 void hak_show_update_oldest(void);
 
 /* The process is a copy: the board is its parent's. */

@@ -29,7 +29,7 @@ void hak_sites_show(struct profile_board *board, uint32_t count);
 /* The site of a stack; 0: it found none. Without `may_grow` no memory is taken for it. */
 uint32_t hak_sites_find(const uintptr_t *frames, uint32_t frame_count, bool may_grow);
 
-/* Blocks: how many a sample stands for, and what they were asked for together. */
+/* Blocks: how many a sample stands for, and their total requested size. */
 struct sample_sum {
     uint64_t count;
     uint64_t bytes;

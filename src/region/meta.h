@@ -31,11 +31,11 @@ void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
 /* Gives a record back. Its first word is overwritten by the pool's link; the rest stays. */
 void hak_meta_pool_give(struct meta_pool *pool, void *record);
 
-/* The next so many bytes of records cost no system call and no page fault. As much as can be had.
+/* The next so many bytes of records cost no system call and no page fault. As much as possible.
  */
 void hak_meta_prewarm(size_t bytes);
 
-/* Grows the area before it is full, so that nobody waits for the kernel who needs a record. */
+/* Grows the area before it is full, so that no thread that needs a record waits for the kernel. */
 void hak_meta_grow_ahead(void);
 
 /* Bytes of metadata committed so far. */
@@ -47,7 +47,8 @@ size_t hak_meta_present_bytes(void);
 /* The calling thread left a section by a jump. */
 void hak_meta_mend(void);
 
-/* Around fork: nobody holds the lock while the copy is made; the child starts with it free. */
+/* Around fork: the lock is not held by others while the copy is made; the child starts with it
+ * free. */
 void hak_meta_lock(void);
 void hak_meta_unlock(void);
 void hak_meta_lock_reset(void);

@@ -89,7 +89,7 @@ struct granule_range hak_region_grow_by_superslab(void);
 void hak_region_touch_tables(void);
 
 /* Maps granules anew: they read as zero and are one mapping with their neighbours again. False when
- * the kernel refused; nobody may touch them then, for others may be mapped there. */
+ * the kernel refused; they must not be touched then, for others may be mapped there. */
 bool hak_region_renew(struct granule_range range);
 
 /* Gives the addresses of granules back with what is behind them; false: the kernel refused, and

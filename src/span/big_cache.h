@@ -49,7 +49,7 @@ struct big_serve {
 };
 void hak_big_cache_served(const struct big_serve *serve);
 
-/* Why a free span's memory goes back to the kernel. */
+/* Why a free span is purged. */
 enum big_leave { LEAVES_AGED, LEAVES_EVICTED, LEAVES_TRIMMED };
 void hak_big_cache_left(uint32_t count, uint64_t freed_ms, uint64_t now_ms, enum big_leave why);
 

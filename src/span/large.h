@@ -83,7 +83,7 @@ bool hak_large_is_block(const void *block);
 struct list_link;
 void hak_large_group_start(struct list_link *group);
 
-/* Puts a live block that nobody else knows yet into the group; freeing it takes it out. */
+/* Puts a live block that no other thread knows yet into the group; freeing it takes it out. */
 void hak_large_join(void *block, struct list_link *group);
 
 /* The group of a live block, NULL: none; misuse is reported as `what`. */
@@ -101,15 +101,15 @@ struct span;
 void hak_large_leave(struct span *span);
 
 /* A thread was stopped for good while it changed the group, or after it withdrew a block that is in
- * it: such blocks leave it, the links are whole again. The SPAN lock is held, or nobody else is
+ * it: such blocks leave it, the links are whole again. The SPAN lock is held, or no other thread is
  * there. */
 void hak_large_group_mend(struct list_link *group);
 
 /* A block moved from one span to another, which takes its place in the group. */
 void hak_large_succeed(struct span *from, struct span *to);
 
-/* Bytes of the spans of all live large blocks, and how many these are; exact while nobody works on
- * a span cache. */
+/* Bytes of the spans of all live large blocks, and their number; exact while no thread works on a
+ * span cache. */
 size_t hak_large_live_bytes(void);
 size_t hak_large_live_count(void);
 

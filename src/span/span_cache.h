@@ -40,11 +40,11 @@ void hak_span_cache_put(struct span_cache *cache, struct span *span);
 size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count);
 
-/* What all caches hold; exact while nobody works on one. */
+/* What all caches hold; exact while no thread works on one. */
 struct span_cache_sums {
     size_t bytes;
     size_t count;
-    size_t hits; /* how often one held what was asked for */
+    size_t hits; /* how often a cache served a request */
 };
 struct span_cache_sums hak_span_caches_sum(void);
 

@@ -48,7 +48,7 @@ struct span *hak_span_free_at(size_t granule);
 struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count);
 
 /* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
- * and nothing has changed, when no record can be had for what is left. */
+ * and nothing has changed, when there is no record for what is left. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
 
 /* Takes neighbouring free spans, warm and clean, as one, so that resident memory of the node that

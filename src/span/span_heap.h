@@ -42,7 +42,7 @@ bool hak_span_give_purged(struct span *span);
 /* Gives used spans back that hold data, are free since their `freed_ms` and were not moved. */
 void hak_span_give_many(struct span **spans, uint32_t count);
 
-/* Gives a used span up for good: some of its addresses may be somebody else's now. */
+/* Abandons a used span: some of its addresses may now belong to other mappings. */
 void hak_span_lose(struct span *span);
 
 /* Grows a used span in place into what is free behind it, or the window where it ends; false when

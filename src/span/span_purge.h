@@ -14,8 +14,8 @@
 
 #include "span/span.h"
 
-/* Whether the addresses of a span that becomes free must go back: address space is limited, and
- * enough of it is mapped and free. */
+/* Whether a span that becomes free must be unmapped: address space is limited, and enough of it is
+ * mapped and free. */
 bool hak_span_is_too_much(const struct span *span);
 
 /* Gives the memory of a used span without pieces back, with its addresses if they are too much;

@@ -51,7 +51,7 @@ struct stat_block {
     _Atomic uint64_t counters[HAK_STAT_COUNT];
 };
 
-/* The same for a cache, or, without one (NULL), for all who have none. */
+/* The same for a cache, or, without one (NULL), for all threads that have none. */
 #define hak_stat_add_for(cache, name, value)                                                       \
     do {                                                                                           \
         if (HAK_LIKELY((cache) != NULL))                                                           \

@@ -43,7 +43,7 @@ hak_static_assert(sizeof(struct shm_page) % sizeof(uint64_t) == 0, "a page is co
 
 struct shm_head {
     uint64_t magic;
-    uint64_t layout;       /* hak_shm_layout of who wrote it */
+    uint64_t layout;       /* hak_shm_layout of the writer */
     uint64_t pid;          /* of the process */
     uint64_t pid_space;    /* in which it has this id (hak_os_pid_space) */
     uint64_t start_ticks;  /* when it was started: pids come again */

@@ -19,7 +19,7 @@
  * once. */
 void hak_shm_refresh(void);
 
-/* Removes it, at the end of the process, or of a time for which it was asked for. */
+/* Removes it, at exit, or at the end of the requested time. */
 void hak_shm_end(void);
 
 /* True when this process has one. */

@@ -87,7 +87,7 @@ struct snapshot_class {
     uint64_t block_bytes;
     uint64_t slabs;
     uint64_t live_blocks;
-    uint64_t cached_blocks; /* in bins, in quarantine and on the way home */
+    uint64_t cached_blocks; /* in bins, in quarantine and not collected yet */
     uint64_t free_blocks;   /* in slabs */
     uint64_t taken_blocks;  /* that left slabs for bins or for the program, since the start */
     uint64_t popped_blocks; /* that left bins for the program, since the start */
