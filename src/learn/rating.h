@@ -21,7 +21,7 @@ int32_t hak_rating_expected(int32_t distance);
 /* What a player gains by a score of 0, 500 or 1000 thousandths; the other one loses it. */
 int32_t hak_rating_gain(int32_t own, int32_t other, int32_t score);
 
-/* The exploration bonus of a player that has played `played` of all matches: rating plus bonus
+/* The exploration bonus of a player with `matches` of `all_matches` matches: rating plus bonus
  * selects the next one to play. */
 int32_t hak_rating_curiosity(uint32_t matches, uint32_t all_matches);
 
