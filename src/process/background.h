@@ -33,7 +33,7 @@ void hak_background_consider(void);
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */
 void hak_background_consider_slabs(void);
 
-/* Something is to be printed or shown while the program sleeps: it runs from now on, as long as
+/* Statistics must be printed or published while the program sleeps: it runs from now on, as long as
  * the stats writer waits for anything. */
 void hak_background_want(void);
 
@@ -45,10 +45,10 @@ void hak_background_stir(void);
 void hak_background_pause(void);
 void hak_background_resume(void);
 
-/* Gives everything free back if tasks waited for memory lately; its own, and tests'. */
+/* Returns all free memory if tasks waited for memory lately; for itself and for tests. */
 bool hak_background_watch(void);
 
-/* What it stands on, for tests: place 0 or 1. */
+/* Its thread record, for tests: 0 or 1. */
 const struct os_thread *hak_background_thread(uint32_t place);
 
 #endif

@@ -19,10 +19,10 @@
 /* The end of the first second; 0: not watched. */
 extern _Atomic uint64_t hak_learned_second_ms;
 
-/* Reads the file: keep times, matches and rules begin as learned. */
+/* Reads the file: keep times, matches and rules start as learned. */
 void hak_learned_load(void);
 
-/* Sees what is in use in the first second, and that it is over. */
+/* Measures memory use in the first second, and detects its end. */
 void hak_learned_look(void);
 HAK_INLINE void hak_learned_tick(void)
 {

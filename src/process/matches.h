@@ -24,7 +24,7 @@ extern _Atomic uint32_t hak_matches_are_on;
 /* Begins, if option learn says so. Before main. */
 void hak_matches_begin(void);
 
-/* What an earlier run of the program saw: before anything is played. */
+/* The results of earlier runs of the program: before anything is played. */
 struct match_line;
 void hak_matches_bring(const struct match_line *line);
 
@@ -32,7 +32,7 @@ void hak_matches_bring(const struct match_line *line);
 struct learned_program;
 void hak_matches_tell(struct learned_program *program);
 
-/* Goes on with what is played. */
+/* Continues the match in progress. */
 void hak_matches_look(void);
 HAK_INLINE void hak_matches_tick(void)
 {

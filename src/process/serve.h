@@ -28,13 +28,13 @@ struct request {
 /* TRY_LAST: a block of any larger class will do. */
 enum hak_try { TRY_FIRST, TRY_LAST };
 
-/* One try; the cache is NULL where the call does without. NULL: out of memory. */
+/* One try; the cache is NULL where the call uses none. NULL: out of memory. */
 typedef void *hak_server(struct cache *cache, const struct request *request, enum hak_try turn);
 
-/* A block from `server`; NULL with ENOMEM: out of memory, or more than anybody gets. */
+/* A block from `server`; NULL with ENOMEM: out of memory, or above the maximum request. */
 void *hak_serve(hak_server *server, const struct request *request);
 
-/* Counts and tells that a request for so many bytes is refused. Returns NULL, with ENOMEM. */
+/* Counts and reports that a request for so many bytes is refused. Returns NULL, with ENOMEM. */
 void *hak_refuse(size_t bytes);
 
 #endif

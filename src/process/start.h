@@ -15,8 +15,8 @@
 #include "misuse/harden.h"
 
 /* The calling thread's cache, made ready if this is its first call; NULL: out of memory, or the
- * thread does without one: past its end (hak_here == &hak_here_never), or in a handler that
- * interrupted its first call. */
+ * thread uses none: after its exit (hak_here == &hak_here_never), or in a handler that interrupted
+ * its first call. */
 struct cache *hak_thread_cache(void);
 
 /* The thread's cache was left by a jump while it was being changed. Returns what hak_thread_cache

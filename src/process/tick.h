@@ -13,16 +13,16 @@
 
 #include "process/service.h"
 
-/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
- * looked at once in so many, and a tick is late after so long. */
+/* A tick is due after this many slow operations of a thread. Where these are rare, the clock is
+ * read once in so many, and a tick is overdue after so long. */
 #define HAK_SLOW_OPERATIONS_PER_TICK 64
 #define HAK_SLOW_OPERATIONS_PER_LOOK 4
 #define HAK_TICK_LATE_MS 50
 
-/* A thread looks at the clock, then after its cache and the process if it is time. */
+/* A thread reads the clock, then maintains its cache and the process if due. */
 void hak_tick_look(struct cache *cache);
 
-/* After the process only; for threads that work in heaps of the program's own. */
+/* Maintains the process only; for threads that work in user heaps. */
 void hak_tick_now(void);
 
 /* Ends a service that was no slow operation: the cache served it. */
@@ -34,7 +34,7 @@ HAK_INLINE void hak_service_end_quick(const struct service *service)
         hak_service_end_slow(service);
 }
 
-/* Ends the service, and looks on the way out. */
+/* Ends the service, and ticks if due. */
 HAK_INLINE void hak_service_end(const struct service *service)
 {
     struct cache *cache = service->cache;

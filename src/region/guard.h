@@ -13,8 +13,8 @@
 
 #include "base/compiler.h"
 
-/* Takes the access to whole pages of ours away, their contents stay; false: the budget is spent or
- * the kernel refuses, and they are as they were. */
+/* Makes whole pages of ours inaccessible and keeps their contents; false: the budget is used up or
+ * the kernel refused, and they are unchanged. */
 bool hak_guard_raise(void *start, size_t bytes);
 
 /* Makes the pages of a raised guard usable again. */

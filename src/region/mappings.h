@@ -17,8 +17,8 @@
 #include "base/compiler.h"
 
 /* Counts one further mapping for a fenced block, of which there may be more: so many that a quarter
- * of those that the kernel allows is left for the program. From half of that on it is refused ever
- * more often, by `chance`, a random number, so that some are always to be had. */
+ * of those that the kernel allows is left for the program. From half of that on it is refused
+ * increasingly often, by `chance`, a random number, so that some are always available. */
 bool hak_mappings_take_for_fence(uint64_t chance);
 
 /* Counts `count` further mappings; false, and nothing changed: there is no room for them. */

@@ -22,17 +22,17 @@ struct meta_pool {
     _Atomic uint64_t taken_count; /* records in use; read without the lock */
 };
 
-/* A zeroed record of `bytes`; NULL when memory is out. */
+/* A zeroed record of `bytes`; NULL: out of memory. */
 void *hak_meta_take(size_t bytes);
 
 /* A record from `pool`, else a zeroed one. All records of a pool have the same `bytes`. */
 void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
 
-/* Gives a record back. Its first word is overwritten by the pool's link; the rest stays. */
+/* Returns a record. Its first word is overwritten by the pool's link; the rest is kept. */
 void hak_meta_pool_give(struct meta_pool *pool, void *record);
 
-/* The next so many bytes of records cost no system call and no page fault. As much as possible.
- */
+/* Prepares the next so many bytes of records, as far as possible: they then cost no system call and
+ * no page fault. */
 void hak_meta_prewarm(size_t bytes);
 
 /* Grows the area before it is full, so that no thread that needs a record waits for the kernel. */
@@ -47,7 +47,7 @@ size_t hak_meta_present_bytes(void);
 /* The calling thread left a section by a jump. */
 void hak_meta_mend(void);
 
-/* Around fork: the lock is not held by others while the copy is made; the child starts with it
+/* Around fork: no other thread holds the lock while the copy is made; the child starts with it
  * free. */
 void hak_meta_lock(void);
 void hak_meta_unlock(void);

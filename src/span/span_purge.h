@@ -18,19 +18,19 @@
  * mapped and free. */
 bool hak_span_is_too_much(const struct span *span);
 
-/* Gives the memory of a used span without pieces back, with its addresses if they are too much;
- * returns the state that it must become free in. */
+/* Purges a used span without pieces, and unmaps it if address space is short; returns the state in
+ * which it must become free. */
 enum span_state hak_span_discard(const struct span *span);
 
 /* Returns to the kernel the warm spans that were freed at or before `before_ms`, oldest first,
  * while more than `keep_bytes` are warm; at most `budget` spans. Returns bytes purged. */
 size_t hak_span_purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget);
 
-/* The same for all that is too much, however young. */
+/* The same for all excess memory, regardless of age. */
 size_t hak_span_evict(size_t keep_bytes);
 
-/* Gives the addresses of all that is clean back, where they are limited or some went back before,
- * which those join. Returns their bytes. */
+/* Unmaps all clean spans, where address space is limited or some were unmapped before, which they
+ * join. Returns their bytes. */
 size_t hak_span_strip(void);
 
 #endif

@@ -19,7 +19,7 @@ void hak_binding_note(bool is_elsewhere);
 /* True: another malloc comes first, and nothing was served here so far. */
 bool hak_is_shadowed(void);
 
-/* Says so in one line, if it is so. */
+/* Reports that in one line, if true. */
 void hak_binding_tell(void);
 
 #endif

@@ -23,7 +23,7 @@ struct glibc_view {
     uint64_t rest_bytes;
     uint64_t mapped_count;
     uint64_t mapped_bytes;
-    uint64_t releasable_bytes; /* what malloc_trim would give back at once */
+    uint64_t releasable_bytes; /* what malloc_trim would return at once */
 };
 
 struct glibc_view hak_glibc_view(const struct snapshot *snapshot);

@@ -15,7 +15,7 @@
 
 #include "os/fault.h"
 
-/* Tells of a fault at an address that hak_guarded_holds, unless it was told already. */
+/* Reports a fault at an address that hak_guarded_holds, unless it was reported already. */
 void hak_guard_report(const struct os_fault *fault);
 
 #endif

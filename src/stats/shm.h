@@ -46,7 +46,7 @@ struct shm_head {
     uint64_t layout;       /* hak_shm_layout of the writer */
     uint64_t pid;          /* of the process */
     uint64_t pid_space;    /* in which it has this id (hak_os_pid_space) */
-    uint64_t start_ticks;  /* when it was started: pids come again */
+    uint64_t start_ticks;  /* when it was started: pids are reused */
     uint64_t window_start; /* its address space for blocks */
     uint64_t block_start;  /* a little before it, for those that are guarded */
     uint64_t record_start; /* and for hakmem's own records */
@@ -65,8 +65,8 @@ uint64_t hak_shm_layout(void);
 /* The writer's next page. */
 void hak_shm_publish(struct stats_shm *shm, const struct shm_page *page);
 
-/* Removes what processes of this user left behind, but that of `kept_pid` (0: of none); returns how
- * many. A bounded number of files is looked at, by one thread at a time. */
+/* Removes files that processes of this user left behind, except that of `kept_pid` (0: of none);
+ * returns how many. A bounded number of files is checked, by one thread at a time. */
 uint32_t hak_shm_remove_left(uint32_t kept_pid);
 
 /* The newest whole page; false: there is none, or the writer is faster again and again. */

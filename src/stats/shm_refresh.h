@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 
-/* Makes the file if need be and writes the numbers of this moment to it; what hinders it is said
+/* Creates the file if necessary and writes the current statistics to it; a failure is reported
  * once. */
 void hak_shm_refresh(void);
 

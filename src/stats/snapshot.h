@@ -109,7 +109,7 @@ struct snapshot_cache {
     HAK_SNAPSHOT_CACHE_TABLE(X)
 #undef X
 };
-/* Of more caches the first so many are shown, and of heaps. */
+/* At most so many caches and heaps are shown, the first ones. */
 #define HAK_SNAPSHOT_CACHES 64
 #define HAK_SNAPSHOT_HEAPS 64
 

@@ -41,7 +41,7 @@ uint64_t hak_held_sum(const struct snapshot *snapshot);
 
 const char *hak_held_word(enum held_part part);
 
-/* Which option would make the process smaller, and why; "": none is known to. */
+/* Which option would make the process smaller, and why; "": none is known. */
 const char *hak_summary_advice(const struct snapshot *snapshot);
 
 /* Adds the lines. */

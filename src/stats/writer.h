@@ -26,11 +26,12 @@
 /* Prints and publishes what is due; from the tick and the background thread. */
 void hak_stats_writer_tick(void);
 
-/* Opens what the options name; `stir` is called by the signal's handler. Once, at the start. */
+/* Opens the files that the options name; `stir` is called by the signal's handler. Once, at
+ * start. */
 void hak_stats_writer_start(void (*stir)(void));
 
-/* Shows the numbers in shared memory for so many seconds from now on, whatever option stats_shm
- * says but `never`; NULL, or why not. Copies of the process do not go on with it. */
+/* Publishes statistics in shared memory for so many seconds from now on, unless option stats_shm is
+ * `never`; NULL, or why not. Copies of the process do not continue it. */
 const char *hak_stats_writer_show_for(uint32_t seconds);
 
 /* Adds the name of option stats_file, with the process's id for %p. */
