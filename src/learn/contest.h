@@ -29,7 +29,7 @@
 /* The chance that a program's contests, all together, ever take a value that is no better. */
 #define HAK_CONTEST_ERRORS_PER_HUNDRED 5u
 
-/* How far apart the sides of a match are taken to be before that is known, in millionths. */
+/* The assumed difference of the sides of a match before it is known, in millionths. */
 #define HAK_SPREAD_FIRST 50000u
 
 enum contest_state { CONTEST_LEARN, CONTEST_CANARY, CONTEST_FROZEN };
@@ -39,7 +39,7 @@ enum arm_state {
     ARM_WON,     /* taken, or would be where nothing may be */
     ARM_HARMED,  /* it is worse by more than a hundredth: 20 to 1 */
     ARM_SPENT,   /* as many matches as it may have */
-    ARM_RECALLED /* it had won, and was taken back */
+    ARM_RECALLED /* it had won, and was reverted */
 };
 
 /* A value, and how its matches went; of value 0 the rating alone. */
@@ -65,10 +65,10 @@ struct contest {
     uint32_t rounds;   /* of the canary */
     uint32_t alarms;   /* rounds with too much memory or time */
     uint32_t threshold;
-    uint32_t may_act; /* 0: what wins is noted and does not hold */
+    uint32_t may_act; /* 0: what wins is only recorded */
     int32_t saving;   /* of the last match, in millionths (hak_trial_saving) */
     uint32_t _reserved;
-    uint64_t watched_ms; /* frozen: when a match last looked after what holds */
+    uint64_t watched_ms; /* frozen: when a match last checked the value in force */
     struct arm arms[HAK_ARMS_MOST];
 };
 
@@ -111,7 +111,7 @@ enum contest_event hak_contest_finish(struct contest *contest, struct contest_bu
 void hak_contest_rest(struct contest_budget *budget, const struct trial *window,
                       const struct trial_price *price);
 
-/* Value 0 holds, and nothing is tried any more. */
+/* Value 0 is in force, and nothing is tried any more. */
 void hak_contest_stop(struct contest *contest);
 
 #endif

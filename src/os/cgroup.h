@@ -21,7 +21,7 @@ struct cgroup {
     size_t high_bytes; /* SIZE_MAX: none */
     size_t max_bytes;  /* SIZE_MAX: none */
     uint32_t cpus;     /* that the quota amounts to, rounded up; 0: no quota */
-    /* The file that tells the pressure on memory, of the group or of the machine; "": none. */
+    /* The file with the memory pressure of the group or of the machine; "": none. */
     char pressure_path[HAK_CGROUP_PATH_BYTES];
 };
 

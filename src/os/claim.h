@@ -25,8 +25,8 @@ struct os_claim {
     bool is_whole;      /* all of it is reserved until it is opened */
 };
 
-/* Finds a place for `bytes` and `front_bytes` of the claim, at random in the zone, or of the
- * kernel's choice where it does not give that; false: there is none. */
+/* Finds an address range for `bytes` and `front_bytes` of the claim, at random in the zone, or
+ * chosen by the kernel where that fails; false: there is none. */
 bool hak_os_claim(struct os_claim *claim, enum os_zone zone);
 
 /* Leaves the front and the last page mapped. */

@@ -43,8 +43,8 @@ void hak_copy_mark_start(void (*settle)(void));
 /* This process is a copy that has not been settled yet. */
 HAK_INLINE bool hak_copy_is_unnoticed(void)
 {
-    /* relaxed: who finds it settled by another thread has met that one under a lock, or
-     * has nothing to do with what it changed */
+    /* relaxed: a thread that finds it settled by another one has met that one under a lock, or has
+     * nothing to do with what it changed */
     return HAK_UNLIKELY(hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
 }
 

@@ -28,8 +28,8 @@ struct crash {
 /* Calls `report` once for a crash, then passes the signal on; false: the kernel refuses. */
 bool hak_os_crash_listen(void (*report)(const struct crash *crash));
 
-/* Sets a stack aside for the calling thread, and takes it back; nothing unless a report was asked
- * for. errno stays. */
+/* Sets a stack aside for the calling thread, and takes it back; nothing unless a report was
+ * requested. errno stays. */
 void hak_os_crash_thread_begin(void);
 void hak_os_crash_thread_end(void);
 

@@ -59,7 +59,7 @@ extern struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 void hak_lock_take_slow(struct hak_lock *lock);
 void hak_lock_give_slow(struct hak_lock *lock);
 /* True when the lock is this thread's through HAK_LOCK_ALL; a lock that the thread holds otherwise
- * would never be had: abort. */
+ * could never be acquired: abort. */
 bool hak_lock_is_had(const struct hak_lock *lock);
 /* Ranks, in checked builds. */
 void hak_lock_check_take(const struct hak_lock *lock);
@@ -69,7 +69,7 @@ void hak_lock_check_give(const struct hak_lock *lock);
  * hak_lock_is_abandoned, or at the thread's end. */
 bool hak_lock_is_left(struct hak_lock *lock);
 
-/* Who holds a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
+/* The holder of a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
  * least, and within 2^37 bytes (16,384 stacks of the usual size) no two have the same word. */
 HAK_INLINE uint32_t hak_lock_word_of(uintptr_t address)
 {

@@ -67,8 +67,8 @@ HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
     return ((hak_lock_held >> rank) & 1u) != 0;
 }
 
-/* Of that rank or a higher one: in a handler, locks from there on are not to be had. Not while this
- * thread forks and has them all. */
+/* Of that rank or a higher one: in a handler, locks from there on are not available. Not while this
+ * thread forks and holds them all. */
 HAK_INLINE bool hak_lock_is_noted_from(uint32_t rank)
 {
     return (hak_lock_held & ~HAK_LOCK_NO_RANKS) >> rank != 0 && !(hak_lock_held & HAK_LOCK_ALL);
@@ -93,7 +93,7 @@ HAK_INLINE bool hak_frame_is_left(uintptr_t frame)
 }
 
 /* The section that this thread is in was left by a jump: the stack it ran on is gone. False where
- * that cannot be told. */
+ * that cannot be determined. */
 HAK_INLINE bool hak_lock_is_abandoned(void)
 {
     return HAK_UNLIKELY(hak_lock_is_inside()) && hak_frame_is_left(hak_lock_frame);

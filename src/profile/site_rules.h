@@ -32,7 +32,7 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
 void hak_rules_end(uint64_t ticket, uint64_t weight);
 
 /* A rule from a file or from the user: it replaces what is known of the site. False: there is no
- * room, or somebody is inside. */
+ * room, or another thread is inside. */
 bool hak_rules_bring(const struct site_line *line);
 
 /* The rules, by `index` from 0 on: of sites that are more than watched, then those that have not
