@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/cache.h - one processor's or one thread's bins, and what stands behind them.
+/* heap/cache.h - the bins of one processor or thread, and their bookkeeping.
  *
- * Owns        struct cache: where the bins are, how many slots each has, and when somebody last
- *             looked after all that. Blocks come from any heap and go back to their own.
- * Invariants  a block is in one bin, in a thread's hands, or in a slab. Records are never freed.
- *             What a thread brings home from a processor's bins is counted in `in_flight`: a fork
- *             waits for it.
+ * Owns        struct cache: where the bins are, how many slots each has, and when the cache was
+ *             last maintained. Blocks come from any heap and return to their own.
+ * Invariants  a block is in one bin, held by a thread, or in a slab. Records are never freed.
+ *             Blocks that a thread flushes from a processor's bins are counted in `in_flight`: a
+ *             fork waits for them.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
  *             interrupts the other: bins change by sequences only (heap/cpu_cache.h), slots under
  *             the lock CACHES, and the rest are hints or atomic.

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/cache_list.h - all caches there are: of processors, of threads, and of no thread.
+/* heap/cache_list.h - all caches: of processors, of threads, and free ones.
  *
  * Owns        the list of all caches (only ever growing); which are in use, and which are free.
- * Invariants  the cache of a processor is made when a thread first calls there, and serves for
- *             good. Threads that the kernel does not tell of processors (os/rseq.h) have a slot
- *             each: its cache is in use by one thread, or free. A free one keeps the blocks in its
- *             bins, since the next thread often asks for the same sizes. In a child of fork, caches
- *             of threads that the child does not have are orphans. They become free when a thread
- *             looks for a cache, so a child that soon calls exec pays nothing. One that was being
- *             changed is lost, with the blocks in its bins.
+ * Invariants  the cache of a processor is created when a thread first calls there, and is never
+ *             removed. Threads without restartable sequences (os/rseq.h) have a slot each: its
+ *             cache is in use by one thread, or free. A free one keeps the blocks in its bins,
+ *             since the next thread often requests the same sizes. In a child of fork, caches of
+ *             threads that the child does not have are orphans. They become free when a thread
+ *             looks for a cache, so a child that soon calls exec pays nothing. A cache that was
+ *             being changed is lost, with the blocks in its bins.
  * Argument    While its thread is in a slow path, the state of a cache is CACHE_BUSY, except while
  *             the thread waits for a heap: the bins are then as the hot path leaves them. What the
- *             hot path changes is whole at every instruction (heap/bins.h). So what is copied while
- *             it is not busy can be used by another thread.
+ *             hot path changes is consistent at every instruction (heap/bins.h). So a cache copied
+ *             while it is not busy can be used by another thread.
  * Threads     one lock (CACHES); the list of all caches may be walked without it.
  * Tests       tests/unit/heap/cache_list_test.c, tests/unit/process/start_test.c
  */

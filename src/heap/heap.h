@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/heap.h - slabs by class and by how full they are, behind a lock.
+/* heap/heap.h - slabs by class and fullness, behind a lock.
  *
  * Owns        struct heap: partial slabs by class and fullness, one spare empty slab per class,
  *             free spans, the stack of slabs with frees to collect.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
- *             full slab is on none, or in a heap of the program's own on `full`; each class keeps
- *             at most one empty slab (spare). Records of heaps are never freed.
+ *             full slab is on none, or in a user heap on `full`; each class keeps at most one empty
+ *             slab (spare). Records of heaps are never freed.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/heaps.h - the heaps that all threads share, and how a slow path enters one.
  *
- * Owns        the table of heaps; which one a thread enters; what it holds.
- * Invariants  as many heaps as can be used at once, made as threads come: a process of one thread
- *             has one. A thread that holds none enters the heap of its processor, else any other,
- *             else one more is made, up to a bound, else it waits. A thread that holds one only
- *             tries to enter others, so no thread waits for a thread that waits.
- *             What a thread holds, or is about to take, is noted (heap/holds.h). A handler that
- *             interrupted a slow path with a heap does not try what is noted, and waits for none:
- *             it tries all others, makes one more, or is refused.
- *             Locks of higher rank are taken with a heap held; that of the registry is only tried.
+ * Owns        the table of heaps, and which one a thread enters.
+ * Invariants  as many heaps as can be used at once, created as threads arrive: a process of one
+ *             thread has one. A thread that holds none enters the heap of its processor, else any
+ *             other, else one more is created, up to a bound, else it waits. A thread that holds
+ *             one enters others only by trylock, so no thread waits for a thread that waits. What a
+ *             thread holds, or is about to take, is noted (heap/holds.h). A handler that
+ *             interrupted a slow path with a heap does not try the noted ones, and waits for none:
+ *             it tries all others, creates one more, or is refused. Locks of higher rank are taken
+ *             with a heap held; that of the registry by trylock only.
  * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow
  *             path, or its end, finds it noted with a stack that is gone: the heap is lost, since a
  *             change of it may be half done. Others do not wait for that: a thread that has waited
- *             20 ms for a heap makes one more, whatever the bound. A holder that was only stopped
- *             goes on when it runs again.
- *             Slabs move between heaps with both locks held. A free that found the old heap looks
- *             again under its lock (heap/flush.h).
+ *             20 ms for a heap creates one more, regardless of the bound. A holder that was only
+ *             stopped continues when it runs again. Slabs move between heaps with both locks held.
+ *             A free that found the old heap checks again under its lock (heap/flush.h).
  * Threads     any, signal handlers too.
  * Tests       tests/unit/heap/heaps_test.c, tests/race/heaps_race.c, docs/model/heap_locks.pml,
  *             docs/model/lost_lock.pml, docs/model/heap_fork.pml

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/limit.h - how much memory hakmem may hold.
  *
- * Owns        what counts as held, and the two bounds: rows limit_bytes and soft_limit_bytes of the
+ * Owns        what counts as held, and the two limits: rows limit_bytes and soft_limit_bytes of the
  *             policy, 0: none; without a soft one, that of the process's control group holds.
- * Invariants  held is what is or may be resident: live blocks by what their slabs and spans take,
+ * Invariants  held is what is or may be resident: live blocks by the size of their slabs and spans,
  *             caches, warm free memory, records and tables. What is clean (fresh or purged) is not.
- *             Memory that was held already is taken without a look; new memory is counted first and
- *             compared then, so that threads cannot pass the limit together.
+ *             Memory that is already held is taken without a check; new memory is first counted and
+ *             then compared, so that threads cannot exceed the limit together.
  * Threads     any; nothing is locked but for the purge lock while memory goes back.
  * Tests       tests/unit/heap/limit_test.c, tests/preload/held.c
  */

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/private_heap.h - heaps that the program makes, shares among threads and destroys whole.
+/* heap/private_heap.h - user heaps: created, shared among threads and destroyed as a whole by the
+ * program.
  *
- * Owns        struct private_heap: a heap (heap/heap.h) and the group of its large blocks. No
- *             cache holds blocks of it: a block is live, on its way home, or in a bitmap, so that
- *             every second free is seen and destruction knows of all.
- * Invariants  whoever changes the heap's slabs holds its lock; its slabs never move to another heap
- *             and none of another's comes to it. Full slabs are on heap.full: partial lists, spares
- *             and that list are all slabs there are.
- *             A handle is the record's address with its generation in the upper 16 bits; the
- *             generation grows when the heap is destroyed. Records are never freed but parked, for
- *             the next heap: ids and records are as many as heaps ever lived at once.
+ * Owns        struct private_heap: a heap (heap/heap.h) and the group of its large blocks. No cache
+ *             holds blocks of it: a block is live, published, or in a bitmap, so that every second
+ *             free is detected and destruction finds all blocks.
+ * Invariants  a thread that changes the heap's slabs holds its lock; its slabs never move to
+ *             another heap, nor another's to it. Full slabs are on heap.full: partial lists, spares
+ *             and that list are all slabs there are. A handle is the record's address with its
+ *             generation in the upper 16 bits; the generation grows when the heap is destroyed.
+ *             Records are never freed but parked, for the next heap: there are as many ids and
+ *             records as heaps were ever live at once.
  * Argument    free() by any thread finds the tag PRIVATE, which no bin takes, and publishes
  *             (slab/remote.h) without the lock. A block must not wait anywhere: it would be
- *             published into a slab that destroy has retired. Frees that happened before
- *             destroy are whole, so collecting brings them home. A free that races with destroy is
- *             the program's mistake; still, a slab whose remote_count is not 0 after collecting
- *             stays with the record, and the record's next heap inherits it: its publisher may yet
- *             push it on the pending stack, and the token rule holds. Large blocks leave their
- *             group under the SPAN lock after the exchange of the tag decided who frees; destroy
- *             frees them the same way, one by one, so the loser of a race is reported.
- *             fork takes the locks like any thread, but waits for each a bounded time only: its
- *             holder may be the interrupted thread itself. What it could not take is frozen in the
- *             child: no memory comes from it, frees are accepted, destroy gives nothing back.
- *             Holders wait for DEPOT, SPAN, REGION and META alone, and threads that are inside a
- *             shared heap never wait for these locks.
+ *             published into a slab that destroy has retired. Frees that happened before destroy
+ *             are complete, so collecting returns them. A free that races with destroy is the
+ *             program's mistake; still, a slab whose remote_count is not 0 after collecting stays
+ *             with the record, and the record's next heap inherits it: its publisher may yet push
+ *             it on the pending stack, and the token rule holds. Large blocks leave their group
+ *             under the SPAN lock after the exchange of the tag decided who frees; destroy frees
+ *             them the same way, one by one, so the loser of a race is reported. fork takes the
+ *             locks like any thread, but waits for each a bounded time only: its holder may be the
+ *             interrupted thread itself. What it could not take is frozen in the child: no memory
+ *             comes from it, frees are accepted, destroy returns nothing. Holders wait for DEPOT,
+ *             SPAN, REGION and META alone, and threads that are inside a shared heap never wait for
+ *             these locks.
  * Threads     any thread, not signal handlers; PRIVATE_SET guards the lists, PRIVATE each heap.
  * Tests       tests/unit/heap/private_heap_test.c, tests/race/private_race.c
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/refill.h - where blocks come from when a bin is empty, or is to be passed by.
+/* heap/refill.h - where blocks come from when a bin is empty or bypassed.
  *
- * Owns        the order in which places are asked: the heap's own partial slabs and spare one,
- *             slabs of other heaps, a started superslab, and a new superslab. So memory that lies
- *             free in one heap serves all before more is taken. Heaps of the program's own ask no
- *             other heap: what lives in others' slabs must not be destroyed with them.
- * Invariants  memory that cannot be had leaves everything as it was.
+ * Owns        the order of sources: the heap's own partial slabs and spare one, slabs of other
+ *             heaps, a started superslab, and a new superslab. So free memory of one heap serves
+ *             all before more is taken. User heaps take nothing from other heaps: blocks in others'
+ *             slabs must not be destroyed with them.
+ * Invariants  if there is no memory, nothing changes.
  * Threads     any; the cache is the caller's, and busy.
  * Tests       tests/unit/heap/heap_test.c, tests/model/
  */
