@@ -61,12 +61,12 @@ struct bin_slots {
 struct cache;
 struct bins {
     struct bin bins[HAK_BINS_NAMED];
-    struct cache *cache; /* whose they are; NULL: hak_bins_closed */
+    struct cache *cache; /* the owner; NULL: hak_bins_closed */
     void *slots[];
 };
 #define HAK_FIRST_SLOT ((uint32_t)(sizeof(struct bins) / sizeof(void *)))
 
-/* Processors that are told apart, and caches of threads. */
+/* Processors that are distinguished, and caches of threads. */
 #define HAK_PROCESSORS_MOST 1024u
 #define HAK_SLOTS_MOST 3071u
 #define HAK_ID_CLOSED (HAK_PROCESSORS_MOST + HAK_SLOTS_MOST)
@@ -79,7 +79,7 @@ extern const struct bins hak_bins_closed;
 /* The calling thread's area: libc's, that of its slot, or one of these two. */
 extern HAK_TLS struct rseq_area *hak_here;
 extern struct rseq_area hak_here_unasked; /* it has not called yet, or not asked for a cache */
-extern struct rseq_area hak_here_never;   /* it gets none: past its end, or in a child of vfork */
+extern struct rseq_area hak_here_never;   /* it gets none: after its exit, or in a child of vfork */
 
 HAK_INLINE uint32_t hak_here_id(void)
 {
@@ -122,7 +122,7 @@ void *hak_bin_pop(uint32_t class_index);
 /* False: the bin is full. */
 bool hak_bin_push(uint32_t class_index, void *block);
 
-/* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
+/* Prevents pops and pushes until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);
 void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slots);

@@ -21,7 +21,7 @@
 
 #include "heap/cache.h"
 
-/* Says which ids there may be; before any other. */
+/* Sets which ids are possible; before any other call. */
 void hak_caches_start(void);
 
 /* Why caches belong to processors, or to threads. */
@@ -41,26 +41,25 @@ struct cache *hak_cache_of_processor(void);
  * heap. */
 void hak_cache_return(struct cache *cache);
 
-/* Gives a cache up for good that was left while it was being changed. */
+/* Abandons a cache that was left while it was being changed. */
 void hak_cache_lose(struct cache *cache);
 
-/* Empties caches that have been free since `before_ms`. Does nothing while somebody else is at
- * it. */
+/* Empties caches that have been free since `before_ms`. Does nothing while another thread does. */
 void hak_caches_drain(uint64_t before_ms);
 
 /* First of all caches; the others follow through `next`. */
 struct cache *hak_caches_first(void);
 
-/* Empties processors' caches of which nothing was taken and to which nothing was given since
- * `before_ms`; what is there already does that, and it may take some 10 us. Not from requests. */
+/* Empties processors' caches that were idle since `before_ms`; it may take some 10 us. Not from
+ * requests. */
 void hak_caches_drain_idle(uint64_t before_ms);
 
 /* Around fork. */
 void hak_caches_lock(void);
 void hak_caches_unlock(void);
 
-/* With the lock: until no other thread is changing its slot's cache or has a processor's blocks in
- * its hands, and so long at most. */
+/* With the lock: waits, at most so long, until no other thread is changing its slot's cache or
+ * holds blocks of a processor's. */
 void hak_caches_await(const struct cache *own, uint32_t patience_ms);
 
 /* In the child, where only `own` (NULL: none) has a thread. */

@@ -14,13 +14,13 @@
 
 #include "base/compiler.h"
 
-/* Where all paths begin: "", but in tests. */
+/* The prefix of all paths: "" outside of tests. */
 extern const char *hak_own_cgroup_root;
 
-/* Reads what the container allows and applies it; once. */
+/* Reads the container's limits and applies them; once. */
 void hak_own_cgroup_read(void);
 
-/* True when some file tells the pressure. */
+/* True when some file shows the pressure. */
 bool hak_own_cgroup_tells_pressure(void);
 
 /* True when tasks of the container waited for memory for a tenth of the time or more since the last

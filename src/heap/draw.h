@@ -34,17 +34,17 @@
 
 /* What the countdown of a bin stands for. */
 enum draw_state {
-    DRAW_NONE,  /* nothing was drawn: the pop that passes 0 throws a coin */
+    DRAW_NONE,  /* nothing was drawn: the pop that passes 0 draws separately */
     DRAW_LATER, /* it is no sample: the distance is longer than the countdown */
     DRAW_DUE,   /* it is a sample; with one more for each doubling of the mean it was drawn with */
 };
 #define DRAW_DOUBLINGS_MOST 20u
 
-/* Who reads the samples. All read one stream, at the finest rate that one of them asks for. */
+/* The readers of samples. All read one stream, at the highest rate that one of them requests. */
 enum draw_reader { DRAW_FOR_PROFILE, DRAW_FOR_RULES, DRAW_READERS };
 
-/* What the rules of call sites ask for: enough samples to follow 2,048 of them over two generations
- * of 64 MiB (learn/site_log.h); fewer once nothing has been decided for a while. */
+/* The rate for rules of call sites: enough samples to follow 2,048 of them over two generations of
+ * 64 MiB (learn/site_log.h); fewer once nothing has been decided for a while. */
 #define HAK_DRAW_RULES_MEAN_BYTES ((uint64_t)64 << 10)
 #define HAK_DRAW_RULES_SAMPLES 4000u
 #define HAK_DRAW_RULES_QUIET_SAMPLES 500u
@@ -87,7 +87,7 @@ uint64_t hak_draw_weight(size_t bytes, uint32_t times);
 /* The same for a request that counts as `bytes`; 0: it is no sample. */
 uint64_t hak_draw_coin(size_t bytes);
 
-/* A random number; nobody else's sequence is the same. */
+/* A random number of this thread's own sequence. */
 uint64_t hak_draw_random(void);
 
 #endif

@@ -22,14 +22,14 @@
 /* So many blocks at once: a heap is held for microseconds. */
 #define HAK_FLUSH_BLOCKS_MOST 128u
 
-/* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those that busy heaps get. The
- * array is used up. */
+/* Frees blocks of one class, at most HAK_FLUSH_BLOCKS_MOST; counts those published to busy heaps.
+ * The array is overwritten. */
 void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats);
 
 /* The same of blocks in rows, of any number; each word of a bitmap is changed at once. */
 void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats);
 
-/* As hak_flush of blocks of any classes; each is known for the start of one. */
+/* As hak_flush, for blocks of any classes; each is known to be the start of one. */
 void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats);
 
 /* Reports those that cannot be freed, as hak_flush would; frees none. */

@@ -22,7 +22,7 @@
 /* The bin has no slots, or few, and may grow. */
 void hak_growth_begin(struct room *room);
 
-/* Notes a miss of the class's bin and lets it grow if it is time; true when it grew. */
+/* Notes a miss of the class's bin and lets it grow if due; true: it grew. */
 bool hak_growth_note_miss(struct cache *cache, uint32_t class_index);
 
 /* Lets a bin hold `capacity` blocks, no more than now and no less than it has. */

@@ -27,9 +27,9 @@
 #include "heap/holds.h"
 #include "os/lock.h"
 
-/* So many heaps at most, however many processors there are. */
+/* The maximum number of heaps, for any number of processors. */
 #define HAK_HEAPS_MOST 512u
-/* Enters the heap if nobody is inside. */
+/* Enters the heap if no thread is inside. */
 HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
     uintptr_t before = hak_heap_holds.note;
@@ -66,7 +66,8 @@ HAK_INLINE void hak_heap_leave(struct heap *heap)
 /* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
 struct heap *hak_heap_near(void);
 
-/* Enters that heap, made if the processor has none yet; NULL: somebody is inside, or no memory. */
+/* Enters that heap, created if the processor has none yet; NULL: a thread is inside, or no
+ * memory. */
 struct heap *hak_heap_try_near(void);
 
 /* Enters a heap for one slow path; NULL: out of memory, or a handler that interrupted a thread with
@@ -80,7 +81,7 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms);
 uint32_t hak_heap_count(void);
 struct heap *hak_heap_at(uint32_t index);
 
-/* How many processors' heaps are wanted; grows with the number of threads. */
+/* How many processors' heaps are needed; grows with the number of threads. */
 void hak_heaps_note_threads(uint32_t threads);
 
 /* What a visitor may do: anything, inside the heap; or only read what is atomic, for the heap could
@@ -99,9 +100,9 @@ bool hak_heaps_mend(bool is_over);
 /* The same of the table: a heap that was being made is lost. */
 void hak_heaps_mend_table(void);
 
-/* Around fork, by who holds the registry's lock: all heaps are entered but for those that others
- * do not leave within `patience_ms` in all; they are lost in the child. What the forking thread was
- * interrupted in goes on. */
+/* Around fork, by the holder of the registry's lock: all heaps are entered except those that others
+ * do not leave within `patience_ms` in total; these are lost in the child. What the forking thread
+ * was interrupted in continues. */
 void hak_heaps_stop(uint32_t patience_ms);
 void hak_heaps_go_on(void);
 bool hak_heaps_restart_in_child(void); /* true: some were lost */

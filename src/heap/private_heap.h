@@ -42,7 +42,7 @@ struct private_heap {
     uint32_t generation; /* 1 to 65535 */
     uint32_t state;      /* enum private_state */
     uint32_t operation_count;
-    bool is_inner;    /* hakmem's own: its blocks are, to the program, of no heap */
+    bool is_inner;    /* internal: to the program, its blocks belong to no heap */
     bool has_samples; /* of the heap profile, since it was made */
     struct list_link large_blocks;
     struct private_heap *next; /* all records */
@@ -54,8 +54,8 @@ enum private_kind { PRIVATE_OF_PROGRAM, PRIVATE_INNER };
 /* The handle of a new heap; NULL: out of memory. */
 void *hak_private_create(enum private_kind kind);
 
-/* The heap behind a handle with its lock held; NULL when it is frozen. A handle that is none, or of
- * a destroyed heap, is misuse, reported as `what`. */
+/* The heap behind a handle with its lock held; NULL when it is frozen. An invalid handle, or that
+ * of a destroyed heap, is misuse, reported as `what`. */
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
 
@@ -75,13 +75,12 @@ void *hak_private_handle_of(const void *block, const char *what);
 /* Collects remote frees and gives spare slabs back. The heap is entered. */
 void hak_private_trim(struct private_heap *heap);
 
-/* The same for heaps that nobody uses at the moment: for those that frees have come home to, a few
- * at a time, or for all. */
+/* The same for heaps that no thread uses at the moment: for those with published frees, a few at a
+ * time, or for all. */
 void hak_private_drain_some(void);
 void hak_private_drain_all(void);
 
-/* The dead pages of all heaps that nobody uses at the moment go back to the kernel; returns the
- * bytes. */
+/* Purges the dead pages of all heaps that no thread uses at the moment; returns the bytes. */
 size_t hak_private_sweep_all(void);
 
 /* What a heap holds. The heap is entered. */
@@ -96,7 +95,7 @@ struct private_use hak_private_use(struct private_heap *heap);
 bool hak_private_is_sound(struct private_heap *heap);
 
 /* The calling thread left a section by a jump: the heap it was in is frozen. Or the process was
- * copied, and so are all heaps that somebody is in who stayed behind. After hak_span_mend. */
+ * copied, and so are all heaps that an absent thread was inside. After hak_span_mend. */
 void hak_private_mend(void);
 
 /* Around fork. */

@@ -22,7 +22,7 @@
 /* The lock CACHES: of all slots of all caches, and of the lists of caches. */
 extern struct hak_lock hak_caches_lock_word;
 
-/* Around a change of slots; false: somebody else has it, or the thread was interrupted with it. */
+/* Around a change of slots; false: another thread has it, or the thread was interrupted with it. */
 bool hak_rooms_try_lock(void);
 void hak_rooms_unlock(void);
 
@@ -35,8 +35,8 @@ void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processor
 /* The cache has these bins now, of which none has slots. */
 void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count);
 
-/* Lets threads find the cache's bins. Where each call is looked at (HARDEN_WATCHED) they find
- * closed ones instead, and only slow paths use those of the cache. */
+/* Lets threads find the cache's bins. Where each call is checked (HARDEN_WATCHED) they find closed
+ * ones instead, and only slow paths use those of the cache. */
 void hak_rooms_show(const struct cache *cache);
 
 /* Lets a bin hold `capacity` blocks; false: there is no room, or the thread is not on the cache

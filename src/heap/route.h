@@ -61,8 +61,8 @@ HAK_INLINE bool hak_route_has(uint32_t class_index)
 /* Where a request of an ordinary class with a twin goes. */
 enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller);
 
-/* These are diverted from now on, and no others. Where two sites meet in the table, the first one
- * stays. Returns how many found room. */
+/* These sites are diverted from now on, and no others. Where two collide in the table, the first
+ * one stays. Returns how many found room. */
 uint32_t hak_route_publish(const struct route *routes, uint32_t count);
 
 #endif
