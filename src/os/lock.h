@@ -5,9 +5,8 @@
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
  *             level 1). A lock's word is 0, or its holder, with bit 0 set if a thread sleeps. No
  *             lock is held across a system call that a hot thread needs.
- * Threads     take is acquire, give is release: partners. hak_lock_held is set before the lock is
- *             acquired and cleared after its release: a handler may see it too long, but never miss
- *             it.
+ * Threads     take is acquire, give is release: partners. hak_lock_held is set before a lock is
+ *             acquired and cleared after its release: a handler may see it too long, never miss it.
  * Tests       tests/unit/os/lock_test.c, tests/race/lock_race.c
  */
 #ifndef HAK_OS_LOCK_H
