@@ -34,8 +34,7 @@
     X(slab_clean_bytes, "free in superslabs, without pages")                                       \
     X(span_warm_bytes, "in free spans, resident")                                                  \
     X(span_clean_bytes, "in free spans, without pages")                                            \
-    X(span_lost_bytes,                                                                             \
-      "address space abandoned, since the kernel did not tell whether it is free")                 \
+    X(span_lost_bytes, "address space abandoned: the kernel did not tell whether it is free")      \
     X(hole_bytes, "in the window, but mapped by other code")                                       \
     X(window_committed_bytes, "address space committed so far: the sum of the above")              \
     X(metadata_bytes, "committed for hakmem's metadata")                                           \
