@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/sweep.h - giving back what a heap keeps without need: dead pages of sparse slabs, empty
- * slabs, and cached blocks that pin pages.
+/* heap/sweep.h - returns what a heap keeps without need: dead pages of sparse slabs, empty slabs,
+ * and cached blocks that pin pages.
  *
  * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
  *             class, a few slabs at a time, and starts once in a decay time. Slabs with dead pages
- *             are taken out of the heap, lose their pages while nobody need be inside, and are
- *             brought back.
- * Invariants  in a pass pages leave only slabs from which no block was taken between two looks.
- *             Programs whose slabs are dense or busy pay a walk over short lists.
- * Argument    A page in use would be lost if a block were taken from a dead leaf before it is given
- *             back. Blocks are taken only from slabs on a heap's lists, and stolen from there; a
- *             slab that is out is on none, and settling it (blocks come home) puts it on none. A
- *             fork waits for the purge lock, so the child has no slab that is out; in a copy of
- *             another kind, and after a jump out of a sweep, free blocks of such slabs are lost.
- * Threads     those that look are inside the heap. From there until the slabs are brought back they
- *             hold the purge lock of the region.
+ *             are taken out of the heap, purged outside of it, and brought back.
+ * Invariants  a pass purges pages only of slabs from which no block was taken between two visits.
+ *             Programs whose slabs are dense or busy pay only a walk over short lists.
+ * Argument    A page in use would be lost if a block were allocated from a dead leaf before it is
+ *             purged. Blocks are allocated and slabs stolen only from a heap's lists; a slab that
+ *             is out is on none, and frees to it put it on none (hak_heap_settle). A fork waits for
+ *             the purge lock, so no slab is out in its child. In a copy made otherwise, and after a
+ *             jump out of a sweep, the free blocks of such slabs are lost.
+ * Threads     those that look are inside the heap. Until the slabs are brought back they hold the
+ *             purge lock of the region.
  * Tests       tests/unit/heap/sweep_test.c, tests/race/sweep_race.c, tests/model/
  */
 #ifndef HAK_HEAP_SWEEP_H

@@ -2,11 +2,10 @@
 /* slab/slab.h - equal blocks, their state kept out of band.
  *
  * Owns        struct slab and its free bitmap. A block is free if its bit is set or its index is
- *             not below `bump`; "used" are all others: live, in a thread cache, or on their way
- *             home.
+ *             not below `bump`; "used" are all others: live, in a cache, or in transit.
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
- *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is
- *             set exactly if its word is not 0. remote_count > 0 implies used > 0.
+ *             max(bump, zero_from) read as zero and were never taken since. A summary bit is set
+ *             exactly if its word is not 0. remote_count > 0 implies used > 0.
  * Threads     line 0 is constant while any block is live; line 1 and the free bitmap belong to the
  *             holder of the heap's lock, but `link`, `purged` and `was_huge` of a slab that is out,
  *             to who took it out; line 2 and the remote bitmap are shared (slab/remote.h).
@@ -34,8 +33,8 @@ struct slab_owner {
 #define SLAB_UNSWEPT 0xffffu
 #define SLAB_UNSETTLED UINT32_MAX /* on no list by how full it is */
 
-/* SLAB_FULL: on a list that only private heaps keep. SLAB_OUT: with a thread that gives pages back
- * (heap/sweep.h); blocks come home to it, and none is taken. */
+/* SLAB_FULL: on a list that only private heaps keep. SLAB_OUT: with a thread that purges its pages
+ * (heap/sweep.h); blocks are freed to it, and none is allocated from it. */
 enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL, SLAB_OUT };
 
 /*  line 0      geometry            line 1   the heap's            line 2   everybody's     
