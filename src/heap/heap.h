@@ -33,6 +33,7 @@ struct heap {
     _Atomic uint64_t enter_count;    /* written inside; any thread reads */
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last continued; any thread reads */
+    uint32_t sweep_pass;             /* how many passes have begun */
     uint32_t collect_count;          /* refills, for how often frees are collected */
     uint32_t sweep_class;            /* where it stands, or HAK_ALL_CLASS_COUNT; peeked at */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */

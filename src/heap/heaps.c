@@ -70,6 +70,7 @@ static struct heap *make_locked(void)
     uint32_t count = hak_load_relaxed(&heaps.count);
     if (count == HAK_HEAPS_MOST || (hak_heap_holds.note & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST)
         return NULL;
+    hak_supply_grow_records_ahead();
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
         return NULL;

@@ -25,14 +25,17 @@ bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
            granules >= SPARSE_GRANULES;
 }
 
-/* Whether a slab is worth a close look; notes that this pass has seen it. */
-static bool is_due(struct slab *slab)
+/* Whether a slab is worth a close look; notes that this pass has seen it. A pass that goes on after
+ * a while comes by it again. */
+static bool is_due(const struct heap *heap, struct slab *slab)
 {
-    if (slab->is_hot) {
-        slab->is_hot = false;
+    uint8_t pass = (uint8_t)(1 + heap->sweep_pass % (SLAB_HOT - 1));
+    if (slab->heat == SLAB_HOT) {
+        slab->heat = pass;
         slab->swept_used = SLAB_UNSWEPT;
-        return false;
     }
+    if (slab->heat == pass)
+        return false;
     if (slab->swept_used == SLAB_UNSWEPT)
         return true;
     uint32_t freed = slab->swept_used - slab->used;
@@ -42,9 +45,9 @@ static bool is_due(struct slab *slab)
 /* A sweep of everything asks only whether blocks were taken or came home since the last look. */
 static bool has_changed(struct slab *slab)
 {
-    if (!slab->is_hot && slab->swept_used == slab->used)
+    if (slab->heat != SLAB_HOT && slab->swept_used == slab->used)
         return false;
-    slab->is_hot = false;
+    slab->heat = 0;
     return true;
 }
 
@@ -72,7 +75,7 @@ static void sweep_list(struct heap *heap, struct list_link *list, enum sweep swe
     for (struct list_link *i = list->next; i != list && swept->looked < HAK_SWEEP_SLABS; i = next) {
         struct slab *slab = hak_list_element(i, struct slab, link);
         next = i->next;
-        if (sweep == SWEEP_WHOLE ? has_changed(slab) : is_due(slab))
+        if (sweep == SWEEP_WHOLE ? has_changed(slab) : is_due(heap, slab))
             look(heap, slab, swept);
     }
 }
@@ -93,8 +96,8 @@ static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
     struct slab *spare = heap->spare[class_index];
     if (spare == NULL)
         return;
-    if (spare->is_hot)
-        spare->is_hot = false;
+    if (spare->heat == SLAB_HOT)
+        spare->heat = 0;
     else
         hak_heap_retire_spare(heap, class_index);
 }
@@ -106,6 +109,7 @@ void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struc
         if (now_ms - heap->sweep_start_ms < decay_ms)
             return;
         heap->sweep_start_ms = now_ms;
+        heap->sweep_pass++;
         hak_word_publish(&heap->sweep_class, 0);
     }
     while (!hak_heap_is_swept(heap)) {

@@ -31,6 +31,7 @@ struct slab_owner {
 };
 
 #define SLAB_UNSWEPT 0xffffu
+#define SLAB_HOT 0xffu /* blocks were taken since the last sweep */
 #define SLAB_UNSETTLED UINT32_MAX /* on no list by how full it is */
 
 /* SLAB_FULL: on a list that only private heaps keep. SLAB_OUT: with a thread that purges its pages
@@ -65,7 +66,7 @@ struct slab {
     uint8_t fullness_bucket; /* list it is on: used blocks in eighths */
     uint8_t place;           /* enum slab_place */
     bool was_huge;           /* what nobody touched may be resident (hak_pool_break_huge) */
-    bool is_hot;             /* blocks were taken since the last sweep */
+    uint8_t heat;            /* SLAB_HOT, or the pass of sweeping that saw it cool, or 0 */
     uint16_t drawn_word;     /* that blocks are drawn from, where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;

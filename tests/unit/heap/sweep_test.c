@@ -96,11 +96,23 @@ TEST(a_slab_in_use_is_left_alone)
     for (uint32_t i = 0; i < 64; i++) {
         bool is_zero;
         again[i] = hak_heap_take_one(heap, CLASS, &is_zero);
-        hak_slab_at(again[i])->is_hot = true;
+        hak_slab_at(again[i])->heat = SLAB_HOT;
     }
     pass(heap);
     for (uint32_t i = 0; i < 64; i++)
         CHECK_EQ(hak_slab_at(again[i])->purged, 0);
+}
+
+TEST(a_pass_that_comes_by_again_leaves_a_slab_alone_that_it_has_seen_in_use)
+{
+    struct heap *heap = enter();
+    fill(heap, 8 * 64);
+    pass(heap);
+    for (uint32_t i = 0; i < SLABS * hak_size_classes[CLASS].block_count; i += 8 * 64)
+        hak_slab_at(blocks[i])->heat = SLAB_HOT;
+    CHECK_EQ(pass(heap), 0);
+    bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
+    CHECK(pass(heap) > 0 || !has_dead_pages || HAK_TINY);
 }
 
 TEST(dense_slabs_are_never_searched)
@@ -163,7 +175,7 @@ TEST(blocks_come_home_to_a_slab_that_is_out_and_none_is_taken)
     give_rest(heap, slab);
     CHECK_EQ(slab->used, 0);
     CHECK_EQ(slab->place, SLAB_OUT); /* neither spare nor retired */
-    uint32_t slabs = hak_slab_record_count();
+    size_t slabs = hak_slab_record_count();
     for (uint32_t i = 0; i < 2 * SLABS * hak_size_classes[CLASS].block_count; i++)
         CHECK(hak_slab_at(hak_heap_take_used(heap, CLASS)) != slab);
     CHECK(hak_heap_is_sound(heap));
@@ -214,7 +226,7 @@ TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
     bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
     CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
     for (uint32_t i = 0; i < count; i += 8 * 64)
-        CHECK_EQ(hak_slab_dead_leaves(hak_slab_at(blocks[i])).all, 0);
+        CHECK_EQ(hak_slab_dead_leaves(hak_slab_at(blocks[i])).touched, 0);
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_bytes]), bytes);
     uint64_t looked = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
     CHECK_EQ(sweep_whole(heap, &goes), 0);
