@@ -18,14 +18,14 @@
 
 /* rank (rising), name in the statistics, what it protects. */
 #define HAK_LOCK_TABLE(X)                                                                          \
-    X(START, start, "the one start of the process")                                                \
-    X(CACHES, caches, "lists of caches, and the places of their slots")                            \
-    X(HEAPS, heaps, "the table of heaps, while one is made")                                       \
-    X(HEAP, heap, "one heap: its slabs and its cache of spans")                                    \
+    X(START, start, "start of the process")                                                        \
+    X(CACHES, caches, "the lists of caches, and the locations of their slots")                     \
+    X(HEAPS, heaps, "the table of heaps, while one is created")                                    \
+    X(HEAP, heap, "one heap: its slabs and its span cache")                                        \
     X(PRIVATE_SET, private_set, "lists of user heaps and of spare records")                        \
     X(PRIVATE, private, "one user heap: its slabs and its handle's generation")                    \
-    X(GROWTH, growth, "superslabs that are added to the pool")                                     \
-    X(PURGE, purge, "superslabs and spans that are out while they go back to the kernel")          \
+    X(GROWTH, growth, "superslabs being added to the pool")                                        \
+    X(PURGE, purge, "superslabs and spans that are being purged")                                  \
     X(DEPOT, depot, "superslab occupancy")                                                         \
     X(SPAN, span, "free spans and their bins")                                                     \
     X(REGION, region, "growth of the committed window")                                            \

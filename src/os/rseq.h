@@ -31,13 +31,14 @@ struct rseq_area {
 #define HAK_RSEQ_TABLE(X)                                                                          \
     X(PROCESSOR, "caches belong to processors")                                                    \
     X(CHOSEN, "option caches=thread")                                                              \
-    X(WATCHED, "each call is looked at: hardened mode, or stats=exact")                            \
+    X(WATCHED, "each call is checked or counted: hardened mode, or stats=exact")                   \
     X(BUILD, "this build has no restartable sequences for its architecture or sanitizer")          \
     X(UNREGISTERED,                                                                                \
       "libc registers no restartable sequences (glibc 2.35, its tunable, the kernel)")             \
-    X(KERNEL, "the kernel (Linux 6.19 to 7.1 on arm64) may fail to restart what it interrupted")   \
-    X(PROCESSORS, "the machine may have more processors than hakmem tells apart")                  \
-    X(CONFINED, "the process had confined itself before it first allocated")
+    X(KERNEL,                                                                                      \
+      "the kernel (Linux 6.19 to 7.1 on arm64) may fail to restart an interrupted sequence")       \
+    X(PROCESSORS, "the machine may have more processors than hakmem distinguishes")                \
+    X(CONFINED, "the process was confined (seccomp) before its first allocation")
 enum rseq_reason {
 #define X(kind, meaning) RSEQ_##kind,
     HAK_RSEQ_TABLE(X)
