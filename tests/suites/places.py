@@ -221,15 +221,15 @@ class Chroot(Place):
         return versions_in(log.read_text(errors="replace"))
 
     def gather(self, packages, log):
-        """Installs the build dependencies of several packages at once, which takes less time than one
-        after the other. Where they exclude each other, fetch installs those of each."""
+        """Installs the build dependencies of several packages at once, which takes less time than
+        one after the other. Where they exclude each other, fetch installs those of each."""
         self.update()
         log.unlink(missing_ok=True)
         self.root_script(f"{BUILD_DEP} {' '.join(packages)}; apt-get clean", log, 400)
 
     def fetch(self, package, version, log, more=""):
-        """Build dependencies and the unpacked source, whose archive is kept. False: the log says why
-        not."""
+        """Build dependencies and the unpacked source, whose archive is kept. False: the log says
+        why not."""
         description = f"{package}_{version.split(':')[-1]}.dsc"
         script = f"""
             set -e
