@@ -104,7 +104,7 @@ hits only-here $segv HAKMEM_FENCE="${call##*/}"
 most=$(cat /proc/sys/vm/max_map_count)
 hits many $segv
 if [ "$most" -le 100000 ]; then
-    says "fence: [0-9]+ blocks are fenced, of the mappings that the kernel .* a sample is fenced"
+    says "fence: [0-9]+ blocks are fenced, and few of the kernel.s mappings .* a sample is fenced"
 fi
 says "use after free: $pointer, written 0 bytes from its start $thread"
 

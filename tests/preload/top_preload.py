@@ -364,9 +364,9 @@ def check_bad():
     own = silent.pid.to_bytes(8, "little")
     ticks = int(stat[19]).to_bytes(8, "little")
     for what, content, pattern in (
-            ("a foreign file", b"anything " * 2000, "does not hold the numbers"),
-            ("an empty file", b"", "does not hold the numbers"),
-            ("a cut header", good[:20], "does not hold the numbers"),
+            ("a foreign file", b"anything " * 2000, "does not hold statistics"),
+            ("an empty file", b"", "does not hold statistics"),
+            ("a cut header", good[:20], "does not hold statistics"),
             ("another version", good[:8] + bytes(8) + good[16:], "another version"),
             ("an earlier process's", good, "earlier process"),
             ("an earlier one of the same number",
