@@ -157,8 +157,16 @@ def check_texts(folder, pid, prefix):
     near("the sum in JSON", whole["live_bytes"], 8000000)
     check("of its sites", whole["live_bytes"] == sum(s["live_bytes"] for s in whole["sites"]))
     check("of this process", whole["pid"] == pid and whole["program"] == "cli_holder")
+    ids = {pathlib.Path(module["path"]).name: module["build_id"] for module in whole["modules"]}
+    check(f"of which files: {ids}", re.fullmatch("[0-9a-f]{40}", ids.get("cli_holder", "")))
     for suffix in FORMS.values():
         near(suffix, live_of(folder, folder / f"{prefix}{pid}.{suffix}", "yard::keep"), 8000000)
+    other = folder / "other.json"
+    for module in whole["modules"]:
+        module["build_id"] = "00" * 20
+    other.write_text(json.dumps(whole))
+    check("a file that is another one by now names nothing",
+          live_of(folder, other, "yard::keep") == 0)
 
 
 def check_forms(folder):
