@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/realloc_freed_small_test.c - a small block is resized after it was freed. */
+/* tests/attack/realloc_freed_test.c - a block is resized after it was freed. */
 #include "attack.h"
 
 static void resize_freed(size_t bytes)
@@ -33,4 +33,19 @@ TEST(a_realloc_of_a_freed_block_without_a_slab_is_reported_at_once)
 {
     CHECK_ABORTS(resize_freed_alone(), "hakmem: invalid realloc: pointer 0x");
     CHECK_ABORTS(resize_freed_alone(), "no block is live there\n");
+}
+
+static void resize_freed_large(size_t bytes)
+{
+    void *block = hak_malloc(LARGE_BYTES);
+    hak_free(block);
+    CHECK(hak_realloc(block, bytes) == NULL);
+}
+
+TEST(a_realloc_of_a_freed_large_block_is_reported)
+{
+    CHECK_ABORTS(resize_freed_large(2 * LARGE_BYTES), "hakmem: invalid realloc: pointer 0x");
+    CHECK_ABORTS(resize_freed_large(2 * LARGE_BYTES), "no block is live there\n");
+    CHECK_ABORTS(resize_freed_large(10), "hakmem: invalid realloc: pointer 0x");
+    CHECK_ABORTS(resize_freed_large(0), "hakmem: invalid free: pointer 0x");
 }
