@@ -52,17 +52,22 @@ static inline void heap_empty(struct heap *heap, enum heap_access access, void *
     CHECK(hak_heap_is_sound(heap));
 }
 
-/* Twice, for frees into slabs that moved are forwarded from one heap to another. */
+/* Again and again, for frees into slabs that moved are forwarded from one heap to another. */
+static inline void heaps_empty(void)
+{
+    for (int round = 0; round < 3; round++) {
+        hak_heaps_visit(heap_empty, NULL);
+        hak_private_visit(heap_empty, NULL);
+    }
+}
+
 static inline void heaps_empty_all(void)
 {
     CHECK(hak_thread_cache() != NULL);
     hak_caches_drain_idle(UINT64_MAX); /* of processors that this thread is not on */
     for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         cache_empty(i);
-    for (int round = 0; round < 3; round++) {
-        hak_heaps_visit(heap_empty, NULL);
-        hak_private_visit(heap_empty, NULL);
-    }
+    heaps_empty();
 }
 
 /* Free spans and granules outside of them, walking the window from edge to edge. */
