@@ -6,7 +6,7 @@
  *             does without a cache, as a thread past its end does: each block comes from a heap,
  *             and goes home at once.
  * Threads     any, signal handlers too.
- * Tests       tests/unit/api/, tests/preload/signals.c
+ * Tests       tests/unit/api/, tests/preload/life.c
  */
 #ifndef HAK_PROCESS_SERVICE_H
 #define HAK_PROCESS_SERVICE_H
