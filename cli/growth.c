@@ -61,7 +61,7 @@ static int understand(struct wish *wish, char **words)
     if (status != EXIT_DONE)
         return status;
     if (most != NULL && !bytes_from(most, &wish->most_bytes))
-        return complain(EXIT_USAGE, "growth: --most takes a size, say 512K or 16M");
+        return complain(EXIT_USAGE, "growth: --most takes a size, such as 512K or 16M");
     if (words[0] == NULL || words[1] == NULL)
         return complain_usage("growth");
     wish->process = words[0];
@@ -70,7 +70,7 @@ static int understand(struct wish *wish, char **words)
         return complain(EXIT_USAGE, "growth: 0.1 to 86400 seconds, once, not also '%.60s'",
                         words[wish->seconds == 0 ? 1 : 2]);
     if (process_number_from(words[0]) == 0)
-        return complain(EXIT_USAGE, "growth: '%.60s' is not the number of a process", words[0]);
+        return complain(EXIT_USAGE, "growth: '%.60s' is not a process id", words[0]);
     return EXIT_DONE;
 }
 
@@ -91,7 +91,7 @@ static int report(const struct wish *wish, struct source *now, const struct rows
         table.rows_most = UINT32_MAX;
     table_growth(&table, &rows, &now->profile, seconds);
     if (!now->is_alive)
-        puts("the process has ended meanwhile");
+        puts("the process has ended");
     rows_free(&rows);
     return grown > wish->most_bytes ? EXIT_GREW : EXIT_DONE;
 }

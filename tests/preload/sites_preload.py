@@ -69,7 +69,7 @@ check(f"statistics count what lies apart: {COUNTED['memory']}",
       COUNTED["memory"]["diverted_sites"] >= 1)
 check(f"and when that began: {COUNTED['process']}", COUNTED["process"]["rules_begun"] >= 1)
 shown = hakmem("top", "--once", process.pid)
-check(f"top shows it: {shown}", re.search(r"^  call sites lie apart: [1-9]\d* now, ", shown, re.M))
+check(f"top shows it: {shown}", re.search(r"^  call sites diverted: [1-9]\d* now, ", shown, re.M))
 everybody = json.loads(rules("--json"))
 check(f"without a process, all are listed: {everybody}",
       any(r["state"] == "active" for p in everybody if p["pid"] == process.pid
