@@ -20,7 +20,7 @@
 #include "slab/slab_give.h"
 #include "span/large.h"
 #include "stats/event_log.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -168,7 +168,7 @@ HAK_INLINE void *take(const struct request *request)
 
 HAK_INLINE void *serve(struct request request)
 {
-    if (HAK_UNLIKELY(hak_tally_request(request.bytes)))
+    if (HAK_UNLIKELY(hak_exact_request(request.bytes)))
         return hak_hardened_take(&request);
     return take(&request);
 }
@@ -312,7 +312,7 @@ static bool free_hardened(void *block, const struct claim *claim)
 static bool free_watched(void *block, const struct claim *claim)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)) && block != NULL)
-        hak_tally_free();
+        hak_exact_free();
     return free_hardened(block, claim);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include "base/limits.h"
 #include "process/start.h"
@@ -9,13 +9,13 @@
 /* One place for each size class, and one for what is larger than all. */
 #define SIZES (HAK_CLASS_COUNT + 1)
 
-static struct tally {
+static struct exact_counts {
     _Atomic uint64_t requests[SIZES];
     _Atomic uint64_t reallocs[SIZES];
     _Atomic uint64_t requested_bytes;
     _Atomic uint64_t realloc_bytes;
     _Atomic uint64_t frees;
-} tally;
+} counts;
 
 static bool is_counted(void)
 {
@@ -27,45 +27,45 @@ static uint32_t place_of(size_t bytes)
     return bytes <= HAK_CLASS_BYTES_MAX ? hak_class_of(bytes) : HAK_CLASS_COUNT;
 }
 
-bool hak_tally_request_slow(size_t bytes)
+bool hak_exact_request_slow(size_t bytes)
 {
     bool is_hardened = hak_is_hardened(); /* and the process has started */
     if (is_counted() && bytes <= HAK_REQUEST_BYTES_MAX) {
-        hak_fetch_add_relaxed(&tally.requests[place_of(bytes)], 1);
-        hak_fetch_add_relaxed(&tally.requested_bytes, bytes);
+        hak_fetch_add_relaxed(&counts.requests[place_of(bytes)], 1);
+        hak_fetch_add_relaxed(&counts.requested_bytes, bytes);
     }
     return is_hardened;
 }
 
-void hak_tally_free(void)
+void hak_exact_free(void)
 {
     if (is_counted())
-        hak_fetch_add_relaxed(&tally.frees, 1);
+        hak_fetch_add_relaxed(&counts.frees, 1);
 }
 
-void hak_tally_realloc(size_t bytes)
+void hak_exact_realloc(size_t bytes)
 {
     if (!is_counted())
         return;
-    hak_fetch_add_relaxed(&tally.reallocs[place_of(bytes)], 1);
-    hak_fetch_add_relaxed(&tally.realloc_bytes, bytes);
+    hak_fetch_add_relaxed(&counts.reallocs[place_of(bytes)], 1);
+    hak_fetch_add_relaxed(&counts.realloc_bytes, bytes);
 }
 
-void hak_tally_read(struct snapshot *snapshot)
+void hak_exact_read(struct snapshot *snapshot)
 {
     snapshot->is_exact = hak_harden_has(HARDEN_COUNTED);
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         struct snapshot_class *to = &snapshot->classes[i];
-        to->requests = hak_load_relaxed(&tally.requests[i]);
-        to->reallocs = hak_load_relaxed(&tally.reallocs[i]);
+        to->requests = hak_load_relaxed(&counts.requests[i]);
+        to->reallocs = hak_load_relaxed(&counts.reallocs[i]);
         snapshot->exact_requests += to->requests;
         snapshot->exact_reallocs += to->reallocs;
     }
-    snapshot->exact_large_requests = hak_load_relaxed(&tally.requests[HAK_CLASS_COUNT]);
-    snapshot->exact_large_reallocs = hak_load_relaxed(&tally.reallocs[HAK_CLASS_COUNT]);
+    snapshot->exact_large_requests = hak_load_relaxed(&counts.requests[HAK_CLASS_COUNT]);
+    snapshot->exact_large_reallocs = hak_load_relaxed(&counts.reallocs[HAK_CLASS_COUNT]);
     snapshot->exact_requests += snapshot->exact_large_requests;
     snapshot->exact_reallocs += snapshot->exact_large_reallocs;
-    snapshot->exact_requested_bytes = hak_load_relaxed(&tally.requested_bytes);
-    snapshot->exact_realloc_bytes = hak_load_relaxed(&tally.realloc_bytes);
-    snapshot->exact_frees = hak_load_relaxed(&tally.frees);
+    snapshot->exact_requested_bytes = hak_load_relaxed(&counts.requested_bytes);
+    snapshot->exact_realloc_bytes = hak_load_relaxed(&counts.realloc_bytes);
+    snapshot->exact_frees = hak_load_relaxed(&counts.frees);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/tally.h - requests, counted one by one: stats=exact.
+/* stats/exact.h - requests, counted one by one: stats=exact.
  *
  * Owns        how many blocks of which sizes were requested, and how many were freed.
  * Invariants  with stats=exact no bin has slots, so that every call is counted here; without it
@@ -12,27 +12,27 @@
  *             ordered by them. A child of fork goes on from its parent's numbers.
  * Tests       tests/preload/exact_preload.py
  */
-#ifndef HAK_STATS_TALLY_H
-#define HAK_STATS_TALLY_H
+#ifndef HAK_STATS_EXACT_H
+#define HAK_STATS_EXACT_H
 
 #include "misuse/harden.h"
 
 /* Counts a request, where requests are counted; true when hardened mode serves it. Starts the
  * process if need be. */
-bool hak_tally_request_slow(size_t bytes);
-HAK_INLINE bool hak_tally_request(size_t bytes)
+bool hak_exact_request_slow(size_t bytes);
+HAK_INLINE bool hak_exact_request(size_t bytes)
 {
     uint32_t set = hak_load_relaxed(&hak_harden);
     bool is_counted = (set & (HARDEN_COUNTED | HARDEN_UNSTARTED)) != 0;
-    return HAK_UNLIKELY(set != 0) && (!is_counted || hak_tally_request_slow(bytes));
+    return HAK_UNLIKELY(set != 0) && (!is_counted || hak_exact_request_slow(bytes));
 }
 
 /* The same for a free and a realloc of a block. */
-void hak_tally_free(void);
-void hak_tally_realloc(size_t bytes);
+void hak_exact_free(void);
+void hak_exact_realloc(size_t bytes);
 
 struct snapshot;
 /* Writes the counts into a snapshot. */
-void hak_tally_read(struct snapshot *snapshot);
+void hak_exact_read(struct snapshot *snapshot);
 
 #endif
