@@ -17,7 +17,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "process/reclaim.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
@@ -38,7 +38,7 @@ static inline void own_heap_check(void)
 static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
-    hak_waiting_drain(&(struct service){.cache = cache});
+    hak_waiting_drain(&(struct slow_path){.cache = cache});
     hak_cache_flush_all(cache);
     CHECK(hak_cache_is_sound(cache));
     hak_cache_end(cache);

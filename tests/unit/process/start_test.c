@@ -8,7 +8,7 @@
 #include "heap/refill.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"

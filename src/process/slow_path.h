@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process/service.h - a thread's cache for one slow call.
+/* process/slow_path.h - a thread's cache for one slow call.
  *
  * Owns        nothing.
  * Invariants  between begin and end the thread's own cache is busy. A handler that interrupts it
@@ -8,8 +8,8 @@
  * Threads     any, signal handlers too.
  * Tests       tests/unit/api/, tests/preload/life.c
  */
-#ifndef HAK_PROCESS_SERVICE_H
-#define HAK_PROCESS_SERVICE_H
+#ifndef HAK_PROCESS_SLOW_PATH_H
+#define HAK_PROCESS_SLOW_PATH_H
 
 #include "heap/heaps.h"
 #include "heap/refill.h"
@@ -18,7 +18,7 @@
 #include "process/mend.h"
 #include "process/start.h"
 
-struct service {
+struct slow_path {
     struct cache *cache; /* NULL: this call uses none */
     bool is_refused;     /* it interrupted a thread with a lock, or hakmem cannot start */
     bool is_shielded;    /* from signals: slow paths of this program are left by jumps */
@@ -26,10 +26,10 @@ struct service {
     uint64_t begun_ns; /* 0: not timed */
 };
 
-/* Begins and ends in unusual cases; `here`: the frame of the caller. The end of every service is in
+/* Begins and ends in unusual cases; `here`: the frame of the caller. Every end is in
  * process/tick.h. */
-struct service hak_service_begin_slow(uintptr_t here);
-void hak_service_end_slow(const struct service *service);
+struct slow_path hak_slow_path_begin_special(uintptr_t here);
+void hak_slow_path_end_special(const struct slow_path *path);
 
 /* The thread's cache when there is nothing to take care of; else NULL. */
 HAK_INLINE struct cache *hak_cache_at_rest(void)
@@ -70,15 +70,15 @@ HAK_INLINE void hak_cache_end(struct cache *cache)
     hak_cache_set_state(cache, CACHE_IDLE);
 }
 
-HAK_INLINE struct service hak_service_begin(void)
+HAK_INLINE struct slow_path hak_slow_path_begin(void)
 {
     struct cache *cache = hak_cache_at_rest();
     if (HAK_UNLIKELY(cache == NULL))
-        return hak_service_begin_slow((uintptr_t)__builtin_frame_address(0));
+        return hak_slow_path_begin_special((uintptr_t)__builtin_frame_address(0));
     hak_cache_begin(cache);
     if (hak_slow_is_clocked())
-        return (struct service){.cache = cache, .begun_ns = hak_slow_begin(cache)};
-    return (struct service){.cache = cache};
+        return (struct slow_path){.cache = cache, .begun_ns = hak_slow_begin(cache)};
+    return (struct slow_path){.cache = cache};
 }
 
 /* Where the window is scarce, a block of one of so many larger classes is better than a new slab:

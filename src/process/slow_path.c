@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "process/service.h"
+#include "process/slow_path.h"
 
 #include "os/os.h"
 
@@ -20,29 +20,29 @@ static struct cache *find_cache(uintptr_t here)
     return cache != NULL && hak_thread_is_outside() ? cache : NULL;
 }
 
-struct service hak_service_begin_slow(uintptr_t here)
+struct slow_path hak_slow_path_begin_special(uintptr_t here)
 {
-    struct service service = {.is_shielded = hak_load_relaxed(&hak_jumps_matter)};
-    if (HAK_UNLIKELY(service.is_shielded))
-        service.signals_before = hak_os_block_signals();
+    struct slow_path path = {.is_shielded = hak_load_relaxed(&hak_jumps_matter)};
+    if (HAK_UNLIKELY(path.is_shielded))
+        path.signals_before = hak_os_block_signals();
     hak_copy_look();
     if (HAK_UNLIKELY(hak_lock_is_abandoned()))
         hak_thread_mend();
     if (HAK_UNLIKELY(hak_heap_is_held()))
         hak_thread_mend_heaps(false);
-    service.cache = find_cache(here);
-    if (service.cache != NULL) {
-        hak_cache_begin_at(service.cache, here);
+    path.cache = find_cache(here);
+    if (path.cache != NULL) {
+        hak_cache_begin_at(path.cache, here);
     } else {
-        service.is_refused = hak_lock_is_inside() || !hak_process_start();
+        path.is_refused = hak_lock_is_inside() || !hak_process_start();
         if (HAK_UNLIKELY(hak_lock_is_inside()))
             hak_lock_note_handler(); /* from now on sections are not interrupted */
     }
-    return service;
+    return path;
 }
 
-void hak_service_end_slow(const struct service *service)
+void hak_slow_path_end_special(const struct slow_path *path)
 {
-    if (HAK_UNLIKELY(service->is_shielded))
-        hak_os_restore_signals(service->signals_before);
+    if (HAK_UNLIKELY(path->is_shielded))
+        hak_os_restore_signals(path->signals_before);
 }
