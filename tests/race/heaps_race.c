@@ -100,7 +100,7 @@ static void enter_and_leave(struct racer *racer)
         }
         CHECK_EQ(--inside[at], 0);
         hak_heap_leave(heap);
-        CHECK_EQ(hak_heap_holds.note, 0);
+        CHECK_EQ(hak_held_heaps.note, 0);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/holds.h - which heaps the calling thread is in.
+/* heap/held_heaps.h - which heaps the calling thread is in.
  *
- * Owns        struct heap_holds, one a thread.
+ * Owns        struct held_heaps, one a thread.
  * Invariants  a heap is noted before its lock is acquired and forgotten after its release: a
  *             handler may see it early or late, but never miss it. Heaps are left in the order
  *             opposite to that in which they were entered; a note says what was noted before it, so
@@ -14,49 +14,49 @@
  * Threads     each its own.
  * Tests       tests/unit/heap/heaps_test.c, docs/model/lost_lock.pml
  */
-#ifndef HAK_HEAP_HOLDS_H
-#define HAK_HEAP_HOLDS_H
+#ifndef HAK_HEAP_HELD_HEAPS_H
+#define HAK_HEAP_HELD_HEAPS_H
 
 #include "base/atomic.h"
 #include "base/compiler.h"
 
 /* A thread holds two at most, one of them to take a slab from; so does each handler inside. One
  * that finds no place is refused. */
-#define HAK_HOLDS_MOST 4u
+#define HAK_HELD_HEAPS_MOST 4u
 
 /* Small, since the room for static thread storage is. */
-struct heap_holds {
+struct held_heaps {
     uintptr_t note; /* how many, and where the thread's stack was when it took the last */
-    uintptr_t before[HAK_HOLDS_MOST]; /* the note before each */
-    uint16_t ids[HAK_HOLDS_MOST];     /* of the heaps, from 1 on */
+    uintptr_t before[HAK_HELD_HEAPS_MOST]; /* the note before each */
+    uint16_t ids[HAK_HELD_HEAPS_MOST];     /* of the heaps, from 1 on */
 };
-extern HAK_TLS struct heap_holds hak_heap_holds;
+extern HAK_TLS struct held_heaps hak_held_heaps;
 
 /* Frames are aligned to 16 bytes. */
-#define HAK_HOLDS_COUNT ((uintptr_t)15)
+#define HAK_HELD_HEAPS_COUNT ((uintptr_t)15)
 
 /* The calling thread was interrupted with a heap, or has one. */
 HAK_INLINE bool hak_heap_is_held(void)
 {
-    return hak_heap_holds.note != 0;
+    return hak_held_heaps.note != 0;
 }
 
 /* The calling thread has the heap with this id, or is about to. */
 HAK_INLINE bool hak_heap_is_noted(uint32_t id)
 {
-    for (uintptr_t i = hak_heap_holds.note & HAK_HOLDS_COUNT; i > 0; i--)
-        if (hak_heap_holds.ids[i - 1] == id)
+    for (uintptr_t i = hak_held_heaps.note & HAK_HELD_HEAPS_COUNT; i > 0; i--)
+        if (hak_held_heaps.ids[i - 1] == id)
             return true;
     return false;
 }
 
-/* Notes that the heap is about to be taken; the caller has noted fewer than HAK_HOLDS_MOST. */
+/* Notes that the heap is about to be taken; the caller has noted fewer than HAK_HELD_HEAPS_MOST. */
 HAK_INLINE void hak_heap_note(uint32_t id)
 {
-    struct heap_holds *held = &hak_heap_holds;
+    struct held_heaps *held = &hak_held_heaps;
     uintptr_t before = held->note;
-    uintptr_t at = before & HAK_HOLDS_COUNT;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_HOLDS_COUNT;
+    uintptr_t at = before & HAK_HELD_HEAPS_COUNT;
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0) & ~HAK_HELD_HEAPS_COUNT;
     held->ids[at] = (uint16_t)id;
     held->before[at] = before;
     hak_compiler_fence();
@@ -71,7 +71,7 @@ HAK_INLINE void hak_heap_note(uint32_t id)
 HAK_INLINE void hak_heap_forget(uintptr_t before)
 {
     hak_compiler_fence();
-    hak_word_publish(&hak_heap_holds.note, before);
+    hak_word_publish(&hak_held_heaps.note, before);
     hak_compiler_fence();
 }
 
