@@ -4,9 +4,9 @@
  * Owns        struct request; the order of attempts until a request is refused.
  * Invariants  the mode's own part is one function, which tries once in a slow path
  *             (process/slow_path.h) and leaves everything as it was where there is no memory. When
- *             it finds none, the thread's cached blocks are flushed and free memory is purged before
- *             the last try; at hakmem's own limit, other threads' cached blocks too, before all of
- *             that is repeated.
+ *             it finds none, the thread's cached blocks are flushed and free memory is purged
+ *             before the last try; at hakmem's own limit, other threads' cached blocks too, before
+ *             all of that is repeated.
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */

@@ -54,11 +54,13 @@ TEST(an_alignment_that_is_not_the_right_one_is_reported)
 TEST(a_block_freed_by_another_kind_of_function_is_reported)
 {
     EACH_SIZE (bytes) {
-        CHECK_ABORTS(hak_free(new_some(bytes)), "allocated by operator new, but freed in another way\n");
+        CHECK_ABORTS(hak_free(new_some(bytes)),
+                     "allocated by operator new, but freed in another way\n");
         CHECK_ABORTS(hak_delete_array(new_some(bytes)), "hakmem: mismatched free: pointer 0x");
         CHECK_ABORTS(hak_delete(new_array(bytes)),
                      "allocated by operator new[], but freed in another way\n");
-        CHECK_ABORTS(hak_delete(take_some(bytes)), "allocated by malloc, but freed in another way\n");
+        CHECK_ABORTS(hak_delete(take_some(bytes)),
+                     "allocated by malloc, but freed in another way\n");
         CHECK_ABORTS(hak_realloc(new_some(bytes), 2 * bytes),
                      "hakmem: mismatched free: pointer 0x");
     }
