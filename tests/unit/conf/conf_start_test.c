@@ -255,6 +255,7 @@ TEST(what_has_no_effect_is_no_mistake)
 {
     setenv("HAKMEM_ABORT_CONF", "1", 1);
     CHECK_SAYS_ONE_LINE(start_with("learn:none,profile:/x"), "without effect");
+    CHECK_ABORTS(start_with("learn:x"), "hakmem: hakmem_conf: learn");
 }
 
 /* Each row is accepted whole, and sets no mode. */
