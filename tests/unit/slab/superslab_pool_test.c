@@ -262,10 +262,11 @@ TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
     take(ALL / 2);
     uint32_t second = huge_half_taken();
     take(ALL / 2);
-    for (uint32_t i = 0; i < ALL; i++)
-        hak_pool_give(second + i, 1, 1);
     superslab_add();
-    struct granule_range spare = hak_pool_take_spare();
+    struct granule_range spare;
+    for (uint32_t i = 0; i < ALL; i++)
+        spare = hak_pool_give(second + i, 1, 1);
+    CHECK_EQ(spare.first, second);
     CHECK_EQ(spare.count, ALL);
     CHECK_EQ(hak_mappings_count(), 0);
     hak_pool_end_huge(spare.first);
@@ -332,6 +333,10 @@ TEST(a_free_superslab_of_the_long_partition_stays)
         CHECK_EQ(hak_pool_give(first[i], ALL, ALL).count, 0);
     CHECK_EQ(hak_pool_take_spare().count, 0);
     CHECK_EQ(hak_pool_superslab_count(), 2);
+    superslab_add();
+    CHECK_EQ(hak_pool_take_spare().count, 0);
+    superslab_add();
+    CHECK_EQ(hak_pool_take_spare().count, ALL); /* all but one leave */
 }
 
 TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
