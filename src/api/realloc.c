@@ -13,7 +13,7 @@
 #include "process/start.h"
 #include "profile/sampler.h"
 #include "span/large.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -220,7 +220,7 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
         return NULL;
     }
     if (HAK_UNLIKELY(hak_is_watched()))
-        hak_tally_realloc(bytes);
+        hak_exact_realloc(bytes);
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_resize(&block, bytes)))
         return block;
     size_t old_bytes = usable_bytes(block, "invalid realloc");

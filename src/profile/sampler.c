@@ -5,7 +5,7 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "os/unwind.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "profile/show.h"
 #include "profile/site_rules.h"
 #include "profile/size_log.h"

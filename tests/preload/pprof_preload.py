@@ -8,35 +8,20 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import processes
+from processes import HAKMEM, OUT, check
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUT = pathlib.Path(os.environ["OUT"])
-HAKMEM = OUT / "hakmem"
 HOLDER = OUT / "tests" / "cli_holder"
 SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "0"}
 
 
-def fail(why):
-    """Ends."""
-    sys.exit(f"FAILED: {why}")
-
-
-def check(what, is_right):
-    """Says what is wrong, and ends."""
-    if not is_right:
-        fail(what)
-
-
 def start(folder, **settings):
     """A program that holds 8 MB by yard::keep; once it does."""
-    process = subprocess.Popen([HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               stderr=subprocess.PIPE, cwd=folder,
-                               env={**os.environ, **SETTINGS, "HAKMEM_STATS_SHM": "1",
-                                    "LD_PRELOAD": os.environ["PRELOAD_LIB"], **settings})
-    check("the holder starts", process.stdout.readline() == "ready\n")
-    return process
+    return processes.start([HOLDER], {"cwd": folder, "stderr": subprocess.PIPE},
+                           **{**SETTINGS, "HAKMEM_STATS_SHM": "1", **settings})
 
 
 def stop(process):
