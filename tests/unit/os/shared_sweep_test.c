@@ -33,9 +33,9 @@ static uint32_t sweep(void)
 TEST(what_is_worth_it_is_set_aside_in_the_place_of_what_was_before)
 {
     new_folder();
-    make("left.1", "left");
-    make("left.1.last", "live, and older");
-    make("left.2", "live");
+    folder_put("left.1", "left");
+    folder_put("left.1.last", "live, and older");
+    folder_put("left.2", "live");
     errno = 77;
     hak_os_shared_set_aside(prefix, 1, 4, is_left, folder);
     hak_os_shared_set_aside(prefix, 2, 4, is_left, folder);
@@ -43,11 +43,11 @@ TEST(what_is_worth_it_is_set_aside_in_the_place_of_what_was_before)
     CHECK_EQ(errno, 77);
     CHECK(!is_there("left.1") && is_there("left.1.last"));
     CHECK(is_there("left.2") && !is_there("left.2.last") && !is_there("left.3.last"));
-    make("left.5", "left");
-    CHECK_EQ(symlink("left.5", path_of("left.4")), 0);
+    folder_put("left.5", "left");
+    CHECK_EQ(symlink("left.5", folder_path("left.4")), 0);
     hak_os_shared_set_aside(prefix, 4, 4, is_left, folder);
     CHECK(is_there("left.4") && is_there("left.5") && !is_there("left.4.last"));
-    make("left.6.lastly", "left");
+    folder_put("left.6.lastly", "left");
     CHECK_EQ(sweep(), 2); /* 1.last and 5 */
     CHECK(!is_there("left.1.last") && is_there("left.2") && is_there("left.6.lastly"));
 }
