@@ -263,7 +263,7 @@ static void add_advice(struct line_writer *out, const struct snapshot *snapshot)
         hak_line_add(out, "refused");
         hak_line_number_right(out, snapshot->out_of_memory, SIZE_END);
         hak_line_pad(out, WORDS);
-        hak_line_add(out, "requests, because memory ran out or a limit was reached");
+        hak_line_add(out, "requests: memory ran out, or a limit was reached");
         hak_line_end_line(out);
     }
     add_words(out, HAK_SUMMARY_LAST, *advice != '\0' ? advice : why_none(snapshot));

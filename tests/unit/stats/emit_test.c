@@ -164,9 +164,8 @@ TEST(the_text_form_leaves_zeros_out_and_says_how_many)
     struct snapshot snapshot = {.live_bytes = 12902400, .span_keep_ms = 125};
     snapshot.sums[HAK_STAT_refills] = 7;
     hak_emit_text(&snapshot, append, document);
-    CHECK(strstr(document, "\nlive_bytes                 12.3 MiB  in blocks of the program") !=
-          NULL);
-    CHECK(strstr(document, "\nspan_keep_ms                 125 ms  free spans") != NULL);
+    CHECK(strstr(document, "\nlive_bytes                 12.3 MiB  in live blocks: small") != NULL);
+    CHECK(strstr(document, "\nspan_keep_ms                 125 ms  how long free spans") != NULL);
     CHECK(strstr(document, "\nrefills                           7  empty bins filled") != NULL);
     CHECK(strstr(document, "\nflushes") == NULL);
     CHECK(strstr(document, "Policy") == NULL);
