@@ -114,7 +114,7 @@ static void end(void)
     give_stack(start);
 }
 
-void hak_os_crash_thread_begin(void)
+HAK_AT_START void hak_os_crash_thread_begin(void)
 {
     if (HAK_LIKELY(hak_load_relaxed(&is_listening) == 0))
         return;
