@@ -38,7 +38,7 @@ hak_bins_of:
 
 /* Opens a function. */
 .macro SECTION name
-    .text
+    .section .text.hot, "ax"
     .p2align 4
     .globl  \name
     .hidden \name

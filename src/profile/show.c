@@ -32,7 +32,7 @@ static struct profile_board *inherited;
 static uint32_t own_pid;
 static _Atomic uint32_t backed_sites;
 static _Atomic uint32_t is_busy; /* somebody grows the board, or brings it up to date */
-HAK_AT_HAND static _Atomic uint64_t next_tick_ms;
+static _Atomic uint64_t next_tick_ms;
 static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
@@ -306,8 +306,10 @@ static HAK_NOINLINE void tick(uint64_t now)
 
 HAK_AT_START void hak_show_tick(void)
 {
+    if (HAK_LIKELY(hak_show_board() == NULL) && hak_conf_number(blackbox) != BLACKBOX_ON)
+        return;
     uint64_t now = hak_os_clock_ms();
-    if (HAK_UNLIKELY(now >= hak_load_relaxed(&next_tick_ms)) && !hak_copy_is_unnoticed())
+    if (now >= hak_load_relaxed(&next_tick_ms) && !hak_copy_is_unnoticed())
         tick(now);
 }
 

@@ -39,7 +39,7 @@ static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
 static _Atomic uint64_t next_show_ms = NEVER_MS;
-static bool has_signal;
+HAK_AT_HAND static bool has_signal;
 HAK_AT_HAND static void (*stir_background)(void); /* it may sleep when the signal comes */
 /* The file that is named, open from the start on: later the program may have no right to open it,
  * or another root folder. The name may hold the process's id, then a child has another file. */
