@@ -6,7 +6,6 @@
 #include "hardened/waiting.h"
 #include "heap/bins.h"
 #include "heap/flush.h"
-#include "heap/growth.h"
 #include "heap/limit.h"
 #include "heap/refill.h"
 #include "heap/route.h"
@@ -49,7 +48,6 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
 {
     if (HAK_UNLIKELY(cache == NULL))
         return take_alone(class_index, content);
-    class_index = hak_growth_stand_in(cache, class_index);
     void *block = hak_bin_pop(class_index);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/growth.h"
 
-#include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/rooms.h"
 #include "misuse/harden.h"
@@ -16,12 +15,6 @@
 #define MIDDLING_SLOTS_LEAST 15
 /* A new bin of large blocks may hold this much. */
 #define START_BYTES (16 * HAK_KIB)
-/* Classes of up to this size have a slab of their own from so many misses on. Before, the largest of
- * four neighbours serves them: a short program needs a few blocks of many sizes, and each size of
- * its own costs it a page, a record and a refill. */
-#define SHARED_BYTES_MOST (2 * HAK_KIB)
-#define MISSES_TO_BEGIN 8
-#define NEIGHBOURS 4u
 /* What a thread's bins may hold however many threads there are. */
 #define THREAD_BYTES_LEAST (64 * HAK_KIB)
 /* All bins together may hold one part in so many of the limit. */
@@ -108,26 +101,6 @@ static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
     bool is_grown = grow_locked(cache, class_index);
     hak_rooms_unlock();
     return is_grown;
-}
-
-static bool has_slabs(uint32_t class_index)
-{
-    const struct heap *heap = hak_heap_near();
-    return heap != NULL && hak_load_relaxed(&heap->owner.use[class_index].slabs) != 0;
-}
-
-/* Behind the first class, which is 8 bytes, four are half a doubling, or the first 64 bytes. So the
- * last of them is a multiple of each power of two that another one is a multiple of. */
-uint32_t hak_growth_stand_in(struct cache *cache, uint32_t class_index)
-{
-    struct room *room = &cache->rooms[class_index];
-    uint32_t last = ((uint32_t)hak_excess(class_index, 1) | (NEIGHBOURS - 1)) + 1;
-    if (HAK_LIKELY(hak_word_peek(&room->begin) != 0) || room->is_grown || class_index == last ||
-        class_index >= HAK_CLASS_COUNT || hak_size_classes[last].block_bytes > SHARED_BYTES_MOST ||
-        room->miss_count >= MISSES_TO_BEGIN || has_slabs(class_index))
-        return class_index;
-    room->miss_count++;
-    return last;
 }
 
 bool hak_growth_note_miss(struct cache *cache, uint32_t class_index)

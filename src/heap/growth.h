@@ -22,10 +22,6 @@
 /* The bin has no slots, or few, and may grow. */
 void hak_growth_begin(struct room *room);
 
-/* The class whose blocks serve this one for now: itself, or one that neighbouring classes share
- * until they have missed a few times. A block of it is as large and as aligned as the class's. */
-uint32_t hak_growth_stand_in(struct cache *cache, uint32_t class_index);
-
 /* Notes a miss of the class's bin and lets it grow if it is time; true when it grew. */
 bool hak_growth_note_miss(struct cache *cache, uint32_t class_index);
 

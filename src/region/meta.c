@@ -25,14 +25,13 @@ static enum os_map grow_locked(size_t needed_bytes)
 {
     struct area *area = &hak_region.meta;
     size_t usable = hak_load_relaxed(&area->usable_bytes);
-    size_t wished = hak_least(needed_bytes + wished_step(usable), area->room_bytes);
+    size_t wished = hak_least(usable + wished_step(usable), area->room_bytes);
     if (wished > needed_bytes && hak_area_grow(area, wished, STEP_LEAST) == OS_MAPPED)
         return OS_MAPPED;
     return hak_area_grow(area, needed_bytes, hak_os_page_bytes());
 }
 
-/* By what is needed and a step: an eighth, at least 64 KiB, at most 4 MiB; or by no more than that,
- * where it cannot be had. */
+/* Steps of an eighth, at least 64 KiB, at most 4 MiB; what is needed, where that cannot be had. */
 static enum os_map grow(size_t needed_bytes)
 {
     if (HAK_LIKELY(needed_bytes <= hak_load_relaxed(&hak_region.meta.usable_bytes)))

@@ -114,54 +114,6 @@ TEST(the_caches_of_1024_processors_stay_within_their_bound)
     check_bound(1024, 1551 * HAK_MIB);
 }
 
-TEST(a_class_has_slabs_of_its_own_once_it_has_missed_a_few_times)
-{
-    void *blocks[9];
-    for (int i = 0; i < 9; i++)
-        CHECK((blocks[i] = hak_malloc(100)) != NULL);
-    for (int i = 0; i < 8; i++)
-        CHECK_EQ(hak_malloc_usable_size(blocks[i]), 128);
-    CHECK_EQ(hak_malloc_usable_size(blocks[8]), 112);
-    for (int i = 0; i < 9; i++)
-        hak_free(blocks[i]);
-}
-
-TEST(another_cache_takes_from_the_slabs_that_a_class_has)
-{
-    struct rseq_area *own = hak_here;
-    CHECK(hak_thread_cache() != NULL);
-    void *blocks[10];
-    for (int i = 0; i < 9; i++)
-        CHECK((blocks[i] = hak_malloc(100)) != NULL);
-    own = hak_here;
-    struct cache *cache = hak_cache_take();
-    CHECK(cache != NULL);
-    hak_here = &cache->here;
-    CHECK((blocks[9] = hak_malloc(100)) != NULL);
-    CHECK_EQ(hak_malloc_usable_size(blocks[9]), 112);
-    hak_here = own;
-    for (int i = 0; i < 10; i++)
-        hak_free(blocks[i]);
-}
-
-TEST(blocks_of_a_neighbour_are_as_large_and_as_aligned)
-{
-    struct cache *cache = hak_thread_cache();
-    CHECK(cache != NULL);
-    uint32_t shared_count = 0;
-    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
-        uint32_t block_bytes = hak_size_classes[i].block_bytes;
-        uint32_t stand_in = hak_growth_stand_in(cache, i);
-        uint32_t served_bytes = hak_size_classes[stand_in].block_bytes;
-        CHECK(served_bytes >= block_bytes);
-        CHECK_EQ(served_bytes % (block_bytes & -block_bytes), 0);
-        CHECK_EQ(hak_class_partition(stand_in), hak_class_partition(i));
-        CHECK_EQ(hak_growth_stand_in(cache, stand_in), stand_in);
-        shared_count += stand_in != i;
-    }
-    CHECK(shared_count > 20);
-}
-
 TEST(each_growth_and_each_shrinking_of_a_bin_is_counted)
 {
     struct cache *cache = hak_thread_cache();
