@@ -15,27 +15,27 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNITS = {"HAK_KIB": 1 << 10, "HAK_MIB": 1 << 20, "HAK_GIB": 1 << 30, "HAK_TIB": 1 << 40}
 CONFIG_TEXT = """# Options
 
-Few programs need any. The five that matter:
+Few programs need any. The five most important:
 
 | option | set it to | and get |
 | --- | --- | --- |
-| `price` | `compact` where memory is short, `speed` where it is not | smaller or larger caches; \
-memory goes back sooner or later |
-| `decay` | a longer time, where load comes and goes within seconds | fewer page faults, more \
-memory between |
+| `price` | `compact` where memory is scarce, `speed` where it is plentiful | smaller or larger \
+caches; memory is returned sooner or later |
+| `decay` | a longer time, where load varies within seconds | fewer page faults, more memory \
+held between peaks |
 | `limit` | the size that the program must not exceed | requests beyond it are refused |
-| `stats` | `text`, to see where the memory is and what would help | a summary when the process \
-ends ([STATS.md](STATS.md)) |
-| `mode` | `hardened`, for programs that read untrusted input | misuse stops the program \
+| `stats` | `text`, to see where the memory is and what would help | a summary at exit \
+([STATS.md](STATS.md)) |
+| `mode` | `hardened`, for programs that read untrusted input | misuse aborts the program \
 ([HARDEN.md](HARDEN.md)) |
 
-[BLOAT.md](BLOAT.md) says which of them would make a process smaller.
+[BLOAT.md](BLOAT.md) shows how to find the option that makes a process smaller.
 
 ## Where settings come from
 
-Settings are read when the process starts. Later sources win:
+Settings are read at process start. Later sources win:
 
-1. the built-in values, and what `mode` and `price` imply (tables below);
+1. the built-in values, and those that `mode` and `price` imply (tables below);
 2. `/etc/hakmem.conf`: lines of `name = value`, `#` begins a comment, at most 16 KiB
    ([hakmem.conf](hakmem.conf) lists all options as comments);
 3. the program itself: `const char *hakmem_conf = "name=value,name=value";`
@@ -45,15 +45,16 @@ Settings are read when the process starts. Later sources win:
 * In 2 to 4, and after `-o` of `hakmem run`, `:` and `=` are the same, white space around names and
   values is ignored, and `HAKMEM_DECAY` is another name of `decay`.
 * Sizes take K, M, G, T; times take ms or s, and -1 or `never`.
-* 0, no and off are the same, and 1, yes and on. A choice that begins with off takes them for off
-  and for the word on, or else its second word.
+* 0, no and off mean the same, as do 1, yes and on. A choice whose first word is off also accepts
+  these: 0 and no as off; 1 and yes as on or, if it has no on, as its second word.
 * A set is words joined by +, or `all`, or `none`.
-* A wrong name or value changes nothing. It is reported once on standard error, as it was typed,
-  with what is accepted or the nearest name. `profile` where nothing is learned is reported in
-  one line, too.
+* An invalid name or value is ignored. It is reported once on standard error, as typed, with the
+  accepted values or the nearest name. `profile` without anything to learn is also reported in one
+  line.
 * Programs with raised privileges ignore the environment.
-* `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and then no other line;
-  `HAKMEM_ABORT_CONF=1` makes a wrong setting fatal. `hakmem options` prints the same from a shell.
+* `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and no other line;
+  `HAKMEM_ABORT_CONF=1` makes an invalid setting fatal. `hakmem options` prints the same from a
+  shell.
 
 ## All options
 
@@ -63,68 +64,70 @@ SAMPLE_TEXT = """# /etc/hakmem.conf: options of all programs of this machine tha
 # Lines of `name = value`; a # begins a comment. Below are all options with their default values:
 # remove the # before those that you change. Sizes take K, M, G and T, times ms and s, and `never`.
 # HAKMEM_CONF and HAKMEM_<NAME> in a program's environment win over this file. `hakmem options`
-# shows the values in force, and what is wrong here.
+# shows the values in force, and reports errors in this file.
 """
 MODES_TEXT = """## Modes
 
-A mode is a row of option values: every mode runs the same machine code. Options
-that are set explicitly keep their values. Values in bold are not the default.
+A mode is a set of option values; all modes run the same machine code. Options that are set
+explicitly keep their values. Values in bold differ from the default.
 
-`learning` allows everything to be learned: how long free memory is kept, as in `balanced`, which
-call sites keep what they allocate (below), and numbers that are tried in matches
-([MATCHES.md](MATCHES.md)). `research` learns the same, and nothing of it takes effect: it is shown
-by `hakmem elo`, `hakmem rules`, by statistics at the end and by `hakmem top`. It also turns on
-reports of crashes. `realtime` takes memory before `main` and keeps what it has, so that requests
-do not wait for the kernel ([LATENCY.md](LATENCY.md)).
+`learning` enables all learning: how long to keep free memory, as in `balanced`; which call sites
+allocate long-lived blocks (below); and tuning values, which are tried in matches
+([MATCHES.md](MATCHES.md)). `research` learns the same but applies nothing: `hakmem elo`,
+`hakmem rules`, `hakmem top` and the statistics at exit show the results. It also turns on crash
+reports. `realtime` takes memory before `main` and returns none, so that requests do not wait for
+the kernel ([LATENCY.md](LATENCY.md)).
 
 """
 LEARNED_TEXT = """
 ## What is learned, from run to run
 
-[LEARNING.md](LEARNING.md) is the page to begin with.
+Start with [LEARNING.md](LEARNING.md).
 
     HAKMEM_MODE=learning HAKMEM_PROFILE=/var/cache/me/learned server
 
-With `profile` a program starts with what its last runs learned: how long free memory is worth
-keeping (`learn`), what its matches showed ([MATCHES.md](MATCHES.md)), and how much memory it had
-in use in its first second. The last is for you: so much would `prewarm` take for its page faults to
-come before `main`, where that is worth the memory
-([adr/0043](adr/0043-what-is-learned-must-pay.md)). The file is read at the
-start and written when the process ends by `exit` or a return from `main`.
+With `profile` a program starts with what its previous runs learned: how long free memory is worth
+keeping (`learn`), what its matches showed ([MATCHES.md](MATCHES.md)), and how much memory it used
+in its first second. The last is information only: the value of `prewarm` that would move these page
+faults before `main`, where that is worth the memory
+([adr/0043](adr/0043-what-is-learned-must-pay.md)). The file is read at start and written when the
+process calls `exit` or returns from `main`.
 
-* One file serves up to 32 programs, by the last part of the path that started them; children that
-  are other programs inherit the option and are among them. A forked child writes nothing.
-* What was learned counts half in the next run. It is used with the same `decay` and `price` only.
-* The file is text of at most 32 KiB with a checksum. It is replaced whole or not at all: a full
-  disk, or a folder that cannot be written, costs one line on standard error.
-* It is ignored, with one line, and never written, if it is a symbolic link or no regular file,
-  belongs to another user, can be written by others, was changed, or was written by another version
-  or for another page size or other size classes; and in programs with raised privileges. An empty
-  file is as good as none.
-* `hakmem learned show FILE` prints it, `diff` compares two, `merge` adds several up, and `lint`
-  says what is wrong.
+* One file serves up to 32 programs, told apart by the last part of the path that started them;
+  child processes that run other programs inherit the option and count among them. A forked child
+  writes nothing.
+* Evidence counts half in the next run. It is used only with the same `decay` and `price`.
+* The file is text of at most 32 KiB with a checksum. It is replaced atomically: a full disk, or a
+  directory that cannot be written, costs one line on standard error.
+* The file is ignored, with one line, and never written, if it is a symbolic link or not a regular
+  file, belongs to another user, is writable by others, was modified, or was written by another
+  version or for another page size or other size classes; and in programs with raised privileges. An
+  empty file counts as none.
+* `hakmem learned show FILE` prints it, `diff` compares two, `merge` combines several, and `lint`
+  reports errors.
 
-## Call sites that keep what they allocate
+## Call sites of long-lived blocks
 
     HAKMEM_LEARN=big_cache+decay+sites HAKMEM_PROFILE=/var/cache/me/learned server &
     hakmem rules $!
 
-With `learn=sites` hakmem samples blocks of up to 4 KiB and sees which call sites keep them: such
-blocks get memory of their own, and no longer pin pages among blocks that come and go. It pays
-where bursts of short-lived blocks leave a few long-lived ones behind. `hakmem rules` shows what was
-found: `active     server+0x12bb, 128 bytes: 97 % of 412 samples outlived two generations` (a
-generation is 64 MiB of allocations, or as much as the heap holds).
+With `learn=sites` hakmem samples blocks of up to 4 KiB and finds the call sites that allocate
+long-lived ones. Their blocks go to slabs of their own and no longer pin pages among short-lived
+blocks. This pays where bursts of short-lived blocks leave a few long-lived ones behind.
+`hakmem rules` shows the rules: `active     server+0x12bb, 128 bytes: 97 % of 412 samples outlived
+two generations` (a generation is 64 MiB of allocations, or as much as the heap holds).
 
-* A rule is a `candidate` until the evidence excludes chance, then in the `shadow` until it would
-  save more than it costs, a `canary` for half of the blocks, then `active`; `retired` when that
-  ends. A site that serves callers of both kinds is `mixed`, and its callers are told apart.
-* `hakmem rules PID pin SITE BYTES` decides at once, `forbid` excludes a site, `free` takes either
-  back; with a file in place of PID the next run begins so. `export` and `import` carry rules over.
+* A rule is a `candidate` until the evidence excludes chance, then a `shadow` until it would save
+  more than it costs, a `canary` for half of the blocks, then `active`; it is `retired` when it no
+  longer pays. A site with callers of both kinds is `mixed`, and its callers are told apart.
+* `hakmem rules PID pin SITE BYTES` activates a rule at once, `forbid` excludes a site, and `free`
+  undoes either; with a file in place of PID, this applies from the next run. `export` and `import`
+  copy rules between machines or files.
 * Requests of a size class that has an active rule take a few nanoseconds longer.
 """
 MODE_COSTS_TEXT = """
-What a mode costs: instructions compared with `minimal`, by callgrind, of each benchmark that has
-one thread, one process and no clock (22 November 2026, gcc 12, x86-64;
+The cost of a mode, in instructions relative to `minimal`, counted by callgrind for each benchmark
+that has one thread, one process and no clock (22 November 2026, gcc 12, x86-64;
 `tools/mode_costs.py --table`). `./hak test --full` fails where a mode takes more than 1 % and
 10,000 instructions more.
 
@@ -148,40 +151,40 @@ one thread, one process and no clock (22 November 2026, gcc 12, x86-64;
 PRICES_TEXT = """
 ## Prices
 
-What memory costs compared with time. The upper rows are options, which can also be set one by one;
-the lower rows are numbers of the policy ([POLICY.md](POLICY.md)) that only `price` sets.
+`price` says what memory costs relative to time. The upper rows are options, which can also be set
+individually; the lower rows are policy values ([POLICY.md](POLICY.md)) that only `price` sets.
 
 Measured with speed, even and compact: `bench_random_mixed 2000000 200000 42` takes 108.0, 109.8 and
-136.9 million instructions (callgrind); with 2,000 live blocks instead of 200,000 speed and even
-are the same, and compact takes 14 % more.
-`phase_server 800 20000 2 42` is left with 29.6, 11.4 and 8.9 MiB resident when its load goes down.
+136.9 million instructions (callgrind); with 2,000 live blocks instead of 200,000, speed and even
+are equal and compact takes 14 % more. `phase_server 800 20000 2 42` has 29.6, 11.4 and 8.9 MiB
+resident after its load drops.
 
 """
 STATS_TEXT = """# Statistics
 
-Five numbers matter. `HAKMEM_STATS=text` opens with them, `hakmem stats FILE` shows them for a file
-in any form, and `malloc_stats` prints them at once. The line `advice` names an option where one is
-known to help. [BLOAT.md](BLOAT.md) has symptoms and a worked example.
+Five numbers matter most. `HAKMEM_STATS=text` opens with them, `hakmem stats FILE` shows them for a
+file in any form, and `malloc_stats` prints them immediately. The line `advice` names an option
+where one is known to help. [BLOAT.md](BLOAT.md) has symptoms and a worked example.
 
 | number | meaning | if it is large |
 | --- | --- | --- |
-| fragmentation | `own_resident_bytes` / `live_bytes` | see which of the next four it is |
-| free | `slab_free_bytes`: in slabs, beside live blocks of the same size | few live blocks hold \
+| fragmentation | `own_resident_bytes` / `live_bytes` | check which of the next four is the cause |
+| free | `slab_free_bytes`: in slabs, beside live blocks of the same size | a few live blocks pin \
 whole pages: free long-lived blocks, or give them a heap of their own (`hakmem_heap_new`) |
 | cached | `cached_bytes`: in caches, ready for the next requests | `HAKMEM_PRICE=compact`; with \
-caches by thread, `HAKMEM_CACHES=processor` |
-| kept | `slab_warm_bytes` and `span_warm_bytes`: free and resident | it goes back after \
+per-thread caches, `HAKMEM_CACHES=processor` |
+| kept | `slab_warm_bytes` and `span_warm_bytes`: free and resident | it is returned after \
 `decay`; a shorter `HAKMEM_DECAY`, `HAKMEM_FREE_POLICY=adaptive`, a lower `HAKMEM_PREWARM` |
 | resident | `resident_bytes`, of the process | what exceeds `own_resident_bytes` is not \
 hakmem's: stacks, files, other mappings |
 
 ## How to get them
 
-`HAKMEM_STATS=text`, `raw`, `json`, `xml`, `openmetrics` or `exact` prints when the process ends, to
-standard error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes the process
-id). `HAKMEM_STATS_INTERVAL=10s` prints while it runs, `HAKMEM_STATS_SIGNAL=USR2` when it receives
-the signal; both print text if `HAKMEM_STATS` is not set. A program calls `hakmem_stats_print` for
-one of these forms, or for `summary`. All are made from one snapshot, and all but `text` hold all
+`HAKMEM_STATS=text`, `raw`, `json`, `xml`, `openmetrics` or `exact` prints at exit, to standard
+error or to the file that `HAKMEM_STATS_FILE` names (`%p` in the name becomes the process id).
+`HAKMEM_STATS_INTERVAL=10s` also prints periodically, `HAKMEM_STATS_SIGNAL=USR2` on receipt of the
+signal; both print text if `HAKMEM_STATS` is not set. A program can call `hakmem_stats_print` for
+one of these forms, or for `summary`. All are made from one snapshot, and all but `text` contain all
 numbers.
 
 | form | content |
@@ -189,90 +192,88 @@ numbers.
 | `text` | for people: the summary, then tables with units, without zeros |
 | `raw` | lines of `name: value`; the last one, `rows`, counts the others |
 | `json` | one object in one line (stats.schema.json), so that a file can hold many |
-| `xml` | what `malloc_info` writes: the elements of glibc, then `<counter>`, `<class>`, \
-`<cache>`, `<heap>` |
+| `xml` | as `malloc_info` writes it: glibc's elements, then `<counter>`, `<class>`, `<cache>`, \
+`<heap>` |
 | `openmetrics` | `hakmem_NAME` as gauges and counters, labelled by size, lock, cache or heap |
-| `exact` | as `text`, and every request is counted (see below) |
+| `exact` | as `text`, with every request counted (see below) |
 
-**Does hakmem serve?** `fallback: 0` says that no request was passed to another allocator.
-`shadowed: 0` says that requests came here. A program that defines malloc itself, or gets it from a
-library preloaded before hakmem, has hakmem mapped and is not served by it: `shadowed` is 1, and one
-line on standard error says so.
+**Does hakmem serve?** `fallback: 0` means that no request was passed to another allocator.
+`shadowed: 0` means that hakmem received the requests. A program that defines malloc itself, or gets
+it from a library preloaded before hakmem, maps hakmem but is not served by it: `shadowed` is 1, and
+one line on standard error reports it.
 
-**No requests are counted.** Nothing is counted on the hot path, so there is no number of requests
-and no hit rate, except with `HAKMEM_STATS=exact`. Nothing is estimated.
+**Requests are not counted.** The hot path counts nothing, so there is no number of requests and no
+hit rate, except with `HAKMEM_STATS=exact`. Nothing is estimated.
 
 **Interval and signal** are checked by slow paths and by the background thread, which is started for
-them whatever the size of the process; `HAKMEM_MAINTENANCE=off` leaves them to slow paths. A program
-that handles the signal before hakmem starts still receives it; a handler that it sets later takes
-the signal over.
+them regardless of the size of the process; with `HAKMEM_MAINTENANCE=off` only slow paths check. A
+program that handles the signal before hakmem starts still receives it; a handler installed later
+replaces hakmem's.
 
-**The end of a process** is its exit or the return of its main. A process that dies of a signal
-(SIGTERM without a handler, say) or calls `_exit` prints nothing: `HAKMEM_STATS_INTERVAL` leaves the
+**At exit** means a call of `exit` or a return from `main`. A process that is killed by a signal
+(SIGTERM without a handler, say) or calls `_exit` prints nothing; `HAKMEM_STATS_INTERVAL` leaves the
 numbers of the last interval. With `HAKMEM_STATS_SHM=1`, `hakmem top PID --once` shows those of the
 last second, until the next process of the same user that publishes removes them.
 
-**The file** is opened when the process starts and stays open, so that a server that gives up its
-rights later still writes to it, and a renamed file goes on being written. Children of fork append
-to the same file; with `%p` in the name each has its own, opened when it first prints, with the
-rights that it has then. A file that cannot be written costs one line on standard error.
+**The file** is opened at process start and stays open, so that a server that drops privileges later
+still writes to it, and writing continues after a rename. Children of fork append to the same file;
+with `%p` in the name each has its own, opened when it first prints, with the privileges it has
+then. A file that cannot be written costs one line on standard error.
 
-**Standard error** is what it was at the start, by a copy that is kept; never another file that the
-program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to what
-is standard error at the call, as glibc's does.
+**Standard error** is that of process start, through a duplicate descriptor; never another file that
+the program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to
+the standard error of the moment, as glibc's does.
 
 **Size classes.** For each class in use: `slabs`; the blocks that are `live`, `cached` (in caches or
 not collected yet) and `free` in slabs; and `taken`, the blocks that left slabs since the start, for
-bins or for the program. `taken` is exact, and it is the distribution of sizes in slow paths: a
-class whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
+bins or for the program. `taken` is exact and shows the size distribution in slow paths; a class
+whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
 """
 MEMBERS_TEXT = """## Each cache and each heap
 
-The first 64 caches, by the number of the processor or thread, and the first 64 heaps. In the raw
-form they are `processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches`
-and `heaps`. `rseq` says whether caches belong to a `processor` or a `thread`, and `rseq_reason`
-why; in the raw form it is a number of the second table.
+The first 64 caches, by processor or thread number, and the first 64 heaps. In the raw form they are
+`processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches` and `heaps`.
+`rseq` tells whether caches belong to a `processor` or a `thread`, and `rseq_reason` why; in the raw
+form it is a number from the second table.
 
 """
 EXACT_TEXT = """## Requests, with `HAKMEM_STATS=exact` only
 
-Each bin stays empty, so every malloc and every free takes the slow path and is counted: exactly, in
-all threads, signal handlers included. That is slow: `bench_random_mixed` takes 469 instructions a
-cycle instead of 43 (callgrind). It is a tool for examining a program.
+Bins stay empty, so every malloc and every free takes the slow path and is counted exactly, in all
+threads and in signal handlers. This is slow: `bench_random_mixed` takes 469 instructions a cycle
+instead of 43 (callgrind). Use it to examine a program.
 
 In all other modes these rows are absent, not 0, in every form. `class_SIZE_requests` and
 `class_SIZE_reallocs` (in JSON and XML `requests` and `reallocs` of a class) count the requests for
 sizes that the class serves.
 
-* What `realloc` does inside, a new block and a free, counts as one call of `realloc`.
+* A `realloc` counts as one call, even if it allocates a new block and frees the old one.
 * Requests that are refused for their arguments (a wrong alignment, a product that overflows, more
-  than PTRDIFF_MAX) are not counted; requests that memory did not suffice for are.
-* `hakmem_heap_destroy` counts as no free. What libc allocates for hakmem's own thread is not
-  counted.
-* There is no hit rate, since no bin is ever hit. In any other mode `refills` and `flushes` are the
+  than PTRDIFF_MAX) are not counted; requests refused for lack of memory are.
+* `hakmem_heap_destroy` counts no frees. What libc allocates for hakmem's own thread is not counted.
+* There is no hit rate, since no bin is ever hit. In all other modes `refills` and `flushes` are the
   misses, counted exactly.
 
 """
 LOCKS_TEXT = """## Locks
 
-How often a thread found each lock held, and the nanoseconds that all threads waited for it
-together. A free lock costs and counts nothing.
+How often a thread found each lock held, and the total nanoseconds that all threads waited for it.
+An uncontended lock is not counted and costs nothing extra.
 
 """
 DECISIONS_TEXT = """## Decisions
 
-`hakmem top` shows the last ones, and so does the report of a crash with `HAKMEM_CRASH_REPORT=1`.
-Where hakmem was built with systemtap-sdt-dev, each of these, and each counter of slow paths, is a
-USDT probe with its name and number. A tracer can count and time them and take stacks while the
-program runs:
+`hakmem top` shows the latest, and so does a crash report (`HAKMEM_CRASH_REPORT=1`). Where hakmem
+was built with systemtap-sdt-dev, each of these events, and each slow-path counter, is a USDT probe
+with its name and number. A tracer can count and time them and take stacks while the program runs:
 `bpftrace -e 'usdt:/usr/lib/libhakmem.so:hakmem:refills { @[ustack] = count(); }'`. `readelf -n`
 lists them.
 
 """
 POLICY_TEXT = """# Policy
 
-The numbers that mechanisms read. Each stays within its bounds, so that a bad value makes hakmem
-slow or large, never wrong. Options set some of them ([CONFIG.md](CONFIG.md)).
+The tuning values that the allocator reads. Each stays within its bounds, so that a bad value makes
+hakmem slow or large, never incorrect. Options set some of them ([CONFIG.md](CONFIG.md)).
 
 """
 NEVER = ("HAK_CONF_NEVER_MS", "UINT64_MAX / 2")
@@ -547,7 +548,7 @@ def schema():
         "version": {"type": "string"},
         "pid": count,
         "unix_ms": {**count, "description": "when it was taken, since 1970"},
-        "rseq": {"enum": ["processor", "thread"], "description": "whose the caches are"},
+        "rseq": {"enum": ["processor", "thread"], "description": "what the caches belong to"},
         "rseq_reason": {"type": "string", "description": "and why"},
         "rseq_id": {"enum": ["slot", "cpu_id", "mm_cid"],
                     "description": "by which number they are told apart"},

@@ -51,8 +51,8 @@ def transactions(threads):
 SHAPES = {shape.__name__: shape for shape in
           (random_mixed, larson, producer_consumer, transactions)}
 
-COLUMNS = {"refills": "refills and flushes", "entries": "heap locks had",
-           "pool": "superslab pool locks had", "publishes": "publications",
+COLUMNS = {"refills": "refills and flushes", "entries": "heap lock acquisitions",
+           "pool": "superslab pool lock acquisitions", "publishes": "publications",
            "searches": "searches of other heaps", "waits": "waits", "moved": "blocks moved",
            "lines": "lines written, at most", "heaps": "heaps"}
 

@@ -3,14 +3,14 @@
  * their scope.
  *
  * operator new and delete are hakmem's anyway when the library is linked or preloaded. This header
- * is for containers that should use it by name, and for heaps: all memory of a request in one set
- * that is dropped at once.
+ * is for containers that should use it explicitly, and for heaps: all memory of a request in one
+ * set that is freed at once.
  *
  *     hakmem::heap_resource arena;
  *     std::pmr::vector<std::pmr::string> words(&arena);   // freed with the arena, if not before
  *
- * Errors      what cannot be had is std::bad_alloc; without exceptions, abort(). std::bad_alloc is
- *             thrown for overflowing sizes, too (std::bad_array_new_length).
+ * Errors      a request that fails throws std::bad_alloc, or std::bad_array_new_length for an
+ *             overflowing size; without exceptions it calls abort().
  * Threads     allocators, resources and heaps may be used by any number of threads at once; moving
  *             and destroying an object is for one thread alone.
  */
@@ -33,7 +33,7 @@ namespace hakmem
 namespace detail
 {
 
-/* What every block is aligned to whatever its size. */
+/* The alignment of every block, whatever its size. */
 inline constexpr std::size_t least_alignment = 8;
 inline constexpr std::size_t ordinary_alignment = 16;
 
@@ -55,7 +55,7 @@ inline constexpr std::size_t ordinary_alignment = 16;
 #endif
 }
 
-/* True when a block of `bytes` has the alignment without being asked. */
+/* True when a block of `bytes` has the alignment by default. */
 constexpr bool is_ordinary(std::size_t bytes, std::size_t alignment)
 {
     return alignment <= (bytes > least_alignment ? ordinary_alignment : least_alignment);

@@ -16,70 +16,67 @@
 /* name, initial value, least, most, meaning */
 #define HAK_POLICY_TABLE(X)                                                                        \
     X(thread_cache_bytes, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB,                                \
-      "what the bins of one processor or thread may hold")                                         \
+      "maximum in the bins of one processor or thread")                                            \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
-      "what all bins may hold, or an eighth of a limit; 64 KiB each at least")                     \
+      "maximum in all bins, or an eighth of a limit; at least 64 KiB per cache")                   \
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
-      "what the bins of all caches without a thread may hold, until they are older than "          \
-      "`decay`")                                                                                   \
+      "maximum in the bins of all caches without a thread, until they are older than `decay`")     \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
-      "what one bin of blocks below 4 KiB may hold")                                               \
+      "maximum in one bin of blocks below 4 KiB")                                                  \
     X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
-      "what one bin of blocks from 4 KiB on may hold, or two blocks")                              \
+      "maximum in one bin of blocks of 4 KiB or more, or two blocks")                              \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "what one heap keeps of the spans of freed large blocks of up to 1 MiB")                     \
+      "maximum in one heap's span cache: spans of freed large blocks of up to 1 MiB")              \
     X(span_cache_percent, 12, 0, 100,                                                              \
-      "the same of all heaps together, of the most large blocks that were ever live; "             \
-      "each may keep one")                                                                         \
+      "maximum in all span caches, of the peak of live large blocks; each may keep one")           \
     X(quiet_ms, 500, 10, 60000, "bins without a miss for this long are shrunk")                    \
-    X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory goes back to the kernel after this time")     \
+    X(decay_ms, 125, 0, UINT64_MAX / 2, "free memory is returned to the kernel after this time")   \
     X(retain_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                                      \
-      "free span memory that stays warm whatever its age, within a quarter of the live "           \
-      "spans")                                                                                     \
-    X(free_policy, 2, 0, 2, "old free memory: 0 stays, 1 goes back at once, 2 goes back by need")  \
-    X(prewarm_bytes, 0, 0, HAK_TIB, "live and warm memory together do not fall below this")        \
-    X(limit_bytes, 0, 0, HAK_TIB,                                                                  \
-      "bound of the memory held, or none; beyond it requests are refused")                         \
+      "free span memory that stays warm regardless of age, at most a quarter of the live spans")   \
+    X(free_policy, 2, 0, 2,                                                                        \
+      "old free memory: 0 stays, 1 is returned at once, 2 is returned as needed")                  \
+    X(prewarm_bytes, 0, 0, HAK_TIB, "minimum of live and warm memory together")                    \
+    X(limit_bytes, 0, 0, HAK_TIB, "maximum memory held, or none; requests beyond it are refused")  \
     X(soft_limit_bytes, 0, 0, HAK_TIB,                                                             \
-      "above this no free memory is kept; 0: what the control group says")                         \
-    X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "bound of the warm free span memory, however young")   \
+      "above this no free memory is kept; 0: the control group's value")                           \
+    X(big_cache_bytes, HAK_TIB, 0, HAK_TIB, "maximum warm free span memory, regardless of age")    \
     X(big_cache_slack_bytes, 16 * HAK_MIB, 0, HAK_TIB,                                             \
-      "live and warm span memory may together exceed the most that was ever live by this")         \
+      "live and warm span memory together may exceed the peak of live span memory by this")        \
     X(big_cache_slack_percent, 12, 0, 1000,                                                        \
-      "or by this share of it, if that is more; doubled while that pays")                          \
+      "or by this share of the peak, if that is more; doubled while that pays")                    \
     X(big_cache_from_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                               \
-      "until large blocks were more than this together, their memory is kept only once "           \
-      "some is wanted again")                                                                      \
+      "until large blocks have totalled more than this, their memory is kept only once some was "  \
+      "reused")                                                                                    \
     X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
-      "spans of 1 MiB or more must be reused so often before their keep time is learned")          \
+      "reuses of spans of 1 MiB or more before their keep time is learned")                        \
     X(pool_episodes, 32, 1, HAK_TIB,                                                               \
-      "granules of slabs must be reused so often before their keep time is learned")               \
+      "reuses of granules of slabs before their keep time is learned")                             \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \
       "keeping memory for this long costs as much as purging it and touching it again")            \
     X(flush_keep_percent, 50, 0, 90,                                                               \
-      "of a full bin, the share that a flush leaves in it; half of that if no refill came since")  \
+      "share of a full bin that a flush leaves in it; half of that if no refill came since the "   \
+      "last flush")                                                                                \
     X(big_cache_scale_percent, 100, 0, 1000,                                                       \
-      "how much of big_cache_slack_bytes or big_cache_slack_percent holds")                        \
-    X(match_ms, 250, 10, 60000, "a window of a match takes so long at least")                      \
-    X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "and the program allocates so much in it")            \
-    X(match_operations, 2000, 0, HAK_TIB, "and there are so many slow operations in it")           \
-    X(learn_acts, 1, 0, 1, "1: what is learned holds; 0: it is noted, and nothing else")           \
+      "scale applied to big_cache_slack_bytes and big_cache_slack_percent")                        \
+    X(match_ms, 250, 10, 60000, "minimum length of a window of a match")                           \
+    X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "minimum that the program allocates in it")           \
+    X(match_operations, 2000, 0, HAK_TIB, "minimum number of slow operations in it")               \
+    X(learn_acts, 1, 0, 1, "1: what is learned is applied; 0: it is only recorded")                \
     X(signal_looks, 1, 0, 1,                                                                       \
-      "1: now and then a slow path asks the kernel whether the program handles signals")           \
+      "1: slow paths occasionally ask the kernel whether the program handles signals")             \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
-      "and the heap that asks for it has this much memory in slabs of the class")                  \
+      "and the requesting heap has this much memory in slabs of the class")                        \
     X(huge_block_bytes, 4 * HAK_KIB, 0, HAK_TIB,                                                   \
-      "and its blocks are no longer than this: of longer ones it is not known what is "            \
+      "and its blocks are no larger than this: of larger ones it is unknown which pages are "      \
       "touched")                                                                                   \
     X(mapping_percent, 50, 0, 90,                                                                  \
-      "share of the mappings allowed by the kernel that hakmem may cause")                         \
+      "share of the kernel's maximum number of mappings that hakmem may use")                      \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \
-      "runs of pages that realloc may have moved, within an eighth of the mappings "               \
-      "allowed")
+      "runs of pages that realloc may have moved, at most an eighth of the allowed mappings")
 
 /* option, row: numbers that an option sets, at the start and while the program runs. */
 #define HAK_POLICY_OPTION_TABLE(X)                                                                 \

@@ -3,8 +3,8 @@
  *
  * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a heap's counters are written by who is inside
- *             it, a cache's by any thread, in one step; sums are exact when the threads stand
+ * Invariants  nothing is counted on the hot path; a heap's counters are written by the thread
+ *             inside it, a cache's by any thread, atomically; sums are exact when the threads stand
  *             still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/stats/counters_test.c
@@ -22,15 +22,15 @@
     X(flushes, "full bins emptied by half")                                                        \
     X(pending_slabs, "stage 0: slabs collected after frees into a busy heap")                      \
     X(pending_blocks, "stage 0: blocks collected with them")                                       \
-    X(spare_slabs, "stage 1: own empty slabs used again")                                          \
+    X(spare_slabs, "stage 1: the heap's own empty slabs, reused")                                  \
     X(stolen_slabs, "stage 2: slabs taken from other heaps")                                       \
     X(recycled_slabs, "stage 3: slabs made on warm granules of a superslab in use")                \
     X(purged_slabs, "stage 3: slabs made on clean granules of a superslab in use")                 \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
-    X(huge_superslabs, "new superslabs for which huge pages were asked")                           \
-    X(retired_slabs, "empty slabs given back to the superslab pool")                               \
+    X(huge_superslabs, "new superslabs for which huge pages were requested")                       \
+    X(retired_slabs, "empty slabs returned to the superslab pool")                                 \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
-    X(swept_bytes, "given back to the kernel from such slabs")                                     \
+    X(swept_bytes, "returned to the kernel from such slabs")                                       \
     X(remote_blocks, "blocks freed while their heap was busy")                                     \
     X(remote_publishes, "atomic operations that published them")                                   \
     X(spans_taken, "large blocks allocated")                                                       \
@@ -51,7 +51,7 @@ struct stat_block {
     _Atomic uint64_t counters[HAK_STAT_COUNT];
 };
 
-/* The same for a cache, or, without one (NULL), for all who have none. */
+/* The same for a cache, or, without one (NULL), for all threads that have none. */
 #define hak_stat_add_for(cache, name, value)                                                       \
     do {                                                                                           \
         if (HAK_LIKELY((cache) != NULL))                                                           \
@@ -81,31 +81,31 @@ extern struct stat_block hak_stat_cacheless;
 #define HAK_STAT_GLOBAL_TABLE(X)                                                                   \
     X(foreign_frees, "frees of pointers that are not hakmem's (option foreign)")                   \
     X(fallback, "requests passed to another allocator")                                            \
-    X(threads_started, "threads that were given a cache")                                          \
-    X(heaps_created, "heaps made, for processors or because all were busy")                        \
-    X(heaps_lost, "heaps given up: busy at a fork, or left by a jump")                             \
-    X(caches_lost, "caches of threads given up: busy at a fork, or left by a jump")                \
-    X(private_heaps, "heaps made by hakmem_heap_new")                                              \
-    X(cacheless_calls, "calls of threads past their end, and of handlers inside slow paths")       \
+    X(threads_started, "threads that received a cache")                                            \
+    X(heaps_created, "heaps created, for processors or because all were busy")                     \
+    X(heaps_lost, "heaps abandoned: busy at a fork, or left by a jump")                            \
+    X(caches_lost, "threads' caches abandoned: busy at a fork, or left by a jump")                 \
+    X(private_heaps, "heaps created by hakmem_heap_new")                                           \
+    X(cacheless_calls,                                                                             \
+      "calls by threads after their exit, and by signal handlers inside slow paths")               \
     X(spans_reused, "spans of 1 MiB or more served from kept memory")                              \
-    X(spans_reused_bytes, "bytes of kept memory in these")                                         \
+    X(spans_reused_bytes, "kept memory in these spans")                                            \
     X(spans_fresh, "spans of 1 MiB or more without any kept memory")                               \
     X(spans_far, "spans served from warm memory of another memory node")                           \
-    X(spans_missed_bytes, "served by untouched memory shortly after as much was given back")       \
-    X(granules_missed_bytes,                                                                       \
-      "slabs made of untouched memory shortly after as much was given back: bytes")                \
+    X(spans_missed_bytes, "served by untouched memory shortly after as much was purged")           \
+    X(granules_missed_bytes, "slabs made of untouched memory shortly after as much was purged")    \
     X(spans_evicted, "free spans purged at once because too much was warm")                        \
-    X(spans_evicted_bytes, "bytes of these")                                                       \
+    X(spans_evicted_bytes, "size of these spans")                                                  \
     X(spans_given_up,                                                                              \
-      "freed large blocks purged at once because there were few and none was wanted again")        \
+      "freed large blocks purged at once because there were few and none was reused")              \
     X(guarded_blocks, "allocations placed against a guard page")                                   \
-    X(guarded_full, "allocations that were due, and found no room")                                \
-    X(guarded_caught, "misuses of such blocks that were reported")                                 \
-    X(rules_begun, "call sites whose blocks began to lie apart (learn=sites)")                     \
-    X(rules_ended, "call sites whose blocks no longer do")                                         \
-    X(matches_played, "matches of values that are tried (learn=matches)")                          \
-    X(values_taken, "values that won; with mode research they do not hold")                        \
-    X(values_recalled, "of these, values that were taken back")                                    \
+    X(guarded_full, "allocations due for a guard page that found no free slot")                    \
+    X(guarded_caught, "misuses of guarded blocks that were reported")                              \
+    X(rules_begun, "call sites whose blocks began to go to the long partition (learn=sites)")      \
+    X(rules_ended, "call sites whose blocks no longer go there")                                   \
+    X(matches_played, "matches between tried values (learn=matches)")                              \
+    X(values_taken, "values that won; in mode research they are not applied")                      \
+    X(values_recalled, "of these, values that were reverted")                                      \
     X(out_of_memory, "requests refused with ENOMEM")
 
 struct stat_globals {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/event_log.h - what slow paths did last.
+/* stats/event_log.h - the latest events of slow paths.
  *
  * Owns        HAK_EVENT_TABLE and a small ring of the last events of all threads.
  * Invariants  nothing is noted on the hot path, and nothing waits: a slot's two words are written
@@ -17,18 +17,18 @@
 
 /* name, what the number is, meaning */
 #define HAK_EVENT_TABLE(X)                                                                         \
-    X(purge, "bytes", "free memory went back to the kernel")                                       \
-    X(sweep, "bytes", "pages of sparse slabs went back to the kernel")                             \
-    X(trim, "bytes", "everything free went back, by request or because memory was out")            \
-    X(fresh_superslab, "bytes", "a new superslab, for blocks of this size")                        \
+    X(purge, "bytes", "free memory was returned to the kernel")                                    \
+    X(sweep, "bytes", "pages of sparse slabs were returned to the kernel")                         \
+    X(trim, "bytes", "all free memory was returned, on request or because memory ran out")         \
+    X(fresh_superslab, "bytes", "a superslab was added, for blocks of this size")                  \
     X(huge_superslab, "bytes",                                                                     \
       "huge pages were requested for a superslab, for blocks of this size")                        \
     X(steal_slab, "bytes", "a slab was taken from another heap, with blocks of this size")         \
     X(drain_bin, "bytes",                                                                          \
       "a bin of blocks of this size was emptied, because their slabs were sparse")                 \
-    X(make_heap, "heap", "a heap was made")                                                        \
-    X(lose_heap, "heap", "a heap was given up")                                                    \
-    X(lose_cache, "bytes", "a thread's cache of this capacity was given up")                       \
+    X(make_heap, "heap", "a heap was created")                                                     \
+    X(lose_heap, "heap", "a heap was abandoned")                                                   \
+    X(lose_cache, "bytes", "a thread's cache of this capacity was abandoned")                      \
     X(out_of_memory, "bytes", "a request of this size was refused")
 
 enum event_kind {

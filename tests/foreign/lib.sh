@@ -93,9 +93,9 @@ compare() {
 
 publish() {
     {
-        echo "# Other people's test suites"
+        echo "# Test suites of other projects"
         echo
-        echo "Written by \`./hak test --full\`: each suite on the system's malloc and on hakmem."
+        echo "Written by \`./hak test --full\`: each suite on the system allocator and on hakmem."
         echo
         echo "| suite | version | passed | failed | passed on hakmem | failed | when | library |"
         echo "| --- | --- | --- | --- | --- | --- | --- | --- |"

@@ -150,17 +150,17 @@ def publish(rows, lines_path, page_path, ways):
 HEAD = """# Compatibility: other programs' own test suites
 
 Written by `./hak test --full` from [compatibility.jsonl](compatibility.jsonl). Debian's source of
-each package is built, and its own tests run on the C library's allocator and then on hakmem: as it
-is by default, in hardened mode, and as the `tiny` build, whose caches and heaps hold a few elements
-and which checks all its structures. Tests have no network but loopback. Outcomes are compared test
-by test; a suite that differs is run three more times each way. CPython, gawk, jq, redis, SQLite and
-three crates are in [FOREIGN.md](FOREIGN.md).
+each package is built, and its own tests run on the C library's allocator and then on hakmem: with
+default settings, in hardened mode, and as the `tiny` build, whose caches and heaps hold only a few
+elements and which checks all its structures. Only the loopback network is available. Outcomes are
+compared test by test; a suite that differs is run three more times each way. CPython, gawk, jq,
+redis, SQLite and three crates are in [FOREIGN.md](FOREIGN.md).
 """
 RULES = """
 * **tests**: passed / failed / skipped on the C library's allocator.
-* **same**: each test had the same outcome. *N differ*: they did so in each repetition.
-* **processes**: how many processes hakmem served while the suite ran by default: each left
-  statistics, and no request of theirs went to another allocator.
+* **same**: each test had the same outcome. *N differ*: N tests differed in every repetition.
+* **processes**: how many processes hakmem served while the suite ran with default settings: each
+  left statistics, and none of its requests went to another allocator.
 """
 
 
