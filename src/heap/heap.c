@@ -82,6 +82,8 @@ static bool settle_empty(struct heap *heap, struct slab *slab)
 bool hak_heap_settle(struct heap *heap, struct slab *slab)
 {
     hak_audit(hak_slab_is_sound(slab));
+    if (HAK_UNLIKELY(slab->place == SLAB_OUT))
+        return true;
     if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
         unlist(heap, slab);
         if (slab->is_private) { /* who destroys the heap must find it */
@@ -116,8 +118,50 @@ void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
     hak_heap_settle(heap, slab);
 }
 
+void hak_heap_take_out(struct heap *heap, struct slab *slab)
+{
+    unlist(heap, slab);
+    slab->place = SLAB_OUT;
+    slab->settled_from = 0;
+}
+
+void hak_heap_bring_back(struct slab *slab)
+{
+    struct slab_owner *owner = hak_load_relaxed(&slab->owner); /* of slabs that are out, constant */
+    struct slab *first = hak_load_relaxed(&owner->purged);
+    do
+        slab->link.next = first != NULL ? &first->link : NULL;
+    /* release: partner is the acquire in collect_purged, which takes all, so no address comes
+     * back in between */
+    while (!hak_cas_release(&owner->purged, &first, slab));
+}
+
+/* What lost pages is used last. */
+static void settle_last(struct heap *heap, struct slab *slab)
+{
+    slab->place = SLAB_NOWHERE;
+    slab->settled_from = SLAB_UNSETTLED;
+    if (!hak_heap_settle(heap, slab) || slab->place != SLAB_PARTIAL)
+        return;
+    hak_list_remove(&slab->link);
+    hak_list_insert_last(&heap->partial[slab->class_index][slab->fullness_bucket], &slab->link);
+}
+
+static HAK_NOINLINE void collect_purged(struct heap *heap)
+{
+    /* acquire: partner is the release in hak_heap_bring_back */
+    struct slab *slab = hak_exchange_acquire(&heap->owner.purged, NULL);
+    while (slab != NULL) {
+        struct list_link *next = slab->link.next;
+        settle_last(heap, slab);
+        slab = next != NULL ? hak_list_element(next, struct slab, link) : NULL;
+    }
+}
+
 void hak_heap_collect(struct heap *heap)
 {
+    if (HAK_UNLIKELY(hak_load_relaxed(&heap->owner.purged) != NULL))
+        collect_purged(heap);
     struct slab *slab = hak_pending_take_all(&heap->owner);
     while (slab != NULL) {
         struct slab *next = hak_pending_next(slab);

@@ -5,7 +5,8 @@
  *             free spans, the stack of slabs with frees to collect.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
  *             full slab is on none, or in a user heap on `full`; each class keeps at most one empty
- *             slab (spare). Records of heaps are never freed.
+ *             slab (spare). Records of heaps are never freed. A slab that is out (being purged)
+ *             stays the heap's own, whatever is freed to it, until it is collected.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/
@@ -32,8 +33,9 @@ struct heap {
     _Atomic uint64_t enter_count;    /* written inside; any thread reads */
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
     _Atomic uint64_t sweep_visit_ms; /* when it last continued; any thread reads */
+    uint32_t sweep_pass;             /* how many passes have begun */
     uint32_t collect_count;          /* refills, for how often frees are collected */
-    uint32_t sweep_class;            /* where it stands; HAK_ALL_CLASS_COUNT: it is over */
+    uint32_t sweep_class;            /* where it stands, or HAK_ALL_CLASS_COUNT; peeked at */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
@@ -66,7 +68,13 @@ HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 /* Returns one block to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 
-/* Collects remote frees that have arrived. */
+/* Takes a listed slab out: from now on no block of it is allocated. */
+void hak_heap_take_out(struct heap *heap, struct slab *slab);
+
+/* Pushes it on the stack of its heap, from outside. */
+void hak_heap_bring_back(struct slab *slab);
+
+/* Collects remote frees that have arrived, and slabs that were brought back. */
 void hak_heap_collect(struct heap *heap);
 
 /* Returns the spare empty slab of a class, or those of all classes, to the pool. */

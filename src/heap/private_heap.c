@@ -237,13 +237,18 @@ void hak_private_drain_all(void)
 }
 
 /* One go of a sweep; true when it is over, or somebody else is inside. */
-static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep)
+static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep, size_t *bytes)
 {
     bool is_over = true;
+    struct swept swept = {.count = 0};
     if (!hak_lock_try(&heap->heap.lock))
         return true;
-    if (heap->state != PRIVATE_FROZEN)
-        is_over = hak_heap_sweep_whole(&heap->heap, sweep);
+    if (heap->state != PRIVATE_FROZEN) {
+        /* All inside: a heap that is destroyed must have its slabs. */
+        is_over = hak_heap_sweep_whole(&heap->heap, sweep, &swept);
+        *bytes += hak_heap_purge_swept(&heap->heap, &swept);
+        hak_heap_collect(&heap->heap);
+    }
     hak_lock_give(&heap->heap.lock);
     return is_over;
 }
@@ -258,10 +263,9 @@ size_t hak_private_sweep_all(void)
         bool is_over = false;
         /* Between two goes a fork may come, which waits for this lock. */
         while (!is_over && hak_lock_try(&set_lock)) {
-            is_over = sweep_some(heap, &sweep);
+            is_over = sweep_some(heap, &sweep, &bytes);
             hak_lock_give(&set_lock);
         }
-        bytes += sweep.bytes;
     }
     return bytes;
 }

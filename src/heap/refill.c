@@ -128,6 +128,14 @@ static void push(struct heap *heap, struct cache *cache, uint32_t class_index, v
         hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
 }
 
+/* After a refill that may have made a slab. With one heap no thread waits for another inside. */
+static void grow_ahead(struct heap *heap, uint32_t class_index)
+{
+    if (hak_heap_count() > 1)
+        hak_supply_grow_records_ahead();
+    hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
+}
+
 /* Blocks into the bin, and one more. Returns how many in all. */
 static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
                      struct pool_granules *brought)
@@ -145,8 +153,8 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
     if (taken > 1)
         push(heap, cache, class_index, blocks + 1, taken - 1);
     hak_heap_leave(heap);
-    if (is_dry) /* it may have taken granules */
-        hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
+    if (is_dry)
+        grow_ahead(heap, class_index);
     if (taken > 0)
         *block = blocks[0];
     return taken;

@@ -124,8 +124,6 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     }
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
-    if (may_grow_ahead())
-        hak_meta_grow_ahead();
     return true;
 }
 
@@ -219,6 +217,12 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
     }
     hak_lock_give(&hak_region.growth_lock);
     return granules;
+}
+
+void hak_supply_grow_records_ahead(void)
+{
+    if (may_grow_ahead())
+        hak_meta_grow_ahead();
 }
 
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,

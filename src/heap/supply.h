@@ -54,6 +54,9 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
 /* They were not needed. */
 void hak_supply_give_up(struct pool_granules *granules);
 
+/* Maps memory for the records of the next slabs before it is needed. Outside of heaps. */
+void hak_supply_grow_records_ahead(void);
+
 /* One thread adds a superslab before the last granules are taken, so that others need not wait for
  * the kernel. Outside of heaps. */
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,

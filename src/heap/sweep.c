@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "heap/sweep.h"
 
+#include "base/bits.h"
 #include "heap/supply.h"
-#include "slab/pages.h"
 
 /* Slabs on the lists below this fullness bucket are sparse: under five eighths of their blocks
  * are used. */
 #define SPARSE_BUCKETS 5u
 /* A class with less than this many granules of partial slabs is never worth an effort. */
 #define SPARSE_GRANULES (HAK_SUPERSLAB_GRANULES / 2)
-/* A sweep of everything looks at so many slabs in one go. */
-#define WHOLE_SWEEP_SLABS 64u
 /* A slab is looked at again when so much of what was used has been freed. */
 #define FREED_SHARE 8u
 
 bool hak_heap_is_swept(const struct heap *heap)
 {
-    return heap->sweep_class >= HAK_ALL_CLASS_COUNT;
+    return hak_word_peek(&heap->sweep_class) >= HAK_ALL_CLASS_COUNT;
 }
 
 bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
@@ -27,14 +25,17 @@ bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
            granules >= SPARSE_GRANULES;
 }
 
-/* Whether a slab is worth a close look; notes that this pass has seen it. */
-static bool is_due(struct slab *slab)
+/* Whether a slab is worth a close look; notes that this pass has seen it. A pass that goes on after
+ * a while comes by it again. */
+static bool is_due(const struct heap *heap, struct slab *slab)
 {
-    if (slab->is_hot) {
-        slab->is_hot = false;
+    uint8_t pass = (uint8_t)(1 + heap->sweep_pass % (SLAB_HOT - 1));
+    if (slab->heat == SLAB_HOT) {
+        slab->heat = pass;
         slab->swept_used = SLAB_UNSWEPT;
-        return false;
     }
+    if (slab->heat == pass)
+        return false;
     if (slab->swept_used == SLAB_UNSWEPT)
         return true;
     uint32_t freed = slab->swept_used - slab->used;
@@ -44,51 +45,49 @@ static bool is_due(struct slab *slab)
 /* A sweep of everything asks only whether blocks were taken or came home since the last look. */
 static bool has_changed(struct slab *slab)
 {
-    if (!slab->is_hot && slab->swept_used == slab->used)
+    if (slab->heat != SLAB_HOT && slab->swept_used == slab->used)
         return false;
-    slab->is_hot = false;
+    slab->heat = 0;
     return true;
 }
 
-/* Gives back the dead pages of a slab; whoever looks next knows how it was. */
-static size_t purge_slab(struct heap *heap, struct slab *slab)
+/* Looks for dead pages of a slab, which is taken out if it has some; whoever looks next knows how it
+ * was. */
+static void look(struct heap *heap, struct slab *slab, struct swept *swept)
 {
-    size_t bytes = hak_slab_purge_dead(slab);
+    struct dead_leaves leaves = hak_slab_dead_leaves(slab);
     slab->swept_used = (uint16_t)slab->used;
+    swept->looked++;
     hak_stat_add(&heap->stats, swept_slabs, 1);
-    hak_stat_add(&heap->stats, swept_bytes, bytes);
-    return bytes;
+    if (leaves.touched == 0)
+        return;
+    hak_heap_take_out(heap, slab);
+    swept->out[swept->count].slab = slab;
+    swept->out[swept->count++].leaves = leaves;
 }
 
 enum sweep { SWEEP_PASS, SWEEP_WHOLE };
 
-/* Sweeps one list; returns how many slabs were looked at closely, at most `most`. */
-static uint32_t sweep_list(struct heap *heap, struct list_link *list, enum sweep sweep,
-                           uint32_t most, size_t *bytes)
+static void sweep_list(struct heap *heap, struct list_link *list, enum sweep sweep,
+                       struct swept *swept)
 {
-    uint32_t looked = 0;
-    for (struct list_link *i = list->next; i != list && looked < most; i = i->next) {
+    struct list_link *next;
+    for (struct list_link *i = list->next; i != list && swept->looked < HAK_SWEEP_SLABS; i = next) {
         struct slab *slab = hak_list_element(i, struct slab, link);
-        if (sweep == SWEEP_WHOLE ? !has_changed(slab) : !is_due(slab))
-            continue;
-        *bytes += purge_slab(heap, slab);
-        looked++;
+        next = i->next;
+        if (sweep == SWEEP_WHOLE ? has_changed(slab) : is_due(heap, slab))
+            look(heap, slab, swept);
     }
-    return looked;
 }
 
-static uint32_t sweep_class(struct heap *heap, uint32_t class_index, enum sweep sweep,
-                            uint32_t most, size_t *bytes)
+static void sweep_class(struct heap *heap, uint32_t class_index, enum sweep sweep,
+                        struct swept *swept)
 {
-    uint32_t looked = 0;
     uint32_t mask = heap->partial_mask[class_index];
     if (sweep == SWEEP_PASS)
         mask &= (1u << SPARSE_BUCKETS) - 1;
-    for (; mask != 0 && looked < most; mask &= mask - 1) {
-        struct list_link *list = &heap->partial[class_index][hak_bit_lowest(mask)];
-        looked += sweep_list(heap, list, sweep, most - looked, bytes);
-    }
-    return looked;
+    for (; mask != 0 && swept->looked < HAK_SWEEP_SLABS; mask &= mask - 1)
+        sweep_list(heap, &heap->partial[class_index][hak_bit_lowest(mask)], sweep, swept);
 }
 
 /* An empty slab that nothing was taken from since the last pass goes back to the pool. */
@@ -97,27 +96,39 @@ static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
     struct slab *spare = heap->spare[class_index];
     if (spare == NULL)
         return;
-    if (spare->is_hot)
-        spare->is_hot = false;
+    if (spare->heat == SLAB_HOT)
+        spare->heat = 0;
     else
         hak_heap_retire_spare(heap, class_index);
 }
 
-size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uint32_t slabs_most)
+void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struct swept *swept)
 {
-    size_t bytes = 0;
+    swept->count = swept->looked = 0;
     if (hak_heap_is_swept(heap)) {
         if (now_ms - heap->sweep_start_ms < decay_ms)
-            return 0;
+            return;
         heap->sweep_start_ms = now_ms;
-        heap->sweep_class = 0;
+        heap->sweep_pass++;
+        hak_word_publish(&heap->sweep_class, 0);
     }
-    while (slabs_most > 0 && !hak_heap_is_swept(heap)) {
-        uint32_t looked = sweep_class(heap, heap->sweep_class, SWEEP_PASS, slabs_most, &bytes);
-        slabs_most -= looked;
-        if (slabs_most > 0)
-            retire_quiet_spare(heap, heap->sweep_class++);
+    while (!hak_heap_is_swept(heap)) {
+        sweep_class(heap, heap->sweep_class, SWEEP_PASS, swept);
+        if (swept->looked == HAK_SWEEP_SLABS)
+            return;
+        retire_quiet_spare(heap, heap->sweep_class);
+        hak_word_publish(&heap->sweep_class, heap->sweep_class + 1);
     }
+}
+
+size_t hak_heap_purge_swept(struct heap *heap, const struct swept *swept)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < swept->count; i++) {
+        bytes += hak_slab_purge(swept->out[i].slab, swept->out[i].leaves);
+        hak_heap_bring_back(swept->out[i].slab);
+    }
+    hak_stat_add_shared(&heap->stats, swept_bytes, bytes);
     return bytes;
 }
 
@@ -129,19 +140,19 @@ static uint32_t partial_slabs(const struct heap *heap)
     return count;
 }
 
-bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep)
+bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *whole, struct swept *swept)
 {
-    if (!sweep->is_begun) {
-        hak_heap_collect(heap);
-        sweep->is_begun = true;
-        sweep->slabs_left = partial_slabs(heap);
+    hak_heap_collect(heap);
+    swept->count = swept->looked = 0;
+    if (!whole->is_begun) {
+        whole->is_begun = true;
+        whole->slabs_left = partial_slabs(heap);
     }
-    uint32_t most = (uint32_t)hak_least(WHOLE_SWEEP_SLABS, sweep->slabs_left);
-    sweep->slabs_left -= most;
-    while (most > 0 && sweep->class_index < HAK_ALL_CLASS_COUNT) {
-        most -= sweep_class(heap, sweep->class_index, SWEEP_WHOLE, most, &sweep->bytes);
-        if (most > 0)
-            sweep->class_index++;
+    for (; whole->class_index < HAK_ALL_CLASS_COUNT; whole->class_index++) {
+        sweep_class(heap, whole->class_index, SWEEP_WHOLE, swept);
+        if (swept->looked == HAK_SWEEP_SLABS)
+            break;
     }
-    return sweep->slabs_left == 0 || sweep->class_index == HAK_ALL_CLASS_COUNT;
+    whole->slabs_left = (uint32_t)hak_excess(whole->slabs_left, swept->looked);
+    return whole->slabs_left == 0 || whole->class_index == HAK_ALL_CLASS_COUNT;
 }

@@ -3,20 +3,44 @@
  * and cached blocks that pin pages.
  *
  * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
- *             class, a few slabs at a time, and starts once in a decay time.
+ *             class, a few slabs at a time, and starts once in a decay time. Slabs with dead pages
+ *             are taken out of the heap, purged outside of it, and brought back.
  * Invariants  a pass purges pages only of slabs from which no block was taken between two visits.
  *             Programs whose slabs are dense or busy pay only a walk over short lists.
- * Threads     the thread inside the heap.
- * Tests       tests/unit/heap/sweep_test.c, tests/model/
+ * Argument    A page in use would be lost if a block were allocated from a dead leaf before it is
+ *             purged. Blocks are allocated and slabs stolen only from a heap's lists; a slab that
+ *             is out is on none, and frees to it put it on none (hak_heap_settle). A fork waits for
+ *             the purge lock, so no slab is out in its child. In a copy made otherwise, and after a
+ *             jump out of a sweep, the free blocks of such slabs are lost.
+ * Threads     those that look are inside the heap. Until the slabs are brought back they hold the
+ *             purge lock of the region.
+ * Tests       tests/unit/heap/sweep_test.c, tests/race/sweep_race.c, tests/model/
  */
 #ifndef HAK_HEAP_SWEEP_H
 #define HAK_HEAP_SWEEP_H
 
 #include "heap/heap.h"
+#include "slab/pages.h"
 
-/* Goes on with the pass, or begins one when `decay_ms` have gone by since the last one began; looks
- * closely at no more than `slabs_most` slabs. Returns the bytes that went back to the kernel. */
-size_t hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, uint32_t slabs_most);
+/* One go looks closely at so many slabs. */
+#define HAK_SWEEP_SLABS 16u
+
+/* Slabs that a go took out, and what is to be given back of them. */
+struct swept {
+    uint32_t count;
+    uint32_t looked; /* slabs that were looked at closely; not all have dead pages */
+    struct {
+        struct slab *slab;
+        struct dead_leaves leaves;
+    } out[HAK_SWEEP_SLABS];
+};
+
+/* Goes on with the pass, or begins one when `decay_ms` have gone by since the last one began. */
+void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struct swept *swept);
+
+/* Outside of the heap: gives their pages back to the kernel, and the slabs to the heap. Returns the
+ * bytes. */
+size_t hak_heap_purge_swept(struct heap *heap, const struct swept *swept);
 
 /* How far a sweep of everything has come, dense and busy slabs too. Zeroed to begin with. It is for
  * who asks for it: it takes a system call for each run of dead pages. */
@@ -24,14 +48,12 @@ struct whole_sweep {
     uint32_t class_index;
     uint32_t slabs_left; /* of those that were there in the beginning */
     bool is_begun;
-    size_t bytes; /* that went back to the kernel */
 };
 
-/* Goes on with it for a bounded number of slabs, so that nobody waits long for the heap; true when
- * it is over. */
-bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *sweep);
+/* Goes on with it; true when it is over. */
+bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *whole, struct swept *swept);
 
-/* True when the pass that began last is over. */
+/* True when the pass that began last is over; without the lock, a hint. */
 bool hak_heap_is_swept(const struct heap *heap);
 
 /* True when every partial slab of the class is sparse and there are many: then cached blocks pin

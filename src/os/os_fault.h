@@ -34,6 +34,7 @@ struct os_fault {
     _Atomic uint32_t node_count;    /* 0: as many nodes as the machine has */
     _Atomic uint32_t node;          /* on which every thread runs, where they are faked */
     _Atomic uint32_t loses_targets; /* moves that fail lose their target, too */
+    _Atomic(void (*)(void)) watch;  /* called before each such call; NULL: nobody looks */
 };
 extern struct os_fault hak_os_fault;
 
@@ -49,6 +50,9 @@ HAK_INLINE bool hak_os_fault_is_due(enum os_fault_kind kind)
 {
     if (HAK_CHECK_LEVEL < 2)
         return false;
+    void (*watch)(void) = hak_load_relaxed(&hak_os_fault.watch);
+    if (watch != NULL)
+        watch();
     uint32_t every = hak_load_relaxed(&hak_os_fault.every);
     uint32_t kinds = hak_load_relaxed(&hak_os_fault.kinds);
     if (kinds != 0 && (kinds & (uint32_t)kind) == 0)

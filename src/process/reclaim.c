@@ -16,7 +16,7 @@
 #include "policy/policy_table.h"
 #include "process/learned.h"
 #include "process/matches.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -37,11 +37,10 @@
 /* For records, one part in so many of what is touched at the start: enough for slabs of blocks of
  * 16 bytes, and for the caches of a processor for each 4 MiB. */
 #define PREWARM_RECORDS_SHARE 16
-/* One visit to a heap looks closely at so many slabs at most, and comes so often. */
-#define SWEEP_SLABS 16
+/* A heap is swept so often. */
 #define SWEEP_GAP_MS 4
-/* The background thread leaves a heap alone that some thread swept so recently, stays for so many
- * visits' worth, and waits so long to get in. */
+/* The background thread leaves a heap alone that some thread swept so recently, comes so many times
+ * in a row, and waits so long to get in. */
 #define THREADS_GAP_MS 50
 #define BACKGROUND_SWEEPS 4
 #define BACKGROUND_PATIENCE_MS 4
@@ -85,13 +84,30 @@ static uint32_t budget(uint32_t bit_by_bit)
     return hak_policy_read(free_policy) == POLICY_FREE_BATCH ? UINT32_MAX : bit_by_bit;
 }
 
-/* Sweeps a heap that the caller is in. */
-static size_t sweep(struct heap *heap, uint64_t now, uint64_t decay)
+/* What was swept goes back, outside of the heap, whose slabs come home at once if nobody is in. */
+static size_t purge_swept(struct heap *heap, const struct swept *swept)
 {
+    size_t bytes = hak_heap_purge_swept(heap, swept);
+    hak_lock_give(&hak_region.purge_lock);
+    if (swept->count == 0 || !hak_heap_try_enter(heap))
+        return bytes;
+    hak_heap_collect(heap);
+    hak_heap_leave(heap);
+    return bytes;
+}
+
+/* Sweeps a heap that the caller is in, and leaves it; not while another thread purges. */
+static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
+{
+    struct swept swept = {.count = 0};
     hak_store_relaxed(&heap->sweep_visit_ms, now);
     /* Where granules that went back were wanted again, so are pages of slabs. */
     uint64_t pass_ms = hak_limit_is_passed() ? decay : hak_most(decay, hak_pool_keep_ms());
-    size_t bytes = hak_heap_sweep(heap, now, pass_ms, SWEEP_SLABS);
+    bool may_purge = hak_lock_try(&hak_region.purge_lock);
+    if (may_purge)
+        hak_heap_sweep(heap, now, pass_ms, &swept);
+    hak_heap_leave(heap);
+    size_t bytes = may_purge ? purge_swept(heap, &swept) : 0;
     if (bytes > 0)
         hak_event_log(sweep, bytes);
     return bytes;
@@ -105,8 +121,9 @@ static void maintain_heap(uint64_t now, uint64_t decay)
         return;
     hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
     if (now - hak_load_relaxed(&heap->sweep_visit_ms) >= SWEEP_GAP_MS)
-        sweep(heap, now, decay);
-    hak_heap_leave(heap);
+        sweep_and_leave(heap, now, decay);
+    else
+        hak_heap_leave(heap);
 }
 
 void hak_reclaim_cache(struct cache *cache)
@@ -139,8 +156,7 @@ static void look_after_one(uint64_t now, uint64_t decay)
         return;
     hak_heap_collect(heap);
     hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
-    sweep(heap, now, decay);
-    hak_heap_leave(heap);
+    sweep_and_leave(heap, now, decay);
 }
 
 /* Gives back what has been free for longer than `decay`. */
@@ -166,14 +182,17 @@ static size_t purge_aged(uint64_t now, uint64_t decay)
     return bytes;
 }
 
-/* A heap that the caller is in: some visits' worth. */
+/* Some goes in a row. */
 static size_t sweep_for_threads(struct heap *heap, uint64_t now, uint64_t decay, bool *is_done)
 {
     size_t bytes = 0;
-    hak_heap_collect(heap);
-    hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
-    for (int i = 0; i < BACKGROUND_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++)
-        bytes += sweep(heap, now, decay);
+    for (int i = 0; i < BACKGROUND_SWEEPS && (i == 0 || !hak_heap_is_swept(heap)); i++) {
+        if (!hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS))
+            return bytes;
+        hak_heap_collect(heap);
+        hak_large_drop_cached(&heap->spans, now - decay, SIZE_MAX, UINT32_MAX);
+        bytes += sweep_and_leave(heap, now, decay);
+    }
     *is_done = *is_done && hak_heap_is_swept(heap);
     hak_store_relaxed(&heap->sweep_visit_ms, now - THREADS_GAP_MS);
     return bytes;
@@ -185,11 +204,8 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     size_t bytes = 0;
     for (uint32_t i = 0; i < hak_heap_count(); i++) {
         struct heap *heap = hak_heap_at(i);
-        if (now - hak_load_relaxed(&heap->sweep_visit_ms) < THREADS_GAP_MS ||
-            !hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS))
-            continue;
-        bytes += sweep_for_threads(heap, now, decay, is_done);
-        hak_heap_leave(heap);
+        if (now - hak_load_relaxed(&heap->sweep_visit_ms) >= THREADS_GAP_MS)
+            bytes += sweep_for_threads(heap, now, decay, is_done);
     }
     return bytes;
 }
@@ -233,22 +249,41 @@ void hak_reclaim_empty_heaps(void)
     hak_heaps_visit(tidy, NULL);
 }
 
-/* The dead pages of all heaps. */
+/* Enters the heap as the one that purges. Who does already is waited for outside of it. */
+static bool enter_to_purge(struct heap *heap)
+{
+    while (hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS)) {
+        if (hak_lock_try(&hak_region.purge_lock))
+            return true;
+        hak_heap_leave(heap);
+        hak_lock_take(&hak_region.purge_lock);
+        hak_lock_give(&hak_region.purge_lock);
+    }
+    return false;
+}
+
+/* The dead pages of one heap. */
+static size_t sweep_one_whole(struct heap *heap)
+{
+    size_t bytes = 0;
+    struct whole_sweep progress = {0};
+    bool is_over = false;
+    while (!is_over && enter_to_purge(heap)) {
+        struct swept swept;
+        is_over = hak_heap_sweep_whole(heap, &progress, &swept);
+        hak_heap_leave(heap);
+        bytes += purge_swept(heap, &swept);
+    }
+    if (bytes > 0)
+        hak_event_log(sweep, bytes);
+    return bytes;
+}
+
 static size_t sweep_whole(void)
 {
     size_t bytes = hak_private_sweep_all();
-    for (uint32_t i = 0; i < hak_heap_count(); i++) {
-        struct heap *heap = hak_heap_at(i);
-        struct whole_sweep progress = {0};
-        bool is_over = false;
-        while (!is_over && hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS)) {
-            is_over = hak_heap_sweep_whole(heap, &progress);
-            hak_heap_leave(heap);
-        }
-        if (progress.bytes > 0)
-            hak_event_log(sweep, progress.bytes);
-        bytes += progress.bytes;
-    }
+    for (uint32_t i = 0; i < hak_heap_count(); i++)
+        bytes += sweep_one_whole(hak_heap_at(i));
     return bytes;
 }
 
@@ -258,7 +293,7 @@ static void gather(void)
     struct cache *own = hak_cache_at_rest();
     if (own != NULL) {
         hak_cache_begin(own);
-        hak_waiting_drain(&(struct service){.cache = own});
+        hak_waiting_drain(&(struct slow_path){.cache = own});
         hak_cache_flush_all(own);
         hak_cache_end(own);
     }

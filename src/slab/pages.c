@@ -38,24 +38,25 @@ static uint64_t live_leaves(const struct slab *slab)
     return live;
 }
 
-uint64_t hak_slab_dead_leaves(const struct slab *slab)
+struct dead_leaves hak_slab_dead_leaves(const struct slab *slab)
 {
     uint64_t leaves = all_leaves(slab) & ~live_leaves(slab) & ~slab->purged;
     if (slab->zero_from > slab->bump || slab->was_huge)
-        return leaves;
+        return (struct dead_leaves){leaves, leaves};
     /* Nobody has touched what lies behind the bump index. */
     size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
     size_t touched = hak_align_up(touched_bytes, (size_t)1 << slab->leaf_shift);
-    return leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift));
+    return (struct dead_leaves){
+        leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift)), leaves};
 }
 
-size_t hak_slab_purge_dead(struct slab *slab)
+size_t hak_slab_purge(struct slab *slab, struct dead_leaves leaves)
 {
-    uint64_t dead = hak_slab_dead_leaves(slab);
+    uint64_t dead = leaves.touched;
     size_t bytes = 0;
     if (dead != 0 && !slab->was_huge && hak_pool_break_huge(hak_granule_of((void *)slab->start))) {
         slab->was_huge = true;
-        dead = hak_slab_dead_leaves(slab);
+        dead = leaves.all;
     }
     while (dead != 0) {
         uint32_t at = hak_bit_lowest(dead);

@@ -7,8 +7,8 @@
  * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a cache
  *             or in transit count as used, so their bytes stay. hak_slab_take and
  *             hak_slab_take_zero clear the bits of the blocks that they take.
- * Threads     the one inside the heap: only there does a free block become used.
- *             Remote frees may arrive meanwhile; they only add free blocks.
+ * Threads     dead leaves are found inside the heap. They may be purged outside while no block of the
+ *             slab can be allocated: frees only add free blocks.
  * Tests       tests/unit/slab/pages_test.c, tests/model/
  */
 #ifndef HAK_SLAB_PAGES_H
@@ -24,11 +24,16 @@ HAK_INLINE uint64_t hak_slab_leaves_of(const struct slab *slab, size_t start_byt
     return hak_bit_low_mask(last - first + 1) << first;
 }
 
-/* Leaves on which no block is in use and that may be resident, one bit each. */
-uint64_t hak_slab_dead_leaves(const struct slab *slab);
+/* Leaves on which no block is in use, one bit each. */
+struct dead_leaves {
+    uint64_t touched; /* those that may be resident */
+    uint64_t all;     /* those that may be where a huge page lies under the slab */
+};
 
-/* Gives those leaves back to the kernel; returns the bytes. Leaves that the kernel refuses stay as
+struct dead_leaves hak_slab_dead_leaves(const struct slab *slab);
+
+/* Gives dead leaves back to the kernel; returns the bytes. Leaves that the kernel refuses stay as
  * they are. */
-size_t hak_slab_purge_dead(struct slab *slab);
+size_t hak_slab_purge(struct slab *slab, struct dead_leaves dead);
 
 #endif

@@ -130,6 +130,6 @@ uint32_t hak_slab_take_random(struct slab *slab, void **blocks, uint32_t count)
             break;
         taken += draw(slab, blocks + taken, count - taken);
     }
-    slab->is_hot = true;
+    slab->heat = SLAB_HOT;
     return taken;
 }

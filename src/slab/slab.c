@@ -70,7 +70,7 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     slab->was_huge = false;
     slab->fullness_bucket = 0;
     slab->place = SLAB_NOWHERE;
-    slab->is_hot = true;
+    slab->heat = SLAB_HOT;
     slab->drawn_word = 0;
     memset((void *)slab->words, 0, 2 * (size_t)(shape + 1) * HAK_CACHE_LINE_BYTES);
     hak_store_relaxed(&slab->owner, owner);
@@ -143,7 +143,7 @@ uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count)
     slab->bump += fresh;
     taken += fresh;
     slab->used += taken;
-    slab->is_hot = true;
+    slab->heat = SLAB_HOT;
     if (HAK_UNLIKELY(slab->purged != 0))
         forget_purged(slab, blocks, taken);
     return taken;
@@ -155,7 +155,7 @@ void *hak_slab_take_zero(struct slab *slab)
         return NULL;
     void *block = hak_slab_block_at(slab, slab->bump++);
     slab->used++;
-    slab->is_hot = true;
+    slab->heat = SLAB_HOT;
     forget_purged(slab, &block, 1);
     return block;
 }

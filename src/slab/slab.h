@@ -7,7 +7,8 @@
  *             max(bump, zero_from) read as zero and were never taken since. A summary bit is set
  *             exactly if its word is not 0. remote_count > 0 implies used > 0.
  * Threads     line 0 is constant while any block is live; line 1 and the free bitmap belong to the
- *             holder of the heap's lock; line 2 and the remote bitmap are shared (slab/remote.h).
+ *             holder of the heap's lock, but `link`, `purged` and `was_huge` of a slab that is out,
+ *             to who took it out; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/
  */
 #ifndef HAK_SLAB_SLAB_H
@@ -23,16 +24,19 @@ struct slab;
 /* Where the slabs of one heap come home to; part of the heap, never freed. */
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
+    _Atomic(struct slab *) purged;  /* stack of slabs that were out while pages went back */
     uint32_t heap_id;               /* from 1 on, for people and for the superslab pool */
     bool is_private;                /* the program's own: its slabs never move */
     HAK_CACHE_ALIGNED struct class_use use[HAK_ALL_CLASS_COUNT];
 };
 
 #define SLAB_UNSWEPT 0xffffu
+#define SLAB_HOT 0xffu /* blocks were taken since the last sweep */
 #define SLAB_UNSETTLED UINT32_MAX /* on no list by how full it is */
 
-/* SLAB_FULL: on a list that only private heaps keep. */
-enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL };
+/* SLAB_FULL: on a list that only private heaps keep. SLAB_OUT: with a thread that purges its pages
+ * (heap/sweep.h); blocks are freed to it, and none is allocated from it. */
+enum slab_place { SLAB_NOWHERE, SLAB_PARTIAL, SLAB_SPARE, SLAB_FULL, SLAB_OUT };
 
 /*  line 0      geometry            line 1   the heap's            line 2   everybody's     
  *  then        free bitmap, padded to lines, then remote bitmap, padded to lines             */
@@ -62,7 +66,7 @@ struct slab {
     uint8_t fullness_bucket; /* list it is on: used blocks in eighths */
     uint8_t place;           /* enum slab_place */
     bool was_huge;           /* what nobody touched may be resident (hak_pool_break_huge) */
-    bool is_hot;             /* blocks were taken since the last sweep */
+    uint8_t heat;            /* SLAB_HOT, or the pass of sweeping that saw it cool, or 0 */
     uint16_t drawn_word;     /* that blocks are drawn from, where chance decides (slab/shield.h) */
 
     HAK_CACHE_ALIGNED _Atomic uint32_t remote_count;

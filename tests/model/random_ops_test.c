@@ -2,7 +2,9 @@
 /* tests/model/random_ops_test.c - random operations against the reference; nothing may fail. */
 #include "account.h"
 #include "conf/conf.h"
+#include "heap/heaps.h"
 #include "operations.h"
+#include "os/os_fault.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
 #include "unit/smaps.h"
@@ -72,6 +74,37 @@ static void run_with_purges(uint32_t seed)
 TEST(random_operations_agree_with_the_reference_when_free_memory_is_purged_often)
 {
     run_with_purges(7);
+}
+
+/* Others would wait for the heap as long as the kernel takes. */
+static void check_outside(void)
+{
+    CHECK(!hak_heap_is_held());
+}
+
+/* With one heap, records grow inside: nobody waits. */
+static void make_two_heaps(void)
+{
+    CHECK(hak_process_start());
+    struct heap *first = hak_heap_enter(), *second = hak_heap_enter();
+    hak_heap_leave(second);
+    hak_heap_leave(first);
+    CHECK_EQ(hak_heap_count(), 2);
+}
+
+TEST(nobody_asks_the_kernel_inside_a_heap)
+{
+    make_two_heaps();
+    hak_store_relaxed(&hak_os_fault.watch, check_outside);
+    run_with_purges(11);
+    reference.random = 12;
+    for (uint32_t i = 0; i < 25000; i++) {
+        step(&reference, (i / 500) % 2 == 0 ? 14 : 6);
+        if (i % 1000 == 0)
+            hak_reclaim_trim(0);
+    }
+    free_everything(&reference);
+    hak_reclaim_trim(0);
 }
 
 TEST(random_operations_agree_with_the_reference_on_huge_pages)

@@ -15,7 +15,6 @@
 #define CLASS hak_class_of(64)
 #define SLABS 200u
 #define DECAY_MS 100u
-#define ALL 100000u
 
 static void *blocks[SLABS * HAK_SLAB_BLOCKS_MAX];
 static uint64_t now_ms = 1000000;
@@ -44,12 +43,27 @@ static uint32_t fill(struct heap *heap, uint32_t keep)
     return count;
 }
 
+/* One go. */
+static size_t go(struct heap *heap, uint32_t *looked)
+{
+    struct swept swept;
+    hak_heap_sweep(heap, now_ms, DECAY_MS, &swept);
+    CHECK(swept.count <= swept.looked && swept.looked <= HAK_SWEEP_SLABS);
+    *looked = swept.looked;
+    size_t bytes = hak_heap_purge_swept(heap, &swept);
+    hak_heap_collect(heap);
+    return bytes;
+}
+
 /* One whole pass, begun a decay time after the last one. */
 static size_t pass(struct heap *heap)
 {
+    size_t bytes = 0;
+    uint32_t looked;
     now_ms += DECAY_MS;
-    size_t bytes = hak_heap_sweep(heap, now_ms, DECAY_MS, ALL);
-    CHECK(hak_heap_is_swept(heap));
+    do
+        bytes += go(heap, &looked);
+    while (!hak_heap_is_swept(heap));
     return bytes;
 }
 
@@ -82,11 +96,23 @@ TEST(a_slab_in_use_is_left_alone)
     for (uint32_t i = 0; i < 64; i++) {
         bool is_zero;
         again[i] = hak_heap_take_one(heap, CLASS, &is_zero);
-        hak_slab_at(again[i])->is_hot = true;
+        hak_slab_at(again[i])->heat = SLAB_HOT;
     }
     pass(heap);
     for (uint32_t i = 0; i < 64; i++)
         CHECK_EQ(hak_slab_at(again[i])->purged, 0);
+}
+
+TEST(a_pass_that_comes_by_again_leaves_a_slab_alone_that_it_has_seen_in_use)
+{
+    struct heap *heap = enter();
+    fill(heap, 8 * 64);
+    pass(heap);
+    for (uint32_t i = 0; i < SLABS * hak_size_classes[CLASS].block_count; i += 8 * 64)
+        hak_slab_at(blocks[i])->heat = SLAB_HOT;
+    CHECK_EQ(pass(heap), 0);
+    bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
+    CHECK(pass(heap) > 0 || !has_dead_pages || HAK_TINY);
 }
 
 TEST(dense_slabs_are_never_searched)
@@ -107,27 +133,87 @@ TEST(a_pass_does_no_more_at_a_time_than_it_may)
     fill(heap, 64 * 4);
     pass(heap);
     now_ms += DECAY_MS;
-    uint32_t visits = 0;
+    uint32_t visits = 0, looked = 0, sum = 0;
     do {
-        uint64_t before = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
-        hak_heap_sweep(heap, now_ms, DECAY_MS, 3);
-        uint64_t after = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
-        CHECK(after - before <= 3);
+        go(heap, &looked);
+        sum += looked;
         visits++;
     } while (!hak_heap_is_swept(heap));
     CHECK(visits > 1 || HAK_TINY);
-    CHECK_EQ(hak_heap_sweep(heap, now_ms + DECAY_MS - 1, DECAY_MS, ALL), 0);
+    CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]), sum);
+    now_ms += DECAY_MS - 1;
+    CHECK_EQ(go(heap, &looked), 0);
+    CHECK_EQ(looked, 0);
     CHECK(hak_heap_is_swept(heap));
+}
+
+/* The first sparse slab that a sweep of everything takes out. */
+static struct slab *take_out(struct heap *heap, struct swept *swept)
+{
+    struct whole_sweep whole = {0};
+    fill(heap, 8 * 64);
+    hak_heap_sweep_whole(heap, &whole, swept);
+    return swept->count > 0 ? swept->out[0].slab : NULL;
+}
+
+static void give_rest(struct heap *heap, struct slab *slab)
+{
+    uint32_t count = SLABS * hak_size_classes[CLASS].block_count;
+    for (uint32_t i = 0; i < count; i += 8 * 64)
+        if (hak_slab_at(blocks[i]) == slab)
+            hak_heap_give(heap, slab, blocks[i]);
+}
+
+TEST(blocks_come_home_to_a_slab_that_is_out_and_none_is_taken)
+{
+    struct heap *heap = enter();
+    struct swept swept;
+    struct slab *slab = take_out(heap, &swept);
+    if (slab == NULL)
+        return; /* a page is a slab */
+    CHECK_EQ(slab->place, SLAB_OUT);
+    give_rest(heap, slab);
+    CHECK_EQ(slab->used, 0);
+    CHECK_EQ(slab->place, SLAB_OUT); /* neither spare nor retired */
+    size_t slabs = hak_slab_record_count();
+    for (uint32_t i = 0; i < 2 * SLABS * hak_size_classes[CLASS].block_count; i++)
+        CHECK(hak_slab_at(hak_heap_take_used(heap, CLASS)) != slab);
+    CHECK(hak_heap_is_sound(heap));
+    CHECK(hak_slab_record_count() >= slabs);
+    CHECK(hak_heap_purge_swept(heap, &swept) > 0);
+    CHECK_EQ(slab->place, SLAB_OUT);
+    hak_heap_collect(heap);
+    for (uint32_t i = 0; i < swept.count; i++)
+        CHECK(swept.out[i].slab->place != SLAB_OUT);
+    CHECK(hak_heap_is_sound(heap));
+}
+
+TEST(slabs_that_lost_pages_are_used_after_others)
+{
+    struct heap *heap = enter();
+    struct swept swept;
+    struct slab *slab = take_out(heap, &swept);
+    if (slab == NULL || swept.count == HAK_SWEEP_SLABS + heap->partial_count[CLASS])
+        return; /* a page is a slab, or there are no others */
+    hak_heap_purge_swept(heap, &swept);
+    hak_heap_collect(heap);
+    for (uint32_t i = 0; i < swept.count; i++)
+        CHECK(hak_heap_densest(heap, CLASS) != swept.out[i].slab);
 }
 
 static size_t sweep_whole(struct heap *heap, uint64_t *goes)
 {
+    size_t bytes = 0;
     struct whole_sweep progress = {0};
-    for (*goes = 1; !hak_heap_sweep_whole(heap, &progress); (*goes)++) {
-        uint64_t looked = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
-        CHECK(looked <= *goes * 64); /* nobody waits long for the heap */
+    struct swept swept;
+    bool is_over = false;
+    for (*goes = 0; !is_over; ++*goes) {
+        is_over = hak_heap_sweep_whole(heap, &progress, &swept);
+        CHECK(swept.looked <= HAK_SWEEP_SLABS);
+        bytes += hak_heap_purge_swept(heap, &swept);
     }
-    return progress.bytes;
+    hak_heap_collect(heap);
+    return bytes;
 }
 
 TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
@@ -140,7 +226,7 @@ TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
     bool has_dead_pages = hak_os_page_bytes() < HAK_GRANULE_BYTES; /* else a page is a slab */
     CHECK(bytes > 0 || !has_dead_pages || HAK_TINY);
     for (uint32_t i = 0; i < count; i += 8 * 64)
-        CHECK_EQ(hak_slab_dead_leaves(hak_slab_at(blocks[i])), 0);
+        CHECK_EQ(hak_slab_dead_leaves(hak_slab_at(blocks[i])).touched, 0);
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_bytes]), bytes);
     uint64_t looked = hak_load_relaxed(&heap->stats.counters[HAK_STAT_swept_slabs]);
     CHECK_EQ(sweep_whole(heap, &goes), 0);

@@ -72,13 +72,13 @@ TEST(dead_leaves_are_those_without_a_block_in_use_for_every_class)
     for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++) {
         struct slab *slab = create(hak_size_classes[i].block_bytes, i % 2 == 0);
         uint32_t taken = hak_slab_take(slab, blocks, slab->block_count - slab->block_count / 4);
-        CHECK_EQ(hak_slab_dead_leaves(slab), dead_by_hand(slab));
+        CHECK_EQ(hak_slab_dead_leaves(slab).touched, dead_by_hand(slab));
         for (uint32_t j = 0; j < taken; j++) {
             random = random * 6364136223846793005ull + 1442695040888963407ull;
             if ((random >> 40) % 8 != 0)
                 hak_slab_give(slab, blocks[j]);
         }
-        CHECK_EQ(hak_slab_dead_leaves(slab), dead_by_hand(slab));
+        CHECK_EQ(hak_slab_dead_leaves(slab).touched, dead_by_hand(slab));
     }
 }
 
@@ -91,11 +91,11 @@ TEST(purging_keeps_every_byte_in_use_and_takes_all_others)
     for (uint32_t i = 0; i < taken; i++)
         if (i % 700 != 3)
             hak_slab_give(slab, blocks[i]);
-    uint64_t dead = hak_slab_dead_leaves(slab);
+    uint64_t dead = hak_slab_dead_leaves(slab).touched;
     CHECK(dead != 0 || taken < 700 || leaf_bytes(slab) > HAK_GRANULE_BYTES / 2);
-    CHECK_EQ(hak_slab_purge_dead(slab), (size_t)hak_bit_count(dead) * leaf_bytes(slab));
+    CHECK_EQ(hak_slab_purge(slab, hak_slab_dead_leaves(slab)), (size_t)hak_bit_count(dead) * leaf_bytes(slab));
     CHECK_EQ(slab->purged, dead);
-    CHECK_EQ(hak_slab_dead_leaves(slab), 0);
+    CHECK_EQ(hak_slab_dead_leaves(slab).touched, 0);
     for (uint32_t i = 3; i < taken; i += 700)
         for (uint32_t byte = 0; byte < 48; byte++)
             CHECK_EQ(((unsigned char *)blocks[i])[byte], i % 250 + 1);
@@ -110,7 +110,7 @@ TEST(what_is_taken_again_is_no_longer_purged)
     uint32_t taken = hak_slab_take(slab, blocks, slab->block_count);
     for (uint32_t i = 1; i < taken; i++)
         hak_slab_give(slab, blocks[i]);
-    hak_slab_purge_dead(slab);
+    hak_slab_purge(slab, hak_slab_dead_leaves(slab));
     uint64_t before = slab->purged;
     void *again[HAK_SLAB_BLOCKS_MAX];
     uint32_t count = hak_slab_take(slab, again, taken / 2);
@@ -121,19 +121,19 @@ TEST(what_is_taken_again_is_no_longer_purged)
         memset(again[i], 1, 1024);
     }
     CHECK(before == 0 || slab->purged != before);
-    CHECK_EQ(hak_slab_dead_leaves(slab), dead_by_hand(slab));
+    CHECK_EQ(hak_slab_dead_leaves(slab).touched, dead_by_hand(slab));
 }
 
 TEST(untouched_memory_behind_the_bump_index_is_not_given_back)
 {
     struct slab *slab = create(64, true);
     CHECK(hak_slab_take(slab, blocks, 1) == 1);
-    CHECK_EQ(hak_slab_dead_leaves(slab), 0);
+    CHECK_EQ(hak_slab_dead_leaves(slab).touched, 0);
 }
 
 TEST(dirty_memory_behind_the_bump_index_is_given_back)
 {
     struct slab *slab = create(64, false);
     CHECK(hak_slab_take(slab, blocks, 1) == 1);
-    CHECK_EQ(hak_bit_count(hak_slab_dead_leaves(slab)), leaf_count(slab) - 1);
+    CHECK_EQ(hak_bit_count(hak_slab_dead_leaves(slab).touched), leaf_count(slab) - 1);
 }
