@@ -23,6 +23,31 @@ set_source_files_properties(src/api/aligned.c src/api/malloc.c src/api/operators
   src/api/long.c src/api/token.c
   PROPERTIES COMPILE_OPTIONS -fexceptions)
 
+# The linker keeps the order of sources (cmake/link_order.txt).
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/link_order.txt)
+file(STRINGS cmake/link_order.txt order REGEX "^[^#]")
+list(TRANSFORM order PREPEND ${PROJECT_SOURCE_DIR}/src/)
+list(FIND order ${PROJECT_SOURCE_DIR}/src/... others_at)
+set(ordered)
+set(last)
+foreach(source ${order})
+  list(FIND order ${source} at)
+  if(at EQUAL others_at)
+    continue()
+  elseif(NOT EXISTS ${source})
+    message(FATAL_ERROR "cmake/link_order.txt names ${source}, which does not exist")
+  elseif(NOT source IN_LIST HAKMEM_SOURCES)
+    continue() # another processor's
+  elseif(at LESS others_at)
+    list(APPEND ordered ${source})
+  else()
+    list(APPEND last ${source})
+  endif()
+endforeach()
+set(others ${HAKMEM_SOURCES})
+list(REMOVE_ITEM others ${ordered} ${last})
+set(HAKMEM_SOURCES ${ordered} ${others} ${last})
+
 add_library(hakmem_flags INTERFACE)
 target_include_directories(hakmem_flags INTERFACE src include)
 target_compile_definitions(hakmem_flags INTERFACE
@@ -74,8 +99,8 @@ if(NOT HAKMEM_SHIP)
 endif()
 
 # What is loaded asks libc otherwise than what is linked (src/os/linkage.h).
-set(HAKMEM_LINKAGE src/os/dlopen.c src/os/find_object.c src/os/identity.c src/os/next_symbol.c
-  src/os/signal_names.c src/os/thread_exit.c)
+set(HAKMEM_LINKAGE src/os/at_fork.c src/os/dlopen.c src/os/find_object.c src/os/identity.c
+  src/os/next_symbol.c src/os/signal_names.c src/os/thread_exit.c)
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
 list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})
@@ -101,8 +126,8 @@ foreach(linkage shared linked)
 endforeach()
 
 set(HAKMEM_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
-add_library(hakmem_shared SHARED $<TARGET_OBJECTS:hakmem_objects>
-  $<TARGET_OBJECTS:hakmem_objects_shared>)
+add_library(hakmem_shared SHARED $<TARGET_OBJECTS:hakmem_objects_shared>
+  $<TARGET_OBJECTS:hakmem_objects>)
 set_target_properties(hakmem_shared PROPERTIES
   OUTPUT_NAME hakmem VERSION ${PROJECT_VERSION} SOVERSION 0
   LINKER_LANGUAGE C LINK_DEPENDS ${HAKMEM_EXPORTS})

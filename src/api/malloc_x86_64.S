@@ -19,7 +19,7 @@
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
-    .set    SIZES, 4096 * 8                 /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
+    .set    SIZES, -(32768 + 64)            /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
 
 .macro ENTRY name
     .section .text.hot, "ax"

@@ -16,7 +16,7 @@ struct conf hak_conf = {
         },
 };
 
-static bool abort_when_wrong;
+HAK_AT_HAND static bool abort_when_wrong;
 
 static void add_clean(struct text *text, char letter)
 {
@@ -106,9 +106,10 @@ void hak_conf_report_file(const char *path, const char *what)
     say(&text);
 }
 
-void hak_conf_be_strict(bool is_strict)
+HAK_AT_START void hak_conf_be_strict(bool is_strict)
 {
-    abort_when_wrong = is_strict;
+    if (abort_when_wrong != is_strict) /* else a page is copied for it */
+        abort_when_wrong = is_strict;
 }
 
 static void add_value(struct text *text, int option)
@@ -141,7 +142,7 @@ void hak_conf_show(void)
     }
 }
 
-bool hak_conf_wants_fence(void)
+HAK_AT_START bool hak_conf_wants_fence(void)
 {
     const char *which = hak_conf_text(fence);
     return *which != '\0' && strcmp(which, "none") != 0;

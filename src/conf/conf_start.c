@@ -41,7 +41,7 @@ static void set_all_lines(const char *path, struct conf_text text)
     }
 }
 
-void hak_conf_read_file(const char *path)
+HAK_AT_START void hak_conf_read_file(const char *path)
 {
     /* Threads may start with small stacks, so it is not on one; untouched without a file. */
     static char buffer[HAK_CONF_FILE_BYTES];
@@ -76,7 +76,7 @@ void hak_conf_read_packed(const char *packed, enum conf_source source)
 }
 
 /* Sets what nobody set. */
-static void imply(const char *settings, enum conf_source source)
+HAK_AT_START static void imply(const char *settings, enum conf_source source)
 {
     struct conf_text text = text_of(settings, strlen(settings));
     struct conf_pair pair;
@@ -87,7 +87,7 @@ static void imply(const char *settings, enum conf_source source)
     }
 }
 
-void hak_conf_imply(void)
+HAK_AT_START void hak_conf_imply(void)
 {
     imply(mode_rows[hak_conf_number(mode)], CONF_MODE);
     imply(price_rows[hak_conf_number(price)], CONF_PRICE);
@@ -117,13 +117,13 @@ void hak_conf_follow_price(void)
     }
 }
 
-static bool is_on(const char *value)
+HAK_AT_START static bool is_on(const char *value)
 {
     return value != NULL && strcmp(value, "1") == 0;
 }
 
 /* The value of a variable; NULL: it is not set. */
-static const char *find_variable(char **environment, const char *name)
+HAK_AT_START static const char *find_variable(char **environment, const char *name)
 {
     size_t name_bytes = strlen(name);
     for (char **i = environment; *i != NULL; i++)
@@ -144,7 +144,7 @@ static void set_from_variable(const char *variable)
         hak_conf_set(variable, name_bytes, value, strlen(value), CONF_VARIABLE);
 }
 
-static void set_from_environment(char **environment)
+HAK_AT_START static void set_from_environment(char **environment)
 {
     const char *packed = find_variable(environment, "HAKMEM_CONF");
     if (packed != NULL)
@@ -156,7 +156,7 @@ static void set_from_environment(char **environment)
 
 /* Says that the file of `profile` has no effect where nothing is learned that it could hold. It is
  * no mistake, so nothing aborts. */
-static void tell_idle(void)
+HAK_AT_START static void tell_idle(void)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
@@ -170,7 +170,7 @@ static void tell_idle(void)
     hak_os_stderr_write(line, text.used);
 }
 
-void hak_conf_start(void)
+HAK_AT_START void hak_conf_start(void)
 {
     char *nothing[] = {NULL};
     char **environment = hak_os_is_privileged() ? NULL : hak_os_environment();

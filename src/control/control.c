@@ -199,13 +199,9 @@ static enum control_verdict look_safely(void)
     return verdict;
 }
 
-enum control_verdict hak_control_tick(void)
+static HAK_NOINLINE enum control_verdict look_at(uint64_t now, uint64_t next)
 {
     uint32_t expected = 0;
-    uint64_t now = hak_os_clock_ms();
-    uint64_t next = hak_load_relaxed(&hak_copy_mark->next_look_ms);
-    if (HAK_LIKELY(next != 0 && now < next))
-        return CONTROL_NOTHING;
     hak_store_relaxed(&hak_copy_mark->next_look_ms, now + LOOK_MS);
     if (next == 0 || hak_conf_number(stats_shm) == STATS_SHM_NEVER)
         return CONTROL_NOTHING;
@@ -215,4 +211,11 @@ enum control_verdict hak_control_tick(void)
     enum control_verdict verdict = look_safely();
     hak_store_release(&hak_copy_mark->is_looking, 0);
     return verdict;
+}
+
+HAK_AT_START enum control_verdict hak_control_tick(void)
+{
+    uint64_t now = hak_os_clock_ms();
+    uint64_t next = hak_load_relaxed(&hak_copy_mark->next_look_ms);
+    return HAK_LIKELY(next != 0 && now < next) ? CONTROL_NOTHING : look_at(now, next);
 }

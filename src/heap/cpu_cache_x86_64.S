@@ -12,18 +12,12 @@
 
     .hidden hak_rseq_id_offset, hak_here, hak_bins_closed
 
-/* What the hot path reaches from one register: bins by id, and behind them the bin of each size.
- * By the byte: a line of the table serves 64 sizes, and no request has to be rounded first. */
+/* What the hot path reaches from one register: bins by id, and before them the bin of each size.
+ * By the byte: a line of the table serves 64 sizes, and no request has to be rounded first. The
+ * last word is written by the loader: being linked last (cmake/link_order.txt), it shares a page
+ * with zeroed data. */
     .section .data.hak_hot, "aw"
     .p2align 6
-    .globl  hak_bins_of
-    .hidden hak_bins_of
-    .type   hak_bins_of, @object
-    .size   hak_bins_of, 4096 * 8
-hak_bins_of:
-    .skip   4095 * 8
-    .quad   hak_bins_closed
-
 #define ROW(index, below, bytes) .fill (bytes) - (below), 1, HAK_BIN_OF_CLASS(index);
     .globl  hak_hot_sizes
     .hidden hak_hot_sizes
@@ -33,9 +27,18 @@ hak_hot_sizes:
     .fill   9, 1, HAK_BIN_OF_CLASS(0)
     HAK_SIZE_CLASSES_HOT(ROW)
 
+    .p2align 6
+    .globl  hak_bins_of
+    .hidden hak_bins_of
+    .type   hak_bins_of, @object
+    .size   hak_bins_of, 4096 * 8
+hak_bins_of:
+    .skip   4095 * 8
+    .quad   hak_bins_closed
+
 /* Opens a function. */
 .macro SECTION name
-    .text
+    .section .text.hot, "ax"
     .p2align 4
     FUNCTION \name
     movq    hak_here@GOTTPOFF(%rip), %rax

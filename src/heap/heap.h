@@ -39,12 +39,14 @@ struct heap {
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
-    struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
     struct list_link full;   /* full slabs, in a user heap */
     struct span_cache spans; /* of freed large blocks */
     struct stat_block stats; /* anybody reads */
 
     HAK_CACHE_ALIGNED struct slab_owner owner; /* any thread pushes */
+
+    /* Behind the rest: most classes' lists are never touched. */
+    HAK_CACHE_ALIGNED struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
 };
 
 /* Fills an empty record (zeroed). */

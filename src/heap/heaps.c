@@ -19,14 +19,14 @@
 HAK_TLS struct held_heaps hak_held_heaps;
 
 static struct {
-    _Atomic(struct heap *) list[HAK_HEAPS_MOST];
-    _Atomic(struct heap *) near[PROCESSORS_MOST]; /* of a processor; NULL: it has none yet */
     _Atomic uint32_t count;
     _Atomic uint32_t near_count;
     _Atomic uint32_t
-        near_mask;        /* which bits of a processor's number count: fewer for few threads */
-    struct hak_lock lock; /* who makes one more */
-} heaps = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS)};
+        near_mask; /* which bits of a processor's number count: fewer for few threads */
+    _Atomic(struct heap *) near[PROCESSORS_MOST]; /* of a processor; NULL: it has none yet */
+    _Atomic(struct heap *) list[HAK_HEAPS_MOST];
+} heaps;
+static struct hak_lock heaps_lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS); /* who makes one more */
 
 uint32_t hak_heap_count(void)
 {
@@ -105,12 +105,12 @@ static struct heap *find_open(void)
  * caller may wait: many threads would get this lock one after the other, to find a heap made. */
 static bool lock_table(bool is_nested)
 {
-    if (hak_lock_try(&heaps.lock))
+    if (hak_lock_try(&heaps_lock))
         return true;
     if (is_nested || find_open() != NULL)
         return false;
     struct cache *cache = hak_wait_begin();
-    hak_lock_take(&heaps.lock);
+    hak_lock_take(&heaps_lock);
     hak_wait_end(cache);
     return true;
 }
@@ -124,7 +124,7 @@ static struct heap *make(uint32_t seen, bool is_nested)
         return NULL;
     if (hak_load_relaxed(&heaps.count) == seen)
         heap = make_locked();
-    hak_lock_give(&heaps.lock);
+    hak_lock_give(&heaps_lock);
     return heap;
 }
 
@@ -291,13 +291,13 @@ bool hak_heaps_mend(bool is_over)
 
 void hak_heaps_mend_table(void)
 {
-    if (hak_lock_is_left(&heaps.lock))
-        hak_lock_give(&heaps.lock);
+    if (hak_lock_is_left(&heaps_lock))
+        hak_lock_give(&heaps_lock);
 }
 
 void hak_heaps_stop(uint32_t patience_ms)
 {
-    hak_lock_take(&heaps.lock);
+    hak_lock_take(&heaps_lock);
     uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
     uint32_t count = hak_heap_count();
     for (uint32_t i = 0; i < count; i++) {
@@ -317,7 +317,7 @@ void hak_heaps_go_on(void)
             hak_lock_give_among(&heap->lock);
         heap->is_claimed = false;
     }
-    hak_lock_give(&heaps.lock);
+    hak_lock_give(&heaps_lock);
 }
 
 /* Loses heaps that threads are inside which this copy of the process has not, and opens all
@@ -356,7 +356,7 @@ static bool is_nobodys(const struct heap *heap)
 bool hak_heaps_restart_in_child(void)
 {
     bool is_any_lost = open_all(is_held);
-    hak_lock_reset(&heaps.lock);
+    hak_lock_reset(&heaps_lock);
     return is_any_lost;
 }
 

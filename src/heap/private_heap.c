@@ -22,7 +22,7 @@ static struct hak_lock set_lock = HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE_SET);
 static _Atomic(struct private_heap *) heaps; /* written under set_lock; only ever longer */
 static struct private_heap *parked;
 static struct private_heap *drained_next;
-static _Atomic uint32_t live_count;
+HAK_AT_HAND static _Atomic uint32_t live_count;
 static _Atomic uint32_t last_id;
 
 struct private_heap *hak_private_first(void)
@@ -211,7 +211,7 @@ static void drain(struct private_heap *heap)
     hak_lock_give(&heap->heap.lock);
 }
 
-void hak_private_drain_some(void)
+HAK_AT_START void hak_private_drain_some(void)
 {
     if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
         return;

@@ -20,7 +20,7 @@ hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of
 /* A frame has the link and the return address below what the caller goes on with. */
 #define FRAME_WORDS 2u
 
-_Atomic uint64_t hak_route_classes;
+HAK_AT_HAND _Atomic uint64_t hak_route_classes;
 _Atomic uint64_t hak_route_sites;
 static _Atomic uint64_t places[PLACES];
 

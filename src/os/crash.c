@@ -25,7 +25,7 @@ static struct sigaction before[SIGNALS];
 static void (*reporter)(const struct crash *crash);
 static _Atomic uint32_t has_reported;
 static alignas(16) char stack[STACK_BYTES];
-static _Atomic uint32_t is_listening;
+HAK_AT_HAND static _Atomic uint32_t is_listening;
 /* The calling thread's, with a page before it that nobody may touch; NULL: it has none of ours. */
 static HAK_TLS char *own_stack;
 
@@ -114,7 +114,7 @@ static void end(void)
     give_stack(start);
 }
 
-void hak_os_crash_thread_begin(void)
+HAK_AT_START void hak_os_crash_thread_begin(void)
 {
     if (HAK_LIKELY(hak_load_relaxed(&is_listening) == 0))
         return;

@@ -26,8 +26,9 @@
 
 typedef int action_function(int number, const struct sigaction *action, struct sigaction *old);
 
-static struct os_fault_watch watch;
-static _Atomic(action_function *) set_action; /* libc's; NULL: the front is never raised */
+HAK_AT_HAND static struct os_fault_watch watch;
+HAK_AT_HAND static _Atomic(action_function *)
+    set_action; /* libc's; NULL: the front is never raised */
 static struct sigaction records[RECORDS];
 static uint32_t record_count;
 static _Atomic(const struct sigaction *) before; /* what the front stands over */
@@ -249,7 +250,8 @@ void hak_os_fault_watch_end(void)
         lower();
 }
 
-void hak_os_fault_watch_start(const struct os_fault_watch *wanted, void *libcs_sigaction)
+HAK_AT_START void hak_os_fault_watch_start(const struct os_fault_watch *wanted,
+                                           void *libcs_sigaction)
 {
     action_function *function;
     *(void **)&function = libcs_sigaction;

@@ -161,7 +161,7 @@ void hak_os_unwritten_add(struct text *text, const char *what, const char *path,
     }
 }
 
-uint32_t hak_os_pid(void)
+HAK_AT_START uint32_t hak_os_pid(void)
 {
     return (uint32_t)getpid();
 }

@@ -6,6 +6,7 @@
 #include "heap/private_heap.h"
 #include "heap/remote_recount.h"
 #include "misuse/fence.h"
+#include "os/at_fork.h"
 #include "os/confine.h"
 #include "os/fault_watch.h"
 #include "os/lock.h"
@@ -15,8 +16,6 @@
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
-
-#include <pthread.h>
 
 /* fork waits so long for another thread to leave a slow path. */
 #define FORK_PATIENCE_MS 20
@@ -156,5 +155,5 @@ void hak_process_on_fork(void (*mender)(void))
 
 void hak_fork_register(void)
 {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    hak_os_at_fork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -25,7 +25,7 @@
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
 
-_Atomic uint64_t hak_learned_second_ms;
+HAK_AT_HAND _Atomic uint64_t hak_learned_second_ms;
 
 /* Untouched without the option. */
 static char text[HAK_LEARNED_BYTES_MOST];
@@ -80,10 +80,8 @@ static void begin(void)
         hak_rules_bring(&mine.sites[i]);
 }
 
-void hak_learned_load(void)
+void hak_learned_load_slow(void)
 {
-    if (HAK_LIKELY(*hak_conf_text(profile) == '\0') || hak_conf_number(learn) == 0)
-        return;
     const char *wrong = NULL;
     if (hak_os_is_privileged())
         wrong = "is not for a program with raised privileges";
@@ -197,7 +195,8 @@ static void save(void)
 /* At the end of the process. One that ends inside a slow path, by a handler, learned nothing. */
 __attribute__((destructor)) static void save_at_exit(void)
 {
-    if (HAK_LIKELY(saving_pid == 0) || hak_lock_is_inside() || saving_pid != hak_os_pid())
+    if (HAK_LIKELY(*hak_conf_text(profile) == '\0') || saving_pid == 0 || hak_lock_is_inside() ||
+        saving_pid != hak_os_pid())
         return;
     look_last();
     learn_second();

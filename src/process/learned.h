@@ -15,12 +15,18 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "conf/conf.h"
 
 /* The end of the first second; 0: not watched. */
 extern _Atomic uint64_t hak_learned_second_ms;
 
 /* Reads the file: keep times, matches and rules start as learned. */
-void hak_learned_load(void);
+void hak_learned_load_slow(void);
+HAK_INLINE void hak_learned_load(void)
+{
+    if (HAK_UNLIKELY(*hak_conf_text(profile) != '\0') && hak_conf_number(learn) != 0)
+        hak_learned_load_slow();
+}
 
 /* Measures memory use in the first second, and detects its end. */
 void hak_learned_look(void);

@@ -24,7 +24,7 @@
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
 
-_Atomic uint32_t hak_matches_are_on;
+HAK_AT_HAND _Atomic uint32_t hak_matches_are_on;
 
 static _Atomic uint64_t *const rows[KNOB_COUNT] = {
 #define X(row, count, usual, second, third, fourth, what) [KNOB_##row] = &hak_policy.row,
@@ -356,7 +356,7 @@ static void settle_in_child(void)
     end_busy();
 }
 
-void hak_matches_begin(void)
+HAK_AT_START void hak_matches_begin(void)
 {
     if (HAK_LIKELY((hak_conf_number(learn) & LEARN_MATCHES) == 0) || hak_harden_has(HARDEN_WATCHED))
         return;

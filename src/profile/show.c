@@ -27,7 +27,7 @@
 enum show_state { SHOW_NONE, SHOW_OPENING, SHOW_READY };
 
 static _Atomic uint32_t state;
-static _Atomic(struct profile_board *) own;
+HAK_AT_HAND static _Atomic(struct profile_board *) own;
 static struct profile_board *inherited;
 static uint32_t own_pid;
 static _Atomic uint32_t backed_sites;
@@ -36,7 +36,7 @@ static _Atomic uint64_t next_tick_ms;
 static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
-struct profile_board *hak_show_board(void)
+HAK_AT_START struct profile_board *hak_show_board(void)
 {
     /* acquire: partner is the release in hak_show_open */
     return hak_load_acquire(&own);
@@ -298,11 +298,8 @@ static void show_stats(struct profile_board *board)
     hak_shm_publish(&board->stats, &page);
 }
 
-void hak_show_tick(void)
+static HAK_NOINLINE void tick(uint64_t now)
 {
-    uint64_t now = hak_os_clock_ms();
-    if (HAK_LIKELY(now < hak_load_relaxed(&next_tick_ms)) || hak_copy_is_unnoticed())
-        return;
     bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
     if (is_kept)
         hak_show_open();
@@ -319,6 +316,15 @@ void hak_show_tick(void)
     end_busy();
 }
 
+HAK_AT_START void hak_show_tick(void)
+{
+    if (HAK_LIKELY(hak_show_board() == NULL) && hak_conf_number(blackbox) != BLACKBOX_ON)
+        return;
+    uint64_t now = hak_os_clock_ms();
+    if (now >= hak_load_relaxed(&next_tick_ms) && !hak_copy_is_unnoticed())
+        tick(now);
+}
+
 void hak_show_forget(void)
 {
     struct profile_board *board = hak_load_relaxed(&own);
@@ -331,9 +337,10 @@ void hak_show_forget(void)
     hak_store_relaxed(&state, SHOW_NONE);
 }
 
-void hak_show_end(void)
+HAK_AT_START void hak_show_end(void)
 {
+    if (hak_show_board() == NULL || own_pid != hak_os_pid())
+        return;
     struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, own_pid, "");
-    if (hak_show_board() != NULL && own_pid == hak_os_pid())
-        hak_os_shared_remove(path.name);
+    hak_os_shared_remove(path.name);
 }

@@ -28,7 +28,7 @@ struct chunk {
 struct board_dropped hak_sites_dropped;
 
 static struct chunk first_chunk;
-static _Atomic(struct chunk *) chunks[CHUNKS] = {&first_chunk};
+static _Atomic(struct chunk *) chunks[CHUNKS]; /* but the first one */
 static struct meta_pool chunk_pool;
 static _Atomic uint16_t buckets[BUCKETS];
 static _Atomic uint32_t site_count = 1;
@@ -38,7 +38,8 @@ static _Atomic uint32_t shown_count; /* sites that the board has memory for */
 static struct board_site *site_at(uint32_t site)
 {
     /* acquire: partner is the release in make_chunk */
-    struct chunk *chunk = hak_load_acquire(&chunks[site / CHUNK_SITES]);
+    struct chunk *chunk =
+        site < CHUNK_SITES ? &first_chunk : hak_load_acquire(&chunks[site / CHUNK_SITES]);
     return chunk == NULL ? NULL : &chunk->sites[site % CHUNK_SITES];
 }
 

@@ -17,8 +17,8 @@
 #define HAK_SPAN_BIN_WORDS ((HAK_SPAN_BIN_COUNT + 63u) / 64u)
 
 struct span_bins {
-    struct list_link lists[HAK_SPAN_BIN_COUNT];
     uint64_t in_use[HAK_SPAN_BIN_WORDS];
+    struct list_link lists[HAK_SPAN_BIN_COUNT];
 };
 
 /* Whether the bin holds a span. */

@@ -15,10 +15,8 @@
 #include "region/meta.h"
 #include "span/span_bins.h"
 
+/* First what small processes write. */
 struct span_free {
-    struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
-    struct span_bins clean;
-    struct span_bins bare;
     struct list_link ages; /* of the warm ones, oldest first */
     _Atomic size_t warm_bytes;
     _Atomic size_t clean_bytes; /* and bare ones */
@@ -27,6 +25,9 @@ struct span_free {
     uint32_t epoch;             /* how often all free spans were abandoned */
     uint32_t warm_nodes;        /* bit n: node n has had warm spans */
     bool is_started;
+    struct span_bins clean;
+    struct span_bins bare;
+    struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
 };
 extern struct span_free hak_span_free;
 extern struct meta_pool hak_span_pool;

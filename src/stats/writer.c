@@ -39,8 +39,8 @@ static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
 static _Atomic uint64_t next_show_ms = NEVER_MS;
-static bool has_signal;
-static void (*stir_background)(void); /* it may sleep when the signal comes */
+HAK_AT_HAND static bool has_signal;
+HAK_AT_HAND static void (*stir_background)(void); /* it may sleep when the signal comes */
 /* The file that is named, open from the start on: later the program may have no right to open it,
  * or another root folder. The name may hold the process's id, then a child has another file. */
 static struct os_kept_fd file = {.fd = -1};
@@ -202,12 +202,12 @@ static void print(void)
         complain(name.name, error);
 }
 
-static uint64_t interval_ms(void)
+HAK_AT_START static uint64_t interval_ms(void)
 {
     return (uint64_t)hak_conf_number(stats_interval);
 }
 
-static bool has_interval(void)
+HAK_AT_START static bool has_interval(void)
 {
     return interval_ms() < HAK_CONF_NEVER_MS;
 }
@@ -218,12 +218,12 @@ static void wake(void)
     stir_background();
 }
 
-static bool is_print_due(uint64_t now)
+HAK_AT_START static bool is_print_due(uint64_t now)
 {
     return now >= hak_load_relaxed(&next_ms) || hak_load_relaxed(&is_asked) != 0;
 }
 
-static bool is_show_due(uint64_t now)
+HAK_AT_START static bool is_show_due(uint64_t now)
 {
     return now >= hak_load_relaxed(&next_show_ms);
 }
@@ -259,7 +259,7 @@ static void show_if_due(uint64_t now)
     }
 }
 
-void hak_stats_writer_tick(void)
+HAK_AT_START void hak_stats_writer_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
     if (HAK_LIKELY(!is_print_due(now) && !is_show_due(now)))
@@ -271,7 +271,7 @@ void hak_stats_writer_tick(void)
     end_busy();
 }
 
-uint32_t hak_stats_writer_patience_ms(void)
+HAK_AT_START uint32_t hak_stats_writer_patience_ms(void)
 {
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
     if (has_interval())
@@ -310,12 +310,12 @@ static void start_listening(void)
     hak_os_stderr_write(line, text.used);
 }
 
-static bool has_something_to_print(void)
+HAK_AT_START static bool has_something_to_print(void)
 {
     return hak_conf_number(stats) != STATS_OFF || has_interval() || has_signal;
 }
 
-void hak_stats_writer_start(void (*stir)(void))
+HAK_AT_START void hak_stats_writer_start(void (*stir)(void))
 {
     stir_background = stir;
     if (*hak_conf_text(stats_signal) != '\0')
