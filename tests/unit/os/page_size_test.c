@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "conf/conf.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "process/reclaim.h"
@@ -43,6 +44,10 @@ TEST(all_sizes_are_served_cleared_grown_freed_and_purged)
         if (bytes % 3 == 1)
             hak_free(block);
     }
+    hak_conf.number[CONF_maintenance] = MAINTENANCE_OFF;
+    unsigned char *last = hak_calloc(1, 3 * HAK_MIB); /* what is older may have been purged */
+    memset(last, 7, 3 * HAK_MIB);
+    hak_free(last);
     CHECK(hak_reclaim_purge_all() > 0);
     CHECK(hak_span_heap_is_sound());
     CHECK(hak_malloc(1000) != NULL);
