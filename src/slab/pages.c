@@ -46,8 +46,8 @@ struct dead_leaves hak_slab_dead_leaves(const struct slab *slab)
     /* Nobody has touched what lies behind the bump index. */
     size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
     size_t touched = hak_align_up(touched_bytes, (size_t)1 << slab->leaf_shift);
-    return (struct dead_leaves){
-        leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift)), leaves};
+    return (struct dead_leaves){leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift)),
+                                leaves};
 }
 
 size_t hak_slab_purge(struct slab *slab, struct dead_leaves leaves)

@@ -31,7 +31,7 @@ struct slab_owner {
 };
 
 #define SLAB_UNSWEPT 0xffffu
-#define SLAB_HOT 0xffu /* blocks were taken since the last sweep */
+#define SLAB_HOT 0xffu            /* blocks were taken since the last sweep */
 #define SLAB_UNSETTLED UINT32_MAX /* on no list by how full it is */
 
 /* SLAB_FULL: on a list that only private heaps keep. SLAB_OUT: with a thread that purges its pages

@@ -93,7 +93,8 @@ TEST(purging_keeps_every_byte_in_use_and_takes_all_others)
             hak_slab_give(slab, blocks[i]);
     uint64_t dead = hak_slab_dead_leaves(slab).touched;
     CHECK(dead != 0 || taken < 700 || leaf_bytes(slab) > HAK_GRANULE_BYTES / 2);
-    CHECK_EQ(hak_slab_purge(slab, hak_slab_dead_leaves(slab)), (size_t)hak_bit_count(dead) * leaf_bytes(slab));
+    CHECK_EQ(hak_slab_purge(slab, hak_slab_dead_leaves(slab)),
+             (size_t)hak_bit_count(dead) * leaf_bytes(slab));
     CHECK_EQ(slab->purged, dead);
     CHECK_EQ(hak_slab_dead_leaves(slab).touched, 0);
     for (uint32_t i = 3; i < taken; i += 700)
