@@ -51,8 +51,8 @@ static bool has_changed(struct slab *slab)
     return true;
 }
 
-/* Looks for dead pages of a slab, which is taken out if it has some; whoever looks next knows how it
- * was. */
+/* Looks for dead pages of a slab, which is taken out if it has some; whoever looks next knows how
+ * it was. */
 static void look(struct heap *heap, struct slab *slab, struct swept *swept)
 {
     struct dead_leaves leaves = hak_slab_dead_leaves(slab);

@@ -7,8 +7,8 @@
  * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a cache
  *             or in transit count as used, so their bytes stay. hak_slab_take and
  *             hak_slab_take_zero clear the bits of the blocks that they take.
- * Threads     dead leaves are found inside the heap. They may be purged outside while no block of the
- *             slab can be allocated: frees only add free blocks.
+ * Threads     dead leaves are found inside the heap. They may be purged outside while no block of
+ *             the slab can be allocated: frees only add free blocks.
  * Tests       tests/unit/slab/pages_test.c, tests/model/
  */
 #ifndef HAK_SLAB_PAGES_H
