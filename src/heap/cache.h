@@ -47,7 +47,7 @@ struct cache {
     _Atomic uint64_t quiet_check_ms;  /* when bins were last checked for quiet ones */
     uint64_t seen_sum;                /* of all bins, when a processor's cache was last checked */
     uint64_t seen_ms;                 /* since when it is the same */
-    size_t capacity_bytes; /* what all bins may hold. Under the lock CACHES, as all below */
+    size_t capacity_bytes; /* what all bins may hold; peeked at. Under the lock CACHES, as below */
     uint32_t word_count;   /* of the bins' memory */
     uint32_t used_words;   /* of these, in rooms or behind them */
     uint16_t free_rooms[HAK_ROOM_ORDERS];         /* by order; each room's first word is the next */

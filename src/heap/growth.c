@@ -68,35 +68,52 @@ static bool resize(struct cache *cache, uint32_t class_index, uint32_t capacity)
     uint32_t before = hak_cache_capacity(cache, class_index);
     if (before == capacity || !hak_room_resize(cache, class_index, capacity))
         return false;
-    cache->capacity_bytes += capacity * block_bytes - before * block_bytes;
+    hak_word_publish(&cache->capacity_bytes,
+                     cache->capacity_bytes + capacity * block_bytes - before * block_bytes);
     return true;
+}
+
+/* The next capacity of a bin; no more than now: it has the most. */
+static uint32_t next_capacity(const struct cache *cache, uint32_t class_index)
+{
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    uint32_t capacity =
+        before == 0 ? first_capacity(hak_size_classes[class_index].block_bytes) : before * 2u + 1u;
+    return (uint32_t)hak_least(capacity, capacity_most(class_index));
+}
+
+/* Without the lock, a hint. */
+static bool is_within_budget(const struct cache *cache, uint32_t class_index, uint32_t capacity)
+{
+    uint32_t before = hak_cache_capacity(cache, class_index);
+    size_t more_bytes =
+        hak_excess(capacity, before) * (size_t)hak_size_classes[class_index].block_bytes;
+    return before == 0 ||
+           hak_word_peek(&cache->capacity_bytes) + more_bytes <= thread_bound_bytes();
 }
 
 /* Gives a bin more slots, or its first ones, if there is budget; true when it grew. */
 static bool grow_locked(struct cache *cache, uint32_t class_index)
 {
     struct room *room = &cache->rooms[class_index];
-    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
-    uint32_t most = capacity_most(class_index);
-    uint32_t before = hak_cache_capacity(cache, class_index);
-    uint32_t capacity = before == 0 ? first_capacity(block_bytes) : before * 2u + 1u;
-    capacity = (uint32_t)hak_least(capacity, most);
-    if (capacity <= before) {
+    uint32_t capacity = next_capacity(cache, class_index);
+    if (capacity <= hak_cache_capacity(cache, class_index)) {
         room->is_grown = true;
         return false;
     }
-    size_t more_bytes = (size_t)(capacity - before) * block_bytes;
-    if ((before != 0 && cache->capacity_bytes + more_bytes > thread_bound_bytes()) ||
-        !resize(cache, class_index, capacity))
+    if (!is_within_budget(cache, class_index, capacity) || !resize(cache, class_index, capacity))
         return false;
-    room->is_grown = capacity == most;
+    room->is_grown = capacity == capacity_most(class_index);
     hak_stat_add_shared(&cache->stats, magazines_grown, 1);
     return true;
 }
 
+/* A lock costs two system calls where the program handles signals: not for a bin that cannot grow
+ * now. */
 static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
 {
-    if (!hak_rooms_try_lock())
+    if (!is_within_budget(cache, class_index, next_capacity(cache, class_index)) ||
+        !hak_rooms_try_lock())
         return false;
     bool is_grown = grow_locked(cache, class_index);
     hak_rooms_unlock();

@@ -72,7 +72,7 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     hak_word_publish(&bins->cache, cache); /* a pop may still have to be noted: never NULL again */
     cache->word_count = word_count;
     cache->used_words = HAK_FIRST_SLOT;
-    cache->capacity_bytes = 0;
+    hak_word_publish(&cache->capacity_bytes, (size_t)0);
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
@@ -201,5 +201,5 @@ void hak_rooms_mend(struct cache *cache)
     size_t bytes = 0;
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         bytes += (size_t)hak_cache_capacity(cache, i) * hak_size_classes[i].block_bytes;
-    cache->capacity_bytes = bytes;
+    hak_word_publish(&cache->capacity_bytes, bytes);
 }
