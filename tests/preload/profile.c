@@ -40,11 +40,21 @@ static void allocate(unsigned seed, int rounds)
         free(blocks[i]);
 }
 
+/* A killed process may have left a board under a number that comes again: it is no process's of
+ * this test. */
+static struct timespec begun;
+
+static int is_later(struct timespec time)
+{
+    return time.tv_sec > begun.tv_sec ||
+           (time.tv_sec == begun.tv_sec && time.tv_nsec >= begun.tv_nsec);
+}
+
 static int board_path(char *path, size_t bytes, int pid)
 {
     snprintf(path, bytes, "/dev/shm/hakmem.profile.%d", pid);
     struct stat about;
-    return stat(path, &about) == 0 && (about.st_mode & 0777) == 0600;
+    return stat(path, &about) == 0 && (about.st_mode & 0777) == 0600 && is_later(about.st_ctim);
 }
 
 /* The profile that the library writes is whole, whoever allocates and loads meanwhile: what each
@@ -82,6 +92,7 @@ static void begin(void)
     char path[64];
     check_is_served();
     CHECK(hakmem_profile_start != NULL);
+    clock_gettime(CLOCK_REALTIME_COARSE, &begun); /* as the kernel dates files */
     CHECK_EQ(hakmem_option_set("heap_profile_samples", "0"), 0);
     hakmem_profile_start(MEAN);
     allocate(1, 20000);
