@@ -139,8 +139,7 @@ void hak_heap_bring_back(struct slab *slab)
 /* What lost pages is used last. */
 static void settle_last(struct heap *heap, struct slab *slab)
 {
-    slab->place = SLAB_NOWHERE;
-    slab->settled_from = SLAB_UNSETTLED;
+    unlist(heap, slab);
     if (!hak_heap_settle(heap, slab) || slab->place != SLAB_PARTIAL)
         return;
     hak_list_remove(&slab->link);

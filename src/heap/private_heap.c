@@ -240,7 +240,7 @@ void hak_private_drain_all(void)
 static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep, size_t *bytes)
 {
     bool is_over = true;
-    struct swept swept = {.count = 0};
+    struct swept swept;
     if (!hak_lock_try(&heap->heap.lock))
         return true;
     if (heap->state != PRIVATE_FROZEN) {

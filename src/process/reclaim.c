@@ -99,7 +99,7 @@ static size_t purge_swept(struct heap *heap, const struct swept *swept)
 /* Sweeps a heap that the caller is in, and leaves it; not while another thread purges. */
 static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
 {
-    struct swept swept = {.count = 0};
+    struct swept swept;
     hak_store_relaxed(&heap->sweep_visit_ms, now);
     /* Where granules that went back were wanted again, so are pages of slabs. */
     uint64_t pass_ms = hak_limit_is_passed() ? decay : hak_most(decay, hak_pool_keep_ms());
