@@ -61,7 +61,7 @@ struct heap *hak_heap_near(void)
 {
     /* acquire: partner is the release in make_for */
     struct heap *heap = hak_load_acquire(near_place());
-    return heap != NULL ? heap : hak_load_acquire(&heaps.near[0]);
+    return heap != NULL || hak_heap_count() == 0 ? heap : hak_heap_at(0);
 }
 
 /* The new heap is entered before others see it. */

@@ -63,7 +63,8 @@ HAK_INLINE void hak_heap_leave(struct heap *heap)
     hak_heap_forget(before);
 }
 
-/* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
+/* The heap of the processor that the thread runs on, the first one if it has none yet, without a
+ * lock; NULL: there is none at all. */
 struct heap *hak_heap_near(void);
 
 /* Enters that heap, created if the processor has none yet; NULL: a thread is inside, or no
