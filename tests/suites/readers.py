@@ -3,7 +3,8 @@
 
 A reader returns {test: outcome}, with outcome one of pass, fail, skip. `read` takes the first one
 that finds a test: result files of automake and DejaGnu, then the formats of CTest, Meson, pytest,
-unittest, cargo, GoogleTest, Autotest, automake's lines, TAP, prove.
+unittest, cargo, GoogleTest, Autotest, automake's lines, prove, TAP. Programs under prove may print
+lines of TAP beside its own.
 """
 import re
 
@@ -109,10 +110,15 @@ def tap(text):
 
 
 def prove(text):
-    """`t/name.t .. ok`, as prove and Perl's own t/TEST print it."""
+    """`t/name.t .. ok`, as prove and Perl's own t/TEST print it. What a failing test prints may
+    stand before its word: it is in prove's summary."""
     pattern = (r"^(?P<name>[\w./+-]+) ?\.{2,} *(?P<word>ok|skipped|FAILED|Failed|Dubious|"
                r"Wstat)\b")
-    return by_lines(pattern, text)
+    found = by_lines(pattern, text)
+    for match in re.finditer(r"^(\S+) +\(Wstat: (\d+) .*Failed: (\d+)\)$", text, re.M):
+        if match[2] != "0" or match[3] != "0":
+            found[match[1]] = FAIL
+    return found
 
 
 def lines(text):
@@ -129,7 +135,7 @@ def lines(text):
 
 
 READERS = {reader.__name__: reader for reader in (
-    ctest, meson, pytest, unittest, cargo, googletest, autotest, automake, tap, prove, lines)}
+    ctest, meson, pytest, unittest, cargo, googletest, autotest, automake, prove, tap, lines)}
 
 
 def trs(folder):

@@ -4,6 +4,8 @@ differences that are none, or hides some."""
 import json
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -52,6 +54,14 @@ LIBRARY = Path(os.environ.get("PRELOAD_LIB", ROOT / "out/release/libhakmem.so"))
 ])
 def test_a_format_is_read_by_its_reader(tmp_path, reader, text, found):
     assert readers.read("noise\n" + text + "more noise\n", tmp_path) == (reader, found)
+
+
+def test_what_prove_says_is_not_hidden_by_what_its_tests_print(tmp_path):
+    text = ("t/a.t .. ok\nok 1 - of a process of the test\n"
+            "t/b.t .. \n# Looks like you failed.\nDubious, test returned 1 (wstat 256, 0x100)\n"
+            "t/b.t  (Wstat: 256 (exited 1) Tests: 61 Failed: 1)\n"
+            "t/a.t  (Wstat: 0 Tests: 9 Failed: 0)\n  TODO passed:   4\nResult: FAIL\n")
+    assert readers.read(text, tmp_path) == ("prove", {"t/a.t": "pass", "t/b.t": "fail"})
 
 
 def test_result_files_come_before_what_is_printed(tmp_path):
@@ -196,6 +206,19 @@ def test_a_suite_is_compared_and_repeated(package):
     assert not list(suites.unexplained(package.result(("hakmem", "hardened"))))
 
 
+def test_a_suite_is_repeated_only_while_a_test_differed_in_every_run(package):
+    package.begin()
+    for way, outcome in (("system", "pass"), ("hakmem", "fail"), ("hardened", "pass")):
+        package.add(way, 1, step(a=outcome))
+    ways = ("hakmem", "hardened")
+    assert package.next_step(ways) == ("hakmem", 2)
+    package.add("hakmem", 2, step(a="fail"))
+    assert package.next_step(ways) == ("system", 2)
+    package.add("system", 2, step(a="fail"))
+    assert package.next_step(ways) is None
+    assert package.result(ways)["unsteady"] == ["a"]
+
+
 def test_tests_reach_no_network(package):
     if not package.place.is_alone:
         pytest.skip("no right to make namespaces")
@@ -311,6 +334,29 @@ def test_a_run_ends_with_its_limit_and_all_that_it_started(package):
     assert status == 124 and time.monotonic() - begin < 20
     time.sleep(3)
     assert not (folder / "late").exists()
+
+
+WAITS = """
+import subprocess, sys
+sys.path.insert(0, sys.argv[1])
+import places
+process = subprocess.Popen(["sh", "-c", "echo runs; read line"], start_new_session=True)
+sys.exit(places.wait(process, 5))
+"""
+
+
+def test_a_limit_does_not_count_time_in_which_the_run_was_stopped():
+    words = [sys.executable, "-c", WAITS, str(ROOT / "tests/suites")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"runs\n"
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(7)
+        os.kill(process.pid, signal.SIGCONT)
+        # Long enough for a limit that has passed to be noticed.
+        time.sleep(0.5)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        assert process.wait(60) == 0
 
 
 def test_versions_are_ordered_as_debian_orders_them():
