@@ -93,7 +93,8 @@
     X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
       "show, compare, add up or check files of option profile",                                    \
       "  show FILE...       what each program learned: runs, the most that was in use in the\n"    \
-      "                     first second, and how long free memory is kept\n"                      \
+      "                     first second, the superslabs that were filled then, and how long\n"    \
+      "                     free memory is kept\n"                                                 \
       "  diff A B           the programs of which A and B say something else\n"                    \
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
