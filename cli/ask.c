@@ -139,12 +139,12 @@ static bool leave_request(struct ask *ask, struct control_request *request, uint
         if (is_left(ask->process.folder, ask->name, &other))
             unlinkat(ask->process.folder, ask->name, 0);
         else if (shared_clock_ms() >= give_up_ms && has_no_asker(&other))
-            return refuse(&reason,
-                          "process %d has not yet done what was left for it: %.100s; "
-                          "rm /dev/shm/%s takes that back",
-                          ask->process.pid, other.words, ask->name);
+            return refuse(
+                &reason,
+                "process %d has not yet carried out a request: %.100s; rm /dev/shm/%s cancels it",
+                ask->process.pid, other.words, ask->name);
         else if (shared_clock_ms() >= give_up_ms || was_interrupted)
-            return refuse(&reason, "somebody else asks process %d, and has no answer either",
+            return refuse(&reason, "another request to process %d is still unanswered",
                           ask->process.pid);
         else
             pause_ms(LOOK_MS);
@@ -226,9 +226,8 @@ static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
         return refuse(&reason, "process %d has ended", ask->process.pid);
     return refuse(&reason,
                   "process %d (%s) did not answer within %u s: it sleeps, its caches serve all "
-                  "that it asks for, or it may not look (seccomp, stats_shm=never). Ask again "
-                  "while it works, or with --later; one started with HAKMEM_STATS_SHM=1 answers "
-                  "asleep, too",
+                  "requests, or it does not check (seccomp, stats_shm=never). Try again while it "
+                  "runs, or with --later; one started with HAKMEM_STATS_SHM=1 answers even asleep",
                   ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
@@ -268,12 +267,12 @@ static bool judge(const struct ask *ask, enum ask_state state, const struct cont
     if (was_interrupted)
         return refuse(&reason, "interrupted before process %d answered", ask->process.pid);
     if (state == ASK_LOST)
-        return refuse(&reason, "somebody removed or changed the request for process %d",
+        return refuse(&reason, "the request for process %d was removed or changed",
                       ask->process.pid);
     if (state == ASK_TAKEN)
         return refuse(&reason,
-                      "process %d took the request and did not finish it: it was stopped, copied "
-                      "or killed meanwhile",
+                      "process %d accepted the request but did not finish it: it was stopped, "
+                      "copied or killed",
                       ask->process.pid);
     return refuse_silent(ask, wait_ms);
 }
@@ -311,7 +310,7 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
         ask_end(ask);
         return is_done;
     }
-    refuse(&reason, "asked; it does that when it next works, within %u hours",
+    refuse(&reason, "request left for when it next runs, within %u hours",
            HAK_REQUEST_LEFT_MS / 3600000u);
     close(ask->fd);
     ask->fd = -1;

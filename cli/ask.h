@@ -2,10 +2,10 @@
 /* cli/ask.h - a request that is left for a running process, and its answer.
  *
  * Owns        the file /dev/shm/hakmem.PID.request while it is there (control/request.h).
- * Invariants  the file appears whole, by a link, where there is none; who asks meanwhile waits. It
- *             is removed by who made it, or by a later command once its time is over. Root gives it
- *             to the process's user. What the process wrote is read, not mapped, and may be
- *             anything.
+ * Invariants  the file is created atomically, by a link, if there is none; other senders wait
+ *             meanwhile. It is removed by its creator, or by a later command once its deadline has
+ *             passed. Root gives it to the process's user. What the process wrote is read, not
+ *             mapped, and may be anything.
  * Threads     one.
  * Tests       tests/preload/ctl_preload.py
  */

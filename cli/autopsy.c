@@ -33,7 +33,7 @@ static void print_end(const struct source *source)
     if (source->is_alive)
         printf("Process %" PRIu64 " is running.\n", head->pid);
     else
-        printf("Process %" PRIu64 " ended without a normal exit; its last sign was at %s.\n",
+        printf("Process %" PRIu64 " ended without a normal exit; its last update was at %s.\n",
                head->pid, when);
 }
 
@@ -100,11 +100,11 @@ int command_autopsy(int argument_count, char **arguments)
         return complain_usage("autopsy");
     int status = EXIT_FAILED;
     if (source_read(&source, "autopsy", arguments[1]))
-        status = source.has_board ? report(&source)
-                                  : complain(EXIT_FAILED,
-                                             "autopsy: %.100s is a profile, and not "
-                                             "what a process left",
-                                             source.path);
+        status =
+            source.has_board
+                ? report(&source)
+                : complain(EXIT_FAILED, "autopsy: %.100s is a profile, not the file of a process",
+                           source.path);
     source_end(&source);
     return status;
 }

@@ -55,7 +55,7 @@ static int read_file(struct account *account, const struct wish *wish)
         name = learned.count == 0 ? "at all" : learned.programs[0].name;
     const struct learned_program *program = hak_learned_find(&learned, name);
     if (program == NULL)
-        return complain(EXIT_FAILED, "classes: %s knows no program %s", wish->source, name);
+        return complain(EXIT_FAILED, "classes: %s has no program %s", wish->source, name);
     if (program->sizes.count == 0)
         return complain(EXIT_FAILED,
                         "classes: %s has no sizes of %s: they are sampled with learn=sites, as in "

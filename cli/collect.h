@@ -3,8 +3,8 @@
  *
  * Owns        the document: each family once, with a sample of each process, which the labels `pid`
  *             and `program` tell apart.
- * Invariants  who publishes is read from /dev/shm anew each time; a process that ends meanwhile, or
- *             whose numbers cannot be read, is left out.
+ * Invariants  the publishing processes are read from /dev/shm each time; a process that ends
+ *             meanwhile, or whose numbers cannot be read, is left out.
  * Threads     one.
  * Tests       tests/preload/top_preload.py
  */

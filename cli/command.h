@@ -20,77 +20,76 @@
 #define COMMAND_TABLE(X)                                                                           \
     X(run, "[--mode MODE] [-o NAME=VALUE]... [--bounds] [--strict] PROGRAM [ARGUMENT]...",         \
       "run a program with hakmem as its malloc",                                                   \
-      "  --mode MODE        one of the modes of hakmem(3), say fast or hardened\n"                 \
+      "  --mode MODE        one of hakmem's modes, such as fast or hardened\n"                     \
       "  -o NAME=VALUE      an option; hakmem options lists them\n"                                \
-      "  --bounds           stop copies beyond the end of a block (libhakmem-bounds.so)\n"         \
-      "  --strict           do not run a program that would run without hakmem\n")                 \
-    X(options, "[--json] [NAME]...", "list the options, their values here and what they mean",     \
+      "  --bounds           abort copies beyond the end of a block (libhakmem-bounds.so)\n"        \
+      "  --strict           do not run a program that hakmem cannot serve\n")                      \
+    X(options, "[--json] [NAME]...", "list the options with their values here and their meanings", \
       "  --json             as a list of objects\n"                                                \
-      "  NAME               only this one: decay or HAKMEM_DECAY\n")                               \
+      "  NAME               only this option: decay or HAKMEM_DECAY\n")                            \
     X(stats, "[--all] FILE", "show statistics that hakmem wrote to a file, in any form",           \
-      "  --all              also what is zero, and settings\n"                                     \
-      "  FILE               a file that HAKMEM_STATS_FILE named; -: standard input\n")             \
+      "  --all              also zeros and settings\n"                                             \
+      "  FILE               a file written by HAKMEM_STATS_FILE; -: standard input\n")             \
     X(top, "[PID | --all] [--once | --json | --serve PORT] [--interval SECONDS]",                  \
       "watch where the memory of a running process is",                                            \
-      "  PID                a process, which is asked to show its numbers; without it, those "     \
-      "that\n"                                                                                     \
-      "                     map hakmem are listed to choose from\n"                                \
+      "  PID                a process, which is asked to publish statistics; without it, the\n"    \
+      "                     processes that map hakmem are listed to choose from\n"                 \
       "  --once             once, as plain text\n"                                                 \
       "  --json             once, as JSON (docs/stats.schema.json)\n"                              \
       "  --serve PORT       OpenMetrics at http://127.0.0.1:PORT/metrics; 0: any free port\n"      \
-      "  --all              with --serve: all that this user started with HAKMEM_STATS_SHM=1\n"    \
-      "  --interval SECONDS between two looks, 0.25 to 64; 1 if not given\n"                       \
-      "  keys: q quit, c call sites and sizes, s another order, up down j k scroll,\n"             \
+      "  --all              with --serve: all processes of this user with HAKMEM_STATS_SHM=1\n"    \
+      "  --interval SECONDS refresh interval, 0.25 to 64; 1 by default\n"                          \
+      "  keys: q quit, c call sites or sizes, s sort order, up down j k scroll,\n"                 \
       "        / filter, p pause, + - slower and faster, h help\n")                                \
     X(ps, "[--ask] [--json]", "list the processes that map hakmem, and whether it serves them",    \
-      "  --ask              ask those that publish no numbers for what is live in them\n"          \
+      "  --ask              ask processes that publish no statistics for their live memory\n"      \
       "  --json             as a list of objects\n")                                               \
     X(ctl, "[--wait SECONDS] [--later] PID REQUEST [ARGUMENT]",                                    \
-      "ask a running process of the same user for something",                                      \
-      "  --wait SECONDS     for the answer; 5 if not given\n"                                      \
-      "  --later            leave it to a process that sleeps, for when it works again\n"          \
-      "  trim               give everything free back to the kernel\n"                             \
-      "  dump [FILE]        write the statistics, as JSON; a new file hakmem.PID.json if not "     \
-      "named, -: here\n"                                                                           \
+      "send a request to a running process of the same user",                                      \
+      "  --wait SECONDS     time to wait for the answer; 5 by default\n"                           \
+      "  --later            leave the request to a sleeping process, for when it runs again\n"     \
+      "  trim               return all free memory to the kernel\n"                                \
+      "  dump [FILE]        write the statistics as JSON, by default to a new file\n"              \
+      "                     hakmem.PID.json; -: to standard output\n"                              \
       "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof;\n"         \
-      "       --heap-v2     as jemalloc's text, hakmem.PID.heap; of a process that sleeps, all\n"  \
+      "       --heap-v2     as jemalloc's text, hakmem.PID.heap; of a sleeping process, all\n"     \
       "       --folded      folded stacks, hakmem.PID.folded;    are read from shared memory\n"    \
-      "       --profile-json  as of hakmem profile --json, hakmem.PID.profile.json\n"              \
+      "       --profile-json  as hakmem profile --json, hakmem.PID.profile.json\n"                 \
       "  set NAME=VALUE     change an option: decay, retain, limit, soft_limit, free_policy,\n"    \
       "                     big_cache, prewarm, thread_cache, foreign, price, guard_rate,\n"       \
       "                     heap_profile_rate, heap_profile_samples\n"                             \
       "  profile on|off     start or stop the heap profiler\n")                                    \
-    X(doctor, "[PID]", "check what on this machine, or of a process, holds hakmem back",           \
+    X(doctor, "[PID]", "check which settings of this machine or process limit hakmem",             \
       "  PID                a process: whose malloc it calls, its memory and limits\n")            \
     X(migrate, "[NAME=VALUE]...", "translate another allocator's settings",                        \
-      "  NAME=VALUE         say MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n"     \
-      "                     without one, those of the environment\n")                              \
+      "  NAME=VALUE         such as MALLOC_CONF=dirty_decay_ms:1000 or MIMALLOC_PURGE_DELAY=50;\n" \
+      "                     without one, the settings in the environment\n")                       \
     X(profile,                                                                                     \
       "[--folded] [--live | --allocated] [--json] [--leaks] [--all] [--pprof OUT] "                \
       "[--heap-v2 OUT] [--flame OUT] PROFILE",                                                     \
       "show which functions hold a program's memory",                                              \
       "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a file: its\n"     \
-      "                     board, pprof's, jemalloc's heap_v2, folded stacks, JSON\n"             \
-      "  --folded           a stack and its bytes a line, for flame graphs\n"                      \
-      "  --live             with --folded: what lives, if not given\n"                             \
-      "  --allocated        with --folded: all that was allocated\n"                               \
+      "                     shared file, pprof, jemalloc's heap_v2, folded stacks, JSON\n"         \
+      "  --folded           one stack and its bytes per line, for flame graphs\n"                  \
+      "  --live             with --folded: live bytes (the default)\n"                             \
+      "  --allocated        with --folded: all allocated bytes\n"                                  \
       "  --json             everything, as JSON\n"                                                 \
-      "  --leaks            what lives since long, its age and its growth\n"                       \
-      "  --all              all rows of a table\n"                                                 \
+      "  --leaks            old live memory, its age and its growth\n"                             \
+      "  --all              all rows of the table\n"                                               \
       "  --pprof OUT        write a file for pprof\n"                                              \
       "  --heap-v2 OUT      write a file for jeprof\n"                                             \
       "  --flame OUT        write a page with a flame graph\n"                                     \
       "  hakmem profile diff A B   what grew from profile A to profile B\n")                       \
-    X(growth, "[--all] [--most SIZE] PID SECONDS",                                                 \
-      "watch a process, and show what grew meanwhile",                                             \
+    X(growth, "[--all] [--most SIZE] PID SECONDS", "watch a process and show what grew",           \
       "  PID                a process that runs with HAKMEM_HEAP_PROFILE=on\n"                     \
-      "  SECONDS            how long: 30 or 30s\n"                                                 \
+      "  SECONDS            duration: 30 or 30s\n"                                                 \
       "  --all              all rows of the table\n"                                               \
-      "  --most SIZE        exit status 3 if more than this grew in all, say 16M\n")               \
-    X(autopsy, "PROFILE", "show what a process that was killed held last",                         \
-      "  PROFILE            the number of a process that ran with HAKMEM_BLACKBOX=on, or the\n"    \
+      "  --most SIZE        exit status 3 if the total growth exceeds this, such as 16M\n")        \
+    X(autopsy, "PROFILE", "show what a killed process held",                                       \
+      "  PROFILE            the PID of a process that ran with HAKMEM_BLACKBOX=on, or the\n"       \
       "                     file that it left\n")                                                  \
     X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
+<<<<<<< HEAD
       "show, compare, add up or check files of option profile",                                    \
       "  show FILE...       what each program learned: runs, the most that was in use in the\n"    \
       "                     first second, the superslabs that were filled then, and how long\n"    \
@@ -98,35 +97,41 @@
       "  diff A B           the programs of which A and B say something else\n"                    \
       "  merge FILE...      add them up, and write a file of that to standard output\n"            \
       "  lint FILE...       whether a program of this user would read them\n"                      \
+=======
+      "show, compare, merge or check files of option profile",                                     \
+      "  show FILE...       what each program learned: runs, peak memory use in the first\n"       \
+      "                     second, and how long free memory is kept\n"                            \
+      "  diff A B           the programs whose entries differ\n"                                   \
+      "  merge FILE...      combine them, and write the result to standard output\n"               \
+      "  lint FILE...       check whether a program of this user would read them\n"                \
+>>>>>>> main
       "  --json             as objects\n")                                                         \
-    X(elo, "[--json] [PID | FILE]",                                                                \
-      "show what values of a program's numbers are tried, and what won",                           \
-      "  PID                a process that runs with the word matches in HAKMEM_LEARN, as modes\n" \
-      "                     learning and research do; without it, all that do\n"                   \
-      "  FILE               a file of option profile: what is known from earlier runs\n"           \
+    X(elo, "[--json] [PID | FILE]", "show which tuning values a program tries, and which won",     \
+      "  PID                a process that runs with matches in HAKMEM_LEARN, as in modes\n"       \
+      "                     learning and research; without it, all such processes\n"               \
+      "  FILE               a file of option profile: the results of earlier runs\n"               \
       "  --json             the same as an object\n")                                              \
     X(rules, "[--json] [--program NAME] [SOURCE [ACTION [ARGUMENT]...]]",                          \
-      "show and change which call sites keep what they allocate",                                  \
+      "show and change which call sites allocate long-lived blocks",                               \
       "  SOURCE             a process that runs with learn=sites, or a file of option profile;\n"  \
       "                     without it, all such processes\n"                                      \
-      "  list               the rules and their evidence; without an action\n"                     \
-      "  pin SITE           its blocks lie apart from now on, whatever is learned\n"               \
-      "  forbid SITE        its blocks lie among the others, whatever is learned\n"                \
-      "  free SITE          takes pin or forbid back\n"                                            \
-      "  export             write the rules to standard output, a line each\n"                     \
-      "  import FILE        bring such rules to the process, or into the file\n"                   \
+      "  list               the rules and their evidence (the default)\n"                          \
+      "  pin SITE           its blocks get slabs of their own, regardless of learning\n"           \
+      "  forbid SITE        its blocks stay among the others, regardless of learning\n"            \
+      "  free SITE          undoes pin or forbid\n"                                                \
+      "  export             write the rules to standard output, one per line\n"                    \
+      "  import FILE        read such rules into the process or the file\n"                        \
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET of the\n"     \
       "                     caller if the site is a wrapper\n"                                     \
-      "  --program NAME     which program of the file; the one that ended last if not given\n"     \
+      "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as a list of objects\n")                                               \
     X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \
       "show what other size classes would save for a program",                                     \
       "  PID                a process that runs with learn=sites or heap_profile=on\n"             \
-      "  FILE               a file of option profile: what such runs held\n"                       \
-      "  --count N          print the best table of at most so many classes; as many as there "    \
-      "are\n"                                                                                      \
-      "                     if not given\n"                                                        \
-      "  --program NAME     which program of the file; the one that ended last if not given\n"     \
+      "  FILE               a file of option profile: the memory of such runs\n"                   \
+      "  --count N          print the best table of at most N classes; by default, as many\n"      \
+      "                     as there are now\n"                                                    \
+      "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as an object\n")
 
 enum {

@@ -272,13 +272,13 @@ int command_ctl(int argument_count, char **arguments)
         return complain_usage("ctl");
     order.pid = number_from(*rest, 1 << 30);
     if (order.pid == 0)
-        return complain(EXIT_USAGE, "ctl: '%.60s' is not the number of a process", *rest);
+        return complain(EXIT_USAGE, "ctl: '%.60s' is not a process id", *rest);
     int status = understand_words(&order, rest + 1, &rest);
     if (status != EXIT_DONE)
         return status;
     if (*rest != NULL)
         return complain(EXIT_USAGE, "ctl: one request at a time, not also '%.60s'", *rest);
     if (order.is_for_later && order.dump != NULL)
-        return complain(EXIT_USAGE, "ctl: a dump is waited for, and not for --later");
+        return complain(EXIT_USAGE, "ctl: dump waits for its answer and does not take --later");
     return carry_out(&order);
 }

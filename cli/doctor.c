@@ -64,7 +64,7 @@ static void examine_kernel(void)
     if (uname(&name) != 0 || sscanf(name.release, "%d.%d", &major, &minor) != 2)
         return;
     if (major > 5 || (major == 5 && minor >= 7))
-        find("ok", "Linux %s has all that hakmem uses.", name.release);
+        find("ok", "Linux %s has all features that hakmem uses.", name.release);
     else
         find("note",
              "Linux %s: from 5.7 on realloc of large blocks moves pages instead of copying them.",
@@ -93,7 +93,7 @@ static void examine_overcommit(void)
     if (mode == 2)
         find("note",
              "vm.overcommit_memory is 2: memory counts against CommitLimit when it is made usable, "
-             "in steps of up to 64 MiB, so leave room there or programs meet ENOMEM early.");
+             "in steps of up to 64 MiB; leave room there, or programs get ENOMEM early.");
     else
         find("ok", "vm.overcommit_memory is %" PRIu64 ": untouched memory costs nothing.", mode);
 }
@@ -132,20 +132,21 @@ static void examine_huge_pages(void)
     char word[64];
     uint64_t none;
     if (!chosen_word(THP "enabled", word, sizeof word)) {
-        find("note", "This kernel shows no transparent huge pages; hakmem does without.");
+        find("note", "This kernel has no transparent huge pages; hakmem runs without them.");
         return;
     }
     if (strcmp(word, "never") == 0)
         find("note", "Transparent huge pages are off: large heaps miss the TLB more often; "
-                     "echo madvise > " THP "enabled lets hakmem ask for them where they pay.");
+                     "echo madvise > " THP "enabled lets hakmem request them where they pay.");
     else
-        find("ok", "Transparent huge pages are '%s'; the option thp says what hakmem makes of it.",
+        find("ok", "Transparent huge pages are '%s'; option thp controls how hakmem uses them.",
              word);
     if (strcmp(word, "always") == 0 && kernel_number(THP "khugepaged/max_ptes_none", &none) &&
         none > 64)
         find("note",
              "khugepaged fills huge pages that are nearly empty (max_ptes_none is %" PRIu64
-             "): memory that hakmem gave back may return; 0, or 'madvise', keeps it away.",
+             "): memory that hakmem returned may become resident again; 0, or 'madvise', prevents "
+             "that.",
              none);
 }
 
@@ -161,11 +162,11 @@ static void examine_limit(int resource, const char *flag, const char *what)
 static void examine_limits(void)
 {
     struct rlimit space;
-    examine_limit(
-        RLIMIT_AS, "-v",
-        "hakmem gives address space back with the memory, and requests beyond the limit are "
-        "ENOMEM.");
-    examine_limit(RLIMIT_DATA, "-d", "it counts all private memory, and what is beyond is ENOMEM.");
+    examine_limit(RLIMIT_AS, "-v",
+                  "hakmem returns address space with the memory, and requests beyond the limit are "
+                  "ENOMEM.");
+    examine_limit(RLIMIT_DATA, "-d",
+                  "it counts all private memory, and requests beyond it are ENOMEM.");
     if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY)
         find("ok", "Address space is not limited: hakmem can use %d GiB of it.", WINDOW_GIB);
 }
@@ -204,10 +205,11 @@ void examine_cgroup(const char *cgroup_path)
         return;
     }
     cgroup_number(root, path, used_file, &used);
-    find(used > limit / 10 * 9 ? "fix" : "note", "The cgroup '%s' may have %s and has %s: %s.",
-         *path == '\0' ? "/" : path, size_text(limit_text, limit), size_text(used_text, used),
+    find(used > limit / 10 * 9 ? "fix" : "note",
+         "The cgroup '%s' has a limit of %s and uses %s: %s.", *path == '\0' ? "/" : path,
+         size_text(limit_text, limit), size_text(used_text, used),
          used > limit / 10 * 9 ? "raise the limit, or set HAKMEM_PRICE=compact"
-                               : "beyond that the kernel kills");
+                               : "beyond that the kernel kills the process");
 }
 
 /* What of the environment reaches programs that are started from here. */
@@ -219,7 +221,7 @@ static void examine_environment(void)
     if (preloaded != NULL && *preloaded != '\0')
         find("note", "LD_PRELOAD is set here: %.300s", preloaded);
     if (access("/etc/ld.so.preload", F_OK) == 0)
-        find("note", "There is an /etc/ld.so.preload: its libraries are in every program.");
+        find("note", "/etc/ld.so.preload exists: its libraries are loaded into every program.");
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (getenv(others[i]) != NULL)
             find("note", "%s is set: hakmem does not read it.", others[i]);
@@ -251,8 +253,7 @@ int command_doctor(int argument_count, char **arguments)
     if (argument_count == 2) {
         int process = parse_process(arguments[1]);
         if (process < 0)
-            return complain(EXIT_USAGE, "doctor: '%.60s' is not the number of a process",
-                            arguments[1]);
+            return complain(EXIT_USAGE, "doctor: '%.60s' is not a process id", arguments[1]);
         return examine_process(process);
     }
     examine_kernel();

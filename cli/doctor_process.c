@@ -62,23 +62,23 @@ static void examine_allocator(const struct serving *serving)
         find("note", "%.300s is mapped; the program's file cannot be read.", library);
         return;
     case SERVING_UNCLEAR:
-        find("note", "%.300s is mapped; whose malloc the program calls cannot be told%s.", library,
+        find("note", "%.300s is mapped; whose malloc the program calls is unknown%s.", library,
              serving->is_lost
-                 ? ", since it has overwritten its environment: HAKMEM_STATS_SHM=1 tells"
+                 ? ", since it has overwritten its environment: HAKMEM_STATS_SHM=1 shows it"
                  : "");
         break;
     case SERVING_OWN_MALLOC:
-        find("no", "hakmem is mapped and serves nothing: the program defines malloc itself.");
+        find("no", "hakmem is mapped but serves nothing: the program defines malloc itself.");
         break;
     case SERVING_SHADOWED:
-        find("no", "hakmem is mapped and serves nothing: %.300s comes before it.", serving->server);
+        find("no", "hakmem is mapped but serves nothing: %.300s comes before it.", serving->server);
         break;
     case SERVING_PRELOADED:
         find("ok", "hakmem serves malloc: %.300s is mapped.", library);
         break;
     }
     if (serving->is_deleted)
-        find("note", "That file was replaced since: a restart takes the new one.");
+        find("note", "That file has been replaced since: restart the process to use the new one.");
     if (serving->other != NULL && serving->kind == SERVING_PRELOADED)
         find("note", "%s is mapped, too, and comes after hakmem.", serving->other);
 }
@@ -106,7 +106,7 @@ static void examine_memory(int process)
     find("note", "%s resident, %s of it in huge pages; %" PRIu64 " thread%s.",
          size_text(resident, bytes), size_text(huge, huge_bytes), threads, threads == 1 ? "" : "s");
     if (locked > 0)
-        find("note", "%s are locked: they cannot be given back to the kernel.",
+        find("note", "%s are locked: they cannot be returned to the kernel.",
              size_text(resident, locked));
 }
 
@@ -116,7 +116,7 @@ static void examine_published(int process)
     static struct target target;
     const char *why;
     if (!target_read(&target, process, &why)) {
-        find("note", "Started with HAKMEM_STATS_SHM=1 it would show its figures here.");
+        find("note", "If started with HAKMEM_STATS_SHM=1 it would show its statistics here.");
         return;
     }
     const struct snapshot *of = &target.page.snapshot;
@@ -172,9 +172,7 @@ int examine_process(int process)
                         "%s",
                         process, name, strerror(serving.error));
     if (serving.mapping_count == 0)
-        return complain(EXIT_FAILED,
-                        "doctor: process %d (%.60s) has no memory of its own: it is the kernel's, "
-                        "or has ended",
+        return complain(EXIT_FAILED, "doctor: process %d (%.60s) is a kernel thread or has ended",
                         process, name);
     printf("process %d (%s)\n", process, name);
     examine_allocator(&serving);

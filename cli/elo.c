@@ -149,11 +149,11 @@ static void put_receipt(const struct contest *contest, uint32_t index, const uin
     if (arm->state == ARM_WON && contest->state == CONTEST_CANARY)
         printf("; on trial, round %" PRIu32 " of 8", contest->rounds);
     else if (arm->state == ARM_WON && contest->holds == index)
-        printf("; it holds");
+        printf("; it is in force");
     else if (arm->state == ARM_WON)
-        printf("; it would hold, but nothing that is learned may act");
+        printf("; it would be in force, but learning is not applied");
     else if (arm->state == ARM_RECALLED)
-        printf("; it was taken back");
+        printf("; it was reverted");
     putchar('\n');
 }
 
@@ -172,7 +172,7 @@ static void put_notes(const struct match_board *board, uint64_t clock_ms)
 {
     if (board->note_count == 0)
         return;
-    printf("\nlast matches (what the value saved of all costs, and what followed)\n");
+    printf("\nlast matches (the saving of the value, and what followed)\n");
     for (uint32_t i = 0; i < LISTED && i < board->note_count; i++) {
         const struct match_note *note = &board->notes[(board->note_count - i) % HAK_MATCHES_KEPT];
         char saved[32];
@@ -291,7 +291,7 @@ static int show(int pid, bool is_json)
     if (target.page.matches.mode == MATCHES_OFF)
         return complain(EXIT_FAILED,
                         "elo: process %d plays no matches: start it with HAKMEM_MODE=learning, or "
-                        "with the word matches in HAKMEM_LEARN",
+                        "with matches in HAKMEM_LEARN",
                         pid);
     print(&target, is_json);
     return EXIT_DONE;
@@ -309,7 +309,7 @@ static int show_all(bool is_json)
 {
     static struct target target;
     processes_show(&(struct process_view){.key = "elo",
-                                          .none = "no process of this user says that it plays "
+                                          .none = "no process of this user is known to play "
                                                   "matches: start one with HAKMEM_MODE=learning",
                                           .seen = &target,
                                           .look = look,

@@ -59,7 +59,7 @@ static int understand(struct wish *wish, char **arguments)
             wish->is_all = true;
         } else if (strcmp(word, "--most") == 0) {
             if (!bytes_from(arguments[1], &wish->most_bytes))
-                return complain(EXIT_USAGE, "growth: --most takes a size, say 512K or 16M");
+                return complain(EXIT_USAGE, "growth: --most takes a size, such as 512K or 16M");
             arguments++;
         } else if (*word == '-') {
             return complain(EXIT_USAGE, "growth: there is no option '%.60s'; hakmem growth --help",
@@ -78,8 +78,7 @@ static int understand(struct wish *wish, char **arguments)
     char *end;
     long pid = strtol(wish->process, &end, 10);
     if (*end != '\0' || pid <= 0)
-        return complain(EXIT_USAGE, "growth: '%.60s' is not the number of a process",
-                        wish->process);
+        return complain(EXIT_USAGE, "growth: '%.60s' is not a process id", wish->process);
     return EXIT_DONE;
 }
 
@@ -100,7 +99,7 @@ static int report(const struct wish *wish, struct source *now, const struct rows
         table.rows_most = UINT32_MAX;
     table_growth(&table, &rows, &now->profile, seconds);
     if (!now->is_alive)
-        puts("the process has ended meanwhile");
+        puts("the process has ended");
     rows_free(&rows);
     return grown > wish->most_bytes ? EXIT_GREW : EXIT_DONE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learned_source.h - files of option `profile`, for those who show or change them. */
+/* learned_source.h - files of option `profile`, for the commands that show or change them. */
 #ifndef HAK_CLI_LEARNED_SOURCE_H
 #define HAK_CLI_LEARNED_SOURCE_H
 

@@ -20,11 +20,11 @@
     X(jemalloc, "narenas", "", "", "there are as many heaps as processors run its threads")        \
     X(jemalloc, "percpu_arena", "", "", "caches belong to processors where that is possible")      \
     X(jemalloc, "oversize_threshold", "", "", "blocks above 128 KiB are spans of their own")       \
-    X(jemalloc, "tcache", "thread_cache", "true=4M,false=64K", "it can be small, not off")         \
-    X(jemalloc, "tcache_max", "", "", "the bound is of all bytes: thread_cache")                   \
-    X(jemalloc, "lg_tcache_max", "", "", "the bound is of all bytes: thread_cache")                \
+    X(jemalloc, "tcache", "thread_cache", "true=4M,false=64K", "it can be small, but not off")     \
+    X(jemalloc, "tcache_max", "", "", "thread_cache bounds the bytes of all sizes")                \
+    X(jemalloc, "lg_tcache_max", "", "", "thread_cache bounds the bytes of all sizes")             \
     X(jemalloc, "thp", "thp", "always=on,never=off,default=auto", "")                              \
-    X(jemalloc, "metadata_thp", "", "", "records are small")                                       \
+    X(jemalloc, "metadata_thp", "", "", "metadata is small")                                       \
     X(jemalloc, "retain", "", "",                                                                  \
       "addresses are kept anyway; hakmem's option retain bounds memory")                           \
     X(jemalloc, "zero", "harden", "true=zero,false=none", "memory is cleared when it is freed")    \
@@ -36,20 +36,20 @@
     X(jemalloc, "xmalloc", "", "", "a failed request returns NULL")                                \
     X(jemalloc, "stats_print", "stats", "true=text,false=off", "")                                 \
     X(jemalloc, "stats_interval", "", "", "it counts bytes; stats_interval of hakmem is a time")   \
-    X(jemalloc, "prof", "heap_profile", "true=on,false=off", "read it by hakmem profile")          \
+    X(jemalloc, "prof", "heap_profile", "true=on,false=off", "read it with hakmem profile")        \
     X(jemalloc, "lg_prof_sample", "heap_profile_rate", "lg", "")                                   \
-    X(jemalloc, "prof_leak", "heap_profile", "true=leaks,false=off", "told on stderr at the end")  \
+    X(jemalloc, "prof_leak", "heap_profile", "true=leaks,false=off", "reported on stderr at exit") \
     X(jemalloc, "prof_active", "", "", "hakmem ctl PID profile on starts the profiler later")      \
     X(jemalloc, "prof_final", "", "", "hakmem profile reads a live process; see also blackbox")    \
-    X(jemalloc, "prof_prefix", "", "", "hakmem profile names the file")
+    X(jemalloc, "prof_prefix", "", "", "hakmem profile chooses the file")
 
 #define MIGRATE_TCMALLOC(X)                                                                        \
     X(tcmalloc, "TCMALLOC_RELEASE_RATE", "decay", "0=never,1=125ms",                               \
-      "free memory goes back by age, not by a rate")                                               \
+      "free memory is returned by age, not at a rate")                                             \
     X(tcmalloc, "TCMALLOC_AGGRESSIVE_DECOMMIT", "decay", "true=0ms,false=125ms", "")               \
     X(tcmalloc, "TCMALLOC_HEAP_LIMIT_MB", "limit", "mib", "requests beyond it get NULL")           \
     X(tcmalloc, "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES", "", "",                                   \
-      "it is for all threads; thread_cache is for each processor or thread")                       \
+      "it is the total of all threads; thread_cache is per processor or thread")                   \
     X(tcmalloc, "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD", "", "",                                   \
       "large requests are not reported")                                                           \
     X(tcmalloc, "TCMALLOC_SAMPLE_PARAMETER", "heap_profile_rate", "bytes",                         \
@@ -57,8 +57,8 @@
     X(tcmalloc, "TCMALLOC_SKIP_MMAP", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "TCMALLOC_SKIP_SBRK", "", "", "memory comes from mmap")                            \
     X(tcmalloc, "MALLOCSTATS", "stats", "0=off,1=text,2=text", "")                                 \
-    X(tcmalloc, "HEAPPROFILE", "heap_profile", "*=on", "read it by hakmem profile")                \
-    X(tcmalloc, "HEAPCHECK", "heap_profile", "*=leaks", "samples tell what was not freed")
+    X(tcmalloc, "HEAPPROFILE", "heap_profile", "*=on", "read it with hakmem profile")              \
+    X(tcmalloc, "HEAPCHECK", "heap_profile", "*=leaks", "samples show what was not freed")
 
 #define MIGRATE_MIMALLOC(X)                                                                        \
     X(mimalloc, "MIMALLOC_PURGE_DELAY", "decay", "ms", "")                                         \
@@ -73,14 +73,14 @@
       "nothing is reserved; prewarm takes and touches memory at the start")                        \
     X(mimalloc, "MIMALLOC_EAGER_COMMIT", "", "", "addresses are mapped as they are needed")        \
     X(mimalloc, "MIMALLOC_ARENA_EAGER_COMMIT", "", "", "addresses are mapped as they are needed")  \
-    X(mimalloc, "MIMALLOC_PURGE_DECOMMITS", "", "", "memory goes back by madvise")                 \
+    X(mimalloc, "MIMALLOC_PURGE_DECOMMITS", "", "", "memory is returned by madvise")               \
     X(mimalloc, "MIMALLOC_USE_NUMA_NODES", "", "", "free memory is kept by node")                  \
-    X(mimalloc, "MIMALLOC_DISALLOW_OS_ALLOC", "", "", "limit bounds what may be held")
+    X(mimalloc, "MIMALLOC_DISALLOW_OS_ALLOC", "", "", "limit bounds the memory held")
 
 #define MIGRATE_GLIBC(X)                                                                           \
     X(glibc, "MALLOC_ARENA_MAX", "", "", "there are as many heaps as processors run its threads")  \
     X(glibc, "MALLOC_ARENA_TEST", "", "", "there are as many heaps as processors run its threads") \
-    X(glibc, "MALLOC_TRIM_THRESHOLD_", "retain", "bytes", "free memory kept whatever its age")     \
+    X(glibc, "MALLOC_TRIM_THRESHOLD_", "retain", "bytes", "free memory kept regardless of age")    \
     X(glibc, "MALLOC_TOP_PAD_", "", "", "memory grows in steps of 2 to 64 MiB")                    \
     X(glibc, "MALLOC_MMAP_THRESHOLD_", "", "", "large blocks begin at 128 KiB")                    \
     X(glibc, "MALLOC_MMAP_MAX_", "", "", "large blocks have no mappings of their own")             \
@@ -89,10 +89,10 @@
     X(glibc, "glibc.malloc.arena_max", "", "",                                                     \
       "there are as many heaps as processors run its threads")                                     \
     X(glibc, "glibc.malloc.trim_threshold", "retain", "bytes",                                     \
-      "free memory kept whatever its age")                                                         \
+      "free memory kept regardless of age")                                                        \
     X(glibc, "glibc.malloc.mmap_threshold", "", "", "large blocks begin at 128 KiB")               \
     X(glibc, "glibc.malloc.hugetlb", "thp", "0=auto,1=on", "transparent huge pages only")          \
-    X(glibc, "glibc.malloc.tcache_count", "", "", "the bound is of all bytes: thread_cache")       \
+    X(glibc, "glibc.malloc.tcache_count", "", "", "thread_cache bounds the bytes of all sizes")    \
     X(glibc, "glibc.malloc.perturb", "harden", "0=none,1=zero", "freed memory is cleared")
 
 #define MIGRATE_TABLE(X)                                                                           \

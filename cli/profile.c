@@ -121,7 +121,7 @@ static uint64_t old_ns(const struct profile *profile)
 static int print_leaks(const struct table *table, struct rows *rows, const struct source *source)
 {
     if (!source->profile.has_ages)
-        return complain(EXIT_FAILED, "profile: %.100s does not say since when blocks are live",
+        return complain(EXIT_FAILED, "profile: %.100s does not record when blocks were allocated",
                         source->path);
     table_leaks(table, rows, &source->profile, old_ns(&source->profile));
     return EXIT_DONE;
@@ -130,7 +130,7 @@ static int print_leaks(const struct table *table, struct rows *rows, const struc
 static void say_missing(void)
 {
     if (symbols_missing() != NULL)
-        printf("without names of functions: %s\n", symbols_missing());
+        printf("without function names: %s\n", symbols_missing());
 }
 
 static int print_rows(const struct wish *wish, const struct source *source)
@@ -169,7 +169,7 @@ static int show(const struct wish *wish, struct source *source)
     struct profile *profile = &source->profile;
     int status = EXIT_DONE;
     if (wish->value == VALUE_ALLOCATED_BYTES && !profile->has_allocated)
-        return complain(EXIT_FAILED, "profile: %.100s does not say what was allocated",
+        return complain(EXIT_FAILED, "profile: %.100s does not record allocated bytes",
                         source->path);
     source_name(source, NAMES_WHERE_KNOWN);
     /* Readers of pprof look up what has no name themselves. */

@@ -155,18 +155,18 @@ static const char *obstacle_in(const char *path)
     if (!program_read(&program, path) || !program.is_elf)
         return NULL;
     if (program.is_other_machine)
-        return "is for another kind of machine";
+        return "is built for another kind of machine";
     if (program.holds_hakmem)
         return NULL;
     if (!program.has_loader)
         return "is static (link it with hakmem.o instead)";
     if (raises_rights(path))
-        return "has raised rights (setuid, setgid or capabilities)";
+        return "has raised privileges (setuid, setgid or capabilities)";
     if (program.defines_malloc)
         return "defines malloc itself";
     if (program_read(&own, "/proc/self/exe") && own.has_loader &&
         has_musl(&own) != has_musl(&program))
-        return "has another C library than hakmem (glibc or musl)";
+        return "uses another C library than hakmem (glibc or musl)";
     return NULL;
 }
 

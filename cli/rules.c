@@ -43,7 +43,7 @@ static int read_file(struct source *source)
     if (source->program == NULL && source->learned.count != 0)
         source->program = source->learned.programs[0].name;
     if (source->program == NULL || hak_learned_find(&source->learned, source->program) == NULL)
-        return complain(EXIT_FAILED, "rules: %s knows no program %s", source->name,
+        return complain(EXIT_FAILED, "rules: %s has no program %s", source->name,
                         source->program == NULL ? "at all" : source->program);
     return EXIT_DONE;
 }
@@ -184,7 +184,7 @@ static int list_all(bool is_json)
 {
     static struct rules rules;
     processes_show(&(struct process_view){.key = "rules",
-                                          .none = "no process of this user says that it learns "
+                                          .none = "no process of this user is known to learn "
                                                   "call sites: start one with HAKMEM_MODE=learning",
                                           .seen = &rules,
                                           .look = look,

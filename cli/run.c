@@ -28,7 +28,7 @@ static bool find_library(const struct library *library, char *path)
     char own[PATH_MAX], wanted[2 * PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
     if (length <= 0) {
-        complain(0, "cannot find out where this program is: %s", strerror(errno));
+        complain(0, "cannot determine the path of this program: %s", strerror(errno));
         return false;
     }
     own[length] = '\0';
@@ -139,7 +139,7 @@ static bool look_at(const char *program, bool is_strict)
     const char *obstacle = program_obstacle(program);
     if (obstacle != NULL)
         complain(0, "%.200s %s: %s", program, obstacle,
-                 is_strict ? "not run (--strict)" : "hakmem serves nothing of it");
+                 is_strict ? "not run (--strict)" : "it runs without hakmem");
     return obstacle == NULL || !is_strict;
 }
 

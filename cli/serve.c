@@ -129,7 +129,7 @@ const char *serve(int pid, int port)
     const char *why;
     int fd = listen_on(port, &address);
     if (fd < 0) {
-        snprintf(why_not, sizeof why_not, "port %d cannot be had: %s", port, strerror(errno));
+        snprintf(why_not, sizeof why_not, "port %d is not available: %s", port, strerror(errno));
         return why_not;
     }
     printf("http://127.0.0.1:%d/metrics\n", ntohs(address.sin_port));

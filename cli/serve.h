@@ -10,7 +10,7 @@
 #define HAKMEM_CLI_SERVE_H
 
 /* Serves /metrics until the process ends, or, where pid is 0, for all processes without end. Then,
- * or when the port cannot be had, returns why. */
+ * or when the port is not available, returns why. */
 const char *serve(int pid, int port);
 
 #endif

@@ -230,7 +230,7 @@ void serving_forget(struct serving *serving)
 static const char *obstacle_in(const struct serving *serving)
 {
     if (serving->mapping_count == 0)
-        return "it has no memory of its own: it is the kernel's, or has ended";
+        return "it is a kernel thread or has ended";
     if (serving->kind == SERVING_OWN_MALLOC)
         return "the program defines malloc itself";
     if (serving->kind == SERVING_SHADOWED)
@@ -245,8 +245,8 @@ const char *serving_obstacle(int process)
     if (!serving_read(&serving, process)) {
         if (serving.error == ENOENT || serving.error == ESRCH)
             return NULL; /* who asks will say that there is none */
-        snprintf(line, sizeof line, "whether hakmem serves process %d cannot be seen: %s", process,
-                 strerror(serving.error));
+        snprintf(line, sizeof line, "cannot determine whether hakmem serves process %d: %s",
+                 process, strerror(serving.error));
         return line;
     }
     const char *obstacle = obstacle_in(&serving);

@@ -47,7 +47,7 @@ bool serving_read(struct serving *serving, int process);
 /* Frees what it holds. */
 void serving_forget(struct serving *serving);
 
-/* Why a process will answer nobody, in one line; NULL: nothing is known to be in the way. */
+/* Why a process will not answer any request, in one line; NULL: no reason is known. */
 const char *serving_obstacle(int process);
 
 #endif

@@ -92,7 +92,7 @@ static bool read_row(struct reader *reader, char *name, uint64_t *value)
     if (!reader_number(reader, value))
         return reader_fail(reader, wrong);
     if (reader->at == reader->end)
-        return reader_fail(reader, "has no end: the report is cut");
+        return reader_fail(reader, "has no end: the report is truncated");
     if (*reader->at != '\n')
         return reader_fail(reader, wrong);
     reader->at++;
@@ -114,7 +114,7 @@ static bool read_raw(struct reader *reader, struct report *report)
         if (!report_add(reader, report, name, value))
             return false;
     }
-    return reader_fail(reader, "is missing: the report is cut");
+    return reader_fail(reader, "is missing: the report is truncated");
 }
 
 /* Goes past the line. */
@@ -145,7 +145,7 @@ static bool read_text(struct reader *reader, struct report *report)
     }
     report->text_bytes = (size_t)(reader->at - report->text);
     if (!has_advice || has_tables || reader->at[-1] != '\n')
-        return reader_fail(reader, "is missing: the report is cut");
+        return reader_fail(reader, "is missing: the report is truncated");
     return true;
 }
 

@@ -36,7 +36,7 @@ static bool read_string(struct reader *reader, char *string)
 {
     size_t bytes = 0;
     if (!take(reader, '"'))
-        return reader_fail(reader, "has no string where JSON wants one");
+        return reader_fail(reader, "has no string where JSON requires one");
     for (; reader->at < reader->end && *reader->at != '"'; reader->at++) {
         bool is_escape = *reader->at == '\\';
         reader->at += is_escape;
@@ -117,7 +117,7 @@ static bool read_number(struct reader *reader, struct path *path, struct report 
 static bool read_object(struct reader *reader, struct path *path, struct report *report)
 {
     if (path->depth == DEPTH_MOST)
-        return reader_fail(reader, "has objects in objects without end");
+        return reader_fail(reader, "has objects nested too deeply");
     char *key = path->keys[path->depth++];
     bool is_good = take(reader, '}');
     while (!is_good) {
@@ -138,7 +138,7 @@ static bool read_object(struct reader *reader, struct path *path, struct report 
 static bool read_list(struct reader *reader, struct path *path, struct report *report)
 {
     if (path->depth == DEPTH_MOST)
-        return reader_fail(reader, "has lists in lists without end");
+        return reader_fail(reader, "has lists nested too deeply");
     path->keys[path->depth++][0] = '\0';
     bool is_good = take(reader, ']');
     while (!is_good) {
@@ -182,7 +182,7 @@ bool report_read_json(struct reader *reader, struct report *report)
     if (!read_value(reader, &path, report))
         return false;
     if (report_find(report, "pid", 0) == 0)
-        return reader_fail(reader, "is JSON, but no statistics");
+        return reader_fail(reader, "is JSON, but not statistics");
     return report_find(report, "schema", HAK_EMIT_JSON_SCHEMA) == HAK_EMIT_JSON_SCHEMA ||
            reader_fail(reader, "is of another version of hakmem");
 }

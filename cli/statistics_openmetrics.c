@@ -141,5 +141,5 @@ bool report_read_openmetrics(struct reader *reader, struct report *report)
         if (is_end)
             return report->count > 0 || reader_fail(reader, "ends metrics that are not hakmem's");
     }
-    return reader_fail(reader, "is missing: the metrics are cut before # EOF");
+    return reader_fail(reader, "is missing: the metrics are truncated before # EOF");
 }

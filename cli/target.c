@@ -61,7 +61,7 @@ static int open_board(struct target *target, const struct process *process, cons
         return fd;
     target->is_silent = process->folder >= 0 && errno == ENOENT;
     if (target->is_silent)
-        refuse(&reason, "process %d does not publish its numbers: start it with HAKMEM_STATS_SHM=1",
+        refuse(&reason, "process %d does not publish statistics: start it with HAKMEM_STATS_SHM=1",
                target->pid);
     else
         refuse(&reason, "%s cannot be read: %s", path, strerror(errno));
@@ -97,13 +97,13 @@ static bool read_board(struct target *target, const struct process *process, int
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode))
         return refuse(&reason, "%s is not a file", path);
     if (pread(fd, &head, sizeof head, 0) != sizeof head || head.magic != HAK_SHM_MAGIC)
-        return refuse(&reason, "%s does not hold the numbers of a hakmem", path);
+        return refuse(&reason, "%s does not hold statistics of hakmem", path);
     if (head.layout != hak_shm_layout())
         return refuse(&reason, "%s is of another version of hakmem", path);
     if (head.pid != process->own_pid ||
         (process->start_ticks != 0 && head.start_ticks != process->start_ticks))
         return refuse(&reason,
-                      "%s is of an earlier process: process %d does not publish its numbers", path,
+                      "%s is of an earlier process: process %d does not publish statistics", path,
                       target->pid);
     if (about.st_size != sizeof(struct stats_shm) || !read_page(fd, &target->page))
         return refuse(&reason, "%s is cut short", path);

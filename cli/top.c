@@ -314,7 +314,7 @@ static int run_once(const struct wish *wish)
     if (!is_read)
         return fail(why);
     if (target.has_ended)
-        fprintf(stderr, "hakmem top: process %d has ended: its last numbers\n", wish->pid);
+        fprintf(stderr, "hakmem top: process %d has ended: its last statistics\n", wish->pid);
     if (wish->way == WAY_JSON) {
         hak_emit_json(&target.page.snapshot, write_out, NULL);
     } else {
@@ -361,7 +361,7 @@ static bool understand_pid(struct wish *wish, const char *word)
     if (wish->pid != 0)
         return refuse_word("top: one process at a time, not also '%.60s'", word);
     wish->pid = number_from(word, 1, 1 << 30);
-    return wish->pid > 0 || refuse_word("top: '%.60s' is not the number of a process", word);
+    return wish->pid > 0 || refuse_word("top: '%.60s' is not a process id", word);
 }
 
 /* One argument, and the next one if it takes it; false: it is wrong, which has been said. */
@@ -414,6 +414,6 @@ int command_top(int argument_count, char **arguments)
     if (wish.way != WAY_TERMINAL)
         return run_once(&wish);
     if (!is_terminal)
-        return fail("this is no terminal: --once, --json or --serve");
+        return fail("not a terminal: use --once, --json or --serve");
     return run_terminal(&wish);
 }

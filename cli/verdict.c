@@ -110,7 +110,7 @@ static void write_part(char *line, size_t line_bytes, const struct target *targe
                  share);
         return;
     default:
-        snprintf(line, line_bytes, "%u %% of what is held is hakmem's own records", share);
+        snprintf(line, line_bytes, "%u %% of what is held is hakmem's metadata", share);
     }
 }
 

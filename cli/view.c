@@ -42,7 +42,7 @@ static void add_memory(struct pane *pane, const struct target *now)
     for (int i = HELD_FREE; i <= HELD_KEPT; i++)
         add_part(pane, hak_held_word((enum held_part)i), YELLOW,
                  hak_held_part(of, (enum held_part)i), whole);
-    add_part(pane, "given back", GREY, of->slab_clean_bytes + of->span_clean_bytes, whole);
+    add_part(pane, "returned", GREY, of->slab_clean_bytes + of->span_clean_bytes, whole);
     if (of->span_lost_bytes + of->hole_bytes != 0)
         add_part(pane, "mapped by others, lost", GREY, of->span_lost_bytes + of->hole_bytes, whole);
     bool is_processor = of->rseq_reason == RSEQ_PROCESSOR;
@@ -99,7 +99,7 @@ static void add_rates(struct pane *pane, const struct target *now, const struct 
         {"bins filled", of->sums[HAK_STAT_refills], was->sums[HAK_STAT_refills], false},
         {"bins flushed", of->sums[HAK_STAT_flushes], was->sums[HAK_STAT_flushes], false},
         {"slabs made", new_slabs(of), new_slabs(was), false},
-        {"slabs given back", of->sums[HAK_STAT_retired_slabs], was->sums[HAK_STAT_retired_slabs],
+        {"slabs returned", of->sums[HAK_STAT_retired_slabs], was->sums[HAK_STAT_retired_slabs],
          false},
         {"large blocks taken", of->sums[HAK_STAT_spans_taken], was->sums[HAK_STAT_spans_taken],
          false},
@@ -107,7 +107,7 @@ static void add_rates(struct pane *pane, const struct target *now, const struct 
          was->sums[HAK_STAT_stolen_slabs], false},
         {"freed into busy heaps", of->sums[HAK_STAT_remote_blocks],
          was->sums[HAK_STAT_remote_blocks], false},
-        {"given to the kernel", of->purged_bytes, was->purged_bytes, true},
+        {"returned to kernel", of->purged_bytes, was->purged_bytes, true},
         {"memory system calls", calls(of), calls(was), false},
         {"lock waits", waits(of), waits(was), false},
         {"page faults", now->faults, before == NULL ? now->faults : before->faults, false},
@@ -296,7 +296,7 @@ static void add_head(struct pane *pane, const struct target *now)
         return;
     }
     if (now->has_smaps)
-        pane_add(pane, "resident %s%s%s = heap %s + hakmem's records %s + all else %s",
+        pane_add(pane, "resident %s%s%s = heap %s + hakmem's metadata %s + all else %s",
                  pane_style(view, "\033[1m"),
                  bytes_of(now->heap_bytes + now->record_bytes + now->other_bytes).text,
                  pane_style(view, "\033[0m"), bytes_of(now->heap_bytes).text,
@@ -315,11 +315,9 @@ static void add_foot(struct pane *pane)
         return;
     if (view->shows_help) {
         pane_add(pane, "%s", "");
-        pane_add(pane, "  q quit   c call sites, sizes   s another order   + - slower, faster");
-        pane_add(pane,
-                 "  up down, k j, page up, page down: scroll   / show only such rows   p pause");
-        pane_add(pane,
-                 "  kept: the kernel's memory is still behind it; given back: only addresses");
+        pane_add(pane, "  q quit   c call sites, sizes   s sort order      + - slower, faster");
+        pane_add(pane, "  up down, k j, page up, page down: scroll   / filter rows   p pause");
+        pane_add(pane, "  kept: free and still resident; returned: address space only");
         pane_add(pane, "  held: live, cached and free blocks of a size, in the slabs that it has");
         pane_add(pane,
                  "  the heap's parts add up to its address space; resident is the kernel's count");

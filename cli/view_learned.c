@@ -25,7 +25,7 @@ static void add_rules(struct pane *pane, const struct snapshot *of)
 {
     if (of->rules_begun != 0)
         pane_add(pane,
-                 "  call sites lie apart: %" PRIu64 " now, %" PRIu64 " begun, %" PRIu64
+                 "  call sites diverted: %" PRIu64 " now, %" PRIu64 " begun, %" PRIu64
                  " ended; %s live in slabs of %s",
                  of->diverted_sites, of->rules_begun, of->rules_ended,
                  bytes_of(of->long_live_bytes).text, bytes_of(of->long_slab_bytes).text);

@@ -20,14 +20,14 @@ import weaknesses
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZES = {8: "8", 4096: "4 K", 262144: "256 K"}
 LIMIT_S = 5
-TEXT = """# Misuse, and which allocator stops it
+TEXT = """# Misuse, and which allocators stop it
 
 Written by `tools/attack_matrix.py`. Each cell has three letters, for blocks of 8 bytes, 4 KiB and
 256 KiB. **A**: the allocator ended the process, or, where that is all it can do, refused the
-request or left nothing to find. **S**: the process ended by a fault, at a guard or by chance.
-**-**: the misuse succeeded and the program went on for 8000 allocations. **?**: the program hung.
-hakmem's own tests (`tests/attack`) also expect the message. In [fence mode](FENCE.md) the faults
-are meant: each is at the instruction of the misuse.
+request or left nothing to find. **S**: the process ended by a fault, at a guard page or by chance.
+**-**: the misuse succeeded and the program continued for 8000 allocations. **?**: the program hung.
+hakmem's own tests (`tests/attack`) also check the message. In [fence mode](FENCE.md) the faults
+are intended: each occurs at the instruction of the misuse.
 
 """
 

@@ -23,32 +23,33 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RATE = 512 * 1024
 SITES = ("keep_small", "keep_medium", "keep_large", "pass")
-TEXT = """# How right the heap profiler is
+TEXT = """# Accuracy of the heap profiler
 
-`tools/profiler_accuracy.py` runs a program whose truth is known under three sampling profilers,
-{runs} times each ({runs_paced} where hakmem keeps its pace), at one sample in 512 KiB. Three sites
-keep about 64 MB each, in blocks of 100 bytes, 4,000 bytes and 100 KB. A fourth site allocates and
-frees in pairs, a hundred times for each block of 4,000 bytes that is kept: a profiler that samples
-by calls, by slow paths, or by countdowns that take turns with the program, gives one what belongs
-to the other.
+`tools/profiler_accuracy.py` runs a program with known live bytes under three sampling profilers,
+{runs} times each ({runs_paced} where hakmem's sampling rate is bounded), at one sample in 512 KiB.
+Three call sites keep about 64 MB each, in blocks of 100 bytes, 4,000 bytes and 100 KB. A fourth
+site, `pass`, allocates and frees in pairs, a hundred times for each block of 4,000 bytes that is
+kept. A profiler that samples by calls, by slow paths, or by countdowns in step with the program
+attributes the bytes of one site to another.
 
-Live bytes of each site, as a part of the truth: the mean of all runs, and the standard deviation of
-one run. A sampler without bias has a mean of 1.000 within the error in brackets; the deviation is
-what chance alone leaves of a site with so many samples (1/sqrt(samples), about {expected:.3f} for
-122).
+The table shows the live bytes of each site relative to the true value: the mean of all runs with
+its standard error in brackets, and the standard deviation of one run. An unbiased sampler has a
+mean of 1.000 within the error. The deviation expected from chance alone is 1/sqrt(samples), about
+{expected:.3f} for 122.
 
 {table}
 
-hakmem's default is at most 1,000 samples a second (`heap_profile_samples`). This program allocates
-6.6 GB in less than a second, so that hakmem then takes few samples of each site: the mean stays
-right, and one run says little. Programs that allocate less than 500 MB a second do not meet that
-bound.
+By default hakmem takes at most 1,000 samples a second (`heap_profile_samples`). This program
+allocates 6.6 GB in less than a second, so hakmem then takes few samples of each site: the mean
+remains correct, but a single run varies widely. Programs that allocate less than 500 MB a second do
+not reach the bound.
 
-jemalloc and tcmalloc count what a block takes and not what was asked for: 112 bytes for 100, 4,096
-for 4,000, up to 112 KiB for 100 KB. That, and not their sampling, is why their means are above 1.
+jemalloc and tcmalloc count a block's size class instead of the requested size: 112 bytes for 100,
+4,096 for 4,000, up to 112 KiB for 100 KB. This, and not their sampling, is why their means are
+above 1.
 
-`pass` holds nothing at the end. Where a cell is empty the profiler does not say: tcmalloc's sample
-is of what lives, and jemalloc counts what was allocated with `prof_accum` only.
+`pass` holds nothing at the end. An empty cell means that the profiler does not report the value:
+tcmalloc samples live blocks, and jemalloc counts allocated bytes only with `prof_accum`.
 {versions}.
 """
 

@@ -34,12 +34,12 @@ TEXT = MARK + """
 Written by `tools/weaknesses.py`: {rows} misuses in the spirit of NIST's Juliet suite, each in
 {flows} flows (direct, through a function, through a structure, in a loop, in an array of pointers,
 by a global, in a thread, from a thread that ended) and with blocks of 10, 100 and 800 bytes
-(`tests/attack/matrix/weakness.cpp`). A cell is the percentage of cases whose process the allocator
-or a fault ended, at the misuse or within 8000 allocations after it; in brackets the percentage that
-went on, but read nothing that any block held. Overruns of a member into the next one of the same
-block are not among the cases: no allocator sees them. "Either end" is what fence mode stops with
-`fence_side=end`, its default, or with `start`: reads before a block meet a page only with the
-second. What it misses are reads within the bytes that alignment leaves behind a block.
+(`tests/attack/matrix/weakness.cpp`). A cell is the percentage of cases in which the allocator or a
+fault ended the process, at the misuse or within 8000 allocations after it; in brackets the
+percentage that continued, but read nothing that any block held. Overruns of a member into the next
+one of the same block are not included: no allocator can detect them. "Either end" is what fence
+mode stops with `fence_side=end`, its default, or with `start`: only the latter catches reads before
+a block. It misses reads within the alignment padding behind a block.
 
 """
 

@@ -200,7 +200,7 @@ __attribute__((format(printf, 1, 2))) static inline void bench_note(const char *
     memcpy(bench_notes + used + length, "\n", 2);
 }
 
-/* Marks a block of 16 bytes to 4 GiB in such a way that who finds it learns its size. */
+/* Marks a block of 16 bytes to 4 GiB such that its size can be read from it. */
 static inline void bench_stamp(void *block, size_t size_bytes, uint32_t random)
 {
     uint64_t stamp = size_bytes | (uint64_t)(random & 0xFFFF) << 32;

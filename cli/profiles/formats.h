@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cli/profiles/formats.h - files of heap profiles: who reads them, who writes them.
+/* cli/profiles/formats.h - files of heap profiles: their readers and writers.
  *
  * Owns        nothing.
  * Invariants  a reader takes any bytes: it fills an empty profile and returns true, or returns

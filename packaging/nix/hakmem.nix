@@ -38,7 +38,7 @@ stdenv.mkDerivation {
   '';
 
   meta = {
-    description = "Drop-in malloc, with a command to run programs on it and look into them";
+    description = "Drop-in malloc, with a command to run and examine programs";
     homepage = "https://example.org/hakmem";
     license = lib.licenses.mit;
     platforms = [ "x86_64-linux" "aarch64-linux" "riscv64-linux" ];

@@ -2,8 +2,8 @@
 /* api/api.h - hakmem's entry points by their own names; the libc names are aliases of these.
  *
  * Owns        nothing; each function is defined in the file that its group names.
- * Invariants  a request above PTRDIFF_MAX, or that memory does not suffice for, returns NULL with
- *             ENOMEM and everything as it was; free keeps errno. Blocks are aligned to 16, those of
+ * Invariants  a request above PTRDIFF_MAX, or for which there is no memory, returns NULL with
+ *             ENOMEM and has no effect; free keeps errno. Blocks are aligned to 16, those of
  *             requests up to 8 bytes to 8.
  * Threads     all functions may be called by any thread, also before main and in destructors.
  * Tests       tests/unit/api/, tests/model/, tests/preload/
@@ -70,7 +70,7 @@ void *hak_long_slow(size_t bytes);
 void *hak_long_zero_slow(size_t bytes);
 void *hak_long_aligned_slow(size_t alignment, size_t bytes);
 
-/* Sends home all that the calling thread keeps at hand; nothing for a thread without a heap. */
+/* Flushes all blocks of the calling thread's cache; nothing for a thread without one. */
 void hak_thread_flush(void);
 
 /* realloc.c: ISO C, POSIX and the glibc manual. */
@@ -102,7 +102,7 @@ void *hak_new_array_aligned(size_t bytes, size_t alignment);
 void *hak_new_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 void *hak_new_array_aligned_nothrow(size_t bytes, size_t alignment, const void *nothrow);
 
-/* glibc.c: operator new with the bytes that may be used, at least those asked for (P0901). */
+/* glibc.c: operator new that returns the usable size, at least the requested one (P0901). */
 struct sized_block {
     void *block;
     size_t bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* api/user_heap.h - blocks from a heap that the program made.
+/* api/user_heap.h - blocks from a heap that the program created.
  *
  * Owns        nothing; the heap is heap/private_heap.h's.
- * Invariants  a block comes from the heap that was asked, or not at all.
+ * Invariants  a block comes from the requested heap, or not at all.
  * Threads     any.
  * Tests       tests/unit/api/hakmem_heap_test.c, tests/model/heaps_test.c
  */
@@ -27,7 +27,7 @@ void hak_user_heap_note(hakmem_heap *handle, const void *block, size_t bytes, si
 /* hak_private_enter, after what a jump left of a section of this thread has been mended. */
 struct private_heap *hak_user_heap_enter(hakmem_heap *handle, const char *what);
 
-/* Leaves a heap that was entered, and looks after memory now and then. */
+/* Leaves a heap that was entered, and occasionally ticks. */
 void hak_user_heap_leave(struct private_heap *heap);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/compiler.h - what the code asks of the compiler, in one place.
+/* base/compiler.h - what the code needs from the compiler, in one place.
  *
  * Owns        the build switches HAK_INTERPOSE, HAK_CHECK_LEVEL, HAK_TINY and HAK_SMALL_WINDOW,
  *             which the build always defines, and the attributes that the rest of the code uses by

@@ -60,8 +60,7 @@
  * where the kernel hands huge pages to everybody. */
 #define HAK_SMALL_PAGES_BYTES (16 * HAK_MIB)
 
-/* An empty slab of smaller blocks may stay with its heap; one of larger blocks goes back at
- * once. */
+/* An empty slab of smaller blocks may stay with its heap; of larger ones it is returned at once. */
 #define HAK_SPARE_BLOCK_BYTES_MAX 4096u
 
 /* Partial slabs are kept by how full they are, in eighths. */

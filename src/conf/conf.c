@@ -77,7 +77,7 @@ static void report_no_value(const struct conf_pair *pair, enum conf_source sourc
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line - 1};
     add_place(&text, pair, source);
-    hak_text_add(&text, ": no value is given");
+    hak_text_add(&text, ": no value given");
     say(&text);
 }
 

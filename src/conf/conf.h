@@ -6,9 +6,9 @@
  *             ("name=value,name=value"), HAKMEM_<NAME>. Not options: HAKMEM_SHOW_CONF=1 lists all
  *             rows on standard error, and nothing else, HAKMEM_ABORT_CONF=1 aborts at a wrong
  *             setting.
- * Invariants  every value is within its range; a wrong name or value is reported in one line with
- *             the accepted range and changes nothing; what is right and has no effect yet is told
- *             in one line. The environment of a privileged program is ignored.
+ * Invariants  every value is within its range; an invalid name or value is reported in one line
+ *             with the accepted range and ignored; a valid setting without effect is reported in
+ *             one line. The environment of a privileged program is ignored.
  * Threads     written once before any other thread can read it.
  * Tests       tests/unit/conf/conf_test.c, tests/unit/conf/conf_start_test.c,
  *             tests/preload/conf_preload.sh, tests/preload/conf_file_preload.sh
@@ -46,7 +46,7 @@ extern struct conf hak_conf;
 #define hak_conf_number(name) __atomic_load_n(&hak_conf.number[CONF_##name], __ATOMIC_RELAXED)
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
 
-/* True when some blocks are to be fenced, or something wrong was asked for. */
+/* True when some blocks are to be fenced, or the option's value is invalid. */
 bool hak_conf_wants_fence(void);
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
@@ -99,7 +99,7 @@ bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source);
 /* Sets options from "name=value,name=value", as HAKMEM_CONF does. */
 void hak_conf_set_packed(const char *packed);
 
-/* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if that was asked for. */
+/* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if HAKMEM_ABORT_CONF is set. */
 void hak_conf_report_file(const char *path, const char *what);
 
 /* From now on a wrong setting aborts. */
@@ -114,7 +114,7 @@ enum conf_option hak_conf_find(const char *name);
 /* Sets an option that is a number while the program runs; false: the value is wrong. Silent. */
 bool hak_conf_change(enum conf_option option, const char *value);
 
-/* After a change of the price: what it says to options that nobody set. */
+/* After a change of the price: its values for options that were not set. */
 void hak_conf_follow_price(void);
 
 /* Writes the value of an option as the listing has it, ended by 0, to `value` of `value_bytes`

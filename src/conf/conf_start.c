@@ -36,7 +36,7 @@ static void set_all_lines(const char *path, struct conf_text text)
     while (hak_conf_next_line(&text, &pair)) {
         if (hak_conf_set_pair(&pair, CONF_FILE) || ++mistakes < FILE_MISTAKES_MOST)
             continue;
-        hak_conf_report_file(path, "so many mistakes that the rest is not read");
+        hak_conf_report_file(path, "too many errors, the rest is not read");
         return;
     }
 }
@@ -49,7 +49,7 @@ void hak_conf_read_file(const char *path)
     switch (hak_os_file_read(path, buffer, sizeof buffer, &bytes)) {
     case OS_FILE_READ:
         if (memchr(buffer, '\0', bytes) != NULL)
-            hak_conf_report_file(path, "is not a text, ignored");
+            hak_conf_report_file(path, "is not text, ignored");
         else
             set_all_lines(path, text_of(buffer, bytes));
         break;

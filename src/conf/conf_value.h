@@ -46,7 +46,7 @@ extern const struct conf_row hak_conf_rows[CONF_COUNT];
  * there is none. */
 enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes);
 
-/* The option that was probably meant by a name that none has; CONF_COUNT: nobody knows. */
+/* The option probably meant by an unknown name; CONF_COUNT: none is near. */
 enum conf_option hak_conf_nearest(const char *name, size_t name_bytes);
 
 /* Reads a value; false: it is not one of the row's, and *number is undefined. A text has number

@@ -33,7 +33,7 @@ struct work {
 static bool trim(struct text *answer)
 {
     hak_text_add_size(answer, hak_reclaim_trim(0));
-    hak_text_add(answer, " given back to the kernel");
+    hak_text_add(answer, " returned to the kernel");
     return true;
 }
 

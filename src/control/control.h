@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* control/control.h - what other processes of the same user ask of this one (`hakmem ctl`).
+/* control/control.h - requests from other processes of the same user (`hakmem ctl`).
  *
- * Owns        when it looks for a request, and what it does for one
+ * Owns        when the process checks for a request, and how it is carried out
  *             (docs/adr/0029-requests-from-outside.md).
- * Invariants  a process looks at most once a second, first a second after its first tick: one
+ * Invariants  a process checks at most once a second, first a second after its first tick: one
  *             system call, and none in one that ends before, that confined itself, or with
- *             stats_shm=never. A copy of the process begins anew. A request is done with signals
- *             blocked, so neither a jump nor a cancellation leaves it half done.
- * Threads     one looks at a time, outside every heap and lock; the others go on.
+ *             stats_shm=never. A copy of the process starts afresh. A request is carried out with
+ *             signals blocked, so neither a jump nor a cancellation leaves it half done.
+ * Threads     one checks at a time, outside every heap and lock; the others continue.
  * Tests       tests/unit/control/control_test.c, tests/preload/ctl_preload.py
  */
 #ifndef HAK_CONTROL_CONTROL_H
@@ -18,7 +18,7 @@
 enum control_verdict {
     CONTROL_NOTHING, /* was asked */
     CONTROL_DONE,
-    CONTROL_WATCHED, /* the process is watched: somebody has to write its numbers now and then */
+    CONTROL_WATCHED, /* the process is watched: its statistics must be written periodically */
 };
 
 /* Looks if it is time, and does what is asked. */

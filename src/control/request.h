@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* control/request.h - what a request file holds, and what it asks for.
+/* control/request.h - the contents of a request file.
  *
  * Owns        struct control_request, the first bytes of a file /dev/shm/hakmem.PID.request, which
  *             `hakmem ctl` leaves for the process PID; the words of a request.
  * Invariants  any bytes may be in the file. A request is for one process: of this id, in this space
  *             of process ids (containers may share /dev/shm), started at this time; after its
- *             deadline nobody waits for it. The asker creates the file, complete from its first
+ *             deadline it is no longer awaited. The asker creates the file, complete from its first
  *             moment, and removes it. The process writes to `state` and to what follows `words`, in
- *             that order: TAKEN, the answer, ANSWERED. So a request is done once at most, and its
- *             asker knows whether it was begun. The last byte of `words`, behind their end, is
- *             HAK_REQUEST_LEFT where nobody waits for the answer; the next asker then removes the
- *             file.
+ *             that order: TAKEN, the answer, ANSWERED. So a request is carried out at most once,
+ *             and its sender knows whether it was begun. The last byte of `words`, behind their
+ *             end, is HAK_REQUEST_LEFT where the answer is not awaited; the next sender then
+ *             removes the file.
  * Threads     pure functions.
  * Tests       tests/unit/control/request_test.c, tests/fuzz/request_fuzz.c
  */
@@ -42,7 +42,7 @@ struct control_request {
     uint64_t state;   /* enum request_state */
     uint64_t is_done; /* 0: the answer says why not */
     char answer[HAK_REQUEST_ANSWER_BYTES];
-    /* Then the statistics, the profile, the rules or the sizes, if they were asked for. */
+    /* Then the statistics, the profile, the rules or the sizes, if requested. */
 };
 
 /* The process that finds a request; 0: not known. */

@@ -5,9 +5,9 @@
  *             page behind the start of its span and is followed by another, both guards when there
  *             are any left; while it waits in quarantine its pages are guards, too (MARK_SHUT).
  * Invariants  a place is found from the tag map, the slab and the mark alone: nothing that the
- *             program can write to is believed. A block that realloc resizes is FREED meanwhile,
- *             so that whoever frees it too is found, and its guard behind is down; the old place of
- *             one that moved is a freed block of its own, which keeps its span.
+ *             program can write to is believed. A block that realloc resizes is FREED meanwhile, so
+ *             that a concurrent free is detected, and its guard page behind is lowered; the old
+ *             place of one that moved is a freed block of its own, which keeps its span.
  * Threads     hak_place_find: any; the others: the thread that took the block or freed it.
  * Tests       tests/attack/, tests/unit/hardened/hardened_test.c,
  *             tests/unit/hardened/hardened_realloc_test.c
@@ -33,7 +33,7 @@ bool hak_place_find(void *block, const char *what, struct place *place);
  * NULL, in a span of its own; false: there is none. Silent. */
 bool hak_hardened_block_look(char *block, struct slab *slab, size_t *bytes);
 
-/* Bytes of a block behind those that are asked for, at least. */
+/* The minimum number of bytes of a block behind the requested ones. */
 HAK_INLINE size_t hak_hardened_canary_least(void)
 {
     return hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;

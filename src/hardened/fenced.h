@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hardened/fenced.h - the ways of fenced blocks through the API.
+/* hardened/fenced.h - allocation, free and realloc of fenced blocks.
  *
  * Owns        nothing; the blocks are misuse/fence.h's.
- * Invariants  whoever allocates or frees such a block is noted with the calls on the way there.
+ * Invariants  the record of a block names the threads that allocated and freed it, with their
+ *             callers.
  * Threads     any.
  * Tests       tests/attack/, tests/preload/fence_preload.sh
  */
@@ -17,7 +18,7 @@
 /* A fenced block, if the option names it; NULL: another one will do. */
 void *hak_fenced_take(const struct request *request, struct os_caller caller);
 
-/* How a live fenced block was asked for: its mark has the bytes, the kind and the alignment. False:
+/* How a live fenced block was requested: its mark has the bytes, the kind and the alignment. False:
  * it is none. */
 bool hak_fenced_look(const void *block, struct mark *mark);
 

@@ -170,16 +170,16 @@ static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark,
                                           const struct claim *claim)
 {
     static const char *const allocated[] = {
-        [MARK_MALLOC] = "allocated by malloc, and not freed so",
-        [MARK_NEW] = "allocated by operator new, and not freed so",
-        [MARK_NEW_ARRAY] = "allocated by operator new[], and not freed so",
+        [MARK_MALLOC] = "allocated by malloc, but freed in another way",
+        [MARK_NEW] = "allocated by operator new, but freed in another way",
+        [MARK_NEW_ARRAY] = "allocated by operator new[], but freed in another way",
     };
     if (HAK_UNLIKELY(mark.kind != claim->kind))
         mismatch(block, mark, allocated[mark.kind]);
     if (HAK_UNLIKELY(claim->bytes != HAK_ANY_BYTES && claim->bytes != mark.bytes))
-        mismatch(block, mark, "freed as of another size");
+        mismatch(block, mark, "freed with another size");
     if (HAK_UNLIKELY(!is_alignment_right(mark, claim)))
-        mismatch(block, mark, "freed as of another alignment");
+        mismatch(block, mark, "freed with another alignment");
 }
 
 HAK_INLINE void check_claim(const void *block, struct mark mark, const struct claim *claim)

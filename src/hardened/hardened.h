@@ -3,11 +3,11 @@
  *
  * Owns        what happens to a block between the program and the bitmaps: its mark, its canary,
  *             its clearing, its guards and its time in quarantine.
- * Invariants  a block that the program holds has a LIVE mark; one in quarantine or free has not.
- *             Blocks of private heaps have no marks: their bitmaps are exact without.
- * Threads     any. The exchange of the mark decides between two frees. What the clearing writes
- *             happens before the block's next use as any free does: the quarantine belongs to a
- *             heap, and the way home is the ordinary one.
+ * Invariants  a block that the program holds has a LIVE mark; a block in quarantine or free does
+ *             not. Blocks of private heaps have no marks: their bitmaps are exact without them.
+ * Threads     any. The exchange of the mark decides between two frees. The writes of the clearing
+ *             happen before the block's next use, as with any free: the quarantine belongs to a
+ *             cache, and the block is flushed in the ordinary way.
  * Tests       tests/attack/, tests/unit/hardened/hardened_test.c, tests/race/hardened_race.c
  */
 #ifndef HAK_HARDENED_HARDENED_H

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* hardened/sample.h - which allocations are guarded, and the ways of such blocks through the API.
+/* hardened/sample.h - which allocations are guarded, and how the API handles such blocks.
  *
  * Owns        when the next one is due, and when the last one was.
- * Invariants  no more than one in a tick of the kernel's coarse clock, so that its few system
- *             calls are lost among what the program does meanwhile; where guard_rate is below
- *             HAK_SAMPLE_RATE_BRISK, all that are due. Never for a thread without a heap of its
- *             own, inside a slow path or a lock, nor where there is a limit, which counts none of
- *             them.
+ * Invariants  at most one per tick of the kernel's coarse clock, so that the cost of its few system
+ *             calls is negligible; where guard_rate is below HAK_SAMPLE_RATE_BRISK, all that are
+ *             due. Never for a thread without a cache, inside a slow path or a lock, nor where
+ *             there is a limit, which would not count them.
  * Threads     any.
  * Tests       tests/unit/hardened/sample_test.c, tests/attack/
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* hardened/waiting.h - freed blocks on their way from the program to their slabs and spans.
+/* hardened/waiting.h - freed blocks that wait before they return to their slabs and spans.
  *
  * Owns        the order: a cache's quarantine (misuse/quarantine.h), where the mode has one; then,
- *             verified, blocks of slabs gather in the cache until a batch of them goes home.
- * Invariants  a block that waits has a mark that says so, whichever of both it waits in.
+ *             verified, blocks of slabs gather in the cache until a batch of them is flushed.
+ * Invariants  a waiting block has a mark that says so, in either place.
  * Threads     the one that has the cache, in a service.
  * Tests       tests/unit/hardened/hardened_test.c, tests/attack/, tests/race/hardened_race.c
  */

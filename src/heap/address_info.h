@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/address_info.h - what an address is, asked when the program has crashed.
+/* heap/address_info.h - what an address belongs to, for crash reports.
  *
  * Owns        nothing.
  * Invariants  nothing is locked, changed or allocated, and no memory is read but hakmem's own
  *             records, which stay mapped. The answer is exact while other threads stand still; what
- *             they change meanwhile may be told as it was, or as it will be.
+ *             they change meanwhile may be reported in its old or new state.
  * Threads     any, in a signal handler, too, and in the middle of any slow path.
  * Tests       tests/unit/heap/address_info_test.c, tests/preload/crash_preload.sh
  */

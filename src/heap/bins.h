@@ -11,22 +11,21 @@
  * Owns        struct bin and struct bins. A bin is a stack of block addresses whose lowest slot
  *             holds NULL: the popped value itself says "empty".
  * Invariants  slots above the NULL, up to top, are blocks of the bin's class, none twice, of any
- *             heap but the program's own. What is unusual looks empty and full at once (top and
+ *             heap but the program's own. Every unusual state looks empty and full at once (top and
  *             limit 0, where bins[0] is the NULL): bins without slots, closed ones, and all of
- *             hak_bins_closed, which threads without a cache find, and all in hardened mode.
- *             Pop and push read top, use its slot and commit by one store to {top, countdown}. On
- *             a processor's bins that is a restartable sequence: a thread that is interrupted
- *             before the commit begins again. On a slot's bins, which one thread has, the same
- *             code runs without the kernel's help: a handler that comes in between may pop the
- *             same block.
- *             A bin may be opened from another processor while one here is in the middle of a push:
- *             limit is read before top, so that a limit that is not 0 has its top with it (the
- *             header is stored whole); with the old top, 0, the block would go into a header. (On
- *             arm64 push takes a top of 0 for full instead.)
- *             Batches go in and out by one commit, too. Of a slot the bin is closed meanwhile.
- *             Each pop lowers countdown; where it passes 0, hak_bin_note adds 65,536 to `popped`:
- *             blocks taken are counted exactly, for nothing. While allocations are sampled
- *             (heap/draw.h) it is lowered so that it passes 0 with the sample, by one commit, too.
+ *             hak_bins_closed, which threads without a cache find, and all in hardened mode. Pop
+ *             and push read top, use its slot and commit by one store to {top, countdown}. On a
+ *             processor's bins that is a restartable sequence: a thread that is interrupted before
+ *             the commit restarts. On a slot's bins, which belong to one thread, the same code runs
+ *             without the kernel's help: a handler that interrupts it may pop the same block. A bin
+ *             may be opened from another processor while this one is in the middle of a push: limit
+ *             is read before top, so that a limit that is not 0 has its top with it (the header is
+ *             stored whole); with the old top, 0, the block would go into a header. (On arm64 push
+ *             takes a top of 0 for full instead.) Batches are also moved by one commit. A slot's
+ *             bin is closed meanwhile. Each pop lowers countdown; where it passes 0, hak_bin_note
+ *             adds 65,536 to `popped`: blocks taken are counted exactly, at no cost. While
+ *             allocations are sampled (heap/draw.h) it is lowered so that it passes 0 with the
+ *             sample, by one commit, too.
  * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
  *             count may be wrong by what happens meanwhile). A closed bin of a processor belongs to
  *             the thread that closed it, under the lock CACHES; one of a slot, to its thread.
@@ -62,12 +61,12 @@ struct bin_slots {
 struct cache;
 struct bins {
     struct bin bins[HAK_BINS_NAMED];
-    struct cache *cache; /* whose they are; NULL: hak_bins_closed */
+    struct cache *cache; /* the owner; NULL: hak_bins_closed */
     void *slots[];
 };
 #define HAK_FIRST_SLOT ((uint32_t)(sizeof(struct bins) / sizeof(void *)))
 
-/* Processors that are told apart, and caches of threads. */
+/* Processors that are distinguished, and caches of threads. */
 #define HAK_PROCESSORS_MOST 1024u
 #define HAK_SLOTS_MOST 3071u
 #define HAK_ID_CLOSED (HAK_PROCESSORS_MOST + HAK_SLOTS_MOST)
@@ -80,7 +79,7 @@ extern const struct bins hak_bins_closed;
 /* The calling thread's area: libc's, that of its slot, or one of these two. */
 extern HAK_TLS struct rseq_area *hak_here;
 extern struct rseq_area hak_here_unasked; /* it has not called yet, or not asked for a cache */
-extern struct rseq_area hak_here_never;   /* it gets none: past its end, or in a child of vfork */
+extern struct rseq_area hak_here_never;   /* it gets none: after its exit, or in a child of vfork */
 
 HAK_INLINE uint32_t hak_here_id(void)
 {
@@ -123,7 +122,7 @@ void *hak_bin_pop(uint32_t class_index);
 /* False: the bin is full. */
 bool hak_bin_push(uint32_t class_index, void *block);
 
-/* Lets nobody pop or push until hak_bin_open: of these bins, if the thread is still on them, which
+/* Prevents pops and pushes until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top);
 void hak_bin_open(struct bins *bins, uint32_t class_index, struct bin_slots slots);

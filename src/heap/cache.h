@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/cache.h - one processor's or one thread's bins, and what stands behind them.
+/* heap/cache.h - the bins of one processor or thread, and their bookkeeping.
  *
- * Owns        struct cache: where the bins are, how many slots each has, and when somebody last
- *             looked after all that. Blocks come from any heap and go back to their own.
- * Invariants  a block is in one bin, in a thread's hands, or in a slab. Records are never freed.
- *             What a thread brings home from a processor's bins is counted in `in_flight`: a fork
- *             waits for it.
+ * Owns        struct cache: where the bins are, how many slots each has, and when the cache was
+ *             last maintained. Blocks come from any heap and return to their own.
+ * Invariants  a block is in one bin, held by a thread, or in a slab. Records are never freed.
+ *             Blocks that a thread flushes from a processor's bins are counted in `in_flight`: a
+ *             fork waits for them.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
  *             interrupts the other: bins change by sequences only (heap/cpu_cache.h), slots under
  *             the lock CACHES, and the rest are hints or atomic.
@@ -39,13 +39,13 @@ struct cache {
     uint32_t id;                      /* of the processor or the slot */
     uint32_t place;                   /* enum cache_place; peeked at. Under the lock CACHES */
     _Atomic uintptr_t state;          /* enum cache_state, and where the slow path's stack began */
-    _Atomic int32_t in_flight;        /* threads with its blocks in their hands; may be too low */
+    _Atomic int32_t in_flight;        /* threads that hold blocks of it; may be too low */
     _Atomic uint32_t slow_count;      /* slow operations, for the tick */
-    _Atomic uint32_t relief_count;    /* of the process, when its bins were last emptied for it */
-    _Atomic uint64_t tick_ms;         /* when somebody last looked after it */
-    _Atomic int64_t guard_left_bytes; /* until an allocation is put against a guard page */
-    _Atomic uint64_t quiet_check_ms;  /* when bins were last looked through for quiet ones */
-    uint64_t seen_sum;                /* of all bins, when a processor's cache was last looked at */
+    _Atomic uint32_t relief_count;    /* of the process, when its bins were last emptied */
+    _Atomic uint64_t tick_ms;         /* when it was last maintained */
+    _Atomic int64_t guard_left_bytes; /* until an allocation is placed against a guard page */
+    _Atomic uint64_t quiet_check_ms;  /* when bins were last checked for quiet ones */
+    uint64_t seen_sum;                /* of all bins, when a processor's cache was last checked */
     uint64_t seen_ms;                 /* since when it is the same */
     size_t capacity_bytes; /* what all bins may hold. Under the lock CACHES, as all below */
     uint32_t word_count;   /* of the bins' memory */
@@ -55,7 +55,7 @@ struct cache {
     _Atomic uint64_t popped[HAK_ALL_CLASS_COUNT]; /* less countdown: blocks that were popped */
     _Atomic uint8_t drawn[HAK_ALL_CLASS_COUNT];   /* enum draw_state of its countdown */
     _Atomic(struct quarantine *) quarantine;      /* in hardened mode, from the first free on */
-    struct stat_block stats;                      /* anybody reads */
+    struct stat_block stats;                      /* any thread reads */
 
     struct cache *next; /* all caches; constant once published */
     struct cache *next_free;
@@ -121,15 +121,15 @@ uint32_t hak_cache_pop_some(struct cache *cache, uint32_t class_index, void **bl
 uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *const *blocks,
                              uint32_t count);
 
-/* Makes room in a full bin: more slots, or half of its blocks go home. No heap is held, as for all
- * below, and a slot is busy. */
+/* Makes room in a full bin: more slots, or half of its blocks are flushed. No heap is held, as for
+ * all below, and a slot is busy. */
 void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
-void hak_cache_flush_all(struct cache *cache); /* sends every cached block home */
+void hak_cache_flush_all(struct cache *cache); /* flushes every cached block */
 void hak_cache_flush_class(struct cache *cache, uint32_t class_index); /* or all of one class */
-void hak_cache_check(struct cache *cache); /* looks at every cached block; misuse is reported */
-/* Looks through the bins, at most once in a while: shrinks those that are quiet, and empties those
- * whose blocks pin pages of sparse slabs. */
+void hak_cache_check(struct cache *cache); /* checks every cached block; misuse is reported */
+/* Checks the bins, at most once in a while: shrinks quiet ones, and empties those whose blocks pin
+ * pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);
 
 /* True when rooms and bins agree. */

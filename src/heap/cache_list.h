@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/cache_list.h - all caches there are: of processors, of threads, and of no thread.
+/* heap/cache_list.h - all caches: of processors, of threads, and free ones.
  *
  * Owns        the list of all caches (only ever growing); which are in use, and which are free.
- * Invariants  the cache of a processor is made when a thread first calls there, and serves for
- *             good. Threads that the kernel does not tell of processors (os/rseq.h) have a slot
- *             each: its cache is in use by one thread, or free. A free one keeps the blocks in its
- *             bins, since the next thread often asks for the same sizes. In a child of fork, caches
- *             of threads that the child does not have are orphans. They become free when a thread
- *             looks for a cache, so a child that soon calls exec pays nothing. One that was being
- *             changed is lost, with the blocks in its bins.
+ * Invariants  the cache of a processor is created when a thread first calls there, and is never
+ *             removed. Threads without restartable sequences (os/rseq.h) have a slot each: its
+ *             cache is in use by one thread, or free. A free one keeps the blocks in its bins,
+ *             since the next thread often requests the same sizes. In a child of fork, caches of
+ *             threads that the child does not have are orphans. They become free when a thread
+ *             looks for a cache, so a child that soon calls exec pays nothing. A cache that was
+ *             being changed is lost, with the blocks in its bins.
  * Argument    While its thread is in a slow path, the state of a cache is CACHE_BUSY, except while
  *             the thread waits for a heap: the bins are then as the hot path leaves them. What the
- *             hot path changes is whole at every instruction (heap/bins.h). So what is copied while
- *             it is not busy can be used by another thread.
+ *             hot path changes is consistent at every instruction (heap/bins.h). So a cache copied
+ *             while it is not busy can be used by another thread.
  * Threads     one lock (CACHES); the list of all caches may be walked without it.
  * Tests       tests/unit/heap/cache_list_test.c, tests/unit/process/start_test.c
  */
@@ -21,7 +21,7 @@
 
 #include "heap/cache.h"
 
-/* Says which ids there may be; before any other. */
+/* Sets which ids are possible; before any other call. */
 void hak_caches_start(void);
 
 /* Why caches belong to processors, or to threads. */
@@ -41,26 +41,25 @@ struct cache *hak_cache_of_processor(void);
  * heap. */
 void hak_cache_return(struct cache *cache);
 
-/* Gives a cache up for good that was left while it was being changed. */
+/* Abandons a cache that was left while it was being changed. */
 void hak_cache_lose(struct cache *cache);
 
-/* Empties caches that have been free since `before_ms`. Does nothing while somebody else is at
- * it. */
+/* Empties caches that have been free since `before_ms`. Does nothing while another thread does. */
 void hak_caches_drain(uint64_t before_ms);
 
 /* First of all caches; the others follow through `next`. */
 struct cache *hak_caches_first(void);
 
-/* Empties processors' caches of which nothing was taken and to which nothing was given since
- * `before_ms`; what is there already does that, and it may take some 10 us. Not from requests. */
+/* Empties processors' caches that were idle since `before_ms`; it may take some 10 us. Not from
+ * requests. */
 void hak_caches_drain_idle(uint64_t before_ms);
 
 /* Around fork. */
 void hak_caches_lock(void);
 void hak_caches_unlock(void);
 
-/* With the lock: until no other thread is changing its slot's cache or has a processor's blocks in
- * its hands, and so long at most. */
+/* With the lock: waits, at most so long, until no other thread is changing its slot's cache or
+ * holds blocks of a processor's. */
 void hak_caches_await(const struct cache *own, uint32_t patience_ms);
 
 /* In the child, where only `own` (NULL: none) has a thread. */

@@ -22,7 +22,7 @@ struct class_census {
     uint64_t used;     /* blocks that are not free in a slab; of these are */
     uint64_t cached;   /* in bins */
     uint64_t withheld; /* in quarantine */
-    uint64_t homeward; /* sent home, and not collected yet */
+    uint64_t homeward; /* published, not collected yet */
     uint64_t taken;    /* blocks that ever left slabs */
     uint64_t popped;   /* blocks that ever were popped from bins */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/cgroup.h - living within what a container allows.
+/* heap/cgroup.h - the limits of a container.
  *
- * Owns        the one look at the control group (heap/settings.h). memory.high, or nine tenths of
+ * Owns        reading the control group once (heap/settings.h). memory.high, or nine tenths of
  *             memory.max, is the soft limit unless the option gives one; a quota of CPU time bounds
- *             what threads keep at hand, and with a quota of one CPU or less nobody spins. Also how
+ *             what threads cache, and with a quota of one CPU or less no thread spins. Also how
  *             long tasks waited for memory.
  * Invariants  what cannot be read changes nothing.
  * Threads     one thread reads, without a lock; the pressure is the background thread's.
@@ -14,13 +14,13 @@
 
 #include "base/compiler.h"
 
-/* Where all paths begin: "", but in tests. */
+/* The prefix of all paths: "" outside of tests. */
 extern const char *hak_own_cgroup_root;
 
-/* Reads what the container allows and applies it; once. */
+/* Reads the container's limits and applies them; once. */
 void hak_own_cgroup_read(void);
 
-/* True when some file tells the pressure. */
+/* True when some file shows the pressure. */
 bool hak_own_cgroup_tells_pressure(void);
 
 /* True when tasks of the container waited for memory for a tenth of the time or more since the last

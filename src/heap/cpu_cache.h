@@ -2,9 +2,10 @@
 /* heap/cpu_cache.h - changes of the bins of the processor that the thread runs on.
  *
  * Owns        nothing.
- * Invariants  each is one restartable sequence with one commit: it is done whole or not at all, and
- *             begins again where the thread was interrupted (docs/adr/0025-caches-by-processor.md).
- *             There is one file an architecture; cpu_cache_none.c where there is no such.
+ * Invariants  each is one restartable sequence with one commit: it takes effect completely or not
+ *             at all, and is restarted if the thread was interrupted
+ *             (docs/adr/0025-caches-by-processor.md). There is one file per architecture;
+ *             cpu_cache_none.c for all others.
  * Threads     those that hak_here leads to a processor's bins; `scaled` as tags have it.
  * Tests       tests/unit/heap/bins_test.c, tests/preload/rseq.c
  */

@@ -6,8 +6,8 @@
  * Invariants  a cache's bins hold no more than row thread_cache_bytes, nor than its share of what
  *             all caches' bins may hold: row process_cache_bytes, or, if that is less, an eighth
  *             of the limit. 64 KiB and the first slots of each class are always allowed.
- * Threads     those that use the cache. Slots change under the lock CACHES, which is only tried:
- *             where it is taken, the bin stays as it is.
+ * Threads     those that use the cache. Slots change under the lock CACHES, by trylock only: if it
+ *             is held, the bin stays unchanged.
  * Tests       tests/unit/heap/growth_test.c
  */
 #ifndef HAK_HEAP_GROWTH_H
@@ -22,7 +22,7 @@
 /* The bin has no slots, or few, and may grow. */
 void hak_growth_begin(struct room *room);
 
-/* Notes a miss of the class's bin and lets it grow if it is time; true when it grew. */
+/* Notes a miss of the class's bin and lets it grow if due; true: it grew. */
 bool hak_growth_note_miss(struct cache *cache, uint32_t class_index);
 
 /* Lets a bin hold `capacity` blocks, no more than now and no less than it has. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/heap.h - slabs by class and by how full they are, behind a lock.
+/* heap/heap.h - slabs by class and fullness, behind a lock.
  *
  * Owns        struct heap: partial slabs by class and fullness, one spare empty slab per class,
  *             free spans, the stack of slabs with frees to collect.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
- *             full slab is on none, or in a heap of the program's own on `full`; each class keeps
- *             at most one empty slab (spare). Records of heaps are never freed.
+ *             full slab is on none, or in a user heap on `full`; each class keeps at most one empty
+ *             slab (spare). Records of heaps are never freed.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
  * Tests       tests/unit/heap/heap_test.c, tests/model/, tests/race/
@@ -19,30 +19,30 @@
 #include "span/span_cache.h"
 #include "stats/counters.h"
 
-/* HEAP_LOST: left half changed by a jump, or by a thread that this copy of the process has not.
- * Nobody enters it any more; frees into it are accepted, nothing is taken from it. */
+/* HEAP_LOST: left half changed by a jump, or by a thread that this copy of the process lacks. It is
+ * never entered again; frees into it are accepted, nothing is taken from it. */
 enum heap_state { HEAP_OPEN, HEAP_LOST };
 
 struct heap {
     struct hak_lock lock;
     _Atomic uint32_t state;          /* enum heap_state */
     _Atomic uint64_t wait_count;     /* of threads for the lock */
-    bool is_claimed;                 /* by the fork under way */
-    uintptr_t before;                /* what who is inside had noted before (heap/heaps.h) */
-    _Atomic uint64_t enter_count;    /* by who is inside; anybody reads */
+    bool is_claimed;                 /* by the fork in progress */
+    uintptr_t before;                /* what the thread inside had noted before (heap/heaps.h) */
+    _Atomic uint64_t enter_count;    /* written inside; any thread reads */
     uint64_t sweep_start_ms;         /* when the last pass over sparse slabs began (heap/sweep.h) */
-    _Atomic uint64_t sweep_visit_ms; /* when it last went on; anybody reads */
+    _Atomic uint64_t sweep_visit_ms; /* when it last continued; any thread reads */
     uint32_t collect_count;          /* refills, for how often frees are collected */
     uint32_t sweep_class;            /* where it stands; HAK_ALL_CLASS_COUNT: it is over */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
     struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
-    struct list_link full;   /* full slabs, when the heap is the program's own */
-    struct span_cache spans; /* that large blocks left */
+    struct list_link full;   /* full slabs, in a user heap */
+    struct span_cache spans; /* of freed large blocks */
     struct stat_block stats; /* anybody reads */
 
-    HAK_CACHE_ALIGNED struct slab_owner owner; /* anybody pushes */
+    HAK_CACHE_ALIGNED struct slab_owner owner; /* any thread pushes */
 };
 
 /* Fills an empty record (zeroed). */
@@ -51,28 +51,27 @@ void hak_heap_start(struct heap *heap);
 /* The fullest partial slab of the class; NULL: there is none. */
 struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);
 
-/* Puts a slab where it belongs after its number of free blocks changed; false: it was empty and
- * went to the pool. */
+/* Moves a slab to its list after its number of free blocks changed; false: it was empty and went to
+ * the pool. */
 bool hak_heap_settle(struct heap *heap, struct slab *slab);
 
-/* Blocks came home to the slab, and it is where it belongs all the same: hak_heap_settle has
- * nothing to do. */
+/* Blocks were returned to the slab, and it stays on its list: hak_heap_settle has nothing to do. */
 HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 {
     return slab->used >= slab->settled_from;
 }
 
-/* Gives one block back to its slab, which is the heap's own. */
+/* Returns one block to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);
 
 /* Collects remote frees that have arrived. */
 void hak_heap_collect(struct heap *heap);
 
-/* Gives the spare empty slab of a class, or those of all classes, back to the pool. */
+/* Returns the spare empty slab of a class, or those of all classes, to the pool. */
 void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
 void hak_heap_retire_spares(struct heap *heap);
 
-/* Collects, then gives the empty slabs and the cached spans back: all that can be done for a heap
+/* Collects, then returns the empty slabs and the cached spans: all that can be done for a heap
  * without its bins. */
 void hak_heap_tidy(struct heap *heap);
 
@@ -83,7 +82,7 @@ struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index);
  * too. False: it was empty and the heap has such a one: it went to the pool. */
 bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
-/* What lies free in the heap's slabs, by blocks. */
+/* Free bytes in the heap's slabs, by blocks. */
 size_t hak_heap_free_bytes(const struct heap *heap);
 
 /* True when lists, masks and slabs agree. */

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/heaps.h - the heaps that all threads share, and how a slow path enters one.
  *
- * Owns        the table of heaps; which one a thread enters; what it holds.
- * Invariants  as many heaps as can be used at once, made as threads come: a process of one thread
- *             has one. A thread that holds none enters the heap of its processor, else any other,
- *             else one more is made, up to a bound, else it waits. A thread that holds one only
- *             tries to enter others, so no thread waits for a thread that waits.
- *             What a thread holds, or is about to take, is noted (heap/holds.h). A handler that
- *             interrupted a slow path with a heap does not try what is noted, and waits for none:
- *             it tries all others, makes one more, or is refused.
- *             Locks of higher rank are taken with a heap held; that of the registry is only tried.
+ * Owns        the table of heaps, and which one a thread enters.
+ * Invariants  as many heaps as can be used at once, created as threads arrive: a process of one
+ *             thread has one. A thread that holds none enters the heap of its processor, else any
+ *             other, else one more is created, up to a bound, else it waits. A thread that holds
+ *             one enters others only by trylock, so no thread waits for a thread that waits. What a
+ *             thread holds, or is about to take, is noted (heap/holds.h). A handler that
+ *             interrupted a slow path with a heap does not try the noted ones, and waits for none:
+ *             it tries all others, creates one more, or is refused. Locks of higher rank are taken
+ *             with a heap held; that of the registry by trylock only.
  * Argument    A slow path that was left by a jump leaves its heap locked. Its thread's next slow
  *             path, or its end, finds it noted with a stack that is gone: the heap is lost, since a
  *             change of it may be half done. Others do not wait for that: a thread that has waited
- *             20 ms for a heap makes one more, whatever the bound. A holder that was only stopped
- *             goes on when it runs again.
- *             Slabs move between heaps with both locks held. A free that found the old heap looks
- *             again under its lock (heap/flush.h).
+ *             20 ms for a heap creates one more, regardless of the bound. A holder that was only
+ *             stopped continues when it runs again. Slabs move between heaps with both locks held.
+ *             A free that found the old heap checks again under its lock (heap/flush.h).
  * Threads     any, signal handlers too.
  * Tests       tests/unit/heap/heaps_test.c, tests/race/heaps_race.c, docs/model/heap_locks.pml,
  *             docs/model/lost_lock.pml, docs/model/heap_fork.pml
@@ -28,9 +27,9 @@
 #include "heap/holds.h"
 #include "os/lock.h"
 
-/* So many heaps at most, however many processors there are. */
+/* The maximum number of heaps, for any number of processors. */
 #define HAK_HEAPS_MOST 512u
-/* Enters the heap if nobody is inside. */
+/* Enters the heap if no thread is inside. */
 HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
     uintptr_t before = hak_heap_holds.note;
@@ -67,7 +66,8 @@ HAK_INLINE void hak_heap_leave(struct heap *heap)
 /* The heap of the processor that the thread runs on, without a lock; NULL: there is none yet. */
 struct heap *hak_heap_near(void);
 
-/* Enters that heap, made if the processor has none yet; NULL: somebody is inside, or no memory. */
+/* Enters that heap, created if the processor has none yet; NULL: a thread is inside, or no
+ * memory. */
 struct heap *hak_heap_try_near(void);
 
 /* Enters a heap for one slow path; NULL: out of memory, or a handler that interrupted a thread with
@@ -81,7 +81,7 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms);
 uint32_t hak_heap_count(void);
 struct heap *hak_heap_at(uint32_t index);
 
-/* How many processors' heaps are wanted; grows with the number of threads. */
+/* How many processors' heaps are needed; grows with the number of threads. */
 void hak_heaps_note_threads(uint32_t threads);
 
 /* What a visitor may do: anything, inside the heap; or only read what is atomic, for the heap could
@@ -100,9 +100,9 @@ bool hak_heaps_mend(bool is_over);
 /* The same of the table: a heap that was being made is lost. */
 void hak_heaps_mend_table(void);
 
-/* Around fork, by who holds the registry's lock: all heaps are entered but for those that others
- * do not leave within `patience_ms` in all; they are lost in the child. What the forking thread was
- * interrupted in goes on. */
+/* Around fork, by the holder of the registry's lock: all heaps are entered except those that others
+ * do not leave within `patience_ms` in total; these are lost in the child. What the forking thread
+ * was interrupted in continues. */
 void hak_heaps_stop(uint32_t patience_ms);
 void hak_heaps_go_on(void);
 bool hak_heaps_restart_in_child(void); /* true: some were lost */

@@ -2,15 +2,15 @@
 /* heap/holds.h - which heaps the calling thread is in.
  *
  * Owns        struct heap_holds, one a thread.
- * Invariants  a heap is noted before its lock is had and forgotten after it is given: a handler may
- *             see it early or late, never miss it. Heaps are left in the order opposite to that in
- *             which they were entered; a note says what was noted before it, so forgetting is one
- *             store whatever handlers did.
+ * Invariants  a heap is noted before its lock is acquired and forgotten after its release: a
+ *             handler may see it early or late, but never miss it. Heaps are left in the order
+ *             opposite to that in which they were entered; a note says what was noted before it, so
+ *             forgetting is one store whatever handlers did.
  * Argument    The bad case is a handler that takes a live slow path of its own thread for one that
- *             was left by a jump. It tells them by where the stack was. So how many heaps there are
- *             and where the last was taken are one word: no handler sees the one without the other.
- *             The place of the note is written before the word, and again after it, since a handler
- *             that came before the word may have used it.
+ *             was left by a jump. It distinguishes them by the position of the stack. So how many
+ *             heaps there are and where the last was taken are one word: no handler sees the one
+ *             without the other. The place of the note is written before the word, and again after
+ *             it, since a handler that came before the word may have used it.
  * Threads     each its own.
  * Tests       tests/unit/heap/heaps_test.c, docs/model/lost_lock.pml
  */

@@ -17,7 +17,7 @@
  * bin first: such slabs then empty, and their memory can serve any class. */
 void hak_order_by_slab_use(void **blocks, uint32_t count);
 
-/* Turns the order round. */
+/* Reverses the order. */
 void hak_order_reverse(void **blocks, uint32_t count);
 
 #endif

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/private_heap.h - heaps that the program makes, shares among threads and destroys whole.
+/* heap/private_heap.h - user heaps: created, shared among threads and destroyed as a whole by the
+ * program.
  *
- * Owns        struct private_heap: a heap (heap/heap.h) and the group of its large blocks. No
- *             cache holds blocks of it: a block is live, on its way home, or in a bitmap, so that
- *             every second free is seen and destruction knows of all.
- * Invariants  whoever changes the heap's slabs holds its lock; its slabs never move to another heap
- *             and none of another's comes to it. Full slabs are on heap.full: partial lists, spares
- *             and that list are all slabs there are.
- *             A handle is the record's address with its generation in the upper 16 bits; the
- *             generation grows when the heap is destroyed. Records are never freed but parked, for
- *             the next heap: ids and records are as many as heaps ever lived at once.
+ * Owns        struct private_heap: a heap (heap/heap.h) and the group of its large blocks. No cache
+ *             holds blocks of it: a block is live, published, or in a bitmap, so that every second
+ *             free is detected and destruction finds all blocks.
+ * Invariants  a thread that changes the heap's slabs holds its lock; its slabs never move to
+ *             another heap, nor another's to it. Full slabs are on heap.full: partial lists, spares
+ *             and that list are all slabs there are. A handle is the record's address with its
+ *             generation in the upper 16 bits; the generation grows when the heap is destroyed.
+ *             Records are never freed but parked, for the next heap: there are as many ids and
+ *             records as heaps were ever live at once.
  * Argument    free() by any thread finds the tag PRIVATE, which no bin takes, and publishes
  *             (slab/remote.h) without the lock. A block must not wait anywhere: it would be
- *             published into a slab that destroy has retired. Frees that happened before
- *             destroy are whole, so collecting brings them home. A free that races with destroy is
- *             the program's mistake; still, a slab whose remote_count is not 0 after collecting
- *             stays with the record, and the record's next heap inherits it: its publisher may yet
- *             push it on the pending stack, and the token rule holds. Large blocks leave their
- *             group under the SPAN lock after the exchange of the tag decided who frees; destroy
- *             frees them the same way, one by one, so the loser of a race is reported.
- *             fork takes the locks like any thread, but waits for each a bounded time only: its
- *             holder may be the interrupted thread itself. What it could not take is frozen in the
- *             child: no memory comes from it, frees are accepted, destroy gives nothing back.
- *             Holders wait for DEPOT, SPAN, REGION and META alone, and threads that are inside a
- *             shared heap never wait for these locks.
+ *             published into a slab that destroy has retired. Frees that happened before destroy
+ *             are complete, so collecting returns them. A free that races with destroy is the
+ *             program's mistake; still, a slab whose remote_count is not 0 after collecting stays
+ *             with the record, and the record's next heap inherits it: its publisher may yet push
+ *             it on the pending stack, and the token rule holds. Large blocks leave their group
+ *             under the SPAN lock after the exchange of the tag decided who frees; destroy frees
+ *             them the same way, one by one, so the loser of a race is reported. fork takes the
+ *             locks like any thread, but waits for each a bounded time only: its holder may be the
+ *             interrupted thread itself. What it could not take is frozen in the child: no memory
+ *             comes from it, frees are accepted, destroy returns nothing. Holders wait for DEPOT,
+ *             SPAN, REGION and META alone, and threads that are inside a shared heap never wait for
+ *             these locks.
  * Threads     any thread, not signal handlers; PRIVATE_SET guards the lists, PRIVATE each heap.
  * Tests       tests/unit/heap/private_heap_test.c, tests/race/private_race.c
  */
@@ -41,7 +42,7 @@ struct private_heap {
     uint32_t generation; /* 1 to 65535 */
     uint32_t state;      /* enum private_state */
     uint32_t operation_count;
-    bool is_inner;    /* hakmem's own: its blocks are, to the program, of no heap */
+    bool is_inner;    /* internal: to the program, its blocks belong to no heap */
     bool has_samples; /* of the heap profile, since it was made */
     struct list_link large_blocks;
     struct private_heap *next; /* all records */
@@ -53,8 +54,8 @@ enum private_kind { PRIVATE_OF_PROGRAM, PRIVATE_INNER };
 /* The handle of a new heap; NULL: out of memory. */
 void *hak_private_create(enum private_kind kind);
 
-/* The heap behind a handle with its lock held; NULL when it is frozen. A handle that is none, or of
- * a destroyed heap, is misuse, reported as `what`. */
+/* The heap behind a handle with its lock held; NULL when it is frozen. An invalid handle, or that
+ * of a destroyed heap, is misuse, reported as `what`. */
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
 
@@ -74,13 +75,12 @@ void *hak_private_handle_of(const void *block, const char *what);
 /* Collects remote frees and gives spare slabs back. The heap is entered. */
 void hak_private_trim(struct private_heap *heap);
 
-/* The same for heaps that nobody uses at the moment: for those that frees have come home to, a few
- * at a time, or for all. */
+/* The same for heaps that no thread uses at the moment: for those with published frees, a few at a
+ * time, or for all. */
 void hak_private_drain_some(void);
 void hak_private_drain_all(void);
 
-/* The dead pages of all heaps that nobody uses at the moment go back to the kernel; returns the
- * bytes. */
+/* Purges the dead pages of all heaps that no thread uses at the moment; returns the bytes. */
 size_t hak_private_sweep_all(void);
 
 /* What a heap holds. The heap is entered. */
@@ -95,7 +95,7 @@ struct private_use hak_private_use(struct private_heap *heap);
 bool hak_private_is_sound(struct private_heap *heap);
 
 /* The calling thread left a section by a jump: the heap it was in is frozen. Or the process was
- * copied, and so are all heaps that somebody is in who stayed behind. After hak_span_mend. */
+ * copied, and so are all heaps that an absent thread was inside. After hak_span_mend. */
 void hak_private_mend(void);
 
 /* Around fork. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/refill.h - where blocks come from when a bin is empty, or is to be passed by.
+/* heap/refill.h - where blocks come from when a bin is empty or bypassed.
  *
- * Owns        the order in which places are asked: the heap's own partial slabs and spare one,
- *             slabs of other heaps, a started superslab, and a new superslab. So memory that lies
- *             free in one heap serves all before more is taken. Heaps of the program's own ask no
- *             other heap: what lives in others' slabs must not be destroyed with them.
- * Invariants  memory that cannot be had leaves everything as it was.
+ * Owns        the order of sources: the heap's own partial slabs and spare one, slabs of other
+ *             heaps, a started superslab, and a new superslab. So free memory of one heap serves
+ *             all before more is taken. User heaps take nothing from other heaps: blocks in others'
+ *             slabs must not be destroyed with them.
+ * Invariants  if there is no memory, nothing changes.
  * Threads     any; the cache is the caller's, and busy.
  * Tests       tests/unit/heap/heap_test.c, tests/model/
  */
@@ -18,22 +18,22 @@
 /* One block of the class, with its bin filled on the way; NULL: out of memory. */
 void *hak_refill(struct cache *cache, uint32_t class_index);
 
-/* One block past all bins; NULL: out of memory. With is_zero, of untouched memory if the slab in
- * turn has any: *is_zero tells whether it reads as zero; without, of memory that was used before if
- * there is any. */
+/* One block, bypassing all bins; NULL: out of memory. With is_zero, of untouched memory if the
+ * chosen slab has any: *is_zero tells whether it reads as zero; without, preferably of memory that
+ * was used before. */
 void *hak_take_one(uint32_t class_index, bool *is_zero);
 
 /* One block of this or a larger class, aligned to `alignment`, from the cache (NULL: none) or from
- * slabs that are there already; NULL: nothing of the sort. For times when no new slab can or should
- * be had. */
+ * slabs that are there already; NULL: there is none. For times when no new slab can or should
+ * be made. */
 void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
                       size_t alignment);
 
 /* A large block within the limit; NULL: out of memory. */
 void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
 
-/* The same as hak_take_one from a heap that the caller is in, one of the program's own: memory is
- * added meanwhile. */
+/* The same as hak_take_one from a user heap that the caller is inside: memory is added
+ * meanwhile. */
 void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
 void *hak_heap_take_used(struct heap *heap, uint32_t class_index);
 

@@ -2,13 +2,14 @@
 /* heap/rooms.h - where the slots of a cache's bins are.
  *
  * Owns        the memory of struct bins, and what part of it each bin has: a room, a power of two
- *             of words, of which the first is the NULL. Rooms that bins outgrew serve others.
- * Invariants  a bin moves to another room closed, and its old slots stay as they are until it is
- *             open again: what is left half way by a jump, or by a copy of the process, is found
- *             in the old room. A limit moves alone, by one store.
- *             A processor's bins have all the memory that they may ever want from the start on: of
- *             that only touched pages cost anything. A slot's begin with a page and move with all
- *             that is in them.
+ *             of words, of which the first is the NULL. Rooms that bins outgrew are reused by
+ *             others.
+ * Invariants  a bin is closed while it moves to another room, and its old slots are unchanged until
+ *             it is open again: if the move is left unfinished by a jump, or by a copy of the
+ *             process, the blocks are found in the old room. A limit moves alone, by one store. A
+ *             processor's bins have all the address space that they may ever need from the start:
+ *             only touched pages use memory. A slot's begin with a page and move with all that is
+ *             in them.
  * Threads     the lock CACHES; what bins lead to, as heap/bins.h says.
  * Tests       tests/unit/heap/bins_test.c
  */
@@ -21,7 +22,7 @@
 /* The lock CACHES: of all slots of all caches, and of the lists of caches. */
 extern struct hak_lock hak_caches_lock_word;
 
-/* Around a change of slots; false: somebody else has it, or the thread was interrupted with it. */
+/* Around a change of slots; false: another thread has it, or the thread was interrupted with it. */
 bool hak_rooms_try_lock(void);
 void hak_rooms_unlock(void);
 
@@ -34,8 +35,8 @@ void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processor
 /* The cache has these bins now, of which none has slots. */
 void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count);
 
-/* Lets threads find the cache's bins. Where each call is looked at (HARDEN_WATCHED) they find
- * closed ones instead, and only slow paths use those of the cache. */
+/* Lets threads find the cache's bins. Where each call is checked (HARDEN_WATCHED) they find closed
+ * ones instead, and only slow paths use those of the cache. */
 void hak_rooms_show(const struct cache *cache);
 
 /* Lets a bin hold `capacity` blocks; false: there is no room, or the thread is not on the cache

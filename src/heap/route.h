@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/route.h - call sites whose small blocks come from the long partition.
  *
- * Owns        the table of diverted sites, which classes have some, and what the hot path finds for
- *             the sizes of these.
- * Invariants  the hot path knows nothing of sites. Where a class has a diverted site, the bin of
- *             its sizes is that of no class, which is empty for ever: all requests of these sizes
- *             take the slow path, which looks the caller up and pops from the bin of the one
- *             partition or of the other. Frees go to the bin of their tag, as ever.
- *             A site is the address that the request returns to. One that is a wrapper has the kind
- *             ROUTE_SPLIT: then the address counts that its caller returns to, which lies a fixed
- *             distance up the stack. It is read only within the page that the caller's frame ends
- *             in, so that the read never faults; where it is not in this page, or is no site of the
- *             table, the request is ordinary.
+ * Owns        the table of diverted sites, the classes that have some, and what the hot path finds
+ *             for their sizes.
+ * Invariants  the hot path knows nothing of sites. Where a class has a diverted site, its sizes map
+ *             to the bin of no class, which is always empty: all requests of these sizes take the
+ *             slow path, which looks up the caller and pops from the bin of one partition or the
+ *             other. Frees go to the bin of their tag, as usual. A site is the address that the
+ *             request returns to. A wrapper has the kind ROUTE_SPLIT: then its caller's return
+ *             address counts, which lies a fixed distance up the stack. It is read only within the
+ *             page that the caller's frame ends in, so that the read never faults; where it is not
+ *             in this page, or is no site of the table, the request is ordinary.
  * Argument    Words of the table, bytes of the sizes and the mask of classes are each written in
- *             one step and ordered by nothing: a request meanwhile comes from either partition,
- *             each of which is right for any block.
+ *             one step and ordered by nothing: a request meanwhile comes from either partition, and
+ *             each is correct for any block.
  * Threads     one writes at a time; any reads.
  * Tests       tests/unit/heap/route_test.c, tests/preload/sites_preload.py
  */
@@ -62,8 +61,8 @@ HAK_INLINE bool hak_route_has(uint32_t class_index)
 /* Where a request of an ordinary class with a twin goes. */
 enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller);
 
-/* These are diverted from now on, and no others. Where two sites meet in the table, the first one
- * stays. Returns how many found room. */
+/* These sites are diverted from now on, and no others. Where two collide in the table, the first
+ * one stays. Returns how many found room. */
 uint32_t hak_route_publish(const struct route *routes, uint32_t count);
 
 #endif

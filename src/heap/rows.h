@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/rows.h - blocks of a bin that lie in rows: what was allocated together is mostly freed so.
+/* heap/rows.h - blocks of a bin that lie in rows: blocks allocated together are mostly freed
+ * together.
  *
  * Owns        nothing.
  * Invariants  a row's blocks are each as far from the one before, upwards or downwards, by no more
  *             than a few blocks' sizes; so none is there twice. They may be of more than one slab.
- * Threads     any; the blocks are in the caller's hands.
+ * Threads     any; the blocks are the caller's.
  * Tests       tests/unit/heap/bin_check_test.c, tests/unit/heap/heap_test.c
  */
 #ifndef HAK_HEAP_ROWS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/settings.h - what is read of the machine and the container, at once and once.
+/* heap/settings.h - the properties of the machine and the container, read together and once.
  *
  * Owns        whether it was read: the setting of huge pages, vm.max_map_count, the memory nodes,
- *             the control group. Until then each has a value that is safe to go on with.
+ *             the control group. Until then each has a safe default.
  * Invariants  no request depends on a file: not in a program that confined itself, where none is
  *             read any more, nor where /proc is missing.
  * Threads     any; one reads, without a lock, and the others do not wait for it.

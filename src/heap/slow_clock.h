@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/slow_clock.h - what slow paths take and serve, while somebody wants to know.
+/* heap/slow_clock.h - the time that slow paths take, measured on demand.
  *
- * Owns        whether it is wanted, and the sums: of one slow path in eight, drawn by the count of
- *             its cache, so that refills and flushes that alternate are drawn alike.
- * Invariants  while it is not wanted a slow path reads one word for it. A path that takes longer
- *             than a millisecond was interrupted, and counts as that.
+ * Owns        whether it is measured, and the sums: of one slow path in eight, selected by its
+ *             cache's counter so that alternating refills and flushes are sampled equally.
+ * Invariants  while it is off a slow path reads one word for it. A path that takes longer than a
+ *             millisecond was interrupted, and counts as a millisecond.
  * Threads     any; relaxed: nothing is ordered by a sum.
  * Tests       tests/unit/heap/slow_clock_test.c
  */

@@ -3,8 +3,8 @@
  * the spans.
  *
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
- * Invariants  a slab's tags are written after its record and cleared before it; memory that cannot
- *             be had leaves everything as it was.
+ * Invariants  a slab's tags are written after its record and cleared before it; if there is no
+ *             memory, nothing changes.
  * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. The
  *             region's growth lock is held while superslabs are added.
  * Tests       tests/unit/heap/supply_test.c, tests/race/supply_race.c, tests/model/

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/sweep.h - giving back what a heap keeps without need: dead pages of sparse slabs, empty
- * slabs, and cached blocks that pin pages.
+/* heap/sweep.h - returns what a heap keeps without need: dead pages of sparse slabs, empty slabs,
+ * and cached blocks that pin pages.
  *
  * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
  *             class, a few slabs at a time, and starts once in a decay time.
- * Invariants  in a pass pages leave only slabs from which no block was taken between two looks.
- *             Programs whose slabs are dense or busy pay a walk over short lists.
+ * Invariants  a pass purges pages only of slabs from which no block was taken between two visits.
+ *             Programs whose slabs are dense or busy pay only a walk over short lists.
  * Threads     the thread inside the heap.
  * Tests       tests/unit/heap/sweep_test.c, tests/model/
  */

@@ -2,8 +2,8 @@
 /* heap/wait.h - a slow path that waits for a lock.
  *
  * Owns        nothing.
- * Invariants  the thread has no block of its cache in its hands, and none of its bins is closed: a
- *             copy of the process that is made meanwhile finds the cache whole.
+ * Invariants  the thread holds no block of its cache, and none of its bins is closed: a copy of the
+ *             process that is made meanwhile finds the cache consistent.
  * Threads     the one that waits.
  * Tests       tests/unit/heap/heaps_test.c, tests/preload/fork.c
  */

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* learn/contest.h - matches between the usual value of a number and a few others.
  *
- * Owns        struct contest: one number of the policy, its values, what each has shown, and which
- *             one holds. Value 0 is the usual one.
- * Invariants  a match is four windows in a row, two with each value, in an order that a coin says:
- *             0110 or 1001. A number that changes nothing makes the two sides' costs change places
- *             with the coin, so the mean of their difference is 0 whatever else goes on. A value
- *             is taken only if it is cheaper by more than a hundredth, at an e-value of
- *             `threshold`: without such an effect that happens with a probability of 1/threshold
- *             at most, in all the contest (learn/wager.h). Ratings say who plays next, no more.
- *             LEARN: matches until a value is taken or none is left. CANARY: the value holds in
- *             three windows of four, eight times; it is taken back if three of these have more
- *             memory by a tenth or more time by a quarter than the fourth. FROZEN: nothing is
- *             tried; if a value was taken, a match a minute looks after it (one after the other
- *             while they speak against it), and it is taken back when evidence as strong as 100 to
- *             1, counted from when there was none, says that it costs more than the usual one.
- *             A value that was dropped is not tried again.
+ * Owns        struct contest: one row of the policy, its values, the evidence for each, and the
+ *             value in force. Value 0 is the usual one.
+ * Invariants  a match is four windows in a row, two with each value, in a random order: 0110 or
+ *             1001. If a value has no effect, the coin only exchanges the costs of the two sides,
+ *             so the mean of their difference is 0 whatever else happens. A value is taken only if
+ *             it is cheaper by more than a hundredth, at an e-value of `threshold`: without such an
+ *             effect that happens with a probability of 1/threshold at most, in all the contest
+ *             (learn/wager.h). Ratings only select the next value to play. LEARN: matches until a
+ *             value is taken or none is left. CANARY: the value is in force in three windows of
+ *             four, eight times; it is reverted if three of these have more memory by a tenth or
+ *             more time by a quarter than the fourth. FROZEN: nothing is tried; if a value was
+ *             taken, a match a minute checks it (without pauses while they go against it), and it
+ *             is reverted when the evidence that it costs more than the usual one reaches 100 to 1,
+ *             counted from when there was none. A value that was dropped is not tried again.
  * Threads     pure functions; time and coins are the caller's.
  * Tests       tests/unit/learn/contest_test.c
  */
@@ -30,7 +29,7 @@
 /* The chance that a program's contests, all together, ever take a value that is no better. */
 #define HAK_CONTEST_ERRORS_PER_HUNDRED 5u
 
-/* How far apart the sides of a match are taken to be before that is known, in millionths. */
+/* The assumed difference of the sides of a match before it is known, in millionths. */
 #define HAK_SPREAD_FIRST 50000u
 
 enum contest_state { CONTEST_LEARN, CONTEST_CANARY, CONTEST_FROZEN };
@@ -40,7 +39,7 @@ enum arm_state {
     ARM_WON,     /* taken, or would be where nothing may be */
     ARM_HARMED,  /* it is worse by more than a hundredth: 20 to 1 */
     ARM_SPENT,   /* as many matches as it may have */
-    ARM_RECALLED /* it had won, and was taken back */
+    ARM_RECALLED /* it had won, and was reverted */
 };
 
 /* A value, and how its matches went; of value 0 the rating alone. */
@@ -66,10 +65,10 @@ struct contest {
     uint32_t rounds;   /* of the canary */
     uint32_t alarms;   /* rounds with too much memory or time */
     uint32_t threshold;
-    uint32_t may_act; /* 0: what wins is noted and does not hold */
+    uint32_t may_act; /* 0: what wins is only recorded */
     int32_t saving;   /* of the last match, in millionths (hak_trial_saving) */
     uint32_t _reserved;
-    uint64_t watched_ms; /* frozen: when a match last looked after what holds */
+    uint64_t watched_ms; /* frozen: when a match last checked the value in force */
     struct arm arms[HAK_ARMS_MOST];
 };
 
@@ -112,7 +111,7 @@ enum contest_event hak_contest_finish(struct contest *contest, struct contest_bu
 void hak_contest_rest(struct contest_budget *budget, const struct trial *window,
                       const struct trial_price *price);
 
-/* Value 0 holds, and nothing is tried any more. */
+/* Value 0 is in force, and nothing is tried any more. */
 void hak_contest_stop(struct contest *contest);
 
 #endif

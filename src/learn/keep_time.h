@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/keep_time.h - how long freed memory is worth keeping, computed from how soon it came back.
+/* learn/keep_time.h - how long freed memory is worth keeping, computed from how soon it was reused.
  *
  * Owns        struct keep_log: what every keep time would have cost so far, and the ghosts: memory
- *             that went back to the kernel lately. The time until memory is wanted again does not
- *             depend on our choice, so one log prices all choices, and nothing has to be tried out
+ *             that was purged recently. The time until memory is needed again does not depend on
+ *             the choice, so one log prices all choices, and no trials are needed
  *             (docs/adr/0012-big-cache-that-learns.md).
  * Invariants  an empty log (all zero) keeps for `decay`. A keep time lies between a sixteenth and
- *             16 times of `decay`; where nothing that is learned may act it is `decay`. Kept
- *             memory costs its time; memory that was given up and came back costs as much as being
- *             kept for `big_fault_ms`. `decay` is priced like all others: another one must be
- *             cheaper by a tenth to hold, and holds while it is cheaper at all. What held is
- *             priced, too: if it cost a fiftieth more than the best fixed keep time since the
- *             choices began, that one holds (docs/adr/0043-what-is-learned-must-pay.md).
- *             One that is longer than `decay` must save a hundredth of the process's time, too.
+ *             16 times of `decay`; where learning is not applied it is `decay`. Kept memory costs
+ *             its time; memory that was purged and needed again costs as much as keeping it for
+ *             `big_fault_ms`. `decay` is priced like all others: another keep time must be cheaper
+ *             by a tenth to be chosen, and stays while it is cheaper at all. The sequence of
+ *             choices is priced, too: if it cost a fiftieth more than the best fixed keep time
+ *             since choosing began, that one is used (docs/adr/0043-what-is-learned-must-pay.md). A
+ *             keep time longer than `decay` must also save a hundredth of the process's time.
  * Threads     writers hold the lock of the log's owner; hak_keep_ms is read without it (relaxed: a
  *             number of policy).
  * Tests       tests/unit/learn/keep_time_test.c, tests/unit/span/big_cache_test.c
@@ -78,7 +78,7 @@ uint64_t hak_keep_evidence_ms(const struct keep_evidence *seen);
  * are seen before a choice is made (policy). */
 void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes);
 
-/* Memory of `count` granules went back to the kernel; `is_evicted`: not for its age. */
+/* Memory of `count` granules was returned to the kernel; `is_evicted`: not because of its age. */
 void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_t now_ms,
                    uint64_t episodes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* learn/learned_file.h - what programs learned, as text: the file that option `profile` names.
  *
- * Owns        the form of the text. The program that ended last stands first; each has four lines,
+ * Owns        the form of the text. The program that ended last comes first; each has four lines,
  *             one for each value that was tried in matches (learn/match_line.h), one for each rule
  *             of a call site (learn/site_line.h), and what sizes it holds (learn/size_spread.h):
  *

@@ -2,8 +2,8 @@
 /* learn/rating.h - Elo ratings: the table that people read, and which value plays next.
  *
  * Owns        the arithmetic. Ratings are in thousandths of a point.
- * Invariants  one player gains as many points as the other loses. A rating decides nothing but the
- *             order of the matches: what is kept is decided by evidence (learn/contest.h).
+ * Invariants  one player gains as many points as the other loses. A rating decides only the order
+ *             of the matches; evidence decides which value is kept (learn/contest.h).
  * Threads     pure functions.
  * Tests       tests/unit/learn/rating_test.c
  */
@@ -21,8 +21,8 @@ int32_t hak_rating_expected(int32_t distance);
 /* What a player gains by a score of 0, 500 or 1000 thousandths; the other one loses it. */
 int32_t hak_rating_gain(int32_t own, int32_t other, int32_t score);
 
-/* How much a player is worth another look who has played so many of all matches: added to his
- * rating, it says who plays next. */
+/* The exploration bonus of a player with `matches` of `all_matches` matches: rating plus bonus
+ * selects the next one to play. */
 int32_t hak_rating_curiosity(uint32_t matches, uint32_t all_matches);
 
 #endif

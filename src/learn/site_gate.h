@@ -4,14 +4,14 @@
  * Owns        struct site_gate: a bet against "no more of its blocks survive than of the others".
  * Argument    Two blocks of one size class, allocated one after the other at different sites, are a
  *             pair. Where both sites are alike, each is as likely as the other to be the one that
- *             survives alone, whatever the program does and however it changes: a fair coin. A
- *             gambler who stakes a fixed part of his money on the site at each pair then owns no
- *             more on average than at the beginning, so he ever becomes `m` times as rich with a
- *             chance of at most 1/m (Ville). The gate opens when the mean of four gamblers, of
- *             small and large stakes, is so rich that all gates of the process together open
- *             wrongly with a chance of HAK_GATE_ERROR at most: the n-th gate, in its k-th try, has
- *             the share 1/(n(n+1)) * 1/(k(k+1)) of it. A gambler who has lost almost everything
- *             begins a new try: the site may be another one by now.
+ *             survives alone, whatever the program does and however it changes: a fair coin. The
+ *             expected capital of a gambler who bets a fixed fraction on the site at each pair then
+ *             never grows, so the probability that it ever reaches `m` times its start is at most
+ *             1/m (Ville). The gate opens when the mean capital of four gamblers, with small and
+ *             large stakes, is so high that all gates of the process together open wrongly with a
+ *             probability of at most HAK_GATE_ERROR: the n-th gate, in its k-th try, has the share
+ *             1/(n(n+1)) * 1/(k(k+1)) of it. When almost all capital is lost, a new try begins: the
+ *             site may have changed.
  * Threads     one at a time.
  * Tests       tests/unit/learn/site_gate_test.c
  */

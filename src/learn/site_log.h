@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/site_log.h - which call sites keep what they allocate: sampled births, and a rule for each
- * site and size class.
+/* learn/site_log.h - which call sites allocate long-lived blocks: sampled births, and a rule for
+ * each site and size class.
  *
  * Owns        struct site_log: samples that wait for their verdict, in the order of their birth;
  *             the rules, found by their key; the last decisions.
  * Invariants  time is volume: bytes allocated since the log began. A sample is judged when two
  *             generations of it have passed since its birth: it survived, or it was freed by then.
  *             All are judged at the same age, so neither the phase of the program nor the order of
- *             frees favours a site. A sample that finds no room is left out, whatever its site.
+ *             frees favours a site. A sample that finds no room is dropped, regardless of its site.
  *             A verdict makes a pair with the verdict before it of the same class and another site
  *             (learn/site_gate.h). The same births, frees and facts lead to the same decisions.
  *
@@ -16,8 +16,8 @@
  *             CANDIDATE: two survivors were seen. SHADOW: the gate is open and half survived.
  *             CANARY: every second block is diverted. ACTIVE: all are. RETIRED: it stopped
  *             surviving or paying, and waits 2, 4, 8 ... generations. PINNED and FORBIDDEN are the
- *             user's. A site of which some blocks stay and most do not is MIXED: from then on its
- *             callers are sites of their own.
+ *             user's. A site with some long-lived and mostly short-lived blocks is MIXED: from then
+ *             on each of its callers is a separate site.
  * Threads     one at a time, but for hak_site_log_end: any, at any time. A verdict reads what it
  *             wrote by the ticket: acquire and release.
  * Tests       tests/unit/learn/site_log_test.c
@@ -54,7 +54,7 @@ enum rule_state {
         RULE_STATES
 };
 
-/* What a request is told apart by. */
+/* The key of a request. */
 struct site_key {
     uintptr_t address; /* it returns to */
     uintptr_t above;   /* and that function to; 0: any, while the site is not MIXED */

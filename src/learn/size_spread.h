@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/size_spread.h - which sizes a program asks for, by how many such blocks it holds.
+/* learn/size_spread.h - the sizes a program requests, weighted by how many such blocks it holds.
  *
  * Owns        the cells: each size class is cut into up to eight of equal width, a multiple of 16
  *             bytes; up to 2 KiB a cell is a multiple of 16. A cell has the block-milliseconds of

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* learn/wager.h - how strongly a series of outcomes speaks against "no better than before".
+/* learn/wager.h - how strong the evidence of a series of outcomes is against "no better than
+ * before".
  *
  * Owns        struct wager: the capital of four gamblers who started with one coin and bet a fixed
  *             share of what they have on each next outcome.
  * Invariants  while an outcome's mean is 0 or less, whatever came before, the expected capital
  *             never grows; so it ever reaches N times its start with a probability of 1/N at most,
  *             however often the capital is looked at and whenever the series stops (Ville's
- *             inequality). That is the e-value. Whole numbers, rounded down: rounding never helps
- *             the gamblers. No floating point: malloc must not raise what a program has set to
- *             trap, nor change its flags.
+ *             inequality). That is the e-value. Integers, rounded down: rounding never favours the
+ *             gamblers. No floating point: malloc must neither raise exceptions that a program
+ *             traps nor change its flags.
  * Threads     pure functions.
  * Tests       tests/unit/learn/wager_test.c
  */

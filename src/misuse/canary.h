@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/canary.h - the bytes around a block that say whether somebody wrote there.
+/* misuse/canary.h - bytes around a block that reveal writes beyond its bounds.
  *
- * Owns        what lies between the bytes that a program asked for and the end of the block: a
- *             canary of at most HAK_CANARY_BYTES_MOST, and zeros when cleared blocks are verified.
+ * Owns        the bytes between the requested size and the end of the block: a canary of at most
+ *             HAK_CANARY_BYTES_MOST, and zeros when cleared blocks are verified.
  * Invariants  as in misuse/mark.h: the bytes are written while the block's mark is FREED.
  * Threads     a block's owner writes and verifies it; its right neighbour's owner verifies its end
- *             while others may use it, and believes what it saw only if the mark stayed the same.
+ *             while others may use it, and accepts the result only if the mark did not change.
  * Tests       tests/unit/misuse/canary_test.c, tests/race/hardened_race.c
  */
 #ifndef HAK_MISUSE_CANARY_H
@@ -66,7 +66,7 @@ HAK_INLINE bool hak_canary_is_whole(const char *block, size_t bytes, size_t capa
 /* What is known of the bytes of blocks that were never handed out. */
 enum canary_fresh { CANARY_FRESH_UNKNOWN, CANARY_FRESH_ZERO };
 
-/* True when the end of a neighbour is what its mark says it must be, or nobody can tell. */
+/* True when the end of a neighbour is as its mark requires, or it cannot be determined. */
 bool hak_canary_end_is_whole(const char *block, size_t capacity, enum canary_fresh fresh);
 
 /* True when all bytes are 0. */

@@ -54,11 +54,11 @@ bool hak_fence_start(void)
 static void tell_once(enum lack lack)
 {
     static const char *const words[LACK_COUNT] = {
-        [LACK_MAPPINGS] = " blocks are fenced, of the mappings that the kernel allows "
-                          "(vm.max_map_count) few are left: from now on a sample is fenced",
-        [LACK_MEMORY] = " blocks are fenced, and there is no more memory or address space for it: "
-                        "some of the next ones are not",
-        [LACK_LIMIT] = " blocks are fenced, and no more are while the option limit is set",
+        [LACK_MAPPINGS] = " blocks are fenced, and few of the kernel's mappings (vm.max_map_count) "
+                          "are left: from now on only a sample is fenced",
+        [LACK_MEMORY] = " blocks are fenced, and memory or address space has run out: some of the "
+                        "next blocks will not be",
+        [LACK_LIMIT] = " blocks are fenced, and no more will be while option limit is set",
     };
     char line[256];
     struct text text = {.start = line, .bytes = sizeof line - 1};

@@ -49,7 +49,7 @@ HAK_INLINE bool hak_fence_holds(const void *address)
 /* A block of zeros; NULL: there is no room for it. */
 void *hak_fence_take(const struct fence_request *request, const struct guarded_trace *trace);
 
-/* The pages of a record that was seized go back. */
+/* Returns the pages of a record that was seized. */
 void hak_fence_give(struct guard_record *record);
 
 /* The record of the run that an address lies in; or of the block that is nearer, of two runs. NULL:
@@ -57,7 +57,7 @@ void hak_fence_give(struct guard_record *record);
 struct guard_record *hak_fence_record_of(const void *address);
 const struct guard_record *hak_fence_nearest(const void *address);
 
-/* The live blocks: what was asked for, and how many they are. */
+/* The live blocks: their requested bytes and their number. */
 size_t hak_fence_live_bytes(void);
 size_t hak_fence_live_count(void);
 

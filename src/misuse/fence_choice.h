@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* misuse/fence_choice.h - which blocks the option `fence` names.
  *
- * Owns        what the option says, and which calls were looked up for it.
+ * Owns        the parsed option, and the calls that were looked up for it.
  * Invariants  a value that is none of the option's is reported like any wrong setting, and names no
  *             block. A call is compared as reports print it, FILE+OFFSET: the end of the file's
  *             path is enough. What was found is kept by address, of as many calls as there is room

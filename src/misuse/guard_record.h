@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/guard_record.h - what is known of one block that stands at a page without access.
+/* misuse/guard_record.h - the record of one block next to a guard page.
  *
- * Owns        struct guard_record: the block, its pages, who allocated and freed it, and what is
- *             written around it on these pages. Two pools keep records: misuse/sampled_guard.h,
- *             misuse/fence.h.
+ * Owns        struct guard_record: the block, its pages, the threads and callers that allocated and
+ *             freed it, and the filler around it on these pages. Two pools keep records:
+ *             misuse/sampled_guard.h, misuse/fence.h.
  *
  *                 | no access | filler | block | filler | no access
  *                             ^ start  ^ block          ^ end
  *
- * Invariants  the pages are accessible while the state is LIVE only, or while who moved it works at
- *             them. Who moves a state from LIVE frees the block; whoever fails to has freed twice.
+ * Invariants  the pages are accessible only while the state is LIVE, or while the thread that
+ *             changed it works on them. The thread that moves the state from LIVE frees the block;
+ *             a thread that fails to has freed it twice.
  * Threads     any, without a lock; handlers too. FREE -> BUSY -> LIVE -> BUSY -> FREE: the step
  *             from LIVE is an exchange (acquire), that to it a store (release), each the other's
  *             partner; those from and to FREE are the pool's. Members that reports read are written
- *             by words, so that a report that is late is wrong and never torn.
+ *             word by word, so that a late report may be wrong but is never torn.
  * Tests       tests/unit/misuse/sampled_guard_test.c, tests/unit/misuse/fence_test.c
  */
 #ifndef HAK_MISUSE_GUARD_RECORD_H
@@ -28,7 +29,7 @@
 
 enum guarded_state { GUARDED_FREE, GUARDED_BUSY, GUARDED_LIVE };
 
-/* Who called: return addresses, innermost first; 0: no more. */
+/* The callers: return addresses, innermost first; 0: no more. */
 struct guarded_trace {
     uintptr_t addresses[HAK_GUARDED_FRAMES];
     struct thread_label thread;
@@ -37,7 +38,7 @@ struct guarded_trace {
 /* What is known of an address, for reports. */
 struct guarded_view {
     uintptr_t block; /* that it belongs to, or lies next to; 0: there never was one */
-    size_t bytes;    /* asked for */
+    size_t bytes;    /* requested */
     uintptr_t form;  /* as in struct guard_record */
     enum guarded_state state;
     struct guarded_trace taken;
@@ -51,7 +52,7 @@ struct guard_record {
     uint32_t filler_bytes_most; /* so much before and behind the block is filled */
     uintptr_t block;            /* 0: never used */
     size_t bytes;
-    uintptr_t form; /* how it was asked for: whatever the pool's caller wants to know again */
+    uintptr_t form; /* how it was requested, for the pool's caller */
     uintptr_t start, end;
     struct guarded_trace taken;
     struct guarded_trace given;
@@ -62,7 +63,7 @@ struct guard_record {
 void hak_guard_record_open(struct guard_record *record, const struct guard_record *block,
                            const struct guarded_trace *trace);
 
-/* Makes a LIVE block BUSY, by whoever frees it. Misuse, reported: it is no live block's start, or
+/* Makes a LIVE block BUSY, by the freeing thread. Misuse, reported: it is no live block's start, or
  * was written around. */
 void hak_guard_record_seize(struct guard_record *record, const void *block,
                             const struct guarded_trace *trace);

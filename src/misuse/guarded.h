@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/guarded.h - blocks that stand at a page without access, whichever pool they are from.
+/* misuse/guarded.h - blocks next to guard pages, from either pool.
  *
  * Owns        nothing: the sampled ones are misuse/sampled_guard.h's, those that the option `fence`
  *             names misuse/fence.h's.
@@ -23,7 +23,7 @@ HAK_INLINE bool hak_guarded_holds(const void *address)
 /* Gives a block back that is held. Misuse of what is no live block, or was written around. */
 void hak_guarded_give(void *block, const struct guarded_trace *trace);
 
-/* Bytes asked for; misuse, called `what`, of what is no live block. */
+/* The requested bytes; misuse, called `what`, if it is no live block. */
 size_t hak_guarded_usable_bytes(const void *block, const char *what);
 
 /* True when it is the start of a live block; any address may be asked about. */
@@ -35,7 +35,7 @@ void hak_guarded_look(const void *address, struct guarded_view *view);
 /* Misuse of a block that is held, told with all that is known of it. */
 _Noreturn void hak_guarded_report(const char *what, const void *block, const char *state);
 
-/* The live blocks: what was asked for, and how many they are. */
+/* The live blocks: their requested bytes and their number. */
 struct guarded_sums {
     size_t bytes;
     size_t count;

@@ -42,7 +42,7 @@ HAK_INLINE bool hak_harden_has(enum harden member)
 /* Turns the set on that the options name; with what fences need where some blocks have them. */
 void hak_harden_start(bool is_fenced);
 
-/* A random number of this thread's sequence, which nobody can tell who does not know the secret. */
+/* A random number of this thread's sequence, unpredictable without the secret. */
 uint64_t hak_random(void);
 
 /* Constant from the start on, where something is made from it. */

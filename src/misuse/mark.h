@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/mark.h - what hardened mode knows of each block, out of band.
+/* misuse/mark.h - hardened mode's out-of-band state of each block.
  *
  * Owns        one 64-bit word for each 32 bytes of the window, that of a block at its start. No
  *             hardened block is smaller.
@@ -7,14 +7,14 @@
  *                 63       54  53        52        12  11         6  5    2  1     0
  *                 | generation | guarded | asked bytes | alignment | kind | state |
  *
- * Invariants  NONE -> LIVE -> FREED -> CLEARED -> LIVE ...; who moves a mark from LIVE to FREED
- *             frees the block, and whoever fails to has freed twice. While the bytes behind a block
- *             change, its mark is FREED; the generation grows with each allocation.
- * Threads     anyone reads. LIVE -> FREED is an exchange by whoever frees (acq_rel); the other
- *             steps belong to who holds the block. CLEARED and LIVE are stored with release after
- *             the bytes are written, and FREED is followed by a release fence before any is: a
- *             reader who finds the same word before and after it looked (hak_mark_is_still) has
- *             seen the bytes that belong to it.
+ * Invariants  NONE -> LIVE -> FREED -> CLEARED -> LIVE ...; the thread that moves a mark from LIVE
+ *             to FREED frees the block; a thread that fails to has freed it twice. While the bytes
+ *             behind a block change, its mark is FREED; the generation grows with each allocation.
+ * Threads     anyone reads. LIVE -> FREED is an exchange by the freeing thread (acq_rel); the other
+ *             steps are taken by the thread that holds the block. CLEARED and LIVE are stored with
+ *             release after the bytes are written, and FREED is followed by a release fence before
+ *             any is: a reader that finds the same word before and after its reads
+ *             (hak_mark_is_still) has seen the bytes that belong to it.
  * Tests       tests/unit/misuse/mark_test.c, tests/race/hardened_race.c
  */
 #ifndef HAK_MISUSE_MARK_H
@@ -28,15 +28,15 @@
 enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
 #define HAK_MARK_STATE 3u /* its bits in the word */
 
-/* Who allocated it; SHUT: it is free, and its pages are a guard. */
+/* How it was allocated; SHUT: it is free, and its pages are guard pages. */
 enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
 
 struct mark {
-    size_t bytes;            /* asked for */
+    size_t bytes;            /* requested */
     uint32_t generation;     /* the lower bits of it */
     uint8_t state;           /* enum mark_state */
     uint8_t kind;            /* enum mark_kind */
-    uint8_t alignment_shift; /* as asked for; 0: ordinary */
+    uint8_t alignment_shift; /* as requested; 0: ordinary */
     bool is_guarded;         /* guards stand around the block, or on it */
 };
 
@@ -143,7 +143,7 @@ HAK_INLINE bool hak_mark_is_still(_Atomic uint64_t *mark, uint64_t word)
 /* Bytes of the block may be written from now on; the mark is FREED already. */
 HAK_INLINE void hak_mark_open(void)
 {
-    /* release: who sees one of the bytes sees the mark; partner is hak_mark_is_still */
+    /* release: a thread that sees one of the bytes sees the mark; partner is hak_mark_is_still */
     atomic_thread_fence(memory_order_release);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/quarantine.h - freed blocks that wait before they are used again.
+/* misuse/quarantine.h - freed blocks that wait before they are reused.
  *
- * Owns        a queue of addresses, first in, first out; and a few of those that have left it, so
- *             that they go home together.
+ * Owns        a queue of addresses, first in, first out; and a few that have left it, to be flushed
+ *             together.
  * Invariants  at most HAK_QUARANTINE_BLOCKS wait and HAK_QUARANTINE_GATHERED gather. What a block
  *             weighs is the caller's business, the same when it comes and when it goes.
  * Threads     the one whose cache has it; others may peek.

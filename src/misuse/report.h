@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/report.h - what hakmem says when a program misuses it.
+/* misuse/report.h - the report of misuse.
  *
  * Owns        the form of the one line: `hakmem: <what>: pointer 0x..., <size or class>, <state>`.
  * Invariants  nothing is allocated; the program's data and hakmem's records are as they were.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/zero_size.h - blocks of no bytes, which nobody can read or write.
+/* misuse/zero_size.h - blocks of size 0, which cannot be read or written.
  *
  * Owns        a range of address space without access, and a bit for each 16 bytes of it.
- * Invariants  a bit is set while its address is allocated. Addresses are used again after all
- *             others were.
- * Threads     any; whoever changes the bit gives or takes the block.
+ * Invariants  a bit is set while its address is allocated. An address is reused only after all
+ *             others were used.
+ * Threads     any; the thread that changes the bit allocates or frees the block.
  * Tests       tests/unit/misuse/zero_size_test.c, tests/attack/
  */
 #ifndef HAK_MISUSE_ZERO_SIZE_H

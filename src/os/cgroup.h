@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/cgroup.h - what the container that the process runs in allows (cgroup v2).
+/* os/cgroup.h - the limits of the container that the process runs in (cgroup v2).
  *
  * Owns        nothing; files are read when asked for: /proc/self/cgroup, then memory.high,
  *             memory.max and cpu.max of the process's group and of all groups above it, below
@@ -21,7 +21,7 @@ struct cgroup {
     size_t high_bytes; /* SIZE_MAX: none */
     size_t max_bytes;  /* SIZE_MAX: none */
     uint32_t cpus;     /* that the quota amounts to, rounded up; 0: no quota */
-    /* The file that tells the pressure on memory, of the group or of the machine; "": none. */
+    /* The file with the memory pressure of the group or of the machine; "": none. */
     char pressure_path[HAK_CGROUP_PATH_BYTES];
 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* os/copy_mark.h - how a process learns that it is a copy of another one.
+/* os/copy_mark.h - how a process detects that it is a copy of another one.
  *
  * Owns        struct copy_mark, on a page that the kernel clears in every copy of the address space
  *             (MADV_WIPEONFORK, Linux 4.14): by fork, by _Fork, by clone without CLONE_VM.
- * Invariants  `state` is COPY_SETTLED but in a copy until one of its threads has put right what
- *             threads left half done that stayed behind. The child of a vfork shares the page, and
- *             is no copy: a process id would not tell the two apart. Where the kernel does not
- *             clear pages only fork(3) is noticed, by its handlers.
+ * Invariants  `state` is COPY_SETTLED except in a copy, until one of its threads has repaired what
+ *             absent threads left half done. The child of a vfork shares the page, and is no copy:
+ *             a process id would not tell the two apart. Where the kernel does not clear pages only
+ *             fork(3) is detected, by its handlers.
  * Argument    Several threads of a copy may arrive together: one exchanges UNNOTICED for SETTLING,
  *             the others sleep until it is done. Its signals are blocked meanwhile, so no handler
  *             of its own can wait for it. A copy that is made while another thread settles finds
@@ -29,9 +29,9 @@ enum copy_state { COPY_UNNOTICED, COPY_SETTLED, COPY_SETTLING };
 /* All of it is 0 in a copy. */
 struct copy_mark {
     _Atomic uint32_t state;              /* enum copy_state */
-    _Atomic uint32_t is_printing;        /* somebody has the buffer for statistics */
-    _Atomic uint32_t is_looking;         /* somebody looks for a request (control/control.h) */
-    _Atomic uint32_t is_writing_profile; /* somebody writes, profile/output.h */
+    _Atomic uint32_t is_printing;        /* the buffer for statistics is in use */
+    _Atomic uint32_t is_looking;         /* a thread checks for a request (control/control.h) */
+    _Atomic uint32_t is_writing_profile; /* a thread writes, profile/output.h */
     _Atomic uint64_t next_look_ms;
     _Atomic uint64_t shown_until_ms; /* numbers are shown on request (stats/writer.h) */
 };
@@ -40,11 +40,11 @@ extern struct copy_mark *hak_copy_mark;
 /* Maps the page; `settle` is called once in each copy that notices. Before other threads exist. */
 void hak_copy_mark_start(void (*settle)(void));
 
-/* This process is a copy, and nobody has settled it yet. */
+/* This process is a copy that has not been settled yet. */
 HAK_INLINE bool hak_copy_is_unnoticed(void)
 {
-    /* relaxed: who finds it settled by another thread has met that one under a lock, or
-     * has nothing to do with what it changed */
+    /* relaxed: a thread that finds it settled by another one has met that one under a lock, or has
+     * nothing to do with what it changed */
     return HAK_UNLIKELY(hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
 }
 

@@ -3,11 +3,11 @@
  *
  * Owns        the handlers of SIGSEGV, SIGBUS and SIGABRT, the stacks they run on, one for each
  *             thread that has none set aside (sigaltstack(2)), and what handled the signals before.
- * Invariants  who handled a signal before goes on handling it; where nobody did, the process ends
- *             by the signal as it would have, with its core. A handler that the program sets later
- *             takes the signal over. A second fault, in the report itself, ends the process. A
- *             stack that the program set is never replaced; one of ours that it replaced goes at
- *             the thread's end like any other, since the kernel knows it no more.
+ * Invariants  a previous handler of the signal is still called; without one, the process ends by
+ *             the signal as it would have, with its core. A handler that the program sets later
+ *             replaces this one. A second fault, in the report itself, ends the process. A stack
+ *             that the program set is never replaced; one of ours that it replaced is freed at the
+ *             thread's end like any other, since the kernel no longer uses it.
  * Threads     set before main. Other threads get their stack with their heap, at their first
  *             allocation; until then, and after their last destructor, they have none.
  * Tests       tests/preload/crash_preload.sh
@@ -28,8 +28,8 @@ struct crash {
 /* Calls `report` once for a crash, then passes the signal on; false: the kernel refuses. */
 bool hak_os_crash_listen(void (*report)(const struct crash *crash));
 
-/* Sets a stack aside for the calling thread, and takes it back; nothing unless a report was asked
- * for. errno stays. */
+/* Sets a stack aside for the calling thread, and takes it back; nothing unless a report was
+ * requested. errno stays. */
 void hak_os_crash_thread_begin(void);
 void hak_os_crash_thread_end(void);
 

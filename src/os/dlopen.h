@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* os/dlopen.h - libraries that a program opens are bound to hakmem where it is preloaded.
  *
- * Owns        dlopen in libhakmem.so. A library that is opened with RTLD_DEEPBIND finds libc's
- *             malloc before ours, and gives libc's free what libc's own strdup or getline, which
- *             call ours, have returned: it crashes under each malloc that is preloaded. PHP opens
- *             its modules so. The flag is left out.
+ * Owns        dlopen in libhakmem.so. A library opened with RTLD_DEEPBIND finds libc's malloc
+ *             before ours, and passes to libc's free what libc's own strdup or getline, which call
+ *             ours, have returned: it crashes under every preloaded malloc. PHP opens its modules
+ *             in this way. The flag is removed.
  * Invariants  libc's dlopen takes the place it returns to for its caller, whose RUNPATH it
- *             searches: that stays the program, for ours ends with a jump.
+ *             searches: it remains the program's, since ours ends with a jump.
  * Threads     any.
  * Tests       tests/preload/dlopen.c, tests/preload/php_preload.sh
  */

@@ -15,7 +15,7 @@
 
 #include "os/dwarf.h"
 
-/* Makes the frame its caller's; false: it is as before, and its code is of another kind. */
+/* Makes the frame its caller's; false: it is unchanged, and its code is of another kind. */
 bool hak_os_epilogue_step(struct dwarf_frame *frame);
 
 #endif

@@ -25,8 +25,8 @@ struct os_fault {
 /* Fills all but the address, from the third argument of a handler with SA_SIGINFO. */
 void hak_os_fault_read(struct os_fault *fault, const void *context);
 
-/* The calls anew, by unwind tables where they lead farther than frame pointers: it takes 2 KiB of
- * the handler's stack. */
+/* Reads the calls again, by unwind tables where they lead farther than frame pointers: it takes
+ * 2 KiB of the handler's stack. */
 void hak_os_fault_unwind(struct os_fault *fault, const void *context);
 
 #endif

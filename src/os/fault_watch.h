@@ -34,29 +34,29 @@
 #include "os/fault.h"
 
 struct os_fault_watch {
-    /* Whether the address is one to tell about. */
+    /* Whether the address must be reported. */
     bool (*is_watched)(const void *address);
-    /* Tells; the process dies of it unless the program handles the signal. */
+    /* Reports; the process dies of the fault unless the program handles the signal. */
     void (*tell)(const struct os_fault *fault, bool is_fatal);
-    bool unwinds; /* by hak_os_fault_unwind: whoever asked for it bears the stack that it takes */
+    bool unwinds; /* by hak_os_fault_unwind: the requester provides the stack that it takes */
 };
 
 /* What is watched for, and libc's sigaction; without it nothing is ever raised. By a constructor:
  * those of the libraries that the program was linked with have mostly run. */
 void hak_os_fault_watch_start(const struct os_fault_watch *watch, void *libcs_sigaction);
 
-/* Puts the front in place if it is not there, and may be: one system call where it is. errno
- * stays, here and below. */
+/* Installs the front if it is missing and allowed: one system call if it is present. errno stays,
+ * here and below. */
 void hak_os_fault_watch_raise(void);
 
-/* Takes it away, and raises none for a while: a library is loaded, whose constructors may ask. */
+/* Removes it, and installs none for a while: a library is loaded, whose constructors may ask. */
 void hak_os_fault_watch_lower(uint32_t rest_ms);
 
 /* The program's own action is in force between the two. */
 void hak_os_fault_watch_pause(void);
 void hak_os_fault_watch_resume(void);
 
-/* In the child of a fork: nobody else is at work. */
+/* In the child of a fork: no other thread is at work. */
 void hak_os_fault_watch_reset(void);
 
 /* Before the program confines itself: the front goes, for good. */

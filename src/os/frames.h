@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/frames.h - who called, by the chain of frame pointers.
+/* os/frames.h - the callers, by the chain of frame pointers.
  *
  * Owns        nothing.
  * Invariants  a link is followed only if it is aligned as frames are, lies above the last one and

@@ -4,10 +4,10 @@
  * Owns        nothing.
  * Invariants  The numbers of descriptors are the program's: it may close any of them, hakmem's own
  *             copies too, and open a file that gets the number. So the file behind a number, its
- *             device, inode and type, is noted while it is certainly the right one, and fstat is
- *             asked before each write; what is another file by then is never written to. Closed at
- *             the start, or fstat refused by a filter: there is nothing to write to.
- *             No function changes errno or allocates.
+ *             device, inode and type, is recorded while it is certainly the right one, and verified
+ *             by fstat before each write; another file is never written to. If it is closed at
+ *             start, or a filter refuses fstat, nothing is written. No function changes errno or
+ *             allocates.
  * Argument    A write meets the program's file only if the program closes the descriptor and opens
  *             the file between that fstat and the write that follows, or if the file noted is gone
  *             and its inode serves a new file. A copy keeps its inode from that.

@@ -2,8 +2,8 @@
 /* os/libc_block.h - whether an address can be a block of libc's own malloc.
  *
  * Owns        nothing.
- * Invariants  nothing is believed but what glibc's free looks at before all else: where it would
- *             end the process, the answer is no. With other libcs it is always yes.
+ * Invariants  only what glibc's free checks first is considered: where it would end the process,
+ *             the answer is no. With other libcs it is always yes.
  * Threads     any.
  * Tests       tests/unit/os/libc_block_test.c, tests/attack/free_mapping_test.c
  */

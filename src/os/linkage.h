@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* os/linkage.h - how the shared library asks libc for what glibc 2.34 moved.
+/* os/linkage.h - how the shared library refers to functions that glibc 2.34 moved.
  *
  * Owns        HAK_ASK_LIBC and HAK_IS_THERE, for the files that are compiled once for
  *             libhakmem.so (HAK_SHARED=1) and once for all that is linked into programs.
  * Invariants  glibc 2.34 moved functions of libpthread and libdl to libc and gave them a new
- *             version. The shared library asks for the oldest version, so that one binary runs
- *             before and after; and weakly, as programs before need not have those libraries.
+ *             version. The shared library refers to the oldest version, so that one binary runs
+ *             before and after; and weakly, as older programs need not have those libraries.
  * Tests       tools/check_names.py, tests/preload/no_exit_key.c
  */
 #ifndef HAK_OS_LINKAGE_H

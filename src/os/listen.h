@@ -2,9 +2,9 @@
 /* os/listen.h - handlers of signals that do not take them away from the program.
  *
  * Owns        which signal statistics are printed for, and what handled it before.
- * Invariants  a handler that the program had before goes on being called; one that it sets later
- *             takes the signal over. The handler here changes atomics and wakes a futex, no more,
- *             so locks need not be kept from it.
+ * Invariants  a handler that the program set before is still called; one that it sets later
+ *             replaces this one. The handler here changes atomics and wakes a futex, no more, so
+ *             locks need not be kept from it.
  * Threads     set before main; the handler runs in any thread.
  * Tests       tests/unit/os/listen_test.c, tests/preload/stats_file_preload.sh
  */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* os/lock.h - futex locks with a rank each.
  *
- * Owns        struct hak_lock, the one table of locks, and what was waited for each.
+ * Owns        struct hak_lock, the table of locks, and the waits for each.
  * Invariants  a thread takes locks in rising rank only, one of each rank at most (asserted at check
- *             level 1). A lock's word is 0, or who holds it, with bit 0 set if somebody sleeps. No
+ *             level 1). A lock's word is 0, or its holder, with bit 0 set if a thread sleeps. No
  *             lock is held across a system call that a hot thread needs.
- * Threads     take is acquire, give is release: partners. hak_lock_held is set before the lock is
- *             had and cleared after it is given: a handler may see it too long, never miss it.
+ * Threads     take is acquire, give is release: partners. hak_lock_held is set before a lock is
+ *             acquired and cleared after its release: a handler may see it too long, never miss it.
  * Tests       tests/unit/os/lock_test.c, tests/race/lock_race.c
  */
 #ifndef HAK_OS_LOCK_H
@@ -41,7 +41,7 @@ enum hak_lock_rank {
 };
 
 struct hak_lock {
-    _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: somebody may sleep */
+    _Atomic uint32_t state; /* HAK_LOCK_SLEEPS: a thread may sleep */
     uint32_t rank;
 };
 
@@ -58,7 +58,7 @@ extern struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 void hak_lock_take_slow(struct hak_lock *lock);
 void hak_lock_give_slow(struct hak_lock *lock);
 /* True when the lock is this thread's through HAK_LOCK_ALL; a lock that the thread holds otherwise
- * would never be had: abort. */
+ * could never be acquired: abort. */
 bool hak_lock_is_had(const struct hak_lock *lock);
 /* Ranks, in checked builds. */
 void hak_lock_check_take(const struct hak_lock *lock);
@@ -68,7 +68,7 @@ void hak_lock_check_give(const struct hak_lock *lock);
  * hak_lock_is_abandoned, or at the thread's end. */
 bool hak_lock_is_left(struct hak_lock *lock);
 
-/* Who holds a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
+/* The holder of a lock: the same in a child as in its parent. Threads' areas lie 64 bytes apart at
  * least, and within 2^37 bytes (16,384 stacks of the usual size) no two have the same word. */
 HAK_INLINE uint32_t hak_lock_word_of(uintptr_t address)
 {
@@ -140,7 +140,7 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 }
 
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
-/* In the child of a fork: free again, held by nobody. */
+/* In the child of a fork: free again. */
 void hak_lock_reset(struct hak_lock *lock);
 
 /* Around the settling of a copy, signals blocked: locks that other threads hold count as left. */

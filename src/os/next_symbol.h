@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/next_symbol.h - what a name would mean if hakmem did not define it.
+/* os/next_symbol.h - the definition that a name would have without hakmem.
  *
  * Owns        nothing.
  * Invariants  errno is kept. The loader may take its lock and allocate: never call this with a lock

@@ -70,7 +70,7 @@ bool hak_os_purge(void *start, size_t bytes);
 enum os_move {
     OS_MOVED,        /* `to` holds the memory, `from` is mapped and reads as zero */
     OS_MOVE_REFUSED, /* `from` is as it was; `to` is usable, its contents undefined */
-    OS_MOVE_LOST,    /* `from` is as it was; `to` may be somebody else's now: never touch it */
+    OS_MOVE_LOST,    /* `from` is unchanged; `to` may now be another mapping: never touch it */
 };
 
 /* Moves the memory of [from, from + bytes) to `to`, both usable private memory of ours that do not
@@ -119,7 +119,7 @@ void hak_os_restore_signals(uint64_t blocked);
  * one that confined itself, which is not asked any more. */
 bool hak_os_handles_signals(void);
 
-/* A handler of hakmem's own that neither allocates nor jumps: not what is asked for above. */
+/* A handler of hakmem's own that neither allocates nor jumps: not counted above. */
 void hak_os_note_quiet_handler(void (*handler)(void));
 
 /* A handler of hakmem's own that stands over the default action; 0: there is none. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* os/os_file.h - reading a small file at a path where anybody may have put anything.
+/* os/os_file.h - reading a small file from a path that may hold anything.
  *
  * Owns        nothing.
- * Invariants  never blocks, whatever stands at the path; keeps errno; allocates nothing. Calls:
- *             openat lseek read close.
+ * Invariants  never blocks, whatever is at the path; keeps errno; allocates nothing. Calls: openat
+ *             lseek read close.
  * Threads     any thread at any time.
  * Tests       tests/unit/os/os_file_test.c
  */

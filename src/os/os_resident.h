@@ -2,10 +2,10 @@
 /* os/os_resident.h - which pages of ours are in memory, as /proc/self/pagemap has it.
  *
  * Owns        nothing; the descriptor is the caller's.
- * Invariants  as the Rss of /proc/self/smaps counts, the page of zeros that the kernel shows to who
- *             only reads is not in memory. Before Linux 6.7 it cannot be told from pages that are
- *             shared since a fork: neither counts there. Nothing is allocated, errno stays. Calls:
- *             openat ioctl pread64 close.
+ * Invariants  as the Rss of /proc/self/smaps counts, the kernel's shared zero page, mapped on
+ *             reads, does not count. Before Linux 6.7 it cannot be distinguished from pages shared
+ *             since a fork: neither counts there. Nothing is allocated, errno stays. Calls: openat
+ *             ioctl pread64 close.
  * Threads     any.
  * Tests       tests/unit/os/os_resident_test.c, tests/unit/stats/residency_test.c
  */

@@ -127,8 +127,8 @@ const char *hak_os_error_name(int error)
         {ENOSPC, "no space left"},
         {EDQUOT, "quota exceeded"},
         {EFBIG, "file too large"},
-        {EPIPE, "nobody reads it"},
-        {ENXIO, "nobody reads it"},
+        {EPIPE, "it has no reader"},
+        {ENXIO, "it has no reader"},
         {EMFILE, "too many open files"},
         {ENFILE, "too many open files"},
         {ENAMETOOLONG, "name too long"},
@@ -136,8 +136,8 @@ const char *hak_os_error_name(int error)
         {EEXIST, "it exists"},
         {EBADF, "it is closed"},
         {EIO, "input/output error"},
-        {EBUSY, "somebody else writes"},
-        {EAGAIN, "it would have to wait"},
+        {EBUSY, "another writer is active"},
+        {EAGAIN, "writing would block"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].number == error)

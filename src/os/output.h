@@ -2,8 +2,8 @@
 /* os/output.h - files that statistics go to.
  *
  * Owns        nothing.
- * Invariants  no function changes errno or allocates. What a write meets (a full disk, a reader
- *             that is gone, a limit) is told to the caller and never raises a signal.
+ * Invariants  no function changes errno or allocates. Errors of a write (a full disk, a closed
+ *             pipe, a limit) are returned to the caller and never raise a signal.
  * Threads     any.
  * Tests       tests/unit/os/output_test.c, tests/preload/stats_file_preload.sh
  */
@@ -18,8 +18,8 @@
  * using; or an error number below 0. */
 int hak_os_output_open(const char *path);
 
-/* Makes a file that is not there yet (0600, through no link at its end); a descriptor of the same
- * kind, or an error number below 0. */
+/* Creates a file that does not exist yet (0600, through no link at its end); a descriptor of the
+ * same kind, or an error number below 0. */
 int hak_os_output_create(const char *path);
 
 /* Writes all to what the caller takes `fd` to be; returns 0 or an error number. */
@@ -28,7 +28,7 @@ int hak_os_output_write(int fd, const char *bytes, size_t count);
 /* The same as long as it leads to the file that it led to; EBADF from then on. */
 int hak_os_output_write_kept(const struct os_kept_fd *to, const char *bytes, size_t count);
 
-/* What <errno.h> calls the error, for those that files meet; "an error" for others. */
+/* The meaning of the error, for those of files; "an error" for others. */
 const char *hak_os_error_name(int error);
 
 /* Adds "WHAT cannot be written to PATH: WHY (error NUMBER)", without the path where that is NULL,

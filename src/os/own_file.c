@@ -96,7 +96,7 @@ const char *hak_os_own_file_text(enum own_file verdict)
         [OWN_FILE_LINK] = "is a symbolic link",
         [OWN_FILE_IRREGULAR] = "is not a regular file",
         [OWN_FILE_FOREIGN] = "belongs to another user",
-        [OWN_FILE_OPEN] = "can be written by others than its user",
+        [OWN_FILE_OPEN] = "is writable by other users",
         [OWN_FILE_LARGE] = "is too large",
     };
     return texts[verdict];

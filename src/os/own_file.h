@@ -2,7 +2,7 @@
 /* os/own_file.h - small files of the user that hakmem reads at one time and replaces at another.
  *
  * Owns        nothing.
- * Invariants  read only if it is a regular file of the effective user that nobody else may write,
+ * Invariants  read only if it is a regular file of the effective user that no other user may write,
  *             reached through no symbolic link at its end. Replaced whole or not at all: by a new
  *             file beside it, mode 0600, and a rename. Nothing blocks or allocates; errno stays.
  *             Calls: openat fstat geteuid fcntl read write close renameat2 unlinkat getcwd.
@@ -32,8 +32,7 @@ enum own_file hak_os_own_file_read(const char *path, char *buffer, size_t buffer
 /* What is wrong, for people. */
 const char *hak_os_own_file_text(enum own_file verdict);
 
-/* Puts a new file in place of the one at `path`, or of none; 0, or an error number: then what was
- * there is there. */
+/* Creates or replaces the file at `path`; 0, or an error number: then nothing has changed. */
 int hak_os_own_file_replace(const char *path, const char *bytes, size_t count);
 
 /* Writes the path from the root on; false: it does not fit, or is not known. */

@@ -20,14 +20,14 @@
 struct rseq_area {
     alignas(32) uint32_t cpu_id_start;
     uint32_t cpu_id;  /* of the processor; negative: not registered */
-    uint64_t section; /* rseq_cs: which sequence is under way */
+    uint64_t section; /* rseq_cs: the sequence in progress */
     uint32_t flags;
     uint32_t node_id;
     uint32_t mm_cid; /* Linux 6.3: dense, below the number of threads and of processors */
     uint32_t unused;
 };
 
-/* Why threads are served by caches of their own, or that they are not. */
+/* Whether caches belong to threads, and why. */
 #define HAK_RSEQ_TABLE(X)                                                                          \
     X(PROCESSOR, "caches belong to processors")                                                    \
     X(CHOSEN, "option caches=thread")                                                              \
@@ -49,7 +49,7 @@ enum rseq_reason {
 /* In words; "" for what is no reason. */
 const char *hak_rseq_meaning(uint32_t reason);
 
-/* By which number caches are told apart. */
+/* The number by which caches are distinguished. */
 #define HAK_RSEQ_ID_TABLE(X)                                                                       \
     X(SLOT, "slot")                                                                                \
     X(CPU_ID, "cpu_id")                                                                            \
@@ -67,23 +67,23 @@ enum rseq_id hak_rseq_id(uint32_t reason);
 /* "" for what is none. */
 const char *hak_rseq_id_name(uint32_t id);
 
-/* Where in an area the number is by which caches are told apart: `mm_cid` where the kernel has it,
- * else `cpu_id`. */
+/* Where in an area the number is by which caches are distinguished: `mm_cid` where the kernel has
+ * it, else `cpu_id`. */
 extern uint32_t hak_rseq_id_offset;
 
 /* Whether this process may use sequences; once, before the first thread asks. `ids_most`: ids must
  * be below. *ids: what they are below. */
 enum rseq_reason hak_os_rseq_start(uint32_t ids_most, uint32_t *ids);
 
-/* Of a kernel's name, say "6.19.3-arm64": on arm64 it may interrupt a sequence and let it go on, if
- * the thread comes back to the same processor (Linux 6.19; mended at last in 7.1). */
+/* Of a kernel's name, say "6.19.3-arm64": on arm64 it may interrupt a sequence and let it continue,
+ * if the thread returns to the same processor (Linux 6.19; finally fixed in 7.1). */
 bool hak_rseq_is_unproven(const char *release);
 
 /* The calling thread's area, registered; NULL: it has none. */
 struct rseq_area *hak_os_rseq_area(void);
 
-/* Restarts what sequence any thread of the process is in the middle of, before it returns
- * (membarrier(2), Linux 5.10). False: the kernel will not. */
+/* Restarts the sequences that threads of the process are executing, before it returns
+ * (membarrier(2), Linux 5.10). False: the kernel refused. */
 bool hak_os_rseq_fence(void);
 
 #endif

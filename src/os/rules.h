@@ -46,7 +46,7 @@ struct frame_rule {
 };
 hak_static_assert(sizeof(struct frame_rule) % sizeof(uint64_t) == 0, "a rule is whole words");
 
-/* What a rule was worked out from. */
+/* What a rule was computed from. */
 struct rule_source {
     const unsigned char *header;
     uintptr_t address;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* os/section.h - what a thread holds of the locks, and how signals are kept from it.
+/* os/section.h - which locks a thread holds, and how it is protected from signals.
  *
  * Owns        a word a thread with a bit per lock, and where its outermost section began.
- * Invariants  a handler must not wait for the lock that it interrupted, and who leaves a section by
- *             a jump out of a handler, or is cancelled there, leaves a lock that nobody gives back.
- *             So the outermost section blocks signals, where a signal can do harm: two system calls
- *             (0.2 to 0.4 us) are paid only once the program was found to handle signals - looked
- *             up by the 128th section of the process (small programs end before), another 128
- *             later, and so on in longer steps, at least every 4096th - or a handler was met
- *             inside. Until then hak_lock_is_inside tells a handler, whose request
- *             is refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what
- *             it left. A jump that comes before the first look and whose thread never runs a slow
- *             path again leaves its lock for good: the one case in which others wait for ever.
+ * Invariants  a handler must not wait for the lock that it interrupted, and a thread that leaves a
+ *             section by a jump out of a handler, or by cancellation, leaves a lock that is never
+ *             released. So the outermost section blocks signals, where a signal can do harm: two
+ *             system calls (0.2 to 0.4 us) are paid only once the program was found to handle
+ *             signals - looked up by the 128th section of the process (small programs end before),
+ *             another 128 later, and so on in longer steps, at least every 4096th - or a handler
+ *             was met inside. Until then hak_lock_is_inside tells a handler, whose request is
+ *             refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what it
+ *             left. A jump that comes before the first look and whose thread never runs a slow path
+ *             again leaves its lock for good: the one case in which others wait for ever.
  * Argument    hak_lock_held is set before a lock is had and cleared after it is given, so a handler
  *             may see it early or late but never misses a lock. The bad case is a handler that
  *             takes its own thread's live section for one left by a jump, and mends it under the
@@ -52,7 +52,7 @@ extern HAK_TLS uintptr_t hak_lock_frame;
 /* A jump goes up the stack by less than this. */
 #define HAK_JUMP_BYTES_MOST ((uintptr_t)1 << 20)
 
-/* Sections of the process until somebody looks whether signals matter; a hint, it may lose some. */
+/* Sections of the process until the next check whether signals matter; a hint, it may lose some. */
 extern _Atomic uint32_t hak_lock_sections_left;
 #define HAK_LOCK_SECTIONS_PER_LOOK 128u /* doubles with each look up to the next */
 #define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u
@@ -67,8 +67,8 @@ HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
     return ((hak_lock_held >> rank) & 1u) != 0;
 }
 
-/* Of that rank or a higher one: in a handler, locks from there on are not to be had. Not while this
- * thread forks and has them all. */
+/* Of that rank or a higher one: in a handler, locks from there on are not available. Not while this
+ * thread forks and holds them all. */
 HAK_INLINE bool hak_lock_is_noted_from(uint32_t rank)
 {
     return (hak_lock_held & ~HAK_LOCK_NO_RANKS) >> rank != 0 && !(hak_lock_held & HAK_LOCK_ALL);
@@ -93,7 +93,7 @@ HAK_INLINE bool hak_frame_is_left(uintptr_t frame)
 }
 
 /* The section that this thread is in was left by a jump: the stack it ran on is gone. False where
- * that cannot be told. */
+ * that cannot be determined. */
 HAK_INLINE bool hak_lock_is_abandoned(void)
 {
     return HAK_UNLIKELY(hak_lock_is_inside()) && hak_frame_is_left(hak_lock_frame);

@@ -20,14 +20,14 @@ struct shared_path {
 /* `prefix`, the number, `suffix`. */
 struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const char *suffix);
 
-/* Makes the file `path` of `bytes` zeros, in the place of one of that name that may be removed, and
+/* Creates the file `path` of `bytes` zeros, replacing one of that name that may be removed, and
  * maps it. NULL: *error says why not. */
 void *hak_os_shared_create(const char *path, size_t bytes, int *error);
 
-/* The same, but only the first `front_bytes` have memory behind them for certain. */
+/* The same, but memory is allocated only for the first `front_bytes`. */
 void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error);
 
-/* Puts memory behind a part of it; false: there is none, and who touches it dies. */
+/* Allocates memory for a part of it; false: there is none, and touching it is fatal. */
 bool hak_os_shared_back(void *start, size_t bytes);
 
 /* Removes the file; the mapping stays. */

@@ -47,7 +47,7 @@ HAK_INLINE bool hak_os_thread_is_over(const struct os_thread *thread)
 /* Sleeps until the thread is over, `timeout_ms` at most. */
 void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms);
 
-/* Yields until the process has the thread no longer, 100 ms at most: it counts among the process's
+/* Yields until the kernel no longer lists the thread, 100 ms at most: it counts among the process's
  * threads for a moment after it is over. */
 void hak_os_thread_await_end(const struct os_thread *thread);
 

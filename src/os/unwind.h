@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* os/unwind.h - who called, by the tables that compilers write for exceptions (.eh_frame).
+/* os/unwind.h - the callers, by the tables that compilers write for exceptions (.eh_frame).
  *
  * Owns        nothing.
  * Invariants  no lock is taken and nothing allocated. Tables are found by _dl_find_object (glibc

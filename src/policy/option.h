@@ -5,7 +5,7 @@
  *             profiler's rate, which count when sampling next starts, and `guard_rate` where it
  *             was not 0 at the start, when room for guards is reserved.
  * Invariants  a value is within the range of its row; what is refused changes nothing. A price
- *             changes what nobody set, as at the start.
+ *             changes the options that were not set, as at start.
  * Threads     any.
  * Tests       tests/unit/policy/option_test.c, tests/unit/api/hakmem_test.c
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process/background.h - the background thread, which gives memory back while the program sleeps.
+/* process/background.h - the background thread, which returns memory while the program sleeps.
  *
  * Owns        that thread; whether it runs, and what keeps it from it.
  * Invariants  at most one runs in a process. It is started when there may be something to do, and
@@ -8,12 +8,12 @@
  *             instead. It is none of libc's threads (os/thread.h), so any call may start it, a free
  *             too. A forked child has none until it has grown; a child of vfork starts none, since
  *             its exec would end a thread of its parent's memory.
- * Argument    The last call of a program for hours may come while the thread ends. Who comes by
- *             leaves a trace in `activity`, passes a fence (the tick's exchange), then reads the
- *             state; the thread stores "none", passes a fence, then reads `activity`: one of the
- *             two sees the other, and starts it again or goes on. While the old one is on its way
- *             out a new one has the second place. A pause: who starts stores "runs", then
- *             reads the count of pauses; who pauses counts, then awaits "none" and the end of both.
+ * Argument    The last call of a program for hours may come while the thread ends. The caller
+ *             writes `activity`, passes a fence (the tick's exchange), then reads the state; the
+ *             thread stores "none", passes a fence, then reads `activity`: one of the two sees the
+ *             other, and restarts the thread or keeps it running. While the old thread is exiting,
+ *             a new one uses the second record. A pause: the starter stores "runs", then reads the
+ *             count of pauses; the pausing thread counts, then awaits "none" and the end of both.
  * Threads     any, also inside slow paths and locks and in signal handlers.
  * Tests       tests/preload/idle.c, tests/preload/ending.c, tests/model/fault_test.c
  */
@@ -33,7 +33,7 @@ void hak_background_consider(void);
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */
 void hak_background_consider_slabs(void);
 
-/* Something is to be printed or shown while the program sleeps: it runs from now on, as long as
+/* Statistics must be printed or published while the program sleeps: it runs from now on, as long as
  * the stats writer waits for anything. */
 void hak_background_want(void);
 
@@ -45,10 +45,10 @@ void hak_background_stir(void);
 void hak_background_pause(void);
 void hak_background_resume(void);
 
-/* Gives everything free back if tasks waited for memory lately; its own, and tests'. */
+/* Returns all free memory if tasks waited for memory lately; for itself and for tests. */
 bool hak_background_watch(void);
 
-/* What it stands on, for tests: place 0 or 1. */
+/* Its thread record, for tests: 0 or 1. */
 const struct os_thread *hak_background_thread(uint32_t place);
 
 #endif

@@ -39,7 +39,7 @@ void hak_fork_register(void);
 void hak_fork_settle(void);
 
 /* In a fork's child `mender` is called when hakmem works again there: a few functions, each set by
- * whoever has something to mend. */
+ * a module that must be repaired. */
 void hak_process_on_fork(void (*mender)(void));
 
 #endif

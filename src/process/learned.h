@@ -2,10 +2,11 @@
 /* process/learned.h - option `profile`: what a run learned, for the next run of the program.
  *
  * Owns        the option: the file is read before `main` and written when the process ends; the
- *             record of this program, and what it had in use in its first second.
+ *             record of this program, and its memory use in its first second.
  * Invariants  without the option nothing is read, written or called. A file that is refused is
- *             reported once and never written. A forked child writes nothing. What others wrote
- *             meanwhile about other programs stays. What is not written leaves the file as it was.
+ *             reported once and never written. A forked child writes nothing. Entries of other
+ *             programs that were written meanwhile are kept. A failed write leaves the file
+ *             unchanged.
  * Threads     load and save: one; the tick: any.
  * Tests       tests/preload/learned_preload.sh
  */
@@ -15,13 +16,13 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* The end of the first second; 0: nobody looks at it. */
+/* The end of the first second; 0: not watched. */
 extern _Atomic uint64_t hak_learned_second_ms;
 
-/* Reads the file: keep times, matches and rules begin as learned. */
+/* Reads the file: keep times, matches and rules start as learned. */
 void hak_learned_load(void);
 
-/* Sees what is in use in the first second, and that it is over. */
+/* Measures memory use in the first second, and detects its end. */
 void hak_learned_look(void);
 HAK_INLINE void hak_learned_tick(void)
 {

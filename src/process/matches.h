@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* process/matches.h - word `matches` of option learn: numbers of the policy are tried in turns.
+/* process/matches.h - word `matches` of option learn: rows of the policy are tried in turns.
  *
  * Owns        the contests of this process, the window that is played, and the rows of the policy
  *             that a match moves (learn/match_board.h).
- * Invariants  without the word nothing is measured, and the rows are as they were. One row at a
- *             time differs from what holds, for one window; the first quarter of a window is not
+ * Invariants  without the word nothing is measured, and the rows are unchanged. One row at a time
+ *             differs from the value in force, for one window; the first quarter of a window is not
  *             measured. A window that the program does not fill in time ends the match, and the row
- *             is as before. Where the tick never comes again, a row that is away from what holds
- *             matters to nobody: it is read by slow paths, which tick. A forked child keeps
- *             what held, and plays nothing. A process that confines itself stops: usual values.
+ *             is restored. If the tick never runs again, a changed row does no harm: it is read
+ *             only by slow paths, which tick. A forked child keeps the values in force, and plays
+ *             nothing. A process that confines itself stops, with the usual values.
  * Threads     the tick: any; one at a time plays, with its signals blocked, so that no handler
  *             leaves it by a jump. Rows are relaxed numbers, as all policy.
  * Tests       tests/unit/process/matches_test.c, tests/preload/elo_preload.sh
@@ -24,7 +24,7 @@ extern _Atomic uint32_t hak_matches_are_on;
 /* Begins, if option learn says so. Before main. */
 void hak_matches_begin(void);
 
-/* What an earlier run of the program saw: before anything is played. */
+/* The results of earlier runs of the program: before anything is played. */
 struct match_line;
 void hak_matches_bring(const struct match_line *line);
 
@@ -32,7 +32,7 @@ void hak_matches_bring(const struct match_line *line);
 struct learned_program;
 void hak_matches_tell(struct learned_program *program);
 
-/* Goes on with what is played. */
+/* Continues the match in progress. */
 void hak_matches_look(void);
 HAK_INLINE void hak_matches_tick(void)
 {
@@ -40,7 +40,7 @@ HAK_INLINE void hak_matches_tick(void)
         hak_matches_look();
 }
 
-/* Copies what is known; false, and nothing copied: somebody is changing it. */
+/* Copies the state; false, and nothing copied: it is being changed. */
 bool hak_matches_copy(struct match_board *board);
 
 #endif

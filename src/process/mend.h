@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/mend.h - what slow paths leave behind that are left by a jump.
+/* process/mend.h - repairs after slow paths that were left by a jump.
  *
  * Owns        hak_jumps_matter, and the lock around the start of the process.
- * Invariants  a slow path that was left by a jump (or cancelled) is noticed by the thread's next
+ * Invariants  a slow path that was left by a jump (or cancelled) is detected by the thread's next
  *             one: its cache and the heap that it was in are lost; no other thread waits. From then
- *             on slow paths block signals, so that it does not come again and again.
+ *             on slow paths block signals, so that it does not recur.
  * Threads     as named.
  * Tests       tests/unit/process/start_test.c, tests/preload/signals.c
  */
@@ -22,15 +22,15 @@ void hak_thread_mend_heaps(bool is_over);
  * signals, so that this costs the program memory a few times, not again and again. */
 extern _Atomic bool hak_jumps_matter;
 
-/* Gives back the locks of a section that this thread left by a jump, and mends what they protect,
- * at the price of what was free there. */
+/* Releases the locks of a section that this thread left by a jump, and repairs what they protect,
+ * losing what was free there. */
 void hak_thread_mend(void);
 
 /* The same for locks that an absent thread held; a copy of the process is the caller's own. */
 void hak_mend_all(void);
 
-/* Slow paths that are left by jumps cost what they held, so from now on they are not
- * interrupted any more. */
+/* Slow paths that are left by jumps lose what they held, so from now on they are not interrupted
+ * any more. */
 void hak_note_jump(void);
 
 /* Around the start of the process. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/reclaim.h - memory that lies free goes back: now and then, or all of it at once.
+/* process/reclaim.h - returns free memory to the kernel: periodically, or all of it at once.
  *
- * Owns        when the process last looked, whose turn among the heaps it is, and how often memory
- *             was short.
- * Invariants  what is free for longer than decay_ms goes back to the kernel, as free_policy allows;
- *             past the soft limit all that is free does. A tick does a bounded amount of work.
+ * Owns        when the process last checked, which heap is next, and how often memory was short.
+ * Invariants  memory that is free for longer than decay_ms is returned to the kernel, as
+ *             free_policy allows; above the soft limit all free memory is. A tick does a bounded
+ *             amount of work.
  * Threads     any; one at a time purges, the others go on.
  * Tests       tests/unit/process/reclaim_test.c, tests/unit/api/free_policy_test.c,
  *             tests/preload/idle.c
@@ -14,28 +14,28 @@
 
 #include "base/compiler.h"
 
-/* Looks after the calling thread's cache and the heap that it is near: quiet bins, sparse slabs. */
+/* Maintains the calling thread's cache and its nearest heap: quiet bins, sparse slabs. */
 struct cache;
 void hak_reclaim_cache(struct cache *cache);
-/* Gives back what has been free for long; false, and nothing done: it is not time yet. */
+/* Returns memory that has been free for long; false, and nothing done: it is not due yet. */
 bool hak_reclaim_tick(void);
-/* Frees that came to busy heaps come home, and what heaps keep at hand goes to all. */
+/* Collects published frees, and makes spare slabs and cached spans of heaps available to all. */
 void hak_reclaim_empty_heaps(void);
-/* What the tick does, and for all heaps. Returns the bytes given back; *is_done tells whether no
- * sweep is left half way. */
+/* What the tick does, and for all heaps. Returns the bytes returned to the kernel; *is_done tells
+ * whether no sweep is left unfinished. */
 size_t hak_reclaim_visit(bool *is_done);
-/* Gives the kernel everything that is free, now; returns the bytes. */
+/* Returns all free memory to the kernel, now; returns the bytes. */
 size_t hak_reclaim_purge_all(void);
-/* The same but for `keep_bytes` of free spans, after the calling thread's cache is emptied, what
- * other threads have lying about is collected, and pages without a block in use left all slabs. */
+/* The same except for `keep_bytes` of free spans, after the calling thread's cache is flushed,
+ * published blocks and idle caches are collected, and all slabs are swept. */
 size_t hak_reclaim_trim(size_t keep_bytes);
 
-/* Memory is short: all of that at once, and each thread empties its bins when it next looks after
- * its cache. Returns the bytes. Outside every heap and lock. */
+/* Memory is short: all of that at once, and each thread empties its bins when it next maintains its
+ * cache. Returns the bytes. Outside every heap and lock. */
 size_t hak_reclaim_relieve(void);
 
-/* Takes and touches the memory that option prewarm asks for, and the records that it will need;
- * nothing if it cannot be had. */
+/* Takes and touches the memory of option prewarm, and the records that it will need; nothing if
+ * there is not enough. */
 void hak_prewarm(void);
 
 #endif

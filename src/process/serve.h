@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* process/serve.h - the way of every request that finds no ready block.
+/* process/serve.h - handles every request that finds no ready block.
  *
- * Owns        struct request; what is tried, in which order, until a request is refused.
+ * Owns        struct request; the order of attempts until a request is refused.
  * Invariants  the mode's own part is one function, which tries once in a service
- *             (process/service.h) and leaves everything as it was where there is no memory. When
- *             it finds none, what the thread has cached and what is free goes home before the last
- *             try; at a limit of one's own, also what other threads have lying about, before all of
- *             that once more.
+ *             (process/service.h) and leaves everything as it was where there is no memory. When it
+ *             finds none, the thread's cached blocks are flushed and free memory is purged before
+ *             the last try; at hakmem's own limit, other threads' cached blocks too, before all of
+ *             that is repeated.
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */
@@ -28,13 +28,13 @@ struct request {
 /* TRY_LAST: a block of any larger class will do. */
 enum hak_try { TRY_FIRST, TRY_LAST };
 
-/* One try; the cache is NULL where the call does without. NULL: out of memory. */
+/* One try; the cache is NULL where the call uses none. NULL: out of memory. */
 typedef void *hak_server(struct cache *cache, const struct request *request, enum hak_try turn);
 
-/* A block from `server`; NULL with ENOMEM: out of memory, or more than anybody gets. */
+/* A block from `server`; NULL with ENOMEM: out of memory, or above the maximum request. */
 void *hak_serve(hak_server *server, const struct request *request);
 
-/* Counts and tells that a request for so many bytes is refused. Returns NULL, with ENOMEM. */
+/* Counts and reports that a request for so many bytes is refused. Returns NULL, with ENOMEM. */
 void *hak_refuse(size_t bytes);
 
 #endif

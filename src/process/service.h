@@ -3,8 +3,8 @@
  *
  * Owns        nothing.
  * Invariants  between begin and end the thread's own cache is busy. A handler that interrupts it
- *             does without a cache, as a thread past its end does: each block comes from a heap,
- *             and goes home at once.
+ *             uses no cache, like a thread after its exit: each block comes from a heap and is
+ *             returned at once.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/api/, tests/preload/signals.c
  */
@@ -19,15 +19,15 @@
 #include "process/start.h"
 
 struct service {
-    struct cache *cache; /* NULL: this call does without */
+    struct cache *cache; /* NULL: this call uses none */
     bool is_refused;     /* it interrupted a thread with a lock, or hakmem cannot start */
     bool is_shielded;    /* from signals: slow paths of this program are left by jumps */
     uint64_t signals_before;
-    uint64_t begun_ns; /* 0: nobody wants to know how long it takes */
+    uint64_t begun_ns; /* 0: not timed */
 };
 
-/* Begins and ends when something out of the common has to be seen to; `here`: the frame of who
- * begins. The end of every service is in process/tick.h. */
+/* Begins and ends in unusual cases; `here`: the frame of the caller. The end of every service is in
+ * process/tick.h. */
 struct service hak_service_begin_slow(uintptr_t here);
 void hak_service_end_slow(const struct service *service);
 
@@ -49,11 +49,11 @@ HAK_INLINE bool hak_thread_is_outside(void)
            (own == NULL || hak_cache_state(own) == CACHE_IDLE);
 }
 
-/* Nobody else may use the cache from here on: not a handler, nor a copy of the process. */
+/* From here on nothing else may use the cache: neither a handler nor a copy of the process. */
 HAK_INLINE void hak_cache_begin_at(struct cache *cache, uintptr_t here)
 {
     if (hak_cache_is_processors(cache))
-        return; /* whose bins nobody can find half changed */
+        return; /* whose bins cannot be found half changed */
     hak_store_relaxed(&cache->state, (here & ~HAK_CACHE_STATES) | CACHE_BUSY);
     hak_compiler_fence();
 }
@@ -81,7 +81,7 @@ HAK_INLINE struct service hak_service_begin(void)
     return (struct service){.cache = cache};
 }
 
-/* Where the window is tight, a block of one of so many larger classes is better than a new slab:
+/* Where the window is scarce, a block of one of so many larger classes is better than a new slab:
  * hak_take_larger for these. */
 #define HAK_TIGHT_CLASSES 16u
 HAK_INLINE void *hak_take_tight(struct cache *cache, uint32_t class_index, size_t alignment)

@@ -4,7 +4,7 @@
  * Owns        the thread pointer's states: unstarted -> a cache -> exited.
  * Invariants  the pointer is set before pthread_setspecific, which may allocate. A thread that ends
  *             keeps its cache until the last round of destructors, then it is returned, and later
- *             requests of the thread do without one.
+ *             requests of the thread use none.
  * Threads     as named.
  * Tests       tests/unit/process/start_test.c, tests/preload/threads.c
  */
@@ -15,8 +15,8 @@
 #include "misuse/harden.h"
 
 /* The calling thread's cache, made ready if this is its first call; NULL: out of memory, or the
- * thread does without one: past its end (hak_here == &hak_here_never), or in a handler that
- * interrupted its first call. */
+ * thread uses none: after its exit (hak_here == &hak_here_never), or in a handler that interrupted
+ * its first call. */
 struct cache *hak_thread_cache(void);
 
 /* The thread's cache was left by a jump while it was being changed. Returns what hak_thread_cache
@@ -26,7 +26,7 @@ struct cache *hak_thread_replace_cache(struct cache *cache);
 /* In hakmem's own thread: it has no cache, and gets none. */
 void hak_thread_be_apart(void);
 
-/* Starts the process's hakmem if that has not happened; false: no address space could be had. */
+/* Starts the process's hakmem if that has not happened; false: there is no address space. */
 bool hak_process_start(void);
 
 /* The same; true when hardened mode is on. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* process/tick.h - what threads do for the whole process now and then, as they leave a slow path.
+/* process/tick.h - periodic work that threads do for the whole process when they leave a slow path.
  *
- * Owns        when: once in so many slow operations of a thread, or if the last time was long ago.
+ * Owns        when: after a number of slow operations of a thread, or if the last time was long
+ *             ago.
  * Invariants  it calls everything that must not wait for a request of its own kind: maintenance,
- *             what is to be printed, the background thread. None of these calls it.
+ *             printing, the background thread. None of these calls it.
  * Threads     any, outside every heap and lock.
  * Tests       tests/unit/process/reclaim_test.c, tests/model/fault_test.c, tests/preload/idle.c
  */
@@ -12,19 +13,19 @@
 
 #include "process/service.h"
 
-/* The tick comes once in so many slow operations of a thread. Where these are rare, the clock is
- * looked at once in so many, and a tick is late after so long. */
+/* A tick is due after this many slow operations of a thread. Where these are rare, the clock is
+ * read once in so many, and a tick is overdue after so long. */
 #define HAK_SLOW_OPERATIONS_PER_TICK 64
 #define HAK_SLOW_OPERATIONS_PER_LOOK 4
 #define HAK_TICK_LATE_MS 50
 
-/* A thread looks at the clock, then after its cache and the process if it is time. */
+/* A thread reads the clock, then maintains its cache and the process if due. */
 void hak_tick_look(struct cache *cache);
 
-/* After the process only; for threads that work in heaps of the program's own. */
+/* Maintains the process only; for threads that work in user heaps. */
 void hak_tick_now(void);
 
-/* Ends a service that was no slow operation: what was wanted was at hand. */
+/* Ends a service that was no slow operation: the cache served it. */
 HAK_INLINE void hak_service_end_quick(const struct service *service)
 {
     if (HAK_LIKELY(service->cache != NULL))
@@ -33,7 +34,7 @@ HAK_INLINE void hak_service_end_quick(const struct service *service)
         hak_service_end_slow(service);
 }
 
-/* Ends the service, and looks on the way out. */
+/* Ends the service, and ticks if due. */
 HAK_INLINE void hak_service_end(const struct service *service)
 {
     struct cache *cache = service->cache;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/board.h - the heap profile where other processes read it.
+/* profile/board.h - the heap profile in a file that other processes read.
  *
  *   struct profile_board:  head | modules | last statistics | sites[0 .. site_count)
  *
@@ -9,10 +9,10 @@
  * Invariants  addresses are those of the process, frames innermost first: return addresses, but
  *             none of hakmem's own. A site is one stack, cut where it has more than
  *             HAK_BOARD_FRAMES; two sites may have the same stack, readers add them up. Sites and
- *             modules are only ever added. Site 0 has no frames: what found no room is counted
- *             there. Counts and bytes are estimates of what was requested, weighted already; what
- *             is live is what was allocated less what was freed. `samples` are raw.
- *             A block's life ends when it is freed, or resized to another place.
+ *             modules are only ever added. Site 0 has no frames: samples that found no room are
+ *             counted there. Counts and bytes are estimates of what was requested, weighted
+ *             already; what is live is what was allocated less what was freed. `samples` are raw. A
+ *             block's life ends when it is freed, or resized to another place.
  * Argument    Every field is one word that is written in one step, so a reader copies fields at any
  *             moment, whatever becomes of the writer. Frames and paths are written before their
  *             record's `state` is BOARD_READY (release; the reader's load is acquire) and never
@@ -88,7 +88,7 @@ struct board_dropped {
 };
 
 struct board_head {
-    _Atomic uint64_t magic; /* last: who finds it finds the rest of the head */
+    _Atomic uint64_t magic; /* written last: a reader that finds it finds the rest of the head */
     uint64_t version;
     uint64_t layout;     /* hak_board_layout() */
     uint64_t file_bytes; /* of the whole layout, for mapping */

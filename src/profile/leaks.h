@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/leaks.h - what was not freed, told when the program ends.
+/* profile/leaks.h - reports at exit what was not freed.
  *
  * Owns        the lines of heap_profile=leaks.
  * Invariants  one line for all, then one for each of the HAK_LEAKS_LINES sites whose oldest live

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/live.h - the samples that are alive, by the address of their block.
+/* profile/live.h - the live samples, by the address of their block.
  *
  * Owns        tables of 1,024, 2,048, 4,096 ... samples, made as they are needed: up to
  *             HAK_LIVE_MOST in all.
@@ -7,12 +7,11 @@
  *             at most one sample: it is added before the program has the block, and removed before
  *             the block is anybody else's.
  * Argument    A place goes 0 -> 1 (taken: acquire, partner is the release that stored 0, so that
- *             what the last sample's reader read there was read before it is written over) ->
- *             block (release; partner is the acquire of who removes it) -> 0 (by exchange: of two
- *             frees of one block one gets the sample, the other finds none, and is found out as any
- *             second free is). Nothing waits for anything: a thread that never comes back costs
- *             one place.
- * Threads     any, signal handlers too. Only who says that it may grow takes a lock (META).
+ *             what the last sample's reader read there was read before it is written over) -> block
+ *             (release; partner is the acquire of the remover) -> 0 (by exchange: of two frees of
+ *             one block one gets the sample, the other finds none, and is detected like any second
+ *             free). Nothing waits: a thread that never returns costs one place.
+ * Threads     any, signal handlers too. Only callers that allow it to grow take a lock (META).
  * Tests       tests/unit/profile/live_test.c, tests/race/profile_race.c
  */
 #ifndef HAK_PROFILE_LIVE_H

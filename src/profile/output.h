@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* profile/output.h - the heap profile as a file, in one of several forms.
  *
- *   pprof    profile.proto, not compressed (profile/pprof.h)
- *   heap_v2  jemalloc's text, with a period of 1: its numbers are estimates of all blocks
- *   folded   FILE+0xOFFSET;FILE+0xOFFSET BYTES a line, outermost first: what lives
- *   json     the object that `hakmem profile --json` prints
+ *   pprof    profile.proto, not compressed (profile/pprof.h) heap_v2  jemalloc's text, with a
+ *   period of 1: its numbers are estimates of all blocks folded   FILE+0xOFFSET;FILE+0xOFFSET BYTES
+ *   a line, outermost first: live bytes json     the object that `hakmem profile --json` prints
  *
  * Owns        the names of the forms.
  * Invariants  code is told by files and addresses, without the names of functions, which the
@@ -40,7 +39,7 @@ extern const struct profile_form_names hak_profile_forms[PROFILE_FORM_COUNT];
 /* PROFILE_FORM_COUNT: there is none of that name. */
 enum profile_form hak_profile_form_of(const char *name);
 
-/* Returns 0, EBUSY: somebody else has been writing for a second, or what the write met. */
+/* Returns 0, EBUSY: another thread has been writing for a second, or the error of the write. */
 int hak_profile_output(const struct profile_target *to, enum profile_form form);
 
 /* Whether anything was ever sampled. */

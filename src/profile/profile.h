@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/profile.h - the heap profile on and off, and what is told at the end.
+/* profile/profile.h - turns the heap profile on and off, and reports at exit.
  *
  * Owns        options heap_profile, heap_profile_rate and blackbox while the program runs.
- * Invariants  off is as if it had never been: the hot path is the same machine code, and slow paths
- *             read one word more. With the options, sampling begins when hakmem starts
+ * Invariants  when off it has no effect: the hot path is the same machine code, and slow paths read
+ *             one more word. With the options, sampling begins when hakmem starts
  *             (process/start.c); from hak_profile_start on within the next 65,536 requests of each
- *             class and thread where caches are by thread, else at once. What was sampled
- *             stays when it stops, and is followed to its end.
+ *             class and thread where caches are by thread, else at once. When sampling stops,
+ *             earlier samples are kept and tracked until they are freed.
  * Threads     any, not signal handlers.
  * Tests       tests/unit/profile/sampler_test.c, tests/preload/profile.c
  */

@@ -4,25 +4,20 @@
  * Owns        the heap that small samples come from.
  * Invariants  heap/draw.h says which requests are samples. One for a size class is served from a
  *             heap of hakmem's own (heap/private_heap.h), with a block of the same class: its tag
- *             sends each free the slow way, where the sample's end is seen. Where the free is slow
- *             anyway, an ordinary block is only noted: above 128 KiB, and in hardened mode.
- *                 hot path        the popped block goes back into its bin, or home, and counts as
- *                                 not popped
- *                 realloc         in place below 128 KiB it is the same life; else one ends and
- *                                 another may begin, by the new size
- *                 usable size     that of the class
- *                 memalign, new   as malloc
- *                 hakmem_heap     its blocks are only noted, as their free is slow anyway; what
- *                                 lives when the heap is destroyed ends then
- *                 zero size       counts as one byte
- *                 guard pages     a sample is not guarded, and a guarded block is no sample
- *                 limits, census  samples are live blocks of slabs as all others, in another heap
- *                 trim            sweeps that heap as those of the program
- *                 fork            the child has its parent's samples, and ends them as its own;
- *                                 a heap that somebody was inside is closed there: no sample, then,
- *                                 is followed to its end
- *             What cannot be followed to its end - out of memory, in a handler that interrupted
- *             hakmem, no room - is an ordinary block, counted as allocated and freed at once.
+ *             sends each free to the slow path, where the sample's end is recorded. Where the free
+ *             is slow anyway, an ordinary block is only noted: above 128 KiB, and in hardened mode.
+ *             hot path        the popped block goes back into its bin, or home, and counts as not
+ *             popped realloc         in place below 128 KiB it is the same life; else one ends and
+ *             another may begin, by the new size usable size     that of the class memalign, new
+ *             as malloc hakmem_heap     its blocks are only noted, as their free is slow anyway;
+ *             what lives when the heap is destroyed ends then zero size       counts as one byte
+ *             guard pages     a sample is not guarded, and a guarded block is no sample limits,
+ *             census  samples are live blocks of slabs as all others, in another heap trim
+ *             sweeps that heap as those of the program fork            the child has its parent's
+ *             samples, and ends them as its own; a heap that somebody was inside is closed there:
+ *             no sample, then, is followed to its end What cannot be followed to its end - out of
+ *             memory, in a handler that interrupted hakmem, no room - is an ordinary block, counted
+ *             as allocated and freed at once.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/profile/sampler_test.c, tests/preload/profile.c
  */

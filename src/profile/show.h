@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/show.h - the profile's board: made, looked after, removed.
+/* profile/show.h - creates, updates and removes the profile's board.
  *
  * Owns        the file of this process (profile/board.h) and its mapping, and the modules on it.
  * Invariants  a board is made with the first sample of a process: one that samples nothing, as a
@@ -13,7 +13,7 @@
  *             counted all the same. One that changed its user keeps it, too.
  * Argument    `state` is moved NONE -> OPENING by exchange, so one thread makes the board, and no
  *             other waits: they count where the process has its own. Then the sites are shown and
- *             the state is READY; sums are raised from there on by whoever adds (profile/sites.h),
+ *             the state is READY; from then on the adding threads raise the sums (profile/sites.h),
  *             so none is lost between. In a copy the mark of copies (os/copy_mark.h) is looked at
  *             before a sample is counted; settling it sets the board aside, before any lock of the
  *             copy is taken. A signal handler of the copy that comes first counts in its own memory
@@ -37,10 +37,10 @@ void hak_show_modules(uint32_t site);
 /* What there is; NULL: none yet, or none could be made. */
 struct profile_board *hak_show_board(void);
 
-/* From the tick: brings up to date what nobody counts, once a second. */
+/* From the tick: updates what is not counted, once a second. */
 void hak_show_tick(void);
 
-/* Counts anew since when the oldest live block of each site lives, unless somebody does. */
+/* Recomputes the birth of the oldest live block of each site, unless another thread does. */
 void hak_show_update_oldest(void);
 
 /* The process is a copy: the board is its parent's. */

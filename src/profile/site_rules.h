@@ -2,15 +2,14 @@
 /* profile/site_rules.h - the rules of this process's call sites: learned, named, acting.
  *
  * Owns        the process's site log (learn/site_log.h); the module and offset of each site; the
- *             rules that were brought along and have not met their site yet; what is diverted
- *             (heap/route.h).
- * Invariants  without learn=sites nothing is sampled for it, and nothing is diverted. A rule that
- *             was brought along meets its site with the site's first sample, for only then is its
- *             code known to be loaded. In hardened mode, with mode=research, and in a child of
- *             fork that was made in the middle of a change nothing is diverted. In the other
- *             children all goes on.
- * Threads     any. One at a time is inside; a sample that comes meanwhile is left out, whatever
- *             its site. The end of a sample waits for nobody.
+ *             imported rules whose site has not been seen yet; what is diverted (heap/route.h).
+ * Invariants  without learn=sites nothing is sampled for it, and nothing is diverted. An imported
+ *             rule is applied at the first sample of its site, since only then is its code known to
+ *             be loaded. In hardened mode, with mode=research, and in a child of fork that was made
+ *             in the middle of a change nothing is diverted. In other children everything
+ *             continues.
+ * Threads     any. One at a time is inside; a sample that arrives meanwhile is dropped, regardless
+ *             of its site. The end of a sample never waits.
  * Tests       tests/unit/profile/site_rules_test.c, tests/preload/sites_preload.py
  */
 #ifndef HAK_PROFILE_SITE_RULES_H
@@ -33,7 +32,7 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
 void hak_rules_end(uint64_t ticket, uint64_t weight);
 
 /* A rule from a file or from the user: it replaces what is known of the site. False: there is no
- * room, or somebody is inside. */
+ * room, or another thread is inside. */
 bool hak_rules_bring(const struct site_line *line);
 
 /* The rules, by `index` from 0 on: of sites that are more than watched, then those that have not

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/sites.h - who allocates: sums over the samples of each stack.
+/* profile/sites.h - the allocating call sites: sums over the samples of each stack.
  *
  * Owns        the sites of this process, their number and what was dropped, and which board they
  *             are shown on.
  * Invariants  a site is never removed. Counters only grow. What the process has is in memory of its
  *             own, which a child of fork inherits as it was; a board shows a copy, so that a child
  *             never writes to its parent's. When sites run short, new stacks are cut: first to
- *             eight frames, then to three, so that what is allocated is still told apart by its
+ *             eight frames, then to three, so that allocations are still distinguished by their
  *             nearest callers; what then finds no site is counted with site 0.
- * Argument    A site is claimed by raising the number (relaxed: it orders nothing), filled, said to
- *             be ready (release) and entered into a bucket (release); who finds it by the bucket
- *             (acquire) sees it whole. Two threads that meet with one stack may both fill a site;
- *             one enters its bucket, the other finds it there and leaves its own unused.
- *             A board's counter is raised to the sum that an addition to the process's own
- *             returned, never lowered: threads that add at once may raise it in either order, and
- *             the greater sum stays. So it is right as soon as they are done, without a lock.
- * Threads     any, signal handlers too. Only who says that it may grow takes a lock (META).
+ * Argument    A site is claimed by raising the number (relaxed: it orders nothing), filled, marked
+ *             ready (release) and entered into a bucket (release); a thread that finds it by the
+ *             bucket (acquire) sees it whole. Two threads that meet with one stack may both fill a
+ *             site; one enters its bucket, the other finds it there and leaves its own unused. A
+ *             board's counter is raised to the sum that an addition to the process's own returned,
+ *             never lowered: threads that add at once may raise it in either order, and the greater
+ *             sum stays. So it is right as soon as they are done, without a lock.
+ * Threads     any, signal handlers too. Only callers that allow it to grow take a lock (META).
  * Tests       tests/unit/profile/sites_test.c, tests/race/profile_race.c
  */
 #ifndef HAK_PROFILE_SITES_H
@@ -29,7 +29,7 @@ void hak_sites_show(struct profile_board *board, uint32_t count);
 /* The site of a stack; 0: it found none. Without `may_grow` no memory is taken for it. */
 uint32_t hak_sites_find(const uintptr_t *frames, uint32_t frame_count, bool may_grow);
 
-/* Blocks: how many a sample stands for, and what they were asked for together. */
+/* Blocks: how many a sample stands for, and their total requested size. */
 struct sample_sum {
     uint64_t count;
     uint64_t bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* profile/writer.h - what all forms of the heap profile are written with.
+/* profile/writer.h - the writer that all forms of the heap profile share.
  *
  * Owns        the buffer that profiles are written from.
- * Invariants  nothing is allocated. What a write meets is kept, and nothing is written after it.
- *             Numbers are of slightly different moments while other threads run.
+ * Invariants  nothing is allocated. A write error is kept, and nothing is written after it. Numbers
+ *             are of slightly different moments while other threads run.
  * Threads     one at a time (profile/output.h).
  * Tests       tests/preload/pprof_preload.py
  */

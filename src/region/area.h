@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* region/area.h - addresses that become memory from their start on, as far as it is needed.
+/* region/area.h - an address range that is mapped from its start on, as needed.
  *
  * Owns        struct area: one table of the window, or the records' own area.
  * Invariants  [start, start + usable_bytes) is mapped, for good, and reads as zero at first. While
- *             it grows, tried_bytes is larger than usable_bytes: a thread that left it by a jump
- *             leaves open whether the rest is mapped, and the next one asks the kernel. It is never
- *             backed by huge pages.
- * Threads     grows under the lock of its owner; usable_bytes is published with release, anybody
+ *             it grows, tried_bytes is larger than usable_bytes: after a thread left it by a jump
+ *             it is unknown whether the rest is mapped, and the next one asks the kernel. It is
+ *             never backed by huge pages.
+ * Threads     grows under the lock of its owner; usable_bytes is published with release; any thread
  *             reads it.
  * Tests       tests/unit/region/area_test.c
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* region/guard.h - pages that nobody may touch, within a budget.
+/* region/guard.h - guard pages, within a budget.
  *
  * Owns        the number of guards raised. Each may split a mapping of the kernel's in three, which
  *             counts with what else divides the window (region/mappings.h).
- * Invariants  a guard that was raised is lowered with the same bounds before its pages are used
- *             again; never more than half of the mappings that hakmem may make are spent.
+ * Invariants  a raised guard is lowered with the same bounds before its pages are reused; never
+ *             more than half of the mappings that hakmem may make are used.
  * Threads     any; the ranges are the caller's.
  * Tests       tests/unit/region/guard_test.c
  */
@@ -13,8 +13,8 @@
 
 #include "base/compiler.h"
 
-/* Takes the access to whole pages of ours away, their contents stay; false: the budget is spent or
- * the kernel refuses, and they are as they were. */
+/* Makes whole pages of ours inaccessible and keeps their contents; false: the budget is used up or
+ * the kernel refused, and they are unchanged. */
 bool hak_guard_raise(void *start, size_t bytes);
 
 /* Makes the pages of a raised guard usable again. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* region/mappings.h - how many mappings hakmem makes the process have.
+/* region/mappings.h - how many mappings hakmem adds to the process.
  *
- * Owns        the count, from above, of what divides the window: pages that were moved, advice on
- *             huge pages, guards. A process has vm.max_map_count of them for itself, its threads
- *             and libraries; hakmem takes `mapping_percent` of these at most.
- * Invariants  counted before it is compared, so that threads cannot pass the bound together. What
- *             is advised to a superslab counts two, once and for good: the kernel does not join
- *             what was advised differently. Where there is no room, one does without: pages are
- *             copied, huge pages neither asked for nor refused. Purging never divides a mapping.
+ * Owns        an upper bound on what divides the window: pages that were moved, advice on huge
+ *             pages, guards. A process has vm.max_map_count of them for itself, its threads and
+ *             libraries; hakmem takes `mapping_percent` of these at most.
+ * Invariants  counted before it is compared, so that threads cannot pass the bound together. Advice
+ *             on a superslab counts two, permanently: the kernel does not join mappings with
+ *             different advice. Beyond the bound, hakmem does without: pages are copied, and no
+ *             advice on huge pages is given. Purging never divides a mapping.
  * Threads     any; atomic counts.
  * Tests       tests/unit/region/mappings_test.c, tests/unit/span/span_move_test.c
  */
@@ -17,8 +17,8 @@
 #include "base/compiler.h"
 
 /* Counts one further mapping for a fenced block, of which there may be more: so many that a quarter
- * of those that the kernel allows is left for the program. From half of that on it is refused ever
- * more often, by `chance`, a random number, so that some are always to be had. */
+ * of those that the kernel allows is left for the program. From half of that on it is refused
+ * increasingly often, by `chance`, a random number, so that some are always available. */
 bool hak_mappings_take_for_fence(uint64_t chance);
 
 /* Counts `count` further mappings; false, and nothing changed: there is no room for them. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* region/meta.h - memory for hakmem's own records.
+/* region/meta.h - memory for hakmem's metadata.
  *
  * Owns        the metadata area of the reservation: its bump pointer, and one pool per use and
  *             size.
  * Invariants  records are zero when first taken, aligned to cache lines, never on a page with
- *             blocks. What was a record of one pool is a record of that pool for ever, so that a
- *             stale pointer into a pool still points at a record of its kind.
+ *             blocks. A record of one pool stays in that pool for ever, so that a stale pointer
+ *             into a pool still points at a record of its kind.
  * Threads     one lock (META). Another one (META_GROWTH) is held while the area grows, mostly ahead
  *             of need and without the first.
  * Tests       tests/unit/region/meta_test.c
@@ -22,20 +22,20 @@ struct meta_pool {
     _Atomic uint64_t taken_count; /* records in use; read without the lock */
 };
 
-/* A zeroed record of `bytes`; NULL when memory is out. */
+/* A zeroed record of `bytes`; NULL: out of memory. */
 void *hak_meta_take(size_t bytes);
 
 /* A record from `pool`, else a zeroed one. All records of a pool have the same `bytes`. */
 void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes);
 
-/* Gives a record back. Its first word is overwritten by the pool's link; the rest stays. */
+/* Returns a record. Its first word is overwritten by the pool's link; the rest is kept. */
 void hak_meta_pool_give(struct meta_pool *pool, void *record);
 
-/* The next so many bytes of records cost no system call and no page fault. As much as can be had.
- */
+/* Prepares the next so many bytes of records, as far as possible: they then cost no system call and
+ * no page fault. */
 void hak_meta_prewarm(size_t bytes);
 
-/* Grows the area before it is full, so that nobody waits for the kernel who needs a record. */
+/* Grows the area before it is full, so that no thread that needs a record waits for the kernel. */
 void hak_meta_grow_ahead(void);
 
 /* Bytes of metadata committed so far. */
@@ -47,7 +47,8 @@ size_t hak_meta_present_bytes(void);
 /* The calling thread left a section by a jump. */
 void hak_meta_mend(void);
 
-/* Around fork: nobody holds the lock while the copy is made; the child starts with it free. */
+/* Around fork: no other thread holds the lock while the copy is made; the child starts with it
+ * free. */
 void hak_meta_lock(void);
 void hak_meta_unlock(void);
 void hak_meta_lock_reset(void);

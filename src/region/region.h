@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* region/region.h - the window: all addresses that blocks ever come from.
+/* region/region.h - the window: the addresses that all blocks come from.
  *
  * Owns        two claims (os/claim.h): room for guarded blocks (misuse/guarded.h) with the window
- *             behind it; and the records, each part between pages without access: the tag map, the
- *             owner map, the superslab records, the metadata area, the marks of hardened mode, the
- *             tables of fenced blocks.
+ *             behind it; and the records, each part between guard pages: the tag map, the owner
+ *             map, the superslab records, the metadata area, the marks of hardened mode, the tables
+ *             of fenced blocks.
  * Invariants  no address of the window or the records is mapped before it is needed. Commit is
  *             monotone: the tables of [base, base + committed) are usable for good, committed grows
  *             in superslab multiples. What is committed is mapped, but for holes, which are
@@ -75,7 +75,8 @@ HAK_INLINE size_t hak_sampled_guard_slot_bytes(void)
 #define HAK_FENCE_PLACE_BYTES sizeof(uint32_t)
 #define HAK_FENCE_RUN_BYTES_MOST 512u
 
-/* Finds places for the window and the records; false when there is none even for the smallest. */
+/* Finds address ranges for the window and the records; false: there is none even for the
+ * smallest. */
 bool hak_region_start(void);
 
 /* Commits at least `granule_count` fresh granules in one piece that starts at a superslab; they
@@ -88,16 +89,15 @@ struct granule_range hak_region_grow_by_superslab(void);
 /* Touches the tables of what is committed. */
 void hak_region_touch_tables(void);
 
-/* Maps granules anew: they read as zero and are one mapping with their neighbours again. False when
- * the kernel refused; nobody may touch them then, for others may be mapped there. */
+/* Remaps granules: they read as zero and are one mapping with their neighbours again. False: the
+ * kernel refused, and they must not be touched, since other mappings may be there. */
 bool hak_region_renew(struct granule_range range);
 
-/* Gives the addresses of granules back with what is behind them; false: the kernel refused, and
- * they are as they were. */
+/* Unmaps granules; false: the kernel refused, and they are unchanged. */
 bool hak_region_unmap(struct granule_range range);
 
-/* Maps granules again that were unmapped: they read as zero. Where others have mapped something
- * meanwhile they are theirs. */
+/* Maps unmapped granules again: they read as zero. Those where others have mapped something
+ * meanwhile are lost. */
 enum os_map hak_region_map(struct granule_range range);
 
 /* What can be mapped of the window in all, as far as is known: RLIMIT_AS at the start, or what
@@ -107,8 +107,8 @@ HAK_INLINE size_t hak_region_most_bytes(void)
     return hak_load_relaxed(&hak_region.most_bytes);
 }
 
-/* True when more than half of that is mapped: address space must then be shared more closely than
- * speed would have it. */
+/* True when more than half of that is mapped: address space must then be saved, at the cost of
+ * speed. */
 HAK_INLINE bool hak_region_is_tight(void)
 {
     return hak_load_relaxed(&hak_region.mapped_bytes) > hak_region_most_bytes() / 2;

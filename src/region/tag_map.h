@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* region/tag_map.h - address -> which bin takes the block, in one load.
+/* region/tag_map.h - from an address to the block's bin, in one load.
  *
  * Owns        the meaning of a tag, a byte for each granule: the bin of the class for slabs whose
- *             blocks any thread's bins take; else a value from HAK_BIN_LIMIT on, for which free
- *             takes the slow way: a slab of a private heap, the start of a large block, memory of
+ *             blocks any thread's bins take; else a value of HAK_BIN_LIMIT or more, for which free
+ *             takes the slow path: a slab of a private heap, the start of a large block, memory of
  *             others. HAK_TAG_NONE is a bin that takes nothing.
  * Invariants  Only the holder of a slab's heap changes a live slab's tag. What a slab is beyond
  *             its tag is in its record.
@@ -19,7 +19,7 @@
 
 #define HAK_TAG_NONE 0u       /* no live block starts or lies here */
 #define HAK_TAG_PRIVATE 0xfdu /* a slab of a private heap: frees into it never wait */
-#define HAK_TAG_HOLE 0xfeu    /* inside the window but mapped by somebody else */
+#define HAK_TAG_HOLE 0xfeu    /* inside the window but mapped by other code */
 #define HAK_TAG_SPAN 0xffu    /* first granule of a live span */
 
 /* Of a slab whose blocks any bin of the class takes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slab/class_use.h - what one heap has of each class, for the statistics.
+/* slab/class_use.h - a heap's slabs and blocks of each class, for the statistics.
  *
  * Owns        struct class_use: slabs, used blocks as slab.used counts them, and how many blocks
  *             ever left slabs, for bins or for the program.

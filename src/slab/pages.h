@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* slab/pages.h - giving back the pages of a slab on which no block is in use.
+/* slab/pages.h - purges the pages of a slab on which no block is in use.
  *
  * Owns        the `purged` mask of a slab: one bit for each run of pages (a leaf: one page, or more
- *             where 64 bits must cover a long slab, counted from the first block) that went back to
- *             the kernel and that no block was taken from since.
- * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a thread
- *             cache or on their way home count as used, so their bytes stay.
- *             hak_slab_take and hak_slab_take_zero clear the bits of what they hand out.
+ *             where 64 bits must cover a long slab, counted from the first block) that was purged
+ *             and from which no block was taken since.
+ * Invariants  a leaf is purged only while every block that overlaps it is free. Blocks in a cache
+ *             or in transit count as used, so their bytes stay. hak_slab_take and
+ *             hak_slab_take_zero clear the bits of the blocks that they take.
  * Threads     the one inside the heap: only there does a free block become used.
  *             Remote frees may arrive meanwhile; they only add free blocks.
  * Tests       tests/unit/slab/pages_test.c, tests/model/

@@ -8,7 +8,7 @@
  *             a pending stack may collect it. The collector takes bits, subtracts exactly as many,
  *             and passes the token on (pushes the slab again) while the count is not 0. So a slab
  *             is on at most one pending stack, and its link is never written while it is on one.
- *             Blocks on their way count as used: such a slab is neither retired nor given another
+ *             Blocks in transit count as used: such a slab is neither retired nor given another
  *             class.
  * Argument    What would break it: (1) bits before count: a collector subtracts more than was
  *             added, the count wraps. Here the count covers every bit that can be seen. (2) a
@@ -17,10 +17,10 @@
  *             sees that it belongs to another heap and forwards it. (3) ABA on the stack: there is
  *             no pop of one, only take-all. Only collectors lower the count; a publisher that took
  *             its own duplicates back could let it reach 0 while the slab is on a stack (the model
- *             shows how), so a duplicate is fatal instead. (4) a fork copies a token in the hand of
- *             a thread that the child has not: publications under way are counted, from before they
- *             touch the slab until after the push, so the child knows, and makes counts and stacks
- *             anew from the bits.
+ *             shows how), so a duplicate is fatal instead. (4) a fork copies a token held by a
+ *             thread that the child lacks: publications in progress are counted, from before they
+ *             touch the slab until after the push, so the child detects them, and rebuilds counts
+ *             and stacks from the bits.
  * Threads     anyone publishes; count add and bit OR are release, the collector's exchange is
  *             acquire, so that what the program wrote to a block happens before its next use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml

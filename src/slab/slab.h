@@ -2,11 +2,10 @@
 /* slab/slab.h - equal blocks, their state kept out of band.
  *
  * Owns        struct slab and its free bitmap. A block is free if its bit is set or its index is
- *             not below `bump`; "used" are all others: live, in a thread cache, or on their way
- *             home.
+ *             not below `bump`; "used" are all others: live, in a cache, or in transit.
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
- *             max(bump, zero_from) read as zero and were never handed out since. A summary bit is
- *             set exactly if its word is not 0. remote_count > 0 implies used > 0.
+ *             max(bump, zero_from) read as zero and were never taken since. A summary bit is set
+ *             exactly if its word is not 0. remote_count > 0 implies used > 0.
  * Threads     line 0 is constant while any block is live; line 1 and the free bitmap belong to the
  *             holder of the heap's lock; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* slab/slab_give.h - blocks of one word of a bitmap come home together.
+/* slab/slab_give.h - returns blocks of one word of a bitmap together.
  *
  * Owns        nothing.
- * Invariants  as slab/slab.h says; misuse is seen before anything is changed.
+ * Invariants  as slab/slab.h says; misuse is detected before anything is changed.
  * Threads     the holder of the lock of the slab's heap.
  * Tests       tests/unit/slab/slab_test.c, tests/unit/slab/remote_test.c
  */

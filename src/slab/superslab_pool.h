@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* slab/superslab_pool.h - superslabs shared by all size classes: where slabs get granules and
- * leave them.
+/* slab/superslab_pool.h - superslabs shared by all size classes: the source of granules for slabs.
  *
  * Owns        struct superslab (one record per 2 MiB of the window) and its lists.
  * Invariants  a superslab in the pool is on the list of its number of free granules; free granules
  *             have tag 0 and no owner; `dirty` says which granules may hold data, all others read
  *             as zero. One wholly free superslab is kept; the caller gets the next one back. How
- *             long free granules are kept follows from how soon granules come back
- *             (learn/keep_time.h), where option learn has decay.
- *             A superslab serves one partition. That of the long partition, which there is in
- *             hardened mode only, never leaves it.
+ *             long free granules are kept follows from how soon granules are reused
+ *             (learn/keep_time.h), where option learn has decay. A superslab serves one partition.
+ *             That of the long partition, which there is in hardened mode only, never leaves it.
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
  *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/superslab_pool_test.c

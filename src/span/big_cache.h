@@ -18,23 +18,23 @@
 /* Spans of at least so many granules are the big cache's: 1 MiB. */
 #define HAK_BIG_GRANULES (HAK_MIB >> HAK_GRANULE_SHIFT)
 
-/* False while few large blocks were ever live together and none of the memory that they left was
- * wanted again: then it is not kept, for a small program's first large blocks are often its last
- * ones (docs/adr/0020-first-large-blocks.md). */
+/* False while few large blocks were ever live together and none of their freed memory was needed
+ * again: then it is not kept, since a small program's first large blocks are often its last ones
+ * (docs/adr/0020-first-large-blocks.md). */
 bool hak_big_cache_is_needed(void);
 
-/* While it is not needed: a freed block's granules went to the kernel, or would not go; a block
- * wants granules, so that the cache is needed if a block as long has left any. */
+/* While it is not needed: a freed block's granules were purged, or the kernel refused; a block
+ * needs granules, so the cache is needed if one of that length was purged. */
 void hak_big_cache_note_given_up(uint32_t count, bool is_gone);
 void hak_big_cache_note_wanted(uint32_t count);
 
-/* The most memory of free spans that may be warm while so much is live of what was live at most. */
+/* The maximum of warm free spans, given the live memory and its peak. */
 size_t hak_big_cache_most_bytes(size_t live_bytes, size_t peak_bytes);
 
 /* How long a free span stays warm. */
 uint64_t hak_big_cache_keep_ms(void);
 
-/* What the log has seen, and to begin with what another run saw; outside the SPAN lock. */
+/* Reads the log, and starts it with that of another run; outside the SPAN lock. */
 void hak_big_cache_learned(struct keep_evidence *seen);
 bool hak_big_cache_begin(const struct keep_evidence *seen);
 
@@ -49,7 +49,7 @@ struct big_serve {
 };
 void hak_big_cache_served(const struct big_serve *serve);
 
-/* Why a free span's memory goes back to the kernel. */
+/* Why a free span is purged. */
 enum big_leave { LEAVES_AGED, LEAVES_EVICTED, LEAVES_TRIMMED };
 void hak_big_cache_left(uint32_t count, uint64_t freed_ms, uint64_t now_ms, enum big_leave why);
 

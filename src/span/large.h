@@ -15,8 +15,8 @@
 
 enum large_content { LARGE_ANY, LARGE_ZERO };
 
-/* Whether a block may take a granule more for the sake of where it starts; where memory is bounded
- * or short, only those may from 1 MiB on. */
+/* Whether a block may take one more granule to start at a varying cache line; where memory is
+ * limited or short, only blocks of 1 MiB or more may. */
 enum large_room { LARGE_ROOMY, LARGE_PACKED };
 
 /* A block of at least `bytes`, aligned to `alignment` (a power of two, at least 16); NULL: no
@@ -53,19 +53,17 @@ void hak_large_give_up(struct span *span);
 void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count);
 
-/* The most bytes that take no more than `bytes` do where memory is not bounded; `bytes` is at most
- * HAK_REQUEST_BYTES_MAX. */
+/* The largest size that takes no more memory than `bytes` where memory is not limited; `bytes` is
+ * at most HAK_REQUEST_BYTES_MAX. */
 size_t hak_large_good_bytes(size_t bytes);
 
 /* Bytes usable from `block` on; misuse as above is reported as `what`. */
 size_t hak_large_usable_bytes(const void *block, const char *what);
 
-/* Makes the block `bytes` long where it stands, giving back what is behind; false: it cannot
- * grow. */
+/* Resizes the block in place to `bytes`, returning what is behind; false: it cannot grow. */
 bool hak_large_resize(void *block, size_t bytes);
 
-/* Makes the block longer by moving its pages to another place; NULL: it stays, and only a copy can
- * help. */
+/* Grows the block by moving its pages; NULL: it is unchanged, and must be copied. */
 void *hak_large_move(void *block, size_t bytes);
 
 /* The same in two steps, for blocks that start where their spans do, whose places both stay taken.
@@ -83,14 +81,13 @@ bool hak_large_is_block(const void *block);
 struct list_link;
 void hak_large_group_start(struct list_link *group);
 
-/* Puts a live block that nobody else knows yet into the group; freeing it takes it out. */
+/* Puts a live block that no other thread knows yet into the group; freeing it takes it out. */
 void hak_large_join(void *block, struct list_link *group);
 
 /* The group of a live block, NULL: none; misuse is reported as `what`. */
 struct list_link *hak_large_group_of(const void *block, const char *what);
 
-/* Frees all blocks of the group. A free of one that is under way at the same time is misuse,
- * reported. */
+/* Frees all blocks of the group. A concurrent free of one of them is misuse, reported. */
 void hak_large_give_group(struct list_link *group);
 
 /* The number of blocks in the group and the bytes of their spans. */
@@ -101,20 +98,20 @@ struct span;
 void hak_large_leave(struct span *span);
 
 /* A thread was stopped for good while it changed the group, or after it withdrew a block that is in
- * it: such blocks leave it, the links are whole again. The SPAN lock is held, or nobody else is
+ * it: such blocks leave it, the links are whole again. The SPAN lock is held, or no other thread is
  * there. */
 void hak_large_group_mend(struct list_link *group);
 
 /* A block moved from one span to another, which takes its place in the group. */
 void hak_large_succeed(struct span *from, struct span *to);
 
-/* Bytes of the spans of all live large blocks, and how many these are; exact while nobody works on
- * a span cache. */
+/* Bytes of the spans of all live large blocks, and their number; exact while no thread works on a
+ * span cache. */
 size_t hak_large_live_bytes(void);
 size_t hak_large_live_count(void);
 
-/* The same with what span caches hold, at a cost that does not depend on their number; and the most
- * bytes that this ever was. */
+/* The same including span caches, at a cost independent of their number; and the peak of these
+ * bytes. */
 size_t hak_large_held_bytes(void);
 size_t hak_large_peak_bytes(void);
 

@@ -36,8 +36,8 @@ struct span {
     uint32_t piece_ends[HAK_SPAN_PIECES_MOST]; /* granules from `first`, rising */
 };
 
-/* What is asked for: `count` granules, the address of the first one `phase` granules (below
- * `alignment`) beyond a multiple of `alignment` granules, a power of two. */
+/* A request: `count` granules, the address of the first one `phase` granules (below `alignment`)
+ * beyond a multiple of `alignment` granules, a power of two. */
 struct span_fit {
     uint32_t count;
     uint32_t alignment;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* span/span_cache.h - a few spans that large blocks left, at hand for the next ones of their size.
+/* span/span_cache.h - a few spans of freed large blocks, kept for the next ones of their size.
  *
  * Owns        struct span_cache, a part of each heap, and the list of those that were ever used.
  * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
@@ -14,8 +14,8 @@
 #include "span/span.h"
 
 #define HAK_SPAN_CACHE_SLOTS 16u
-/* Longer spans are worth more to others than the way to the SPAN lock costs: 1 MiB, and the granule
- * that lets such a block start at any cache line (span/large.h). */
+/* Longer spans are worth more to others than the SPAN lock costs: 1 MiB, and the granule that lets
+ * such a block start at any cache line (span/large.h). */
 #define HAK_SPAN_CACHE_GRANULES_MOST 17u
 
 struct span_cache {
@@ -35,16 +35,16 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
 /* Puts a used span of at most HAK_SPAN_CACHE_GRANULES_MOST granules in; there must be room. */
 void hak_span_cache_put(struct span_cache *cache, struct span *span);
 
-/* Gives spans back to the span heap, the oldest first: all that came at or before `before_ms`, and
- * more until at most `keep_bytes` in `keep_count` spans are left. Returns bytes given back. */
+/* Returns spans to the span heap, the oldest first: all that came at or before `before_ms`, and
+ * more until at most `keep_bytes` in `keep_count` spans are left. Returns their bytes. */
 size_t hak_span_cache_drop(struct span_cache *cache, uint64_t before_ms, size_t keep_bytes,
                            uint32_t keep_count);
 
-/* What all caches hold; exact while nobody works on one. */
+/* What all caches hold; exact while no thread works on one. */
 struct span_cache_sums {
     size_t bytes;
     size_t count;
-    size_t hits; /* how often one held what was asked for */
+    size_t hits; /* how often a cache served a request */
 };
 struct span_cache_sums hak_span_caches_sum(void);
 

@@ -24,7 +24,7 @@ struct span_free {
     _Atomic size_t clean_bytes; /* and bare ones */
     _Atomic size_t bare_bytes;
     _Atomic uint64_t oldest_ms; /* when the oldest warm one was freed; 0: none */
-    uint32_t epoch;             /* how often all that was free was given up */
+    uint32_t epoch;             /* how often all free spans were abandoned */
     uint32_t warm_nodes;        /* bit n: node n has had warm spans */
     bool is_started;
 };
@@ -48,7 +48,7 @@ struct span *hak_span_free_at(size_t granule);
 struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count);
 
 /* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
- * and nothing has changed, when no record can be had for what is left. */
+ * and nothing has changed, when there is no record for what is left. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
 
 /* Takes neighbouring free spans, warm and clean, as one, so that resident memory of the node that
@@ -56,7 +56,7 @@ bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
  * record. */
 struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node);
 
-/* Gives up all that is free; the heap starts anew. */
+/* Abandons all free spans; the heap starts afresh. */
 void hak_span_free_renew(void);
 
 /* True when the bins, the ages and the owner map agree. */

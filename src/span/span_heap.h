@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_heap.h - runs of granules: the free part of the window, best fit, coalescing.
  *
- * Owns        through span/span_free.h, the free spans: warm ones (their memory
- *             may hold data and be resident), clean ones (fresh or purged: they read as zero) and
- *             bare ones (their addresses went back, too, since address space is scarce).
+ * Owns        through span/span_free.h, the free spans: warm ones (their memory may hold data and
+ *             be resident), clean ones (fresh or purged: they read as zero) and bare ones (unmapped
+ *             as well, since address space is scarce).
  * Invariants  a span becomes clean only if the kernel said that its memory is gone. A bare one is
- *             mapped before anybody gets it; where others have mapped something meanwhile, it is
+ *             mapped before it is taken; if others have mapped something there meanwhile, it is
  *             lost.
  * Threads     one lock (SPAN), never held across a system call: what is purged is first taken out
  *             (under the lock PURGE, so that a fork waits until it is back), and growth of the
@@ -30,30 +30,30 @@ struct granule_range hak_span_fresh_superslab(void);
  * has room; NULL when neither the free spans nor the window have that much. */
 struct span *hak_span_take_roomy(struct span_fit fit);
 
-/* Gives a used span back; its memory may hold data, or, in the second form, reads as zero where it
- * was not moved here. Where address space is limited and enough of it is free, its
- * addresses go to the kernel as well. */
+/* Returns a used span; its memory may hold data or, in the second form, reads as zero where it was
+ * not moved here. Where address space is limited and enough of it is free, the span is unmapped as
+ * well. */
 void hak_span_give(struct span *span);
 void hak_span_give_clean(struct span *span);
 
-/* Gives its memory to the kernel first; false: the kernel refused, and it may hold data. */
+/* Purges it first; false: the kernel refused, and it may hold data. */
 bool hak_span_give_purged(struct span *span);
 
-/* Gives used spans back that hold data, are free since their `freed_ms` and were not moved. */
+/* Returns used spans that hold data, are free since their `freed_ms` and were not moved. */
 void hak_span_give_many(struct span **spans, uint32_t count);
 
-/* Gives a used span up for good: some of its addresses may be somebody else's now. */
+/* Abandons a used span: some of its addresses may now belong to other mappings. */
 void hak_span_lose(struct span *span);
 
-/* Grows a used span in place into what is free behind it, or the window where it ends; false when
- * that does not suffice. The new part may hold data. */
+/* Grows a used span in place into free neighbours behind it, or the window where it ends; false:
+ * there is not enough. The new part may hold data. */
 bool hak_span_extend(struct span *span, uint32_t count);
 
-/* Gives the granules of a used span from `count` on back. */
+/* Returns the granules of a used span from `count` on. */
 void hak_span_cut(struct span *span, uint32_t count);
 
-/* Lets a used span's record go while its granules stay in use; and back again (NULL: no memory for
- * a record, the granules stay with the caller). */
+/* Releases a used span's record while its granules stay in use; and makes one again (NULL: no
+ * memory for a record, the granules stay with the caller). */
 struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
@@ -61,10 +61,10 @@ struct span *hak_span_attach(struct granule_range range);
 size_t hak_span_warm_bytes(void);
 size_t hak_span_clean_bytes(void);
 
-/* Bytes of the window that the heap was given so far, in whatever state they are. */
+/* Bytes of the window that the heap has received so far, in any state. */
 size_t hak_span_known_bytes(void);
 
-/* Bytes of address space given up by hak_span_lose. */
+/* Bytes of address space abandoned by hak_span_lose. */
 size_t hak_span_lost_bytes(void);
 
 /* When the oldest warm span was freed; UINT64_MAX when there is none. */
@@ -73,8 +73,8 @@ uint64_t hak_span_oldest_ms(void);
 /* True when the bins, the ages and the owner map agree (takes the lock). */
 bool hak_span_heap_is_sound(void);
 
-/* The calling thread left a section by a jump: if it holds the lock, all that was free is given up,
- * and the heap starts anew. */
+/* The calling thread left a section by a jump: if it holds the lock, all free spans are abandoned,
+ * and the heap starts afresh. */
 void hak_span_mend(void);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* span/span_move.h - the contents of a span given to another one by moving its pages.
+/* span/span_move.h - moves the contents of a span to another one by moving its pages.
  *
  * Owns        the pieces of used spans and their number in the process.
- * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that nobody else's
+ * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that no other
  *             mapping can land in them. Each moved piece costs the process up to three mappings;
- *             their number stays far below the kernel's limit. Before a span with pieces is free,
- *             its range is mapped anew, which joins it with a neighbour again.
+ *             their number stays far below the kernel's limit. Before a span with pieces becomes
+ *             free, its range is remapped, which joins it with a neighbour again.
  * Threads     the spans are the caller's; the number of pieces is atomic.
  * Tests       tests/unit/span/span_move_test.c
  */
@@ -15,17 +15,17 @@
 #include "span/span.h"
 
 enum span_move {
-    SPAN_MOVED,   /* `to` holds what `from` held, which is empty as far as that went */
-    SPAN_STAYED,  /* `from` is as it was, `to` still usable: it holds nothing but parts of that */
-    SPAN_DAMAGED, /* `from` is as it was, but `to` must be lost */
+    SPAN_MOVED,   /* `to` holds the contents of `from`, which is empty to that extent */
+    SPAN_STAYED,  /* `from` is unchanged, `to` still usable: it holds at most parts of it */
+    SPAN_DAMAGED, /* `from` is unchanged, but `to` must be abandoned */
 };
 
 /* Moves `from` to the same place in `to`, which is clean and without pieces: as much as both have,
  * but for the first `kept_bytes` (whole pages, less than a granule), which are left alone. */
 enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_bytes);
 
-/* Maps the span anew so that it is one with its neighbours and reads as zero; false: the kernel
- * refused, and the span must be lost. */
+/* Remaps the span so that it is one mapping with its neighbours and reads as zero; false: the
+ * kernel refused, and the span must be abandoned. */
 bool hak_span_pieces_renew(struct span *span);
 
 /* Divides the pieces of a span that is cut at `count` granules with its `tail`. */

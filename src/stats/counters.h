@@ -3,8 +3,8 @@
  *
  * Owns        HAK_STAT_TABLE: counters that each heap and each cache keep, and
  *             HAK_STAT_GLOBAL_TABLE: counters of the process.
- * Invariants  nothing is counted on the hot path; a heap's counters are written by who is inside
- *             it, a cache's by any thread, in one step; sums are exact when the threads stand
+ * Invariants  nothing is counted on the hot path; a heap's counters are written by the thread
+ *             inside it, a cache's by any thread, atomically; sums are exact when the threads stand
  *             still.
  * Threads     relaxed; readers may see a counter late.
  * Tests       tests/unit/stats/counters_test.c
@@ -51,7 +51,7 @@ struct stat_block {
     _Atomic uint64_t counters[HAK_STAT_COUNT];
 };
 
-/* The same for a cache, or, without one (NULL), for all who have none. */
+/* The same for a cache, or, without one (NULL), for all threads that have none. */
 #define hak_stat_add_for(cache, name, value)                                                       \
     do {                                                                                           \
         if (HAK_LIKELY((cache) != NULL))                                                           \

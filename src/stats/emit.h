@@ -20,7 +20,7 @@
 /* Changes when a reader of the JSON form would have to. */
 #define HAK_EMIT_JSON_SCHEMA 1
 
-/* The last row of the raw form says how many came before. */
+/* The last row of the raw form: the number of rows before it. */
 #define HAK_EMIT_RAW_LAST "rows"
 
 /* The last line of the text form begins so. */
@@ -55,7 +55,7 @@ void hak_emit_xml(const struct snapshot *snapshot, emit_writer *write, void *tar
 void hak_emit_openmetrics(const struct snapshot *snapshot, emit_writer *write, void *target);
 void hak_emit_summary(const struct snapshot *snapshot, emit_writer *write, void *target);
 
-/* Whether a size class has anything to tell. */
+/* Whether a size class has anything to show. */
 HAK_INLINE bool hak_emit_is_in_use(const struct snapshot_class *of)
 {
     return (of->slabs | of->live_blocks | of->taken_blocks | of->requests | of->reallocs) != 0;

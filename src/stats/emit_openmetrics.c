@@ -76,14 +76,14 @@ static void add_seconds(struct line_writer *out, uint64_t ns)
 
 static void add_locks(struct line_writer *out, const struct snapshot *snapshot)
 {
-    begin_family(out, "lock_waits", "how often a lock was held when it was asked for", TOTAL);
+    begin_family(out, "lock_waits", "how often a lock was found held", TOTAL);
 #define X(rank, name, meaning)                                                                     \
     begin_lock(out, "lock_waits", #name);                                                          \
     hak_line_number(out, snapshot->waits[HAK_LOCK_##rank]);                                        \
     end_line(out, "");
     HAK_LOCK_TABLE(X)
 #undef X
-    begin_family(out, "lock_waited_seconds", "what all threads waited for a lock", TOTAL);
+    begin_family(out, "lock_waited_seconds", "time that all threads waited for a lock", TOTAL);
 #define X(rank, name, meaning)                                                                     \
     begin_lock(out, "lock_waited_seconds", #name);                                                 \
     add_seconds(out, snapshot->waited_ns[HAK_LOCK_##rank]);                                        \
@@ -178,7 +178,7 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
 static void add_rseq(struct line_writer *out, const struct snapshot *snapshot)
 {
     bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;
-    end_line(out, "# TYPE hakmem_rseq info\n# HELP hakmem_rseq whose the caches are, and why");
+    end_line(out, "# TYPE hakmem_rseq info\n# HELP hakmem_rseq what caches belong to, and why");
     hak_line_add(out, "hakmem_rseq_info{by=\"");
     hak_line_add(out, is_processor ? "processor" : "thread");
     hak_line_add(out, "\",reason=\"");

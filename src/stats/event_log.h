@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/event_log.h - what slow paths did last.
+/* stats/event_log.h - the latest events of slow paths.
  *
  * Owns        HAK_EVENT_TABLE and a small ring of the last events of all threads.
  * Invariants  nothing is noted on the hot path, and nothing waits: a slot's two words are written

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/glibc_view.h - a snapshot in the words of glibc's mallinfo2(3) and malloc_info(3).
+/* stats/glibc_view.h - a snapshot in the terms of glibc's mallinfo2(3) and malloc_info(3).
  *
- * Owns        what glibc's numbers mean here. The arena is what lies outside large blocks and has
- *             memory behind it; fast are free blocks at hand (in bins, in quarantine and on the
- *             way home), rest is all other free memory; mapped are large blocks.
+ * Owns        what glibc's numbers mean here. The arena is resident memory outside large blocks;
+ *             fast are cached free blocks (in bins, in quarantine and not collected yet), rest is
+ *             all other free memory; mapped are large blocks.
  * Invariants  arena == in use + fast + rest; what the program has is in use + mapped.
  * Threads     pure.
  * Tests       tests/unit/stats/glibc_view_test.c
@@ -23,7 +23,7 @@ struct glibc_view {
     uint64_t rest_bytes;
     uint64_t mapped_count;
     uint64_t mapped_bytes;
-    uint64_t releasable_bytes; /* what malloc_trim would give back at once */
+    uint64_t releasable_bytes; /* what malloc_trim would return at once */
 };
 
 struct glibc_view hak_glibc_view(const struct snapshot *snapshot);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/guard_report.h - what is said when an access meets the guard of a sampled block.
+/* stats/guard_report.h - the report of an access to the guard page of a sampled block.
  *
  * Owns        the lines: first `hakmem: <what>: pointer 0x..., block of N bytes, <access>`, then
  *             where that was, where the block was allocated, and where it was freed, in the form
  *             that addr2line takes.
  * Invariants  nothing is allocated, no lock is taken, little of the stack is used: it may be a
- *             handler's own. A few hits are told, those of programs that handle the signal and go
- *             on; then no more.
+ *             handler's own. In programs that handle the signal and continue, only the first few
+ *             hits are reported.
  * Threads     any, in a handler.
  * Tests       tests/preload/guard_hit_preload.sh
  */
@@ -15,7 +15,7 @@
 
 #include "os/fault.h"
 
-/* Tells of a fault at an address that hak_guarded_holds, unless it was told already. */
+/* Reports a fault at an address that hak_guarded_holds, unless it was reported already. */
 void hak_guard_report(const struct os_fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/line_writer.h - writes a form line by line to whoever takes the pieces.
+/* stats/line_writer.h - writes a form line by line to a callback.
  *
  * Owns        struct line_writer: a line that is being made, and where lines go.
  * Invariants  nothing is allocated; a line is at most as long as its buffer.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/refusal.h - what is said of the first request that a limit refuses.
+/* stats/refusal.h - the report of the first request that a limit refuses.
  *
- * Owns        whether it has been said. A program that dies of a NULL seldom says why it got one.
+ * Owns        whether it has been printed. A program that dies of a NULL seldom reports why it got
+ *             one.
  * Invariants  one line for a process and its children by fork, and nothing where the kernel
  *             refused, or there is no limit. Nothing is allocated.
  * Threads     any.

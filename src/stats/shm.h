@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/shm.h - the numbers where other processes read them.
+/* stats/shm.h - statistics in a file that other processes read.
  *
- * Owns        struct stats_shm, what a file /dev/shm/hakmem.PID holds: who wrote it, and two pages,
- *             of which one is whole while the other is written.
+ * Owns        struct stats_shm, the contents of a file /dev/shm/hakmem.PID: its writer, and two
+ *             pages, of which one is whole while the other is written.
  * Invariants  page `published % 2` is whole. The writer of page g changes nothing but the page that
  *             g - 2 was. So a reader that finds `published` as it was before it copied has a whole
  *             page: page g is written to again only after g + 1 was published.
@@ -12,11 +12,11 @@
  *             The interleaving that would hurt: the copy holds a word of page g + 2. Then that load
  *             read a store that follows the writer's fence, so the fences pair, and the second load
  *             must see g + 1 or more: the reader starts again. A writer that dies in the middle
- *             leaves the last whole page.
- *             A file whose process is gone is left behind, with the last numbers. It is removed
- *             when it is certain that nobody writes to it: a regular file of this user, named as
- *             the process in it, of this space of process ids (containers may share /dev/shm), and
- *             there is no such process, or one that was started at another time.
+ *             leaves the last whole page. A file whose process is gone is left behind, with the
+ *             last numbers. It is removed when it is certain that no process writes to it: a
+ *             regular file of this user, named as the process in it, of this space of process ids
+ *             (containers may share /dev/shm), and there is no such process, or one that was
+ *             started at another time.
  * Threads     one writer at a time, elected by the caller; any number of readers.
  * Tests       tests/unit/stats/shm_test.c, tests/race/shm_race.c,
  *             tests/preload/left_shm_preload.py
@@ -43,10 +43,10 @@ hak_static_assert(sizeof(struct shm_page) % sizeof(uint64_t) == 0, "a page is co
 
 struct shm_head {
     uint64_t magic;
-    uint64_t layout;       /* hak_shm_layout of who wrote it */
+    uint64_t layout;       /* hak_shm_layout of the writer */
     uint64_t pid;          /* of the process */
     uint64_t pid_space;    /* in which it has this id (hak_os_pid_space) */
-    uint64_t start_ticks;  /* when it was started: pids come again */
+    uint64_t start_ticks;  /* when it was started: pids are reused */
     uint64_t window_start; /* its address space for blocks */
     uint64_t block_start;  /* a little before it, for those that are guarded */
     uint64_t record_start; /* and for hakmem's own records */
@@ -65,8 +65,8 @@ uint64_t hak_shm_layout(void);
 /* The writer's next page. */
 void hak_shm_publish(struct stats_shm *shm, const struct shm_page *page);
 
-/* Removes what processes of this user left behind, but that of `kept_pid` (0: of none); returns how
- * many. A bounded number of files is looked at, by one thread at a time. */
+/* Removes files that processes of this user left behind, except that of `kept_pid` (0: of none);
+ * returns how many. A bounded number of files is checked, by one thread at a time. */
 uint32_t hak_shm_remove_left(uint32_t kept_pid);
 
 /* The newest whole page; false: there is none, or the writer is faster again and again. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/shm_refresh.h - the option stats_shm, or a request: the numbers in /dev/shm/hakmem.PID.
+/* stats/shm_refresh.h - the option stats_shm, or a request: statistics in /dev/shm/hakmem.PID.
  *
  * Owns        this process's shm file (stats/shm.h).
  * Invariants  made by the first refresh, also in the child of a fork, which never touches its
@@ -7,7 +7,7 @@
  *             killed, or becomes another program, leaves it behind, with its last numbers: readers
  *             know it by the start time and by its age, and the next process that makes one removes
  *             it once its own is gone.
- * Threads     one at a time, who holds the stats writer (stats/writer.h).
+ * Threads     one at a time, the holder of the stats writer (stats/writer.h).
  * Tests       tests/preload/top_preload.py
  */
 #ifndef HAK_STATS_SHM_REFRESH_H
@@ -15,11 +15,11 @@
 
 #include "base/compiler.h"
 
-/* Makes the file if need be and writes the numbers of this moment to it; what hinders it is said
+/* Creates the file if necessary and writes the current statistics to it; a failure is reported
  * once. */
 void hak_shm_refresh(void);
 
-/* Removes it, at the end of the process, or of a time for which it was asked for. */
+/* Removes it, at exit, or at the end of the requested time. */
 void hak_shm_end(void);
 
 /* True when this process has one. */

@@ -3,7 +3,7 @@
  *
  * Owns        the tables of what is in a snapshot, and struct snapshot, which also holds the sums
  *             of all counters and the policy in force. Levels go up and down, totals only up.
- * Invariants  whoever prints reads a snapshot and nothing else, so that all outputs agree.
+ * Invariants  all output is made from a snapshot and nothing else, so that all forms agree.
  * Threads     the caller's own copy.
  * Tests       tests/unit/stats/emit_test.c
  */
@@ -34,8 +34,7 @@
     X(slab_clean_bytes, "free in superslabs, without pages")                                       \
     X(span_warm_bytes, "in free spans, resident")                                                  \
     X(span_clean_bytes, "in free spans, without pages")                                            \
-    X(span_lost_bytes,                                                                             \
-      "address space abandoned because the kernel did not tell whether it is free")                \
+    X(span_lost_bytes, "address space abandoned: the kernel did not tell whether it is free")      \
     X(hole_bytes, "in the window, but mapped by other code")                                       \
     X(window_committed_bytes, "address space committed so far: the sum of the above")              \
     X(metadata_bytes, "committed for hakmem's metadata")                                           \
@@ -87,7 +86,7 @@ struct snapshot_class {
     uint64_t block_bytes;
     uint64_t slabs;
     uint64_t live_blocks;
-    uint64_t cached_blocks; /* in bins, in quarantine and on the way home */
+    uint64_t cached_blocks; /* in bins, in quarantine and not collected yet */
     uint64_t free_blocks;   /* in slabs */
     uint64_t taken_blocks;  /* that left slabs for bins or for the program, since the start */
     uint64_t popped_blocks; /* that left bins for the program, since the start */
@@ -109,7 +108,7 @@ struct snapshot_cache {
     HAK_SNAPSHOT_CACHE_TABLE(X)
 #undef X
 };
-/* Of more caches the first so many are shown, and of heaps. */
+/* At most so many caches and heaps are shown, the first ones. */
 #define HAK_SNAPSHOT_CACHES 64
 #define HAK_SNAPSHOT_HEAPS 64
 

@@ -62,7 +62,7 @@ const char *hak_held_word(enum held_part part)
 static const char *advice_on_kept(const struct snapshot *snapshot)
 {
     if (snapshot->policy_free_policy == POLICY_FREE_KEEP && snapshot->policy_decay_ms != 0)
-        return "HAKMEM_FREE_POLICY=adaptive: with keep no free memory goes back.";
+        return "HAKMEM_FREE_POLICY=adaptive: with keep no free memory is returned.";
     if (snapshot->policy_prewarm_bytes >= hak_held_part(snapshot, HELD_KEPT) / 2 &&
         snapshot->policy_prewarm_bytes != 0)
         return "a lower HAKMEM_PREWARM: it asks for most of what is kept.";
@@ -252,7 +252,7 @@ static const char *why_none(const struct snapshot *snapshot)
     if (own != 0 && snapshot->resident_bytes > 2 * own + WORTH_BYTES)
         return "none: most of what is resident is not hakmem's.";
     if (kept >= WORTH_BYTES && kept >= hak_held_sum(snapshot) / 4)
-        return "none: what is kept goes back after option decay, while the program runs.";
+        return "none: kept memory is returned after option decay, while the program runs.";
     return "none: no option is known to make this smaller.";
 }
 
@@ -263,7 +263,7 @@ static void add_advice(struct line_writer *out, const struct snapshot *snapshot)
         hak_line_add(out, "refused");
         hak_line_number_right(out, snapshot->out_of_memory, SIZE_END);
         hak_line_pad(out, WORDS);
-        hak_line_add(out, "requests, because memory or a limit did not suffice");
+        hak_line_add(out, "requests, because memory ran out or a limit was reached");
         hak_line_end_line(out);
     }
     add_words(out, HAK_SUMMARY_LAST, *advice != '\0' ? advice : why_none(snapshot));
@@ -314,7 +314,7 @@ void hak_summary_add(struct line_writer *out, const struct snapshot *snapshot)
     uint64_t held = hak_held_sum(snapshot);
     add_head(out, snapshot);
     if (snapshot->shadowed != 0)
-        add_words(out, "shadowed", "mapped, and serves nothing: another malloc comes first.");
+        add_words(out, "shadowed", "mapped, but serves nothing: another malloc comes first.");
     add_resident(out, snapshot);
     add_label(out, "held", held);
     hak_line_add(out, "by hakmem; the touched part of it is resident:");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/summary.h - a snapshot in a few lines of plain words.
+/* stats/summary.h - a snapshot summarised in a few lines.
  *
  * Owns        HAK_HELD_TABLE, the parts of what hakmem holds, and when which option is worth a try.
  * Invariants  the parts add up to what is held: the window without what has no memory behind it,
@@ -41,7 +41,7 @@ uint64_t hak_held_sum(const struct snapshot *snapshot);
 
 const char *hak_held_word(enum held_part part);
 
-/* Which option would make the process smaller, and why; "": none is known to. */
+/* Which option would make the process smaller, and why; "": none is known. */
 const char *hak_summary_advice(const struct snapshot *snapshot);
 
 /* Adds the lines. */

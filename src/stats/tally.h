@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* stats/tally.h - requests, counted one by one: stats=exact.
  *
- * Owns        how many blocks were asked for, of which sizes, and how many were given back.
- * Invariants  with stats=exact no bin has slots, so that every call comes by here; without it
- *             nothing is counted and nothing is shown: there are no estimates. What a call does
- *             inside - realloc that allocates, copies and frees - is one call. Requests refused
- *             for what they say (a wrong alignment, more than PTRDIFF_MAX) are not among them;
- *             those that memory did not suffice for are, and once more for each time that
- *             operator new tries again. Blocks that hakmem_heap_destroy frees count as no free.
+ * Owns        how many blocks of which sizes were requested, and how many were freed.
+ * Invariants  with stats=exact no bin has slots, so that every call is counted here; without it
+ *             nothing is counted or shown: there are no estimates. What a call does inside -
+ *             realloc that allocates, copies and frees - is one call. Requests refused for what
+ *             they say (a wrong alignment, more than PTRDIFF_MAX) are not among them; those that
+ *             memory did not suffice for are, and once more for each time that operator new tries
+ *             again. Blocks that hakmem_heap_destroy frees count as no free.
  * Threads     any, past their end and in signal handlers too: relaxed additions, nothing is
  *             ordered by them. A child of fork goes on from its parent's numbers.
  * Tests       tests/preload/exact_preload.py

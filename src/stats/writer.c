@@ -284,13 +284,13 @@ uint32_t hak_stats_writer_patience_ms(void)
 const char *hak_stats_writer_show_for(uint32_t seconds)
 {
     if (!await_busy())
-        return "the numbers are being printed for too long";
+        return "another thread has been printing for too long";
     uint64_t now = hak_os_clock_ms();
     hak_store_relaxed(&hak_copy_mark->shown_until_ms, now + (uint64_t)seconds * 1000);
     hak_store_relaxed(&next_show_ms, now);
     show_if_due(now);
     end_busy();
-    return !is_shown(now) || hak_shm_is_there() ? NULL : "they cannot be shown in /dev/shm";
+    return !is_shown(now) || hak_shm_is_there() ? NULL : "they cannot be published in /dev/shm";
 }
 
 static void start_listening(void)
@@ -304,7 +304,7 @@ static void start_listening(void)
     struct text text = {.start = line, .bytes = sizeof line - 1};
     hak_text_add(&text, "hakmem: HAKMEM_STATS_SIGNAL=");
     hak_text_add(&text, name);
-    hak_text_add(&text, ": not a signal that a program may leave to hakmem: USR1, USR2, HUP, PROF,"
+    hak_text_add(&text, ": not a signal that hakmem can use: USR1, USR2, HUP, PROF,"
                         " or a number up to 64");
     line[text.used++] = '\n';
     hak_os_stderr_write(line, text.used);

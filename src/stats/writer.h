@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* stats/writer.h - where and when the numbers go out.
+/* stats/writer.h - where and when statistics are written.
  *
  * Owns        the options stats, stats_file, stats_interval and stats_signal: at the end of the
  *             process, each interval, at a signal, and by hakmem_stats_print.
  * Invariants  nothing is allocated. A report is made whole in a buffer and written at once, so that
  *             processes that append to one file do not mix their lines; one that does not fit goes
- *             out in pieces. The file is open from the start on, for a program that gives up its
- *             rights; children of fork append to the same one, but to one of their own if %p is in
- *             the name, opened when they print. What is written to is still the file that was
- *             opened, or standard error as it was at the start (os/kept_fd.h): of a file that the
- *             program closed the name is opened again, and where there is no way to standard error
- *             the report is lost. What cannot be written is said once, in one line, and changes
- *             nothing else. The handler of the signal sets a flag and wakes the background thread;
- *             who comes by next prints: that thread, or a slow path.
- * Threads     one prints at a time; who comes by meanwhile goes on, who was asked to print waits.
+ *             out in pieces. The file is open from the start on, for a program that drops
+ *             privileges; children of fork append to the same one, or to their own if %p is in the
+ *             name, opened when they print. What is written to is still the file that was opened,
+ *             or standard error as it was at the start (os/kept_fd.h): a file that the program
+ *             closed is reopened by name, and if standard error cannot be reached the report is
+ *             lost. A failure to write is reported once, in one line, and has no other effect. The
+ *             handler of the signal sets a flag and wakes the background thread; that thread, or
+ *             the next slow path, prints.
+ * Threads     one prints at a time; other slow paths continue, an explicit request to print waits.
  * Tests       tests/preload/stats_file_preload.sh, tests/preload/own_files.c
  */
 #ifndef HAK_STATS_WRITER_H
@@ -26,11 +26,12 @@
 /* Prints and publishes what is due; from the tick and the background thread. */
 void hak_stats_writer_tick(void);
 
-/* Opens what the options name; `stir` is called by the signal's handler. Once, at the start. */
+/* Opens the files that the options name; `stir` is called by the signal's handler. Once, at
+ * start. */
 void hak_stats_writer_start(void (*stir)(void));
 
-/* Shows the numbers in shared memory for so many seconds from now on, whatever option stats_shm
- * says but `never`; NULL, or why not. Copies of the process do not go on with it. */
+/* Publishes statistics in shared memory for so many seconds from now on, unless option stats_shm is
+ * `never`; NULL, or why not. Copies of the process do not continue it. */
 const char *hak_stats_writer_show_for(uint32_t seconds);
 
 /* Adds the name of option stats_file, with the process's id for %p. */

@@ -38,10 +38,11 @@ TEST(the_form_must_be_the_one_that_allocated_it)
 {
     CHECK_ABORTS(hak_delete(take(24)), "hakmem: mismatched free: pointer 0x");
     CHECK_ABORTS(hak_free(hak_new(24)),
-                 "allocated by operator new, and not freed so, allocated by thread ");
-    CHECK_ABORTS(hak_delete_array(hak_new(24)), "allocated by operator new, and not freed so");
-    CHECK_ABORTS(hak_free_sized(take(24), 25), "freed as of another size");
-    CHECK_ABORTS(hak_delete_aligned(hak_new_aligned(64, 64), 32), "freed as of another alignment");
+                 "allocated by operator new, but freed in another way, allocated by thread ");
+    CHECK_ABORTS(hak_delete_array(hak_new(24)),
+                 "allocated by operator new, but freed in another way");
+    CHECK_ABORTS(hak_free_sized(take(24), 25), "freed with another size");
+    CHECK_ABORTS(hak_delete_aligned(hak_new_aligned(64, 64), 32), "freed with another alignment");
 }
 
 TEST(the_right_forms_pass)

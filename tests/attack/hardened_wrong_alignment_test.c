@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/hardened_wrong_alignment_test.c - a block is freed as of another alignment. */
+/* tests/attack/hardened_wrong_alignment_test.c - a block is freed with another alignment. */
 #include "hardened.h"
 
 static void delete_wrong(size_t bytes, size_t alignment, size_t said)
@@ -20,8 +20,8 @@ static void free_wrong(size_t bytes, size_t alignment, size_t said)
 TEST(an_alignment_of_8_bytes_that_is_not_the_right_one_is_reported)
 {
     CHECK_ABORTS(delete_wrong(TINY_BYTES, 64, 128), "hakmem: mismatched free: pointer 0x");
-    CHECK_ABORTS(delete_plainly(TINY_BYTES), "freed as of another alignment\n");
-    CHECK_ABORTS(free_wrong(TINY_BYTES, 64, 32), "freed as of another alignment\n");
+    CHECK_ABORTS(delete_plainly(TINY_BYTES), "freed with another alignment\n");
+    CHECK_ABORTS(free_wrong(TINY_BYTES, 64, 32), "freed with another alignment\n");
     CHECK_EXITS(delete_wrong(TINY_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(TINY_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(TINY_BYTES, 16, 16), 0);
@@ -30,8 +30,8 @@ TEST(an_alignment_of_8_bytes_that_is_not_the_right_one_is_reported)
 TEST(an_alignment_of_4096_bytes_that_is_not_the_right_one_is_reported)
 {
     CHECK_ABORTS(delete_wrong(PAGE_BYTES, 64, 128), "hakmem: mismatched free: pointer 0x");
-    CHECK_ABORTS(delete_plainly(PAGE_BYTES), "freed as of another alignment\n");
-    CHECK_ABORTS(free_wrong(PAGE_BYTES, 64, 32), "freed as of another alignment\n");
+    CHECK_ABORTS(delete_plainly(PAGE_BYTES), "freed with another alignment\n");
+    CHECK_ABORTS(free_wrong(PAGE_BYTES, 64, 32), "freed with another alignment\n");
     CHECK_EXITS(delete_wrong(PAGE_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(PAGE_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(PAGE_BYTES, 16, 16), 0);
@@ -40,8 +40,8 @@ TEST(an_alignment_of_4096_bytes_that_is_not_the_right_one_is_reported)
 TEST(an_alignment_of_256_kib_that_is_not_the_right_one_is_reported)
 {
     CHECK_ABORTS(delete_wrong(SPAN_BYTES, 64, 128), "hakmem: mismatched free: pointer 0x");
-    CHECK_ABORTS(delete_plainly(SPAN_BYTES), "freed as of another alignment\n");
-    CHECK_ABORTS(free_wrong(SPAN_BYTES, 64, 32), "freed as of another alignment\n");
+    CHECK_ABORTS(delete_plainly(SPAN_BYTES), "freed with another alignment\n");
+    CHECK_ABORTS(free_wrong(SPAN_BYTES, 64, 32), "freed with another alignment\n");
     CHECK_EXITS(delete_wrong(SPAN_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(SPAN_BYTES, 64, 64), 0);
     CHECK_EXITS(free_wrong(SPAN_BYTES, 16, 16), 0);

@@ -30,30 +30,30 @@ static void new_and_resize(size_t bytes)
 
 TEST(a_block_of_8_bytes_freed_by_another_kind_of_function_is_reported)
 {
-    CHECK_ABORTS(new_and_free(TINY_BYTES), "allocated by operator new, and not freed so\n");
+    CHECK_ABORTS(new_and_free(TINY_BYTES), "allocated by operator new, but freed in another way\n");
     CHECK_ABORTS(new_and_delete_array(TINY_BYTES), "hakmem: mismatched free: pointer 0x");
     CHECK_ABORTS(new_array_and_delete(TINY_BYTES),
-                 "allocated by operator new[], and not freed so\n");
-    CHECK_ABORTS(malloc_and_delete(TINY_BYTES), "allocated by malloc, and not freed so\n");
+                 "allocated by operator new[], but freed in another way\n");
+    CHECK_ABORTS(malloc_and_delete(TINY_BYTES), "allocated by malloc, but freed in another way\n");
     CHECK_ABORTS(new_and_resize(TINY_BYTES), "hakmem: mismatched free: pointer 0x");
 }
 
 TEST(a_block_of_4096_bytes_freed_by_another_kind_of_function_is_reported)
 {
-    CHECK_ABORTS(new_and_free(PAGE_BYTES), "allocated by operator new, and not freed so\n");
+    CHECK_ABORTS(new_and_free(PAGE_BYTES), "allocated by operator new, but freed in another way\n");
     CHECK_ABORTS(new_and_delete_array(PAGE_BYTES), "hakmem: mismatched free: pointer 0x");
     CHECK_ABORTS(new_array_and_delete(PAGE_BYTES),
-                 "allocated by operator new[], and not freed so\n");
-    CHECK_ABORTS(malloc_and_delete(PAGE_BYTES), "allocated by malloc, and not freed so\n");
+                 "allocated by operator new[], but freed in another way\n");
+    CHECK_ABORTS(malloc_and_delete(PAGE_BYTES), "allocated by malloc, but freed in another way\n");
     CHECK_ABORTS(new_and_resize(PAGE_BYTES), "hakmem: mismatched free: pointer 0x");
 }
 
 TEST(a_block_of_256_kib_freed_by_another_kind_of_function_is_reported)
 {
-    CHECK_ABORTS(new_and_free(SPAN_BYTES), "allocated by operator new, and not freed so\n");
+    CHECK_ABORTS(new_and_free(SPAN_BYTES), "allocated by operator new, but freed in another way\n");
     CHECK_ABORTS(new_and_delete_array(SPAN_BYTES), "hakmem: mismatched free: pointer 0x");
     CHECK_ABORTS(new_array_and_delete(SPAN_BYTES),
-                 "allocated by operator new[], and not freed so\n");
-    CHECK_ABORTS(malloc_and_delete(SPAN_BYTES), "allocated by malloc, and not freed so\n");
+                 "allocated by operator new[], but freed in another way\n");
+    CHECK_ABORTS(malloc_and_delete(SPAN_BYTES), "allocated by malloc, but freed in another way\n");
     CHECK_ABORTS(new_and_resize(SPAN_BYTES), "hakmem: mismatched free: pointer 0x");
 }

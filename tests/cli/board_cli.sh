@@ -160,7 +160,7 @@ done
 leaked_mib=$(awk -v turns="$turns" 'BEGIN { printf "%.1f", turns * 1e6 / 1048576 }')
 killed
 asked autopsy 0 autopsy "$holder_pid"
-shows autopsy "^Process $holder_pid ended without a normal exit; its last sign was at 20"
+shows autopsy "^Process $holder_pid ended without a normal exit; its last update was at 20"
 shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
 leaks=$(awk '/yard::leak/ { print $1 }' "$work/autopsy.out")
 check "what leaked, $leaks MiB, near $leaked_mib" awk -v a="$leaks" -v b="$leaked_mib" \

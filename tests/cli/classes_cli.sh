@@ -95,4 +95,4 @@ shows text '^ +69 +[0-9]+ +[0-9]+  as many as today$'
 shows text '^the best table of at most 69 classes saves [0-9]+ bytes'
 shows text '^  528 131072$'
 asked lint 0 learned lint "$work/sized"
-refused program 1 "knows no program beta" classes --program beta "$work/sized"
+refused program 1 "has no program beta" classes --program beta "$work/sized"

@@ -19,7 +19,7 @@ refused control 2 "there is no subcommand 'a?[2Jb'" "$(printf 'a\033[2Jb')"
 refused dash 2 "there is no subcommand '-x'" -x
 
 # What is wrong is told, not how it would be right only.
-refused top_word 2 "top: 'abc' is not the number of a process" top abc
+refused top_word 2 "top: 'abc' is not a process id" top abc
 refused top_none 2 "top: the process is missing" top
 refused top_two 2 "top: one process at a time, not also '2'" top 1 2
 refused top_pace 2 "top: --interval takes 0.25 to 64 seconds, not '0.01'" top 1 --interval 0.01

@@ -6,8 +6,8 @@
 needs sleep awk
 
 refused ctl_none 2 "usage: hakmem ctl" ctl
-refused ctl_word 2 "ctl: 'abc' is not the number of a process" ctl abc trim
-refused ctl_zero 2 "ctl: '0' is not the number of a process" ctl 0 trim
+refused ctl_word 2 "ctl: 'abc' is not a process id" ctl abc trim
+refused ctl_zero 2 "ctl: '0' is not a process id" ctl 0 trim
 refused ctl_nothing 2 "trim, dump, set or profile, not 'nothing'" ctl 1
 refused ctl_other 2 "trim, dump, set or profile, not 'sing'" ctl 1 sing
 refused ctl_two 2 "ctl: one request at a time, not also 'dump'" ctl 1 trim dump

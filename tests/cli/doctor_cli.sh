@@ -59,7 +59,7 @@ of_waiting() {
 }
 "$hakmem" run "$OUT/tests/preload_own_malloc" wait 2>/dev/null &
 of_waiting own
-shows own '^no +hakmem is mapped and serves nothing: the program defines malloc itself\.$'
+shows own '^no +hakmem is mapped but serves nothing: the program defines malloc itself\.$'
 check "nothing else is claimed" [ -z "$(grep 'hakmem serves' "$work/own.out")" ]
 "$OUT/tests/preload_own_malloc" wait &
 of_waiting own_plain
@@ -73,7 +73,7 @@ cc -shared -fPIC -fno-builtin -o "$work/libfirst.so" "$work/first.c"
 LD_PRELOAD=$work/libfirst.so:$PRELOAD_LIB sleep 60 &
 process=$!
 of behind 1
-shows behind '^no +hakmem is mapped and serves nothing: /.*/libfirst\.so comes before it\.$'
+shows behind '^no +hakmem is mapped but serves nothing: /.*/libfirst\.so comes before it\.$'
 LD_PRELOAD=$PRELOAD_LIB:$work/libfirst.so sleep 60 &
 process=$!
 of before
@@ -84,7 +84,7 @@ process=$!
 awaited
 rm "$work/libhakmem.so.9"
 of replaced
-shows replaced 'That file was replaced since: a restart takes the new one\.'
+shows replaced 'That file has been replaced since: restart the process to use the new one\.'
 LD_PRELOAD=/no/such/libhakmem.so sleep 60 2>/dev/null &
 process=$!
 of missing 1
@@ -155,7 +155,7 @@ titled() {
 }
 titled title
 check "nothing is claimed" [ -z "$(grep -e 'serves malloc' -e 'serves nothing' "$work/title.out")" ]
-shows title '^note +/.*libhakmem.* cannot be told, .* HAKMEM_STATS_SHM=1 tells\.$'
+shows title '^note +/.*libhakmem.* is unknown, .* HAKMEM_STATS_SHM=1 shows it\.$'
 titled published_title HAKMEM_STATS_SHM=1
 shows published_title '^ok +hakmem serves malloc: '
 
@@ -163,10 +163,10 @@ sh -c 'exit 0' &
 gone=$!
 wait "$gone"
 refused gone 1 "there is no process $gone" doctor "$gone"
-refused word 2 "'abc' is not the number of a process" doctor abc
+refused word 2 "'abc' is not a process id" doctor abc
 refused zero 2 "'0' is not" doctor 0
 refused negative 2 "'-1' is not" doctor -1
-refused long 2 "is not the number of a process" doctor 99999999999999999999
+refused long 2 "is not a process id" doctor 99999999999999999999
 refused two 2 "usage: hakmem doctor" doctor 1 2
 if [ -r /proc/2/comm ] && [ ! -s /proc/2/maps ] && [ "$(cat /proc/2/comm)" = kthreadd ]; then
     refused kernel 1 "has no memory of its own" doctor 2

@@ -173,8 +173,8 @@ $strings
 sample_type { type: 1 unit: 2 } sample { value: -1 }
 TEXT
 refused negative 1 "has negative values" profile "$work/negative"
-refused ages 1 "does not say since when blocks are live" profile --leaks "$work/heap"
-refused no_allocated 1 "does not say what was allocated" profile --folded --allocated "$work/other"
+refused ages 1 "does not record when blocks were allocated" profile --leaks "$work/heap"
+refused no_allocated 1 "does not record allocated bytes" profile --folded --allocated "$work/other"
 refused absent 1 "No such file or directory" profile "$work/absent"
 refused folder 1 "Is a directory" profile "$work"
 : >"$work/empty"

@@ -13,7 +13,7 @@ asked empty 0 rules "$work/a"
 shows empty '^no rules$'
 asked empty_json 0 rules --json "$work/a"
 shows empty_json '^\[\]$'
-refused program 1 "knows no program beta" rules --program beta "$work/a"
+refused program 1 "has no program beta" rules --program beta "$work/a"
 refused no_site 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin
 refused no_bytes 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin alpha+0x12bb
 refused large 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin alpha+0x12bb 4097

@@ -86,7 +86,7 @@ alone() {
     asked "$alone_name" 0 run "$@"
     equal "$name: one line: $(cat "$work/$name.err")" "$(wc -l <"$work/$name.err")" 1
     check "$name says it: $(cat "$work/$name.err")" \
-        grep -qF -- "$1 $words: hakmem serves nothing of it" "$work/$name.err"
+        grep -qF -- "$1 $words: it runs without hakmem" "$work/$name.err"
     equal "$name runs" "$(cat "$work/$name.out")" own
     refused "strict_$name" 126 "$1 $words: not run (--strict)" run --strict "$@"
 }
@@ -107,7 +107,7 @@ if command -v cc >/dev/null; then
     cc -o "$work/dynamic" "$work/own.c"
     if [ "$(id -u)" = 0 ] && cp "$work/dynamic" "$work/raised" && chown 1:1 "$work/raised" &&
         chmod 4755 "$work/raised"; then
-        alone setuid "has raised rights (setuid, setgid or capabilities)" "$work/raised"
+        alone setuid "has raised privileges (setuid, setgid or capabilities)" "$work/raised"
         chown 0:0 "$work/raised"
         chmod 4755 "$work/raised"
         asked same_user 0 run --strict "$work/raised"
@@ -120,7 +120,7 @@ check "the interpreter of a script is looked at" grep -q "defines malloc" "$work
 # Any bytes may be in the file: 20 of the header of another machine, pieces of one of this.
 cp "$OUT/tests/preload_own_malloc" "$work/other"
 printf '\000\377' | dd of="$work/other" bs=1 seek=18 conv=notrunc 2>/dev/null
-refused machine 126 "is for another kind of machine: not run" run --strict "$work/other"
+refused machine 126 "is built for another kind of machine: not run" run --strict "$work/other"
 length=$(wc -c <"$work/own_in_path")
 for part in 1000 100 20 7 5 3 2; do
     head -c $((length / part)) "$work/own_in_path" >"$work/piece"

@@ -13,7 +13,7 @@ quietly "$CMAKE" --build "$work/lean" --target hakmem_cli
 "$work/lean/hakmem" profile "$work/heap" >"$work/table"
 check "there are addresses: $(cat "$work/table")" \
     grep -q '^  50\.0 MiB   90\.9%    52479 .* cli_profiled+0x' "$work/table"
-check "and the reason" grep -q "without names of functions: .*libdw" "$work/table"
+check "and the reason" grep -q "without function names: .*libdw" "$work/table"
 status=0
 "$work/lean/hakmem" profile "$work/heap" --pprof "$work/pprof" 2>"$work/refused" || status=$?
 equal "no pprof: $(cat "$work/refused")" "$status" 1

@@ -65,11 +65,11 @@ asked huge PATH="$PATH"
 says "/etc/hakmem.conf: is larger than 16 KiB, ignored"
 head -c 5000 "$PRELOAD_LIB" >"$etc/hakmem.conf"
 asked binary PATH="$PATH"
-says "/etc/hakmem.conf: is not a text, ignored"
+says "/etc/hakmem.conf: is not text, ignored"
 yes 'x = y' | head -n 2000 >"$etc/hakmem.conf"
 asked hostile PATH="$PATH"
 equal "a file full of mistakes is given up soon" "$(said | wc -l)" 9
-check "and says so" grep -q 'so many mistakes that the rest is not read$' "$work/hostile.said"
+check "and says so" grep -q 'too many errors, the rest is not read$' "$work/hostile.said"
 rm "$etc/hakmem.conf"
 
 mkdir "$etc/hakmem.conf"

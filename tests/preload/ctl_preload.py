@@ -120,15 +120,15 @@ def check_later():
          "or with --later")
     equal("nothing is left", request_file(process).exists(), False)
     equal("it is left", ctl("--later", "--wait", 1, process.pid, "set", "decay=77ms"),
-          f"process {process.pid}: asked; it does that when it next works, within 12 hours")
+          f"process {process.pid}: request left for when it next runs, within 12 hours")
     equal("it is there", request_file(process).stat().st_mode & 0o777, 0o600)
     says("one at a time", ctl("--later", "--wait", 1, process.pid, "trim", status=1),
-         "has not yet done what was left for it: set decay=77ms; rm /dev/shm/hakmem")
+         "has not yet carried out a request: set decay=77ms; rm /dev/shm/hakmem")
     work(process)
     equal("its state: answered, and done",
           request_file(process).read_bytes()[360:376], b"\2" + bytes(7) + b"\1" + bytes(7))
     equal("another one takes its place", ctl("--later", "--wait", 1, process.pid, "profile", "on"),
-          f"process {process.pid}: asked; it does that when it next works, within 12 hours")
+          f"process {process.pid}: request left for when it next runs, within 12 hours")
     work(process)
     process.stdin.write(60 * "\n")
     process.stdin.flush()
@@ -146,7 +146,7 @@ def check_requests():
     """Each request, of a program that works."""
     process = start(BUSY)
     begin = time.monotonic()
-    says("trim", ctl(process.pid, "trim"), rf"^process {process.pid}: \S+ \S*B given back to the k")
+    says("trim", ctl(process.pid, "trim"), rf"^process {process.pid}: \S+ \S*B returned to the k")
     if time.monotonic() - begin > 4:
         fail("a program that works does not look once a second")
     equal("set", ctl(process.pid, "set", "decay=2s"), f"process {process.pid}: decay=2s")
@@ -208,7 +208,7 @@ def check_silent():
     equal("nothing is left", request_file(process).exists(), False)
     stop(process)
     shown = start(ASLEEP, HAKMEM_STATS_SHM="1")
-    says("one that shows its numbers", ctl(shown.pid, "trim"), "given back")
+    says("one that shows its numbers", ctl(shown.pid, "trim"), "returned")
     stop(shown)
     never = start(BUSY, HAKMEM_STATS_SHM="never")
     says("one that may not look", ctl("--wait", "2", never.pid, "trim", status=1), "did not answ")
@@ -303,9 +303,9 @@ def check_hostile():
         time.sleep(0.01)
     path.unlink()
     link()
-    says("in the way", ctl("--wait", "1", process.pid, "trim", status=1), "somebody else asks")
+    says("in the way", ctl("--wait", "1", process.pid, "trim", status=1), "still unanswered")
     path.unlink()
-    says("and then", ctl(process.pid, "trim"), "given back")
+    says("and then", ctl(process.pid, "trim"), "returned")
     other.unlink()
     stop(process)
 
@@ -340,7 +340,7 @@ os._exit(23)
     equal("goes on", limited.poll(), None)
     stop(limited)
     unthreaded = start(BUSY, HAKMEM_MAINTENANCE="off")
-    says("without a thread", ctl(unthreaded.pid, "trim"), "given back")
+    says("without a thread", ctl(unthreaded.pid, "trim"), "returned")
     says("one thread", pathlib.Path(f"/proc/{unthreaded.pid}/status").read_text(), "Threads:\t1\n")
     stop(unthreaded)
 
@@ -363,16 +363,16 @@ def check_users():
     except (OSError, subprocess.SubprocessError):
         return  # not root, or others may not read what was built
     theirs = start(BUSY, prepare=become(1234), python=python)
-    says("root asks", ctl(theirs.pid, "trim"), "given back")
-    says("its user asks", ctl(theirs.pid, "trim", preexec_fn=become(1234)), "given back")
+    says("root asks", ctl(theirs.pid, "trim"), "returned")
+    says("its user asks", ctl(theirs.pid, "trim", preexec_fn=become(1234)), "returned")
     says("another one", ctl(theirs.pid, "trim", status=1, preexec_fn=become(1235)),
-         "cannot be seen|another user")
+         "cannot determine|another user")
     stop(theirs)
     dropped = start(WORKS + "os.setresgid(1234, 1234, 1234); os.setresuid(1234, 1234, 1234)\n"
                     "print('ready', flush=True); work(100)")
     says("its user may not", ctl("--wait", "2", dropped.pid, "trim", status=1,
-                                 preexec_fn=become(1234)), "cannot be seen|did not answer")
-    says("root may", ctl(dropped.pid, "trim"), "given back")
+                                 preexec_fn=become(1234)), "cannot determine|did not answer")
+    says("root may", ctl(dropped.pid, "trim"), "returned")
     stop(dropped)
 
 
@@ -386,7 +386,7 @@ def check_containers():
     outer = start(BUSY, *probe, "sh", "-c", inside, "sh")
     children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
     pid = int(children[0])
-    says("in a container", ctl(pid, "trim"), f"process {pid}: .*given back")
+    says("in a container", ctl(pid, "trim"), f"process {pid}: .*returned")
     row = rows("--ask")[pid]
     equal("ps sees what is live there", row["live_bytes"] is not None, True)
     os.kill(pid, signal.SIGKILL)

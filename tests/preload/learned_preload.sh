@@ -122,7 +122,7 @@ refuses() {
     check "$1: it stays" cmp -s "$file" "$work/before"
 }
 chmod 620 "$file"
-refuses open "can be written by others than its user"
+refuses open "is writable by other users"
 chmod 600 "$file"
 sed -i 's/^hakmem learned 1/hakmem learned 2/' "$file"
 refuses version "was written by another version of hakmem"

@@ -86,7 +86,7 @@ check(f"statistics count what lies apart: {COUNTED['memory']}",
 check(f"and when that began: {COUNTED['process']}", COUNTED["process"]["rules_begun"] >= 1)
 shown = subprocess.run([HAKMEM, "top", "--once", str(process.pid)], check=True,
                        capture_output=True, text=True).stdout
-check(f"top shows it: {shown}", re.search(r"^  call sites lie apart: [1-9]\d* now, ", shown, re.M))
+check(f"top shows it: {shown}", re.search(r"^  call sites diverted: [1-9]\d* now, ", shown, re.M))
 everybody = json.loads(rules("--json"))
 check(f"without a process, all are listed: {everybody}",
       any(r["state"] == "active" for p in everybody if p["pid"] == process.pid

@@ -57,7 +57,7 @@ refused "$work/none/such" "no such file"
 refused "$work/lines/below" "not a directory"
 refused "/proc/version" "[a-z]"
 mkfifo "$work/pipe"
-refused "$work/pipe" "nobody reads it"
+refused "$work/pipe" "it has no reader"
 
 # A closed standard error, and one whose reader is gone, are no reason to die.
 status=0

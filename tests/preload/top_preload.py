@@ -173,7 +173,7 @@ def check_serve(process):
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
             client.sendall(request)
             equal("a strange request is refused", client.recv(12)[:10], b"HTTP/1.1 4")
-    refuses("a port in use", process.pid, "--serve", port, pattern=f"port {port} cannot be had")
+    refuses("a port in use", process.pid, "--serve", port, pattern=f"port {port} is not available")
     server.terminate()
     server.wait(20)
 
@@ -356,7 +356,7 @@ def check_bad():
     silent = start(f"import sys; {WAITS}")
     refuses("one that publishes nothing", silent.pid, "--once", pattern="HAKMEM_STATS_SHM=1")
     refuses("no terminal", start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1").pid,
-            pattern="no terminal")
+            pattern="not a terminal")
     path = shm_file(silent)
     shown = start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1")
     good = shm_file(shown).read_bytes()

@@ -153,8 +153,8 @@ Written by `./hak test --full` from [compatibility.jsonl](compatibility.jsonl). 
 each package is built, and its own tests run on the C library's allocator and then on hakmem: with
 default settings, in hardened mode, and as the `tiny` build, whose caches and heaps hold only a few
 elements and which checks all its structures. Only the loopback network is available. Outcomes are
-compared test by test; a suite that differs is run three more times each way. CPython, gawk, jq, redis,
-SQLite and three crates are in [FOREIGN.md](FOREIGN.md).
+compared test by test; a suite that differs is run three more times each way. CPython, gawk, jq,
+redis, SQLite and three crates are in [FOREIGN.md](FOREIGN.md).
 """
 RULES = """
 * **tests**: passed / failed / skipped on the C library's allocator.

@@ -94,16 +94,16 @@ def _parser():
     parser.add_argument("--only", metavar="A,B", type=_words,
                         help="cases whose name or group contains a word")
     parser.add_argument("--allocators", metavar="A,B", type=_words, help="instead of all; the "
-                        "first is compared with each other")
+                        "first is compared with each of the others")
     parser.add_argument("--repeats", metavar="N", type=_whole(1, MOST_REPEATS), help=f"runs of "
                         f"each, beside a warm-up (default {REPEATS}, quick {QUICK_REPEATS}; a "
                         f"command: {command.REPEATS}, fewer if it is long)")
     parser.add_argument("--resume", nargs="?", const="", metavar="SESSION",
-                        help="go on with the last (or named) session that was cut")
+                        help="continue the last (or named) interrupted session")
     parser.add_argument("--syscalls", action="store_true",
-                        help="also count memory system calls (strace, runs of their own)")
+                        help="also count memory system calls (strace, in separate runs)")
     parser.add_argument("--instructions", action="store_true",
-                        help="also count instructions (callgrind, runs of their own)")
+                        help="also count instructions (callgrind, in separate runs)")
     parser.add_argument("--peers", action="store_true",
                         help="only fetch and build the allocators, and print their versions")
     parser.add_argument("--install", action="store_true",

@@ -68,7 +68,7 @@ TEST(a_mistake_in_a_file_is_reported_with_its_line)
     CHECK_SAYS_ONE_LINE(read_settings("colour = red\n"),
                         "hakmem: /etc/hakmem.conf:1: colour: there is no such option\n");
     CHECK_SAYS_ONE_LINE(read_settings("decay\n"),
-                        "hakmem: /etc/hakmem.conf:1: decay: no value is given\n");
+                        "hakmem: /etc/hakmem.conf:1: decay: no value given\n");
     CHECK_SAYS_ONE_LINE(read_settings("\x1b[2J\x80 = 1\n"),
                         "hakmem: /etc/hakmem.conf:1: ?[2J?: there is no such option\n");
 }
@@ -95,7 +95,7 @@ TEST(a_file_full_of_mistakes_is_given_up)
     write_file("", 0);
     CHECK_SAYS(read_mistakes(1000), "hakmem: /etc/hakmem.conf:8: x7: there is no such option\n"
                                     "hakmem: /tmp/conf_start.");
-    CHECK_SAYS(read_mistakes(1000), ": so many mistakes that the rest is not read\n");
+    CHECK_SAYS(read_mistakes(1000), ": too many errors, the rest is not read\n");
     CHECK_SAYS(read_mistakes(7), "hakmem: /etc/hakmem.conf:7: x6: there is no such option\n");
 }
 
@@ -103,7 +103,7 @@ TEST(a_file_that_is_no_text_is_ignored_whole)
 {
     static const char bytes[] = "retain = 3M\n\0\0\0\x7f";
     write_file(bytes, sizeof bytes - 1);
-    CHECK_SAYS_ONE_LINE(hak_conf_read_file(path), ": is not a text, ignored\n");
+    CHECK_SAYS_ONE_LINE(hak_conf_read_file(path), ": is not text, ignored\n");
     hak_conf_read_file(path);
     CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
 }
@@ -150,7 +150,7 @@ TEST(a_mistake_of_the_program_is_reported_as_its_own)
     hakmem_conf = "decay:soon";
     CHECK_SAYS_ONE_LINE(hak_conf_start(), "hakmem: hakmem_conf: decay: bad value 'soon', accepted");
     hakmem_conf = "decay";
-    CHECK_SAYS_ONE_LINE(hak_conf_start(), "hakmem: hakmem_conf: decay: no value is given\n");
+    CHECK_SAYS_ONE_LINE(hak_conf_start(), "hakmem: hakmem_conf: decay: no value given\n");
 }
 
 TEST(each_source_wins_over_those_before_it)

@@ -226,7 +226,7 @@ TEST(a_wrong_piece_of_the_packed_form_does_not_hide_the_others)
     CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
     CHECK_EQ(hak_conf_number(thread_cache), HAK_MIB);
     CHECK_SAYS(hak_conf_set_packed("decay,retain:1"),
-               "hakmem: HAKMEM_CONF: decay: no value is given\n");
+               "hakmem: HAKMEM_CONF: decay: no value given\n");
     CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: HAKMEM_CONF: : there is no such option\n");
 }
 

@@ -76,7 +76,7 @@ TEST(trim_is_done_once_and_answered)
     struct control_request request = left_read();
     CHECK_EQ(request.state, REQUEST_ANSWERED);
     CHECK_EQ(request.is_done, 1);
-    CHECK(strstr(request.answer, "iB given back to the kernel") != NULL);
+    CHECK(strstr(request.answer, "iB returned to the kernel") != NULL);
     CHECK_EQ(look_now(), CONTROL_NOTHING);
     unlink(left_path);
     CHECK_EQ(look_now(), CONTROL_NOTHING);

@@ -237,9 +237,9 @@ static void take_until_none(void)
 
 TEST(that_is_told)
 {
-    CHECK_ABORTS(take_until_none(), "hakmem: fence: 0 blocks are fenced, of the mappings that the "
-                                    "kernel allows (vm.max_map_count) few are left: from now on a "
-                                    "sample is fenced\n");
+    CHECK_ABORTS(take_until_none(),
+                 "hakmem: fence: 0 blocks are fenced, and few of the kernel's mappings "
+                 "(vm.max_map_count) are left: from now on only a sample is fenced\n");
 }
 
 TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)

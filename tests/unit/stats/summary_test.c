@@ -118,7 +118,7 @@ TEST(what_is_kept_is_advised_on_only_where_an_option_keeps_it)
     struct snapshot snapshot = usual();
     snapshot.span_warm_bytes = 200 * HAK_MIB;
     CHECK_STR(hak_summary_advice(&snapshot), "");
-    says(&snapshot, "none: what is kept goes back after option decay");
+    says(&snapshot, "none: kept memory is returned after option decay");
     snapshot.policy_decay_ms = 1000;
     CHECK(advises(&snapshot, "HAKMEM_DECAY=125ms"));
     snapshot.policy_free_policy = POLICY_FREE_KEEP;
