@@ -89,22 +89,12 @@
       "  PROFILE            the PID of a process that ran with HAKMEM_BLACKBOX=on, or the\n"       \
       "                     file that it left\n")                                                  \
     X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
-<<<<<<< HEAD
-      "show, compare, add up or check files of option profile",                                    \
-      "  show FILE...       what each program learned: runs, the most that was in use in the\n"    \
-      "                     first second, the superslabs that were filled then, and how long\n"    \
-      "                     free memory is kept\n"                                                 \
-      "  diff A B           the programs of which A and B say something else\n"                    \
-      "  merge FILE...      add them up, and write a file of that to standard output\n"            \
-      "  lint FILE...       whether a program of this user would read them\n"                      \
-=======
       "show, compare, merge or check files of option profile",                                     \
       "  show FILE...       what each program learned: runs, peak memory use in the first\n"       \
       "                     second, and how long free memory is kept\n"                            \
       "  diff A B           the programs whose entries differ\n"                                   \
       "  merge FILE...      combine them, and write the result to standard output\n"               \
       "  lint FILE...       check whether a program of this user would read them\n"                \
->>>>>>> main
       "  --json             as objects\n")                                                         \
     X(elo, "[--json] [PID | FILE]", "show which tuning values a program tries, and which won",     \
       "  PID                a process that runs with matches in HAKMEM_LEARN, as in modes\n"       \
