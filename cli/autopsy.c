@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
+#include "boxes.h"
 #include "command.h"
 #include "profiles/rows.h"
 #include "profiles/source.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 enum { AUTOPSY_ROWS = 12 };
 
@@ -25,16 +26,12 @@ static void print_end(const struct source *source)
     const struct board_head *head = &source->board->head;
     uint64_t heard_ms = hak_load_relaxed(&head->refreshed_ms);
     uint64_t after_ms = heard_ms > head->start_ms ? heard_ms - head->start_ms : 0;
-    time_t heard = (time_t)((head->start_unix_ms + after_ms) / 1000);
-    struct tm utc;
-    char when[32] = "";
-    if (gmtime_r(&heard, &utc) != NULL)
-        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &utc);
+    char when[32];
     if (source->is_alive)
         printf("Process %" PRIu64 " is running.\n", head->pid);
     else
         printf("Process %" PRIu64 " ended without a normal exit; its last update was at %s.\n",
-               head->pid, when);
+               head->pid, utc_text(when, head->start_unix_ms + after_ms));
 }
 
 /* The statistics of the black box, copied by the steps of their reader; false: there are none. */
@@ -81,7 +78,7 @@ static int report(struct source *source)
     rows_sort(&rows, ORDER_LIVE);
     table_begin(&table);
     table.rows_most = AUTOPSY_ROWS;
-    table_profile(&table, &rows, &source->profile);
+    table_box(&table, &rows, &source->profile);
     rows_free(&rows);
     if (!read_statistics(source, &page)) {
         puts("\nResidency and events are not known: they need HAKMEM_BLACKBOX=on.");
@@ -93,13 +90,11 @@ static int report(struct source *source)
     return EXIT_DONE;
 }
 
-int command_autopsy(int argument_count, char **arguments)
+static int report_of(const char *word)
 {
     struct source source;
-    if (argument_count != 2 || arguments[1][0] == '-')
-        return complain_usage("autopsy");
     int status = EXIT_FAILED;
-    if (source_read(&source, "autopsy", arguments[1]))
+    if (source_read(&source, "autopsy", word))
         status =
             source.has_board
                 ? report(&source)
@@ -107,4 +102,43 @@ int command_autopsy(int argument_count, char **arguments)
                            source.path);
     source_end(&source);
     return status;
+}
+
+/* The number of a process, or a file. */
+static bool is_plain(const char *word)
+{
+    return word[strspn(word, "0123456789")] == '\0' || strchr(word, '/') != NULL ||
+           access(word, F_OK) == 0;
+}
+
+static int report_named(const char *name)
+{
+    struct boxes boxes;
+    boxes_find(&boxes);
+    const struct box *box = boxes_named(&boxes, name);
+    int status = box == NULL ? complain(EXIT_FAILED,
+                                        "autopsy: there is no file '%.100s', and no program of "
+                                        "that name left a black box",
+                                        name)
+                             : report_of(box->path);
+    boxes_end(&boxes);
+    return status;
+}
+
+static int list(void)
+{
+    struct boxes boxes;
+    boxes_find(&boxes);
+    boxes_print(&boxes);
+    boxes_end(&boxes);
+    return EXIT_DONE;
+}
+
+int command_autopsy(int argument_count, char **arguments)
+{
+    if (argument_count == 1)
+        return list();
+    if (argument_count != 2 || arguments[1][0] == '-')
+        return complain_usage("autopsy");
+    return is_plain(arguments[1]) ? report_of(arguments[1]) : report_named(arguments[1]);
 }

@@ -6,11 +6,10 @@
 #include "command.h"
 #include "learned_source.h"
 #include "serving.h"
+#include "words.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -211,52 +210,40 @@ static void put_json(const struct account *account, const struct wish *wish)
     puts("]}}");
 }
 
-static bool read_count(const char *word, uint32_t *count)
-{
-    char *end;
-    long number = strtol(word, &end, 10);
-    *count = (uint32_t)number;
-    return isdigit((unsigned char)*word) && *end == '\0' && number >= 1 &&
-           number <= (long)CHOICE_CLASSES_MOST;
-}
-
 /* EXIT_DONE: it was understood. */
-static int read_words(struct wish *wish, int argument_count, char **arguments)
+static int understand(struct wish *wish, char **words)
 {
-    for (int i = 1; i < argument_count; i++) {
-        if (strcmp(arguments[i], "--json") == 0)
-            wish->is_json = true;
-        else if (strcmp(arguments[i], "--program") == 0 && i + 1 < argument_count)
-            wish->program = arguments[++i];
-        else if (strcmp(arguments[i], "--count") == 0 && i + 1 < argument_count) {
-            if (!read_count(arguments[++i], &wish->class_count))
-                return complain(EXIT_USAGE, "classes: --count takes 1 to %u", CHOICE_CLASSES_MOST);
-        } else if (arguments[i][0] == '-')
-            return complain(EXIT_USAGE, "classes: there is no option '%.60s'", arguments[i]);
-        else if (wish->source != NULL)
-            return complain(EXIT_USAGE, "classes: one process or file at a time, not also '%.60s'",
-                            arguments[i]);
-        else
-            wish->source = arguments[i];
-    }
+    const char *count = NULL;
+    const struct word_option options[] = {{"--json", &wish->is_json, NULL},
+                                          {"--program", NULL, &wish->program},
+                                          {"--count", NULL, &count},
+                                          {0}};
+    int status = words_read("classes", words, options);
+    if (status != EXIT_DONE)
+        return status;
+    int number = number_from(count, 1, (int)CHOICE_CLASSES_MOST);
+    if (count != NULL && number < 0)
+        return complain(EXIT_USAGE, "classes: --count takes 1 to %u", CHOICE_CLASSES_MOST);
+    wish->class_count = count == NULL ? TODAY_COUNT : (uint32_t)number;
+    if (words[0] == NULL)
+        return complain_usage("classes");
+    if (words[1] != NULL)
+        return complain(EXIT_USAGE, "classes: one process or file at a time, not also '%.60s'",
+                        words[1]);
+    wish->source = words[0];
     return EXIT_DONE;
 }
 
 int command_classes(int argument_count, char **arguments)
 {
+    (void)argument_count;
     static struct account account;
-    struct wish wish = {.class_count = TODAY_COUNT};
-    char *end;
-    int status = read_words(&wish, argument_count, arguments);
+    struct wish wish = {0};
+    int status = understand(&wish, arguments + 1);
     if (status != EXIT_DONE)
         return status;
-    if (wish.source == NULL)
-        return complain_usage("classes");
-    long pid = strtol(wish.source, &end, 10);
-    bool is_process = isdigit((unsigned char)*wish.source) && *end == '\0';
-    if (is_process && (pid < 1 || pid > 1 << 30))
-        return complain(EXIT_FAILED, "classes: there is no process %.60s", wish.source);
-    status = is_process ? read_process(&account, (int)pid) : read_file(&account, &wish);
+    int pid = process_number_from(wish.source);
+    status = pid != 0 ? read_process(&account, pid) : read_file(&account, &wish);
     if (status != EXIT_DONE)
         return status;
     add_up(&account, wish.class_count);

@@ -85,9 +85,10 @@
       "  SECONDS            duration: 30 or 30s\n"                                                 \
       "  --all              all rows of the table\n"                                               \
       "  --most SIZE        exit status 3 if the total growth exceeds this, such as 16M\n")        \
-    X(autopsy, "PROFILE", "show what a killed process held",                                       \
-      "  PROFILE            the PID of a process that ran with HAKMEM_BLACKBOX=on, or the\n"       \
-      "                     file that it left\n")                                                  \
+    X(autopsy, "[PROFILE]", "show what a killed process held",                                     \
+      "  PROFILE            the PID or the name of a process that ran with HAKMEM_BLACKBOX=on,\n"  \
+      "                     or the file that it left; without it, all files of ended processes,\n" \
+      "                     also in containers\n")                                                 \
     X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
       "show, compare, merge or check files of option profile",                                     \
       "  show FILE...       what each program learned: runs, peak memory use in the first\n"       \

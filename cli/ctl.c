@@ -6,11 +6,11 @@
 #include "profiles/formats.h"
 #include "profiles/source.h"
 #include "serving.h"
+#include "words.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,16 +171,6 @@ static int carry_out(const struct order *order)
     return status;
 }
 
-/* A whole number from 1 to `most`; 0: it is none. */
-static int number_from(const char *text, long most)
-{
-    char *end;
-    errno = 0;
-    long number = text == NULL ? 0 : strtol(text, &end, 10);
-    return number < 1 || number > most || errno != 0 || *end != '\0' || *text > '9' ? 0
-                                                                                    : (int)number;
-}
-
 static int understand_set(struct order *order, const char *setting)
 {
     if (setting == NULL || strchr(setting, '=') == NULL || *setting == '=')
@@ -251,8 +241,8 @@ static int understand_options(struct order *order, char ***rest)
         if (strcmp(**rest, "--wait") != 0)
             break;
         const char *word = *++*rest;
-        int seconds = number_from(word, WAIT_MOST_SECONDS);
-        if (seconds == 0)
+        int seconds = number_from(word, 1, WAIT_MOST_SECONDS);
+        if (seconds < 0)
             return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
                             WAIT_MOST_SECONDS, word == NULL ? "nothing" : word);
         order->wait_ms = (uint32_t)seconds * 1000;
@@ -270,7 +260,7 @@ int command_ctl(int argument_count, char **arguments)
         return understood;
     if (*rest == NULL)
         return complain_usage("ctl");
-    order.pid = number_from(*rest, 1 << 30);
+    order.pid = process_number_from(*rest);
     if (order.pid == 0)
         return complain(EXIT_USAGE, "ctl: '%.60s' is not a process id", *rest);
     int status = understand_words(&order, rest + 1, &rest);

@@ -4,6 +4,7 @@
 #include "command.h"
 #include "conf/conf.h"
 #include "os/rseq.h"
+#include "words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -236,23 +237,13 @@ static void examine_environment(void)
              set == 1 ? " is" : "s are", set == 1 ? "it" : "them");
 }
 
-/* The number of a process; -1: the text is none. */
-static int parse_process(const char *text)
-{
-    char *end;
-    errno = 0;
-    long process = strtol(text, &end, 10);
-    bool is_good = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
-    return is_good && process > 0 && process <= 1 << 30 ? (int)process : -1;
-}
-
 int command_doctor(int argument_count, char **arguments)
 {
     if (argument_count > 2)
         return complain_usage("doctor");
     if (argument_count == 2) {
-        int process = parse_process(arguments[1]);
-        if (process < 0)
+        int process = process_number_from(arguments[1]);
+        if (process == 0)
             return complain(EXIT_USAGE, "doctor: '%.60s' is not a process id", arguments[1]);
         return examine_process(process);
     }

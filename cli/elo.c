@@ -9,10 +9,10 @@
 #include "ps.h"
 #include "serving.h"
 #include "target.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WATCH_WORDS "watch 5"
@@ -367,24 +367,17 @@ static int show_file(const char *path, bool is_json)
 
 int command_elo(int argument_count, char **arguments)
 {
-    const char *process = NULL;
+    (void)argument_count;
     bool is_json = false;
-    for (int i = 1; i < argument_count; i++) {
-        if (strcmp(arguments[i], "--json") == 0)
-            is_json = true;
-        else if (arguments[i][0] == '-')
-            return complain(EXIT_USAGE, "elo: there is no option '%.60s'", arguments[i]);
-        else if (process != NULL)
-            return complain(EXIT_USAGE, "elo: one process or file at a time, not also '%.60s'",
-                            arguments[i]);
-        else
-            process = arguments[i];
-    }
-    if (process == NULL)
+    char **words = arguments + 1;
+    int status = words_read("elo", words, (struct word_option[]){{"--json", &is_json, NULL}, {0}});
+    if (status != EXIT_DONE)
+        return status;
+    if (words[0] == NULL)
         return show_all(is_json);
-    char *end;
-    long pid = strtol(process, &end, 10);
-    if (*end == '\0' && pid >= 1 && pid <= 1 << 30)
-        return show((int)pid, is_json);
-    return show_file(process, is_json);
+    if (words[1] != NULL)
+        return complain(EXIT_USAGE, "elo: one process or file at a time, not also '%.60s'",
+                        words[1]);
+    int pid = process_number_from(words[0]);
+    return pid != 0 ? show(pid, is_json) : show_file(words[0], is_json);
 }

@@ -4,6 +4,7 @@
 #include "conf/conf_value.h"
 #include "profiles/rows.h"
 #include "profiles/source.h"
+#include "words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,40 +46,31 @@ static bool bytes_from(const char *text, uint64_t *bytes)
 {
     static const struct conf_row row = {.kind = CONF_KIND_BYTES, .most = INT64_MAX};
     int64_t number;
-    if (text == NULL || !hak_conf_parse(&row, text, strlen(text), &number))
+    if (!hak_conf_parse(&row, text, strlen(text), &number))
         return false;
     *bytes = (uint64_t)number;
     return true;
 }
 
-static int understand(struct wish *wish, char **arguments)
+static int understand(struct wish *wish, char **words)
 {
-    for (; *arguments != NULL; arguments++) {
-        const char *word = *arguments;
-        if (strcmp(word, "--all") == 0) {
-            wish->is_all = true;
-        } else if (strcmp(word, "--most") == 0) {
-            if (!bytes_from(arguments[1], &wish->most_bytes))
-                return complain(EXIT_USAGE, "growth: --most takes a size, such as 512K or 16M");
-            arguments++;
-        } else if (*word == '-') {
-            return complain(EXIT_USAGE, "growth: there is no option '%.60s'; hakmem growth --help",
-                            word);
-        } else if (wish->process == NULL) {
-            wish->process = word;
-        } else {
-            wish->seconds = wish->seconds == 0 ? seconds_from(word) : 0;
-            if (wish->seconds == 0)
-                return complain(EXIT_USAGE, "growth: 0.1 to 86400 seconds, once, not also '%.60s'",
-                                word);
-        }
-    }
-    if (wish->process == NULL || wish->seconds == 0)
+    const char *most = NULL;
+    const struct word_option options[] = {
+        {"--all", &wish->is_all, NULL}, {"--most", NULL, &most}, {0}};
+    int status = words_read("growth", words, options);
+    if (status != EXIT_DONE)
+        return status;
+    if (most != NULL && !bytes_from(most, &wish->most_bytes))
+        return complain(EXIT_USAGE, "growth: --most takes a size, such as 512K or 16M");
+    if (words[0] == NULL || words[1] == NULL)
         return complain_usage("growth");
-    char *end;
-    long pid = strtol(wish->process, &end, 10);
-    if (*end != '\0' || pid <= 0)
-        return complain(EXIT_USAGE, "growth: '%.60s' is not a process id", wish->process);
+    wish->process = words[0];
+    wish->seconds = seconds_from(words[1]);
+    if (wish->seconds == 0 || words[2] != NULL)
+        return complain(EXIT_USAGE, "growth: 0.1 to 86400 seconds, once, not also '%.60s'",
+                        words[wish->seconds == 0 ? 1 : 2]);
+    if (process_number_from(words[0]) == 0)
+        return complain(EXIT_USAGE, "growth: '%.60s' is not a process id", words[0]);
     return EXIT_DONE;
 }
 

@@ -2,10 +2,10 @@
 #include "base/limits.h"
 #include "command.h"
 #include "learned_source.h"
+#include "words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -256,26 +256,19 @@ static int lint(char **files, bool is_json)
 
 int command_learned(int argument_count, char **arguments)
 {
+    (void)argument_count;
     static const struct {
         const char *word;
         int (*run)(char **files, bool is_json);
     } verbs[] = {{"show", show}, {"diff", diff}, {"merge", merge}, {"lint", lint}};
-    const char *verb = NULL;
-    int file_count = 0;
     bool is_json = false;
-    for (int i = 1; i < argument_count; i++) {
-        if (strcmp(arguments[i], "--json") == 0)
-            is_json = true;
-        else if (arguments[i][0] == '-')
-            return complain(EXIT_USAGE, "learned: there is no option '%.60s'", arguments[i]);
-        else if (verb == NULL)
-            verb = arguments[i];
-        else
-            arguments[file_count++] = arguments[i];
-    }
-    arguments[file_count] = NULL;
-    for (size_t i = 0; verb != NULL && i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(verbs[i].word, verb) == 0 && file_count > 0)
-            return verbs[i].run(arguments, is_json);
+    char **words = arguments + 1;
+    int status =
+        words_read("learned", words, (struct word_option[]){{"--json", &is_json, NULL}, {0}});
+    if (status != EXIT_DONE)
+        return status;
+    for (size_t i = 0; words[0] != NULL && i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].word, words[0]) == 0 && words[1] != NULL)
+            return verbs[i].run(words + 1, is_json);
     return complain_usage("learned");
 }

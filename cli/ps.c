@@ -7,6 +7,7 @@
 #include "command.h"
 #include "serving.h"
 #include "target.h"
+#include "words.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -253,14 +254,12 @@ int command_ps(int argument_count, char **arguments)
     (void)argument_count;
     static struct process_row rows[ROWS_MOST];
     bool is_json = false, asks = false;
-    for (char **next = arguments + 1; *next != NULL; next++) {
-        if (strcmp(*next, "--json") == 0)
-            is_json = true;
-        else if (strcmp(*next, "--ask") == 0)
-            asks = true;
-        else
-            return complain_usage("ps");
-    }
+    const struct word_option options[] = {{"--json", &is_json, NULL}, {"--ask", &asks, NULL}, {0}};
+    int status = words_read("ps", arguments + 1, options);
+    if (status != EXIT_DONE)
+        return status;
+    if (arguments[1] != NULL)
+        return complain_usage("ps");
     int count = processes_find(rows, ROWS_MOST);
     if (asks)
         ask_all(rows, count);

@@ -7,6 +7,7 @@
 #include "os/own_file.h"
 #include "ps.h"
 #include "serving.h"
+#include "words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -327,26 +328,19 @@ static int carry_out(struct source *source, char **words, bool is_json)
 
 int command_rules(int argument_count, char **arguments)
 {
+    (void)argument_count;
     static struct source source;
-    char *end;
     bool is_json = false;
-    int word_count = 0;
-    for (int i = 1; i < argument_count; i++) {
-        if (strcmp(arguments[i], "--json") == 0)
-            is_json = true;
-        else if (strcmp(arguments[i], "--program") == 0 && i + 1 < argument_count)
-            source.program = arguments[++i];
-        else if (arguments[i][0] == '-')
-            return complain(EXIT_USAGE, "rules: there is no option '%.60s'", arguments[i]);
-        else
-            arguments[word_count++] = arguments[i];
-    }
-    arguments[word_count] = NULL;
-    if (word_count == 0)
+    char **words = arguments + 1;
+    int status =
+        words_read("rules", words,
+                   (struct word_option[]){
+                       {"--json", &is_json, NULL}, {"--program", NULL, &source.program}, {0}});
+    if (status != EXIT_DONE)
+        return status;
+    if (words[0] == NULL)
         return source.program == NULL ? list_all(is_json) : complain_usage("rules");
-    source.name = arguments[0];
-    long pid = strtol(arguments[0], &end, 10);
-    if (isdigit((unsigned char)*arguments[0]) && *end == '\0' && pid > 0 && pid <= 1 << 30)
-        source.pid = (int)pid;
-    return carry_out(&source, arguments + 1, is_json);
+    source.name = words[0];
+    source.pid = process_number_from(words[0]);
+    return carry_out(&source, words + 1, is_json);
 }

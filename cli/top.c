@@ -10,6 +10,7 @@
 #include "target.h"
 #include "terminal.h"
 #include "view.h"
+#include "words.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -328,17 +329,6 @@ static int run_once(const struct wish *wish)
     return fflush(stdout) == 0 ? 0 : fail(strerror(errno));
 }
 
-/* A whole number from `least` to `most`; -1: it is none. */
-static int number_from(const char *text, long least, long most)
-{
-    char *end;
-    errno = 0;
-    long number = text == NULL ? -1 : strtol(text, &end, 10);
-    if (number < least || number > most || errno != 0 || *end != '\0' || end == text)
-        return -1;
-    return (int)number;
-}
-
 static uint32_t interval_from(const char *text)
 {
     char *end;
@@ -360,8 +350,8 @@ static bool understand_pid(struct wish *wish, const char *word)
         return refuse_word("top: there is no argument '%.60s'; hakmem top --help", word);
     if (wish->pid != 0)
         return refuse_word("top: one process at a time, not also '%.60s'", word);
-    wish->pid = number_from(word, 1, 1 << 30);
-    return wish->pid > 0 || refuse_word("top: '%.60s' is not a process id", word);
+    wish->pid = process_number_from(word);
+    return wish->pid != 0 || refuse_word("top: '%.60s' is not a process id", word);
 }
 
 /* One argument, and the next one if it takes it; false: it is wrong, which has been said. */

@@ -208,6 +208,18 @@ static inline void check_child_wait(struct check_child *child)
     CHECK_IN_CHILD(statement, WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == (code),    \
                    "exit status " #code, "")
 
+/* The statement, run in a child, touches what nobody may. */
+#define CHECK_FAULTS(statement)                                                                    \
+    CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,    \
+                   "SIGSEGV", "")
+
+/* The statement, run in a child, ends well and writes something on fd 2, or writes nothing. */
+#define CHECK_SAYS(statement, said)                                                                \
+    CHECK_IN_CHILD(statement, WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == 0,         \
+                   "exit status 0", said)
+#define CHECK_SAYS_NOTHING(statement)                                                              \
+    CHECK_IN_CHILD(statement, child_.message[0] == '\0', "silence", "")
+
 /* Runs one test here; returns the program's exit status. */
 static inline int check_run(const struct check_test *test)
 {

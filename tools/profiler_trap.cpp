@@ -3,10 +3,10 @@
 // 100 bytes, 4,000 bytes and 100 KB; a fourth one allocates and frees in pairs, a hundred times for
 // each block of 4,000 bytes that is kept. Prints what is true: "NAME LIVE_BYTES ALLOCATED_BYTES" a
 // line. With tcmalloc below, its samples of what lives go to the file that is named first.
+#include "profiler_samples.hpp"
+
 #include <cstdio>
 #include <cstdlib>
-#include <dlfcn.h>
-#include <string>
 
 namespace
 {
@@ -45,22 +45,6 @@ __attribute__((noinline)) void pass()
 }
 }
 
-static void write_sample_of_tcmalloc(const char *path)
-{
-    auto instance = reinterpret_cast<void *(*)()>(
-        dlsym(RTLD_DEFAULT, "_ZN15MallocExtension8instanceEv"));
-    auto sample = reinterpret_cast<void (*)(void *, std::string *)>(
-        dlsym(RTLD_DEFAULT, "_ZN15MallocExtension13GetHeapSampleEPNSt7__cxx1112basic_string"
-                            "IcSt11char_traitsIcESaIcEEE"));
-    if (instance == nullptr || sample == nullptr)
-        return;
-    std::string text;
-    sample(instance(), &text);
-    std::FILE *file = std::fopen(path, "w");
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fclose(file);
-}
-
 int main(int argument_count, char **arguments)
 {
     long larges = 0;
@@ -74,7 +58,7 @@ int main(int argument_count, char **arguments)
             pass();
     }
     if (argument_count > 1)
-        write_sample_of_tcmalloc(arguments[1]);
+        write_samples_of_tcmalloc(arguments[1]);
     std::printf("keep_small %ld %ld\n", kept_medium * smalls * 100, kept_medium * smalls * 100);
     std::printf("keep_medium %ld %ld\n", kept_medium * 4000, kept_medium * 4000);
     std::printf("keep_large %ld %ld\n", larges * 100000, larges * 100000);

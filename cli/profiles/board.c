@@ -40,15 +40,39 @@ static void read_module(struct profile *profile, const struct board_module *from
                                        .build_id = profile_name_of(profile, digits)});
 }
 
-static void read_site(struct profile *profile, const struct board_site *first,
-                      const struct board_site *from, uint64_t now_ms)
+/* The locations of a site's stack; returns how many. */
+static uint32_t read_stack(struct profile *profile, const struct board_site *from,
+                           uint32_t stack[HAK_BOARD_FRAMES])
 {
-    uint32_t stack[HAK_BOARD_FRAMES], depth = 0;
+    uint32_t depth = 0;
     while (depth < from->frame_count && depth < HAK_BOARD_FRAMES) {
         uint64_t address = from->frames[depth] - (from->frames[depth] > 0);
         stack[depth++] = profile_location(profile, address);
     }
+    return depth;
+}
+
+/* The stack that freed a sample of the site last. */
+static struct stack read_freeing(struct profile *profile, const struct profile_board *board,
+                                 const struct board_site *from)
+{
+    uint32_t stack[HAK_BOARD_FRAMES], depth = 0;
+    uint64_t site = hak_load_relaxed(&from->freed_by);
+    if (site != 0 && site < HAK_BOARD_SITES &&
+        hak_load_relaxed(&board->sites[site].state) == BOARD_READY)
+        depth = read_stack(profile, &board->sites[site], stack);
+    return profile_add_stack(profile, stack, depth);
+}
+
+static void read_site(struct profile *profile, const struct profile_board *board,
+                      const struct board_site *first, const struct board_site *from,
+                      uint64_t now_ms)
+{
+    uint32_t stack[HAK_BOARD_FRAMES];
+    uint32_t depth = read_stack(profile, from, stack);
+    struct stack freed_by = read_freeing(profile, board, from);
     struct site *site = profile_add_site(profile, stack, depth);
+    site->freed_by = freed_by;
     site->values[VALUE_ALLOCATED_OBJECTS] = hak_load_relaxed(&from->allocated_count);
     site->values[VALUE_ALLOCATED_BYTES] = hak_load_relaxed(&from->allocated_bytes);
     site->values[VALUE_LIVE_OBJECTS] =
@@ -103,7 +127,8 @@ bool board_read(struct profile *profile, const struct profile_board *first,
             read_module(profile, &board->modules[i]);
     uint32_t sites = least(hak_load_relaxed(&head->site_count), HAK_BOARD_SITES);
     for (uint32_t i = 0; i < sites; i++)
-        if (hak_load_relaxed(&first->sites[i].state) == BOARD_READY)
-            read_site(profile, &first->sites[i], &board->sites[i], now_ms);
+        if (hak_load_relaxed(&first->sites[i].state) == BOARD_READY &&
+            hak_load_relaxed(&board->sites[i].allocated_count) > 0)
+            read_site(profile, board, &first->sites[i], &board->sites[i], now_ms);
     return true;
 }

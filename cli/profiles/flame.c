@@ -45,13 +45,13 @@ static void write_site(const struct profile *profile, const struct site *site,
                        const uint32_t *first_places, FILE *to)
 {
     static struct frame frames[FRAMES_MOST];
-    uint32_t count = site_frames(profile, site, frames), written = 0;
+    uint32_t count = stack_frames(profile, site->stack, frames), written = 0;
     const uint64_t *values = site->values;
     fprintf(to, "[[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],[",
             values[VALUE_LIVE_BYTES], values[VALUE_LIVE_OBJECTS], values[VALUE_ALLOCATED_BYTES],
             values[VALUE_ALLOCATED_OBJECTS], values[VALUE_LIFE_NS]);
-    for (uint32_t i = 0; i < site->depth; i++) {
-        uint32_t location = profile->frames[site->first_frame + i];
+    for (uint32_t i = 0; i < site->stack.depth; i++) {
+        uint32_t location = profile->frames[site->stack.first_frame + i];
         for (uint32_t line = 0; line < profile->locations[location].line_count; line++)
             if (written < count)
                 fprintf(to, "%s%" PRIu32, written++ > 0 ? "," : "", first_places[location] + line);

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-uint32_t site_frames(const struct profile *profile, const struct site *site, struct frame *frames)
+uint32_t stack_frames(const struct profile *profile, struct stack stack, struct frame *frames)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < site->depth; i++) {
-        const struct location *at = &profile->locations[profile->frames[site->first_frame + i]];
+    for (uint32_t i = 0; i < stack.depth; i++) {
+        const struct location *at = &profile->locations[profile->frames[stack.first_frame + i]];
         for (uint32_t line = 0; line < at->line_count && count < FRAMES_MOST; line++) {
             const struct line *from = &profile->lines[at->first_line + line];
             frames[count++] = (struct frame){.function = from->function,
@@ -38,21 +38,61 @@ static bool is_any(const char *text, const char *const *words)
     return false;
 }
 
-/* Functions that hand out memory, of whatever allocator; their callers are of interest. */
+/* Functions that hand out memory or take it back, of whatever allocator; their callers are of
+ * interest. */
 static bool is_allocator(const char *function, const char *module)
 {
-    static const char *const functions[] = {
-        "malloc",         "calloc",          "realloc",          "reallocarray",
-        "memalign",       "valloc",          "pvalloc",          "aligned_alloc",
-        "posix_memalign", "strdup",          "strndup",          "asprintf",
-        "vasprintf",      "xmalloc",         "xcalloc",          "xrealloc",
-        "xstrdup",        "g_malloc",        "g_malloc0",        "g_realloc",
-        "g_strdup",       "g_slice_alloc",   "PyMem_Malloc",     "PyMem_RawMalloc",
-        "PyMem_Realloc",  "PyObject_Malloc", "PyObject_Realloc", NULL};
-    static const char *const beginnings[] = {
-        "operator new", "__libc_", "__interceptor_", "je_",           "tc_",     "mi_",
-        "hakmem_",      "imalloc", "prof_",          "fallback_impl", "__rust_", "__rdl_",
-        "zmalloc",      "zcalloc", "zrealloc",       "ztry",          "CRYPTO_", NULL};
+    static const char *const functions[] = {"free",
+                                            "cfree",
+                                            "free_anything",
+                                            "malloc",
+                                            "calloc",
+                                            "realloc",
+                                            "reallocarray",
+                                            "memalign",
+                                            "valloc",
+                                            "pvalloc",
+                                            "aligned_alloc",
+                                            "posix_memalign",
+                                            "strdup",
+                                            "strndup",
+                                            "asprintf",
+                                            "vasprintf",
+                                            "xmalloc",
+                                            "xcalloc",
+                                            "xrealloc",
+                                            "xstrdup",
+                                            "g_malloc",
+                                            "g_malloc0",
+                                            "g_realloc",
+                                            "g_strdup",
+                                            "g_slice_alloc",
+                                            "PyMem_Malloc",
+                                            "PyMem_RawMalloc",
+                                            "PyMem_Realloc",
+                                            "PyObject_Malloc",
+                                            "PyObject_Realloc",
+                                            NULL};
+    static const char *const beginnings[] = {"operator new",
+                                             "operator delete",
+                                             "hak_",
+                                             "__libc_",
+                                             "__interceptor_",
+                                             "je_",
+                                             "tc_",
+                                             "mi_",
+                                             "hakmem_",
+                                             "imalloc",
+                                             "prof_",
+                                             "fallback_impl",
+                                             "__rust_",
+                                             "__rdl_",
+                                             "zmalloc",
+                                             "zcalloc",
+                                             "zrealloc",
+                                             "ztry",
+                                             "CRYPTO_",
+                                             NULL};
     static const char *const modules[] = {"libjemalloc", "libtcmalloc", "libhakmem", "libmimalloc",
                                           NULL};
     return is_any(function, functions) || begins_with_any(function, beginnings) ||

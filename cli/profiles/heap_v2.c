@@ -164,9 +164,10 @@ void heap_v2_write(const struct profile *profile, FILE *to)
     for (uint32_t i = 0; i < profile->site_count; i++) {
         const struct site *site = &profile->sites[i];
         fputc('@', to);
-        for (uint32_t frame = 0; frame < site->depth; frame++)
+        for (uint32_t frame = 0; frame < site->stack.depth; frame++)
             fprintf(to, " 0x%" PRIx64,
-                    profile->locations[profile->frames[site->first_frame + frame]].address + 1);
+                    profile->locations[profile->frames[site->stack.first_frame + frame]].address +
+                        1);
         fputs("\n  t*: ", to);
         write_counts(site->values, to);
     }

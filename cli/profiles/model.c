@@ -195,15 +195,21 @@ void profile_add_line(struct profile *profile, uint32_t location, struct line li
     of->line_count++;
 }
 
-struct site *profile_add_site(struct profile *profile, const uint32_t *locations, uint32_t depth)
+struct stack profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
 {
-    MAKE_ROOM(profile->sites, profile->site_count, profile->site_room);
-    struct site *site = &profile->sites[profile->site_count++];
-    *site = (struct site){.first_frame = profile->frame_count, .depth = depth};
+    struct stack stack = {.first_frame = profile->frame_count, .depth = depth};
     for (uint32_t i = 0; i < depth; i++) {
         MAKE_ROOM(profile->frames, profile->frame_count, profile->frame_room);
         profile->frames[profile->frame_count++] = locations[i];
     }
+    return stack;
+}
+
+struct site *profile_add_site(struct profile *profile, const uint32_t *locations, uint32_t depth)
+{
+    MAKE_ROOM(profile->sites, profile->site_count, profile->site_room);
+    struct site *site = &profile->sites[profile->site_count++];
+    *site = (struct site){.stack = profile_add_stack(profile, locations, depth)};
     return site;
 }
 

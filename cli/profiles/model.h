@@ -54,8 +54,14 @@ struct location {
     uint32_t first_line, line_count;
 };
 
+/* In `frames`, which holds numbers of locations, innermost first. */
+struct stack {
+    uint32_t first_frame, depth;
+};
+
 struct site {
-    uint32_t first_frame, depth; /* in `frames`, which holds numbers of locations */
+    struct stack stack;
+    struct stack freed_by; /* its depth is 0 where that is not known */
     uint64_t values[VALUE_COUNT];
     uint64_t samples;   /* 0: not known */
     uint64_t oldest_ns; /* age of the oldest block that lives; 0: not known */
@@ -116,6 +122,8 @@ uint32_t profile_find_location(struct profile *profile, uint64_t address);
 /* Adds a line to the newest location, or to one that has none yet. */
 void profile_add_line(struct profile *profile, uint32_t location, struct line line);
 
+struct stack profile_add_stack(struct profile *profile, const uint32_t *locations, uint32_t depth);
+
 /* A site with these locations, innermost first, and no values; two sites may have one stack. */
 struct site *profile_add_site(struct profile *profile, const uint32_t *locations, uint32_t depth);
 
@@ -135,9 +143,9 @@ struct frame {
 
 enum { FRAMES_MOST = 4 * PROFILE_DEPTH_MOST };
 
-/* Fills `frames`, of FRAMES_MOST, innermost first, with the functions of a site whose locations all
- * have lines; returns how many. */
-uint32_t site_frames(const struct profile *profile, const struct site *site, struct frame *frames);
+/* Fills `frames`, of FRAMES_MOST, innermost first, with the functions of a stack whose locations
+ * all have lines; returns how many. */
+uint32_t stack_frames(const struct profile *profile, struct stack stack, struct frame *frames);
 
 /* The innermost function of Python, where the stack has one (profiles/perf_map.h); else the first
  * frame that is neither an allocator's own nor of a language's library of containers; the

@@ -147,8 +147,8 @@ static void export_samples(struct export *export)
         const struct site *site = &profile->sites[i];
         Pprof__Sample *to = &export->samples[i];
         pprof__sample__init(to);
-        to->location_id = export->frames + site->first_frame;
-        to->n_location_id = site->depth;
+        to->location_id = export->frames + site->stack.first_frame;
+        to->n_location_id = site->stack.depth;
         to->value = export->values + (size_t)i * VALUE_COUNT;
         to->n_value = VALUE_COUNT;
         for (int value = 0; value < VALUE_COUNT; value++)

@@ -53,10 +53,21 @@ static char *callers_text(const struct profile *profile, const struct frame *fra
     return text;
 }
 
+static char *freed_by_text(const struct profile *profile, struct stack stack,
+                           struct frame frames[FRAMES_MOST])
+{
+    uint32_t count = stack_frames(profile, stack, frames);
+    if (count == 0)
+        return NULL;
+    uint32_t origin = site_origin(profile, frames, count);
+    return callers_text(profile, frames + origin, count - origin,
+                        is_python_name(profile_text(profile, frames[origin].function)));
+}
+
 static struct row row_of(const struct profile *profile, const struct site *site, enum row_key key)
 {
     static struct frame frames[FRAMES_MOST];
-    uint32_t count = site_frames(profile, site, frames);
+    uint32_t count = stack_frames(profile, site->stack, frames);
     struct row row = {.site_count = 1,
                       .most_bytes = site->values[VALUE_LIVE_BYTES],
                       .samples = site->samples,
@@ -71,6 +82,7 @@ static struct row row_of(const struct profile *profile, const struct site *site,
         row.at.number = 0;
     row.callers = callers_text(profile, frames + origin + 1, count - origin - 1,
                                is_python_name(profile_text(profile, frames[origin].function)));
+    row.freed_by = freed_by_text(profile, site->freed_by, frames);
     return row;
 }
 
@@ -85,6 +97,10 @@ static void merge_row(struct row *row, struct row *from)
     if (row->grown_ns == 0 || (from->grown_ns != 0 && from->grown_ns < row->grown_ns))
         row->grown_ns = from->grown_ns;
     free(from->callers);
+    if (row->freed_by == NULL)
+        row->freed_by = from->freed_by;
+    else
+        free(from->freed_by);
 }
 
 void rows_make(struct rows *rows, const struct profile *profile, enum row_key key)
@@ -105,8 +121,10 @@ void rows_make(struct rows *rows, const struct profile *profile, enum row_key ke
 
 void rows_free(struct rows *rows)
 {
-    for (uint32_t i = 0; i < rows->count; i++)
+    for (uint32_t i = 0; i < rows->count; i++) {
         free(rows->start[i].callers);
+        free(rows->start[i].freed_by);
+    }
     free(rows->start);
     *rows = (struct rows){0};
 }

@@ -17,6 +17,7 @@
 struct row {
     struct frame at; /* where the memory is asked for */
     char *callers;   /* of the largest of its sites: "< f < g", from the inside outwards */
+    char *freed_by;  /* the same of who freed a block of a site last; NULL: not known */
     uint32_t site_count;
     uint64_t most_bytes; /* of one of its sites */
     uint64_t values[VALUE_COUNT];
@@ -61,6 +62,8 @@ void table_begin(struct table *table);
 
 void table_profile(const struct table *table, const struct rows *rows,
                    const struct profile *profile);
+/* The same with what a black box tells of growth: the age of the oldest block, and growth since. */
+void table_box(const struct table *table, const struct rows *rows, const struct profile *profile);
 /* What lives since `least_ns` at least. */
 void table_leaks(const struct table *table, const struct rows *rows, const struct profile *profile,
                  uint64_t least_ns);

@@ -177,6 +177,14 @@ static bool refuse_process(struct source *source, int error)
     return false;
 }
 
+/* A file in the root of another process names files of that root. */
+static void find_root(struct source *source, const char *word)
+{
+    int pid = 0, bytes = 0;
+    if (sscanf(word, "/proc/%d/root%n", &pid, &bytes) == 1 && bytes > 0 && word[bytes] == '/')
+        snprintf(source->root, sizeof source->root, "/proc/%d/root", pid);
+}
+
 bool source_try(struct source *source, const char *word)
 {
     char *end;
@@ -185,6 +193,8 @@ bool source_try(struct source *source, const char *word)
     profile_begin(&source->profile);
     snprintf(source->path, sizeof source->path, "%.120s", word);
     source->pid = *end == '\0' && pid > 0 && pid <= 1 << 30 ? (int)pid : 0;
+    if (source->pid == 0)
+        find_root(source, word);
     int fd = source->pid > 0 ? open_board(source) : open(word, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && source->pid > 0)
         return refuse_process(source, errno);

@@ -128,6 +128,19 @@ static void print_place(const struct table *table, const struct profile *profile
     fprintf(table->to, "%s%s\n", paths, table->has_colours ? "\033[0m" : "");
 }
 
+/* Who frees such blocks, where any was: "others freed by < f < g". */
+static void print_freed_by(const struct table *table, const struct row *row, uint32_t at)
+{
+    static const char words[] = "others freed by ";
+    bool has_room = table->columns >= at + sizeof words + 8;
+    if (!has_room || row->freed_by == NULL || *row->freed_by == '\0')
+        return;
+    fprintf(table->to, "%*s%s%s", (int)at, "", table->has_colours ? "\033[2m" : "", words);
+    print_cut(table, row->freed_by + strspn(row->freed_by, "< "),
+              table->columns - at - (uint32_t)(sizeof words - 1), 0);
+    fprintf(table->to, "%s\n", table->has_colours ? "\033[0m" : "");
+}
+
 static void print_heading(const struct table *table, const char *heading)
 {
     fprintf(table->to, "\n%s%.*s%s\n", table->has_colours ? "\033[1m" : "", (int)table->columns,
@@ -181,41 +194,72 @@ static uint64_t mean_life(const struct row *row)
     return allocated > live ? row->values[VALUE_LIFE_NS] / (allocated - live) : 0;
 }
 
-void table_profile(const struct table *table, const struct rows *rows,
-                   const struct profile *profile)
+/* Live bytes a minute since the oldest block came: "+1.2 MiB". */
+static char *rate_text(char text[32], const struct row *row)
 {
-    char size[32], count[32], life[32] = "";
+    double minutes = (double)row->oldest_ns / 6e10;
+    return bytes_text(text, "+", bounded((double)row->values[VALUE_LIVE_BYTES] / minutes));
+}
+
+/* The columns behind the share: blocks and their mean life, or the age of the oldest and growth. */
+static void print_past(const struct table *table, const struct row *row, bool is_box)
+{
+    char text[32], rate[32];
+    if (is_box && row->oldest_ns > 0)
+        fprintf(table->to, " %8s %12s  ", life_text(text, sizeof text, row->oldest_ns),
+                rate_text(rate, row));
+    else if (is_box)
+        fprintf(table->to, " %8s %12s  ", "-", "-");
+    else
+        fprintf(table->to, " %8s", count_text(text, row->values[VALUE_LIVE_OBJECTS]));
+    if (!is_box)
+        fprintf(table->to, " %8s  ",
+                mean_life(row) > 0 ? life_text(text, sizeof text, mean_life(row)) : "-");
+}
+
+static void print_live(const struct table *table, const struct rows *rows,
+                       const struct profile *profile, bool is_box)
+{
+    char size[32];
     uint64_t live = profile_sum(profile, VALUE_LIVE_BYTES), rest = 0;
-    uint32_t shown = 0;
+    uint32_t shown = 0, living = 0;
     bool has_rough = false;
-    print_title(table, profile);
-    print_heading(table, "      live   share   blocks     life  where");
     for (uint32_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->start[i];
         uint64_t bytes = row->values[VALUE_LIVE_BYTES];
+        living += bytes > 0;
         if (shown == table->rows_most || bytes == 0) {
             rest = add_bounded(rest, bytes);
             continue;
         }
         bool is_rough = row->samples > 0 && row->samples < ROUGH_SAMPLES;
         has_rough |= is_rough;
-        if (mean_life(row) > 0)
-            life_text(life, sizeof life, mean_life(row));
-        fprintf(table->to, "%10s %c%5.1f%% %8s %8s  ", bytes_text(size, "", bytes),
-                is_rough ? '~' : ' ', live == 0 ? 0 : 100 * (double)bytes / (double)live,
-                count_text(count, row->values[VALUE_LIVE_OBJECTS]),
-                mean_life(row) > 0 ? life : "-");
-        print_place(table, profile, row, 38);
+        fprintf(table->to, "%10s %c%5.1f%%", bytes_text(size, "", bytes), is_rough ? '~' : ' ',
+                live == 0 ? 0 : 100 * (double)bytes / (double)live);
+        print_past(table, row, is_box);
+        print_place(table, profile, row, is_box ? 42 : 38);
         shown++;
     }
-    uint32_t living = 0;
-    for (uint32_t i = 0; i < rows->count; i++)
-        living += rows->start[i].values[VALUE_LIVE_BYTES] > 0;
     if (living == 0)
         fputs("nothing\n", table->to);
     if (has_rough)
         fprintf(table->to, "~ of fewer than %d samples\n", ROUGH_SAMPLES);
     print_end(table, profile, shown, living, rest);
+}
+
+void table_profile(const struct table *table, const struct rows *rows,
+                   const struct profile *profile)
+{
+    print_title(table, profile);
+    print_heading(table, "      live   share   blocks     life  where");
+    print_live(table, rows, profile, false);
+}
+
+void table_box(const struct table *table, const struct rows *rows, const struct profile *profile)
+{
+    print_title(table, profile);
+    print_heading(table, "      live   share   oldest  grows a min  where");
+    print_live(table, rows, profile, true);
 }
 
 void table_leaks(const struct table *table, const struct rows *rows, const struct profile *profile,
@@ -238,12 +282,11 @@ void table_leaks(const struct table *table, const struct rows *rows, const struc
             rest = add_bounded(rest, bytes);
             continue;
         }
-        double minutes = (double)row->oldest_ns / 6e10;
         fprintf(table->to, "%10s %8s %8s %12s  ", bytes_text(size, "", bytes),
                 count_text(count, row->values[VALUE_LIVE_OBJECTS]),
-                life_text(life, sizeof life, row->oldest_ns),
-                bytes_text(rate, "+", bounded((double)bytes / minutes)));
+                life_text(life, sizeof life, row->oldest_ns), rate_text(rate, row));
         print_place(table, profile, row, 43);
+        print_freed_by(table, row, 43);
         shown++;
     }
     if (old == 0)
@@ -254,7 +297,7 @@ void table_leaks(const struct table *table, const struct rows *rows, const struc
 static void print_growth(const struct table *table, const struct profile *profile,
                          const struct row *row, double seconds)
 {
-    char growth[32], rate[32], size[32];
+    char growth[32], rate[32], size[32], life[32];
     int64_t grown = row_growth(row);
     double a_second = (double)(grown < 0 ? -grown : grown) / seconds;
     if (seconds > 0)
@@ -264,7 +307,10 @@ static void print_growth(const struct table *table, const struct profile *profil
         bytes_text(size, "", row->before_bytes);
     fprintf(table->to, "%11s %13s %10s  ", growth_text(growth, grown), size,
             bytes_text(rate, "", row->values[VALUE_LIVE_BYTES]));
-    print_place(table, profile, row, 38);
+    if (seconds > 0)
+        fprintf(table->to, "%7s  ",
+                row->oldest_ns > 0 ? life_text(life, sizeof life, row->oldest_ns) : "-");
+    print_place(table, profile, row, seconds > 0 ? 47 : 38);
 }
 
 void table_growth(const struct table *table, const struct rows *rows, const struct profile *profile,
@@ -285,7 +331,7 @@ void table_growth(const struct table *table, const struct rows *rows, const stru
     fprintf(table->to, "%s where it grew, %s where it shrank\n",
             bytes_text(plus, grown > 0 ? "+" : "", grown),
             bytes_text(minus, shrunk > 0 ? "-" : "", shrunk));
-    print_heading(table, seconds > 0 ? "       grew      a second       live  where"
+    print_heading(table, seconds > 0 ? "       grew      a second       live   oldest  where"
                                      : "       grew        before        now  where");
     for (uint32_t i = 0; i < rows->count; i++) {
         int64_t growth = row_growth(&rows->start[i]);

@@ -15,16 +15,17 @@ enum {
 static const uint32_t module_shift = 44;
 static const uint64_t first_name = UINT64_C(1) << 63;
 
-/* The location of an instruction of a file, by its address in the file; false: too many files. */
-static bool place_in_file(struct profile *profile, const char *path, size_t path_bytes,
-                          uint64_t offset, uint32_t *location)
+/* The index of a file at a place of its own; 0: too many files. */
+static uint32_t module_of(struct profile *profile, const char *path, size_t path_bytes)
 {
     name_id name = profile_name(profile, path, path_bytes);
     uint32_t index = 1;
     while (index < profile->module_count && profile->modules[index].path != name)
         index++;
-    if (index == MODULES_MOST)
-        return profile_refuse(profile, "names too many files");
+    if (index == MODULES_MOST) {
+        profile_refuse(profile, "names too many files");
+        return 0;
+    }
     uint64_t start = (uint64_t)index << module_shift;
     if (index == profile->module_count)
         profile_add_module(profile, (struct module){.start = start,
@@ -32,8 +33,18 @@ static bool place_in_file(struct profile *profile, const char *path, size_t path
                                                     .bias = start,
                                                     .has_bias = true,
                                                     .path = name});
-    *location = profile_location(profile, start + offset % (UINT64_C(1) << module_shift));
-    return true;
+    return index;
+}
+
+/* The location of an instruction of a file, by its address in the file; false: too many files. */
+static bool place_in_file(struct profile *profile, const char *path, size_t path_bytes,
+                          uint64_t offset, uint32_t *location)
+{
+    uint32_t index = module_of(profile, path, path_bytes);
+    *location = index == 0 ? 0
+                           : profile_location(profile, profile->modules[index].start +
+                                                           offset % (UINT64_C(1) << module_shift));
+    return index != 0;
 }
 
 /* The location of a line that has a name already; `key` tells it from others. */
@@ -257,6 +268,34 @@ static bool read_frame_member(struct json *json, const char *key, void *to)
     return strcmp(key, "line") == 0 ? read_number(json, &frame->line) : skip(json, key, NULL);
 }
 
+struct json_module {
+    char path[NAME_BYTES], build_id[NAME_BYTES];
+};
+
+static bool read_module_member(struct json *json, const char *key, void *to)
+{
+    struct json_module *module = to;
+    if (strcmp(key, "path") == 0)
+        return read_string(json, module->path);
+    return strcmp(key, "build_id") == 0 ? read_string(json, module->build_id)
+                                        : skip(json, key, NULL);
+}
+
+static bool read_module(struct json *json, const char *unused, void *unused_either)
+{
+    (void)unused;
+    (void)unused_either;
+    static struct json_module module;
+    struct profile *profile = json->profile;
+    memset(&module, 0, sizeof module);
+    if (!read_members(json, '{', '}', read_module_member, &module))
+        return false;
+    uint32_t index = module_of(profile, module.path, strlen(module.path));
+    if (index != 0)
+        profile->modules[index].build_id = profile_name_of(profile, module.build_id);
+    return index != 0;
+}
+
 struct json_stack {
     uint32_t locations[PROFILE_DEPTH_MOST], depth;
 };
@@ -290,7 +329,7 @@ static bool read_frame(struct json *json, const char *unused, void *to)
 
 struct json_site {
     struct site site;
-    struct json_stack stack;
+    struct json_stack stack, freed_by;
 };
 
 static bool read_site_member(struct json *json, const char *key, void *to)
@@ -321,6 +360,8 @@ static bool read_site_member(struct json *json, const char *key, void *to)
     }
     if (strcmp(key, "stack") == 0)
         return read_members(json, '[', ']', read_frame, &read->stack);
+    if (strcmp(key, "freed_by") == 0)
+        return read_members(json, '[', ']', read_frame, &read->freed_by);
     return skip(json, key, NULL);
 }
 
@@ -335,8 +376,9 @@ static bool read_site(struct json *json, const char *unused, void *unused_either
     if (json->profile->site_count == PROFILE_SITES_MOST)
         return profile_refuse(json->profile, "has too many sites");
     struct site *site = profile_add_site(json->profile, read.stack.locations, read.stack.depth);
-    read.site.first_frame = site->first_frame;
-    read.site.depth = site->depth;
+    read.site.stack = site->stack;
+    read.site.freed_by =
+        profile_add_stack(json->profile, read.freed_by.locations, read.freed_by.depth);
     *site = read.site;
     return true;
 }
@@ -357,6 +399,8 @@ static bool read_member(struct json *json, const char *key, void *unused)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)
             return read_number(json, numbers[i].number);
+    if (strcmp(key, "modules") == 0)
+        return read_members(json, '[', ']', read_module, unused);
     if (strcmp(key, "sites") == 0)
         return read_members(json, '[', ']', read_site, unused);
     if (strcmp(key, "program") != 0)

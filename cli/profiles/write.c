@@ -47,7 +47,7 @@ static char *fold(const struct profile *profile, const struct site *site, struct
 {
     char *text = NULL;
     size_t bytes;
-    uint32_t count = site_frames(profile, site, frames);
+    uint32_t count = stack_frames(profile, site->stack, frames);
     FILE *to = open_memstream(&text, &bytes);
     if (to == NULL)
         return NULL;
@@ -108,9 +108,21 @@ static void write_frame(const struct profile *profile, const struct frame *frame
             frame->is_inlined ? ",\"inlined\":true" : "");
 }
 
-static void write_site(const struct profile *profile, const struct site *site, FILE *to)
+static void write_stack(const struct profile *profile, const char *name, struct stack stack,
+                        FILE *to)
 {
     static struct frame frames[FRAMES_MOST];
+    fprintf(to, ",\"%s\":[", name);
+    uint32_t count = stack_frames(profile, stack, frames);
+    for (uint32_t i = 0; i < count; i++) {
+        fputs(i > 0 ? "," : "", to);
+        write_frame(profile, &frames[i], to);
+    }
+    fputc(']', to);
+}
+
+static void write_site(const struct profile *profile, const struct site *site, FILE *to)
+{
     const uint64_t *values = site->values;
     fprintf(to, "{\"live_bytes\":%" PRIu64 ",\"live_objects\":%" PRIu64, values[VALUE_LIVE_BYTES],
             values[VALUE_LIVE_OBJECTS]);
@@ -122,13 +134,21 @@ static void write_site(const struct profile *profile, const struct site *site, F
     if (profile->has_ages)
         fprintf(to, ",\"samples\":%" PRIu64 ",\"oldest_ns\":%" PRIu64 ",\"grown_ns\":%" PRIu64,
                 site->samples, site->oldest_ns, site->grown_ns);
-    fputs(",\"stack\":[", to);
-    uint32_t count = site_frames(profile, site, frames);
-    for (uint32_t i = 0; i < count; i++) {
-        fputs(i > 0 ? "," : "", to);
-        write_frame(profile, &frames[i], to);
+    write_stack(profile, "stack", site->stack, to);
+    if (site->freed_by.depth > 0)
+        write_stack(profile, "freed_by", site->freed_by, to);
+    fputc('}', to);
+}
+
+static void write_modules(const struct profile *profile, FILE *to)
+{
+    for (uint32_t i = 1; i < profile->module_count; i++) {
+        fputs(i > 1 ? ",\n{\"path\":" : "\n{\"path\":", to);
+        json_text(profile_text(profile, profile->modules[i].path), to);
+        fputs(",\"build_id\":", to);
+        json_text(profile_text(profile, profile->modules[i].build_id), to);
+        fputc('}', to);
     }
-    fputs("]}", to);
 }
 
 void json_write(const struct profile *profile, FILE *to)
@@ -138,9 +158,11 @@ void json_write(const struct profile *profile, FILE *to)
     fprintf(to,
             ",\"pid\":%" PRIu64 ",\"period_bytes\":%" PRIu64 ",\"taken_ns\":%" PRIu64
             ",\"duration_ns\":%" PRIu64 ",\"lost_sites\":%" PRIu64 ",\"lost_samples\":%" PRIu64
-            ",\"live_bytes\":%" PRIu64 ",\"sites\":[",
+            ",\"live_bytes\":%" PRIu64 ",\"modules\":[",
             profile->pid, profile->period_bytes, profile->taken_ns, profile->duration_ns,
             profile->lost_sites, profile->lost_samples, profile_sum(profile, VALUE_LIVE_BYTES));
+    write_modules(profile, to);
+    fputs("],\"sites\":[", to);
     for (uint32_t i = 0; i < profile->site_count; i++) {
         fputs(i > 0 ? ",\n" : "\n", to);
         write_site(profile, &profile->sites[i], to);

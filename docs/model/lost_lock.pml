@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* docs/model/lost_lock.pml - slow paths that are left by a jump, and the heaps that they were in.
  *
- * Owns        the protocol behind hak_heaps_mend and the notes of struct heap_holds.
+ * Owns        the protocol behind hak_heaps_mend and the notes of struct held_heaps.
  * Invariants  a heap is lost only if who was inside has left it by a jump; nobody works in a lost
  *             one, or in one that is half changed; no note is forgotten while its lock is had, none
  *             is left over; no other thread waits for ever.

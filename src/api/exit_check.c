@@ -8,8 +8,8 @@ __attribute__((destructor)) static void check_at_exit(void)
 {
     if (hak_own_cache() == NULL)
         return;
-    struct service service = hak_service_begin();
-    if (service.cache != NULL)
-        hak_cache_check(service.cache);
-    hak_service_end(&service);
+    struct slow_path path = hak_slow_path_begin();
+    if (path.cache != NULL)
+        hak_cache_check(path.cache);
+    hak_slow_path_end(&path);
 }

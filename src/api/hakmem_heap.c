@@ -11,7 +11,7 @@
 #include "process/tick.h"
 #include "profile/sampler.h"
 #include "span/large.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ hakmem_heap *hakmem_heap_new(void)
 
 void *hakmem_heap_malloc(hakmem_heap *heap, size_t bytes)
 {
-    hak_tally_request(bytes);
+    hak_exact_request(bytes);
     return hak_user_heap_take(heap, bytes, 0, LARGE_ANY, HAK_OS_CALLER());
 }
 
@@ -39,7 +39,7 @@ void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
         errno = ENOMEM;
         return NULL;
     }
-    hak_tally_request(total);
+    hak_exact_request(total);
     return hak_user_heap_take(heap, total, 0, LARGE_ZERO, HAK_OS_CALLER());
 }
 
@@ -49,7 +49,7 @@ void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t byte
         errno = EINVAL;
         return NULL;
     }
-    hak_tally_request(bytes);
+    hak_exact_request(bytes);
     return hak_user_heap_take(heap, bytes, alignment, LARGE_ANY, HAK_OS_CALLER());
 }
 
@@ -80,7 +80,7 @@ void hakmem_heap_free(hakmem_heap *handle, void *block)
     }
     require_block_of(handle, block, "invalid heap free");
     if (HAK_UNLIKELY(hak_is_watched()))
-        hak_tally_free();
+        hak_exact_free();
     if (hak_sampler_watches())
         hak_sampler_end(block);
     bool is_small = hak_tag_is_slab(hak_tag_read(hak_granule_of(block)));

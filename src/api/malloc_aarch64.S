@@ -44,31 +44,13 @@
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
     .set    HIGHER_OR_SAME, 2               /* the flag C alone */
 
-/* Opens a function. */
 .macro ENTRY name
     .section .text.hot, "ax"
     .p2align 6
-    .globl  \name
-    .hidden \name
-    .type   \name, %function
-\name:
-    .cfi_startproc
+    FUNCTION \name
 .endm
-
-/* Closes it, and says what its sequence is. */
 .macro ENTRY_END name
-    .cfi_endproc
-    .size   \name, . - \name
-    .inst   0xd428bc00                      /* brk: the signature */
-.Labort_\name:
-    b       \name
-    .section .data.rel.ro.hak_hot, "aw"
-    .p2align 5
-.Lsection_\name:
-    .word   0, 0                            /* version, flags */
-    .xword  .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
-    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
-    .xword  .Lsection_\name
+    SEQUENCE_END \name, .data.rel.ro.hak_hot
 .endm
 
 /* (bytes, ...) -> block, or what the slow function returns */

@@ -23,16 +23,16 @@ static void put_back(void *block, struct bins *bins, uint32_t class_index)
  * own heap. */
 static void *take_apart(void *block, uint32_t class_index)
 {
-    struct service service = hak_service_begin();
-    if (service.cache != NULL) {
-        hak_cache_flush_class(service.cache, class_index);
-        void *fresh = hak_refill(service.cache, class_index);
+    struct slow_path path = hak_slow_path_begin();
+    if (path.cache != NULL) {
+        hak_cache_flush_class(path.cache, class_index);
+        void *fresh = hak_refill(path.cache, class_index);
         if (fresh != NULL) {
             hak_flush_one(hak_slab_at(block), block);
             block = fresh;
         }
     }
-    hak_service_end(&service);
+    hak_slow_path_end(&path);
     return block;
 }
 

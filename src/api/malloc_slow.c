@@ -20,7 +20,7 @@
 #include "slab/slab_give.h"
 #include "span/large.h"
 #include "stats/event_log.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -140,12 +140,12 @@ void hak_thread_flush(void)
 {
     if (hak_own_cache() == NULL)
         return;
-    struct service service = hak_service_begin();
-    if (service.cache != NULL) {
-        hak_waiting_drain(&service);
-        hak_cache_flush_all(service.cache);
+    struct slow_path path = hak_slow_path_begin();
+    if (path.cache != NULL) {
+        hak_waiting_drain(&path);
+        hak_cache_flush_all(path.cache);
     }
-    hak_service_end(&service);
+    hak_slow_path_end(&path);
 }
 
 /* The common way of every unusual request that hardened mode does not serve; inline, so that it
@@ -168,7 +168,7 @@ HAK_INLINE void *take(const struct request *request)
 
 HAK_INLINE void *serve(struct request request)
 {
-    if (HAK_UNLIKELY(hak_tally_request(request.bytes)))
+    if (HAK_UNLIKELY(hak_exact_request(request.bytes)))
         return hak_hardened_take(&request);
     return take(&request);
 }
@@ -264,15 +264,15 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
 
 static void give(void *block, uint32_t tag)
 {
-    struct service service = hak_service_begin();
-    struct cache *cache = service.cache;
+    struct slow_path path = hak_slow_path_begin();
+    struct cache *cache = path.cache;
     if (hak_tag_is_slab(tag)) {
         give_small(cache, block, tag);
     } else {
         hak_stat_add_for(cache, spans_given, 1);
         hak_flush_large(block);
     }
-    hak_service_end(&service);
+    hak_slow_path_end(&path);
     if (!hak_tag_is_slab(tag))
         hak_background_consider();
 }
@@ -312,7 +312,7 @@ static bool free_hardened(void *block, const struct claim *claim)
 static bool free_watched(void *block, const struct claim *claim)
 {
     if (HAK_UNLIKELY(hak_harden_has(HARDEN_COUNTED)) && block != NULL)
-        hak_tally_free();
+        hak_exact_free();
     return free_hardened(block, claim);
 }
 

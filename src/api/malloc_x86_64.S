@@ -21,32 +21,13 @@
     .set    REGION_TAGS, 16
     .set    SIZES, 4096 * 8                 /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
 
-/* Opens a function. */
 .macro ENTRY name
     .section .text.hot, "ax"
     .p2align 6
-    .globl  \name
-    .hidden \name
-    .type   \name, @function
-\name:
-    .cfi_startproc
+    FUNCTION \name
 .endm
-
-/* Closes it, and says what its sequence is. */
 .macro ENTRY_END name
-    .cfi_endproc
-    .size   \name, . - \name
-    .byte   0x0f, 0xb9, 0x3d                /* ud1: the signature is never an instruction */
-    .long   0x53053053
-.Labort_\name:
-    jmp     \name
-    .section .data.rel.ro.hak_hot, "aw"
-    .p2align 5
-.Lsection_\name:
-    .long   0, 0                            /* version, flags */
-    .quad   .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
-    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
-    .quad   .Lsection_\name
+    SEQUENCE_END \name, .data.rel.ro.hak_hot
 .endm
 
 /* (bytes, ...) -> block, or what the slow function returns */

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "hardened/hardened.h"
 #include "heap/route.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 /* What is unusual about operator new ([new.delete]): the handler, bad_alloc, hardened mode. This
  * file, and those that call it, are compiled with exceptions so that bad_alloc passes through. */
@@ -43,7 +43,7 @@ struct form {
 
 static void *take(size_t bytes, struct form form)
 {
-    if (HAK_UNLIKELY(hak_is_hardened()) && hak_tally_request(bytes))
+    if (HAK_UNLIKELY(hak_is_hardened()) && hak_exact_request(bytes))
         return hak_hardened_take(
             &(struct request){bytes, form.alignment, form.kind, false, form.partition});
     if (HAK_UNLIKELY(form.partition == PARTITION_LONG))

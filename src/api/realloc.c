@@ -13,7 +13,7 @@
 #include "process/start.h"
 #include "profile/sampler.h"
 #include "span/large.h"
-#include "stats/tally.h"
+#include "stats/exact.h"
 
 #include <errno.h>
 #include <string.h>
@@ -93,6 +93,17 @@ HAK_INLINE void copy(void *moved, const void *block, size_t bytes)
     hak_stat_add_for(hak_own_cache(), realloc_copied_bytes, bytes);
 }
 
+/* The block's sample, if it is one, has so many bytes and not what the block leaves room for. Large
+ * blocks are sampled anew when they are resized by more than a granule. */
+static void note_bytes(const void *block, size_t bytes)
+{
+    if (!hak_sampler_watches() || !hak_region_holds(block))
+        return;
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    if (hak_tag_is_slab(tag) && !hak_tag_is_class(tag))
+        hak_sampler_resize(block, bytes);
+}
+
 static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
@@ -102,6 +113,7 @@ static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller 
     if (moved == NULL)
         return NULL;
     copy(moved, block, hak_least(old_bytes, bytes));
+    note_bytes(moved, bytes);
     free_again(block);
     return moved;
 }
@@ -144,8 +156,10 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
     bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
     /* A block that stays more than half used stays where it is; a large one gives its end back. */
     size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
-    if (fits(old_bytes, spare_bytes, bytes))
+    if (fits(old_bytes, spare_bytes, bytes)) {
+        note_bytes(block, bytes);
         return block;
+    }
     if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))
         is_large = false; /* a new block will be asked for in vain, with all that is tried then */
     void *moved = is_large ? resize_large(block, bytes, caller) : NULL;
@@ -190,6 +204,7 @@ static HAK_NOINLINE void *move_ordinary(void *block, size_t old_bytes, size_t by
     if (HAK_UNLIKELY(moved == NULL))
         return bytes <= old_bytes ? block : NULL;
     copy(moved, block, hak_least(old_bytes, bytes));
+    note_bytes(moved, bytes);
     hak_free(block);
     return moved;
 }
@@ -205,7 +220,7 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
         return NULL;
     }
     if (HAK_UNLIKELY(hak_is_watched()))
-        hak_tally_realloc(bytes);
+        hak_exact_realloc(bytes);
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_resize(&block, bytes)))
         return block;
     size_t old_bytes = usable_bytes(block, "invalid realloc");

@@ -14,11 +14,7 @@
 
     .text
     .p2align 4
-    .globl  hak_vfork
-    .hidden hak_vfork
-    .type   hak_vfork, %function
-hak_vfork:
-    .cfi_startproc
+FUNCTION hak_vfork
     mrs     x9, tpidr_el0
     adrp    x10, :gottprel:hak_here
     ldr     x10, [x10, #:gottprel_lo12:hak_here]
@@ -52,8 +48,7 @@ hak_vfork:
     .cfi_restore x29
     .cfi_restore x30
     ret
-    .cfi_endproc
-    .size   hak_vfork, . - hak_vfork
+FUNCTION_END hak_vfork
 
 HAK_LIBC_ALIAS(vfork, hak_vfork)
 HAK_LIBC_ALIAS(__vfork, hak_vfork)

@@ -19,11 +19,7 @@
 
     .text
     .p2align 4
-    .globl  hak_vfork
-    .hidden hak_vfork
-    .type   hak_vfork, @function
-hak_vfork:
-    .cfi_startproc
+FUNCTION hak_vfork
     movq    hak_here@GOTTPOFF(%rip), %r8
     leaq    hak_here_never(%rip), %rax
     movq    %fs:(%r8), %rsi                 /* the thread's area */
@@ -56,8 +52,7 @@ hak_vfork:
     movl    %edx, (%rax)
     movl    $-1, %eax
     ret
-    .cfi_endproc
-    .size   hak_vfork, . - hak_vfork
+FUNCTION_END hak_vfork
 
 HAK_LIBC_ALIAS(vfork, hak_vfork)
 HAK_LIBC_ALIAS(__vfork, hak_vfork)

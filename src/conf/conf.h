@@ -83,8 +83,8 @@ enum conf_price { PRICE_SPEED, PRICE_EVEN, PRICE_COMPACT };
 /* Reads all sources; reports what is wrong with them. */
 void hak_conf_start(void);
 
-/* The parts of it: the settings of a file, what a source of the packed form says, and what mode and
- * price imply for options that are still built in. */
+/* The parts of it: the settings of a file, what a source of the packed form says,
+ * "name=value,name=value", and what mode and price imply for options that are still built in. */
 void hak_conf_read_file(const char *path);
 void hak_conf_read_packed(const char *packed, enum conf_source source);
 void hak_conf_imply(void);
@@ -95,9 +95,6 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
 
 /* The same for a setting as it stands in a text. */
 bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source);
-
-/* Sets options from "name=value,name=value", as HAKMEM_CONF does. */
-void hak_conf_set_packed(const char *packed);
 
 /* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if HAKMEM_ABORT_CONF is set. */
 void hak_conf_report_file(const char *path, const char *what);

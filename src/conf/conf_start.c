@@ -75,11 +75,6 @@ void hak_conf_read_packed(const char *packed, enum conf_source source)
         hak_conf_set_pair(&pair, source);
 }
 
-void hak_conf_set_packed(const char *packed)
-{
-    hak_conf_read_packed(packed, CONF_PACKED);
-}
-
 /* Sets what nobody set. */
 static void imply(const char *settings, enum conf_source source)
 {

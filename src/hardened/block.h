@@ -17,7 +17,7 @@
 
 #include "hardened/hardened.h"
 #include "misuse/canary.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 
 struct place {
     char *block;

@@ -24,11 +24,11 @@
 
 HAK_INLINE void retain(const struct place *place)
 {
-    struct service service = hak_service_begin();
-    if (HAK_UNLIKELY(hak_waiting_keep(service.cache, place)))
-        hak_service_end(&service);
+    struct slow_path path = hak_slow_path_begin();
+    if (HAK_UNLIKELY(hak_waiting_keep(path.cache, place)))
+        hak_slow_path_end(&path);
     else
-        hak_service_end_quick(&service);
+        hak_slow_path_end_quick(&path);
     if (HAK_UNLIKELY(place->slab == NULL))
         hak_background_consider();
 }

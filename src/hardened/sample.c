@@ -8,7 +8,7 @@
 #include "misuse/harden.h"
 #include "os/fault_watch.h"
 #include "os/frames.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 
 /* Each costs a call of the kernel. */
 #define FRAMES 4u

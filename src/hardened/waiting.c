@@ -142,11 +142,11 @@ bool hak_waiting_keep(struct cache *cache, const struct place *place)
     return quarantine->gathered_count == 0;
 }
 
-void hak_waiting_drain(const struct service *service)
+void hak_waiting_drain(const struct slow_path *path)
 {
-    struct quarantine *quarantine = hak_load_relaxed(&service->cache->quarantine);
+    struct quarantine *quarantine = hak_load_relaxed(&path->cache->quarantine);
     if (HAK_LIKELY(quarantine == NULL))
         return;
-    trim(quarantine, service->cache, 0);
-    send_home(quarantine, service->cache);
+    trim(quarantine, path->cache, 0);
+    send_home(quarantine, path->cache);
 }

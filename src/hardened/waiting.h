@@ -4,7 +4,7 @@
  * Owns        the order: a cache's quarantine (misuse/quarantine.h), where the mode has one; then,
  *             verified, blocks of slabs gather in the cache until a batch of them is flushed.
  * Invariants  a waiting block has a mark that says so, in either place.
- * Threads     the one that has the cache, in a service.
+ * Threads     the one that has the cache, in a slow path.
  * Tests       tests/unit/hardened/hardened_test.c, tests/attack/, tests/race/hardened_race.c
  */
 #ifndef HAK_HARDENED_WAITING_H
@@ -16,7 +16,7 @@
  * go home. True: some did, or, for there is no cache (NULL), the block itself. */
 bool hak_waiting_keep(struct cache *cache, const struct place *place);
 
-/* All that wait in the service's cache go home. */
-void hak_waiting_drain(const struct service *service);
+/* All that wait in the cache go home. */
+void hak_waiting_drain(const struct slow_path *path);
 
 #endif

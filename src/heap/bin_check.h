@@ -5,7 +5,7 @@
  * Invariants  only misuse of the program's is ever reported: a block in a bin is in use to its
  *             slab, and there once.
  * Threads     any; the blocks are in no bin meanwhile.
- * Tests       tests/attack/double_free_in_one_bin_test.c, tests/unit/heap/bin_check_test.c
+ * Tests       tests/attack/double_free_test.c, tests/unit/heap/bin_check_test.c
  */
 #ifndef HAK_HEAP_BIN_CHECK_H
 #define HAK_HEAP_BIN_CHECK_H

@@ -37,11 +37,7 @@ hak_hot_sizes:
 .macro SECTION name
     .text
     .p2align 4
-    .globl  \name
-    .hidden \name
-    .type   \name, %function
-\name:
-    .cfi_startproc
+    FUNCTION \name
     mrs     x9, tpidr_el0
     adrp    x10, :gottprel:hak_here
     ldr     x10, [x10, #:gottprel_lo12:hak_here]
@@ -61,18 +57,7 @@ hak_hot_sizes:
 
 /* Closes it; .Lend_ is set behind the commit. */
 .macro SECTION_END name
-    .cfi_endproc
-    .size   \name, . - \name
-    .inst   0xd428bc00                      /* brk: the signature */
-.Labort_\name:
-    b       \name
-    .section .data.rel.ro.hak_sections, "aw"
-    .p2align 5
-.Lsection_\name:
-    .word   0, 0                            /* version, flags */
-    .xword  .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
-    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
-    .xword  .Lsection_\name
+    SEQUENCE_END \name, .data.rel.ro.hak_sections
     .text
 .endm
 

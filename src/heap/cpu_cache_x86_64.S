@@ -37,11 +37,7 @@ hak_hot_sizes:
 .macro SECTION name
     .text
     .p2align 4
-    .globl  \name
-    .hidden \name
-    .type   \name, @function
-\name:
-    .cfi_startproc
+    FUNCTION \name
     movq    hak_here@GOTTPOFF(%rip), %rax
     movq    %fs:(%rax), %r8
     movl    hak_rseq_id_offset(%rip), %r9d
@@ -55,19 +51,7 @@ hak_hot_sizes:
 
 /* Closes it; .Lend_ is set behind the commit. */
 .macro SECTION_END name
-    .cfi_endproc
-    .size   \name, . - \name
-    .byte   0x0f, 0xb9, 0x3d                /* ud1: the signature is never an instruction */
-    .long   0x53053053
-.Labort_\name:
-    jmp     \name
-    .section .data.rel.ro.hak_sections, "aw"
-    .p2align 5
-.Lsection_\name:
-    .long   0, 0                            /* version, flags */
-    .quad   .Lstart_\name, .Lend_\name - .Lstart_\name, .Labort_\name
-    .section __rseq_cs_ptr_array, "aw"      /* for debuggers */
-    .quad   .Lsection_\name
+    SEQUENCE_END \name, .data.rel.ro.hak_sections
     .text
 .endm
 

@@ -16,7 +16,7 @@
 /* A visit waits so long for one heap, and no more for the others if it was in vain. */
 #define VISIT_PATIENCE_MS 10u
 
-HAK_TLS struct heap_holds hak_heap_holds;
+HAK_TLS struct held_heaps hak_held_heaps;
 
 static struct {
     _Atomic(struct heap *) list[HAK_HEAPS_MOST];
@@ -68,7 +68,8 @@ struct heap *hak_heap_near(void)
 static struct heap *make_locked(void)
 {
     uint32_t count = hak_load_relaxed(&heaps.count);
-    if (count == HAK_HEAPS_MOST || (hak_heap_holds.note & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST)
+    if (count == HAK_HEAPS_MOST ||
+        (hak_held_heaps.note & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST)
         return NULL;
     struct heap *heap = hak_meta_take(sizeof *heap);
     if (heap == NULL)
@@ -262,16 +263,16 @@ static bool lose_left(bool is_over)
 {
     bool is_any_lost = false;
     uintptr_t note;
-    while ((note = hak_heap_holds.note) != 0 &&
-           (is_over || hak_frame_is_left(note & ~HAK_HOLDS_COUNT))) {
-        uintptr_t at = (note & HAK_HOLDS_COUNT) - 1;
-        struct heap *heap = hak_heap_at(hak_heap_holds.ids[at] - 1u);
+    while ((note = hak_held_heaps.note) != 0 &&
+           (is_over || hak_frame_is_left(note & ~HAK_HELD_HEAPS_COUNT))) {
+        uintptr_t at = (note & HAK_HELD_HEAPS_COUNT) - 1;
+        struct heap *heap = hak_heap_at(hak_held_heaps.ids[at] - 1u);
         if (hak_lock_is_own(&heap->lock)) {
             lose(heap);
             is_any_lost = true;
             hak_lock_give_among(&heap->lock); /* who waits for it finds it lost */
         }
-        hak_heap_forget(hak_heap_holds.before[at]);
+        hak_heap_forget(hak_held_heaps.before[at]);
     }
     return is_any_lost;
 }

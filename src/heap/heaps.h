@@ -6,7 +6,7 @@
  *             thread has one. A thread that holds none enters the heap of its processor, else any
  *             other, else one more is created, up to a bound, else it waits. A thread that holds
  *             one enters others only by trylock, so no thread waits for a thread that waits. What a
- *             thread holds, or is about to take, is noted (heap/holds.h). A handler that
+ *             thread holds, or is about to take, is noted (heap/held_heaps.h). A handler that
  *             interrupted a slow path with a heap does not try the noted ones, and waits for none:
  *             it tries all others, creates one more, or is refused. Locks of higher rank are taken
  *             with a heap held; that of the registry by trylock only.
@@ -24,7 +24,7 @@
 #define HAK_HEAP_HEAPS_H
 
 #include "heap/heap.h"
-#include "heap/holds.h"
+#include "heap/held_heaps.h"
 #include "os/lock.h"
 
 /* The maximum number of heaps, for any number of processors. */
@@ -32,11 +32,11 @@
 /* Enters the heap if no thread is inside. */
 HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
-    uintptr_t before = hak_heap_holds.note;
+    uintptr_t before = hak_held_heaps.note;
     uint32_t expected = 0;
     if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL)) /* a handler of our own fork: all are ours */
         return heap->is_claimed;
-    if (HAK_UNLIKELY((before & HAK_HOLDS_COUNT) == HAK_HOLDS_MOST ||
+    if (HAK_UNLIKELY((before & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST ||
                      hak_heap_is_noted(heap->owner.heap_id)))
         return false;
     hak_heap_note(heap->owner.heap_id);

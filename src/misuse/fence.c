@@ -31,7 +31,7 @@ static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_FENCE);
 /* Under the lock, but for the stack of freed runs. */
 static _Atomic(struct run *) freed;
 static struct run *waiting_first, *waiting_last;
-static _Atomic size_t waiting_bytes;
+static size_t waiting_bytes;
 static struct run *usable[KINDS];
 static uint32_t run_count;
 static _Atomic uint32_t unit_count =
@@ -135,7 +135,7 @@ static void wait_in_order(struct run *newest)
         newest = next;
     }
     for (struct run *run = oldest; run != NULL; run = run->next) {
-        hak_counter_add(&waiting_bytes, run->count * unit_bytes());
+        waiting_bytes += run->count * unit_bytes();
         newest = run;
     }
     if (oldest == NULL)
@@ -150,12 +150,12 @@ static void wait_in_order(struct run *newest)
 static void end_of_wait(void)
 {
     size_t most = (size_t)hak_conf_number(fence_quarantine);
-    while (hak_load_relaxed(&waiting_bytes) > most && waiting_first != NULL) {
+    while (waiting_bytes > most && waiting_first != NULL) {
         struct run *run = waiting_first;
         size_t units = run->count;
         uint32_t kind = round_units(&units);
         waiting_first = run->next;
-        hak_counter_add(&waiting_bytes, -(run->count * unit_bytes()));
+        waiting_bytes -= run->count * unit_bytes();
         run->next = usable[kind];
         usable[kind] = run;
     }
@@ -345,11 +345,6 @@ size_t hak_fence_live_count(void)
 size_t hak_fence_used_bytes(void)
 {
     return hak_region.fence_bytes == 0 ? 0 : hak_load_relaxed(&unit_count) * unit_bytes();
-}
-
-size_t hak_fence_quarantine_bytes(void)
-{
-    return hak_load_relaxed(&waiting_bytes);
 }
 
 size_t hak_fence_table_bytes(void)

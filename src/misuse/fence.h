@@ -61,10 +61,8 @@ const struct guard_record *hak_fence_nearest(const void *address);
 size_t hak_fence_live_bytes(void);
 size_t hak_fence_live_count(void);
 
-/* Address space that was ever used, from hak_region.fence_start on; what waits in quarantine; and
- * the memory of the tables. */
+/* Address space that was ever used, from hak_region.fence_start on, and the memory of tables. */
 size_t hak_fence_used_bytes(void);
-size_t hak_fence_quarantine_bytes(void);
 size_t hak_fence_table_bytes(void);
 
 /* No more blocks are fenced: what is known stays as it is, for a report. */

@@ -176,11 +176,6 @@ int64_t hak_sampled_guard_countdown(void)
     return rate == 0 ? INT64_MAX : 1 + (int64_t)(hak_random() % (2 * rate));
 }
 
-size_t hak_sampled_guard_page_bytes(void)
-{
-    return hak_load_relaxed(&live_page_bytes);
-}
-
 void hak_sampled_guard_sum(size_t *bytes, size_t *count)
 {
     for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_SLOTS; i++) {

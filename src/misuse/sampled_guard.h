@@ -47,9 +47,6 @@ int64_t hak_sampled_guard_countdown(void);
 /* Adds the live blocks: their requested bytes and their number. */
 void hak_sampled_guard_sum(size_t *bytes, size_t *count);
 
-/* The pages that live blocks have, and those on their way. */
-size_t hak_sampled_guard_page_bytes(void);
-
 /* No more blocks are guarded: what the slots hold stays as it is, for a report. */
 void hak_sampled_guard_freeze(void);
 

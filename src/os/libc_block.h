@@ -5,7 +5,7 @@
  * Invariants  only what glibc's free checks first is considered: where it would end the process,
  *             the answer is no. With other libcs it is always yes.
  * Threads     any.
- * Tests       tests/unit/os/libc_block_test.c, tests/attack/free_mapping_test.c
+ * Tests       tests/unit/os/libc_block_test.c, tests/attack/free_foreign_test.c
  */
 #ifndef HAK_OS_LIBC_BLOCK_H
 #define HAK_OS_LIBC_BLOCK_H

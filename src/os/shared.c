@@ -191,7 +191,8 @@ static uint32_t number_of(const struct sweep *sweep, const char *name)
         return 0;
     name += prefix_bytes;
     size_t digits = strspn(name, "0123456789");
-    if (*name == '0' || digits == 0 || digits > 9 || name[digits] != '\0')
+    if (*name == '0' || digits == 0 || digits > 9 ||
+        (name[digits] != '\0' && strcmp(name + digits, HAK_SHARED_LAST) != 0))
         return 0;
     return (uint32_t)number_at(name);
 }
@@ -204,6 +205,23 @@ static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)
            about.st_uid == geteuid() && sweep->head_bytes <= sizeof head &&
            pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
            sweep->is_left(head, number, sweep->context);
+}
+
+void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
+                             bool (*is_worth)(const void *head, uint32_t number,
+                                              const void *context),
+                             const void *context)
+{
+    int saved = errno;
+    struct sweep sweep = {.head_bytes = head_bytes, .is_left = is_worth, .context = context};
+    struct shared_path from = hak_os_shared_path(prefix, number, "");
+    struct shared_path to = hak_os_shared_path(prefix, number, HAK_SHARED_LAST);
+    int fd = open(from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0 && is_left_file(&sweep, fd, number))
+        syscall(SYS_renameat2, AT_FDCWD, from.name, AT_FDCWD, to.name, 0);
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
 }
 
 static void look_at(struct sweep *sweep, const char *name)

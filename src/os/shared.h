@@ -33,12 +33,22 @@ bool hak_os_shared_back(void *start, size_t bytes);
 /* Removes the file; the mapping stays. */
 void hak_os_shared_remove(const char *path);
 
+/* What follows the number of a file that was set aside. */
+#define HAK_SHARED_LAST ".last"
+
+/* Renames the file of that number to one with HAK_SHARED_LAST, in the place of an earlier one, if
+ * it is a regular file of this user and `is_worth` its first `head_bytes` bytes (256 at most). */
+void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
+                             bool (*is_worth)(const void *head, uint32_t number,
+                                              const void *context),
+                             const void *context);
+
 /* Ends the mapping of `bytes`. */
 void hak_os_shared_unmap(void *start, size_t bytes);
 
-/* Of the regular files of this user whose path is `prefix` and a number, removes those that
- * `is_left` takes for left, by their first `head_bytes` bytes (256 at most); returns how many.
- * Looks at a bounded number of them, follows no link; one thread at a time. */
+/* Of the regular files of this user whose path is `prefix` and a number, or that were set aside,
+ * removes those that `is_left` takes for left, by their first `head_bytes` bytes (256 at most);
+ * returns how many. Looks at a bounded number of them, follows no link; one thread at a time. */
 uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes,
                              bool (*is_left)(const void *head, uint32_t number,
                                              const void *context),

@@ -178,15 +178,6 @@ void hak_os_thread_forget(struct os_thread *thread)
     thread->was_left = thread->area != NULL;
 }
 
-size_t hak_os_thread_stack_used_bytes(const struct os_thread *thread)
-{
-    const char *end = thread->area == NULL ? NULL : stack_end(thread);
-    const char *at = end - HAK_THREAD_STACK_BYTES;
-    while (at < end && *at == 0)
-        at++;
-    return (size_t)(end - at);
-}
-
 void hak_os_thread_name(const char *name)
 {
     int saved = errno;

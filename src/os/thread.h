@@ -29,9 +29,7 @@ struct os_thread {
     size_t area_bytes;
 };
 
-/* Bytes of the stack, and those that were touched, for tests. */
 #define HAK_THREAD_STACK_BYTES (128 * (size_t)1024)
-size_t hak_os_thread_stack_used_bytes(const struct os_thread *thread);
 
 /* Runs `run` in a thread of its own; false when there can be none (also under sanitizers, which
  * know libc's threads only). `variable` is one of the thread-local variables that `run` needs: they

@@ -19,7 +19,7 @@
 #include "process/learned.h"
 #include "process/matches.h"
 #include "process/reclaim.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "profile/show.h"
 #include "slab/superslab_pool.h"

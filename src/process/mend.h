@@ -6,7 +6,7 @@
  *             one: its cache and the heap that it was in are lost; no other thread waits. From then
  *             on slow paths block signals, so that it does not recur.
  * Threads     as named.
- * Tests       tests/unit/process/start_test.c, tests/preload/signals.c
+ * Tests       tests/unit/process/start_test.c, tests/preload/life.c
  */
 #ifndef HAK_PROCESS_MEND_H
 #define HAK_PROCESS_MEND_H

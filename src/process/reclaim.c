@@ -16,7 +16,7 @@
 #include "policy/policy_table.h"
 #include "process/learned.h"
 #include "process/matches.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -258,7 +258,7 @@ static void gather(void)
     struct cache *own = hak_cache_at_rest();
     if (own != NULL) {
         hak_cache_begin(own);
-        hak_waiting_drain(&(struct service){.cache = own});
+        hak_waiting_drain(&(struct slow_path){.cache = own});
         hak_cache_flush_all(own);
         hak_cache_end(own);
     }

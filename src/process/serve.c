@@ -11,11 +11,11 @@
 #include <errno.h>
 
 /* Memory is out: everything that this thread has cached and everything that is free goes home. */
-static HAK_NOINLINE void send_all_home(const struct service *service)
+static HAK_NOINLINE void send_all_home(const struct slow_path *path)
 {
-    if (service->cache != NULL) {
-        hak_waiting_drain(service);
-        hak_cache_flush_all(service->cache);
+    if (path->cache != NULL) {
+        hak_waiting_drain(path);
+        hak_cache_flush_all(path->cache);
     }
     hak_reclaim_empty_heaps();
     hak_reclaim_purge_all();
@@ -23,16 +23,16 @@ static HAK_NOINLINE void send_all_home(const struct service *service)
 
 static void *serve_once(hak_server *server, const struct request *request)
 {
-    struct service service = hak_service_begin();
+    struct slow_path path = hak_slow_path_begin();
     void *block = NULL;
-    if (HAK_LIKELY(!service.is_refused)) {
-        block = server(service.cache, request, TRY_FIRST);
+    if (HAK_LIKELY(!path.is_refused)) {
+        block = server(path.cache, request, TRY_FIRST);
         if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held()) {
-            send_all_home(&service);
-            block = server(service.cache, request, TRY_LAST);
+            send_all_home(&path);
+            block = server(path.cache, request, TRY_LAST);
         }
     }
-    hak_service_end(&service);
+    hak_slow_path_end(&path);
     return block;
 }
 

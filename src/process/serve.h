@@ -2,11 +2,11 @@
 /* process/serve.h - handles every request that finds no ready block.
  *
  * Owns        struct request; the order of attempts until a request is refused.
- * Invariants  the mode's own part is one function, which tries once in a service
- *             (process/service.h) and leaves everything as it was where there is no memory. When it
- *             finds none, the thread's cached blocks are flushed and free memory is purged before
- *             the last try; at hakmem's own limit, other threads' cached blocks too, before all of
- *             that is repeated.
+ * Invariants  the mode's own part is one function, which tries once in a slow path
+ *             (process/slow_path.h) and leaves everything as it was where there is no memory. When
+ *             it finds none, the thread's cached blocks are flushed and free memory is purged
+ *             before the last try; at hakmem's own limit, other threads' cached blocks too, before
+ *             all of that is repeated.
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */
@@ -14,7 +14,7 @@
 #define HAK_PROCESS_SERVE_H
 
 #include "misuse/mark.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "slab/size_class.h"
 
 struct request {

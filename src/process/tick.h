@@ -11,7 +11,7 @@
 #ifndef HAK_PROCESS_TICK_H
 #define HAK_PROCESS_TICK_H
 
-#include "process/service.h"
+#include "process/slow_path.h"
 
 /* A tick is due after this many slow operations of a thread. Where these are rare, the clock is
  * read once in so many, and a tick is overdue after so long. */
@@ -25,30 +25,30 @@ void hak_tick_look(struct cache *cache);
 /* Maintains the process only; for threads that work in user heaps. */
 void hak_tick_now(void);
 
-/* Ends a service that was no slow operation: the cache served it. */
-HAK_INLINE void hak_service_end_quick(const struct service *service)
+/* Ends a slow path that was no slow operation: the cache served it. */
+HAK_INLINE void hak_slow_path_end_quick(const struct slow_path *path)
 {
-    if (HAK_LIKELY(service->cache != NULL))
-        hak_cache_end(service->cache);
-    if (HAK_UNLIKELY(service->is_shielded))
-        hak_service_end_slow(service);
+    if (HAK_LIKELY(path->cache != NULL))
+        hak_cache_end(path->cache);
+    if (HAK_UNLIKELY(path->is_shielded))
+        hak_slow_path_end_special(path);
 }
 
-/* Ends the service, and ticks if due. */
-HAK_INLINE void hak_service_end(const struct service *service)
+/* Ends the slow path, and ticks if due. */
+HAK_INLINE void hak_slow_path_end(const struct slow_path *path)
 {
-    struct cache *cache = service->cache;
+    struct cache *cache = path->cache;
     if (HAK_LIKELY(cache != NULL)) {
         hak_cache_end(cache);
-        if (HAK_UNLIKELY(service->begun_ns != 0))
-            hak_slow_end(service->begun_ns);
+        if (HAK_UNLIKELY(path->begun_ns != 0))
+            hak_slow_end(path->begun_ns);
         uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
         hak_store_relaxed(&cache->slow_count, count);
         if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
             hak_tick_look(cache);
     }
-    if (HAK_UNLIKELY(service->is_shielded))
-        hak_service_end_slow(service);
+    if (HAK_UNLIKELY(path->is_shielded))
+        hak_slow_path_end_special(path);
 }
 
 #endif

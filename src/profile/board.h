@@ -12,7 +12,8 @@
  *             modules are only ever added. Site 0 has no frames: samples that found no room are
  *             counted there. Counts and bytes are estimates of what was requested, weighted
  *             already; what is live is what was allocated less what was freed. `samples` are raw. A
- *             block's life ends when it is freed, or resized to another place.
+ *             block's life ends when it is freed, or resized to another place. A site may be a
+ *             stack that frees and allocates nothing: only `freed_by` of others leads to it.
  * Argument    Every field is one word that is written in one step, so a reader copies fields at any
  *             moment, whatever becomes of the writer. Frames and paths are written before their
  *             record's `state` is BOARD_READY (release; the reader's load is acquire) and never
@@ -71,6 +72,8 @@ struct board_site {
     _Atomic uint64_t last_ms;       /* the last one; */
     _Atomic uint64_t oldest_ms;     /* and the birth of the oldest live one, or a little before;
                                        0: none is live */
+    _Atomic uint64_t freed_by;      /* the site of the stack that ended a sampled block last; 0: it
+                                       is not known, and of site 0 nothing is */
     _Atomic uint32_t life[HAK_BOARD_LIFE_BUCKETS]; /* ended samples */
 };
 

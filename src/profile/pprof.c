@@ -157,17 +157,12 @@ static void write_strings(struct profile_writer *writer)
     for (uint32_t i = 0; i < STRING_MODULES; i++)
         write_field(writer, PROFILE_STRING_TABLE, texts[i], strlen(texts[i]));
     for (uint32_t i = 0; i < writer->module_count; i++) {
-        char digits[2 * HAK_BOARD_BUILD_ID_BYTES];
-        size_t used = 0;
+        char digits[HAK_BUILD_ID_DIGITS];
         const struct board_module *module = hak_profile_writer_module(writer, i);
-        size_t id_bytes = module == NULL ? 0 : module->build_id_bytes;
         const char *path = module == NULL ? "" : module->path;
-        for (size_t at = 0; at < id_bytes && at < HAK_BOARD_BUILD_ID_BYTES; at++) {
-            digits[used++] = "0123456789abcdef"[module->build_id[at] >> 4];
-            digits[used++] = "0123456789abcdef"[module->build_id[at] & 15];
-        }
+        size_t count = module == NULL ? 0 : hak_profile_writer_build_id(module, digits);
         write_field(writer, PROFILE_STRING_TABLE, path, strlen(path));
-        write_field(writer, PROFILE_STRING_TABLE, digits, used);
+        write_field(writer, PROFILE_STRING_TABLE, digits, count);
     }
 }
 

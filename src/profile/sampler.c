@@ -5,12 +5,15 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "os/unwind.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "profile/show.h"
 #include "profile/site_rules.h"
 #include "profile/size_log.h"
 
 #include <string.h>
+
+/* Enough to tell who frees. */
+#define FREEING_FRAMES 8u
 
 _Atomic bool hak_sampler_has_begun;
 
@@ -128,6 +131,25 @@ HAK_NOINLINE void hak_sampler_note(const struct sampled_request *request, const 
     note(request, block, HAK_CLASS_NONE, may_grow());
 }
 
+/* Its chance to be a sample was that of its first size: the sum over samples, weighted with the
+ * inverse of that chance, has the true sum of the current sizes as its mean. */
+void hak_sampler_resize(const void *block, size_t bytes)
+{
+    struct live_sample sample;
+    if (!hak_live_remove(block, &sample))
+        return;
+    struct live_sample resized = sample;
+    resized.sum.bytes = sample.sum.count * hak_most(bytes, 1);
+    if (sample.site != HAK_LIVE_NO_SITE)
+        hak_sites_note_resized((uint32_t)sample.site, sample.sum.bytes, resized.sum.bytes);
+    uint64_t now_ns = hak_os_clock_ns();
+    hak_size_log_end(&sample, now_ns);
+    resized.birth_ns = now_ns;
+    hak_size_log_begin(&resized);
+    resized.birth_ns = sample.birth_ns;
+    hak_sampler_put_back(block, &resized);
+}
+
 bool hak_sampler_lift(const void *block, struct live_sample *sample)
 {
     return hak_sampler_watches() && hak_live_remove(block, sample);
@@ -149,11 +171,30 @@ void hak_sampler_end_lifted(const struct live_sample *sample)
                              hak_excess(now_ns, sample->birth_ns));
 }
 
-void hak_sampler_end(const void *block)
+/* The site of the code that frees; 0: it is not looked for, or finds no room. */
+static uint32_t freeing_site(struct os_caller caller)
+{
+    uintptr_t frames[FREEING_FRAMES];
+    if (!hak_draw_is_for(DRAW_FOR_PROFILE) || !hak_thread_is_outside())
+        return 0;
+    hak_copy_look();
+    uint32_t count = hak_os_unwind(caller, frames, FREEING_FRAMES);
+    uint32_t site = hak_sites_find_freeing(frames, count);
+    if (site != 0)
+        hak_show_modules(site);
+    return site;
+}
+
+HAK_NOINLINE void hak_sampler_end(const void *block)
 {
     struct live_sample sample;
-    if (hak_live_remove(block, &sample))
-        hak_sampler_end_lifted(&sample);
+    if (!hak_live_remove(block, &sample))
+        return;
+    bool has_site = sample.site != HAK_LIVE_NO_SITE && sample.site != 0;
+    uint32_t freeing = has_site ? freeing_site(HAK_OS_CALLER()) : 0;
+    if (freeing != 0)
+        hak_sites_note_freed_by((uint32_t)sample.site, freeing);
+    hak_sampler_end_lifted(&sample);
 }
 
 void hak_sampler_end_heap(const void *heap)

@@ -6,18 +6,23 @@
  *             heap of hakmem's own (heap/private_heap.h), with a block of the same class: its tag
  *             sends each free to the slow path, where the sample's end is recorded. Where the free
  *             is slow anyway, an ordinary block is only noted: above 128 KiB, and in hardened mode.
- *             hot path        the popped block goes back into its bin, or home, and counts as not
- *             popped realloc         in place below 128 KiB it is the same life; else one ends and
- *             another may begin, by the new size usable size     that of the class memalign, new
- *             as malloc hakmem_heap     its blocks are only noted, as their free is slow anyway;
- *             what lives when the heap is destroyed ends then zero size       counts as one byte
- *             guard pages     a sample is not guarded, and a guarded block is no sample limits,
- *             census  samples are live blocks of slabs as all others, in another heap trim
- *             sweeps that heap as those of the program fork            the child has its parent's
- *             samples, and ends them as its own; a heap that somebody was inside is closed there:
- *             no sample, then, is followed to its end What cannot be followed to its end - out of
- *             memory, in a handler that interrupted hakmem, no room - is an ordinary block, counted
- *             as allocated and freed at once.
+ *                 hot path        the popped block goes back into its bin, or home, and counts as
+ *                                 not popped
+ *                 realloc         in place below 128 KiB it is the same life, of another size; else
+ *                                 one ends and another may begin, by the new size
+ *                 usable size     that of the class
+ *                 memalign, new   as malloc
+ *                 hakmem_heap     its blocks are only noted, as their free is slow anyway; what
+ *                                 lives when the heap is destroyed ends then
+ *                 zero size       counts as one byte
+ *                 guard pages     a sample is not guarded, and a guarded block is no sample
+ *                 limits, census  samples are live blocks of slabs as all others, in another heap
+ *                 trim            sweeps that heap as those of the program
+ *                 fork            the child has its parent's samples, and ends them as its own;
+ *                                 a heap that somebody was inside is closed there: no sample, then,
+ *                                 is followed to its end
+ *             What cannot be followed to its end - out of memory, in a handler that interrupted
+ *             hakmem, no room - is an ordinary block, counted as allocated and freed at once.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/profile/sampler_test.c, tests/preload/profile.c
  */
@@ -55,6 +60,9 @@ void hak_sampler_end(const void *block);
 
 /* The program's heap is about to be destroyed: ends the lives of its samples. */
 void hak_sampler_end_heap(const void *heap);
+
+/* The block has another size, as its program sees it: so has its sample, if it is one. */
+void hak_sampler_resize(const void *block, size_t bytes);
 
 /* Around a change of size that may move a block: its sample is taken away, false: it is none; and
  * comes back where nothing changed, or ends. */

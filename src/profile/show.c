@@ -124,9 +124,21 @@ static void fill_changing(struct board_head *head)
 #undef X
 }
 
+/* A black box of an earlier process of this number: of a container's first process, most likely,
+ * which is number 1 again when the container is started again. */
+static bool is_earlier_box(const void *start, uint32_t number, const void *context)
+{
+    const struct board_head *head = start, *mine = context;
+    return head->magic == HAK_BOARD_MAGIC && head->pid == number && head->is_kept != 0 &&
+           (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space);
+}
+
 static struct profile_board *create(uint32_t pid)
 {
     int error;
+    struct board_head head = {.magic = 0};
+    fill_head(&head, pid);
+    hak_os_shared_set_aside(HAK_BOARD_PATH, pid, sizeof head, is_earlier_box, &head);
     struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, pid, "");
     struct profile_board *board = hak_os_shared_create_growing(
         path.name, sizeof *board, offsetof(struct profile_board, stats), &error);
@@ -137,7 +149,7 @@ static struct profile_board *create(uint32_t pid)
         hak_os_shared_remove(path.name);
         return NULL;
     }
-    fill_head(&board->head, pid);
+    memcpy(&board->head, &head, sizeof head);
     fill_changing(&board->head);
     if (inherited != NULL)
         hak_modules_copy(board, inherited);

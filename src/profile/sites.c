@@ -17,6 +17,8 @@ hak_static_assert(HAK_BOARD_SITES < UINT16_MAX, "a bucket holds the number of a 
 #define CROWDED_FRAMES 8u
 #define FULL_SITES (HAK_BOARD_SITES / 8 * 7)
 #define FULL_FRAMES 3u
+/* Up to so many sites stacks that free get ones of their own. */
+#define FREEING_SITES (HAK_BOARD_SITES / 2)
 #define LIFE_US_MOST ((uint64_t)1 << 62)
 
 struct chunk {
@@ -171,6 +173,15 @@ uint32_t hak_sites_find(const uintptr_t *frames, uint32_t frame_count, bool may_
     return site;
 }
 
+uint32_t hak_sites_find_freeing(const uintptr_t *frames, uint32_t frame_count)
+{
+    uint32_t site;
+    probe(frames, frame_count, &site);
+    if (site != 0 || frame_count == 0 || hak_load_relaxed(&site_count) >= FREEING_SITES)
+        return site;
+    return enter(frames, frame_count, true);
+}
+
 /* Adds to the process's own counter, and shows it. */
 #define ADD(site, field, value)                                                                    \
     do {                                                                                           \
@@ -234,6 +245,20 @@ void hak_sites_note_ended(uint32_t site, struct sample_sum sum, uint64_t life_ns
         SET(site, oldest_ms, 0);
 }
 
+void hak_sites_note_freed_by(uint32_t site, uint32_t freeing)
+{
+    if (hak_load_relaxed(&site_at(site)->freed_by) != freeing)
+        SET(site, freed_by, freeing);
+}
+
+void hak_sites_note_resized(uint32_t site, uint64_t before_bytes, uint64_t bytes)
+{
+    if (bytes > before_bytes)
+        ADD(site, allocated_bytes, bytes - before_bytes);
+    else
+        ADD(site, freed_bytes, before_bytes - bytes);
+}
+
 void hak_sites_set_oldest(uint32_t site, uint64_t oldest_ms)
 {
     if (hak_load_relaxed(&site_at(site)->oldest_ms) != oldest_ms)
@@ -273,6 +298,7 @@ static void show_sums(uint32_t site)
     SHOW(last_ms);
     SHOW(oldest_ms);
 #undef SHOW
+    hak_store_relaxed(&to->freed_by, hak_load_relaxed(&from->freed_by));
     for (uint32_t i = 0; i < HAK_BOARD_LIFE_BUCKETS; i++)
         hak_store_relaxed(&to->life[i], hak_load_relaxed(&from->life[i]));
 }

@@ -29,6 +29,9 @@ void hak_sites_show(struct profile_board *board, uint32_t count);
 /* The site of a stack; 0: it found none. Without `may_grow` no memory is taken for it. */
 uint32_t hak_sites_find(const uintptr_t *frames, uint32_t frame_count, bool may_grow);
 
+/* The same for a stack that frees, while there are many left for those that allocate. */
+uint32_t hak_sites_find_freeing(const uintptr_t *frames, uint32_t frame_count);
+
 /* Blocks: how many a sample stands for, and their total requested size. */
 struct sample_sum {
     uint64_t count;
@@ -36,6 +39,10 @@ struct sample_sum {
 };
 void hak_sites_note_taken(uint32_t site, struct sample_sum sum, uint64_t now_ms);
 void hak_sites_note_ended(uint32_t site, struct sample_sum sum, uint64_t life_ns);
+/* A sample of the site was freed by the stack of the other one. */
+void hak_sites_note_freed_by(uint32_t site, uint32_t freeing);
+/* Live blocks of the site that were so large together are so large now. */
+void hak_sites_note_resized(uint32_t site, uint64_t before_bytes, uint64_t bytes);
 /* When the site's oldest live sample was taken; 0: it has none. */
 void hak_sites_set_oldest(uint32_t site, uint64_t oldest_ms);
 

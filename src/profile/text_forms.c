@@ -187,6 +187,19 @@ static uint64_t age_ns(uint64_t now_ms, const _Atomic uint64_t *since_ms)
     return since == 0 ? 0 : hak_excess(now_ms, since) * 1000000;
 }
 
+static void add_stack_json(struct profile_writer *to, const char *name,
+                           const struct board_site *site)
+{
+    add(to, ",\"");
+    add(to, name);
+    add(to, "\":[");
+    for (uint32_t i = 0; i < depth_of(site); i++) {
+        add(to, i > 0 ? "," : "");
+        add_frame_json(to, site->frames[i]);
+    }
+    add(to, "]");
+}
+
 static void add_site_json(struct profile_writer *to, const struct board_site *site,
                           const uint64_t values[PROFILE_VALUES])
 {
@@ -201,12 +214,32 @@ static void add_site_json(struct profile_writer *to, const struct board_site *si
     add_field(to, "samples", hak_load_relaxed(&site->samples));
     add_field(to, "oldest_ns", age_ns(now_ms, &site->oldest_ms));
     add_field(to, "grown_ns", age_ns(now_ms, &site->last_ms));
-    add(to, ",\"stack\":[");
-    for (uint32_t i = 0; i < depth_of(site); i++) {
-        add(to, i > 0 ? "," : "");
-        add_frame_json(to, site->frames[i]);
+    add_stack_json(to, "stack", site);
+    const struct board_site *freeing = hak_sites_at((uint32_t)hak_load_relaxed(&site->freed_by));
+    if (freeing != NULL && depth_of(freeing) > 0)
+        add_stack_json(to, "freed_by", freeing);
+    add(to, "}");
+}
+
+/* "modules":[{"path":"/usr/lib/libz.so.1","build_id":"5ad2..."}], which say of which file the
+ * offsets are. */
+static void add_modules_json(struct profile_writer *to)
+{
+    bool is_first = true;
+    add(to, ",\"modules\":[");
+    for (uint32_t i = 0; i < to->module_count; i++) {
+        char digits[HAK_BUILD_ID_DIGITS];
+        const struct board_module *module = hak_profile_writer_module(to, i);
+        if (module == NULL)
+            continue;
+        add(to, is_first ? "\n{\"path\":" : ",\n{\"path\":");
+        add_string(to, module->path);
+        add(to, ",\"build_id\":\"");
+        hak_profile_writer_add(to, digits, hak_profile_writer_build_id(module, digits));
+        add(to, "\"}");
+        is_first = false;
     }
-    add(to, "]}");
+    add(to, "]");
 }
 
 void hak_json_write(struct profile_writer *writer)
@@ -223,6 +256,7 @@ void hak_json_write(struct profile_writer *writer)
     add_field(writer, "lost_sites", hak_load_relaxed(&hak_sites_dropped.sites_full));
     add_field(writer, "lost_samples", hak_load_relaxed(&hak_sites_dropped.untracked));
     add_field(writer, "live_bytes", sums[PROFILE_LIVE_BYTES]);
+    add_modules_json(writer);
     add(writer, ",\"sites\":[");
     is_first_site = true;
     hak_profile_writer_sites(writer, add_site_json);

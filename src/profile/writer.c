@@ -53,6 +53,17 @@ const struct board_module *hak_profile_writer_module(const struct profile_writer
 }
 
 /* Of modules at one place the later one counts. */
+size_t hak_profile_writer_build_id(const struct board_module *module,
+                                   char digits[HAK_BUILD_ID_DIGITS])
+{
+    size_t bytes = hak_least(module->build_id_bytes, HAK_BOARD_BUILD_ID_BYTES);
+    for (size_t at = 0; at < bytes; at++) {
+        digits[2 * at] = "0123456789abcdef"[module->build_id[at] >> 4];
+        digits[2 * at + 1] = "0123456789abcdef"[module->build_id[at] & 15];
+    }
+    return 2 * bytes;
+}
+
 uint32_t hak_profile_writer_module_of(const struct profile_writer *writer, uint64_t address)
 {
     for (uint32_t i = writer->module_count; i > 0; i--) {

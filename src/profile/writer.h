@@ -53,6 +53,11 @@ int hak_profile_writer_end(struct profile_writer *writer);
 const struct board_module *hak_profile_writer_module(const struct profile_writer *writer,
                                                      uint32_t index);
 
+/* Its build id in hexadecimal digits; returns how many. */
+#define HAK_BUILD_ID_DIGITS (2 * HAK_BOARD_BUILD_ID_BYTES)
+size_t hak_profile_writer_build_id(const struct board_module *module,
+                                   char digits[HAK_BUILD_ID_DIGITS]);
+
 /* The number of the module that has the address, from 1 on; 0: none is known. */
 uint32_t hak_profile_writer_module_of(const struct profile_writer *writer, uint64_t address);
 

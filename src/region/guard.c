@@ -45,8 +45,3 @@ void hak_guard_lower(void *start, size_t bytes)
     hak_require(is_lowered, "the kernel does not lower a guard");
     give();
 }
-
-uint32_t hak_guard_count(void)
-{
-    return hak_load_relaxed(&raised_count);
-}

@@ -20,7 +20,4 @@ bool hak_guard_raise(void *start, size_t bytes);
 /* Makes the pages of a raised guard usable again. */
 void hak_guard_lower(void *start, size_t bytes);
 
-/* Guards raised now. */
-uint32_t hak_guard_count(void);
-
 #endif

@@ -172,12 +172,6 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     return span->user;
 }
 
-void *hak_large_take(size_t bytes, size_t alignment, enum large_content content)
-{
-    struct large_request request = {bytes, alignment, content, LARGE_ROOMY};
-    return hak_large_take_in(NULL, &request);
-}
-
 /* The record of a live large block. */
 static struct span *span_of(const void *block, const char *what)
 {

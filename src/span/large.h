@@ -19,28 +19,26 @@ enum large_content { LARGE_ANY, LARGE_ZERO };
  * limited or short, only blocks of 1 MiB or more may. */
 enum large_room { LARGE_ROOMY, LARGE_PACKED };
 
-/* A block of at least `bytes`, aligned to `alignment` (a power of two, at least 16); NULL: no
- * memory. */
-void *hak_large_take(size_t bytes, size_t alignment, enum large_content content);
-
-/* Frees a large block; anything that is not the start of one is misuse, reported. */
-void hak_large_give(void *block);
-
-/* The same in steps, for heaps' caches of spans. Whether a span cache may have what fits; a span of
- * the cache, whose heap is held, NULL: it has none; and the block in that span (NULL: another
- * one). */
-struct span_cache;
+/* At least `bytes`, aligned to `alignment`, a power of two and at least 16. */
 struct large_request {
     size_t bytes;
     size_t alignment;
     enum large_content content;
     enum large_room room;
 };
+
+/* A block in steps, for heaps' caches of spans. Whether a span cache may have what fits; a span of
+ * the cache, whose heap is held, NULL: it has none; and the block in that span (NULL: one of the
+ * span heap's), NULL: no memory. */
+struct span_cache;
 bool hak_large_fits_cache(const struct large_request *request);
 struct span *hak_large_find(struct span_cache *cache, const struct large_request *request);
 void *hak_large_take_in(struct span *span, const struct large_request *request);
 
-/* And the end of a block: its span is the caller's. Whether a cache may have it; into the cache,
+/* Frees a large block; anything that is not the start of one is misuse, reported. */
+void hak_large_give(void *block);
+
+/* The same in steps: its span is the caller's. Whether a cache may have it; into the cache,
  * whose heap is held and which may hold so much; or back to the span heap, at once to the kernel
  * where few blocks ever came back. */
 struct span *hak_large_end(void *block);

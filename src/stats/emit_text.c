@@ -136,6 +136,17 @@ static void add_classes(struct line_writer *out, const struct snapshot *snapshot
     }
 }
 
+/* A snapshot has rows for the first ones only. */
+static void add_more(struct line_writer *out, uint64_t all, uint64_t shown)
+{
+    if (all <= shown)
+        return;
+    hak_line_add(out, "and ");
+    hak_line_number(out, all - shown);
+    hak_line_add(out, " more");
+    hak_line_end_line(out);
+}
+
 static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
 {
     if (snapshot->cache_count != 0)
@@ -149,6 +160,7 @@ static void add_caches(struct line_writer *out, const struct snapshot *snapshot)
         hak_line_number_right(out, of->misses, CACHE_MISSES_END);
         hak_line_end_line(out);
     }
+    add_more(out, snapshot->active_caches, snapshot->cache_count);
 }
 
 static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
@@ -165,6 +177,7 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
         hak_line_number_right(out, of->steals, HEAP_STEALS_END);
         hak_line_end_line(out);
     }
+    add_more(out, snapshot->heaps, snapshot->heap_count);
 }
 
 void hak_emit_tables(const struct snapshot *snapshot, enum emit_detail detail, emit_writer *write,

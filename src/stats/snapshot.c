@@ -18,8 +18,8 @@
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "stats/binding.h"
+#include "stats/exact.h"
 #include "stats/snapshot_take.h"
-#include "stats/tally.h"
 
 hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");
 
@@ -183,7 +183,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     add_locks_and_owners(snapshot);
     add_classes(snapshot, &census);
     move_large_withheld(snapshot, &census);
-    hak_tally_read(snapshot);
+    hak_exact_read(snapshot);
     snapshot->live_bytes =
         snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
     for (int i = 0; i < HAK_STAT_COUNT; i++)

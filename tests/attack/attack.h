@@ -26,6 +26,14 @@ __attribute__((constructor(101))) static void guard_nothing(void)
     setenv("HAKMEM_GUARD_RATE", "0", 0);
 }
 
+/* The compiler must not know what becomes of the block. */
+static inline char *volatile_block(void *block)
+{
+    char *volatile hidden = block;
+    CHECK(hidden != NULL);
+    return hidden;
+}
+
 static inline void *free_in_thread(void *block)
 {
     hak_free(block);

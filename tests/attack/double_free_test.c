@@ -1,19 +1,103 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/double_free_test.c - both copies of a block come home to its slab. */
+/* tests/attack/double_free_test.c - a block is freed twice, by its owner and by others. */
 #include "attack.h"
 
-static void free_twice(void)
+/* Both copies of the block wait in one bin; or the first is in the slab when the second comes. */
+static void free_twice(bool is_home_between)
 {
     others_take(64);
     void *block = others[1];
     hak_free(block);
-    others_free(FIRST_HALF); /* the first copy is in the slab now */
+    if (is_home_between)
+        others_free(FIRST_HALF);
     hak_free(block);
+    if (!is_home_between)
+        others_free(FIRST_HALF);
     others_free(SECOND_HALF);
 }
 
 TEST(a_small_block_freed_twice_is_reported_when_its_second_copy_comes_home)
 {
-    CHECK_ABORTS(free_twice(), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(free_twice(), ", block of 64 bytes, already free\n");
+    for (int is_home_between = 0; is_home_between < 2; is_home_between++) {
+        CHECK_ABORTS(free_twice(is_home_between), "hakmem: double free: pointer 0x");
+        CHECK_ABORTS(free_twice(is_home_between), ", block of 64 bytes, already free\n");
+    }
+}
+
+static void free_large_twice(void)
+{
+    void *block = hak_malloc(LARGE_BYTES);
+    hak_free(block);
+    hak_free(block);
+}
+
+TEST(a_large_block_freed_twice_is_reported_at_once)
+{
+    CHECK_ABORTS(free_large_twice(), "hakmem: invalid free: pointer 0x");
+    CHECK_ABORTS(free_large_twice(), "nothing is allocated there\n");
+}
+
+static void *free_block_twice(void *block)
+{
+    hak_free(block);
+    hak_free(block);
+    hak_thread_flush();
+    return NULL;
+}
+
+TEST(a_block_freed_twice_by_another_thread_is_reported)
+{
+    CHECK_ABORTS(in_thread(free_block_twice, hak_malloc(64)), "hakmem: double free: pointer 0x");
+    CHECK_ABORTS(in_thread(free_block_twice, hak_malloc(64)), "block of 64 bytes, already free\n");
+}
+
+static void free_by_two_strangers(size_t bytes)
+{
+    void *block = hak_malloc(bytes);
+    free_home_by_stranger(block);
+    free_home_by_stranger(block);
+}
+
+TEST(a_block_freed_by_two_other_threads_is_reported_by_the_second)
+{
+    CHECK_ABORTS(free_by_two_strangers(64), "hakmem: double free: pointer 0x");
+    CHECK_ABORTS(free_by_two_strangers(64), "block of 64 bytes, already free\n");
+    CHECK_ABORTS(free_by_two_strangers(32768), "nothing is allocated there\n"); /* nor a slab */
+}
+
+static void free_with_stranger(void)
+{
+    others_take(64);
+    void *block = others[1];
+    hak_free(block);
+    others_free(FIRST_HALF); /* the owner's copy is in the slab now */
+    free_home_by_stranger(block);
+    others_take(64); /* refills collect the stranger's */
+}
+
+TEST(a_block_freed_by_its_owner_and_a_stranger_is_reported_when_they_meet)
+{
+    CHECK_ABORTS(free_with_stranger(), "hakmem: double free: pointer 0x");
+    CHECK_ABORTS(free_with_stranger(), ", block of 64 bytes, already free\n");
+}
+
+static void *take_and_free(void *argument)
+{
+    void **block = argument;
+    *block = hak_malloc(32768);
+    hak_free(*block);
+    return NULL; /* and the slab goes home with the thread */
+}
+
+static void free_after_retirement(void)
+{
+    void *block;
+    in_thread(take_and_free, &block);
+    hak_free(block);
+}
+
+TEST(a_free_where_a_slab_used_to_be_is_reported)
+{
+    CHECK_ABORTS(free_after_retirement(), "hakmem: invalid free: pointer 0x");
+    CHECK_ABORTS(free_after_retirement(), "nothing is allocated there\n");
 }

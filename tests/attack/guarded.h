@@ -4,7 +4,7 @@
  * Owns        nothing.
  * Invariants  every allocation that takes a slow path but the first is guarded here.
  * Threads     as named.
- * Tests       tests/attack/guarded_*_test.c
+ * Tests       tests/attack/guarded_test.c
  */
 #ifndef TESTS_ATTACK_GUARDED_H
 #define TESTS_ATTACK_GUARDED_H
@@ -21,18 +21,11 @@ __attribute__((constructor(101))) static void guard_all(void)
 #include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
 
-/* The compiler must not know what becomes of the block. */
-static inline char *hidden(void *block)
-{
-    char *volatile volatile_block = block;
-    return volatile_block;
-}
-
 /* A guarded block; others of its size were at hand at first. */
 static inline char *take_guarded(size_t bytes)
 {
     for (int i = 0; i < 10000; i++) {
-        char *block = hidden(hak_malloc(bytes));
+        char *block = volatile_block(hak_malloc(bytes));
         if (hak_guarded_holds(block))
             return block;
     }
@@ -46,10 +39,5 @@ static inline char *take_freed(size_t bytes)
     hak_free(block);
     return block;
 }
-
-/* The statement, run in a child, ends by a guard page. */
-#define CHECK_FAULTS(statement)                                                                    \
-    CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,    \
-                   "SIGSEGV", "")
 
 #endif

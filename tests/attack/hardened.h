@@ -18,6 +18,11 @@
 #define PAGE_BYTES ((size_t)4096)
 #define SPAN_BYTES ((size_t)256 * 1024)
 
+/* The statement behind it, once for each of them. */
+static const size_t hardened_sizes[] = {TINY_BYTES, PAGE_BYTES, SPAN_BYTES};
+#define EACH_SIZE(bytes)                                                                           \
+    for (size_t size_ = 0, bytes; size_ < 3 && (bytes = hardened_sizes[size_]) != 0; size_++)
+
 /* Members of the set; hakmem's own constructor, which starts it, comes later. */
 #ifndef MEMBERS
 #define MEMBERS "all"
@@ -25,14 +30,6 @@
 __attribute__((constructor(101))) static void harden(void)
 {
     setenv("HAKMEM_HARDEN", MEMBERS, 1);
-}
-
-/* The compiler must not know what becomes of the block. */
-static inline char *volatile_block(void *block)
-{
-    char *volatile hidden = block;
-    CHECK(hidden != NULL);
-    return hidden;
 }
 
 static inline char *take_some(size_t bytes)
@@ -49,6 +46,18 @@ static inline char *take_inner(size_t bytes)
     return block;
 }
 
+/* Where a block was before realloc moved it. */
+static inline char *moved_away(size_t from_bytes, size_t bytes)
+{
+    char *block = take_some(from_bytes);
+    memset(block, 's', from_bytes);
+    for (int i = 0; i < 8; i++) /* nothing is free behind it */
+        take_some(SPAN_BYTES);
+    char *moved = volatile_block(hak_realloc(block, bytes));
+    CHECK(moved != block && moved[0] == 's');
+    return block;
+}
+
 /* Writes to a freed block, which others of its size then push out of the quarantine. */
 static inline void write_freed(size_t bytes)
 {
@@ -58,10 +67,5 @@ static inline void write_freed(size_t bytes)
     for (int i = 0; i < 10000; i++)
         hak_free(take_some(bytes));
 }
-
-/* The statement, run in a child, ends by a guard page. */
-#define CHECK_FAULTS(statement)                                                                    \
-    CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGSEGV,    \
-                   "SIGSEGV", "")
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/attack/hardened_invalid_pointer_test.c - what no allocator gave is freed. */
+/* tests/attack/hardened_invalid_pointer_test.c - what no allocator gave, the inside of a block, or
+ * a freed one, is freed or resized. */
 #include "hardened.h"
 
 static void free_a_variable(void)
@@ -22,4 +23,32 @@ TEST(pointers_that_no_allocator_gave_are_reported)
     CHECK_ABORTS(hak_free((void *)1), "an address near NULL\n");
     CHECK_ABORTS(hak_free((void *)0xdeadbeefdeadbee0), "not a user-space address\n");
     CHECK_ABORTS(free_never_allocated(), "hakmem: invalid free: pointer 0x");
+}
+
+TEST(the_inside_of_a_block_is_reported_at_once)
+{
+    EACH_SIZE (bytes) {
+        CHECK_ABORTS(hak_free(take_some(bytes) + 1), "hakmem: invalid free: pointer 0x");
+        CHECK_ABORTS(hak_free(take_some(bytes) + 16), "not the start of");
+        CHECK_ABORTS(hak_realloc(take_some(bytes) + 16, 100),
+                     "hakmem: invalid realloc: pointer 0x");
+    }
+    CHECK_ABORTS(hak_free(take_some(SPAN_BYTES) + 100000), "nothing is allocated there\n");
+}
+
+static char *freed(size_t bytes)
+{
+    char *block = take_some(bytes);
+    hak_free(block);
+    return block;
+}
+
+TEST(a_realloc_after_free_is_reported_at_once)
+{
+    EACH_SIZE (bytes) {
+        CHECK_ABORTS(hak_realloc(freed(bytes), bytes), "hakmem: invalid realloc: pointer 0x");
+        CHECK_ABORTS(hak_realloc(freed(bytes), 2 * bytes), ", already free\n");
+        CHECK_ABORTS(hak_malloc_usable_size(freed(bytes)),
+                     "hakmem: invalid malloc_usable_size: pointer 0x");
+    }
 }

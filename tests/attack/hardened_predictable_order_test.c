@@ -19,12 +19,8 @@ static void order(size_t bytes)
         _exit(3);
 }
 
-TEST(the_order_of_blocks_of_8_bytes_is_random)
+TEST(the_order_of_blocks_is_random)
 {
     CHECK_EXITS(order(TINY_BYTES), 0);
-}
-
-TEST(the_order_of_blocks_of_4096_bytes_is_random)
-{
     CHECK_EXITS(order(PAGE_BYTES), 0);
 }

@@ -4,8 +4,6 @@
 #include "hardened.h"
 #include "os/os.h"
 
-#define FAR_BYTES (16 * SPAN_BYTES)
-
 static char *resized(size_t bytes)
 {
     char *block = take_some(SPAN_BYTES);
@@ -13,18 +11,11 @@ static char *resized(size_t bytes)
     return volatile_block(hak_realloc(block, bytes));
 }
 
-static void overflow_by_1(size_t bytes)
+static char *overflown(size_t bytes)
 {
     char *block = resized(bytes);
     memset(block, 'x', bytes + 1);
-    hak_free(block);
-}
-
-static void overflow_and_resize(size_t bytes)
-{
-    char *block = resized(bytes);
-    memset(block, 'x', bytes + 1);
-    CHECK(hak_realloc(block, 2 * bytes) == NULL);
+    return block;
 }
 
 /* A canary of 8 bytes at least ends the last page; machines have pages of up to 64 KiB. */
@@ -35,37 +26,16 @@ static void overflow_by_a_page(size_t bytes)
     block[hak_align_up(bytes + 8, page)] = 'x';
 }
 
-static void underflow_by_1(size_t bytes)
+TEST(an_overflow_behind_a_large_block_that_was_resized_is_found)
 {
-    char *block = resized(bytes);
-    block[-1] = 'x';
-}
-
-static void check_ends(size_t bytes)
-{
-    CHECK_ABORTS(overflow_by_1(bytes), "hakmem: overflow: pointer 0x");
-    CHECK_ABORTS(overflow_by_1(bytes), "the bytes behind it were overwritten\n");
-    CHECK_ABORTS(overflow_and_resize(bytes), "hakmem: overflow: pointer 0x");
-    CHECK_FAULTS(overflow_by_a_page(bytes));
-    CHECK_FAULTS(underflow_by_1(bytes));
-}
-
-TEST(an_overflow_behind_256_kib_that_grew_by_a_page_is_found)
-{
-    check_ends(SPAN_BYTES + PAGE_BYTES + 1);
-}
-
-TEST(an_overflow_behind_256_kib_that_shrank_by_a_page_is_found)
-{
-    check_ends(SPAN_BYTES - PAGE_BYTES + 1);
-}
-
-TEST(an_overflow_behind_256_kib_that_grew_to_4_mib_is_found)
-{
-    check_ends(FAR_BYTES);
-}
-
-TEST(an_overflow_behind_256_kib_that_shrank_to_160_kib_is_found)
-{
-    check_ends(SPAN_BYTES * 5 / 8);
+    static const size_t sizes[] = {SPAN_BYTES + PAGE_BYTES + 1, SPAN_BYTES - PAGE_BYTES + 1,
+                                   16 * SPAN_BYTES, SPAN_BYTES * 5 / 8};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        CHECK_ABORTS(hak_free(overflown(sizes[i])), "hakmem: overflow: pointer 0x");
+        CHECK_ABORTS(hak_free(overflown(sizes[i])), "the bytes behind it were overwritten\n");
+        CHECK_ABORTS(hak_realloc(overflown(sizes[i]), 2 * sizes[i]),
+                     "hakmem: overflow: pointer 0x");
+        CHECK_FAULTS(overflow_by_a_page(sizes[i]));
+        CHECK_FAULTS(resized(sizes[i])[-1] = 'x');
+    }
 }

@@ -4,17 +4,6 @@
 #define MEMBERS "quarantine+zero+canary"
 #include "hardened.h"
 
-static char *moved_away(size_t from_bytes, size_t bytes)
-{
-    char *block = take_some(from_bytes);
-    memset(block, 's', from_bytes);
-    for (int i = 0; i < 8; i++) /* nothing is free behind it */
-        take_some(SPAN_BYTES);
-    char *moved = volatile_block(hak_realloc(block, bytes));
-    CHECK(moved != block && moved[0] == 's');
-    return block;
-}
-
 static void write_moved(size_t from_bytes, size_t bytes)
 {
     char *block = moved_away(from_bytes, bytes);

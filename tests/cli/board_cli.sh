@@ -56,6 +56,11 @@ near "what is kept" "$(bytes_of live yard::keep live_bytes)" 8000000
 near "so many blocks" "$(bytes_of live yard::keep live_objects)" 8000
 near "what passes" "$(bytes_of live yard::pass allocated_bytes)" 80000000
 check "and does not stay" [ "$(bytes_of live yard::pass live_bytes)" = 0 ]
+freeing='first(.sites[] | select(.stack[0].function == "yard::pass")) | .freed_by[0].function'
+equal "who frees it" "$(jq -r "$freeing" "$work/live.out")" yard::pass
+equal "of what nobody frees nothing is said" \
+    "$(jq '[.sites[] | select(.stack[0].function == "yard::keep") | .freed_by] | unique[0]' \
+        "$work/live.out")" null
 equal "whose it is" "$(jq -r .program "$work/live.out")" holder
 equal "its number" "$(jq .pid "$work/live.out")" "$holder_pid"
 equal "the rate" "$(jq .period_bytes "$work/live.out")" "$rate"
@@ -78,7 +83,8 @@ shows leaks '  yard::keep  holder\.cpp:'
 (sleep 0.7; for _ in 1 2 3; do echo >&7; done) &
 asked growth 0 growth "$holder_pid" 2s
 await done 3
-shows growth '^ +\+[23]\.[0-9] MiB +\+1\.[0-9] MiB/s +[23]\.[0-9] MiB  yard::leak  holder\.cpp:'
+grown='^ +\+[23]\.[0-9] MiB +\+1\.[0-9] MiB/s +[23]\.[0-9] MiB +[0-9.]+ m?s'
+shows growth "$grown  yard::leak  holder\.cpp:"
 check "nothing else" sh -c '! grep -q yard::keep "$0"' "$work/growth.out"
 (sleep 0.3; echo >&7) &
 asked too_much 3 growth "$holder_pid" 1 --most 500K
@@ -161,7 +167,7 @@ leaked_mib=$(awk -v turns="$turns" 'BEGIN { printf "%.1f", turns * 1e6 / 1048576
 killed
 asked autopsy 0 autopsy "$holder_pid"
 shows autopsy "^Process $holder_pid ended without a normal exit; its last update was at 20"
-shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9]+ +[-0-9a-z. ]+  yard::keep  holder\.cpp:'
+shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9.]+ m?s +\+[0-9.]+ [MG]iB  yard::keep  holder'
 leaks=$(awk '/yard::leak/ { print $1 }' "$work/autopsy.out")
 check "what leaked, $leaks MiB, near $leaked_mib" awk -v a="$leaks" -v b="$leaked_mib" \
     'BEGIN { exit !(a > 0.85 * b && a < 1.15 * b) }'
@@ -171,6 +177,50 @@ shows autopsy '^ +[0-9.]+ s before  [a-z_]+ +[0-9]'
 cp "/dev/shm/hakmem.profile.$holder_pid" "$work/blackbox"
 asked autopsy_file 0 autopsy "$work/blackbox"
 check "the file says the same" cmp "$work/autopsy_file.out" "$work/autopsy.out"
+asked boxes 0 autopsy
+board=/dev/shm/hakmem.profile.$holder_pid
+shows boxes "^20[-0-9]+ [0-9:]+ UTC +$holder_pid  holder +$board\$"
+asked named 0 autopsy holder
+check "by its name" cmp "$work/named.out" "$work/autopsy.out"
+refused nobody 1 "no program of that name left a black box" autopsy nobody.of.that.name
+
+# A container is started again: its first process is number 1 again, and its /dev/shm may be the
+# same. What the first one left stays, and is found from outside, with the container's own files.
+if unshare --mount --pid --fork true 2>/dev/null; then
+    mkdir "$work/image"
+    cp "$holder" "$work/image/first"
+    mkfifo "$work/first_in"
+    cat >"$work/container.sh" <<'SH'
+mount -t tmpfs shm /dev/shm && mount --bind "$1/image" "$1/plain" || exit 1
+for turn in 1 2; do
+    unshare --pid --fork env HAKMEM_BLACKBOX=on HAKMEM_HEAP_PROFILE_SAMPLES=0 \
+        HAKMEM_HEAP_PROFILE_RATE=2048 LD_PRELOAD="$2" "$1/plain/first" \
+        <"$1/first_in" >"$1/first_out" &
+    outer=$!
+    exec 7>"$1/first_in"
+    until grep -q ready "$1/first_out" 2>/dev/null; do sleep 0.05; done
+    kill -KILL $(cat "/proc/$outer/task/$outer/children")
+    wait $outer
+    rm "$1/first_out"
+    exec 7>&-
+done
+echo over >"$1/container_over"
+exec sleep 60
+SH
+    unshare --mount sh "$work/container.sh" "$work" "$PRELOAD_LIB" 2>/dev/null &
+    container_pid=$!
+    for _ in $(seq 400); do
+        [ ! -e "$work/container_over" ] || break
+        sleep 0.05
+    done
+    asked contained 0 autopsy
+    shows contained ' 1  first +/proc/[0-9]+/ro[o]t/dev/shm/hakmem\.profile\.1$'
+    shows contained ' 1  first +/proc/[0-9]+/ro[o]t/dev/shm/hakmem\.profile\.1\.last$'
+    asked first 0 autopsy first
+    shows first '^Process 1 ended without a normal exit'
+    shows first '^ +[78]\.[0-9] MiB .* yard::keep  holder\.cpp:'
+    kill -KILL "$container_pid"
+fi
 
 # One whose parent has not asked for its end has ended.
 mkfifo "$work/unasked_in"
@@ -193,8 +243,8 @@ asked unasked 0 autopsy "$unasked_pid"
 kill -KILL "$parent_pid"
 rm -f "/dev/shm/hakmem.profile.$unasked_pid" "/dev/shm/hakmem.profile.$parent_pid"
 shows unasked "^Process $unasked_pid ended without a normal exit"
-refused no_box 1 "is a profile, and not what a process left" autopsy "$work/board.pprof"
-refused usage 2 "usage: hakmem autopsy" autopsy
+refused no_box 1 "is a profile, not the file of a process" autopsy "$work/board.pprof"
+refused usage 2 "usage: hakmem autopsy" autopsy --all
 refused growth_usage 2 "usage: hakmem growth" growth 1
 refused growth_pace 2 "0.1 to 86400 seconds" growth 1 x
 refused growth_most 2 "--most takes a size" growth 1 1 --most x

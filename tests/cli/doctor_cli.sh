@@ -169,5 +169,5 @@ refused negative 2 "'-1' is not" doctor -1
 refused long 2 "is not a process id" doctor 99999999999999999999
 refused two 2 "usage: hakmem doctor" doctor 1 2
 if [ -r /proc/2/comm ] && [ ! -s /proc/2/maps ] && [ "$(cat /proc/2/comm)" = kthreadd ]; then
-    refused kernel 1 "has no memory of its own" doctor 2
+    refused kernel 1 "is a kernel thread" doctor 2
 fi

@@ -121,7 +121,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
     switch (input_byte(&input) % 5) {
     case 0: {
         char *text = input_text(&input, TEXT_BYTES);
-        hak_conf_set_packed(text);
+        hak_conf_read_packed(text, CONF_PACKED);
         free(text);
         break;
     }

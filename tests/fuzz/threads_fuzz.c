@@ -7,6 +7,7 @@
  */
 #include "fuzz.h"
 #include "hakmem/hakmem.h"
+#include "parcel.h"
 #include "process/reclaim.h"
 
 #include <pthread.h>
@@ -32,32 +33,14 @@ struct worker {
     struct order order;
 };
 
-struct parcel {
-    size_t bytes;
-    size_t mark;
-};
-
 static struct worker workers[WORKERS];
 static sem_t done;
 static _Atomic(struct parcel *) slots[SLOTS];
 
-static void parcel_sign(struct parcel *parcel, size_t bytes, size_t mark)
-{
-    memset(parcel, (int)mark, bytes);
-    *parcel = (struct parcel){bytes, mark};
-}
-
-static void parcel_inspect(const struct parcel *parcel, size_t bytes)
-{
-    const unsigned char *start = (const unsigned char *)parcel;
-    for (size_t i = sizeof *parcel; i < bytes; i += i < 512 || i > bytes - 64 ? 1 : 61)
-        CHECK_EQ(start[i], parcel->mark & 0xff);
-}
-
 static void parcel_give(struct parcel *parcel)
 {
     if (parcel != NULL)
-        parcel_inspect(parcel, parcel->bytes);
+        parcel_check(parcel, parcel->bytes);
     hak_free(parcel);
 }
 
@@ -65,7 +48,7 @@ static void parcel_make(const struct order *order)
 {
     struct parcel *parcel = hak_malloc(order->bytes);
     CHECK(parcel != NULL);
-    parcel_sign(parcel, order->bytes, order->bytes ^ order->slot);
+    parcel_fill(parcel, order->bytes, order->bytes ^ order->slot);
     parcel_give(atomic_exchange(&slots[order->slot], parcel));
 }
 
@@ -77,8 +60,8 @@ static void parcel_resize(const struct order *order)
     size_t old_bytes = parcel->bytes;
     parcel = hak_realloc(parcel, order->bytes);
     CHECK(parcel != NULL);
-    parcel_inspect(parcel, old_bytes < order->bytes ? old_bytes : order->bytes);
-    parcel_sign(parcel, order->bytes, order->bytes);
+    parcel_check(parcel, old_bytes < order->bytes ? old_bytes : order->bytes);
+    parcel_fill(parcel, order->bytes, order->bytes);
     parcel_give(atomic_exchange(&slots[order->slot], parcel));
 }
 

@@ -74,7 +74,8 @@ TESTS = (
     ("tests/preload/threads.c", ["the_living_use_and_free_blocks_of_dead_threads"], 120, PRELOAD),
     ("tests/preload/threads.c", ["a_cancelled_thread_can_clean_up"], 120, PRELOAD),
     ("tests/preload/threads.c", ["threads_go_on_after_main_has_ended"], 120, PRELOAD),
-    ("tests/preload/signals.c", [], 120, PRELOAD),
+    ("tests/preload/life.c", ["handlers_can_allocate_wherever_they_interrupt"], 120, PRELOAD),
+    ("tests/preload/life.c", ["interrupted_system_calls_do_not_fail_requests"], 120, PRELOAD),
     ("tests/preload/fork.c", [], 300, PRELOAD),
     ("tests/preload/raw_fork.c", ["copies_by_clone_live_beside_hakmems_own_thread"], 60, PRELOAD),
     ("tests/preload/raw_fork.c", ["copies_by_several_threads_that_allocate_live"], 60, PRELOAD),
@@ -82,8 +83,9 @@ TESTS = (
 # An emulator needs longer for what a few seconds do.
 VARIABLES = {"mode": ["HAKMEM_STATS=json"], "rseq": ["RSEQ_TEST_MS=20000", "HAK_EMULATED=1"],
              "raw_fork": ["HAK_EMULATED=1"]}
-# Programs of the build's own folder, as they are: on a libc as new as the build's.
-UNIT_TESTS = ("unit_cache_sections_test", "unit_cache_bins_test", "unit_os_rseq_test")
+# Programs of the build's own folder, if it has unit tests, as they are: on a libc as new as the
+# build's.
+UNIT_TESTS = ("unit_heap_cpu_cache_test", "unit_heap_bins_test", "unit_os_rseq_test")
 UNIT_LIBC = (2, 36)
 
 # Not for machines whose caches belong to threads.
@@ -208,10 +210,11 @@ class Machine:
     def add_unit_tests(self):
         if tuple(map(int, re.findall(r"\d+", self.libc_version)[:2])) < UNIT_LIBC:
             return
+        if not list((self.out / "tests").glob("unit_*")):
+            return
         for name in UNIT_TESTS:
-            if (self.out / "tests" / name).exists():
-                self.archive.add_file(f"bin/{name}", self.out / "tests" / name)
-                self.add_job(name, 300, f"/bin/{name}")
+            self.archive.add_file(f"bin/{name}", self.out / "tests" / name)
+            self.add_job(name, 300, f"/bin/{name}")
 
     def build(self):
         """The file system with all that runs."""

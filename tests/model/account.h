@@ -17,7 +17,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "process/reclaim.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
@@ -38,7 +38,7 @@ static inline void own_heap_check(void)
 static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
-    hak_waiting_drain(&(struct service){.cache = cache});
+    hak_waiting_drain(&(struct slow_path){.cache = cache});
     hak_cache_flush_all(cache);
     CHECK(hak_cache_is_sound(cache));
     hak_cache_end(cache);
@@ -52,17 +52,22 @@ static inline void heap_empty(struct heap *heap, enum heap_access access, void *
     CHECK(hak_heap_is_sound(heap));
 }
 
-/* Twice, for frees into slabs that moved are forwarded from one heap to another. */
+/* Again and again, for frees into slabs that moved are forwarded from one heap to another. */
+static inline void heaps_empty(void)
+{
+    for (int round = 0; round < 3; round++) {
+        hak_heaps_visit(heap_empty, NULL);
+        hak_private_visit(heap_empty, NULL);
+    }
+}
+
 static inline void heaps_empty_all(void)
 {
     CHECK(hak_thread_cache() != NULL);
     hak_caches_drain_idle(UINT64_MAX); /* of processors that this thread is not on */
     for (struct cache *i = hak_caches_first(); i != NULL; i = i->next)
         cache_empty(i);
-    for (int round = 0; round < 3; round++) {
-        hak_heaps_visit(heap_empty, NULL);
-        hak_private_visit(heap_empty, NULL);
-    }
+    heaps_empty();
 }
 
 /* Free spans and granules outside of them, walking the window from edge to edge. */

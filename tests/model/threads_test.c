@@ -2,19 +2,13 @@
 /* tests/model/threads_test.c - threads that come and go exchange blocks through shared slots; every
  * block says what is in it, and at the end every granule is accounted for. */
 #include "account.h"
+#include "parcel.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
 #define LANES 4u
 #define SLOTS 512u
-
-/* What a block begins with; the rest is bytes made from the seed. */
-struct parcel {
-    size_t bytes;
-    uint64_t seed;
-    unsigned char rest[];
-};
 
 struct worker {
     uint64_t random;
@@ -28,34 +22,6 @@ static uint64_t draw(uint64_t *random)
 {
     *random = *random * 6364136223846793005ull + 1442695040888963407ull;
     return *random >> 24;
-}
-
-/* The position after `at` that is written: all of the first KiB, then one here and there. */
-static size_t position_after(size_t at)
-{
-    return at < 1024 ? at + 1 : at + 1021;
-}
-
-static unsigned char byte_at(uint64_t seed, size_t position)
-{
-    return (unsigned char)(((seed ^ position) * 0x9e3779b97f4a7c15ull) >> 56);
-}
-
-static void parcel_fill(struct parcel *parcel, size_t bytes, uint64_t seed)
-{
-    parcel->bytes = bytes;
-    parcel->seed = seed;
-    for (size_t i = 0; i < bytes - sizeof *parcel; i = position_after(i))
-        parcel->rest[i] = byte_at(seed, i);
-}
-
-static void parcel_check(const struct parcel *parcel, size_t bytes)
-{
-    for (size_t i = 0; i < bytes - sizeof *parcel; i = position_after(i))
-        if (parcel->rest[i] != byte_at(parcel->seed, i))
-            CHECK_FAILED("parcel %p of %zu bytes is damaged at %zu", (const void *)parcel, bytes,
-                         i);
-    CHECK_PASSED();
 }
 
 /* Log-uniform from a parcel's header to bytes_most. */

@@ -17,9 +17,12 @@ for library in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
     [ -n "$path" ] || continue
     tested=$library
     # The other library comes behind hakmem, as a dependency of the program would.
-    preloaded "$library" env LD_PRELOAD="$PRELOAD_LIB:$path" "$OUT/tests/cpp_preload"
-    equal "$library: ends well, $(cat "$work/$library.out")" "$(cat "$work/$library.status")" 0
-    check "$library: says nothing on stderr" [ ! -s "$work/$library.err" ]
-    served "$library"
+    for program in cpp operators; do
+        name=$library.$program
+        preloaded "$name" env LD_PRELOAD="$PRELOAD_LIB:$path" "$OUT/tests/${program}_preload"
+        equal "$name: ends well, $(cat "$work/$name.out")" "$(cat "$work/$name.status")" 0
+        check "$name: says nothing on stderr" [ ! -s "$work/$name.err" ]
+        served "$name"
+    done
 done
 [ -n "$tested" ] || skip "no other malloc is installed"

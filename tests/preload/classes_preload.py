@@ -4,13 +4,13 @@
 are found by their sizes, within what samples can say. If this fails, sizes are counted wrongly, or
 are lost at the end of a run."""
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-OUT = pathlib.Path(os.environ["OUT"])
+import processes
+from processes import check, hakmem
+
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="classes."))
 # Blocks of 1,010 bytes with what Python puts in front of their content.
 HELD = 40000
@@ -22,30 +22,17 @@ sys.stdin.readline()
 """
 
 
-def check(what, is_true):
-    """Says what is not so, and ends."""
-    if not is_true:
-        sys.exit(f"FAILED: {what}")
-
-
 def start(**settings):
     """The program, once it holds its blocks; PYTHONMALLOC has every block come from malloc,
     and what publishes its numbers answers asleep."""
-    environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"], "PYTHONMALLOC": "malloc",
-                   "HAKMEM_STATS_SHM": "1",
-                   **{f"HAKMEM_{name.upper()}": str(value) for name, value in settings.items()}}
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM], env=environment, text=True,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    check("it is ready", process.stdout.readline() == "ready\n")
-    return process
+    return processes.start([sys.executable, "-c", PROGRAM], PYTHONMALLOC="malloc",
+                           HAKMEM_STATS_SHM=1,
+                           **{f"HAKMEM_{name.upper()}": value for name, value in settings.items()})
 
 
 def classes(source, *words, status=0):
     """What the command says."""
-    ran = subprocess.run([str(OUT / "hakmem"), "classes", *words, str(source)], text=True,
-                         capture_output=True, timeout=60, check=False)
-    check(f"{words} {source}: {ran.stdout}{ran.stderr}", ran.returncode == status)
-    return ran.stdout if status == 0 else ran.stderr
+    return hakmem("classes", *words, source, status=status)
 
 
 def size_class(said, block_bytes):

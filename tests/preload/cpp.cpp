@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tests/preload/cpp.cpp - a C++ program: containers, strings, threads with thread_local objects,
-// exceptions, bad_alloc, new_handler, nothrow and aligned new, memory resources. If this fails, no
-// C++ program can use hakmem: operator new is malloc to it.
+// exceptions, aligned new, memory resources. If this fails, no C++ program can use hakmem: operator
+// new is malloc to it (operators.cpp).
 #include "program.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <exception>
 #include <functional>
 #include <future>
@@ -29,41 +28,6 @@
 
 namespace
 {
-
-std::size_t hidden_size(std::size_t bytes)
-{
-    __asm__ volatile("" : "+r"(bytes));
-    return bytes;
-}
-
-constexpr std::size_t absurd_bytes = PTRDIFF_MAX / 2;
-
-void operator_new_is_hakmems()
-{
-    for (const char *name : {"malloc", "_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t"}) {
-        Dl_info library;
-        void *symbol = dlsym(RTLD_DEFAULT, name);
-        CHECK(symbol != nullptr && dladdr(symbol, &library) != 0);
-        CHECK(std::strstr(library.dli_fname, "libc.so") == nullptr);
-        CHECK(std::strstr(library.dli_fname, "libstdc++") == nullptr);
-    }
-}
-
-void blocks_may_be_mixed_as_the_standard_allows()
-{
-    for (std::size_t bytes : {0, 1, 8, 9, 100, 5000, 100000, 3000000}) {
-        auto *plain = static_cast<char *>(hidden(::operator new(bytes)));
-        std::memset(plain, 1, bytes);
-        ::operator delete(plain, bytes);
-        auto *array = hidden(new char[bytes + 1]);
-        array[bytes] = 1;
-        delete[] array;
-        void *quiet = hidden(::operator new(bytes, std::nothrow));
-        CHECK(quiet != nullptr);
-        ::operator delete(quiet, std::nothrow);
-    }
-    ::operator delete(nullptr);
-}
 
 struct alignas(256) Wide {
     char bytes[300];
@@ -150,96 +114,6 @@ void exceptions_pass_and_carry_their_text()
         }
     }
     CHECK(caught_count == 200 * 20);
-}
-
-void bad_alloc_is_thrown()
-{
-    for (int i = 0; i < 10; i++) {
-        bool was_thrown = false;
-        try {
-            hidden(::operator new(hidden_size(absurd_bytes)));
-        } catch (const std::bad_alloc &) {
-            was_thrown = true;
-        }
-        CHECK(was_thrown);
-        was_thrown = false;
-        try {
-            hidden(::operator new[](hidden_size(absurd_bytes), std::align_val_t(4096)));
-        } catch (const std::bad_alloc &) {
-            was_thrown = true;
-        }
-        CHECK(was_thrown);
-        was_thrown = false;
-        try {
-            std::vector<char> block(hidden_size(absurd_bytes));
-            hidden(block.data());
-        } catch (const std::bad_alloc &) {
-            was_thrown = true;
-        }
-        CHECK(was_thrown);
-    }
-    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
-    CHECK(hidden(::operator new[](hidden_size(absurd_bytes), std::align_val_t(64), std::nothrow)) ==
-          nullptr);
-    std::unique_ptr<int> small(hidden(new int(5)));
-    CHECK(*small == 5);
-}
-
-int handler_calls;
-
-void give_up_at_the_third_call()
-{
-    if (++handler_calls == 3)
-        std::set_new_handler(nullptr);
-}
-
-struct Refused {
-};
-
-void throw_refused()
-{
-    throw Refused();
-}
-
-void the_new_handler_is_called_until_there_is_none()
-{
-    std::set_new_handler(give_up_at_the_third_call);
-    bool was_thrown = false;
-    try {
-        hidden(::operator new(hidden_size(absurd_bytes)));
-    } catch (const std::bad_alloc &) {
-        was_thrown = true;
-    }
-    CHECK(was_thrown && handler_calls == 3);
-    handler_calls = 0;
-    std::set_new_handler(give_up_at_the_third_call);
-    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
-    CHECK(handler_calls == 3);
-    std::set_new_handler(throw_refused);
-    was_thrown = false;
-    try {
-        hidden(::operator new(hidden_size(absurd_bytes)));
-    } catch (const Refused &) {
-        was_thrown = true;
-    }
-    CHECK(was_thrown);
-    std::set_new_handler(nullptr);
-}
-
-void throw_bad_alloc()
-{
-    throw std::bad_alloc();
-}
-
-// [new.delete.single]: what a handler throws as bad_alloc is NULL to a nothrow form, which is
-// noexcept.
-void a_nothrow_new_returns_null_when_its_handler_throws_bad_alloc()
-{
-    std::set_new_handler(throw_bad_alloc);
-    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::nothrow)) == nullptr);
-    CHECK(hidden(::operator new(hidden_size(absurd_bytes), std::align_val_t(64), std::nothrow)) ==
-          nullptr);
-    std::set_new_handler(nullptr);
 }
 
 // Destroyed late in a thread's end; allocates and frees while it is.
@@ -332,15 +206,10 @@ struct Global {
 int main()
 {
     alarm(100);
-    operator_new_is_hakmems();
-    blocks_may_be_mixed_as_the_standard_allows();
     aligned_new_aligns();
     containers_hold_what_was_put_in();
     a_stable_sort_gets_its_buffer();
     exceptions_pass_and_carry_their_text();
-    bad_alloc_is_thrown();
-    the_new_handler_is_called_until_there_is_none();
-    a_nothrow_new_returns_null_when_its_handler_throws_bad_alloc();
     threads_exchange_objects_and_end();
     an_exception_travels_between_threads();
     memory_resources_work();

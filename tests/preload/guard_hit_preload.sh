@@ -8,32 +8,9 @@ hit=$OUT/tests/preload_guard_hit
 
 # hits WAY STATUS: what it said is in $work/said.
 hits() {
-    way=$1
-    status=0
-    env HAKMEM_GUARD_RATE=${rate:-1} HAKMEM_CACHES="$caches" LD_PRELOAD="$PRELOAD_LIB" \
-        timeout "$limit_s" "$hit" "$way" 2>"$work/all" || status=$?
-    # The shell's own words about how it ended.
-    grep -vE '^(Segmentation fault|Aborted)' "$work/all" >"$work/said" || :
-    equal "$caches, $way: the exit status, $(head -n 3 "$work/said")" "$status" "$2"
-}
-line=0
-# says REGULAR_EXPRESSION: the next line.
-says() {
-    line=$((line + 1))
-    check "$caches, $way, line $line: $(cat "$work/said")" \
-        grep -qxE "hakmem: $1" <<TEXT
-$(sed -n "${line}p" "$work/said")
-TEXT
-}
-no_more() {
-    equal "$caches, $way: no more lines" "$(tail -n +$((line + 1)) "$work/said")" "$1"
-    line=0
-}
-# resolves FUNCTION LINE: addr2line finds the function by the first place of that line.
-resolves() {
-    command -v addr2line >/dev/null || return 0
-    place=$(sed -n "${2}p" "$work/said" | sed 's/.* at \([^ ]*\).*/\1/; s/^hakmem: at //')
-    equal "$caches, $way: $place" "$(addr2line -f -e "${place%+*}" "${place##*+}" | head -n 1)" "$1"
+    way="$caches, $1"
+    told "$2" env HAKMEM_GUARD_RATE=${rate:-1} HAKMEM_CACHES="$caches" LD_PRELOAD="$PRELOAD_LIB" \
+        "$hit" "$1"
 }
 segv=139
 file='/[^ ]*preload_guard_hit\+0x[0-9a-f]+'
@@ -56,37 +33,35 @@ for caches in processor thread; do
     says "overflow: $pointer, written 5 bytes behind its end $thread"
     says "$at"
     says "allocated $thread $at"
-    no_more ''
+    no_more
     resolves put 2
     resolves find_guarded 3
     hits read-over $segv
     says "overflow: $pointer, read 0 bytes behind its end $thread"
     says "$at"
     says "allocated $thread $at"
-    no_more ''
+    no_more
     hits under $segv
     says "(under|over)flow: $pointer, written [0-9]+ bytes (before|behind) its [a-z]* $thread"
-    line=0
     hits write-freed $segv
     says "use after free: $pointer, written 3 bytes from its start $thread"
     says "$at"
     says "allocated $thread $at"
     says "freed $thread $at"
-    no_more ''
+    no_more
     resolves take_freed 4
     hits read-freed $segv
     says "use after free: $pointer, read 0 bytes from its start $thread"
-    line=0
     hits thread $segv
     says "use after free: $pointer, written 3 bytes from its start by thread [0-9]+ \(worker\)"
     says "$at"
     says "allocated by thread [0-9]+ \(worker\) $at"
     says "freed by thread [0-9]+ \(worker\) $at"
-    no_more ''
+    no_more
     hits twice 134
     free='a guarded block, already free'
     says "double free: $pointer, $free, allocated $thread $at, freed $thread $at"
-    no_more ''
+    no_more
 
     # The program's own handlers: as they were, told before.
     for way in before after; do
@@ -102,25 +77,24 @@ for caches in processor thread; do
     equal "$caches: and it goes on" "$(tail -n 1 "$work/said")" "went on"
     hits child 0
     says "overflow: $pointer, written 0 bytes behind its end $thread"
-    line=0
 
     # Nothing is said of other faults, and nobody finds a handler.
     for way in null sent stack; do
         hits $way $segv
-        no_more ''
+        no_more
     done
     for way in ask load traced-sent; do
         hits $way 0
-        no_more ''
+        no_more
     done
     hits traced 0
     hits raw 40
     no_more handled
     rate=0
     hits none 0
-    no_more ''
+    no_more
     rate=1T
     hits none 0
-    no_more ''
+    no_more
     rate=1
 done

@@ -24,7 +24,7 @@ seq 1 200000 | sort -R --random-source=/bin/sh >"$work/numbers"
 on sort -n --parallel=4 -S 20M "$work/numbers"
 
 # Whether fork, exec, threads, handlers, private heaps and the C++ forms work as they do elsewhere.
-for program in cpp early errno exec exit fork heaps hot_cold quiet signals stop; do
+for program in cpp early errno exec exit fork heaps hot_cold life quiet stop; do
     status=0
     env HAKMEM_GUARD_RATE=1 LD_PRELOAD="$PRELOAD_LIB" \
         timeout "$limit_s" "$OUT/tests/${program}_preload" >"$work/$program.out" 2>&1 || status=$?

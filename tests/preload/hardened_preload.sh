@@ -46,8 +46,8 @@ seq 1 200000 | sort -R --random-source=/bin/sh >"$work/numbers"
 on sort -n --parallel=4 -S 20M "$work/numbers"
 
 # Whether fork, exec, threads, handlers, private heaps and the C++ forms work as they do elsewhere.
-for program in cpp early errno exec exit fork hakmem_new heaps hot_cold limits quiet residency \
-    signals stop; do
+for program in cpp early errno exec exit fork hakmem_new heaps hot_cold limits quiet \
+    life residency stop; do
     name=hardened_$program
     status=0
     env HAKMEM_MODE=hardened LD_PRELOAD="$PRELOAD_LIB" \

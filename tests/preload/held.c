@@ -23,8 +23,10 @@ static unsigned take_until_refused(size_t bytes)
     return count;
 }
 
-PART(takes_all_there_is)
+TEST(a_program_takes_what_the_limit_allows_and_has_it_again_after_frees)
 {
+    time_limit(100);
+    WITH_SETTING("HAKMEM_LIMIT", "40M");
     check_is_served();
     size_t before = resident_bytes();
     static const size_t sizes[] = {3000, 200000, 64, 40000, 5000000, 1000};
@@ -39,14 +41,6 @@ PART(takes_all_there_is)
         for (unsigned k = 0; k < count; k++)
             free(blocks[k]);
     }
-}
-
-TEST(a_program_takes_what_the_limit_allows_and_has_it_again_after_frees)
-{
-    time_limit(100);
-    program_path();
-    setenv("HAKMEM_LIMIT", "40M", 1);
-    become("takes_all_there_is");
 }
 
 static void *take_and_give(void *argument)
@@ -69,8 +63,10 @@ static void *take_and_give(void *argument)
 }
 
 /* Four times 64 blocks of 300 KB would take 77 MB. */
-PART(threads_share)
+TEST(threads_share_the_limit_and_all_of_it_is_there_in_the_end)
 {
+    time_limit(100);
+    WITH_SETTING("HAKMEM_LIMIT", "40M");
     check_is_served();
     pthread_t threads[THREADS];
     size_t refused = 0;
@@ -88,31 +84,19 @@ PART(threads_share)
     free(block);
 }
 
-TEST(threads_share_the_limit_and_all_of_it_is_there_in_the_end)
+TEST(a_limit_below_what_the_start_takes_refuses_and_the_program_ends_well)
 {
     time_limit(100);
-    program_path();
-    setenv("HAKMEM_LIMIT", "40M", 1);
-    become("threads_share");
-}
-
-PART(starts_above_its_limit)
-{
+    WITH_SETTING("HAKMEM_LIMIT", "300K");
     check_is_served();
     CHECK(malloc(10 * MIB) == NULL);
     CHECK_EQ(errno, ENOMEM);
 }
 
-TEST(a_limit_below_what_the_start_takes_refuses_and_the_program_ends_well)
+TEST(above_the_soft_limit_free_memory_goes_back_at_once)
 {
     time_limit(100);
-    program_path();
-    setenv("HAKMEM_LIMIT", "300K", 1);
-    become("starts_above_its_limit");
-}
-
-PART(is_never_far_above)
-{
+    WITH_SETTING("HAKMEM_SOFT_LIMIT", "24M");
     check_is_served();
     size_t before = resident_bytes();
     unsigned state = 1;
@@ -125,12 +109,4 @@ PART(is_never_far_above)
         /* 19 MB are live; what is free beyond 24 goes. */
         CHECK(resident_bytes() <= before + 32 * MIB);
     }
-}
-
-TEST(above_the_soft_limit_free_memory_goes_back_at_once)
-{
-    time_limit(100);
-    program_path();
-    setenv("HAKMEM_SOFT_LIMIT", "24M", 1);
-    become("is_never_far_above");
 }

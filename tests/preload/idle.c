@@ -209,8 +209,10 @@ TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
     }
 }
 
-PART(keeps_for_seconds)
+TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
 {
+    time_limit(200);
+    WITH_SETTING("HAKMEM_DECAY", "2s");
     enum { COUNT = 40, BYTES = 4 << 20 };
     char *large[COUNT];
     size_t base = resident_bytes();
@@ -225,30 +227,13 @@ PART(keeps_for_seconds)
     CHECK(shrinks_to(base + (size_t)COUNT / 8 * BYTES));
 }
 
-TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
+TEST(no_thread_is_started_when_the_user_forbids_it)
 {
-    time_limit(200);
-    pid_t child = fork();
-    if (child == 0) {
-        setenv("HAKMEM_DECAY", "2s", 1);
-        become("keeps_for_seconds");
-    }
-    CHECK_CHILD_ENDS_WELL(child, 100000);
-}
-
-PART(stays_alone)
-{
+    time_limit(100);
+    WITH_SETTING("HAKMEM_MAINTENANCE", "off");
     fill_all();
     free_most();
     fill_all();
     free_most();
     CHECK_EQ(own_threads(), 0);
-}
-
-TEST(no_thread_is_started_when_the_user_forbids_it)
-{
-    time_limit(100);
-    program_path();
-    setenv("HAKMEM_MAINTENANCE", "off", 1);
-    become("stays_alone");
 }

@@ -3,35 +3,19 @@
 """Processes that show their numbers in /dev/shm remove what killed ones left there, and nothing
 else. If this fails, /dev/shm fills up, or a running server is not seen any more."""
 import os
-import pathlib
 import signal
 import subprocess
-import sys
 
-PYTHON = os.path.realpath(sys.executable)
-STARTED = []
+import processes
+from processes import PYTHON, STARTED, equal, shm_file
+
 MADE = []
-
-
-def equal(what, left, right):
-    """Says what differs, and ends."""
-    if left != right:
-        sys.exit(f"FAILED: {what}: {left!r} is not {right!r}")
-
-
-def shm_file(pid):
-    """The file that a process publishes."""
-    return pathlib.Path(f"/dev/shm/hakmem.{pid}")
 
 
 def start(shows):
     """A program on hakmem, once it runs."""
-    environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"]}
-    environment.update({"HAKMEM_STATS_SHM": "1"} if shows else {})
-    process = subprocess.Popen([PYTHON, "-c", "print('ready', flush=True); input()"], text=True,
-                               stdout=subprocess.PIPE, stdin=subprocess.PIPE, env=environment)
-    STARTED.append(process)
-    equal("the program starts", process.stdout.readline(), "ready\n")
+    process = processes.start([PYTHON, "-c", "print('ready', flush=True); input()"],
+                              HAKMEM_STATS_SHM="1" if shows else "")
     equal("it shows its numbers", shm_file(process.pid).exists(), shows)
     return process
 
@@ -122,10 +106,8 @@ try:
     check_strange()
     print("well")
 finally:
+    processes.end_all()
     for one in STARTED:
-        if one.poll() is None:
-            one.kill()
-            one.wait()
-            shm_file(one.pid).unlink(missing_ok=True)
+        shm_file(one.pid).unlink(missing_ok=True)
     for path in MADE:
         path.unlink(missing_ok=True)

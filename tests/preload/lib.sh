@@ -229,3 +229,30 @@ well() {
     equal "$1: ends well, $(head -c 300 "$work/$1.err")" "$(cat "$work/$1.status")" 0
     check "$1: says nothing on stderr" [ ! -s "$work/$1.err" ]
 }
+
+# told STATUS COMMAND...: the command, which tries $way, ends so; what it said is in $work/said, but
+# for the shell's own words about how it ended.
+told() {
+    wanted=$1
+    shift
+    status=0
+    timeout "$limit_s" "$@" 2>"$work/all" || status=$?
+    grep -vE '^(Segmentation fault|Aborted)' "$work/all" >"$work/said" || :
+    equal "$way: the exit status, $(head -n 3 "$work/said")" "$status" "$wanted"
+    line=0
+}
+# says REGULAR_EXPRESSION: the next line.
+says() {
+    line=$((line + 1))
+    check "$way, line $line: $(cat "$work/said")" grep -qxE "hakmem: $1" <<TEXT
+$(sed -n "${line}p" "$work/said")
+TEXT
+}
+# no_more [TEXT]: nothing but the text follows.
+no_more() { equal "$way: no more lines" "$(tail -n +$((line + 1)) "$work/said")" "${1:-}"; }
+# resolves FUNCTION LINE: addr2line finds the function by the first place of that line.
+resolves() {
+    command -v addr2line >/dev/null || return 0
+    place=$(sed -n "${2}p" "$work/said" | sed 's/.* at \([^ ]*\).*/\1/; s/^hakmem: at //')
+    equal "$way: $place" "$(addr2line -f -e "${place%+*}" "${place##*+}" | head -n 1)" "$1"
+}

@@ -3,7 +3,7 @@
  * started, as judges, `ulimit -v` and Python's resource.setrlimit do, and by a raw system call that
  * nobody can see. What malloc gives, and what it leaves to threads and mappings, is what the limit
  * says. If this fails, such programs cannot start a thread, or use more than they may. */
-#include "program.h"
+#include "until_refused.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -12,7 +12,6 @@
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
 #define THREADS 8
-#define MOST_BLOCKS (1u << 20)
 
 static void set_limit(int resource, size_t bytes)
 {
@@ -39,37 +38,6 @@ static void check_can_map(size_t bytes)
     CHECK_EQ(munmap(start, bytes), 0);
 }
 
-/* The list is made of the blocks. */
-struct link {
-    struct link *next;
-};
-
-static unsigned allocate_until_refused(struct link **list, size_t bytes)
-{
-    unsigned count = 0;
-    for (; count < MOST_BLOCKS; count++) {
-        errno = 0;
-        struct link *link = malloc(bytes);
-        if (link == NULL) {
-            CHECK_EQ(errno, ENOMEM);
-            break;
-        }
-        link->next = *list;
-        *list = link;
-    }
-    CHECK(count < MOST_BLOCKS);
-    return count;
-}
-
-static void free_all(struct link *list)
-{
-    while (list != NULL) {
-        struct link *next = list->next;
-        free(list);
-        list = next;
-    }
-}
-
 /* All that the limit leaves but a tenth can be had; what was freed is the program's again. */
 static void use_up(size_t limit_bytes, size_t block_bytes, const char *counter)
 {
@@ -82,7 +50,7 @@ static void use_up(size_t limit_bytes, size_t block_bytes, const char *counter)
         if (got < (limit_bytes - before) / 10 * 9)
             CHECK_FAILED("round %d: %zu MiB in blocks of %zu bytes, under a limit of %zu", round,
                          got / MIB, block_bytes, limit_bytes / MIB);
-        free_all(list);
+        check_and_free(list, block_bytes, count);
         check_threads_start();
         check_can_map((limit_bytes - before) / 10 * 8);
     }
@@ -201,9 +169,9 @@ TEST(children_live_under_the_limit_too)
     start_small();
     set_limit(RLIMIT_AS, 512 * MIB);
     CHECK_EXITS(use_up_in_child(), 0);
-    allocate_until_refused(&list, 1 * MIB);
-    CHECK_EXITS(free_all(list); use_up_in_child(), 0);
-    free_all(list);
+    unsigned count = allocate_until_refused(&list, 1 * MIB);
+    CHECK_EXITS(check_and_free(list, 1 * MIB, count); use_up_in_child(), 0);
+    check_and_free(list, 1 * MIB, count);
     use_up_in_child();
 }
 
@@ -234,8 +202,9 @@ TEST(threads_allocate_while_one_uses_everything_up)
         threads[i] = start_thread(allocate_beside, (void *)(i + 1));
     for (int round = 0; round < 10; round++) {
         struct link *list = NULL;
-        allocate_until_refused(&list, 1 * MIB + (size_t)round * 300000);
-        free_all(list);
+        size_t bytes = 1 * MIB + (size_t)round * 300000;
+        unsigned count = allocate_until_refused(&list, bytes);
+        check_and_free(list, bytes, count);
     }
     others_end = 1;
     for (int i = 0; i < 3; i++)

@@ -2,28 +2,24 @@
 /* tests/preload/limits.c - little address space: `ulimit -v 262144`, as batch systems and judges
  * set it. Out of memory is NULL and ENOMEM, everything stays as it was, and after frees there is
  * memory again. If this fails, programs that handle a full memory die, or lose what they had. */
-#include "program.h"
+#include "until_refused.h"
 
 #define LIMIT_BYTES (256ul << 20)
-#define MOST_BLOCKS (32u << 20)
 #define THREADS 100
 
-/* The limit counts from the start of hakmem, that is, of the program. */
-static void become_limited(const char *part)
+/* The limit counts from the start of hakmem, that is, of the program: a sentence that begins so
+ * begins again under it. */
+#define UNDER_LIMIT() be_limited(__func__)
+static void be_limited(const char *sentence)
 {
-    struct rlimit limit = {LIMIT_BYTES, LIMIT_BYTES};
-    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-    become(part);
-}
-
-static void check_limited(const char *part)
-{
+    struct rlimit limit;
     time_limit(110);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0)
-        become_limited(part);
-    CHECK_CHILD_ENDS_WELL(pid, 100000);
+    CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+    if (limit.rlim_cur == LIMIT_BYTES)
+        return;
+    limit.rlim_cur = limit.rlim_max = LIMIT_BYTES;
+    CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+    become(sentence);
 }
 
 static pthread_barrier_t barrier;
@@ -55,8 +51,9 @@ static void *allocate_a_while(void *argument)
     return NULL;
 }
 
-PART(what_a_hundred_threads_do)
+TEST(a_hundred_threads_live_in_256_MiB_of_address_space)
 {
+    UNDER_LIMIT();
     check_is_served();
     pthread_attr_t attributes;
     pthread_t threads[THREADS];
@@ -69,50 +66,6 @@ PART(what_a_hundred_threads_do)
         pthread_join(threads[i], NULL);
     CHECK_EQ(refused_count, 0);
     CHECK_EQ(damaged_count, 0);
-}
-
-TEST(a_hundred_threads_live_in_256_MiB_of_address_space)
-{
-    check_limited("what_a_hundred_threads_do");
-}
-
-/* Blocks of one size in a list that is made of them, so that counting needs no other memory. */
-struct link {
-    struct link *next;
-    unsigned number;
-};
-
-static unsigned allocate_until_refused(struct link **list, size_t bytes)
-{
-    unsigned count = 0;
-    while (count < MOST_BLOCKS) {
-        errno = 0;
-        struct link *link = malloc(bytes);
-        if (link == NULL) {
-            CHECK_EQ(errno, ENOMEM);
-            break;
-        }
-        link->next = *list;
-        link->number = ++count;
-        fill(link + 1, bytes < 4096 ? bytes - sizeof *link : 4096, count);
-        *list = link;
-    }
-    CHECK(count < MOST_BLOCKS);
-    return count;
-}
-
-static void check_and_free(struct link *list, size_t bytes, unsigned count)
-{
-    while (list != NULL) {
-        struct link *next = list->next;
-        if (list->number != count ||
-            !is_filled(list + 1, bytes < 4096 ? bytes - sizeof *list : 4096, count))
-            CHECK_FAILED("block %u is damaged", count);
-        free(list);
-        list = next;
-        count--;
-    }
-    CHECK_EQ(count, 0);
 }
 
 /* With nothing left, every entry refuses as its standard says; what was there is still there. */
@@ -155,39 +108,28 @@ static void fill_and_free(size_t bytes)
     }
 }
 
-PART(what_fills_memory_with_small_blocks)
-{
-    fill_and_free(48);
-}
-
-PART(what_fills_memory_with_middle_blocks)
-{
-    fill_and_free(20000);
-}
-
-PART(what_fills_memory_with_large_blocks)
-{
-    fill_and_free(1 << 20);
-}
-
 TEST(small_blocks_run_out_and_come_back)
 {
-    check_limited("what_fills_memory_with_small_blocks");
+    UNDER_LIMIT();
+    fill_and_free(48);
 }
 
 TEST(middle_blocks_run_out_and_come_back)
 {
-    check_limited("what_fills_memory_with_middle_blocks");
+    UNDER_LIMIT();
+    fill_and_free(20000);
 }
 
 TEST(large_blocks_run_out_and_come_back)
 {
-    check_limited("what_fills_memory_with_large_blocks");
+    UNDER_LIMIT();
+    fill_and_free(1 << 20);
 }
 
 /* What one size gave back serves the other. */
-PART(what_fills_memory_with_one_size_after_the_other)
+TEST(memory_freed_at_one_size_serves_another)
 {
+    UNDER_LIMIT();
     static const size_t sizes[] = {64, 1 << 20, 3000, 100000, 16};
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         struct link *list = NULL;
@@ -196,11 +138,6 @@ PART(what_fills_memory_with_one_size_after_the_other)
             CHECK_FAILED("only %u blocks of %zu bytes", count, sizes[i]);
         check_and_free(list, sizes[i], count);
     }
-}
-
-TEST(memory_freed_at_one_size_serves_another)
-{
-    check_limited("what_fills_memory_with_one_size_after_the_other");
 }
 
 static void *run_out_together(void *argument)
@@ -216,8 +153,9 @@ static void *run_out_together(void *argument)
     return NULL;
 }
 
-PART(what_fills_memory_from_several_threads)
+TEST(threads_that_run_out_together_keep_what_they_have)
 {
+    UNDER_LIMIT();
     static const size_t sizes[] = {100, 3000, 40000, 500000};
     pthread_t threads[4];
     CHECK_EQ(pthread_barrier_init(&barrier, NULL, 4), 0);
@@ -226,11 +164,6 @@ PART(what_fills_memory_from_several_threads)
     for (unsigned i = 0; i < 4; i++)
         pthread_join(threads[i], NULL);
     free(hidden(malloc(10 << 20)));
-}
-
-TEST(threads_that_run_out_together_keep_what_they_have)
-{
-    check_limited("what_fills_memory_from_several_threads");
 }
 
 /* Nothing that could be had, but absurd: refused at once, without taking what is there. */

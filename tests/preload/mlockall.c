@@ -76,16 +76,6 @@ PART(what_locks_after_it_allocated)
     pthread_join(start_thread(allocate_in_thread, NULL), NULL);
 }
 
-PART(what_locks_unlocks_and_locks)
-{
-    for (unsigned i = 0; i < 3; i++) {
-        lock_everything();
-        dirty_and_calloc(1);
-        CHECK_EQ(munlockall(), 0);
-        dirty_and_calloc(1);
-    }
-}
-
 static void needs_root(void)
 {
     if (geteuid() != 0)
@@ -104,6 +94,18 @@ TEST(root_locks_after_it_allocated)
     needs_root();
     time_limit(100);
     CHECK_EXITS(become("what_locks_after_it_allocated"), 0);
+}
+
+TEST(root_locks_unlocks_and_locks)
+{
+    needs_root();
+    time_limit(100);
+    for (unsigned i = 0; i < 3; i++) {
+        lock_everything();
+        dirty_and_calloc(1);
+        CHECK_EQ(munlockall(), 0);
+        dirty_and_calloc(1);
+    }
 }
 
 #define BLOCKS 200
@@ -131,8 +133,11 @@ static void allocate_and_free(size_t bytes)
         free(blocks[i]);
 }
 
-PART(what_locks_and_gives_back)
+TEST(root_locks_no_more_than_there_is_and_what_is_freed_goes_back)
 {
+    needs_root();
+    needs_new_kernel();
+    time_limit(100);
     check_is_served();
     free(hidden(malloc(1)));
     lock_everything();
@@ -152,17 +157,11 @@ PART(what_locks_and_gives_back)
     }
 }
 
-TEST(root_locks_no_more_than_there_is_and_what_is_freed_goes_back)
+/* As keepers of keys do, which lock single pages, and free them locked. */
+TEST(a_locked_page_does_not_keep_the_others_from_going_back)
 {
-    needs_root();
     needs_new_kernel();
     time_limit(100);
-    CHECK_EXITS(become("what_locks_and_gives_back"), 0);
-}
-
-/* As keepers of keys do, which lock single pages, and free them locked. */
-PART(what_locks_a_page_here_and_there)
-{
     static char *blocks[100];
     for (int round = 0; round < 2; round++) {
         size_t bytes = round == 0 ? BLOCK_BYTES : 20000;
@@ -180,20 +179,6 @@ PART(what_locks_a_page_here_and_there)
         if (after > before + 1024)
             CHECK_FAILED("%zu KiB, then %zu KiB after blocks of %zu bytes", before, after, bytes);
     }
-}
-
-TEST(a_locked_page_does_not_keep_the_others_from_going_back)
-{
-    needs_new_kernel();
-    time_limit(100);
-    CHECK_EXITS(become("what_locks_a_page_here_and_there"), 0);
-}
-
-TEST(root_locks_unlocks_and_locks)
-{
-    needs_root();
-    time_limit(100);
-    CHECK_EXITS(become("what_locks_unlocks_and_locks"), 0);
 }
 
 /* A process that starts `part` with a limit of locked memory that binds it; 77 where that cannot

@@ -48,25 +48,6 @@ static void check_grown_by(struct mallinfo2 before, struct mallinfo2 after, cons
 #define COUNT 5000
 static void *blocks[COUNT];
 
-/* mallinfo2(3). */
-TEST(mallinfo2_agrees_with_a_count_of_ones_own)
-{
-    check_is_served();
-    unsigned state = 1;
-    struct own own = {0};
-    struct mallinfo2 before = mallinfo2();
-    for (unsigned i = 0; i < COUNT; i++)
-        blocks[i] = malloc(random_bytes(&state));
-    for (unsigned i = 0; i < COUNT; i += 2)
-        free(blocks[i]);
-    for (unsigned i = 1; i < COUNT; i += 2)
-        count(&own, blocks[i]);
-    check_grown_by(before, mallinfo2(), &own);
-    for (unsigned i = 1; i < COUNT; i += 2)
-        free(blocks[i]);
-    check_grown_by(before, mallinfo2(), &(struct own){0});
-}
-
 /* A block by each function that there is. */
 static void *taken_by(unsigned function, size_t bytes)
 {
@@ -100,6 +81,7 @@ TEST(mallinfo2_agrees_at_every_step_of_a_script_with_all_functions)
 {
     static struct own of_block[COUNT];
     unsigned state = 11;
+    check_is_served();
     struct own own = {0};
     struct mallinfo2 before = mallinfo2();
     for (unsigned step = 0; step < 40000; step++) {
@@ -126,6 +108,9 @@ TEST(mallinfo2_agrees_at_every_step_of_a_script_with_all_functions)
             check_grown_by(before, mallinfo2(), &own);
     }
     check_grown_by(before, mallinfo2(), &own);
+    for (unsigned i = 0; i < COUNT; i++)
+        free(blocks[i]);
+    check_grown_by(before, mallinfo2(), &(struct own){0});
 }
 
 #define THREADS 8

@@ -5,39 +5,22 @@
  * there is a way. If this fails, a database has statistics in its middle. */
 #include "program.h"
 
+#include "folder.h"
+
 #include <malloc.h>
 #include <stdbool.h>
-#include <sys/stat.h>
 
 #define DATA "what the program keeps in its file\n"
 #define MANY 1024
 
-static char folder[64], data_path[128], file_path[128];
-
-static void remove_folder(void)
-{
-    char command[128];
-    unsetenv("LD_PRELOAD");
-    if (snprintf(command, sizeof command, "rm -rf %s", folder) > 0 && system(command) != 0)
-        return;
-}
-
-static void write_file(const char *path, const char *text)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    close(fd);
-}
+static char data_path[128], file_path[128];
 
 static void new_folder(void)
 {
     time_limit(100);
-    snprintf(folder, sizeof folder, "/tmp/own_files.XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    atexit(remove_folder);
-    snprintf(data_path, sizeof data_path, "%s/data", folder);
-    snprintf(file_path, sizeof file_path, "%s/statistics", folder);
-    write_file(data_path, DATA);
+    folder_put("data", DATA);
+    strcpy(data_path, folder_path("data"));
+    strcpy(file_path, folder_path("statistics"));
     setenv("OWN_DATA", data_path, 1);
 }
 
@@ -62,12 +45,6 @@ static int open_data(void)
     return fd;
 }
 
-static bool is_told(const char *name, const char *value)
-{
-    const char *is = getenv(name);
-    return is != NULL && strcmp(is, value) == 0;
-}
-
 /* As daemons do, and what opens files afterwards. */
 static void have_many_files(void)
 {
@@ -79,11 +56,11 @@ static void have_many_files(void)
 
 static void have_files(void)
 {
-    if (is_told("OWN_FILES", "stderr") || is_told("OWN_FILES", "all")) {
+    if (has_value("OWN_FILES", "stderr") || has_value("OWN_FILES", "all")) {
         close(STDERR_FILENO);
         CHECK_EQ(open_data(), STDERR_FILENO);
     }
-    if (is_told("OWN_FILES", "many") || is_told("OWN_FILES", "all"))
+    if (has_value("OWN_FILES", "many") || has_value("OWN_FILES", "all"))
         have_many_files();
 }
 
@@ -101,17 +78,17 @@ PART(what_has_files_of_its_own)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     free(hidden(malloc(100)));
     have_files();
-    if (is_told("OWN_DEED", "misuse"))
+    if (has_value("OWN_DEED", "misuse"))
         free(hidden((void *)16));
-    else if (is_told("OWN_DEED", "crash"))
+    else if (has_value("OWN_DEED", "crash"))
         *(volatile char *)hidden((void *)8) = 1;
-    else if (is_told("OWN_DEED", "signal"))
+    else if (has_value("OWN_DEED", "signal"))
         kill(getpid(), SIGUSR2), work_for(1500);
-    else if (is_told("OWN_DEED", "work"))
+    else if (has_value("OWN_DEED", "work"))
         work_for(300);
-    else if (is_told("OWN_DEED", "die"))
+    else if (has_value("OWN_DEED", "die"))
         work_for(300), raise(SIGTERM);
-    else if (is_told("OWN_DEED", "drop"))
+    else if (has_value("OWN_DEED", "drop"))
         CHECK_EQ(setresuid(65534, 65534, 65534), 0);
 }
 
@@ -142,7 +119,7 @@ static void set_stderr(enum standard_error what)
 /* The wait status of the program with a setting, "NAME=value"; its data is as it was. */
 static int run(enum standard_error what, const char *files, const char *deed, const char *setting)
 {
-    snprintf(log_path, sizeof log_path, "%s/log", folder);
+    strcpy(log_path, folder_path("log"));
     unlink(log_path);
     pid_t pid = fork();
     CHECK(pid >= 0);

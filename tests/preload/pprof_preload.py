@@ -8,35 +8,20 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
+import processes
+from processes import HAKMEM, OUT, check
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUT = pathlib.Path(os.environ["OUT"])
-HAKMEM = OUT / "hakmem"
 HOLDER = OUT / "tests" / "cli_holder"
 SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "0"}
 
 
-def fail(why):
-    """Ends."""
-    sys.exit(f"FAILED: {why}")
-
-
-def check(what, is_right):
-    """Says what is wrong, and ends."""
-    if not is_right:
-        fail(what)
-
-
 def start(folder, **settings):
     """A program that holds 8 MB by yard::keep; once it does."""
-    process = subprocess.Popen([HOLDER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               stderr=subprocess.PIPE, cwd=folder,
-                               env={**os.environ, **SETTINGS, "HAKMEM_STATS_SHM": "1",
-                                    "LD_PRELOAD": os.environ["PRELOAD_LIB"], **settings})
-    check("the holder starts", process.stdout.readline() == "ready\n")
-    return process
+    return processes.start([HOLDER], {"cwd": folder, "stderr": subprocess.PIPE},
+                           **{**SETTINGS, "HAKMEM_STATS_SHM": "1", **settings})
 
 
 def stop(process):
@@ -157,8 +142,16 @@ def check_texts(folder, pid, prefix):
     near("the sum in JSON", whole["live_bytes"], 8000000)
     check("of its sites", whole["live_bytes"] == sum(s["live_bytes"] for s in whole["sites"]))
     check("of this process", whole["pid"] == pid and whole["program"] == "cli_holder")
+    ids = {pathlib.Path(module["path"]).name: module["build_id"] for module in whole["modules"]}
+    check(f"of which files: {ids}", re.fullmatch("[0-9a-f]{40}", ids.get("cli_holder", "")))
     for suffix in FORMS.values():
         near(suffix, live_of(folder, folder / f"{prefix}{pid}.{suffix}", "yard::keep"), 8000000)
+    other = folder / "other.json"
+    for module in whole["modules"]:
+        module["build_id"] = "00" * 20
+    other.write_text(json.dumps(whole))
+    check("a file that is another one by now names nothing",
+          live_of(folder, other, "yard::keep") == 0)
 
 
 def check_forms(folder):

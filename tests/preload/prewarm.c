@@ -14,8 +14,10 @@ static long faults(void)
     return usage.ru_minflt;
 }
 
-PART(works_without_faults)
+TEST(memory_is_there_before_main)
 {
+    time_limit(60);
+    WITH_SETTING("HAKMEM_PREWARM", "32M");
     check_is_served();
     long before = faults();
     char *block = malloc(20 * MIB);
@@ -25,27 +27,13 @@ PART(works_without_faults)
     free(block);
 }
 
-TEST(memory_is_there_before_main)
+TEST(what_cannot_be_had_is_done_without)
 {
     time_limit(60);
-    program_path();
-    setenv("HAKMEM_PREWARM", "32M", 1);
-    become("works_without_faults");
-}
-
-PART(lives_without_it)
-{
+    WITH_SETTING("HAKMEM_PREWARM", "32M");
+    WITH_SETTING("HAKMEM_LIMIT", "16M");
     check_is_served();
     void *block = malloc(MIB);
     CHECK(block != NULL);
     free(block);
-}
-
-TEST(what_cannot_be_had_is_done_without)
-{
-    time_limit(60);
-    program_path();
-    setenv("HAKMEM_PREWARM", "32M", 1);
-    setenv("HAKMEM_LIMIT", "16M", 1);
-    become("lives_without_it");
 }

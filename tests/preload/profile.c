@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/preload/profile.c - the heap profile while everything else goes on at once: signals, forks,
- * libraries that come and go, threads by the thousand; read by another process meanwhile. If this
- * fails, programs hang or crash because they are looked at. */
+/* tests/preload/profile.c - the heap profile by its API, beside forks, libraries that come and go
+ * and handlers on small stacks (storms.c has these in great number). If this fails, a profile is
+ * cut or another process's, or programs crash because they are looked at. */
 #include "program.h"
 
 #define HAKMEM_WEAK
@@ -92,44 +92,7 @@ static void begin(void)
     CHECK_EQ(hakmem_profile_print(-1, "jpeg"), EINVAL);
 }
 
-static atomic_long handled;
 static atomic_int is_over;
-
-static void on_signal(int number)
-{
-    (void)number;
-    int saved = errno;
-    free(malloc((size_t)(handled % 3000)));
-    errno = saved;
-    atomic_fetch_add(&handled, 1);
-}
-
-/* As fast as they are handled. */
-static void *raise_storm(void *thread)
-{
-    while (!is_over) {
-        pthread_kill(*(pthread_t *)thread, SIGPROF);
-        pthread_kill(*(pthread_t *)thread, SIGVTALRM);
-        for (long seen = handled, i = 0; handled == seen && i < 1000; i++)
-            sched_yield();
-    }
-    return NULL;
-}
-
-static void in_a_storm_of_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGPROF, &action, NULL);
-    sigaction(SIGVTALRM, &action, NULL);
-    pthread_t self = pthread_self(), storm;
-    is_over = 0;
-    CHECK_EQ(pthread_create(&storm, NULL, raise_storm, &self), 0);
-    double end = now() + SECONDS;
-    for (unsigned i = 0; now() < end || handled < 1000; i++)
-        allocate(i, 2000);
-    is_over = 1;
-    pthread_join(storm, NULL);
-}
 
 static void *work(void *seed)
 {
@@ -138,12 +101,13 @@ static void *work(void *seed)
     return NULL;
 }
 
-static void beside_libraries_that_come_and_go(void)
+TEST(a_profile_is_written_while_threads_allocate_and_libraries_come_and_go)
 {
+    time_limit(100);
+    begin();
     static const char *const names[] = {"libm.so.6", "libresolv.so.2", "libutil.so.1",
                                         "libanl.so.1", "libnss_files.so.2"};
     pthread_t threads[3];
-    is_over = 0;
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
     double end = now() + SECONDS;
@@ -182,11 +146,11 @@ static void await_child(int child)
     CHECK_EQ(status, 0);
 }
 
-static void in_children(void)
+TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
 {
     pthread_t threads[3];
     int parent = getpid();
-    is_over = 0;
+    begin();
     for (int i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
     for (int i = 0; i < 300; i++) {
@@ -220,100 +184,22 @@ static void in_children(void)
     CHECK(board_path(path, sizeof path, getpid()));
 }
 
-static void *work_briefly(void *seed)
+static void on_signal(int number)
 {
-    allocate((unsigned)(size_t)seed, 300);
-    return malloc((size_t)seed % 1000); /* which the joiner frees */
-}
-
-static void in_threads_by_the_thousand(void)
-{
-    enum { THREADS = 1200 };
-    static pthread_t threads[THREADS];
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, 128 * 1024);
-    for (int round = 0; round < 2; round++) {
-        int made = 0;
-        while (made < THREADS && pthread_create(&threads[made], &attributes, work_briefly,
-                                                (void *)(size_t)(made + 1)) == 0)
-            made++;
-        CHECK(made >= 1000);
-        for (int i = 0; i < made; i++) {
-            void *block;
-            pthread_join(threads[i], &block);
-            free(block);
-        }
-    }
-}
-
-/* Others read the board again and again, as any tool would. */
-static void read_while_it_goes_on(void)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/dev/shm/hakmem.profile.%d", getpid());
-    int child = _Fork();
-    if (child == 0) {
-        int fd = open(path, O_RDONLY);
-        struct stat about;
-        if (fd < 0 || fstat(fd, &about) != 0)
-            _exit(1);
-        const volatile char *bytes =
-            mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        long sum = 0;
-        for (double end = now() + 10 * SECONDS; now() < end;)
-            for (off_t i = 0; i < about.st_size; i += 64)
-                sum += bytes[i];
-        _exit(sum == 0);
-    }
-    in_a_storm_of_signals();
-    beside_libraries_that_come_and_go();
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    int saved = errno;
+    free(malloc((size_t)number * 100));
+    errno = saved;
 }
 
 /* A stack that ends a little above where malloc is called. */
-static void on_a_small_stack(void)
+TEST(a_handler_on_a_small_stack_is_sampled)
 {
     static char room[16384];
     stack_t stack = {.ss_sp = room, .ss_size = sizeof room};
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+    begin();
     sigaltstack(&stack, NULL);
     sigaction(SIGUSR1, &action, NULL);
     for (int i = 0; i < 20000; i++)
         raise(SIGUSR1);
-}
-
-TEST(a_storm_of_signals_that_allocate_is_survived)
-{
-    time_limit(100);
-    begin();
-    in_a_storm_of_signals();
-    hakmem_profile_stop();
-    allocate(3, 100000);
-}
-
-TEST(libraries_may_come_and_go_and_others_may_read)
-{
-    time_limit(100);
-    begin();
-    read_while_it_goes_on();
-}
-
-TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
-{
-    begin();
-    in_children();
-}
-
-TEST(threads_by_the_thousand_are_sampled)
-{
-    begin();
-    in_threads_by_the_thousand();
-}
-
-TEST(a_handler_on_a_small_stack_is_sampled)
-{
-    begin();
-    on_a_small_stack();
 }

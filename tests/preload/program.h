@@ -180,6 +180,29 @@ static inline void become(const char *part)
     CHECK_FAILED("cannot start %s again", path);
 }
 
+/* Whether the variable has the value. */
+static inline int has_value(const char *name, const char *value)
+{
+    const char *is = getenv(name);
+    return is != NULL && strcmp(is, value) == 0;
+}
+
+/* Whether many more rounds are wanted than on each day. */
+static inline int is_full(void)
+{
+    return getenv("HAK_FULL") != NULL;
+}
+
+/* A sentence that begins so begins again, in a process that starts with this setting. */
+#define WITH_SETTING(name, value) begin_with(__func__, name, value)
+static inline void begin_with(const char *sentence, const char *name, const char *value)
+{
+    if (has_value(name, value))
+        return;
+    setenv(name, value, 1);
+    become(sentence);
+}
+
 /* Waits for a child; its wait status. A child that takes longer is killed. */
 static inline int status_within(pid_t pid, unsigned limit_ms)
 {

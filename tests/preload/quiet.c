@@ -73,13 +73,3 @@ TEST(nothing_is_printed_on_stderr)
     time_limit(60);
     check_silence(STDERR_FILENO);
 }
-
-/* fd 2 may be a file of the program's once the program has closed its stderr. */
-PART(what_has_closed_stderr)
-{
-    CHECK_EQ(close(STDERR_FILENO), 0);
-    int fd = open("/dev/null", O_RDWR);
-    CHECK_EQ(fd, STDERR_FILENO);
-    do_what_is_remarkable();
-    CHECK_EQ(lseek(fd, 0, SEEK_CUR), 0);
-}

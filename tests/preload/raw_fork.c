@@ -16,11 +16,6 @@
 #define BLOCKS (160u * 1024 * 1024 / BLOCK_BYTES)
 #define COPY_GAP_US 300
 
-static int is_full(void)
-{
-    return getenv("HAK_FULL") != NULL;
-}
-
 static pid_t copy_by_fork_call(void)
 {
 #ifdef SYS_fork

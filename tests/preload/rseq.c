@@ -30,17 +30,6 @@
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
-static int is_full(void)
-{
-    return getenv("HAK_FULL") != NULL;
-}
-
-static int has_value(const char *name, const char *value)
-{
-    const char *found = getenv(name);
-    return found != NULL && strcmp(found, value) == 0;
-}
-
 /* NULL: caches belong to processors; else why they do not. */
 static const char *why_not(void)
 {

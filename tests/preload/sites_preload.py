@@ -8,30 +8,18 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 import time
 
-OUT = pathlib.Path(os.environ["OUT"])
-HAKMEM = str(OUT / "hakmem")
+from processes import LIBRARY, OUT, check, hakmem
+
 KEEPER = str(OUT / "tests/preload_keeper")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="sites."))
 
 
-def fail(*words):
-    """Says what is wrong, and ends."""
-    sys.exit("FAILED: " + " ".join(map(str, words)))
-
-
-def check(what, is_true):
-    """Says what is not so, and ends."""
-    if not is_true:
-        fail(what)
-
-
 def start(bursts, wrapper, **settings):
     """The program; memory is dear, so that what a small program saves is worth its price."""
-    environment = {**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+    environment = {**os.environ, "LD_PRELOAD": LIBRARY,
                    "HAKMEM_PRICE": "compact",
                    **{f"HAKMEM_{name.upper()}": str(value) for name, value in settings.items()}}
     return subprocess.Popen([KEEPER, str(bursts), str(wrapper)], env=environment, text=True,
@@ -53,10 +41,7 @@ def end(process):
 
 def rules(*arguments, status=0):
     """What the command says."""
-    ran = subprocess.run([HAKMEM, "rules", *map(str, arguments)], capture_output=True, text=True,
-                         timeout=60, check=False)
-    check(f"rules {arguments}: {ran.stdout}{ran.stderr}", ran.returncode == status)
-    return ran.stdout if status == 0 else ran.stderr
+    return hakmem("rules", *arguments, status=status)
 
 
 def states(source):
@@ -79,13 +64,11 @@ process = start(40, 0, learn="sites", profile=LEARNED)
 time.sleep(2)
 WARM_RULES = states(process.pid)
 check(f"it starts with the rule: {WARM_RULES}", any(r["state"] == "active" for r in WARM_RULES))
-COUNTED = json.loads(subprocess.run([HAKMEM, "top", "--json", str(process.pid)], check=True,
-                                    capture_output=True, text=True).stdout)
+COUNTED = json.loads(hakmem("top", "--json", process.pid))
 check(f"statistics count what lies apart: {COUNTED['memory']}",
       COUNTED["memory"]["diverted_sites"] >= 1)
 check(f"and when that began: {COUNTED['process']}", COUNTED["process"]["rules_begun"] >= 1)
-shown = subprocess.run([HAKMEM, "top", "--once", str(process.pid)], check=True,
-                       capture_output=True, text=True).stdout
+shown = hakmem("top", "--once", process.pid)
 check(f"top shows it: {shown}", re.search(r"^  call sites diverted: [1-9]\d* now, ", shown, re.M))
 everybody = json.loads(rules("--json"))
 check(f"without a process, all are listed: {everybody}",

@@ -25,11 +25,6 @@
 #define BOARD_MAGIC 0x31656c69666f7268ull
 #define BOARD_BYTES_MOST (1 << 20)
 
-static int is_full(void)
-{
-    return getenv("HAK_FULL") != NULL;
-}
-
 static void board_path(char *path, size_t bytes, int pid)
 {
     snprintf(path, bytes, "/dev/shm/hakmem.profile.%d", pid);
@@ -84,9 +79,12 @@ static void check_is_hakmem(void)
 #endif
 }
 
-static void begin(void)
+/* The sentence begins again, profiled. */
+static void begin(const char *sentence)
 {
     time_limit(SECONDS);
+    begin_with(sentence, "HAKMEM_CONF",
+               "heap_profile=on,heap_profile_samples=0,heap_profile_rate=2048");
     check_is_hakmem();
     allocate(1, 20000);
     int parent = getpid();
@@ -170,10 +168,10 @@ static void send_signals(void)
     }
 }
 
-PART(signals)
+TEST(signals_whose_handlers_allocate)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    begin();
+    begin(__func__);
     CHECK_EQ(sigaction(SIGPROF, &action, NULL), 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
     for (uintptr_t i = 0; i < RECEIVERS; i++)
@@ -202,9 +200,9 @@ static void use(void *block)
 }
 
 /* Guests take turns at one place, and call back from frames of different sizes. */
-PART(libraries)
+TEST(libraries_that_come_and_go)
 {
-    begin();
+    begin(__func__);
     pthread_t worker = start_thread(work, (void *)1);
     unsigned same_places = 0;
     void *last = NULL;
@@ -230,9 +228,9 @@ PART(libraries)
 #endif
 
 /* A copy of each kind allocates enough to be sampled. */
-PART(children)
+TEST(children_that_allocate_and_exit)
 {
-    begin();
+    begin(__func__);
     pthread_t worker = start_thread(work, (void *)1);
     for (unsigned i = 0; i < FORKS; i++) {
         pid_t pid = i % 4 == 0 ? _Fork() : fork();
@@ -257,11 +255,11 @@ static void *work_briefly(void *seed)
     return malloc(100);
 }
 
-PART(threads)
+TEST(threads_that_come_and_go)
 {
     enum { AT_ONCE = 50 };
     pthread_t threads[AT_ONCE];
-    begin();
+    begin(__func__);
     for (unsigned i = 0; i < THREADS; i += AT_ONCE) {
         for (unsigned k = 0; k < AT_ONCE; k++)
             threads[k] = start_thread(work_briefly, (void *)(uintptr_t)(i + k));
@@ -272,34 +270,4 @@ PART(threads)
         }
     }
     check_end();
-}
-
-static void run(const char *part)
-{
-    int fd;
-    setenv("HAKMEM_CONF", "heap_profile=on,heap_profile_samples=0,heap_profile_rate=2048", 1);
-    run_with_statistics_within(part, &fd, (long)SECONDS * 1000);
-    close(fd);
-}
-
-TEST(signals_whose_handlers_allocate)
-{
-    run("signals");
-}
-
-#ifndef LINKED_STATICALLY
-TEST(libraries_that_come_and_go)
-{
-    run("libraries");
-}
-#endif
-
-TEST(children_that_allocate_and_exit)
-{
-    run("children");
-}
-
-TEST(threads_that_come_and_go)
-{
-    run("threads");
 }

@@ -106,130 +106,6 @@ TEST(realloc_of_null_allocates_and_to_0_bytes_frees)
     free(block);
 }
 
-/* C17 7.22.3.5: the contents up to the lesser size are unchanged. */
-TEST(realloc_keeps_the_contents_and_when_it_fails_the_block)
-{
-    for (unsigned i = 1; i < SIZES; i++)
-        for (unsigned j = 1; j < SIZES; j++) {
-            char *block = malloc(sizes[i]);
-            fill(block, sizes[i], i);
-            block = realloc(block, sizes[j]);
-            CHECK(block != NULL);
-            CHECK(is_filled(block, sizes[i] < sizes[j] ? sizes[i] : sizes[j], i));
-            errno = 0;
-            CHECK(realloc(block, hidden_bytes(SIZE_MAX / 2 + 1)) == NULL && errno == ENOMEM);
-            CHECK(is_filled(block, sizes[i] < sizes[j] ? sizes[i] : sizes[j], i));
-            free(block);
-        }
-}
-
-/* glibc manual, "Malloc Tunable..."; ISO C 6.5.6: no object is larger than PTRDIFF_MAX. */
-TEST(requests_above_ptrdiff_max_fail_with_enomem)
-{
-    static const size_t above[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX - 4096, SIZE_MAX - 15,
-                                   SIZE_MAX};
-    for (unsigned i = 0; i < 4; i++) {
-        size_t bytes = hidden_bytes(above[i]);
-        void *result = NULL;
-        errno = 0;
-        CHECK(malloc(bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(calloc(1, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(calloc(bytes, 1) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(realloc(NULL, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(reallocarray(NULL, 1, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(aligned_alloc(16, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(aligned_alloc(4096, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(memalign(64, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(valloc(bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(pvalloc(bytes) == NULL && errno == ENOMEM);
-        CHECK_EQ(posix_memalign(&result, 64, bytes), ENOMEM);
-        CHECK(result == NULL);
-    }
-}
-
-/* C17 7.22.3.2 with glibc manual; reallocarray(3): overflow is ENOMEM and the block stays. */
-TEST(products_that_overflow_fail_with_enomem)
-{
-    static const size_t factors[][2] = {{SIZE_MAX, 2},
-                                        {2, SIZE_MAX},
-                                        {(size_t)1 << 32, (size_t)1 << 32},
-                                        {SIZE_MAX / 16 + 1, 16},
-                                        {SIZE_MAX, SIZE_MAX}};
-    char *block = malloc(100);
-    fill(block, 100, 3);
-    for (unsigned i = 0; i < 5; i++) {
-        size_t count = hidden_bytes(factors[i][0]), bytes = hidden_bytes(factors[i][1]);
-        errno = 0;
-        CHECK(calloc(count, bytes) == NULL && errno == ENOMEM);
-        errno = 0;
-        CHECK(reallocarray(block, count, bytes) == NULL && errno == ENOMEM);
-        CHECK(is_filled(block, 100, 3));
-    }
-    free(block);
-}
-
-/* C17 7.22.3.2: all bits zero, also of memory that was used before. */
-TEST(calloc_is_zero)
-{
-    for (unsigned round = 0; round < 3; round++)
-        for (unsigned i = 0; i < SIZES; i++) {
-            char *block = calloc(sizes[i] / 4 + 1, 4);
-            CHECK(is_zero(block, sizes[i]));
-            fill(block, sizes[i], round);
-            free(block);
-        }
-}
-
-/* POSIX, posix_memalign: EINVAL unless a power of two multiple of sizeof(void *). */
-TEST(posix_memalign_refuses_other_alignments)
-{
-    static const size_t wrong[] = {0, 1, 2, 3, 4, 7, 12, 24, 48, 100, 4097, SIZE_MAX};
-    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        void *result = (void *)wrong;
-        errno = UNTOUCHED;
-        CHECK_EQ(posix_memalign(&result, hidden_bytes(wrong[i]), 100), EINVAL);
-        CHECK_EQ(__posix_memalign(&result, hidden_bytes(wrong[i]), 100), EINVAL);
-        CHECK(result == (void *)wrong);
-        CHECK_EQ(errno, UNTOUCHED);
-    }
-}
-
-/* C23 7.24.3.1: an unsupported alignment fails; glibc sets EINVAL and does not mind the size. */
-TEST(aligned_alloc_refuses_alignments_that_are_no_power_of_two)
-{
-    static const size_t wrong[] = {0, 3, 5, 12, 24, 100, 4095, SIZE_MAX};
-    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        errno = 0;
-        CHECK(aligned_alloc(hidden_bytes(wrong[i]), 100) == NULL);
-        CHECK_EQ(errno, EINVAL);
-    }
-    void *block = aligned_alloc(4096, hidden_bytes(100));
-    CHECK(block != NULL && (uintptr_t)block % 4096 == 0);
-    free(block);
-}
-
-/* glibc, memalign: other alignments are rounded up. */
-TEST(memalign_rounds_alignments_up)
-{
-    static const size_t odd[][2] = {{0, 1}, {3, 4}, {24, 32}, {100, 128}, {5000, 8192}};
-    for (unsigned i = 0; i < 5; i++) {
-        void *block = memalign(hidden_bytes(odd[i][0]), 100);
-        CHECK(block != NULL && (uintptr_t)block % odd[i][1] == 0);
-        free(block);
-    }
-    errno = 0;
-    CHECK(memalign(hidden_bytes(SIZE_MAX / 2 + 2), 100) == NULL && errno == EINVAL);
-}
-
 /* C23 7.24.3: "suitably aligned so that it may be assigned to a pointer to any type of object with
  * a fundamental alignment requirement and size less than or equal to the size requested". */
 TEST(plain_blocks_are_aligned_for_all_that_fits_into_them)
@@ -359,8 +235,10 @@ TEST(controls_answer)
 
 #ifndef LINKED_STATICALLY
 /* Blocks that libc's own malloc made, in a process that forwards them: as after RTLD_DEEPBIND. */
-PART(frees_and_resizes_blocks_of_libc)
+TEST(blocks_of_libc_reach_libc_and_not_our_own_name_for_its_free)
 {
+    time_limit(20);
+    WITH_SETTING("HAKMEM_FOREIGN", "forward");
     void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     CHECK(libc != NULL);
     void *(*take)(size_t) = (void *(*)(size_t))dlsym(libc, "malloc");
@@ -377,16 +255,5 @@ PART(frees_and_resizes_blocks_of_libc)
     free(block);
     CHECK_EQ(errno, UNTOUCHED);
     CHECK(info().uordblks < before + 50000);
-}
-
-TEST(blocks_of_libc_reach_libc_and_not_our_own_name_for_its_free)
-{
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        setenv("HAKMEM_FOREIGN", "forward", 1);
-        become("frees_and_resizes_blocks_of_libc");
-    }
-    CHECK_CHILD_ENDS_WELL(pid, 20000);
 }
 #endif

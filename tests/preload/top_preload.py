@@ -11,34 +11,19 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HAKMEM = pathlib.Path(os.environ["OUT"]) / "hakmem"
-PYTHON = os.path.realpath(sys.executable)
-STARTED = []
+import processes
+from processes import HAKMEM, OUT, PYTHON, STARTED, equal, fail, hakmem, says, shm_file
 
-
-def equal(what, left, right):
-    """Says what differs, and ends."""
-    if left != right:
-        sys.exit(f"FAILED: {what}: {left!r} is not {right!r}")
 
 
 def start(program, **settings):
     """A Python program on hakmem; its process, once it says so."""
-    settings = {name: value for name, value in settings.items() if value}
-    process = subprocess.Popen([PYTHON, "-c", program], stdout=subprocess.PIPE, text=True,
-                               stdin=subprocess.PIPE,
-                               env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
-                                    **settings})
-    STARTED.append(process)
-    equal("the program starts", process.stdout.readline(), "ready\n")
-    return process
+    return processes.start([PYTHON, "-c", program], **settings)
 
 
 def stop(process):
@@ -49,24 +34,15 @@ def stop(process):
 
 def top(*arguments, status=0, **settings):
     """Runs top; what it says."""
-    ran = subprocess.run([HAKMEM, "top", *map(str, arguments)], capture_output=True, text=True,
-                         timeout=60, check=False, stdin=subprocess.DEVNULL,
-                         env={**os.environ, "LC_ALL": "C", **settings})
-    equal(f"the status of top {arguments}: {ran.stderr}", ran.returncode, status)
-    return ran.stdout if status == 0 else ran.stderr
+    return hakmem("top", *arguments, status=status, stdin=subprocess.DEVNULL,
+                  env={**os.environ, "LC_ALL": "C", **settings})
 
 
 def refuses(what, *arguments, pattern):
     """One line, status 1."""
     said = top(*arguments, status=1)
     equal(f"{what}: lines of {said!r}", said.count("\n"), 1)
-    if not re.search(pattern, said):
-        sys.exit(f"FAILED: {what}: {said!r} does not say {pattern!r}")
-
-
-def shm_file(process):
-    """The file that a process publishes."""
-    return pathlib.Path(f"/dev/shm/hakmem.{process.pid}")
+    says(what, said, pattern)
 
 
 WAITS = "print('ready', flush=True); sys.stdin.read()"
@@ -76,17 +52,17 @@ HOLDS = f"import sys; blocks = [bytes(3000) for i in range(20000)]; {WAITS}"
 def check_numbers():
     """What is shown is what the program holds, also while it sleeps."""
     process = start(HOLDS, HAKMEM_STATS_SHM="1", HAKMEM_GUARD_RATE="0")
-    equal("only the owner may read", shm_file(process).stat().st_mode & 0o777, 0o600)
+    equal("only the owner may read", shm_file(process.pid).stat().st_mode & 0o777, 0o600)
     time.sleep(1.5)
     whole = json.loads(top(process.pid, "--json"))
     equal("the process", whole["pid"], process.pid)
     row = next(row for row in whole["classes"] if row["block_bytes"] == 3072)
     if not 20000 <= row["live_blocks"] < 20100:
-        sys.exit(f"FAILED: {row}")
+        fail(f"{row}")
     once = top(process.pid, "--once", COLUMNS="80")
     for line in once.splitlines():
         if len(line) > 80:
-            sys.exit(f"FAILED: wider than 80: {line}")
+            fail(f"wider than 80: {line}")
     for word in ("live, up to 128K", "cached", "kept", "rseq ",
                  "resident", "3.0K", "Last decisions"):
         equal(f"it shows {word}", word in once, True)
@@ -94,7 +70,7 @@ def check_numbers():
     smaps = pathlib.Path(f"/proc/{process.pid}/smaps_rollup").read_text()
     rss = int(re.search(r"Rss: +(\d+)", smaps)[1]) / 1024
     if abs(float(resident) - rss) > 1 + rss / 50:
-        sys.exit(f"FAILED: resident {resident} and not {rss}")
+        fail(f"resident {resident} and not {rss}")
     wide = top(process.pid, "--once", COLUMNS="200")
     equal("beside each other where there is room",
           any("Where the heap" in line and "Size" in line for line in wide.splitlines()), True)
@@ -104,7 +80,7 @@ def check_numbers():
     check_serve_all(process)
     check_terminal(process)
     stop(process)
-    equal("nothing is left", shm_file(process).exists(), False)
+    equal("nothing is left", shm_file(process.pid).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
 
 
@@ -166,7 +142,7 @@ def check_serve(process):
     for bad, status in (("other", 404),):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/{bad}", timeout=20)
-            sys.exit("FAILED: another path is served")
+            fail("another path is served")
         except urllib.error.HTTPError as error:
             equal(f"/{bad}", error.code, status)
     for request in (b"POST / HTTP/1.1\r\n\r\n", b"\0\xff\r\n\r\n", b"G" * 9000):
@@ -184,7 +160,7 @@ def check_terminal(process):
         child, terminal = pty.fork()
         if child == 0:
             os.environ.update(LC_ALL="C", TERM="xterm")
-            os.execv(HAKMEM, [str(HAKMEM), "top", str(process.pid)])
+            os.execv(HAKMEM, [HAKMEM, "top", str(process.pid)])
         before = None
         seen = b""
         deadline = time.monotonic() + 30
@@ -225,7 +201,7 @@ class Screen:
         self.seen = b""
         if self.child == 0:
             os.environ.update(LC_ALL="C", TERM="xterm")
-            os.execv(HAKMEM, [str(HAKMEM), *map(str, arguments)])
+            os.execv(HAKMEM, [HAKMEM, *map(str, arguments)])
 
     def shows(self, words, seconds=20):
         """Waits for the words in what comes from now on."""
@@ -236,7 +212,7 @@ class Screen:
         deadline = time.monotonic() + seconds
         while not re.search(pattern, self.seen):
             if time.monotonic() > deadline or not select.select([self.terminal], [], [], 5)[0]:
-                sys.exit(f"FAILED: {pattern} is not in {self.seen[-3000:]}")
+                fail(f"{pattern} is not in {self.seen[-3000:]}")
             self.seen += os.read(self.terminal, 65536)
         self.seen = b""
 
@@ -272,7 +248,7 @@ def check_attach():
     time.sleep(1)
     once = top(process.pid, "--once")
     equal("it is shown", "Where the heap" in once, True)
-    equal("since it was asked", shm_file(process).exists(), True)
+    equal("since it was asked", shm_file(process.pid).exists(), True)
     screen = Screen("top")
     screen.shows(b"ALLOCATOR")
     screen.type(b"/" + str(process.pid).encode())
@@ -286,18 +262,12 @@ def check_attach():
     equal("it ends well", screen.end(), 0)
     process.kill()
     process.wait()
-    shm_file(process).unlink()
+    shm_file(process.pid).unlink()
 
 
 def holder(**settings):
     """A program that holds 8 MB by yard::keep, and 1 MB more by yard::leak for each line."""
-    process = subprocess.Popen([pathlib.Path(os.environ["OUT"]) / "tests" / "cli_holder"],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
-                                    "HAKMEM_STATS_SHM": "1", **settings})
-    STARTED.append(process)
-    equal("the holder starts", process.stdout.readline(), "ready\n")
-    return process
+    return processes.start([OUT / "tests" / "cli_holder"], HAKMEM_STATS_SHM="1", **settings)
 
 
 def leak(process):
@@ -357,16 +327,16 @@ def check_bad():
     refuses("one that publishes nothing", silent.pid, "--once", pattern="HAKMEM_STATS_SHM=1")
     refuses("no terminal", start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1").pid,
             pattern="not a terminal")
-    path = shm_file(silent)
+    path = shm_file(silent.pid)
     shown = start(f"import sys; {WAITS}", HAKMEM_STATS_SHM="1")
-    good = shm_file(shown).read_bytes()
+    good = shm_file(shown.pid).read_bytes()
     stat = pathlib.Path(f"/proc/{silent.pid}/stat").read_text().rpartition(")")[2].split()
     own = silent.pid.to_bytes(8, "little")
     ticks = int(stat[19]).to_bytes(8, "little")
     for what, content, pattern in (
-            ("a foreign file", b"anything " * 2000, "does not hold the numbers"),
-            ("an empty file", b"", "does not hold the numbers"),
-            ("a cut header", good[:20], "does not hold the numbers"),
+            ("a foreign file", b"anything " * 2000, "does not hold statistics"),
+            ("an empty file", b"", "does not hold statistics"),
+            ("a cut header", good[:20], "does not hold statistics"),
             ("another version", good[:8] + bytes(8) + good[16:], "another version"),
             ("an earlier process's", good, "earlier process"),
             ("an earlier one of the same number",
@@ -402,9 +372,9 @@ def check_ended(process):
         equal("of memory that is gone nothing is said", "resident" in once.stdout, False)
         equal("the last numbers", json.loads(top(process.pid, "--json"))["pid"], process.pid)
     refuses("it cannot be watched", process.pid, "--serve", "0", pattern="--once shows")
-    equal("it stays", shm_file(process).exists(), True)
+    equal("it stays", shm_file(process.pid).exists(), True)
     refuses("another one", 999999999, "--once", pattern="no process 999999999$")
-    equal("what it left is removed", shm_file(process).exists(), False)
+    equal("what it left is removed", shm_file(process.pid).exists(), False)
     refuses("an ended one", process.pid, "--once", pattern="no process")
 
 
@@ -435,6 +405,4 @@ try:
     check_fork()
     print("well")
 finally:
-    for one in STARTED:
-        if one.poll() is None:
-            one.kill()
+    processes.end_all()

@@ -3,6 +3,7 @@
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
 #include "heap/cache_list.h"
+#include "parcel.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "racers.h"
@@ -14,27 +15,8 @@
 #define GENERATIONS 90u
 #define OPERATIONS 400u
 
-struct parcel {
-    size_t bytes;
-    uint64_t mark;
-};
-
 static _Atomic(struct parcel *) slots[SLOTS];
 static _Atomic bool is_over;
-
-static void parcel_sign(struct parcel *parcel, size_t bytes, uint64_t mark)
-{
-    memset(parcel, (int)(mark & 0x7f), bytes);
-    parcel->bytes = bytes;
-    parcel->mark = mark;
-}
-
-static void parcel_inspect(const struct parcel *parcel, size_t bytes)
-{
-    const unsigned char *start = (const unsigned char *)parcel;
-    for (size_t i = sizeof *parcel; i < bytes; i += i < 256 ? 1 : 1021)
-        CHECK_EQ(start[i], parcel->mark & 0x7f);
-}
 
 static size_t draw_bytes(struct racer *racer)
 {
@@ -47,7 +29,7 @@ static struct parcel *parcel_make(struct racer *racer)
     size_t bytes = draw_bytes(racer);
     struct parcel *parcel = draw(racer) % 4 == 0 ? hak_calloc(1, bytes) : hak_malloc(bytes);
     CHECK(parcel != NULL);
-    parcel_sign(parcel, bytes, draw(racer));
+    parcel_fill(parcel, bytes, draw(racer));
     return parcel;
 }
 
@@ -61,12 +43,12 @@ static void *live_and_die(void *argument)
         if (parcel == NULL)
             continue;
         size_t bytes = parcel->bytes;
-        parcel_inspect(parcel, bytes);
+        parcel_check(parcel, bytes);
         if (draw(&racer) % 4 == 0) {
             size_t new_bytes = draw_bytes(&racer);
             parcel = hak_realloc(parcel, new_bytes);
             CHECK(parcel != NULL);
-            parcel_inspect(parcel, bytes < new_bytes ? bytes : new_bytes);
+            parcel_check(parcel, bytes < new_bytes ? bytes : new_bytes);
         }
         stumble(&racer);
         hak_free(parcel);

@@ -392,7 +392,7 @@ static void *govern_on(void *argument)
     return NULL;
 }
 
-/* It does what POSIX lets it do. Handlers that allocate are tests/preload/signals.c: nothing keeps
+/* It does what POSIX lets it do. Handlers that allocate are tests/preload/life.c: nothing keeps
  * them out of malloc's short way here. */
 static void on_signal(int number)
 {

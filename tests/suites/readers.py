@@ -120,9 +120,10 @@ def lines(text):
     found = {}
     for line in text.splitlines():
         name = re.sub(r"0x[0-9a-f]+|\d+", "N", line).strip()
-        if re.search(r"\b(?:FAIL|FAILED|failed|failure|not ok|NOT OK)\b", line):
+        if re.search(r"\b(?:FAIL|FAILED|failed|FAILURE|failure|not ok|NOT OK)\b", line):
             add(found, name, "fail")
-        elif re.search(r"\b(?:OK|ok|PASS|PASSED|passed|Passed|successful|succeeded)\b", line):
+        elif re.search(r"\b(?:OK|Ok|ok|PASS|PASSED|passed|Passed|pass|SUCCESS|success|successful|"
+                       r"successfully|succeeded)\b", line):
             add(found, name, "pass")
     return found
 
@@ -157,8 +158,11 @@ def dejagnu(folder):
 FOLDER_READERS = {"trs": trs, "dejagnu": dejagnu}
 
 
-def only_make(text):
-    """Whether nothing but make itself said something: it found nothing to do."""
+def only_driver(text):
+    """Whether there was nothing to run: make alone said something, or CTest or Meson that they have
+    no tests."""
+    if re.search(r"^No tests (?:were found!!!|defined\.)$", text, re.M):
+        return True
     own = (r"(?:make(?:\[\d+\])?: (?:Entering|Leaving) directory .*|Making check in .*|"
            r"make(?:\[\d+\])?: Nothing to be done for .*|make +check\S*|\s*)")
     return all(re.fullmatch(own, line) for line in text.splitlines())

@@ -135,13 +135,14 @@ def load(path):
     return {row["package"]: row for row in rows}
 
 
-def publish(rows, lines_path, page_path, ways):
-    """Writes both files. A result without tests does not replace one with them."""
+def publish(rows, lines_path, page_path, ways, names):
+    """Writes both files, of the packages with these names. A result without tests does not replace
+    one with them."""
     known = load(lines_path)
     for row in rows:
-        if row["state"] == "done" or row["package"] not in known:
+        if row["state"] == "done" or known.get(row["package"], row)["state"] != "done":
             known[row["package"]] = row
-    ordered = [known[name] for name in sorted(known)]
+    ordered = [known[name] for name in sorted(known) if name in names]
     lines_path.write_text("".join(json.dumps(row, sort_keys=True) + "\n" for row in ordered),
                           encoding="utf-8")
     page_path.write_text(page(ordered, ways), encoding="utf-8")

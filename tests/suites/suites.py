@@ -7,6 +7,7 @@ suites.py run [OPTIONS] [NAME...]  a portion: packages that were not done for th
                                    cut goes on
     --budget-s N   how long a portion is; inf: until none is left
     --jobs N       processes that build and test (default 2)
+    --limit-s N    how long a build, or a run on the system's allocator, may take (default 280)
     --keep         builds stay, so that another library needs only the runs
 suites.py left [NAME...]           packages that are not done for this library
 suites.py list                     the packages and what became of them
@@ -40,6 +41,8 @@ SKIPPED = 77
 WAYS = {"hakmem": ("release", {}), "hardened": ("release", {"HAKMEM_MODE": "hardened"}),
         "tiny": ("tiny", {})}
 AGAIN = 3
+# So many packages have their build dependencies installed at once.
+GROUP = 8
 LIMIT_S = 280
 TOO_LONG = 124
 NOTHING = "nothing"
@@ -132,7 +135,8 @@ def build_folders(tree):
 
 
 def has_target(makefile, target):
-    return re.search(rf"^{target}:", makefile.read_text(errors="replace"), re.M) is not None
+    text = makefile.read_text(errors="replace")
+    return re.search(rf"^{target} *::?(?!=)", text, re.M) is not None
 
 
 def find_suite(tree, jobs):
@@ -155,18 +159,22 @@ def find_suite(tree, jobs):
 class Package:
     """One row of the list, in a place."""
 
-    jobs, keep = 2, False
+    jobs, keep, most_s = 2, False, LIMIT_S
 
     def __init__(self, row, place, state, libraries):
         self.row, self.place, self.state, self.libraries = row, place, state, libraries
         self.name = row["name"]
         self.identity = "+".join(digest(path) for path in libraries.values())
-        self.limit_s = row.get("limit_s", LIMIT_S)
         self.tree = place.tree(self.name)
         self.inside = place.inside / self.name
         self.logs = STORE / "logs"
         self.version = "?"
         self.logs.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def limit_s(self):
+        """How long a run on the system's allocator may take."""
+        return self.row.get("limit_s", self.most_s)
 
     def log(self, step, attempt=1):
         return self.logs / f"{self.name}.{step}{'' if attempt == 1 else f'.{attempt}'}.log"
@@ -196,12 +204,13 @@ class Package:
             return Step(1, 0, 0, "", {}, f"no source or build dependency: {last_line(log)}")
         self.version = version_of(self.tree)
         command = self.row.get("build") or default_build()
-        limit_s = self.row.get("build_s", LIMIT_S)
+        limit_s = self.row.get("build_s", self.most_s)
         variables = {"DEB_BUILD_OPTIONS": f"nocheck nodoc parallel={self.jobs}",
-                     "DEB_BUILD_PROFILES": "nodoc", "PATH": f"/usr/lib/ccache:{PATH}"}
+                     "DEB_BUILD_PROFILES": "nodoc", "PATH": f"/usr/lib/ccache:{PATH}",
+                     "DEB_CFLAGS_APPEND": "-g0", "DEB_CXXFLAGS_APPEND": "-g0"}
         status = self.place.run(command, self.inside, log, limit_s, more=variables)
         if status == TOO_LONG:
-            return Step(status, 0, 0, "", {}, f"not built within {limit_s} s")
+            return Step(status, 0, 0, "", {}, f"not built within {limit_s:g} s")
         if status != 0:
             return Step(status, 0, 0, "", {}, f"cannot be built: {last_line(log)}")
         if self.suite() is None:
@@ -211,7 +220,7 @@ class Package:
         if prepare is None and command.endswith(f"-j{self.jobs} check"):
             prepare = f"make -k -j{self.jobs} check TESTS= DEJATOOL="
         if prepare and self.place.run(prepare, folder, log, limit_s, more=variables) == TOO_LONG:
-            return Step(TOO_LONG, 0, 0, "", {}, f"tests not built within {limit_s} s")
+            return Step(TOO_LONG, 0, 0, "", {}, f"tests not built within {limit_s:g} s")
         return Step(0, time.monotonic() - begin, 0, "", {}, command)
 
     def suite(self):
@@ -249,7 +258,7 @@ class Package:
         processes, note = self.proof(proof, way)
         text = read_end(log)
         reader, outcomes = readers.read(text, self.tree, self.row.get("reader"))
-        if not outcomes and readers.only_make(text):
+        if not outcomes and readers.only_driver(text):
             reader = NOTHING
         elif not outcomes:
             reader, outcomes = "status", {EXIT: readers.FAIL if status else readers.PASS}
@@ -335,9 +344,9 @@ class Package:
     def obstacle(self, plain):
         """Why a run on the system's allocator is nothing to compare with; None if it is."""
         if plain.status == TOO_LONG:
-            return f"its tests take longer than {self.limit_s} s"
+            return f"its tests take longer than {self.limit_s:g} s"
         if plain.reader == NOTHING:
-            return "`make check` has nothing to do"
+            return "its check has nothing to run"
         if plain.reader == "status" and plain.status != 0:
             return ("its tests end badly on the system's allocator, too, and no reader knows their "
                     "output")
@@ -428,6 +437,14 @@ def remaining(rows, place, ways):
                                              state.last_done(package.name)))
 
 
+def gather(group):
+    """Has what those of the packages need that are not built."""
+    missing = [package for package in group
+               if package.state.step(package.name, "build") is None]
+    if len(missing) > 1:
+        missing[0].place.gather([package.name for package in missing], STORE / "gather.log")
+
+
 def work_all(todo, ways, end):
     """Works on packages until the time is up; whether one has a difference nobody explained."""
     report, bad = Reporter(len(todo), STORE / "log"), []
@@ -435,9 +452,11 @@ def work_all(todo, ways, end):
         if todo:
             source = todo[0].state.source_of(todo[0].identity, commit())
             report.say(f"libraries {todo[0].identity} of {source}: {len(todo)} packages to do")
-        for package in todo:
+        for number, package in enumerate(todo):
             if time.monotonic() > end:
                 break
+            if number % GROUP == 0:
+                gather(todo[number:number + GROUP])
             row = work(package, ways, end, report)
             if row is None:
                 break
@@ -461,7 +480,7 @@ def summary(row):
 
 def publish_all():
     publish(State(STORE / "state.sqlite").rows(), ROOT / "docs/compatibility.jsonl",
-            ROOT / "docs/COMPATIBILITY.md", tuple(WAYS))
+            ROOT / "docs/COMPATIBILITY.md", tuple(WAYS), {row["name"] for row in packages()})
 
 
 def chosen(options):
@@ -475,7 +494,7 @@ def run(options):
     check_room()
     todo = remaining(chosen(options), Chroot(), tuple(WAYS))
     for package in todo:
-        package.jobs, package.keep = options.jobs, options.keep
+        package.jobs, package.keep, package.most_s = options.jobs, options.keep, options.limit_s
     try:
         return work_all(todo, tuple(WAYS), end)
     finally:
@@ -490,6 +509,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--budget-s", type=float, default=240)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--limit-s", type=float, default=LIMIT_S)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_intermixed_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

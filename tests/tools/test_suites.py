@@ -98,13 +98,15 @@ def row(name, **more):
             "ways": {"hakmem": {"differs": {}, "processes": 7}}, **more}
 
 
-def test_rows_that_were_not_run_here_stay(tmp_path):
+def test_rows_that_were_not_run_here_stay_while_they_are_on_the_list(tmp_path):
     lines, page = tmp_path / "a.jsonl", tmp_path / "a.md"
-    results.publish([row("old"), row("both")], lines, page, ("hakmem",))
+    names = ("old", "both")
+    results.publish([row("old"), row("both"), row("off")], lines, page, ("hakmem",), names)
+    assert "off" not in lines.read_text()
     differs = {"a": {"system": "pass", "there": "fail", "runs": 4, "reason": "it counts pages"}}
     new = row("both", version="2", ways={"hakmem": {"differs": differs, "processes": 7}})
     gone = {"package": "old", "version": "2", "state": "none", "note": "cannot be built"}
-    results.publish([new, gone], lines, page, ("hakmem",))
+    results.publish([new, gone], lines, page, ("hakmem",), names)
     kept = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [(each["package"], each["version"]) for each in kept] == [("both", "2"), ("old", "1")]
     assert "| both | 2 | 2 / 1 / 0 | 1 differ |" in page.read_text()
@@ -236,7 +238,7 @@ def test_a_build_that_is_kept_serves_another_library(package, tmp_path):
 
 
 def test_what_takes_too_long_on_the_systems_allocator_has_no_result(package):
-    package.limit_s, package.row["test"] = 1, "echo PASS: a; sleep 60"
+    package.row.update({"limit_s": 1, "test": "echo PASS: a; sleep 60"})
     found = suites.work(package, ("hakmem",), far(), Quiet())
     assert (found["state"], found["note"]) == ("none", "its tests take longer than 1 s")
     assert not package.steps("hakmem")
@@ -246,8 +248,29 @@ def test_a_suite_in_which_nothing_runs_has_no_result(package):
     package.row["test"] = ("echo Making check in src; echo \"make[1]: Nothing to be done for "
                            "\'check\'.\"; true")
     found = suites.work(package, ("hakmem",), far(), Quiet())
-    assert (found["state"], found["note"]) == ("none", "`make check` has nothing to do")
-    assert not readers.only_make("Making check in src\n./check\n")
+    assert (found["state"], found["note"]) == (
+        "none", "its check has nothing to run")
+    assert readers.only_driver("Test project /build/x\nNo tests were found!!!\n")
+    assert readers.only_driver("No tests defined.\n")
+    assert not readers.only_driver("Making check in src\n./check\n")
+
+
+@pytest.mark.parametrize("makefile, command", [
+    ("check:\n\ttrue\n", "make -k check"), ("test :: one\n", "make -k test"),
+    ("check = no\ntest: one\n", "make -k test"), ("check := no\nall: one\n", None)])
+def test_a_target_of_make_is_found(tmp_path, makefile, command):
+    (tmp_path / "Makefile").write_text(makefile)
+    found = suites.find_suite(tmp_path, 2)
+    assert (found and found[1]) == command
+
+
+def test_what_several_builds_need_is_had_at_once(package, monkeypatch):
+    asked = []
+    monkeypatch.setattr(package.place, "gather", lambda names, log: asked.append(names))
+    other = suites.Package({**package.row, "name": "other"}, package.place, package.state,
+                           package.libraries)
+    assert suites.work_all([package, other], ("hakmem",), far())
+    assert asked == [["made", "other"]]
 
 
 def test_a_package_without_a_source_does_not_end_the_run(package, tmp_path, monkeypatch):

@@ -26,6 +26,7 @@ __attribute__((noinline)) void pass()
 {
     void *volatile block = std::malloc(1000);
     std::free(block);
+    asm volatile("");
 }
 
 } // namespace yard

@@ -68,26 +68,6 @@ TEST(huge_alignments_that_come_and_go_use_the_same_addresses)
     CHECK(hak_span_heap_is_sound());
 }
 
-TEST(the_usable_bytes_of_no_block_reach_into_another)
-{
-    enum { COUNT = 600 };
-    static unsigned char *starts[COUNT];
-    static size_t usable[COUNT];
-    for (size_t i = 0; i < COUNT; i++) {
-        size_t alignment = (size_t)1 << i % 22;
-        starts[i] = hak_aligned_alloc(alignment, i * i * 3 % 400000);
-        CHECK(is_aligned(starts[i], alignment));
-        usable[i] = hak_malloc_usable_size(starts[i]);
-        CHECK(usable[i] >= i * i * 3 % 400000);
-        memset(starts[i], (int)i % 251, usable[i]);
-    }
-    for (size_t i = 0; i < COUNT; i++)
-        for (size_t at = 0; at < usable[i]; at++)
-            if (starts[i][at] != i % 251)
-                CHECK_EQ(starts[i][at], i % 251);
-    CHECK_PASSED();
-}
-
 TEST(aligned_blocks_of_no_bytes_are_blocks)
 {
     for (size_t alignment = 8; alignment <= 4 * HAK_MIB; alignment *= 2) {
@@ -95,59 +75,6 @@ TEST(aligned_blocks_of_no_bytes_are_blocks)
         CHECK(is_aligned(first, alignment) && is_aligned(second, alignment));
         CHECK(first != second);
     }
-}
-
-/* C17 DR 460: an alignment that is not supported is refused; glibc 2.38: EINVAL unless a power of
- * 2. */
-TEST(aligned_alloc_refuses_what_is_no_power_of_two)
-{
-    static const size_t wrong[] = {0, 3, 24, 48, SIZE_MAX};
-    for (int i = 0; i < 5; i++) {
-        errno = 0;
-        CHECK_EQ(hak_aligned_alloc(wrong[i], 64), NULL);
-        CHECK_EQ(errno, EINVAL);
-    }
-}
-
-/* POSIX posix_memalign(): EINVAL unless a power of two multiple of sizeof(void *). */
-TEST(posix_memalign_refuses_bad_alignments_and_touches_nothing)
-{
-    static const size_t wrong[] = {0, 1, 2, 4, 12, 24, SIZE_MAX};
-    static char untouched;
-    for (int i = 0; i < 7; i++) {
-        void *block = &untouched;
-        errno = 77;
-        CHECK_EQ(hak_posix_memalign(&block, wrong[i], 64), EINVAL);
-        CHECK_EQ(block, &untouched);
-        CHECK_EQ(errno, 77);
-    }
-}
-
-/* POSIX posix_memalign(): ENOMEM is returned; errno is not set (glibc). */
-TEST(posix_memalign_without_memory_returns_enomem_and_touches_nothing)
-{
-    static const size_t wrong[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX};
-    static char untouched;
-    for (int i = 0; i < 3; i++) {
-        void *block = &untouched;
-        errno = 77;
-        CHECK_EQ(hak_posix_memalign(&block, 64, wrong[i]), ENOMEM);
-        CHECK_EQ(block, &untouched);
-        CHECK_EQ(errno, 77);
-    }
-}
-
-TEST(posix_memalign_gives_aligned_blocks_and_keeps_errno)
-{
-    for (size_t alignment = sizeof(void *); alignment <= HAK_MIB; alignment *= 2)
-        for (size_t bytes = 0; bytes < 300000; bytes = bytes * 3 + 1) {
-            void *block = NULL;
-            errno = 77;
-            CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), 0);
-            CHECK(is_aligned(block, alignment));
-            CHECK_EQ(errno, 77);
-            hak_free(block);
-        }
 }
 
 /* glibc manual, memalign: an alignment that is no power of two is rounded up. */
@@ -190,18 +117,4 @@ TEST(valloc_and_pvalloc_give_pages)
     errno = 0;
     CHECK_EQ(hak_valloc(SIZE_MAX - 10), NULL);
     CHECK_EQ(errno, ENOMEM);
-}
-
-TEST(aligned_blocks_can_be_resized_and_freed_like_others)
-{
-    for (size_t alignment = 16; alignment <= 4 * HAK_MIB; alignment *= 4) {
-        unsigned char *block = hak_aligned_alloc(alignment, 5000);
-        CHECK(is_aligned(block, alignment));
-        memset(block, 3, 5000);
-        block = hak_realloc(block, 500000);
-        CHECK(block != NULL);
-        CHECK_EQ(block[0], 3);
-        CHECK_EQ(block[4999], 3);
-        hak_free(block);
-    }
 }

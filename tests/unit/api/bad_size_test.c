@@ -101,9 +101,9 @@ TEST(every_power_of_two_is_an_alignment_or_enomem)
 
 TEST(no_other_number_is_an_alignment)
 {
-    static const size_t wrong[] = {3, 6, 7, 9, 1000, 65535, HAK_MIB + 8, HAK_GIB - 1};
+    static const size_t wrong[] = {0, 3, 6, 7, 9, 1000, 65535, HAK_MIB + 8, HAK_GIB - 1, SIZE_MAX};
     static char untouched;
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 10; i++)
         for (size_t bytes = 1; bytes <= HAK_GIB; bytes *= 1000) {
             void *block = &untouched;
             CHECK_EQ(hak_posix_memalign(&block, wrong[i], bytes), EINVAL);

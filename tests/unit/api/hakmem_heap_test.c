@@ -41,22 +41,6 @@ TEST(destruction_frees_small_and_large_blocks_that_nobody_freed)
     CHECK(hak_span_heap_is_sound());
 }
 
-TEST(blocks_of_a_heap_may_be_freed_by_plain_free_and_by_the_heap)
-{
-    hakmem_heap *heap = new_heap();
-    for (size_t bytes = 1; bytes < 2 * HAK_MIB; bytes *= 3) {
-        void *first = hakmem_heap_malloc(heap, bytes), *second = hakmem_heap_malloc(heap, bytes);
-        CHECK_EQ(hakmem_heap_of(first), heap);
-        CHECK_EQ(stats_of(heap).live_block_count, 2);
-        hak_free(first);
-        hakmem_heap_free(heap, second);
-        CHECK_EQ(stats_of(heap).live_block_count, 0);
-        CHECK_EQ(stats_of(heap).live_bytes, 0);
-    }
-    hakmem_heap_free(heap, NULL);
-    hakmem_heap_destroy(NULL);
-}
-
 static void *free_block(void *block)
 {
     hak_free(block);
@@ -75,75 +59,6 @@ TEST(another_thread_may_free_a_block_and_end_before_the_heap_is_destroyed)
     CHECK_EQ(stats_of(heap).live_block_count, 0);
     hakmem_heap_destroy(heap);
     CHECK_EQ(hak_large_live_bytes(), 0);
-}
-
-TEST(a_heaps_calloc_is_zero_in_memory_that_was_used_before)
-{
-    hakmem_heap *heap = new_heap();
-    for (size_t bytes = 1; bytes < 3 * HAK_MIB; bytes *= 2) {
-        unsigned char *block = hakmem_heap_malloc(heap, bytes);
-        memset(block, 0xff, bytes);
-        hakmem_heap_free(heap, block);
-        block = hakmem_heap_calloc(heap, 1, bytes);
-        for (size_t i = 0; i < bytes; i++)
-            if (block[i] != 0)
-                CHECK_FAILED("byte %zu of %zu", i, bytes);
-        hakmem_heap_free(heap, block);
-    }
-    volatile size_t most = SIZE_MAX;
-    errno = 0;
-    CHECK_EQ(hakmem_heap_calloc(heap, most / 2, 3), NULL);
-    CHECK_EQ(errno, ENOMEM);
-}
-
-TEST(a_heaps_blocks_have_the_alignment_asked_for)
-{
-    hakmem_heap *heap = new_heap();
-    for (size_t alignment = 1; alignment <= 4 * HAK_MIB; alignment *= 2) {
-        for (size_t bytes = 1; bytes < HAK_MIB; bytes *= 7) {
-            void *block = hakmem_heap_aligned_alloc(heap, alignment, bytes);
-            CHECK(block != NULL);
-            CHECK_EQ((uintptr_t)block % alignment, 0);
-            CHECK_EQ(hakmem_heap_of(block), heap);
-        }
-    }
-    errno = 0;
-    CHECK_EQ(hakmem_heap_aligned_alloc(heap, 24, 8), NULL);
-    CHECK_EQ(errno, EINVAL);
-}
-
-TEST(realloc_stays_in_the_heap_whoever_calls_it)
-{
-    hakmem_heap *heap = new_heap();
-    unsigned char *block = hakmem_heap_realloc(heap, NULL, 10);
-    *block = 42;
-    for (size_t bytes = 10; bytes < 3 * HAK_MIB; bytes *= 3) {
-        CHECK((block = hakmem_heap_realloc(heap, block, bytes)) != NULL);
-        CHECK((block = hak_realloc(block, bytes * 2)) != NULL);
-        CHECK_EQ(hakmem_heap_of(block), heap);
-        CHECK_EQ(*block, 42);
-    }
-    CHECK((block = hakmem_heap_realloc(heap, block, 10)) != NULL);
-    CHECK_EQ(*block, 42);
-    CHECK_EQ(stats_of(heap).live_block_count, 1);
-    CHECK_EQ(hakmem_heap_realloc(heap, block, 0), NULL);
-    CHECK_EQ(stats_of(heap).live_block_count, 0);
-}
-
-TEST(requests_that_cannot_be_served_are_refused_and_change_nothing)
-{
-    hakmem_heap *heap = new_heap();
-    void *block = hakmem_heap_malloc(heap, 100);
-    const size_t sizes[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX};
-    for (int i = 0; i < 3; i++) {
-        errno = 0;
-        CHECK_EQ(hakmem_heap_malloc(heap, sizes[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-        errno = 0;
-        CHECK_EQ(hakmem_heap_realloc(heap, block, sizes[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-    }
-    CHECK_EQ(stats_of(heap).live_block_count, 1);
 }
 
 TEST(freeing_into_a_heap_keeps_errno)

@@ -4,7 +4,6 @@
 #include "base/limits.h"
 #include "check.h"
 #include "process/start.h"
-#include "slab/size_class.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -25,20 +24,6 @@ TEST(blocks_above_8_bytes_are_aligned_to_16_and_others_to_8)
     for (size_t bytes = 0; bytes < 3 * HAK_CLASS_BYTES_MAX; bytes += 1 + bytes / 64)
         for (int i = 0; i < 5; i++)
             CHECK_EQ((uintptr_t)hak_malloc(bytes) % (bytes <= 8 ? 8 : 16), 0);
-}
-
-/* POSIX malloc(): ENOMEM; no object is larger than PTRDIFF_MAX (glibc NEWS 2.30). */
-TEST(malloc_above_ptrdiff_max_is_refused_with_enomem)
-{
-    static const size_t wrong[] = {(size_t)PTRDIFF_MAX + 1, SIZE_MAX, SIZE_MAX - 15};
-    for (int i = 0; i < 3; i++) {
-        errno = 0;
-        CHECK_EQ(hak_malloc(wrong[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-        errno = 0;
-        CHECK_EQ(hak_calloc(1, wrong[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-    }
 }
 
 TEST(malloc_beyond_all_memory_is_refused_with_enomem_and_malloc_works_on)
@@ -92,55 +77,6 @@ TEST(a_freed_block_is_the_next_of_its_class)
     void *block = hak_malloc(100);
     hak_free(block);
     CHECK_EQ(hak_malloc(100), block);
-}
-
-TEST(every_byte_of_every_size_can_be_used)
-{
-    for (size_t bytes = 1; bytes < 300000; bytes += 1 + bytes / 16) {
-        unsigned char *one = hak_malloc(bytes), *other = hak_malloc(bytes);
-        memset(one, 1, bytes);
-        memset(other, 2, bytes);
-        for (size_t i = 0; i < bytes; i++)
-            if (one[i] != 1)
-                CHECK_EQ(one[i], 1);
-        CHECK(other != one);
-        hak_free(one);
-        hak_free(other);
-    }
-}
-
-/* C23 7.24.3.2: all bits zero, also on memory that was used. */
-TEST(calloc_reads_as_zero_on_used_memory)
-{
-    for (size_t bytes = 1; bytes < 4 * HAK_MIB; bytes = bytes * 3 / 2 + 1) {
-        for (int round = 0; round < 4; round++) {
-            unsigned char *blocks[8];
-            for (int i = 0; i < 8; i++) {
-                blocks[i] = round % 2 ? hak_calloc(1, bytes) : hak_malloc(bytes);
-                for (size_t k = 0; round % 2 && k < bytes; k++)
-                    if (blocks[i][k] != 0)
-                        CHECK_EQ(blocks[i][k], 0);
-                memset(blocks[i], 0xee, bytes);
-            }
-            for (int i = 0; i < 8; i++)
-                hak_free(blocks[i]);
-            CHECK_PASSED();
-        }
-    }
-}
-
-/* C23 7.24.3.2: the product must not wrap. */
-TEST(calloc_whose_product_overflows_is_refused)
-{
-    static const size_t pairs[][2] = {{SIZE_MAX, 2},
-                                      {(size_t)1 << 33, (size_t)1 << 31},
-                                      {SIZE_MAX / 2 + 2, 2},
-                                      {3, SIZE_MAX / 3 + 1}};
-    for (int i = 0; i < 4; i++) {
-        errno = 0;
-        CHECK_EQ(hak_calloc(pairs[i][0], pairs[i][1]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-    }
 }
 
 TEST(calloc_of_nothing_gives_a_unique_pointer)

@@ -11,7 +11,6 @@
 #include "unit/asan.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 
 static unsigned char *filled(size_t bytes)
 {
@@ -50,38 +49,6 @@ TEST(realloc_to_0_frees_and_returns_null)
     CHECK_EQ(errno, 77);
     CHECK_EQ(hak_malloc(100), block);
     CHECK_EQ(hak_large_live_bytes(), 0);
-}
-
-/* C23 7.24.3.7: the contents are unchanged up to the lesser of the sizes. */
-TEST(realloc_keeps_the_contents_from_any_size_to_any_other)
-{
-    static const size_t sizes[] = {1,     8,     9,      100,    1024,   4096,    5000,
-                                   40000, 70000, 131072, 131073, 200000, 1000000, 5000000};
-    enum { COUNT = sizeof sizes / sizeof *sizes };
-    for (int from = 0; from < COUNT; from++)
-        for (int to = 0; to < COUNT; to++) {
-            unsigned char *block = filled(sizes[from]);
-            block = hak_realloc(block, sizes[to]);
-            check_filled(block, hak_least(sizes[from], sizes[to]), sizes[from]);
-            CHECK(hak_malloc_usable_size(block) >= sizes[to]);
-            memset(block, 1, sizes[to]);
-            hak_free(block);
-        }
-    CHECK_EQ(hak_large_live_bytes(), 0);
-}
-
-TEST(a_block_that_grows_byte_by_byte_keeps_its_contents)
-{
-    unsigned char *block = NULL;
-    for (size_t bytes = 1; bytes < 300000; bytes += 1 + bytes / 100) {
-        size_t old_bytes = block == NULL ? 0 : hak_malloc_usable_size(block);
-        unsigned char last = block == NULL ? 0 : block[0];
-        block = hak_realloc(block, bytes);
-        CHECK(block != NULL);
-        CHECK(old_bytes == 0 || block[0] == last);
-        block[0] = (unsigned char)bytes;
-        block[bytes - 1] = (unsigned char)bytes;
-    }
 }
 
 TEST(a_block_that_stays_more_than_half_used_stays_where_it_is)
@@ -156,26 +123,6 @@ TEST(a_large_block_gives_back_what_it_shrinks_by)
     CHECK_EQ(hak_realloc(block, 6 * HAK_MIB), block);
     CHECK(live - hak_large_live_bytes() >= 2 * HAK_MIB);
     check_filled(block, 6 * HAK_MIB, 8 * HAK_MIB);
-}
-
-/* POSIX realloc(): ENOMEM, and the block is unchanged. */
-TEST(a_realloc_that_is_refused_leaves_the_block)
-{
-    static const size_t wrong[] = {SIZE_MAX, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX,
-                                   HAK_WINDOW_BYTES_MAX};
-    unsigned char *small = filled(1000), *large = filled(300000);
-    for (int i = 0; i < 4; i++) {
-        errno = 0;
-        CHECK_EQ(hak_realloc(small, wrong[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-        errno = 0;
-        CHECK_EQ(hak_realloc(large, wrong[i]), NULL);
-        CHECK_EQ(errno, ENOMEM);
-    }
-    check_filled(small, 1000, 1000);
-    check_filled(large, 300000, 300000);
-    hak_free(small);
-    hak_free(large);
 }
 
 /* glibc manual: as realloc of the product, but fails safely when that overflows. */

@@ -9,15 +9,6 @@ static bool set(const char *name, const char *value)
     return hak_conf_set(name, strlen(name), value, strlen(value), CONF_VARIABLE);
 }
 
-/* What `statement` writes on fd 2 contains `said`; it ends well. */
-#define CHECK_SAYS(statement, said)                                                                \
-    CHECK_IN_CHILD(statement, WIFEXITED(child_.status) && WEXITSTATUS(child_.status) == 0,         \
-                   "exit status 0", said)
-
-/* What `statement` writes on fd 2 is nothing. */
-#define CHECK_SAYS_NOTHING(statement)                                                              \
-    CHECK_IN_CHILD(statement, child_.message[0] == '\0', "silence", "")
-
 TEST(bytes_have_units_of_1024)
 {
     CHECK(set("retain", "123"));
@@ -165,9 +156,10 @@ TEST(an_unknown_name_is_reported)
 
 TEST(what_is_wrong_is_repeated_as_it_was_typed)
 {
-    CHECK_SAYS(hak_conf_set_packed("decay=soon"),
+    CHECK_SAYS(hak_conf_read_packed("decay=soon", CONF_PACKED),
                "hakmem: HAKMEM_CONF: decay: bad value 'soon', accepted");
-    CHECK_SAYS(hak_conf_set_packed("Dekay = 2s"), "hakmem: HAKMEM_CONF: Dekay: there is no");
+    CHECK_SAYS(hak_conf_read_packed("Dekay = 2s", CONF_PACKED),
+               "hakmem: HAKMEM_CONF: Dekay: there is no");
     CHECK_SAYS(set("decay", "soon"), "hakmem: HAKMEM_decay: bad value 'soon'");
 }
 
@@ -183,7 +175,7 @@ TEST(the_nearest_name_is_suggested_where_there_is_one)
 
 TEST(a_name_may_be_that_of_its_variable)
 {
-    hak_conf_set_packed("HAKMEM_DECAY=9ms,hakmem_retain:2M");
+    hak_conf_read_packed("HAKMEM_DECAY=9ms,hakmem_retain:2M", CONF_PACKED);
     CHECK_EQ(hak_conf_number(decay), 9);
     CHECK_EQ(hak_conf_number(retain), 2 * HAK_MIB);
     CHECK_EQ(hak_conf_find("HAKMEM_"), CONF_COUNT);
@@ -209,25 +201,26 @@ TEST(names_may_be_given_in_upper_case)
 
 TEST(the_packed_form_sets_several_options)
 {
-    hak_conf_set_packed("decay:1s,retain:2M,,stats_file:/tmp/x,foreign:abort,");
+    hak_conf_read_packed("decay:1s,retain:2M,,stats_file:/tmp/x,foreign:abort,", CONF_PACKED);
     CHECK_EQ(hak_conf_number(decay), 1000);
     CHECK_EQ(hak_conf_number(retain), 2 * HAK_MIB);
     CHECK_STR(hak_conf_text(stats_file), "/tmp/x");
     CHECK_EQ(hak_conf_number(foreign), FOREIGN_ABORT);
     CHECK_EQ(hak_conf.source[CONF_decay], CONF_PACKED);
-    hak_conf_set_packed("");
-    CHECK_SAYS_NOTHING(hak_conf_set_packed(","));
+    hak_conf_read_packed("", CONF_PACKED);
+    CHECK_SAYS_NOTHING(hak_conf_read_packed(",", CONF_PACKED));
 }
 
 TEST(a_wrong_piece_of_the_packed_form_does_not_hide_the_others)
 {
-    hak_conf_set_packed("decay,retain:lots,:5,thread_cache:1M");
+    hak_conf_read_packed("decay,retain:lots,:5,thread_cache:1M", CONF_PACKED);
     CHECK_EQ(hak_conf_number(decay), 125);
     CHECK_EQ(hak_conf_number(retain), 16 * HAK_MIB);
     CHECK_EQ(hak_conf_number(thread_cache), HAK_MIB);
-    CHECK_SAYS(hak_conf_set_packed("decay,retain:1"),
+    CHECK_SAYS(hak_conf_read_packed("decay,retain:1", CONF_PACKED),
                "hakmem: HAKMEM_CONF: decay: no value given\n");
-    CHECK_SAYS(hak_conf_set_packed(":5"), "hakmem: HAKMEM_CONF: : there is no such option\n");
+    CHECK_SAYS(hak_conf_read_packed(":5", CONF_PACKED),
+               "hakmem: HAKMEM_CONF: : there is no such option\n");
 }
 
 static void start_with(const char *packed, const char *decay)
@@ -235,16 +228,6 @@ static void start_with(const char *packed, const char *decay)
     setenv("HAKMEM_CONF", packed, 1);
     setenv("HAKMEM_DECAY", decay, 1);
     hak_conf_start();
-}
-
-TEST(a_variable_wins_over_the_packed_form)
-{
-    start_with("decay:7,retain:5M", "9s");
-    CHECK_EQ(hak_conf_number(decay), 9000);
-    CHECK_EQ(hak_conf.source[CONF_decay], CONF_VARIABLE);
-    CHECK_EQ(hak_conf_number(retain), 5 * HAK_MIB);
-    CHECK_EQ(hak_conf.source[CONF_retain], CONF_PACKED);
-    CHECK_EQ(hak_conf.source[CONF_thread_cache], CONF_BUILT_IN);
 }
 
 TEST(a_wrong_variable_leaves_what_the_packed_form_said)

@@ -160,6 +160,7 @@ static void check_closed_is_not_drawn(void)
     CHECK_EQ(hak_bin_of(cache->bins, CLASS)->countdown, countdown);
     CHECK_EQ(hak_load_relaxed(&cache->drawn[CLASS]), DRAW_NONE);
     CHECK_EQ(popped(), 1);
+    hak_draw_start(0, 0, 0);
 }
 
 static bool is_in_processor_mode(void)
@@ -171,82 +172,43 @@ static bool is_in_processor_mode(void)
     return true;
 }
 
-TEST(a_slot_s_bin_keeps_its_blocks_in_order_through_all_sizes)
+/* For a bin of a processor, where there are such, and for one of a slot. */
+static void check_both(void (*check)(void))
 {
+    if (is_in_processor_mode())
+        check();
     start_in_slot();
-    check_in_all_states();
+    check();
 }
 
-TEST(a_processor_s_bin_keeps_its_blocks_in_order_through_all_sizes)
+TEST(a_bin_keeps_its_blocks_in_order_through_all_sizes)
 {
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_in_all_states();
+    check_both(check_in_all_states);
 }
 
-TEST(a_closed_bin_of_a_slot_is_empty_and_full_until_it_is_mended)
+TEST(a_closed_bin_is_empty_and_full_until_it_is_mended)
 {
-    start_in_slot();
-    check_closed();
+    check_both(check_closed);
 }
 
-TEST(a_closed_bin_of_a_processor_is_empty_and_full_until_it_is_mended)
+TEST(a_bin_whose_first_room_was_left_half_given_has_none)
 {
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_closed();
+    check_both(check_first_room);
 }
 
-TEST(a_bin_of_a_slot_whose_first_room_was_left_half_given_has_none)
+TEST(each_pop_is_counted_once)
 {
-    start_in_slot();
-    check_first_room();
+    check_both(check_counted);
 }
 
-TEST(a_bin_of_a_processor_whose_first_room_was_left_half_given_has_none)
+TEST(each_pop_is_counted_once_while_samples_are_drawn)
 {
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_first_room();
+    check_both(check_counted_while_drawn);
 }
 
-TEST(each_pop_of_a_slot_is_counted_once)
+TEST(a_closed_bin_is_not_drawn)
 {
-    start_in_slot();
-    check_counted();
-}
-
-TEST(each_pop_of_a_processor_is_counted_once)
-{
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_counted();
-}
-
-TEST(each_pop_of_a_slot_is_counted_once_while_samples_are_drawn)
-{
-    start_in_slot();
-    check_counted_while_drawn();
-}
-
-TEST(each_pop_of_a_processor_is_counted_once_while_samples_are_drawn)
-{
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_counted_while_drawn();
-}
-
-TEST(a_closed_bin_of_a_slot_is_not_drawn)
-{
-    start_in_slot();
-    check_closed_is_not_drawn();
-}
-
-TEST(a_closed_bin_of_a_processor_is_not_drawn)
-{
-    if (!is_in_processor_mode())
-        SKIP("no caches by processor here");
-    check_closed_is_not_drawn();
+    check_both(check_closed_is_not_drawn);
 }
 
 TEST(bins_of_a_slot_move_to_more_memory_with_all_that_is_in_them)

@@ -3,12 +3,14 @@
  * a walk over all slabs. */
 #include "api/api.h"
 #include "check.h"
+#include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "heap/census.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/refill.h"
+#include "process/start.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,6 +26,12 @@ __attribute__((constructor(101))) static void keep_alone(void)
 {
     setenv("HAKMEM_CACHES", "thread", 1); /* what processors hold, others may use meanwhile */
     setenv("HAKMEM_MAINTENANCE", "off", 1);
+}
+
+TEST(nobody_else_moves_what_is_counted)
+{
+    CHECK(hak_thread_cache() != NULL && !hak_cache_is_processors(hak_thread_cache()));
+    CHECK_EQ(hak_conf_number(maintenance), MAINTENANCE_OFF);
 }
 
 /* Used blocks and slabs of a class, by the slabs' own records. */

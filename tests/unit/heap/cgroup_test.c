@@ -4,7 +4,7 @@
 #include "heap/cgroup.h"
 
 #include "api/api.h"
-#include "check.h"
+#include "folder.h"
 #include "hakmem/hakmem.h"
 #include "heap/limit.h"
 #include "heap/settings.h"
@@ -13,45 +13,14 @@
 #include "process/start.h"
 #include "span/span_heap.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-static char root[64];
-
-static void put(const char *path, const char *text)
-{
-    char at[256];
-    snprintf(at, sizeof at, "%s%s", root, path);
-    int fd = open(at, O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    CHECK(fd >= 0);
-    CHECK_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
-}
-
-static void remove_tree(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", root);
-    CHECK_EQ(system(command), 0);
-}
-
 /* This process is in a group that allows so much. */
 static void be_in_group(const char *high, const char *max, const char *cpu)
 {
-    static const char *const folders[] = {"",        "/proc",          "/proc/self",      "/sys",
-                                          "/sys/fs", "/sys/fs/cgroup", "/sys/fs/cgroup/g"};
-    char path[256];
-    snprintf(root, sizeof root, "/tmp/container.XXXXXX");
-    CHECK(mkdtemp(root) != NULL);
-    for (size_t i = 1; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%s%s", root, folders[i]);
-        CHECK_EQ(mkdir(path, 0755), 0);
-    }
-    put("/proc/self/cgroup", "0::/g\n");
-    put("/sys/fs/cgroup/g/memory.high", high);
-    put("/sys/fs/cgroup/g/memory.max", max);
-    put("/sys/fs/cgroup/g/cpu.max", cpu);
-    hak_own_cgroup_root = root;
+    folder_put("proc/self/cgroup", "0::/g\n");
+    folder_put("sys/fs/cgroup/g/memory.high", high);
+    folder_put("sys/fs/cgroup/g/memory.max", max);
+    folder_put("sys/fs/cgroup/g/cpu.max", cpu);
+    hak_own_cgroup_root = folder;
     hak_background_pause(); /* this test reads, instead of that thread */
 }
 
@@ -71,7 +40,6 @@ TEST(a_small_heap_never_looks)
     CHECK_EQ(hak_load_relaxed(&hak_settings_were_read), 0);
     CHECK_EQ(hak_load_relaxed(&hak_limit_group_bytes), 0);
     CHECK(!hak_own_cgroup_tells_pressure());
-    remove_tree();
 }
 
 TEST(the_soft_limit_follows_memory_high)
@@ -85,7 +53,6 @@ TEST(the_soft_limit_follows_memory_high)
     for (int i = 0; i < 40; i++)
         CHECK(hak_malloc(HAK_MIB) != NULL);
     CHECK(hak_limit_is_passed());
-    remove_tree();
 }
 
 TEST(without_memory_high_it_is_nine_tenths_of_memory_max)
@@ -94,7 +61,6 @@ TEST(without_memory_high_it_is_nine_tenths_of_memory_max)
     void *block = grow(40 * HAK_MIB);
     CHECK(block != NULL);
     CHECK_EQ(hak_load_relaxed(&hak_limit_group_bytes), 90000000);
-    remove_tree();
 }
 
 TEST(an_option_overrides_the_group)
@@ -104,7 +70,6 @@ TEST(an_option_overrides_the_group)
     CHECK(hak_limit_is_passed());
     CHECK_EQ(hakmem_option_set("soft_limit", "70M"), 0);
     CHECK(!hak_limit_is_passed());
-    remove_tree();
 }
 
 TEST(a_quota_of_one_cpu_keeps_caches_small_and_locks_from_spinning)
@@ -114,7 +79,6 @@ TEST(a_quota_of_one_cpu_keeps_caches_small_and_locks_from_spinning)
     CHECK(grow(40 * HAK_MIB) != NULL);
     CHECK_EQ(hak_policy_read(process_cache_bytes), 8 * HAK_MIB);
     CHECK_EQ(hak_policy_read(spin_rounds), 0);
-    remove_tree();
 }
 
 TEST(a_wide_quota_changes_nothing)
@@ -125,14 +89,13 @@ TEST(a_wide_quota_changes_nothing)
     CHECK_EQ(hak_policy_read(process_cache_bytes), bytes);
     CHECK_EQ(hak_policy_read(spin_rounds), rounds);
     CHECK_EQ(hak_load_relaxed(&hak_limit_group_bytes), 0);
-    remove_tree();
 }
 
 static void tell_pressure(unsigned long stall_us)
 {
     char line[256];
     snprintf(line, sizeof line, "some avg10=0.00 avg60=0.00 avg300=0.00 total=%lu\n", stall_us);
-    put("/sys/fs/cgroup/g/memory.pressure", line);
+    folder_put("sys/fs/cgroup/g/memory.pressure", line);
 }
 
 TEST(pressure_is_a_tenth_of_the_time_spent_waiting)
@@ -148,7 +111,7 @@ TEST(pressure_is_a_tenth_of_the_time_spent_waiting)
     CHECK(!hak_own_cgroup_is_pressed(11400)); /* too early to look */
     CHECK(hak_own_cgroup_is_pressed(12000));
     CHECK(!hak_own_cgroup_is_pressed(13000));
-    remove_tree();
+    folder_remove();
     CHECK(!hak_own_cgroup_is_pressed(14000));
 }
 
@@ -166,5 +129,4 @@ TEST(under_pressure_everything_free_goes_back)
     usleep(600000);
     CHECK(hak_background_watch());
     CHECK_EQ(hak_limit_warm_bytes(), 0);
-    remove_tree();
 }

@@ -75,6 +75,91 @@ static char blocks[64];
 static uint32_t here; /* the number of the processor that the main thread stays on */
 static _Atomic uint32_t turn;
 
+/* An area that no kernel knows: enough where nothing interrupts, and so on any machine and in any
+ * emulator. */
+static struct rseq_area area;
+static void stand_on_an_area_of_ones_own(struct bin_slots slots)
+{
+    if (!hak_has_cpu_caches)
+        SKIP("this build has no sequences");
+    here = 7;
+    area.cpu_id = here;
+    hak_rseq_id_offset = offsetof(struct rseq_area, cpu_id);
+    hak_here = &area;
+    first->cache = second->cache = &cache;
+    hak_bin_open(first, CLASS, slots);
+    hak_bin_open(second, CLASS, slots);
+    hak_word_publish(&hak_bins_of[here], first);
+}
+
+static void check_bin(uint32_t top, uint32_t countdown)
+{
+    CHECK_EQ(hak_bin_of(first, CLASS)->top, top);
+    CHECK_EQ(hak_bin_of(first, CLASS)->countdown, countdown);
+    CHECK_EQ(hak_bin_of(first, CLASS)->limit, FIRST + 3);
+    CHECK_EQ(hak_bin_of(first, CLASS)->bottom, FIRST);
+}
+
+TEST(a_block_goes_in_and_comes_out_and_counts)
+{
+    stand_on_an_area_of_ones_own((struct bin_slots){FIRST, FIRST, FIRST + 3});
+    hak_bin_of(first, CLASS)->countdown = 1;
+    CHECK_EQ(hak_cpu_cache_pop(SCALED).block, NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        CHECK(hak_cpu_cache_push(SCALED, &blocks[i]));
+    CHECK(!hak_cpu_cache_push(SCALED, &blocks[3]));
+    check_bin(FIRST + 3, 1);
+    struct popped popped = hak_cpu_cache_pop(SCALED);
+    CHECK(popped.block == &blocks[2] && popped.noted == NULL);
+    check_bin(FIRST + 2, 0);
+    popped = hak_cpu_cache_pop(SCALED); /* the countdown passes 0 */
+    CHECK(popped.block == &blocks[1] && popped.noted == first);
+    check_bin(FIRST + 1, 0xffff);
+}
+
+TEST(batches_go_in_from_the_last_and_come_out_as_far_as_there_are_any)
+{
+    void *batch[5], *got[5] = {NULL};
+    for (unsigned i = 0; i < 5; i++)
+        batch[i] = &blocks[i];
+    stand_on_an_area_of_ones_own((struct bin_slots){FIRST, FIRST, FIRST + 3});
+    CHECK_EQ(hak_cpu_cache_push_some(SCALED, batch, 5), 3);
+    CHECK_EQ(hak_cpu_cache_push_some(SCALED, batch, 5), 0);
+    check_bin(FIRST + 3, 0);
+    CHECK_EQ(hak_cpu_cache_pop_some(SCALED, got, 2), 2);
+    CHECK(got[0] == &blocks[2] && got[1] == &blocks[3]);
+    CHECK_EQ(hak_cpu_cache_pop_some(SCALED, got, 5), 1);
+    CHECK_EQ(got[0], &blocks[4]);
+    CHECK_EQ(hak_cpu_cache_pop_some(SCALED, got, 5), 0);
+    check_bin(FIRST, 0);
+}
+
+TEST(a_countdown_is_lowered_and_never_raised_and_not_on_other_bins_or_closed_ones)
+{
+    stand_on_an_area_of_ones_own((struct bin_slots){FIRST, FIRST + 2, FIRST + 3});
+    hak_bin_of(first, CLASS)->countdown = 0xffff;
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, second, 5), 0);
+    check_bin(FIRST + 2, 0xffff);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 40000), 0x10000);
+    check_bin(FIRST + 2, 40000);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 40000), 40001);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 50000), 40001);
+    check_bin(FIRST + 2, 40000);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 0), 40001);
+    check_bin(FIRST + 2, 0);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 0), 1);
+
+    hak_bin_of(first, CLASS)->countdown = 9;
+    CHECK_EQ(hak_cpu_cache_close(SCALED, second), 0);
+    CHECK_EQ(hak_cpu_cache_close(SCALED, first), FIRST + 2);
+    CHECK_EQ(hak_cpu_cache_close(SCALED, first), 0);
+    CHECK_EQ(hak_cpu_cache_lower(SCALED, first, 5), 0);
+    CHECK_EQ(hak_bin_of(first, CLASS)->countdown, 9);
+    CHECK_EQ(hak_bin_of(first, CLASS)->top, 0);
+    CHECK_EQ(hak_bin_of(first, CLASS)->bottom, FIRST + 2);
+    CHECK(!hak_cpu_cache_push(SCALED, blocks) && hak_cpu_cache_pop(SCALED).block == NULL);
+}
+
 static void pin(size_t index)
 {
     cpu_set_t all, one;

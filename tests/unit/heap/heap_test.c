@@ -24,7 +24,7 @@ static struct cache *cache;
 static struct heap *start(void)
 {
     cache = hak_thread_cache();
-    CHECK(cache != NULL);
+    CHECK(cache != NULL && !hak_cache_is_processors(cache));
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
     hak_heap_leave(heap);

@@ -50,7 +50,7 @@ TEST(a_process_of_one_thread_has_one_heap)
     CHECK_EQ(hak_load_relaxed(&heap->enter_count) - before, 100);
     CHECK_EQ(hak_heap_count(), 1);
     CHECK_EQ(hak_heap_near(), heap);
-    CHECK_EQ(hak_heap_holds.note, 0);
+    CHECK_EQ(hak_held_heaps.note, 0);
 }
 
 TEST(a_heap_that_is_held_is_not_entered_again)
@@ -59,7 +59,7 @@ TEST(a_heap_that_is_held_is_not_entered_again)
     CHECK(hak_heap_is_held());
     CHECK(!hak_heap_try_enter(heap));
     CHECK(!hak_heap_enter_within(heap, 1000)); /* whoever holds one waits for none */
-    CHECK_EQ(hak_heap_holds.note & HAK_HOLDS_COUNT, 1);
+    CHECK_EQ(hak_held_heaps.note & HAK_HELD_HEAPS_COUNT, 1);
     hak_heap_leave(heap);
     CHECK(hak_heap_enter_within(heap, 0));
     hak_heap_leave(heap);
@@ -67,16 +67,16 @@ TEST(a_heap_that_is_held_is_not_entered_again)
 
 TEST(a_handler_that_finds_all_heaps_busy_makes_one_more)
 {
-    struct heap *heap = entered(), *others[HAK_HOLDS_MOST];
-    for (uint32_t i = 1; i < HAK_HOLDS_MOST; i++) {
+    struct heap *heap = entered(), *others[HAK_HELD_HEAPS_MOST];
+    for (uint32_t i = 1; i < HAK_HELD_HEAPS_MOST; i++) {
         others[i] = hak_heap_enter();
         CHECK(others[i] != NULL && others[i] != heap);
     }
     CHECK_EQ(hak_heap_enter(), NULL); /* so many handlers do not interrupt each other */
-    for (uint32_t i = HAK_HOLDS_MOST - 1; i > 0; i--)
+    for (uint32_t i = HAK_HELD_HEAPS_MOST - 1; i > 0; i--)
         hak_heap_leave(others[i]);
     hak_heap_leave(heap);
-    CHECK_EQ(hak_heap_count(), HAK_HOLDS_MOST);
+    CHECK_EQ(hak_heap_count(), HAK_HELD_HEAPS_MOST);
 }
 
 static void *enter_and_leave(void *wanted)
@@ -180,7 +180,7 @@ TEST(a_heap_that_was_left_by_a_jump_is_lost_and_another_takes_its_place)
     if (setjmp(where) == 0)
         enter_and_jump(where);
     CHECK(hak_heaps_mend(false));
-    CHECK_EQ(hak_heap_holds.note, 0);
+    CHECK_EQ(hak_held_heaps.note, 0);
     CHECK(!hak_heap_try_enter(lost));
     CHECK(!hak_heap_enter_within(lost, 1000));
     struct heap *heap = hak_heap_enter();

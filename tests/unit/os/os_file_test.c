@@ -1,32 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/os_file_test.c - a small file, and all that may stand in its place. */
-#include "check.h"
+#include "folder.h"
 #include "os/os_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
-static char folder[] = "/tmp/os_file.XXXXXX";
 static char path[64];
 static char buffer[100];
 static size_t used_bytes;
 
-static void leave(void)
-{
-    unlink(path);
-    rmdir(path);
-    rmdir(folder);
-}
-
 static const char *place(void)
 {
-    CHECK(mkdtemp(folder) != NULL);
-    snprintf(path, sizeof path, "%s/file", folder);
-    atexit(leave);
-    return path;
+    return strcpy(path, folder_path("file"));
 }
 
 static enum os_file reads(const char *name)

@@ -14,7 +14,7 @@
 #define BYTES (16 * HAK_GRANULE_BYTES)
 
 /* The statement touches memory that it may not: a signal, which a sanitizer turns into a status. */
-#define CHECK_FAULTS(statement) CHECK_IN_CHILD(statement, child_.status != 0, "a fault", "")
+#define CHECK_DENIED(statement) CHECK_IN_CHILD(statement, child_.status != 0, "a fault", "")
 
 static unsigned char *commit(void)
 {
@@ -37,13 +37,13 @@ TEST(reserved_memory_cannot_be_touched_and_committed_memory_is_zero)
     hak_os_start();
     unsigned char *start = hak_os_reserve(BYTES);
     CHECK_EQ((uintptr_t)start % hak_os_page_bytes(), 0);
-    CHECK_FAULTS(*start = 1);
+    CHECK_DENIED(*start = 1);
     CHECK(hak_os_commit(start, HAK_GRANULE_BYTES));
     CHECK_EQ(start[HAK_GRANULE_BYTES - 1], 0);
     start[HAK_GRANULE_BYTES - 1] = 1;
-    CHECK_FAULTS(start[HAK_GRANULE_BYTES] = 1);
+    CHECK_DENIED(start[HAK_GRANULE_BYTES] = 1);
     hak_os_release(start, BYTES);
-    CHECK_FAULTS(*start = 1);
+    CHECK_DENIED(*start = 1);
 }
 
 TEST(purged_memory_reads_as_zero_and_only_that)
@@ -94,7 +94,7 @@ TEST(memory_is_mapped_only_where_others_have_mapped_nothing)
     *start = 1;
     CHECK(hak_os_release(start, HAK_GRANULE_BYTES));
     CHECK_EQ(hak_os_map_denied(start, HAK_GRANULE_BYTES), OS_MAPPED);
-    CHECK_FAULTS(*start = 1);
+    CHECK_DENIED(*start = 1);
 }
 
 TEST(what_a_limit_forbids_is_refused_and_not_taken_for_others)

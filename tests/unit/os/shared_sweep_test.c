@@ -1,47 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/shared_sweep_test.c - what is removed is what a process of ours left, and nothing
  * that merely has such a name. */
-#include "check.h"
+#include "folder.h"
 #include "os/shared.h"
 
 #include <errno.h>
-#include <sys/stat.h>
 
-static char folder[64], prefix[80];
-
-static void remove_folder(void)
-{
-    char command[128];
-    if (snprintf(command, sizeof command, "rm -rf %s", folder) > 0 && system(command) != 0)
-        return;
-}
+static char prefix[80];
 
 static void new_folder(void)
 {
-    snprintf(folder, sizeof folder, "/tmp/sweep_test.XXXXXX");
-    CHECK(mkdtemp(folder) != NULL);
-    atexit(remove_folder);
-    snprintf(prefix, sizeof prefix, "%s/left.", folder);
-}
-
-static const char *path_of(const char *name)
-{
-    static char path[128];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void make(const char *name, const char *text)
-{
-    int fd = open(path_of(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
-    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    close(fd);
+    strcpy(prefix, folder_path("left."));
 }
 
 static bool is_there(const char *name)
 {
     struct stat about;
-    return lstat(path_of(name), &about) == 0;
+    return lstat(folder_path(name), &about) == 0;
 }
 
 static bool is_left(const void *head, uint32_t number, const void *context)
@@ -55,13 +30,35 @@ static uint32_t sweep(void)
     return hak_os_shared_sweep(prefix, 4, is_left, folder);
 }
 
-TEST(what_is_left_goes_and_what_is_not_stays)
+TEST(what_is_worth_it_is_set_aside_in_the_place_of_what_was_before)
 {
     new_folder();
     make("left.1", "left");
-    make("left.4194304", "left and more");
-    make("left.77", "left");
-    make("left.3", "live");
+    make("left.1.last", "live, and older");
+    make("left.2", "live");
+    errno = 77;
+    hak_os_shared_set_aside(prefix, 1, 4, is_left, folder);
+    hak_os_shared_set_aside(prefix, 2, 4, is_left, folder);
+    hak_os_shared_set_aside(prefix, 3, 4, is_left, folder);
+    CHECK_EQ(errno, 77);
+    CHECK(!is_there("left.1") && is_there("left.1.last"));
+    CHECK(is_there("left.2") && !is_there("left.2.last") && !is_there("left.3.last"));
+    make("left.5", "left");
+    CHECK_EQ(symlink("left.5", path_of("left.4")), 0);
+    hak_os_shared_set_aside(prefix, 4, 4, is_left, folder);
+    CHECK(is_there("left.4") && is_there("left.5") && !is_there("left.4.last"));
+    make("left.6.lastly", "left");
+    CHECK_EQ(sweep(), 2); /* 1.last and 5 */
+    CHECK(!is_there("left.1.last") && is_there("left.2") && is_there("left.6.lastly"));
+}
+
+TEST(what_is_left_goes_and_what_is_not_stays)
+{
+    new_folder();
+    folder_put("left.1", "left");
+    folder_put("left.4194304", "left and more");
+    folder_put("left.77", "left");
+    folder_put("left.3", "live");
     errno = 77;
     CHECK_EQ(sweep(), 2);
     CHECK_EQ(errno, 77);
@@ -77,7 +74,7 @@ TEST(names_that_nobody_writes_are_left_alone)
                                         "other.1", "left.12345678901"};
     new_folder();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        make(names[i], "left");
+        folder_put(names[i], "left");
     CHECK_EQ(sweep(), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK(is_there(names[i]));
@@ -87,12 +84,12 @@ TEST(what_is_no_whole_file_is_left_alone)
 {
     char target[128];
     new_folder();
-    make("target", "left");
-    snprintf(target, sizeof target, "%s", path_of("target"));
-    CHECK(symlink(target, path_of("left.1")) == 0);
-    CHECK(mkfifo(path_of("left.2"), 0600) == 0);
-    CHECK(mkdir(path_of("left.3"), 0700) == 0);
-    make("left.4", "lef");
+    folder_put("target", "left");
+    strcpy(target, folder_path("target"));
+    CHECK(symlink(target, folder_path("left.1")) == 0);
+    CHECK(mkfifo(folder_path("left.2"), 0600) == 0);
+    CHECK(mkdir(folder_path("left.3"), 0700) == 0);
+    folder_put("left.4", "lef");
     alarm(20);
     CHECK_EQ(sweep(), 0);
     CHECK(is_there("target") && is_there("left.1") && is_there("left.2") && is_there("left.3"));
@@ -104,8 +101,8 @@ TEST(files_of_others_are_left_alone)
     if (geteuid() != 0)
         SKIP("only root may make files of others");
     new_folder();
-    make("left.1", "left");
-    CHECK(chown(path_of("left.1"), 65534, 65534) == 0);
+    folder_put("left.1", "left");
+    CHECK(chown(folder_path("left.1"), 65534, 65534) == 0);
     CHECK_EQ(sweep(), 0);
     CHECK(is_there("left.1"));
 }
@@ -116,7 +113,7 @@ TEST(a_folder_full_of_files_is_looked_at_in_part)
     new_folder();
     for (int i = 1; i <= 1000; i++) {
         snprintf(name, sizeof name, "left.%d", i);
-        make(name, "left");
+        folder_put(name, "left");
     }
     uint32_t removed = sweep();
     CHECK(removed >= 100 && removed < 1000);

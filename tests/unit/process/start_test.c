@@ -8,7 +8,7 @@
 #include "heap/refill.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
-#include "process/service.h"
+#include "process/slow_path.h"
 #include "process/start.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
@@ -174,7 +174,7 @@ TEST(a_call_from_within_a_slow_path_does_without_the_cache_and_its_heap)
     hak_free(block);
     CHECK_EQ(hak_cache_state(own), CACHE_BUSY);
     CHECK_EQ(refills(own), before);
-    CHECK_EQ(hak_heap_holds.note & HAK_HOLDS_COUNT, 1);
+    CHECK_EQ(hak_held_heaps.note & HAK_HELD_HEAPS_COUNT, 1);
     hak_heap_leave(heap);
     hak_cache_end(own);
     CHECK(hak_cache_is_sound(own) && hak_heap_is_sound(heap));
@@ -312,7 +312,7 @@ TEST(a_slow_path_that_was_left_by_a_jump_is_noticed_by_the_next_one)
     CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
     CHECK(hak_thread_cache() != broken);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 1);
-    CHECK_EQ(hak_heap_holds.note, 0);
+    CHECK_EQ(hak_held_heaps.note, 0);
     hak_free(block); /* is accepted */
     hak_free(other);
     hak_thread_flush();

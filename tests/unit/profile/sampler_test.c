@@ -219,6 +219,12 @@ static void begin_exactly(const char *sentence)
     be_started_with(sentence, "heap_profile=on,heap_profile_samples=0,heap_profile_rate=1");
 }
 
+static double live_of(const void *function)
+{
+    struct sums sums = sums_of(function);
+    return sums.allocated - sums.freed;
+}
+
 TEST(a_block_that_realloc_moves_is_another_one_and_one_that_stays_is_not)
 {
     begin_exactly(__func__);
@@ -235,11 +241,50 @@ TEST(a_block_that_realloc_moves_is_another_one_and_one_that_stays_is_not)
     uint64_t samples = sums.samples;
     CHECK_EQ(grow(block, 900), block);
     CHECK_EQ(sums_of((const void *)grow).samples, samples);
+    CHECK_EQ(live_of((const void *)grow), 900);
     CHECK_EQ(hakmem_heap_of(block), NULL);
     CHECK_EQ(hak_malloc_usable_size(block), hak_malloc_good_size(1000));
     hak_free(block);
     sums = sums_of((const void *)grow);
     CHECK_EQ(sums.allocated, sums.freed);
+}
+
+DISTINCT static void drop(void *block)
+{
+    hak_free(block);
+    __asm__ volatile("" ::: "memory");
+}
+
+TEST(the_code_that_frees_a_sample_is_known)
+{
+    begin_exactly(__func__);
+    drop(grow(NULL, 700));
+    drop(grow(NULL, 300000));
+    uint32_t known = 0;
+    for (uint32_t i = 1; i < hak_sites_count(); i++) {
+        const struct board_site *freeing =
+            hak_sites_at((uint32_t)hak_load_relaxed(&hak_sites_at(i)->freed_by));
+        for (uint32_t k = 0; freeing != NULL && k < freeing->frame_count && k < 6; k++)
+            known += freeing->frames[k] - (uintptr_t)drop < 256;
+    }
+    CHECK(known > 0);
+}
+
+/* What realloc leaves for the next step is not held by the program. */
+TEST(a_block_that_grows_in_small_steps_holds_what_it_was_asked_for)
+{
+    begin_exactly(__func__);
+    void *block = grow(NULL, 1000), *last = NULL;
+    uint32_t stays = 0;
+    for (size_t bytes = 1010; bytes < 5000; bytes += 10) {
+        block = grow(block, bytes);
+        CHECK_EQ(live_of((const void *)grow), bytes);
+        stays += block == last;
+        last = block;
+    }
+    CHECK(stays > 300);
+    hak_free(block);
+    CHECK_EQ(live_of((const void *)grow), 0);
 }
 
 TEST(every_way_to_allocate_is_sampled_and_keeps_its_promises)

@@ -65,6 +65,29 @@ TEST(sums_are_shown_where_a_board_is_and_brought_there_where_one_comes_later)
     CHECK_EQ(hak_load_relaxed(&shown->allocated_bytes), 1008);
 }
 
+TEST(who_frees_is_shown_and_leaves_room_for_who_allocates)
+{
+    CHECK(hak_process_start());
+    uintptr_t frames[3] = {0x500000, 0x500001, 0x500002};
+    uint32_t site = find(1, 5), freeing = hak_sites_find_freeing(frames, 3);
+    CHECK(freeing != 0 && freeing != site);
+    CHECK_EQ(hak_sites_find_freeing(frames, 3), freeing);
+    CHECK_EQ(hak_sites_find_freeing(frames, 0), 0);
+    hak_sites_note_freed_by(site, freeing);
+    hak_sites_show(&board, 40);
+    CHECK_EQ(hak_load_relaxed(&board.sites[site].freed_by), freeing);
+    CHECK_EQ(board.sites[freeing].frames[2], 0x500002);
+    hak_sites_note_freed_by(site, 7);
+    CHECK_EQ(hak_load_relaxed(&board.sites[site].freed_by), 7);
+    for (uint32_t i = 0; hak_sites_count() < HAK_BOARD_SITES / 2; i++)
+        CHECK(find(100 + i, 3) != 0);
+    frames[0] = 0x600000;
+    CHECK_EQ(hak_sites_find_freeing(frames, 3), 0);
+    CHECK(find(5000, 3) != 0);
+    frames[0] = 0x500000;
+    CHECK_EQ(hak_sites_find_freeing(frames, 3), freeing);
+}
+
 TEST(stacks_are_cut_when_sites_run_short_and_the_rest_is_counted)
 {
     CHECK(hak_process_start());

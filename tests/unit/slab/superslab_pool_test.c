@@ -6,6 +6,7 @@
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "region/mappings.h"
 #include "slab/superslab_pool.h"
 #include "stats/counters.h"
 
@@ -134,6 +135,7 @@ TEST(purged_granules_read_as_zero_again)
     give_dirty(granules.first, ALL / 2);
     CHECK_EQ(hak_pool_purge(UINT64_MAX, 1), ALL / 2 * HAK_GRANULE_BYTES);
     CHECK_EQ(hak_pool_warm_count(), 0);
+    CHECK_EQ(hak_mappings_count(), 0); /* a huge page would have been refused */
     granules = take(ALL / 2);
     CHECK(granules.is_zero);
     CHECK(!granules.is_warm);
@@ -187,6 +189,18 @@ TEST(heaps_take_from_different_groups_of_tag_words_while_they_can)
     CHECK_EQ(hak_pool_take(1, 2, PARTITION_ORDINARY).first / 16, theirs / 16);
 }
 
+TEST(a_superslab_that_comes_back_is_no_heaps)
+{
+    if (HAK_TINY)
+        SKIP("a tiny superslab is one group");
+    uint32_t first = superslab_add();
+    take(ALL);
+    superslab_add();
+    CHECK_EQ(hak_pool_give(first, ALL, ALL).first, first);
+    hak_pool_add(first, PARTITION_ORDINARY, false, false);
+    CHECK_EQ(hak_pool_take(1, 2, PARTITION_ORDINARY).first, first);
+}
+
 /* A superslab that the kernel was asked to back by a huge page, with half of it taken. */
 static uint32_t huge_half_taken(void)
 {
@@ -230,7 +244,9 @@ TEST(superslabs_that_are_nearly_full_are_found_and_huge_ones_counted)
 TEST(a_purge_of_a_part_ends_a_huge_superslab)
 {
     uint32_t first = huge_half_taken();
+    CHECK_EQ(hak_mappings_count(), 0);
     CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), ALL / 2 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_mappings_count(), 2); /* it refuses huge pages now, as its neighbours do not */
     CHECK_EQ(hak_pool_warm_count(), 0);
     CHECK(hak_pool_break_huge(first));
     /* A slab that touched one granule only: the others were resident all the same. */
@@ -267,12 +283,15 @@ TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
     take(ALL / 2);
     uint32_t second = huge_half_taken();
     take(ALL / 2);
-    for (uint32_t i = 0; i < ALL; i++)
-        hak_pool_give(second + i, 1, 1);
     superslab_add();
-    struct granule_range spare = hak_pool_take_spare();
+    struct granule_range spare;
+    for (uint32_t i = 0; i < ALL; i++)
+        spare = hak_pool_give(second + i, 1, 1);
+    CHECK_EQ(spare.first, second);
     CHECK_EQ(spare.count, ALL);
+    CHECK_EQ(hak_mappings_count(), 0);
     hak_pool_end_huge(spare.first);
+    CHECK_EQ(hak_mappings_count(), 2);
     hak_pool_add(spare.first, PARTITION_ORDINARY, false, false);
     take(ALL);
     take(ALL);
@@ -335,6 +354,10 @@ TEST(a_free_superslab_of_the_long_partition_stays)
         CHECK_EQ(hak_pool_give(first[i], ALL, ALL).count, 0);
     CHECK_EQ(hak_pool_take_spare().count, 0);
     CHECK_EQ(hak_pool_superslab_count(), 2);
+    superslab_add();
+    CHECK_EQ(hak_pool_take_spare().count, 0);
+    superslab_add();
+    CHECK_EQ(hak_pool_take_spare().count, ALL); /* all but one leave */
 }
 
 TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)

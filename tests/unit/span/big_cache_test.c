@@ -7,10 +7,10 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "span/big_cache.h"
-#include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "stats/counters.h"
+#include "unit/span/take_large.h"
 
 #include <string.h>
 
@@ -36,14 +36,6 @@ static uint64_t counter(const _Atomic uint64_t *counter)
     return hak_load_relaxed(counter);
 }
 
-TEST(without_experience_memory_is_kept_for_decay)
-{
-    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS);
-    for (int i = 0; i < 31; i++)
-        come_back(100, 300);
-    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS);
-}
-
 TEST(memory_that_comes_back_a_little_late_is_kept_longer)
 {
     for (int i = 0; i < 100; i++)
@@ -53,26 +45,6 @@ TEST(memory_that_comes_back_a_little_late_is_kept_longer)
     for (int i = 0; i < 100; i++)
         come_back(100, 300);
     CHECK_EQ(counter(&hak_stat_globals.spans_missed_bytes), missed);
-}
-
-TEST(memory_that_never_comes_back_is_kept_for_a_short_time)
-{
-    for (int i = 0; i < 200; i++) {
-        hak_big_cache_left(100, now, now + DECAY_MS, LEAVES_AGED);
-        now += 500;
-    }
-    CHECK_EQ(hak_big_cache_keep_ms(), DECAY_MS / 16);
-}
-
-TEST(what_was_learned_is_unlearned)
-{
-    for (int i = 0; i < 200; i++) {
-        hak_big_cache_left(100, now, now + DECAY_MS, LEAVES_AGED);
-        now += 500;
-    }
-    for (int i = 0; i < 300; i++)
-        come_back(100, 100);
-    CHECK(hak_big_cache_keep_ms() >= 100);
 }
 
 TEST(memory_that_comes_back_at_once_changes_nothing)
@@ -152,10 +124,10 @@ TEST(no_more_is_kept_than_the_user_allows)
     CHECK(hak_process_start());
     void *blocks[8];
     for (int i = 0; i < 8; i++)
-        blocks[i] = hak_large_take(4 * HAK_MIB, 16, LARGE_ANY);
+        blocks[i] = take_large(4 * HAK_MIB, 16, LARGE_ANY);
     for (int i = 0; i < 8; i++) {
         hak_large_give(blocks[i]);
-        void *next = hak_large_take(HAK_MIB, 16, LARGE_ANY);
+        void *next = take_large(HAK_MIB, 16, LARGE_ANY);
         CHECK(next != NULL);
         CHECK(hak_span_warm_bytes() <= 8 * HAK_MIB);
     }
@@ -167,10 +139,10 @@ TEST(no_more_is_kept_than_the_user_allows)
 TEST(hits_and_misses_are_counted)
 {
     CHECK(hak_process_start());
-    void *block = hak_large_take(3 * HAK_MIB, 4096, LARGE_ANY);
+    void *block = take_large(3 * HAK_MIB, 4096, LARGE_ANY);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
     hak_large_give(block);
-    CHECK(hak_large_take(2 * HAK_MIB, 4096, LARGE_ANY) != NULL);
+    CHECK(take_large(2 * HAK_MIB, 4096, LARGE_ANY) != NULL);
     CHECK_EQ(counter(&hak_stat_globals.spans_reused), 1);
     CHECK_EQ(counter(&hak_stat_globals.spans_reused_bytes), 2 * HAK_MIB);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
@@ -227,7 +199,7 @@ TEST(or_when_more_large_blocks_were_live)
 {
     CHECK(hak_process_start());
     for (int i = 0; i < 16; i++)
-        CHECK(hak_large_take(300000, 16, LARGE_ANY) != NULL);
+        CHECK(take_large(300000, 16, LARGE_ANY) != NULL);
     use_once(5);
     CHECK_EQ(hak_load_relaxed(&cache.count), 1);
 }

@@ -5,8 +5,8 @@
 #include "check.h"
 #include "process/start.h"
 #include "region/tag_map.h"
-#include "span/large.h"
 #include "span/span_heap.h"
+#include "unit/span/take_large.h"
 
 #define BLOCKS 4u
 #define GRANULES_OF(i) (3u + (i)) /* of block i, with room for its varying start */
@@ -24,9 +24,9 @@ static void start_group(void)
 {
     CHECK(hak_process_start());
     hak_large_group_start(&group);
-    CHECK(hak_large_take(300000, 16, LARGE_ANY) != NULL);
+    CHECK(take_large(300000, 16, LARGE_ANY) != NULL);
     for (uint32_t i = 0; i < BLOCKS; i++) {
-        blocks[i] = hak_large_take((GRANULES_OF(i) - 1) * HAK_GRANULE_BYTES, 16, LARGE_ANY);
+        blocks[i] = take_large((GRANULES_OF(i) - 1) * HAK_GRANULE_BYTES, 16, LARGE_ANY);
         CHECK(blocks[i] != NULL);
         hak_large_join(blocks[i], &group);
     }
@@ -60,7 +60,7 @@ TEST(a_block_of_a_group_that_moves_stays_in_it)
 {
     start_group();
     struct span *from = span_at(blocks[2]);
-    void *target = hak_large_take(12 * HAK_GRANULE_BYTES, 4096, LARGE_ANY);
+    void *target = take_large(12 * HAK_GRANULE_BYTES, 4096, LARGE_ANY);
     hak_large_succeed(from, span_at(target));
     CHECK_EQ(hak_large_group_of(target, "test"), &group);
     CHECK_EQ(hak_large_group_of(blocks[2], "test"), NULL);

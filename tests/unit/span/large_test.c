@@ -9,11 +9,11 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/tag_map.h"
-#include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 #include "stats/counters.h"
 #include "unit/asan.h"
+#include "unit/span/take_large.h"
 
 #include <sys/mman.h>
 
@@ -22,7 +22,7 @@
 static unsigned char *take(size_t bytes)
 {
     CHECK(hak_process_start());
-    unsigned char *block = hak_large_take(bytes, 16, LARGE_ANY);
+    unsigned char *block = take_large(bytes, 16, LARGE_ANY);
     CHECK(block != NULL);
     return block;
 }
@@ -130,7 +130,7 @@ TEST(a_varying_start_costs_at_most_a_granule)
         CHECK_EQ(hak_large_live_bytes() - before, bytes + HAK_GRANULE_BYTES);
     }
     size_t before = hak_large_live_bytes();
-    CHECK(hak_large_take(HAK_MIB, 4096, LARGE_ANY) != NULL);
+    CHECK(take_large(HAK_MIB, 4096, LARGE_ANY) != NULL);
     CHECK_EQ(hak_large_live_bytes() - before, HAK_MIB);
 }
 
@@ -147,7 +147,7 @@ TEST(a_large_block_has_any_alignment_up_to_16_mib)
     CHECK(hak_process_start());
     for (size_t alignment = 16; alignment <= 16 * HAK_MIB; alignment *= 2)
         for (size_t bytes = 1; bytes <= 4 * HAK_MIB; bytes *= 64) {
-            void *block = hak_large_take(bytes, alignment, LARGE_ANY);
+            void *block = take_large(bytes, alignment, LARGE_ANY);
             CHECK(block != NULL);
             CHECK_EQ((uintptr_t)block % alignment, 0);
             CHECK(hak_large_usable_bytes(block, "test") >= bytes);
@@ -157,8 +157,8 @@ TEST(a_large_block_has_any_alignment_up_to_16_mib)
 TEST(a_large_block_of_no_bytes_is_a_block)
 {
     CHECK(hak_process_start());
-    void *first = hak_large_take(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
-    void *second = hak_large_take(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
+    void *first = take_large(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
+    void *second = take_large(0, 2 * HAK_GRANULE_BYTES, LARGE_ANY);
     CHECK(first != NULL && second != NULL);
     CHECK(first != second);
     CHECK_EQ((uintptr_t)first % (2 * HAK_GRANULE_BYTES), 0);
@@ -173,7 +173,7 @@ TEST(a_zero_block_on_used_memory_reads_as_zero)
         unsigned char *block = take(bytes);
         memset(block, 0xff, hak_large_usable_bytes(block, "test"));
         hak_large_give(block);
-        block = hak_large_take(bytes, 16, LARGE_ZERO);
+        block = take_large(bytes, 16, LARGE_ZERO);
         CHECK(block != NULL);
         for (size_t i = 0; i < bytes; i++)
             if (block[i] != 0)
@@ -238,8 +238,8 @@ TEST(a_block_does_not_grow_beyond_the_window)
     CHECK(!hak_large_resize(block, hak_region.window_bytes));
     CHECK(!hak_large_resize(block, SIZE_MAX / 2));
     CHECK(hak_large_usable_bytes(block, "test") >= BYTES);
-    CHECK_EQ(hak_large_take(hak_region.window_bytes + 1, 16, LARGE_ANY), NULL);
-    CHECK_EQ(hak_large_take(BYTES, hak_region.window_bytes * 2, LARGE_ANY), NULL);
+    CHECK_EQ(take_large(hak_region.window_bytes + 1, 16, LARGE_ANY), NULL);
+    CHECK_EQ(take_large(BYTES, hak_region.window_bytes * 2, LARGE_ANY), NULL);
 }
 
 TEST(warm_memory_beyond_what_was_ever_needed_leaves_at_once)
@@ -285,7 +285,7 @@ TEST(a_zero_block_on_locked_memory_reads_as_zero)
         SKIP("too little memory may be locked");
     hak_large_give(block);
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX); /* refused before Linux 5.18 */
-    unsigned char *again = hak_large_take(3 * HAK_MIB, 16, LARGE_ZERO);
+    unsigned char *again = take_large(3 * HAK_MIB, 16, LARGE_ZERO);
     for (size_t i = 0; i < 3 * HAK_MIB; i++)
         if (again[i] != 0)
             CHECK_EQ(again[i], 0);

@@ -8,10 +8,10 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/tag_map.h"
-#include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
+#include "unit/span/take_large.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@
 static unsigned char *filled(size_t bytes)
 {
     CHECK(hak_process_start());
-    unsigned char *block = hak_large_take(bytes, 16, LARGE_ANY);
+    unsigned char *block = take_large(bytes, 16, LARGE_ANY);
     CHECK(block != NULL);
     for (size_t i = 0; i < bytes; i += 1000)
         block[i] = (unsigned char)(i / 1000 * 7 + 1);
@@ -151,7 +151,7 @@ TEST(what_is_cut_off_a_moved_block_can_be_used_again)
         CHECK(hak_large_resize(block, kept * MIB));
         CHECK(hak_span_heap_is_sound());
         check_filled(block, kept < 2 ? MIB : 2 * MIB);
-        unsigned char *zero = hak_large_take(3 * MIB, 16, LARGE_ZERO);
+        unsigned char *zero = take_large(3 * MIB, 16, LARGE_ZERO);
         for (size_t i = 0; i < 3 * MIB; i += 100)
             if (zero[i] != 0)
                 CHECK_EQ(zero[i], 0);
@@ -161,6 +161,18 @@ TEST(what_is_cut_off_a_moved_block_can_be_used_again)
         hak_large_give(block);
         check_everything_is_clean();
     }
+}
+
+TEST(what_is_cut_off_behind_the_last_piece_has_none)
+{
+    struct span span = {.count = 48, .piece_count = 1, .piece_ends = {32}}, tail = {.count = 16};
+    hak_span_pieces_cut(&span, 32, &tail);
+    CHECK_EQ(span.piece_count, 1);
+    CHECK_EQ(tail.piece_count, 0);
+    hak_span_pieces_cut(&span, 31, &tail);
+    CHECK_EQ(span.piece_ends[0], 31);
+    CHECK_EQ(tail.piece_count, 1);
+    CHECK_EQ(tail.piece_ends[0], 1);
 }
 
 TEST(a_block_that_ends_with_its_last_piece_moves_that_piece_once)
@@ -222,7 +234,7 @@ TEST(a_refused_move_leaves_the_block_and_the_target)
     unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
     for (size_t i = 0; i < 4 * MIB; i += 1000)
         block[i] = (unsigned char)(i / 1000 * 7 + 1);
-    hak_large_give(hak_large_take(64 * MIB, 16, LARGE_ANY)); /* room, without further calls */
+    hak_large_give(take_large(64 * MIB, 16, LARGE_ANY)); /* room, without further calls */
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
     for (uint32_t n = 1; n <= 2; n++) { /* the first piece, or the second after the first moved */
         hak_os_fault_every(n);
@@ -242,7 +254,7 @@ TEST(a_target_that_somebody_else_took_is_never_touched_again)
         SKIP("faults are compiled away below check level 2");
     need_moves();
     unsigned char *block = filled(2 * MIB);
-    hak_large_give(hak_large_take(64 * MIB, 16, LARGE_ANY));
+    hak_large_give(take_large(64 * MIB, 16, LARGE_ANY));
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
     size_t clean = hak_span_clean_bytes();
     hak_store_relaxed(&hak_os_fault.loses_targets, 1);

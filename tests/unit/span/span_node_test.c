@@ -6,10 +6,10 @@
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "process/start.h"
-#include "span/large.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 #include "stats/counters.h"
+#include "unit/span/take_large.h"
 
 static void run_on(uint32_t node)
 {
@@ -125,7 +125,7 @@ TEST(large_blocks_come_and_go_on_every_node_and_the_heap_stays_sound)
         if (blocks[slot] != NULL)
             hak_large_give(blocks[slot]);
         size_t bytes = 1 + (random >> 4) % (4 * HAK_MIB);
-        blocks[slot] = hak_large_take(bytes, 16, LARGE_ANY);
+        blocks[slot] = take_large(bytes, 16, LARGE_ANY);
         CHECK(blocks[slot] != NULL);
         if (i % 3 == 0)
             hak_large_resize(blocks[slot], bytes / 2 + 1);

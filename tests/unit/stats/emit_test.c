@@ -181,7 +181,8 @@ TEST(the_text_form_leaves_zeros_out_and_says_how_many)
 
 TEST(caches_and_heaps_are_in_every_form)
 {
-    struct snapshot snapshot = {.cache_count = 2, .heap_count = 1, .rseq_reason = RSEQ_CHOSEN};
+    struct snapshot snapshot = {
+        .cache_count = 2, .heap_count = 1, .heaps = 71, .rseq_reason = RSEQ_CHOSEN};
     snapshot.caches[0] = (struct snapshot_cache){
         .id = 3, .is_processor = 1, .bytes = 1024, .capacity_bytes = 2048, .misses = 5};
     snapshot.caches[1] = (struct snapshot_cache){.id = 4, .bytes = 512};
@@ -192,10 +193,10 @@ TEST(caches_and_heaps_are_in_every_form)
                                                       .lock_waits = 6,
                                                       .steals = 7};
     static const char *const wanted[][4] = {
-        [EMIT_TEXT] = {"processor 3      1.0 KiB       2.0 KiB             5\n",
-                       "thread 4           512 B",
-                       "heap 1          64.0 KiB       1.0 KiB             6         7\n",
-                       "thread: option caches=thread"},
+        [EMIT_TEXT] =
+            {"processor 3      1.0 KiB       2.0 KiB             5\n", "thread 4           512 B",
+             "heap 1          64.0 KiB       1.0 KiB             6         7\nand 70 more\n",
+             "thread: option caches=thread"},
         [EMIT_RAW] = {"processor_3_capacity_bytes: 2048\n", "thread_4_bytes: 512\n",
                       "heap_1_steals: 7\n", "rseq_reason: 1\n"},
         [EMIT_JSON] = {"{\"processor\":3,\"bytes\":1024,\"capacity_bytes\":2048,\"misses\":5}",

@@ -172,7 +172,7 @@ TEST(statistics_are_printed_at_the_end_if_asked)
     int fd = mkstemp(path);
     CHECK(fd >= 0);
     snprintf(command, sizeof command, "stats:raw,stats_file:%s", path);
-    CHECK_EXITS((hak_conf_set_packed(command), hak_malloc(1), exit(0)), 0);
+    CHECK_EXITS((hak_conf_read_packed(command, CONF_PACKED), hak_malloc(1), exit(0)), 0);
     char buffer[8192] = "";
     CHECK(read(fd, buffer, sizeof buffer - 1) > 0);
     CHECK(strstr(buffer, "window_committed_bytes: ") != NULL);
