@@ -9,6 +9,8 @@
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/os_huge.h"
+#include "os/os_resident.h"
 #include "os/output.h"
 #include "os/own_file.h"
 #include "os/program.h"
@@ -22,6 +24,14 @@
 #include "span/large.h"
 
 #define SECOND_MS 1000u
+/* A superslab is filled when all of its granules but one part in so many serve slabs, and all of its
+ * pages but as few are in memory. */
+#define FILLED_PART 16u
+/* It is looked which are filled, from so many bytes of slabs on and with every eighth more. */
+#define LOOK_BYTES_LEAST (4 * HAK_MIB)
+#define LOOK_GROWTH_PART 8
+/* Of the smallest limit, so much may be huge pages; the program has plans for the rest. */
+#define HUGE_LIMIT_SHARE 2
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
 
@@ -34,6 +44,8 @@ static struct learned_program mine;
 static char path[PATH_BYTES];
 static uint32_t saving_pid; /* 0: nothing is saved */
 static _Atomic size_t second_bytes;
+static _Atomic uint32_t filled_superslabs;
+static _Atomic size_t looked_bytes; /* of slabs, when it was last looked which are filled */
 
 /* NULL: it was read, or there is nothing to read; `all` holds it. */
 static const char *read_file(void)
@@ -68,8 +80,21 @@ static bool learns(enum conf_learn word)
     return (hak_conf_number(learn) & word) != 0;
 }
 
+/* Superslabs that earlier runs filled ask for huge pages when they are added, but for the first. */
+static void begin_second(void)
+{
+    uint64_t most = hak_limit_soft_bytes() / HUGE_LIMIT_SHARE / HAK_SUPERSLAB_BYTES;
+    if (mine.filled_superslabs < 2 || hak_policy_read(learn_acts) == 0 ||
+        hak_conf_number(thp) != THP_AUTO || !hak_os_ask_begin())
+        return;
+    hak_os_read_huge_pages();
+    hak_os_ask_end();
+    hak_store_relaxed(&hak_policy.huge_first_superslabs, hak_least(mine.filled_superslabs, most));
+}
+
 static void begin(void)
 {
+    begin_second();
     if (learns(LEARN_BIG_CACHE))
         hak_big_cache_begin(&mine.logs[LEARNED_BIG_CACHE]);
     if (learns(LEARN_DECAY))
@@ -104,6 +129,48 @@ void hak_learned_load_slow(void)
     begin();
 }
 
+static bool is_resident(const struct os_resident *resident, uint32_t first_granule)
+{
+    unsigned char pages[HAK_SUPERSLAB_BYTES / HAK_PAGE_BYTES_LEAST];
+    size_t count = HAK_SUPERSLAB_BYTES / resident->page_bytes, missing = count;
+    hak_os_resident_read(resident, (uintptr_t)hak_granule_address(first_granule),
+                         HAK_SUPERSLAB_BYTES, pages);
+    for (size_t i = 0; i < count; i++)
+        missing -= pages[i];
+    return missing <= count / FILLED_PART;
+}
+
+/* The kernel has brought all pages of those that are huge already: there granules count alone. */
+static uint32_t count_filled(void)
+{
+    uint32_t firsts[HAK_LEARNED_SUPERSLABS_MOST], filled;
+    uint32_t count = hak_pool_nearly_full(HAK_SUPERSLAB_GRANULES / FILLED_PART, firsts,
+                                          HAK_LEARNED_SUPERSLABS_MOST, &filled);
+    struct os_resident resident;
+    if (count == 0 || !hak_os_ask_begin())
+        return filled;
+    if (hak_os_resident_open(&resident)) {
+        for (uint32_t i = 0; i < count; i++)
+            filled += is_resident(&resident, firsts[i]);
+        hak_os_resident_close(&resident);
+    }
+    hak_os_ask_end();
+    return (uint32_t)hak_least(filled, HAK_LEARNED_SUPERSLABS_MOST);
+}
+
+static void look_at_superslabs(void)
+{
+    size_t looked = hak_load_relaxed(&looked_bytes);
+    size_t bytes = (size_t)hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES -
+                   ((size_t)hak_pool_free_count() << HAK_GRANULE_SHIFT);
+    if (bytes < LOOK_BYTES_LEAST || bytes < looked + looked / LOOK_GROWTH_PART)
+        return;
+    hak_store_relaxed(&looked_bytes, bytes);
+    uint32_t filled = count_filled();
+    if (filled > hak_load_relaxed(&filled_superslabs))
+        hak_store_relaxed(&filled_superslabs, filled);
+}
+
 void hak_learned_look(void)
 {
     uint64_t end_ms = hak_load_relaxed(&hak_learned_second_ms);
@@ -111,11 +178,13 @@ void hak_learned_look(void)
         return;
     if (hak_os_clock_ms() >= end_ms) {
         hak_store_relaxed(&hak_learned_second_ms, 0);
+        hak_store_relaxed(&hak_policy.huge_first_superslabs, 0);
         return;
     }
     size_t used = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
     if (used > hak_load_relaxed(&second_bytes))
         hak_store_relaxed(&second_bytes, used); /* a race may lose the larger one */
+    look_at_superslabs();
 }
 
 /* A process that ends in its first second may have had no tick while it held most. */
@@ -134,11 +203,15 @@ static void look_last(void)
 static void learn_second(void)
 {
     size_t bytes = hak_load_relaxed(&second_bytes);
+    uint32_t filled = hak_load_relaxed(&filled_superslabs);
     if (bytes == 0)
         return;
     if (mine.runs != 0 && bytes > mine.first_second_bytes)
         bytes = mine.first_second_bytes + (bytes - mine.first_second_bytes) / 2;
+    if (mine.runs != 0 && filled > mine.filled_superslabs)
+        filled = mine.filled_superslabs + (filled - mine.filled_superslabs) / 2;
     mine.first_second_bytes = bytes;
+    mine.filled_superslabs = filled;
     mine.runs++;
 }
 

@@ -86,6 +86,11 @@ uint32_t hak_pool_warm_count(void);
 uint32_t hak_pool_huge_count(void);
 uint32_t hak_pool_untouched_count(void);
 
+/* Superslabs of which at most `free_most` granules are free: counts those that are one huge page
+ * into *huge_count, and writes the first granules of up to `most` others; returns their number. */
+uint32_t hak_pool_nearly_full(uint32_t free_most, uint32_t *firsts, uint32_t most,
+                              uint32_t *huge_count);
+
 /* True when the granule is free, belongs to the pool, and nobody has touched it: what is in memory
  * there, a huge page brought in. The pool is locked (hak_pool_lock). */
 bool hak_pool_is_untouched(uint32_t granule);
