@@ -185,6 +185,18 @@ static uint32_t excess_of(const struct learned *learned, int lines)
     return (uint32_t)hak_excess(lines_of_all(learned, lines), lines_most(learned, lines));
 }
 
+/* None is no number: files of builds that did not count them have none. */
+static uint32_t read_superslabs(struct line_reader *reader)
+{
+    if (reader->at == reader->end || *reader->at != ' ')
+        return 0;
+    hak_line_read_word(reader, " ");
+    uint64_t count = hak_line_read_number(reader, 10, HAK_LEARNED_SUPERSLABS_MOST);
+    if (count == 0)
+        reader->is_right = false;
+    return (uint32_t)count;
+}
+
 static void read_program(struct line_reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
@@ -194,9 +206,7 @@ static void read_program(struct line_reader *reader, struct learned *learned)
     program->runs = (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_RUNS_MOST);
     hak_line_read_word(reader, " ");
     program->first_second_bytes = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
-    hak_line_read_word(reader, " ");
-    program->filled_superslabs =
-        (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_SUPERSLABS_MOST);
+    program->filled_superslabs = read_superslabs(reader);
     hak_line_read_word(reader, "\n");
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         hak_keep_line_read(reader, log_words[i], &program->logs[i]);
@@ -317,7 +327,8 @@ size_t hak_learned_write(const struct learned *learned, char *text)
         hak_text_add(&out, "\nfirst_second");
         hak_text_add_bounded(&out, program->runs, HAK_LEARNED_RUNS_MOST);
         hak_text_add_bounded(&out, program->first_second_bytes, HAK_LEARNED_COST_MOST);
-        hak_text_add_bounded(&out, program->filled_superslabs, HAK_LEARNED_SUPERSLABS_MOST);
+        if (program->filled_superslabs != 0)
+            hak_text_add_bounded(&out, program->filled_superslabs, HAK_LEARNED_SUPERSLABS_MOST);
         hak_text_add(&out, "\n");
         for (int log = 0; log < LEARNED_LOG_COUNT; log++)
             hak_keep_line_write(&out, log_words[log], &program->logs[log]);

@@ -8,7 +8,7 @@
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
  *                 program NAME
- *                 first_second RUNS BYTES SUPERSLABS
+ *                 first_second RUNS BYTES [SUPERSLABS]
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM

@@ -5,11 +5,11 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
+#include "heap/settings.h"
 #include "learn/learned_file.h"
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
-#include "os/os_huge.h"
 #include "os/os_resident.h"
 #include "os/output.h"
 #include "os/own_file.h"
@@ -80,15 +80,15 @@ static bool learns(enum conf_learn word)
     return (hak_conf_number(learn) & word) != 0;
 }
 
-/* Superslabs that earlier runs filled ask for huge pages when they are added, but for the first. */
+/* Superslabs that earlier runs filled ask for huge pages when they are added, but for the first.
+ * What the kernel and the control group say is read for that before 16 MiB are in use. */
 static void begin_second(void)
 {
-    uint64_t most = hak_limit_soft_bytes() / HUGE_LIMIT_SHARE / HAK_SUPERSLAB_BYTES;
     if (mine.filled_superslabs < 2 || hak_policy_read(learn_acts) == 0 ||
-        hak_conf_number(thp) != THP_AUTO || !hak_os_ask_begin())
+        hak_conf_number(thp) != THP_AUTO)
         return;
-    hak_os_read_huge_pages();
-    hak_os_ask_end();
+    hak_settings_read();
+    uint64_t most = hak_limit_soft_bytes() / HUGE_LIMIT_SHARE / HAK_SUPERSLAB_BYTES;
     hak_store_relaxed(&hak_policy.huge_first_superslabs, hak_least(mine.filled_superslabs, most));
 }
 
@@ -129,33 +129,24 @@ void hak_learned_load_slow(void)
     begin();
 }
 
-static bool is_resident(const struct os_resident *resident, uint32_t first_granule)
+static bool is_filled(uint32_t first_granule)
 {
-    unsigned char pages[HAK_SUPERSLAB_BYTES / HAK_PAGE_BYTES_LEAST];
-    size_t count = HAK_SUPERSLAB_BYTES / resident->page_bytes, missing = count;
-    hak_os_resident_read(resident, (uintptr_t)hak_granule_address(first_granule),
-                         HAK_SUPERSLAB_BYTES, pages);
-    for (size_t i = 0; i < count; i++)
-        missing -= pages[i];
-    return missing <= count / FILLED_PART;
+    size_t pages = HAK_SUPERSLAB_BYTES / hak_os_page_bytes();
+    uintptr_t start = (uintptr_t)hak_granule_address(first_granule);
+    return hak_os_resident_count(start, HAK_SUPERSLAB_BYTES) >= pages - pages / FILLED_PART;
 }
 
-/* The kernel has brought all pages of those that are huge already: there granules count alone. */
 static uint32_t count_filled(void)
 {
-    uint32_t firsts[HAK_LEARNED_SUPERSLABS_MOST], filled;
+    uint32_t firsts[HAK_LEARNED_SUPERSLABS_MOST], filled = 0;
     uint32_t count = hak_pool_nearly_full(HAK_SUPERSLAB_GRANULES / FILLED_PART, firsts,
-                                          HAK_LEARNED_SUPERSLABS_MOST, &filled);
-    struct os_resident resident;
-    if (count == 0 || !hak_os_ask_begin())
-        return filled;
-    if (hak_os_resident_open(&resident)) {
-        for (uint32_t i = 0; i < count; i++)
-            filled += is_resident(&resident, firsts[i]);
-        hak_os_resident_close(&resident);
-    }
+                                          HAK_LEARNED_SUPERSLABS_MOST);
+    if (!hak_os_ask_begin())
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        filled += is_filled(firsts[i]);
     hak_os_ask_end();
-    return (uint32_t)hak_least(filled, HAK_LEARNED_SUPERSLABS_MOST);
+    return filled;
 }
 
 static void look_at_superslabs(void)

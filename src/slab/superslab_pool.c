@@ -427,22 +427,15 @@ size_t hak_pool_purge(uint64_t before_ms, uint32_t budget)
     return total;
 }
 
-uint32_t hak_pool_nearly_full(uint32_t free_most, uint32_t *firsts, uint32_t most,
-                              uint32_t *huge_count)
+uint32_t hak_pool_nearly_full(uint32_t free_most, uint32_t *firsts, uint32_t most)
 {
     uint32_t count = 0;
-    *huge_count = 0;
     hak_lock_take(&pool.lock);
     start_once();
     for (uint32_t free = 0; free <= free_most; free++) {
         struct list_link *head = &pool.lists[PARTITION_ORDINARY].by_free[free];
-        for (struct list_link *i = head->next; i != head && count < most; i = i->next) {
-            const struct superslab *superslab = hak_list_element(i, struct superslab, link);
-            if (superslab->pages == PAGES_HUGE)
-                ++*huge_count;
-            else
-                firsts[count++] = first_granule_of(superslab);
-        }
+        for (struct list_link *i = head->next; i != head && count < most; i = i->next)
+            firsts[count++] = first_granule_of(hak_list_element(i, struct superslab, link));
     }
     hak_lock_give(&pool.lock);
     return count;

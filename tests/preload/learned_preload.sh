@@ -81,7 +81,7 @@ check "closed descriptors: it is written" grep -q '^first_second 1 5' "$file"
 
 # Superslabs that were filled in the first second are huge pages in the next run, but for the first. A
 # busy machine may take several runs until all is done within a second.
-filled() { line first_second | cut -d' ' -f3; }
+filled() { line first_second | awk '{ print $3 + 0 }'; }
 huge() { counter "$1" huge_superslabs; }
 for i in 1 2 3 4; do
     rm -f "$file" "$work/filling.stats"

@@ -163,7 +163,8 @@ TEST(what_is_sealed_and_malformed_is_refused)
         {"program beta", "program "},
         {"program beta", "program be ta"},
         {"second 7 ", "second 1000001 "},
-        {"second 7 2000 12\n", "second 7 2000\n"},
+        {"second 7 2000 12\n", "second 7 2000 0\n"},
+        {"second 7 2000 12\n", "second 7 2000 \n"},
         {"second 7 2000 12\n", "second 7 2000 129\n"},
         {"cache 6", "cache 10"},
         {"slabs 7 ", "slabs 7 7 "},
@@ -180,6 +181,12 @@ TEST(what_is_sealed_and_malformed_is_refused)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         CHECK_EQ(read_text(with(changes[i][0], changes[i][1])), LEARNED_MALFORMED);
     CHECK_EQ(read_text(with(" 2008\n", " 1125899906842624\n")), LEARNED_READ);
+    CHECK_EQ(again.programs[0].filled_superslabs, 12);
+    size_t bytes = with("second 7 2000 12\n", "second 7 2000\n");
+    CHECK_EQ(read_text(bytes), LEARNED_READ);
+    CHECK_EQ(again.programs[0].filled_superslabs, 0);
+    CHECK_EQ(hak_learned_write(&again, other), bytes);
+    CHECK(memcmp(text, other, bytes) == 0);
 }
 
 TEST(a_full_record_fits_and_the_last_one_goes)
