@@ -62,8 +62,6 @@
     X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "minimum that the program allocates in it")           \
     X(match_operations, 2000, 0, HAK_TIB, "minimum number of slow operations in it")               \
     X(learn_acts, 1, 0, 1, "1: what is learned is applied; 0: it is only recorded")                \
-    X(signal_looks, 1, 0, 1,                                                                       \
-      "1: slow paths occasionally ask the kernel whether the program handles signals")             \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
