@@ -386,7 +386,7 @@ TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
         if (setjmp(where) == 0)
             descend_lock_and_jump(locks[i], where);
         CHECK(hak_lock_is_inside());
-        void *block = hak_malloc(40000);
+        void *block = hak_malloc(200000); /* no bin has it */
         CHECK(block != NULL);
         CHECK(!hak_lock_is_inside());
         hak_free(block);
