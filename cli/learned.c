@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/limits.h"
 #include "command.h"
 #include "learned_source.h"
 #include "words.h"
@@ -28,9 +27,8 @@ static void put_program_json(const struct learned_program *program)
         fputs("null", stdout);
         return;
     }
-    printf("{\"runs\": %" PRIu32 ", \"first_second_bytes\": %" PRIu64
-           ", \"filled_superslabs\": %" PRIu32,
-           program->runs, program->first_second_bytes, program->filled_superslabs);
+    printf("{\"runs\": %" PRIu32 ", \"first_second_bytes\": %" PRIu64, program->runs,
+           program->first_second_bytes);
     for (int i = 0; i < LEARNED_LOG_COUNT; i++) {
         const struct keep_evidence *log = &program->logs[i];
         printf(", \"%s\": {\"keep_ms\": %" PRIu64 ", \"episodes\": %" PRIu32
@@ -68,16 +66,15 @@ static const char *keep_text(char *words, const struct keep_evidence *log)
 
 static void put_head(void)
 {
-    printf("%-24s %6s %12s %6s  %18s  %18s %6s %6s %6s\n", "PROGRAM", "RUNS", "FIRST SECOND",
-           "FILLED", "LARGE BLOCKS SEEN", "SLABS SEEN", "RULES", "VALUES", "SIZES");
+    printf("%-24s %6s %12s  %18s  %18s %6s %6s %6s\n", "PROGRAM", "RUNS", "FIRST SECOND",
+           "LARGE BLOCKS SEEN", "SLABS SEEN", "RULES", "VALUES", "SIZES");
 }
 
 static void put_row(const char *name, const struct learned_program *program)
 {
-    char size[32], filled[32], large[64], slabs[64];
-    printf("%-24s %6" PRIu32 " %12s %6s  %18s  %18s %6" PRIu32 " %6" PRIu32 " %6" PRIu32 "\n", name,
+    char size[32], large[64], slabs[64];
+    printf("%-24s %6" PRIu32 " %12s  %18s  %18s %6" PRIu32 " %6" PRIu32 " %6" PRIu32 "\n", name,
            program->runs, size_text(size, program->first_second_bytes),
-           size_text(filled, (uint64_t)program->filled_superslabs * HAK_SUPERSLAB_BYTES),
            keep_text(large, &program->logs[LEARNED_BIG_CACHE]),
            keep_text(slabs, &program->logs[LEARNED_SLABS]), program->site_count,
            program->match_count, program->sizes.count);

@@ -88,9 +88,8 @@ Start with [LEARNING.md](LEARNING.md).
 
 With `profile` a program starts with what its previous runs learned: how long free memory is worth
 keeping (`learn`), what its matches showed ([MATCHES.md](MATCHES.md)), and how much memory it used
-in its first second. Superslabs that were filled then are huge pages in the next run as soon as they
-are touched ([adr/0044](adr/0044-the-first-second-in-huge-pages.md)). The memory in use is
-information only: the value of `prewarm` that would move its page faults before `main`
+in its first second. The last is information only: the value of `prewarm` that would move these page
+faults before `main`, where that is worth the memory
 ([adr/0043](adr/0043-what-is-learned-must-pay.md)). The file is read at start and written when the
 process calls `exit` or returns from `main`.
 

@@ -16,8 +16,7 @@
 
 extern _Atomic uint32_t hak_settings_were_read;
 
-/* Reads all of it, if nobody has. By the background thread, from 16 MiB on, and before `main` where
- * something depends on it earlier. */
+/* Reads all of it, if nobody has. By the background thread, from 16 MiB on. */
 void hak_settings_read(void);
 
 /* With the process: reads at once where no thread of hakmem's own will, and gets ready for a

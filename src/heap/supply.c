@@ -52,30 +52,16 @@ void hak_supply_trim(void)
     while (spare.count != 0 && return_superslab(spare));
 }
 
-/* Whether earlier runs of the program filled a superslab that was added at this point. The first one
- * is not: the first slabs of all classes lie there, most with a few blocks. */
-static bool was_filled_before(void)
-{
-    uint32_t count = hak_pool_superslab_count();
-    return count != 0 && count < hak_policy_read(huge_first_superslabs);
-}
-
-/* Whether the process is no small one, and the class grows. What of a block longer than a page will
- * be touched is not known. */
-static bool is_growing(uint32_t class_index, const struct slab_owner *owner)
+/* Whether a huge page would soon be filled: the process is no small one, and the class grows. What
+ * of a block longer than a page will be touched is not known. It is held whole at once: there must
+ * be room for that within a limit. */
+static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 {
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     return hak_size_classes[class_index].block_bytes <= hak_policy_read(huge_block_bytes) &&
            hak_pool_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
            hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
-               hak_policy_read(huge_class_bytes);
-}
-
-/* Whether a huge page would soon be filled. It is held whole at once: there must be room for that
- * within a limit. */
-static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
-{
-    return (was_filled_before() || is_growing(class_index, owner)) &&
+               hak_policy_read(huge_class_bytes) &&
            hak_limit_admits(HAK_SUPERSLAB_BYTES);
 }
 

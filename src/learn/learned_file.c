@@ -156,8 +156,8 @@ static uint32_t lines_of_all(const struct learned *learned, int lines)
     return count;
 }
 
-/* The longest lines: name, runs, bytes and superslabs, two logs; the first and the last lines. */
-#define PROGRAM_BYTES (8 + HAK_LEARNED_NAME_BYTES + 13 + 8 + 17 + 4 + 2 * HAK_KEEP_LINE_BYTES)
+/* The longest lines: name, runs and bytes, and two logs; the first lines and the last one. */
+#define PROGRAM_BYTES (9 + HAK_LEARNED_NAME_BYTES + 13 + 8 + 20 + 2 * HAK_KEEP_LINE_BYTES)
 #define FRAME_BYTES 128
 hak_static_assert(HAK_LEARNED_PROGRAMS_MOST *PROGRAM_BYTES +
                           HAK_LEARNED_ALL_MATCHES_MOST * HAK_MATCH_LINE_BYTES +
@@ -185,18 +185,6 @@ static uint32_t excess_of(const struct learned *learned, int lines)
     return (uint32_t)hak_excess(lines_of_all(learned, lines), lines_most(learned, lines));
 }
 
-/* None is no number: files of builds that did not count them have none. */
-static uint32_t read_superslabs(struct line_reader *reader)
-{
-    if (reader->at == reader->end || *reader->at != ' ')
-        return 0;
-    hak_line_read_word(reader, " ");
-    uint64_t count = hak_line_read_number(reader, 10, HAK_LEARNED_SUPERSLABS_MOST);
-    if (count == 0)
-        reader->is_right = false;
-    return (uint32_t)count;
-}
-
 static void read_program(struct line_reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
@@ -206,7 +194,6 @@ static void read_program(struct line_reader *reader, struct learned *learned)
     program->runs = (uint32_t)hak_line_read_number(reader, 10, HAK_LEARNED_RUNS_MOST);
     hak_line_read_word(reader, " ");
     program->first_second_bytes = hak_line_read_number(reader, 10, HAK_LEARNED_COST_MOST);
-    program->filled_superslabs = read_superslabs(reader);
     hak_line_read_word(reader, "\n");
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         hak_keep_line_read(reader, log_words[i], &program->logs[i]);
@@ -327,8 +314,6 @@ size_t hak_learned_write(const struct learned *learned, char *text)
         hak_text_add(&out, "\nfirst_second");
         hak_text_add_bounded(&out, program->runs, HAK_LEARNED_RUNS_MOST);
         hak_text_add_bounded(&out, program->first_second_bytes, HAK_LEARNED_COST_MOST);
-        if (program->filled_superslabs != 0)
-            hak_text_add_bounded(&out, program->filled_superslabs, HAK_LEARNED_SUPERSLABS_MOST);
         hak_text_add(&out, "\n");
         for (int log = 0; log < LEARNED_LOG_COUNT; log++)
             hak_keep_line_write(&out, log_words[log], &program->logs[log]);
@@ -494,8 +479,6 @@ void hak_learned_add(struct learned_program *program, const struct learned_progr
     if (runs != 0)
         program->first_second_bytes = share(program->first_second_bytes, program->runs, runs) +
                                       share(other->first_second_bytes, other->runs, runs);
-    program->filled_superslabs =
-        (uint32_t)hak_least(program->filled_superslabs, other->filled_superslabs);
     program->runs = (uint32_t)hak_least(runs, HAK_LEARNED_RUNS_MOST);
     for (int i = 0; i < LEARNED_LOG_COUNT; i++)
         add_log(&program->logs[i], &other->logs[i]);

@@ -8,7 +8,7 @@
  *                 hakmem learned 1
  *                 machine PAGE_BYTES CLASS_TABLE
  *                 program NAME
- *                 first_second RUNS BYTES [SUPERSLABS]
+ *                 first_second RUNS BYTES
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM
@@ -39,8 +39,6 @@
 /* Rules of one program, and of all: those of the programs that ended first go. */
 #define HAK_LEARNED_SITES_MOST 16u
 #define HAK_LEARNED_ALL_SITES_MOST 48u
-/* More than these (256 MiB) are not noted. */
-#define HAK_LEARNED_SUPERSLABS_MOST 128u
 
 enum learned_log { LEARNED_BIG_CACHE, LEARNED_SLABS, LEARNED_LOG_COUNT };
 
@@ -48,7 +46,6 @@ struct learned_program {
     char name[HAK_LEARNED_NAME_BYTES];
     uint32_t runs;               /* that the next number comes from, halved at each load */
     uint64_t first_second_bytes; /* what was in use at most in the first second */
-    uint32_t filled_superslabs;  /* that were filled at most in the first second */
     struct keep_evidence logs[LEARNED_LOG_COUNT];
     uint32_t match_count;
     struct match_line matches[HAK_MATCH_LINES_MOST];

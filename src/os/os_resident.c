@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* <linux/fs.h> of 6.7, for older headers. */
@@ -42,8 +41,6 @@ struct scan {
 #define ENTRY_PRESENT (1ull << 63)
 #define ENTRY_EXCLUSIVE (1ull << 56)
 #define ENTRIES 256
-/* Pages that mincore is asked about at once. */
-#define COUNTED 512
 
 /* Finds the next regions from scan->start on; returns how many, or -1. */
 static int scan_on(int fd, struct scan *scan, struct region *regions)
@@ -121,20 +118,4 @@ void hak_os_resident_read(const struct os_resident *resident, uintptr_t start, s
     else
         read_entries(resident, start, bytes, pages);
     errno = saved;
-}
-
-size_t hak_os_resident_count(uintptr_t start, size_t bytes)
-{
-    unsigned char pages[COUNTED];
-    int saved = errno;
-    size_t page_bytes = getauxval(AT_PAGESZ), count = 0;
-    for (size_t at = 0; at < bytes; at += sizeof pages * page_bytes) {
-        size_t asked = hak_least(bytes - at, sizeof pages * page_bytes);
-        if (mincore((char *)start + at, asked, pages) != 0)
-            break;
-        for (size_t i = 0; i < asked / page_bytes; i++)
-            count += pages[i] & 1;
-    }
-    errno = saved;
-    return count;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* os/os_resident.h - which pages of ours are in memory, as /proc/self/pagemap or mincore has it.
+/* os/os_resident.h - which pages of ours are in memory, as /proc/self/pagemap has it.
  *
  * Owns        nothing; the descriptor is the caller's.
  * Invariants  as the Rss of /proc/self/smaps counts, the kernel's shared zero page, mapped on
  *             reads, does not count. Before Linux 6.7 it cannot be distinguished from pages shared
  *             since a fork: neither counts there. Nothing is allocated, errno stays. Calls: openat
- *             ioctl pread64 close mincore.
+ *             ioctl pread64 close.
  * Threads     any.
  * Tests       tests/unit/os/os_resident_test.c, tests/unit/stats/residency_test.c
  */
@@ -27,9 +27,5 @@ void hak_os_resident_close(const struct os_resident *resident);
 /* Sets pages[i] to 1 for each page of [start, start + bytes) that is in memory, else to 0. */
 void hak_os_resident_read(const struct os_resident *resident, uintptr_t start, size_t bytes,
                           unsigned char *pages);
-
-/* How many pages of [start, start + bytes) are mapped, the zero page included: without a file, for
- * times at which the program may rely on the number of the next one. 0: the kernel does not tell. */
-size_t hak_os_resident_count(uintptr_t start, size_t bytes);
 
 #endif

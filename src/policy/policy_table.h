@@ -71,9 +71,6 @@
     X(huge_block_bytes, 4 * HAK_KIB, 0, HAK_TIB,                                                   \
       "and its blocks are no larger than this: of larger ones it is unknown which pages are "      \
       "touched")                                                                                   \
-    X(huge_first_superslabs, 0, 0, HAK_MIB,                                                        \
-      "a new superslab may also be a huge page, unless it is the first, while there are fewer "    \
-      "than this: earlier runs filled so many")                                                     \
     X(mapping_percent, 50, 0, 90,                                                                  \
       "share of the kernel's maximum number of mappings that hakmem may use")                      \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \

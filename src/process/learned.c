@@ -5,12 +5,10 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
-#include "heap/settings.h"
 #include "learn/learned_file.h"
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
-#include "os/os_resident.h"
 #include "os/output.h"
 #include "os/own_file.h"
 #include "os/program.h"
@@ -24,14 +22,6 @@
 #include "span/large.h"
 
 #define SECOND_MS 1000u
-/* A superslab is filled when all of its granules but one part in so many serve slabs, and all of its
- * pages but as few are in memory. */
-#define FILLED_PART 16u
-/* It is looked which are filled, from so many bytes of slabs on and with every eighth more. */
-#define LOOK_BYTES_LEAST (4 * HAK_MIB)
-#define LOOK_GROWTH_PART 8
-/* Of the smallest limit, so much may be huge pages; the program has plans for the rest. */
-#define HUGE_LIMIT_SHARE 2
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
 
@@ -44,8 +34,6 @@ static struct learned_program mine;
 static char path[PATH_BYTES];
 static uint32_t saving_pid; /* 0: nothing is saved */
 static _Atomic size_t second_bytes;
-static _Atomic uint32_t filled_superslabs;
-static _Atomic size_t looked_bytes; /* of slabs, when it was last looked which are filled */
 
 /* NULL: it was read, or there is nothing to read; `all` holds it. */
 static const char *read_file(void)
@@ -80,21 +68,8 @@ static bool learns(enum conf_learn word)
     return (hak_conf_number(learn) & word) != 0;
 }
 
-/* Superslabs that earlier runs filled ask for huge pages when they are added, but for the first.
- * What the kernel and the control group say is read for that before 16 MiB are in use. */
-static void begin_second(void)
-{
-    if (mine.filled_superslabs < 2 || hak_policy_read(learn_acts) == 0 ||
-        hak_conf_number(thp) != THP_AUTO)
-        return;
-    hak_settings_read();
-    uint64_t most = hak_limit_soft_bytes() / HUGE_LIMIT_SHARE / HAK_SUPERSLAB_BYTES;
-    hak_store_relaxed(&hak_policy.huge_first_superslabs, hak_least(mine.filled_superslabs, most));
-}
-
 static void begin(void)
 {
-    begin_second();
     if (learns(LEARN_BIG_CACHE))
         hak_big_cache_begin(&mine.logs[LEARNED_BIG_CACHE]);
     if (learns(LEARN_DECAY))
@@ -129,39 +104,6 @@ void hak_learned_load_slow(void)
     begin();
 }
 
-static bool is_filled(uint32_t first_granule)
-{
-    size_t pages = HAK_SUPERSLAB_BYTES / hak_os_page_bytes();
-    uintptr_t start = (uintptr_t)hak_granule_address(first_granule);
-    return hak_os_resident_count(start, HAK_SUPERSLAB_BYTES) >= pages - pages / FILLED_PART;
-}
-
-static uint32_t count_filled(void)
-{
-    uint32_t firsts[HAK_LEARNED_SUPERSLABS_MOST], filled = 0;
-    uint32_t count = hak_pool_nearly_full(HAK_SUPERSLAB_GRANULES / FILLED_PART, firsts,
-                                          HAK_LEARNED_SUPERSLABS_MOST);
-    if (!hak_os_ask_begin())
-        return 0;
-    for (uint32_t i = 0; i < count; i++)
-        filled += is_filled(firsts[i]);
-    hak_os_ask_end();
-    return filled;
-}
-
-static void look_at_superslabs(void)
-{
-    size_t looked = hak_load_relaxed(&looked_bytes);
-    size_t bytes = (size_t)hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES -
-                   ((size_t)hak_pool_free_count() << HAK_GRANULE_SHIFT);
-    if (bytes < LOOK_BYTES_LEAST || bytes < looked + looked / LOOK_GROWTH_PART)
-        return;
-    hak_store_relaxed(&looked_bytes, bytes);
-    uint32_t filled = count_filled();
-    if (filled > hak_load_relaxed(&filled_superslabs))
-        hak_store_relaxed(&filled_superslabs, filled);
-}
-
 void hak_learned_look(void)
 {
     uint64_t end_ms = hak_load_relaxed(&hak_learned_second_ms);
@@ -169,13 +111,11 @@ void hak_learned_look(void)
         return;
     if (hak_os_clock_ms() >= end_ms) {
         hak_store_relaxed(&hak_learned_second_ms, 0);
-        hak_store_relaxed(&hak_policy.huge_first_superslabs, 0);
         return;
     }
     size_t used = hak_excess(hak_held_bytes(), hak_limit_warm_bytes());
     if (used > hak_load_relaxed(&second_bytes))
         hak_store_relaxed(&second_bytes, used); /* a race may lose the larger one */
-    look_at_superslabs();
 }
 
 /* A process that ends in its first second may have had no tick while it held most. */
@@ -194,15 +134,11 @@ static void look_last(void)
 static void learn_second(void)
 {
     size_t bytes = hak_load_relaxed(&second_bytes);
-    uint32_t filled = hak_load_relaxed(&filled_superslabs);
     if (bytes == 0)
         return;
     if (mine.runs != 0 && bytes > mine.first_second_bytes)
         bytes = mine.first_second_bytes + (bytes - mine.first_second_bytes) / 2;
-    if (mine.runs != 0 && filled > mine.filled_superslabs)
-        filled = mine.filled_superslabs + (filled - mine.filled_superslabs) / 2;
     mine.first_second_bytes = bytes;
-    mine.filled_superslabs = filled;
     mine.runs++;
 }
 

@@ -427,20 +427,6 @@ size_t hak_pool_purge(uint64_t before_ms, uint32_t budget)
     return total;
 }
 
-uint32_t hak_pool_nearly_full(uint32_t free_most, uint32_t *firsts, uint32_t most)
-{
-    uint32_t count = 0;
-    hak_lock_take(&pool.lock);
-    start_once();
-    for (uint32_t free = 0; free <= free_most; free++) {
-        struct list_link *head = &pool.lists[PARTITION_ORDINARY].by_free[free];
-        for (struct list_link *i = head->next; i != head && count < most; i = i->next)
-            firsts[count++] = first_granule_of(hak_list_element(i, struct superslab, link));
-    }
-    hak_lock_give(&pool.lock);
-    return count;
-}
-
 bool hak_pool_is_untouched(uint32_t granule)
 {
     const struct superslab *superslab = superslab_of(granule);

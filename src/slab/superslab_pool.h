@@ -86,10 +86,6 @@ uint32_t hak_pool_warm_count(void);
 uint32_t hak_pool_huge_count(void);
 uint32_t hak_pool_untouched_count(void);
 
-/* Writes the first granules of up to `most` superslabs of which at most `free_most` granules are
- * free; returns how many. */
-uint32_t hak_pool_nearly_full(uint32_t free_most, uint32_t *firsts, uint32_t most);
-
 /* True when the granule is free, belongs to the pool, and nobody has touched it: what is in memory
  * there, a huge page brought in. The pool is locked (hak_pool_lock). */
 bool hak_pool_is_untouched(uint32_t granule);

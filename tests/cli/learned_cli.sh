@@ -24,7 +24,7 @@ runs "$work/b" "$work/alpha"
 runs "$work/b" "$work/beta"
 check "the files are there" [ -s "$work/a" ]
 asked show 0 learned show "$work/a"
-shows show '^PROGRAM +RUNS +FIRST SECOND +FILLED +LARGE BLOCKS SEEN +SLABS SEEN +RULES +VALUES +SIZES$'
+shows show '^PROGRAM +RUNS +FIRST SECOND +LARGE BLOCKS SEEN +SLABS SEEN +RULES +VALUES +SIZES$'
 shows show '^alpha +[01] '
 asked show_two 0 learned show "$work/a" "$work/b"
 shows show_two "^$work/b\$"

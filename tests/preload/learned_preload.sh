@@ -79,33 +79,6 @@ rm "$file"
 learns closed closed
 check "closed descriptors: it is written" grep -q '^first_second 1 5' "$file"
 
-# Superslabs that were filled in the first second are huge pages in the next run, but for the first. A
-# busy machine may take several runs until all is done within a second.
-filled() { line first_second | awk '{ print $3 + 0 }'; }
-huge() { counter "$1" huge_superslabs; }
-for i in 1 2 3 4; do
-    rm -f "$file" "$work/filling.stats"
-    learns filling fill
-    [ "$(filled)" -lt 6 ] || break
-done
-check "it is written how many were filled: $(filled)" [ "$(filled)" -ge 6 ]
-equal "the first run asks for none" "$(huge filling)" 0
-cp "$file" "$work/before"
-wished=$(($(filled) - 1))
-if grep -qsE '\[(madvise|always)\]' /sys/kernel/mm/transparent_hugepage/enabled; then
-    for i in 1 2 3 4; do
-        rm -f "$work/filled.stats"
-        cp "$work/before" "$file"
-        learns filled fill
-        [ "$(huge filled)" != "$wished" ] || break
-    done
-    equal "the next one asks for them" "$(huge filled)" "$wished"
-    learns filled_off fill HAKMEM_THP=off
-    equal "but not where the user forbids it" "$(huge filled_off)" 0
-    learns filled_mode fill HAKMEM_MODE=research
-    equal "nor where nothing that is learned acts" "$(huge filled_mode)" 0
-fi
-
 # Words of learn.
 rm "$file"
 learns nothing small HAKMEM_LEARN=none

@@ -3,7 +3,6 @@
  *
  *     learner waves          free memory of slabs is wanted again after 300 ms, many times
  *     learner large          holds 48 MiB in its first second, and tells its faults meanwhile
- *     learner fill           fills 14 MB with small blocks and ends with them
  *     learner small          ends
  *     learner fork           a child that learned ends by exit, then its parent by _exit
  *     learner closed         closes all descriptors, learns and ends
@@ -54,12 +53,6 @@ static void make_waves(void)
     }
 }
 
-static void fill(void)
-{
-    for (int i = 0; i < BLOCKS; i++)
-        memset(blocks[i] = malloc(700), 1, 700);
-}
-
 static long faults(void)
 {
     struct rusage usage;
@@ -81,8 +74,6 @@ int main(int count, char **words)
     const char *word = count > 1 ? words[1] : "";
     if (strcmp(word, "waves") == 0) {
         make_waves();
-    } else if (strcmp(word, "fill") == 0) {
-        fill();
     } else if (strcmp(word, "large") == 0) {
         hold_large();
     } else if (strcmp(word, "fork") == 0) {

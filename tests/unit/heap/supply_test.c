@@ -74,17 +74,6 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
 }
 
-TEST(superslabs_that_earlier_runs_filled_are_huge_but_for_the_first)
-{
-    hak_store_relaxed(&hak_policy.huge_first_superslabs, 3);
-    while (hak_pool_superslab_count() < 1)
-        supply(64);
-    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
-    while (hak_pool_superslab_count() < 5)
-        supply(64);
-    CHECK_EQ(counted(HAK_STAT_huge_superslabs), 2);
-}
-
 TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);

@@ -13,8 +13,7 @@ static char text[HAK_LEARNED_BYTES_MOST + 1], other[HAK_LEARNED_BYTES_MOST + 1];
 
 static struct learned_program program_of(const char *name, uint64_t number)
 {
-    struct learned_program program = {
-        .runs = 7, .first_second_bytes = number, .filled_superslabs = 12};
+    struct learned_program program = {.runs = 7, .first_second_bytes = number};
     hak_learned_name(program.name, name);
     for (uint32_t log = 0; log < LEARNED_LOG_COUNT; log++) {
         struct keep_evidence *seen = &program.logs[log];
@@ -163,9 +162,7 @@ TEST(what_is_sealed_and_malformed_is_refused)
         {"program beta", "program "},
         {"program beta", "program be ta"},
         {"second 7 ", "second 1000001 "},
-        {"second 7 2000 12\n", "second 7 2000 0\n"},
-        {"second 7 2000 12\n", "second 7 2000 \n"},
-        {"second 7 2000 12\n", "second 7 2000 129\n"},
+        {"second 7 2000\n", "second 7\n"},
         {"cache 6", "cache 10"},
         {"slabs 7 ", "slabs 7 7 "},
         {"slabs", "slab"},
@@ -181,12 +178,6 @@ TEST(what_is_sealed_and_malformed_is_refused)
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         CHECK_EQ(read_text(with(changes[i][0], changes[i][1])), LEARNED_MALFORMED);
     CHECK_EQ(read_text(with(" 2008\n", " 1125899906842624\n")), LEARNED_READ);
-    CHECK_EQ(again.programs[0].filled_superslabs, 12);
-    size_t bytes = with("second 7 2000 12\n", "second 7 2000\n");
-    CHECK_EQ(read_text(bytes), LEARNED_READ);
-    CHECK_EQ(again.programs[0].filled_superslabs, 0);
-    CHECK_EQ(hak_learned_write(&again, other), bytes);
-    CHECK(memcmp(text, other, bytes) == 0);
 }
 
 TEST(a_full_record_fits_and_the_last_one_goes)
@@ -196,7 +187,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
     for (uint32_t i = 0; i < HAK_LEARNED_PROGRAMS_MOST + 1; i++) {
         snprintf(name, sizeof name, "%02u%090u", i, 1u);
         struct learned_program program = program_of(name, UINT64_MAX - 10);
-        program.runs = program.logs[0].episodes = program.filled_superslabs = UINT32_MAX;
+        program.runs = program.logs[0].episodes = UINT32_MAX;
         program.logs[1].decay_ms = program.logs[1].fault_ms = UINT64_MAX;
         program.sizes = sizes_of(HAK_SIZE_LINES_MOST);
         hak_learned_put(&learned, &program);
@@ -252,14 +243,12 @@ TEST(evidence_adds_up)
 {
     struct learned_program a = program_of("a", 1000), b = program_of("a", 4000);
     a.runs = 2, b.runs = 1;
-    a.filled_superslabs = 7, b.filled_superslabs = 3;
     b.logs[0].episodes = 30;
     b.logs[0].choice = 2;
     b.logs[1].decay_ms = 1000;
     hak_learned_add(&a, &b);
     CHECK_EQ(a.runs, 3);
     CHECK_EQ(a.first_second_bytes, 1999);
-    CHECK_EQ(a.filled_superslabs, 3);
     CHECK_EQ(a.logs[0].episodes, 50);
     CHECK_EQ(a.logs[0].choice, 2);
     CHECK_EQ(a.logs[0].costs[1], 5002);

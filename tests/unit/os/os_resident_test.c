@@ -33,23 +33,6 @@ static char *map(size_t page_bytes)
     return start;
 }
 
-TEST(pages_are_counted_without_a_file)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *start = map(page);
-    uintptr_t at = (uintptr_t)start;
-    CHECK_EQ(hak_os_resident_count(at, PAGES * page), 0);
-    for (int i = 0; i < PAGES; i += 3)
-        start[(size_t)i * page] = 1;
-    CHECK_EQ(hak_os_resident_count(at, PAGES * page), (PAGES + 2) / 3);
-    CHECK_EQ(hak_os_resident_count(at, 4 * page), 2);
-    CHECK_EQ(hak_os_resident_count(at + page, page), 0);
-    munmap(start, PAGES * page);
-    errno = 55;
-    CHECK_EQ(hak_os_resident_count(at, PAGES * page), 0);
-    CHECK_EQ(errno, 55);
-}
-
 static void check_counts(struct os_resident *resident)
 {
     size_t page = resident->page_bytes;

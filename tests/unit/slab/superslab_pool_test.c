@@ -220,25 +220,6 @@ TEST(all_of_a_huge_superslab_that_was_touched_may_be_resident)
     CHECK_EQ(hak_pool_warm_count(), 0);
 }
 
-TEST(superslabs_that_are_nearly_full_are_found)
-{
-    uint32_t firsts[4];
-    uint32_t huge = huge_half_taken();
-    CHECK_EQ(hak_pool_nearly_full(ALL / 2 - 1, firsts, 4), 0);
-    CHECK_EQ(hak_pool_nearly_full(ALL / 2, firsts, 4), 1);
-    CHECK_EQ(firsts[0], huge);
-    take(ALL / 2);
-    uint32_t small = hak_region_grow(ALL).first;
-    hak_pool_add(small, PARTITION_ORDINARY, true, false);
-    take(ALL / 2);
-    CHECK_EQ(hak_pool_nearly_full(0, firsts, 4), 1);
-    CHECK_EQ(firsts[0], huge);
-    CHECK_EQ(hak_pool_nearly_full(ALL / 2, firsts, 4), 2);
-    CHECK_EQ(firsts[1], small);
-    CHECK_EQ(hak_pool_nearly_full(ALL / 2, firsts, 1), 1);
-    CHECK_EQ(hak_pool_nearly_full(ALL / 2, firsts, 0), 0);
-}
-
 TEST(a_purge_of_a_part_ends_a_huge_superslab)
 {
     uint32_t first = huge_half_taken();
