@@ -156,8 +156,8 @@ TEST(sites_are_diverted_and_no_longer_while_threads_allocate_and_the_process_for
         SKIP("hardened mode diverts no site");
     sites[0] = site_of(0);
     sites[1] = site_of(1);
-    race(TAKERS + 2, (void (*const[])(struct racer *)){work, work, work, work, work, work, publish,
-                                                       fork_on});
+    race(TAKERS + 2,
+         (void (*const[])(struct racer *)){work, work, work, work, work, work, publish, fork_on});
     CHECK(hak_load_relaxed(&counts[PARTITION_ORDINARY]) > 1000);
     CHECK(hak_load_relaxed(&counts[PARTITION_LONG]) > 1000);
     hak_route_publish(NULL, 0);
