@@ -16,7 +16,7 @@
 
 #define TAKERS 6u
 #define FORKS 12
-#define ROUNDS (HAK_TINY ? 20000 : 40000)
+#define ROUNDS 20000
 #define PLACES 64u
 #define CLASSES 8u
 #define ROUTES (2 * CLASSES)
