@@ -16,12 +16,12 @@
 
 #define TAKERS 6u
 #define FORKS 12
-#define ROUNDS 20000
+#define ROUNDS 40000
 #define PLACES 64u
 #define CLASSES 8u
 #define ROUTES (2 * CLASSES)
 /* A request returns to one of so many bytes from the start of its function on. */
-#define FUNCTION_BYTES 256u
+#define FUNCTION_BYTES 512u
 
 static _Atomic(unsigned char *) places[PLACES];
 static _Atomic uint32_t takers_done_count;
@@ -56,22 +56,30 @@ static enum hak_partition partition_of(const void *block)
     return slab == NULL ? PARTITION_COUNT : hak_class_partition(slab->class_index);
 }
 
-/* Where the request of the function returns to: the address whose diversion it follows. */
+/* Whether requests of the function return to `address`: whether they follow its diversion. */
+static bool is_site(uint32_t site, uintptr_t address)
+{
+    struct route route = {.address = address, .class_index = 0, .kind = ROUTE_LONG};
+    bool is_diverted = false;
+    CHECK_EQ(hak_route_publish(&route, 1), 1);
+    for (int i = 0; i < 8; i++) { /* some blocks may be sampled */
+        unsigned char *block = take(site, 1);
+        is_diverted = is_diverted || partition_of(block) == PARTITION_LONG;
+        hak_free(block);
+    }
+    return is_diverted;
+}
+
+/* In an instrumented build hak_malloc calls its slow path, to which it jumps otherwise: there its
+ * own address is what all sites have in common. */
 static uintptr_t site_of(uint32_t site)
 {
-    uintptr_t start = site == 0 ? (uintptr_t)&take_here : (uintptr_t)&take_there;
-    for (uintptr_t at = start; at < start + FUNCTION_BYTES; at++) {
-        struct route route = {.address = at, .class_index = 0, .kind = ROUTE_LONG};
-        CHECK_EQ(hak_route_publish(&route, 1), 1);
-        bool is_found = false;
-        for (int i = 0; i < 8; i++) { /* some blocks may be sampled */
-            unsigned char *block = take(site, 1);
-            is_found = is_found || partition_of(block) == PARTITION_LONG;
-            hak_free(block);
-        }
-        if (is_found)
-            return at;
-    }
+    const uintptr_t starts[] = {site == 0 ? (uintptr_t)&take_here : (uintptr_t)&take_there,
+                                (uintptr_t)&hak_malloc};
+    for (int i = 0; i < 2; i++)
+        for (uintptr_t at = starts[i]; at < starts[i] + FUNCTION_BYTES; at++)
+            if (is_site(site, at))
+                return at;
     CHECK(!"a site");
     return 0;
 }
