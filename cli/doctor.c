@@ -240,7 +240,7 @@ static void examine_environment(void)
 int command_doctor(int argument_count, char **arguments)
 {
     if (argument_count > 2)
-        return complain_usage("doctor");
+        return complain_word("doctor", arguments[2]);
     if (argument_count == 2) {
         int process = process_number_from(arguments[1]);
         if (process == 0)

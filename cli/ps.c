@@ -259,7 +259,7 @@ int command_ps(int argument_count, char **arguments)
     if (status != EXIT_DONE)
         return status;
     if (arguments[1] != NULL)
-        return complain_usage("ps");
+        return complain_word("ps", arguments[1]);
     int count = processes_find(rows, ROWS_MOST);
     if (asks)
         ask_all(rows, count);

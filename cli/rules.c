@@ -323,7 +323,8 @@ static int carry_out(struct source *source, char **words, bool is_json)
         return change(source, RULE_FORBIDDEN, words + 1);
     if (strcmp(verb, "free") == 0)
         return change(source, RULE_WATCHED, words + 1);
-    return complain_usage("rules");
+    bool is_known = strcmp(verb, "list") == 0 || strcmp(verb, "export") == 0;
+    return complain_word("rules", is_known ? words[1] : verb);
 }
 
 int command_rules(int argument_count, char **arguments)
