@@ -95,7 +95,7 @@ TEST(options_change_and_the_policy_follows)
     CHECK_STR(request.answer, "free_policy=batch");
 }
 
-TEST(a_price_changes_what_nobody_set)
+TEST(a_change_of_price_changes_the_options_that_are_not_set)
 {
     CHECK_STR(asked("set decay=3s").answer, "decay=3s");
     CHECK_STR(asked("set price=compact").answer, "price=compact");
@@ -107,7 +107,7 @@ TEST(a_price_changes_what_nobody_set)
     CHECK_EQ(hak_policy_read(decay_ms), 3000);
 }
 
-TEST(what_cannot_be_set_is_said)
+TEST(requests_that_cannot_be_done_are_refused_with_a_reason)
 {
     struct control_request request = asked("set harden=all");
     CHECK_EQ(request.state, REQUEST_ANSWERED);

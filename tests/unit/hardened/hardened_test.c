@@ -92,7 +92,7 @@ static struct hakmem_stats stats_now(void)
     return stats;
 }
 
-TEST(what_is_in_quarantine_is_not_live_but_on_its_way)
+TEST(quarantined_blocks_are_withheld_not_live)
 {
     char *blocks[100];
     hak_free(take_some(1));

@@ -71,7 +71,7 @@ TEST(the_front_is_there_once_it_is_raised_and_gone_while_somebody_asks)
     CHECK(is_raised());
 }
 
-TEST(a_handler_is_called_by_the_front_after_what_is_told)
+TEST(a_handler_is_called_by_the_front_after_the_report)
 {
     struct sigaction own = {.sa_handler = handle, .sa_flags = SA_NODEFER};
     start();

@@ -55,7 +55,7 @@ TEST(no_more_is_told_than_there_is_room_for)
     CHECK_EQ(addresses[COUNT - 1], 0x100000 + COUNT - 2);
 }
 
-TEST(what_is_no_link_ends_the_chain)
+TEST(an_invalid_link_ends_the_chain)
 {
     start();
     frames[0] = (uintptr_t)frames; /* to itself */

@@ -49,7 +49,7 @@ TEST(libraries_are_told_apart_and_0_ends_the_list)
     CHECK(strstr(text, " < 0x5") == NULL);
 }
 
-TEST(what_lies_in_no_file_is_a_number)
+TEST(addresses_in_no_file_are_shown_as_numbers)
 {
     void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);

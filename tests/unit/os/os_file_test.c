@@ -52,7 +52,7 @@ TEST(a_file_that_does_not_fit_is_large)
     CHECK_EQ(reads("/dev/zero"), OS_FILE_LARGE);
 }
 
-TEST(what_is_not_there_is_absent)
+TEST(a_file_that_does_not_exist_is_absent)
 {
     CHECK_EQ(reads("/no/such/file"), OS_FILE_ABSENT);
     CHECK_EQ(reads("/dev/null/file"), OS_FILE_ABSENT);

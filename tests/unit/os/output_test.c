@@ -18,7 +18,7 @@ TEST(a_full_disk_is_told)
     CHECK_STR(hak_os_error_name(ENOSPC), "no space left");
 }
 
-TEST(what_cannot_be_opened_is_told)
+TEST(a_file_that_cannot_be_opened_is_reported)
 {
     errno = 77;
     CHECK_EQ(hak_os_output_open("/"), -EISDIR);
@@ -63,7 +63,7 @@ TEST(a_file_is_no_standard_descriptor_and_closed_by_exec)
     CHECK_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 
-TEST(what_led_to_one_file_is_not_written_to_when_it_leads_to_another)
+TEST(a_descriptor_that_now_refers_to_another_file_is_not_written_to)
 {
     char path[] = "/tmp/output_test.XXXXXX";
     struct stat about;

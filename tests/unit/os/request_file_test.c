@@ -70,7 +70,7 @@ TEST(files_that_others_may_have_written_are_left_alone)
     unlink(path);
 }
 
-TEST(what_is_no_file_of_its_own_is_left_alone)
+TEST(links_special_files_and_incomplete_files_are_left_alone)
 {
     name_files();
     make(other, 0600);
@@ -91,7 +91,7 @@ TEST(what_is_no_file_of_its_own_is_left_alone)
     unlink(path);
 }
 
-TEST(what_is_written_stands_where_it_should)
+TEST(writes_go_to_their_offset)
 {
     char head[12], text[32] = "";
     struct os_kept_fd file;

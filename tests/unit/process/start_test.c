@@ -189,7 +189,7 @@ static void *leave_inside(void *argument)
     return NULL;
 }
 
-TEST(what_a_thread_was_in_that_left_a_slow_path_by_a_jump_is_never_used_again)
+TEST(a_cache_whose_slow_path_was_left_by_a_jump_is_never_used_again)
 {
     run(leave_inside);
     struct cache *broken = seen_cache;
@@ -235,7 +235,7 @@ static void *keep_alive(void *argument)
     return NULL;
 }
 
-TEST(the_child_of_a_fork_allocates_and_uses_what_its_threads_left)
+TEST(the_child_of_a_fork_allocates_and_uses_the_caches_of_lost_threads)
 {
     start_and_await(keep_alive);
     CHECK_EXITS(child_allocates(), 0);

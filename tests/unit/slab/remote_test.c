@@ -81,7 +81,7 @@ TEST(a_publisher_between_count_and_bits_keeps_the_token_with_the_collector)
     CHECK_EQ(slab->used, 2);
 }
 
-TEST(blocks_of_every_word_come_home)
+TEST(blocks_of_every_bitmap_word_are_collected)
 {
     struct slab *slab = slab_with(HAK_TINY ? 8 : 1024);
     for (uint32_t word = 0; word < slab->word_count; word++)

@@ -71,7 +71,7 @@ TEST(most_pages_go_back_when_most_blocks_are_freed)
     }
 }
 
-TEST(what_went_back_can_be_taken_again)
+TEST(returned_pages_can_be_used_again)
 {
     leave_few(500, OTHERS);
     for (int i = 0; i < OTHERS; i++)
