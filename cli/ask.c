@@ -48,7 +48,7 @@ static bool has_no_asker(const struct control_request *request)
     return request->words[sizeof request->words - 1] == HAK_REQUEST_LEFT;
 }
 
-/* A request of this user whose time is over: its asker was killed; or that was left and is done. */
+/* A request of this user that has expired (its sender was killed), or was left and is done. */
 static bool is_left(int folder, const char *name, struct control_request *request)
 {
     struct stat about;
@@ -170,7 +170,7 @@ static bool begin(struct ask *ask, int pid, struct control_request *request, uin
     return false;
 }
 
-/* The last byte is for who waits for it. */
+/* The last byte stays zero. */
 static bool write_words(struct control_request *request, const char *words)
 {
     *request = (struct control_request){.magic = HAK_REQUEST_MAGIC};

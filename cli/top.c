@@ -229,7 +229,7 @@ static const char *watch_target(struct view *view, struct watch *watch, struct t
     }
 }
 
-/* The processes whose names have the letters of the filter, or whose number it is. */
+/* The processes whose name contains the filter, or whose PID it is. */
 static int find_rows(const struct view *view, struct process_row *rows, int most)
 {
     char number[16];
@@ -277,7 +277,7 @@ static int run_terminal(const struct wish *wish)
     struct watch watch = {.ask.fd = -1};
     const char *why = NULL;
     int pid = wish->pid;
-    /* What is wrong with the process is said where it can be read. */
+    /* Errors are reported before the terminal is taken. */
     if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
         return fail(why);
     terminal_take();

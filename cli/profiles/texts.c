@@ -138,7 +138,7 @@ bool folded_read(struct profile *profile, const char *text, size_t bytes)
     return true;
 }
 
-/* JSON, what is left of it. */
+/* The unread part of a JSON text. */
 struct json {
     struct profile *profile;
     const char *at, *end;

@@ -178,7 +178,7 @@ void hak_hardened_block_open(void *block, const struct request *request)
     };
     if (HAK_UNLIKELY(request->alignment != 0))
         mark.alignment_shift = (uint8_t)(hak_bit_highest(request->alignment) + 1);
-    /* release: partner is the acquire in hak_canary_end_is_whole, and whoever frees the block */
+    /* release: partner is the acquire in hak_canary_end_is_whole, and that of the free */
     atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
 }
 

@@ -190,12 +190,12 @@ HAK_INLINE void check_claim(const void *block, struct mark mark, const struct cl
         check_claim_slow(block, mark, claim);
 }
 
-/* The live block, whose mark is `word`, is nobody else's from here on: whoever frees it meanwhile
- * is found, and what changes its seals or shuts its pages has seized it. */
+/* Marks the live block with mark `word` as freed before its seals or pages are changed, so that a
+ * concurrent free of it fails and is reported. */
 HAK_INLINE void seize(const struct place *place, uint64_t word, const char *what, const char *state)
 {
     size_t bytes = hak_mark_unpack(word).bytes;
-    /* acq_rel: of two threads one fails; what it wrote before is the other's to clear */
+    /* acq_rel: of two threads one fails; the other sees its earlier writes, and clears */
     if (!atomic_compare_exchange_strong_explicit(place->mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse(what, place->block, bytes, state);

@@ -39,7 +39,7 @@ static struct quarantine *quarantine_of(struct cache *cache)
     struct quarantine *quarantine = hak_load_relaxed(&cache->quarantine);
     if (HAK_UNLIKELY(quarantine == NULL)) {
         quarantine = hak_meta_take(sizeof *quarantine);
-        /* release: partner is the acquire of who counts (heap/census.h) */
+        /* release: partner is the acquire of the census (heap/census.h) */
         hak_store_release(&cache->quarantine, quarantine);
     }
     return quarantine;

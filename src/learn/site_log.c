@@ -11,7 +11,7 @@
 #define SHADOW_PERCENT 50u
 #define RETIRED_PERCENT 25u
 #define RECENT_JUDGED 8u
-/* A rule that starts must save twice what it costs; one that goes on as much. */
+/* A rule starts if it saves twice its cost, and continues while it saves its cost. */
 #define BENEFIT_TO_START 2u
 /* From generation to generation. */
 #define KEPT_OF_SUMS 0.95
@@ -132,8 +132,8 @@ static void judge(struct site_log *log, struct site_birth *birth, uint64_t volum
 {
     uint64_t number = log->first_birth++;
     struct site_rule *rule = &log->rules[birth->rule];
-    /* acquire and release: partner is the exchange in hak_site_log_end; who comes later finds that
-     * it was judged, and what was counted */
+    /* acquire and release: partner is the exchange in hak_site_log_end; the later of the two sees
+     * that the block was judged, and the counts */
     uint64_t seen = atomic_exchange_explicit(&birth->ticket, 0, memory_order_acq_rel);
     bool is_survivor = seen == 2 * number;
     rule->judged++;
@@ -227,8 +227,8 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
         saved += saved_bytes(rule, facts);
         is_acting = is_acting || acts;
     }
-    /* What a rule that acts saves is not there to be seen any more: the slabs that a burst needs
-     * would stay. */
+    /* While a rule acts, its savings cannot be observed: without it the slabs of a burst would
+     * stay, so their recent peak is taken. */
     uint64_t most = (uint64_t)((double)log->classes[class_index].slab_bytes * KEPT_OF_SUMS);
     most = facts->slab_bytes > most ? facts->slab_bytes : most;
     log->classes[class_index].slab_bytes = most;

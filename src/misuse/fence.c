@@ -124,7 +124,7 @@ static uint32_t round_units(size_t *units)
     return shift * STEPS + (uint32_t)(*units >> shift) - 1;
 }
 
-/* Appended in one step that counts: a jump loses what it holds and tears nothing. */
+/* Appended by a single store: a jump out of here loses this run and leaves the list intact. */
 static void wait_in_order(struct run *newest)
 {
     struct run *oldest = NULL;
@@ -295,11 +295,11 @@ void hak_fence_give(struct guard_record *record)
 {
     struct run *run = run_of((const void *)record->start);
     size_t bytes = record->end - record->start;
-    /* What stays mapped is nobody's any more: its run is not used again. */
+    /* A run that cannot be unmapped is not used again. */
     bool is_gone = bytes == 0 || hak_os_release((void *)record->start, bytes);
     hak_fetch_add_relaxed(&live_bytes, -record->bytes);
     hak_fetch_sub_relaxed(&live_count, 1);
-    /* release: partner is the acquire of who looks at it for a report */
+    /* release: partner is the acquire of the report */
     hak_store_release(&record->state, GUARDED_FREE);
     if (!is_gone) {
         hak_os_deny((void *)record->start, bytes);

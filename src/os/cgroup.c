@@ -18,8 +18,8 @@ static bool read_small(const char *path, char *text, size_t bytes)
     return count > 0 && (size_t)count < bytes - 1;
 }
 
-/* A number at the start of *text, which goes on behind it; too large a one is SIZE_MAX. False: none
- * is there. */
+/* Reads a number at the start of *text and moves *text behind it; SIZE_MAX if it is too large.
+ * False: there is none. */
 static bool take_number(const char **text, size_t *number)
 {
     const char *at = *text;

@@ -94,8 +94,8 @@ static bool is_front(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == front;
 }
 
-/* One at a time; who waits too long goes on, since a fork may have left the turn taken. Signals
- * are blocked meanwhile: a handler may set an action, too. */
+/* One thread at a time. After too long a wait a thread goes on, since a fork may have left the turn
+ * taken. Signals are blocked meanwhile, as handlers may set actions, too. */
 static uint64_t take_turn(void)
 {
     uint64_t blocked = hak_os_block_signals();
@@ -181,7 +181,7 @@ static void lower_in_turn(void)
     hak_os_note_front(0);
 }
 
-/* Most often it is there: one system call tells. */
+/* Usually it is installed, which takes one system call to see. */
 static bool is_there(void)
 {
     struct sigaction now;

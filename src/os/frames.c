@@ -28,9 +28,9 @@ struct frame {
     uintptr_t address;
 };
 
-/* The kernel reads the word to compare it, before it would move none of those who wait for it. (To
- * wait for no time at all would do, too; but where the word happens to be the one that is compared,
- * the thread sleeps, for 50 microseconds or more.) */
+/* Tests whether a word can be read: the kernel reads and compares it before it would requeue
+ * waiters, of which there are none. (A wait with no timeout would do, too; but if the word happens
+ * to equal the expected value, the thread sleeps for 50 microseconds or more.) */
 static int probe(uintptr_t address)
 {
     static uint32_t nobody;

@@ -61,8 +61,8 @@ static bool spin(struct hak_lock *lock)
     return false;
 }
 
-/* One sleep of so long at most, if the lock is not free; true: it is had. Others may sleep: who
- * comes from here wakes one of them, perhaps for nothing. */
+/* Sleeps once, for at most this long, if the lock is not free; true: it is taken. Other threads may
+ * sleep, so a lock that was taken here wakes one of them when it is given, perhaps for nothing. */
 static bool sleep_once(struct hak_lock *lock, uint32_t most_ms)
 {
     hak_copy_look();

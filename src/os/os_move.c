@@ -16,8 +16,7 @@
 enum move_support { MOVE_UNTRIED, MOVE_WORKS, MOVE_MISSING };
 static _Atomic uint32_t move_support;
 
-/* Each lost target costs its addresses for good: a kernel that does this again and again is not
- * asked any more. */
+/* Each lost target costs its addresses for good: after this many, the kernel is not asked again. */
 #define TARGETS_LOST_MOST 8
 static _Atomic uint32_t targets_lost;
 

@@ -40,7 +40,7 @@
 #define CALM_VISITS 8
 /* Nobody waits for what is kept longer than this. */
 #define AWAITED_MS 600000
-/* While it sleeps, the pressure on memory is looked at so often if so much is warm. */
+/* While it sleeps, memory pressure is checked at this interval if this much is warm. */
 #define WATCH_MS 2000u
 #define WATCH_FROM_BYTES (4 * HAK_MIB)
 /* A refused start is tried again after so long. */
@@ -67,8 +67,8 @@ static bool is_large(void)
     return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
 }
 
-/* In a program of one thread its own slow paths give back what it frees, as long as it works: the
- * thread has something to do when much is free. */
+/* A single-threaded program returns freed memory on its own slow paths while it works: the
+ * background thread is worth while only when much is free. */
 static bool is_worth_while(void)
 {
     if (hak_load_relaxed(&hak_active_caches) > 1 &&
@@ -110,7 +110,7 @@ static uint64_t activity(void)
     return sum;
 }
 
-/* Where memory is short, everything free goes back, whatever is told elsewhere. */
+/* Under memory pressure all free memory is returned, whatever the options say. */
 bool hak_background_watch(void)
 {
     bool is_pressed = hak_own_cgroup_is_pressed(hak_os_clock_ms());
@@ -181,7 +181,7 @@ static uint32_t calm_visits_most(void)
     return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
 }
 
-/* True when nobody has come by since: the thread is none any more, and another one may start. */
+/* True if no thread was active since: this one is done, and another may be started. */
 static bool ends(uint64_t last_activity)
 {
     uint32_t expected = BACKGROUND_NONE;

@@ -233,7 +233,7 @@ static void finish(uint64_t now)
     end_match(now, 0);
 }
 
-/* The window is full: what it cost. */
+/* The cost of a full window. */
 static void end_window(struct reading *end, uint64_t volume_kib, uint64_t now)
 {
     uint32_t side =
@@ -307,7 +307,7 @@ static void stop(void)
 static bool try_busy(void)
 {
     uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; who comes by meanwhile goes on */
+    /* acquire: partner is the release in end_busy; other threads do not wait */
     return hak_cas_acquire(&is_busy, &expected, 1);
 }
 
@@ -316,7 +316,7 @@ static void end_busy(void)
     hak_store_release(&is_busy, 0);
 }
 
-/* In the child of a vfork, whose memory is its parent's, nothing is played. */
+/* The child of a vfork shares its parent's memory and plays no match. */
 void hak_matches_look(void)
 {
     if (!hak_os_ask_begin()) {

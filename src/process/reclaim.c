@@ -84,7 +84,7 @@ static uint32_t budget(uint32_t bit_by_bit)
     return hak_policy_read(free_policy) == POLICY_FREE_BATCH ? UINT32_MAX : bit_by_bit;
 }
 
-/* What was swept goes back, outside of the heap, whose slabs come home at once if nobody is in. */
+/* Purges the swept pages outside of the heap; its slabs rejoin it at once unless it is busy. */
 static size_t purge_swept(struct heap *heap, const struct swept *swept)
 {
     size_t bytes = hak_heap_purge_swept(heap, swept);
@@ -218,7 +218,7 @@ static void drain_all(void)
     hak_private_drain_all();
 }
 
-/* All that is free; after whoever purges already: what they have taken out is back then. */
+/* All free memory, after a purge in progress, which holds some of it until it ends. */
 static size_t purge_free(size_t keep_bytes)
 {
     hak_lock_take(&hak_region.purge_lock);
@@ -415,8 +415,7 @@ void hak_prewarm(void)
     hak_meta_prewarm(bytes / PREWARM_RECORDS_SHARE);
 }
 
-/* Before main and the program's own constructors: what it costs is paid here, not by the first
- * requests. */
+/* Before main and the program's own constructors, so that the first requests do not pay for it. */
 __attribute__((constructor)) static void prewarm(void)
 {
     if (!hak_process_start())

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Enough to tell who frees. */
+/* Enough to identify the freeing code. */
 #define FREEING_FRAMES 8u
 
 _Atomic bool hak_sampler_has_begun;
@@ -63,7 +63,7 @@ static void note_for_profile(struct live_sample *sample, const uintptr_t *frames
     hak_sites_note_taken((uint32_t)sample->site, sample->sum, sample->birth_ns / 1000000);
 }
 
-/* Where the sample's request came from, for all who read. */
+/* Finds the site of the sample's request and publishes it. */
 static void find_site(struct live_sample *sample, const struct sampled_request *request,
                       uint32_t class_index, bool may_grow)
 {

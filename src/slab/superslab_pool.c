@@ -80,7 +80,7 @@ static void link_superslab(struct superslab *superslab)
     }
 }
 
-/* A superslab whose lists were given up is new to the pool, with nothing free. */
+/* A superslab whose lists were abandoned is new to the pool, with nothing free. */
 static void renew(struct superslab *superslab)
 {
     if (HAK_LIKELY(superslab->epoch == pool.epoch))

@@ -83,7 +83,7 @@ static void publish(struct span *span, size_t before)
 static void withdraw(struct span *span)
 {
     uint8_t expected = HAK_TAG_SPAN;
-    /* acquire: orders this free after a competing one; who loses has freed twice */
+    /* acquire: orders this free after a competing one; the loser is a double free */
     if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
         hak_misuse("double free", span->user, span->user_bytes, "already free");
     hak_owner_write(span->first, 1, NULL);

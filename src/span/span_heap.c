@@ -19,7 +19,7 @@ static _Atomic size_t known_bytes;
 /* Processes below this size do not ask for the machine's memory nodes. */
 #define NODES_FROM_BYTES (64 * HAK_MIB)
 
-/* The node whose memory the calling thread would touch first. */
+/* The NUMA node from which the calling thread's first touch takes memory. */
 static uint32_t own_node(void)
 {
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);

@@ -176,8 +176,8 @@ static int open_file(struct file_name *name)
     return fd < 0 ? -fd : 0;
 }
 
-/* What can be known at the start is said then: many programs close their standard error before we
- * print. The reader of a pipe may come later. */
+/* Errors that show at the start are reported then, since many programs close their standard error
+ * before the statistics are written. The reader of a pipe may come later. */
 static void try_file(void)
 {
     struct file_name name = {""};
@@ -239,7 +239,7 @@ static void print_if_due(uint64_t now)
     print();
 }
 
-/* By the option, or for who asked. */
+/* By the option, or on request. */
 static bool is_shown(uint64_t now)
 {
     return hak_conf_number(stats_shm) == STATS_SHM_ON ||
