@@ -17,9 +17,9 @@
 
 #define PREFIX "hakmem."
 #define LOOK_MS 10
-/* What has been taken is waited for: trim may have much to do. */
+/* A request that has been taken is waited for: trim may take long. */
 #define TAKEN_WAIT_MS 60000u
-/* What was left behind is removed so long after its time. */
+/* An abandoned request is removed this long after its deadline. */
 #define LEFT_MS 1000u
 
 static struct reason reason;
@@ -121,7 +121,7 @@ static bool is_askable(const struct process *process)
     return true;
 }
 
-/* Waits until nobody else asks. */
+/* Waits until no other request is pending. */
 static bool leave_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {

@@ -17,7 +17,7 @@ enum { PROCESSES_MOST = 1024 };
 #define TYPE "# TYPE "
 #define END "# EOF\n"
 
-/* What one process has to tell, and what tells it from the others. */
+/* The samples of one process, and its labels. */
 struct part {
     struct document text;
     char labels[128];

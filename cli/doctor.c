@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define THP "/sys/kernel/mm/transparent_hugepage/"
-/* What every kernel starts with; fewer mappings are a setting. */
+/* The kernel's default; fewer mappings are a setting. */
 #define MAPPINGS_USUAL 65530
 /* The addresses that hakmem's window has. */
 #define WINDOW_GIB 1024

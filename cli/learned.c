@@ -112,7 +112,7 @@ static int show(char **files, bool is_json)
     return status;
 }
 
-/* What a file of the program alone would be. */
+/* The program's part, as a file of its own. */
 static size_t write_alone(const struct learned_program *program, char *text)
 {
     static struct learned alone;

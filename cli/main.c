@@ -184,7 +184,7 @@ static int print_help(void)
     return EXIT_DONE;
 }
 
-/* What was printed has arrived, or the exit status says that it has not. */
+/* Flushes the output; if that fails, so does the exit status. */
 static int finish(int status)
 {
     if (fflush(stdout) != 0 || ferror(stdout))

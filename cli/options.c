@@ -83,7 +83,7 @@ static void print_option(int option)
     print_wrapped(lines);
 }
 
-/* `"name": "value"`, with what comes before it. */
+/* Prints `"name": "value"` after `before`. */
 static void print_member(const char *before, const char *name, const char *value)
 {
     printf("%s\"%s\": ", before, name);

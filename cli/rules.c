@@ -132,7 +132,7 @@ static void put_json(const struct site_line *line, bool is_first)
            line->place.build_id, line->block_bytes, line->judged, line->survivors);
 }
 
-/* What acts and what the user said first, then by evidence. */
+/* Rules in force and of the user first, then by evidence. */
 static int compare(const void *left, const void *right)
 {
     static const int orders[RULE_STATES] = {

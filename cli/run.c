@@ -44,7 +44,7 @@ static bool find_library(const struct library *library, char *path)
     return false;
 }
 
-/* Puts a library before what is preloaded already. */
+/* Adds a library before those preloaded already. */
 static bool preload(const char *library)
 {
     if (strpbrk(library, " :") != NULL) {

@@ -61,7 +61,7 @@ static bool attach(struct watch *watch, int pid, const char **why)
     return true;
 }
 
-/* Leaves the next request, which nobody waits for. */
+/* Leaves the next request without waiting for it. */
 static void go_on(struct watch *watch, int pid)
 {
     const char *why;
@@ -141,7 +141,7 @@ static void change_table(struct view *view)
     view->filter[0] = '\0';
 }
 
-/* Does what a key says; false: quit. */
+/* Executes a key; false: quit. */
 static bool obey(struct view *view, int key)
 {
     switch (key) {
@@ -200,7 +200,7 @@ static void remember(struct view *view, const struct target *now)
     history_add(&view->live, now->page.snapshot.live_bytes);
 }
 
-/* Shows it until the user, a signal or the process ends that; NULL, or what is to be said. */
+/* Shows it until the user, a signal or the process ends it; NULL, or a message. */
 static const char *watch_target(struct view *view, struct watch *watch, struct target *looks,
                                 int pid)
 {

@@ -77,7 +77,7 @@ static void write_live(char *line, size_t line_bytes, const struct snapshot *of,
              range);
 }
 
-/* What the part is, and what would make it smaller. */
+/* The part, and the option that would make it smaller. */
 static void write_part(char *line, size_t line_bytes, const struct target *target,
                        enum held_part part, unsigned share)
 {

@@ -364,7 +364,7 @@ static void fill_whole(struct pane *left, struct pane *right, const struct targe
     view_add_sites(right, now->pid, SITES_ONCE);
 }
 
-/* What finds room in `rows` lines. */
+/* The part that fits in `rows` lines. */
 static void fill_low(struct pane *left, struct pane *right, const struct target *now,
                      const struct target *before, int rows)
 {

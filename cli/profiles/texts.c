@@ -227,7 +227,7 @@ static bool read_members(struct json *json, char open, char close,
     return true;
 }
 
-/* Any value, for what nobody asks. */
+/* Skips a value. */
 static bool skip(struct json *json, const char *key, void *unused)
 {
     (void)key;

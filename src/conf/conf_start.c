@@ -75,7 +75,7 @@ void hak_conf_read_packed(const char *packed, enum conf_source source)
         hak_conf_set_pair(&pair, source);
 }
 
-/* Sets what nobody set. */
+/* Sets options that have not been set. */
 HAK_AT_START static void imply(const char *settings, enum conf_source source)
 {
     struct conf_text text = text_of(settings, strlen(settings));

@@ -187,7 +187,7 @@ static enum control_verdict look(void)
     return hak_os_request_is_there(path.name) ? take(path.name) : CONTROL_NOTHING;
 }
 
-/* A confined program may be killed for what a request takes. */
+/* A confined program may be killed for the calls that a request needs. */
 static enum control_verdict look_safely(void)
 {
     if (!hak_os_ask_begin())

@@ -275,7 +275,7 @@ static bool raise_behind(const struct place *place, struct mark mark)
     return false;
 }
 
-/* What a large block of so many bytes takes, with its margins. */
+/* The span bytes of a large block of this size, with its margins. */
 static size_t span_bytes_for(size_t bytes)
 {
     return margin_bytes(0) + large_capacity(bytes) + margin_bytes(0);

@@ -54,7 +54,7 @@ static void *take_ready(uint32_t class_index)
     return block;
 }
 
-/* What there is no ready block for. */
+/* Requests for which there is no ready block. */
 static HAK_NOINLINE void *take_slow(const struct request *request)
 {
     bool is_possible =

@@ -152,7 +152,7 @@ static void rate(struct contest *contest, struct arm *arm, int32_t saving)
     arm->lost += score == 0;
 }
 
-/* Enters a match into what is known of its value. */
+/* Adds a match to the record of its value. */
 static void note(struct contest *contest, const struct side *own, const struct side *usual)
 {
     struct arm *arm = &contest->arms[contest->plays];

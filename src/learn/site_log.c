@@ -197,7 +197,7 @@ void hak_site_log_end(struct site_log *log, uint64_t ticket, uint64_t weight)
                               (int64_t)weight);
 }
 
-/* What the blocks of a rule would pin among others, and do not in slabs of their own. */
+/* The bytes that the kept blocks of a rule would pin among others: the rest of a page each. */
 static uint64_t saved_bytes(const struct site_rule *rule, const struct site_facts *facts)
 {
     int64_t kept = hak_load_relaxed(&rule->kept_blocks);

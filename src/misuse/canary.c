@@ -13,7 +13,7 @@ hak_static_assert(HAK_CANARY_BYTES_LEAST >= HAK_CANARY_WORD_BYTES &&
                       HAK_SEAL_LOOK_BYTES == 2 * HAK_CANARY_WORD_BYTES,
                   "a canary has a word at least, the end of a block two");
 
-/* What every machine that hakmem runs on can read and combine at once. */
+/* A word that every supported machine reads and combines at once. */
 typedef uint64_t lanes __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define LANES_PER_STEP 4

@@ -114,7 +114,7 @@ static struct run *run_of(const void *address)
     return run_at(((uintptr_t)address - hak_region.fence_start) / unit_bytes());
 }
 
-/* Rounds units up to what runs have; returns which size of run that is. */
+/* Rounds units up to a size of run; returns the index of that size. */
 static uint32_t round_units(size_t *units)
 {
     if (*units <= STEPS)
@@ -213,7 +213,7 @@ static size_t alignment_of(const struct fence_request *request)
     return request->alignment != 0 ? request->alignment : hak_least(ordinary, most);
 }
 
-/* Where the block lies from the start of a run on; its pages, and what is wanted of a run. */
+/* The block's offset in a run, its pages, and the size of the run. */
 struct layout {
     size_t pages_bytes;
     size_t offset; /* of the block in its pages */
@@ -230,7 +230,7 @@ static struct layout layout_of(const struct fence_request *request, size_t align
     return at;
 }
 
-/* Pages for a run that nobody else has; NULL: there are none. */
+/* Pages for a new run; NULL: there are none. */
 static struct run *map(const struct layout *at, size_t alignment, uintptr_t *start)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -252,7 +252,7 @@ static struct run *map(const struct layout *at, size_t alignment, uintptr_t *sta
     return NULL;
 }
 
-/* What the block has is counted before it has it. */
+/* Takes a block; its bytes are counted first. */
 static void *take(const struct fence_request *request, const struct guarded_trace *trace)
 {
     uintptr_t start;

@@ -25,7 +25,7 @@ void hak_guarded_tell(struct text *text, const char *words, const struct guarded
     uintptr_t calls[HAK_GUARDED_FRAMES] = {0};
     if (trace->addresses[0] == 0)
         return;
-    /* The call, not what follows it: that may be another line. */
+    /* The address of the call, not the return address, which may be on another line. */
     for (uint32_t i = 0; i < HAK_GUARDED_FRAMES && trace->addresses[i] != 0; i++)
         calls[i] = trace->addresses[i] - 1;
     hak_text_add(text, words);

@@ -85,7 +85,7 @@ static bool can_be_read(const char *path)
     return hak_os_read_file(path, &first, 1) == 1;
 }
 
-/* What the group in the folder allows, added to what those below it do. */
+/* Adds the limits of the group in the folder to those of the groups below it. */
 static void add_group(struct cgroup *cgroup, const char *folder, size_t folder_bytes)
 {
     char path[HAK_CGROUP_PATH_BYTES];

@@ -130,7 +130,7 @@ HAK_NOINLINE static long enter_kernel(long number, long a, long b, long c, long 
     return -1;
 }
 
-/* Without a filter a program asks only what the kernel can do. */
+/* A call without a filter only queries the kernel's features. */
 static bool is_filter_of_prctl(long option, long mode, long filter)
 {
     return option == PR_SET_SECCOMP && (mode == SECCOMP_MODE_STRICT || filter != 0);

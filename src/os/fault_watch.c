@@ -53,7 +53,7 @@ static int change(const struct sigaction *action, struct sigaction *old)
     return hak_load_relaxed(&set_action)(SIGSEGV, action, old);
 }
 
-/* The process ends as if nobody had listened. */
+/* Ends the process as the signal's default action would. */
 static void die(siginfo_t *about)
 {
     const struct sigaction none = {.sa_handler = SIG_DFL};
@@ -114,7 +114,7 @@ static void give_turn(uint64_t blocked)
     hak_os_restore_signals(blocked);
 }
 
-/* The front of an action: what runs it runs the front. */
+/* The action with the front as its handler. */
 static struct sigaction front_of(const struct sigaction *action)
 {
     struct sigaction result = *action;

@@ -16,7 +16,7 @@ _Atomic bool hak_lock_signals_matter;
  * itself. */
 #define SLEEP_MS 1000
 
-/* What this thread had blocked before its outermost section. */
+/* The signals that this thread had blocked before its outermost section. */
 static HAK_TLS uint64_t signals_before;
 
 void hak_lock_begin_slow(void)

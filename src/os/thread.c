@@ -159,7 +159,7 @@ void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms)
     errno = saved;
 }
 
-/* Its id may be another thread's by then: nobody waits for that one. */
+/* The id may belong to another thread by then, which is not waited for. */
 void hak_os_thread_await_end(const struct os_thread *thread)
 {
     uint64_t deadline_ms = hak_os_clock_ms() + END_MS;

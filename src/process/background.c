@@ -38,7 +38,7 @@
 /* After so many visits that found nothing, and as many as what is free now may take to grow old, it
  * ends. */
 #define CALM_VISITS 8
-/* Nobody waits for what is kept longer than this. */
+/* The thread does not wait for memory that is kept longer than this. */
 #define AWAITED_MS 600000
 /* While it sleeps, memory pressure is checked at this interval if this much is warm. */
 #define WATCH_MS 2000u
@@ -134,7 +134,7 @@ static bool is_paused(void)
     return hak_load_relaxed(&pauses) != 0;
 }
 
-/* What is due to be printed or shown, and what others ask. */
+/* Reports: learned values, matches, statistics, published figures, answers to requests. */
 static void tell(void)
 {
     hak_learned_tick();
@@ -145,7 +145,7 @@ static void tell(void)
         hak_store_relaxed(&is_wanted, 1);
 }
 
-/* Whoever works after the second look finds the thread asleep and wakes it. */
+/* A thread that works after the second check finds this thread asleep and wakes it. */
 static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
@@ -229,7 +229,7 @@ static void run(void)
 
 static void forget(void)
 {
-    /* What the parent had is no reason for a child, which may be about to exec. */
+    /* The parent's memory is no reason to start one in a child, which may be about to exec. */
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     hak_store_relaxed(&start_bytes, committed + START_BYTES);
     hak_os_thread_forget(&threads[0]);
@@ -274,7 +274,7 @@ static void start_here(void)
     hak_store_relaxed(&state, BACKGROUND_NONE);
 }
 
-/* A confined program gets none: its filter may kill for what that takes. */
+/* A confined program gets none: its filter may kill it for the calls needed. */
 static void start(void)
 {
     if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||

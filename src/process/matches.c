@@ -19,7 +19,7 @@
 
 /* A window is over without a result after so many times its least length. */
 #define LATE_WINDOWS 40u
-/* Two halves of a match must not differ more in what was allocated, in thousandths. */
+/* The allocated bytes of two halves of a match may differ by this much, in thousandths. */
 #define MIXTURE_MOST 300u
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
@@ -32,7 +32,7 @@ static _Atomic uint64_t *const rows[KNOB_COUNT] = {
 #undef X
 };
 
-/* What counters said at some moment. */
+/* A reading of the counters. */
 struct reading {
     struct mixture mixture; /* in bytes */
     uint64_t slow_ns;
@@ -105,7 +105,7 @@ static void read_counters(struct reading *reading)
                           hak_census_counter(HAK_STAT_spans_taken);
 }
 
-/* What was allocated in the window, in KiB. */
+/* The KiB allocated in the window. */
 static uint64_t subtract(struct mixture *mixture, const struct mixture *before)
 {
     uint64_t sum = 0;

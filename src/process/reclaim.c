@@ -45,7 +45,7 @@
 #define BACKGROUND_SWEEPS 4
 #define BACKGROUND_PATIENCE_MS 4
 
-/* What the process did is asked so often, once some memory went back. */
+/* Interval of readings of the process's times, once some memory was returned. */
 #define BUSY_MS 250
 
 /* While the soft limit is passed, all heaps are visited so often. */
@@ -65,7 +65,7 @@ static uint64_t decay_now_ms(void)
                                                             : hak_policy_read(decay_ms);
 }
 
-/* What of the warm spans stays however old it is. */
+/* The warm spans that are kept regardless of age. */
 static size_t keep_bytes(void)
 {
     size_t keep = 0;
@@ -113,7 +113,7 @@ static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
-/* The heap that the thread is near gives back what grew old. */
+/* Purges old free memory of the thread's nearest heap. */
 static void maintain_heap(uint64_t now, uint64_t decay)
 {
     struct heap *heap = hak_heap_near();
@@ -159,7 +159,7 @@ static void look_after_one(uint64_t now, uint64_t decay)
     sweep_and_leave(heap, now, decay);
 }
 
-/* Gives back what has been free for longer than `decay`. */
+/* Returns memory that was free for longer than `decay`. */
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
@@ -210,7 +210,7 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     return bytes;
 }
 
-/* What becomes free without the caches of threads that run. */
+/* Returns cached blocks to their slabs, except those in caches of running threads. */
 static void drain_all(void)
 {
     hak_caches_drain(UINT64_MAX);

@@ -88,7 +88,7 @@ static void note(const struct sampled_request *request, const void *block, uint3
         .site = HAK_LIVE_NO_SITE,
         .heap = (uintptr_t)request->heap,
     };
-    /* What is not followed is no evidence. */
+    /* Samples that are not tracked to their end are no evidence. */
     find_site(&sample, request, block == NULL ? HAK_CLASS_NONE : class_index, may_grow);
     hak_store_relaxed(&hak_sampler_has_begun, true);
     hak_draw_pace(now_ns);

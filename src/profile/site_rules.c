@@ -385,7 +385,7 @@ bool hak_rules_line(uint32_t index, struct site_line *line)
     return is_there;
 }
 
-/* What another thread was in the middle of will never be whole here. */
+/* Changes that another thread had not finished are never finished in a child. */
 static void settle_child(void)
 {
     if (hak_load_relaxed(&is_busy) == 0)

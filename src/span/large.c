@@ -33,7 +33,7 @@
 /* A page table of the machines we know describes 2 MiB. */
 #define PAGE_TABLE_GRANULES 32u
 
-/* Live blocks and what span caches hold. */
+/* Live blocks and cached spans. */
 static _Atomic size_t held_bytes;
 static _Atomic size_t peak_bytes; /* the most that was ever held */
 static _Atomic size_t held_count;

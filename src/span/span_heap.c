@@ -59,7 +59,7 @@ static struct span *take_far(struct span_fit fit, uint32_t own_node)
     return span;
 }
 
-/* Tells the big cache what served: `warm_bytes` were warm before. */
+/* Tells the big cache how much of a served span was warm. */
 static void note_served(const struct span *span, uint64_t now_ms, size_t warm_bytes)
 {
     size_t left_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);

@@ -99,7 +99,7 @@ enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_byt
         to->node = from->node;
         return SPAN_MOVED;
     }
-    /* Back with what was moved already: `from` is still mapped, so copying cannot fail. */
+    /* Copies the pieces moved so far back: `from` is still mapped, so copying cannot fail. */
     for (uint32_t i = 0; i + 1 < tried; i++) {
         struct piece piece = piece_at(from, to, i, kept_bytes);
         memcpy(piece.from, piece.to, piece.bytes);

@@ -103,7 +103,7 @@ enum span_state hak_span_discard(const struct span *span)
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;
 }
 
-/* Puts back what was taken out. */
+/* Puts the purged spans back. */
 static void put_back(struct span *span, enum span_state state, uint64_t now_ms)
 {
     span->state = (uint32_t)state;
@@ -123,7 +123,7 @@ static void give_refused(struct list_link *refused)
     hak_span_unlock();
 }
 
-/* What the kernel refused waits aside, so that it does not stop the rest. */
+/* Spans that the kernel refused are set aside, so that they do not stop the rest. */
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0, refused_bytes = 0;

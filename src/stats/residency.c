@@ -30,7 +30,7 @@ enum part {
     PART_COUNT,
 };
 
-/* What is known of the walk so far. */
+/* The state of the walk. */
 struct walk {
     struct os_resident resident;
     uint64_t parts[PART_COUNT];

@@ -58,7 +58,7 @@ const char *hak_held_word(enum held_part part)
     return words[part];
 }
 
-/* What is kept goes back by itself after the usual decay. */
+/* Kept memory is returned without advice after the default decay. */
 static const char *advice_on_kept(const struct snapshot *snapshot)
 {
     if (snapshot->policy_free_policy == POLICY_FREE_KEEP && snapshot->policy_decay_ms != 0)
