@@ -204,7 +204,7 @@ TEST(the_last_mode_named_is_the_only_one)
     CHECK(hak_conf_number(learn) != 0);
 }
 
-TEST(the_mode_for_programs_that_must_not_wait_keeps_memory_and_asks_nobody)
+TEST(mode_realtime_keeps_memory_and_makes_no_queries)
 {
     setenv("HAKMEM_MODE", "realtime", 1);
     hak_conf_start();
@@ -233,7 +233,7 @@ static void start_with(const char *settings)
     hak_conf_start();
 }
 
-TEST(a_profile_where_nothing_is_learned_is_told_in_one_line)
+TEST(option_profile_without_learning_is_reported_in_one_line)
 {
     CHECK_SAYS_ONE_LINE(
         start_with("learn:none,profile:/x"),

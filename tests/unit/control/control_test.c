@@ -209,7 +209,7 @@ static int be_child(void)
     return asked("trim").is_done == 1 ? 0 : 4;
 }
 
-TEST(a_copy_begins_anew_even_in_the_middle_of_a_look)
+TEST(a_copy_starts_afresh_even_during_a_look)
 {
     CHECK_EQ(asked("watch 60").is_done, 1);
     hak_store_relaxed(&hak_copy_mark->is_looking, 1);

@@ -306,7 +306,7 @@ TEST(costs_are_time_and_memory_weighed_by_price)
     CHECK_EQ(hak_trial_saving(UINT64_MAX, 0), 2000000);
 }
 
-TEST(mixtures_are_told_apart_by_their_shares)
+TEST(mixtures_are_distinguished_by_their_shares)
 {
     struct mixture a = {.amounts = {100, 100}}, b = {.amounts = {1000, 1000}}, c = {.amounts = {0}};
     CHECK_EQ(hak_mixture_distance(&a, &b), 0);

@@ -56,7 +56,7 @@ TEST(memory_that_never_comes_back_is_kept_for_a_sixteenth)
     CHECK_EQ(hak_keep_ms(&past), DECAY_MS / 16);
 }
 
-TEST(memory_that_was_evicted_is_told_from_aged)
+TEST(evicted_memory_is_distinguished_from_aged_memory)
 {
     struct keep_ghost what;
     CHECK(!hak_keep_missed(&past, 1, now, EPISODES, &what));

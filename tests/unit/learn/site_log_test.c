@@ -193,7 +193,7 @@ TEST(a_retired_site_waits_longer_each_time)
     }
 }
 
-TEST(a_wrapper_is_mixed_and_its_callers_are_told_apart)
+TEST(a_wrapper_is_mixed_and_its_callers_are_distinguished)
 {
     begin_world(5);
     for (uint32_t i = 0; i < 60 * RATE; i++) {

@@ -55,7 +55,7 @@ static void handle(int number)
     CHECK_EQ(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 }
 
-TEST(the_front_is_there_once_it_is_raised_and_gone_while_somebody_asks)
+TEST(the_front_is_installed_once_raised_and_hidden_from_queries)
 {
     start();
     CHECK(!is_raised());

@@ -46,7 +46,7 @@ TEST(a_chain_is_followed_to_its_end)
     CHECK_EQ(addresses[5], 0);
 }
 
-TEST(no_more_is_told_than_there_is_room_for)
+TEST(no_more_frames_are_returned_than_there_is_room_for)
 {
     start();
     for (int i = 0; i < 20; i++)

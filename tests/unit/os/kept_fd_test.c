@@ -75,7 +75,7 @@ TEST(standard_error_is_the_file_of_process_start)
     CHECK_EQ(say(first), 0);
 }
 
-TEST(closed_at_the_start_is_closed_for_ever)
+TEST(a_descriptor_closed_at_the_start_stays_unused)
 {
     close(STDERR_FILENO);
     hak_os_stderr_note();

@@ -91,7 +91,7 @@ TEST(a_circle_of_links_is_refused)
     CHECK_EQ(reads(name), OS_FILE_REFUSED);
 }
 
-TEST(a_file_of_somebody_else_is_refused)
+TEST(a_file_of_another_user_is_refused)
 {
     const char *name = place();
     fill(name, 5);

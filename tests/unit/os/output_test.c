@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-TEST(a_full_disk_is_told)
+TEST(a_full_disk_is_reported)
 {
     int fd = hak_os_output_open("/dev/full");
     CHECK(fd >= 0);
@@ -104,7 +104,7 @@ TEST(a_signal_that_waited_before_still_waits)
     CHECK(sigismember(&set, SIGPIPE));
 }
 
-TEST(a_size_limit_is_told)
+TEST(a_size_limit_is_reported)
 {
     char path[] = "/tmp/output_test.XXXXXX";
     int fd = mkstemp(path);

@@ -104,7 +104,7 @@ TEST(a_write_that_fails_leaves_the_old_contents)
     CHECK_EQ(hak_os_own_file_replace(path, "text", 4), ENOENT);
 }
 
-TEST(one_left_by_a_killed_process_is_in_nobodys_way)
+TEST(a_temporary_file_of_a_killed_process_is_no_obstacle)
 {
     char left[PATH_MAX + 32];
     begin();

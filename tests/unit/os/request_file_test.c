@@ -108,7 +108,7 @@ TEST(writes_go_to_their_offset)
     unlink(path);
 }
 
-TEST(a_file_that_got_the_number_meanwhile_is_not_touched)
+TEST(a_file_that_took_over_the_descriptor_is_not_touched)
 {
     char head[12], text[32] = "";
     struct os_kept_fd file;
@@ -128,7 +128,7 @@ TEST(a_file_that_got_the_number_meanwhile_is_not_touched)
     unlink(other);
 }
 
-TEST(a_limit_on_files_is_told_and_raises_no_signal)
+TEST(a_limit_on_files_is_reported_and_raises_no_signal)
 {
     char head[12];
     struct os_kept_fd file;

@@ -67,7 +67,7 @@ TEST(files_of_ended_processes_are_removed_and_others_stay)
     CHECK_EQ(sweep(), 0);
 }
 
-TEST(names_that_nobody_writes_are_left_alone)
+TEST(malformed_names_are_left_alone)
 {
     static const char *const names[] = {"left.",   "left.0",          "left.01", "left.1x",
                                         "left.x1", "left.-1",         "left. 1", "left",
@@ -107,7 +107,7 @@ TEST(files_of_others_are_left_alone)
     CHECK(is_there("left.1"));
 }
 
-TEST(a_folder_full_of_files_is_looked_at_in_part)
+TEST(a_folder_full_of_files_is_examined_in_part)
 {
     char name[32];
     new_folder();

@@ -128,7 +128,7 @@ TEST(a_tick_does_nothing_when_decay_is_never)
 }
 
 /* A heap that no thread comes to any more. */
-TEST(a_tick_looks_after_heaps_that_nobody_enters)
+TEST(a_tick_maintains_heaps_that_no_thread_enters)
 {
     void *block = used(64);
     hak_thread_flush();

@@ -485,7 +485,7 @@ TEST(a_handler_in_a_slow_path_is_told_from_a_jump_out_of_it)
     interrupt_slow_path();
 }
 
-TEST(so_is_a_handler_on_a_stack_of_its_own)
+TEST(a_handler_on_a_separate_stack_is_told_from_a_jump_as_well)
 {
     static char memory[2][65536]; /* below and above any stack, one way or the other */
     for (int i = 0; i < 2; i++) {
@@ -499,7 +499,7 @@ TEST(so_is_a_handler_on_a_stack_of_its_own)
 }
 
 /* The last blocks of a slab: it would go to the pool. */
-TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
+TEST(a_free_inside_a_section_of_the_same_thread_is_deferred)
 {
     void *block = hak_malloc(30000);
     hak_thread_flush();
@@ -513,7 +513,7 @@ TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_request_within_a_section_of_its_own_thread_is_refused)
+TEST(a_request_inside_a_section_of_the_same_thread_is_refused)
 {
     void *small = hak_malloc(100), *large = hak_malloc(HAK_MIB);
     CHECK(small != NULL && large != NULL);

@@ -190,7 +190,7 @@ TEST(a_copy_finds_once_that_publications_of_others_were_under_way)
     CHECK(!hak_remote_forget_others());
 }
 
-TEST(a_slab_of_which_a_copy_does_not_know_the_count_is_counted_and_pushed_anew)
+TEST(a_slab_whose_count_a_copy_does_not_know_is_counted_and_pushed_again)
 {
     struct slab *slab = slab_with(5), *idle = slab_with(5);
     hak_fetch_or_release(&hak_slab_remote_words(slab)[0], 6u); /* and not counted yet */

@@ -339,7 +339,7 @@ TEST(a_free_superslab_of_the_long_partition_stays)
     CHECK_EQ(hak_pool_take_spare().count, ALL); /* all but one leave */
 }
 
-TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
+TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
 {
     uint32_t first = superslab_add();
     uint32_t huge = hak_region_grow(ALL).first;
@@ -366,7 +366,7 @@ TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
 }
 
-TEST(a_pool_that_nobody_left_locked_is_not_mended)
+TEST(a_pool_that_was_not_left_locked_is_not_repaired)
 {
     superslab_add();
     give_dirty(take(1).first, 1);
