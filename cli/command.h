@@ -53,7 +53,7 @@
       "  trim               return all free memory to the kernel\n"                                \
       "  dump [FILE]        write the statistics as JSON, by default to a new file\n"              \
       "                     hakmem.PID.json; -: to standard output\n"                              \
-      "  dump --pprof [FILE]  the heap profile, for pprof; a new file hakmem.PID.pprof;\n"         \
+      "  dump --pprof [FILE]  the heap profile, for pprof, hakmem.PID.pprof\n"                     \
       "       --heap-v2     as jemalloc's text, hakmem.PID.heap\n"                                 \
       "       --folded      folded stacks, hakmem.PID.folded\n"                                    \
       "       --profile-json  as hakmem profile --json, hakmem.PID.profile.json\n"                 \
@@ -72,9 +72,9 @@
       "[--folded] [--live | --allocated] [--json] [--leaks] [--all] [--pprof OUT] "                \
       "[--heap-v2 OUT] [--flame OUT] PROFILE",                                                     \
       "show which functions hold a program's memory",                                              \
-      "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a file:\n"         \
-      "                     its shared file, pprof, jemalloc's heap_v2, folded stacks,\n"          \
-      "                     JSON\n"                                                                \
+      "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a\n"               \
+      "                     file: its shared file, pprof, jemalloc's heap_v2, folded\n"            \
+      "                     stacks, JSON\n"                                                        \
       "  --folded           one stack and its bytes per line, for flame graphs\n"                  \
       "  --live             with --folded: live bytes (the default)\n"                             \
       "  --allocated        with --folded: all allocated bytes\n"                                  \
@@ -89,44 +89,45 @@
       "  PID                a process that runs with HAKMEM_HEAP_PROFILE=on\n"                     \
       "  SECONDS            duration: 30 or 30s\n"                                                 \
       "  --all              all rows of the table\n"                                               \
-      "  --most SIZE        exit status 3 if the total growth exceeds this, such as 16M\n")        \
+      "  --most SIZE        exit status 3 if the total growth exceeds it, such as 16M\n")          \
     X(autopsy, "[PROFILE]", "show what a killed process held",                                     \
-      "  PROFILE            the PID or the name of a process that ran with HAKMEM_BLACKBOX=on,\n"  \
-      "                     or the file that it left; without it, all files of ended processes,\n" \
-      "                     also in containers\n")                                                 \
+      "  PROFILE            the PID or the name of a process that ran with\n"                      \
+      "                     HAKMEM_BLACKBOX=on, or the file that it left; without it,\n"           \
+      "                     all files of ended processes, also in containers\n")                   \
     X(learned, "[--json] show | diff | merge | lint FILE...",                                      \
       "show, compare, merge or check files of option profile",                                     \
-      "  show FILE...       what each program learned: runs, peak memory use in the first\n"       \
-      "                     second, and how long free memory is kept\n"                            \
+      "  show FILE...       what each program learned: runs, peak memory use in the\n"             \
+      "                     first second, and how long free memory is kept\n"                      \
       "  diff A B           the programs whose entries differ\n"                                   \
       "  merge FILE...      combine them, and write the result to standard output\n"               \
       "  lint FILE...       check whether a program of this user would read them\n"                \
       "  --json             as objects\n")                                                         \
     X(elo, "[--json] [PID | FILE]", "show which tuning values a program tries, and which won",     \
-      "  PID                a process that runs with matches in HAKMEM_LEARN, as in modes\n"       \
-      "                     learning and research; without it, all such processes\n"               \
+      "  PID                a process that runs with matches in HAKMEM_LEARN, as in\n"             \
+      "                     modes learning and research; without it, all such\n"                   \
+      "                     processes\n"                                                           \
       "  FILE               a file of option profile: the results of earlier runs\n"               \
       "  --json             the same as an object\n")                                              \
     X(rules, "[--json] [--program NAME] [SOURCE [ACTION [ARGUMENT]...]]",                          \
       "show and change which call sites allocate long-lived blocks",                               \
-      "  SOURCE             a process that runs with learn=sites, or a file of option profile;\n"  \
-      "                     without it, all such processes\n"                                      \
+      "  SOURCE             a process that runs with learn=sites, or a file of option\n"           \
+      "                     profile; without it, all such processes\n"                             \
       "  list               the rules and their evidence (the default)\n"                          \
       "  pin SITE           its blocks get slabs of their own, regardless of learning\n"           \
       "  forbid SITE        its blocks stay among the others, regardless of learning\n"            \
       "  free SITE          undoes pin or forbid\n"                                                \
       "  export             write the rules to standard output, one per line\n"                    \
       "  import FILE        read such rules into the process or the file\n"                        \
-      "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET of the\n"     \
-      "                     caller if the site is a wrapper\n"                                     \
+      "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET\n"            \
+      "                     of the caller if the site is a wrapper\n"                              \
       "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as a list of objects\n")                                               \
     X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \
       "show what other size classes would save for a program",                                     \
       "  PID                a process that runs with learn=sites or heap_profile=on\n"             \
       "  FILE               a file of option profile: the memory of such runs\n"                   \
-      "  --count N          print the best table of at most N classes; by default, as many\n"      \
-      "                     as there are now\n"                                                    \
+      "  --count N          print the best table of at most N classes; by default, as\n"           \
+      "                     many as there are now\n"                                               \
       "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as an object\n")
 

@@ -64,7 +64,8 @@ equal "the variable's name" "$(set_to thp)" "off (environment)"
 unset HAKMEM_SHOW_CONF
 refused near 2 "there is no option 'dekay'; the nearest is decay" run -o dekay=2s ls
 asked help 0 run --help
-shows help '^usage: hakmem run .*PROGRAM'
+shows help '^usage: hakmem run '
+shows help '^ +PROGRAM '
 shows help '^ +--strict '
 
 shows help '^ +--bounds '

@@ -273,6 +273,15 @@ def test_pages_are_small_and_share_what_draws(tmp_path):
     assert (ROOT / "docs/benchmarks" / page.DRAWS).exists()
 
 
+@pytest.mark.parametrize("name", ["core", "suite"])
+def test_the_picture_brings_the_background_of_its_ink(name):
+    text = (ROOT / f"docs/benchmarks/{name}.svg").read_text()
+    light, dark = re.findall(r"svg\{(--ink[^}]*)\}", text)
+    for scheme in (light, dark):
+        assert re.search(r"--ink:#\w+;.*background:#\w+", scheme)
+    assert re.search(r"background:#fff;", light) and not re.search(r"background:#fff", dark)
+
+
 def test_the_table_goes_between_the_marks_of_a_readme(tmp_path):
     measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.1, "two": 0.2}))
     readme = tmp_path / "README.md"
