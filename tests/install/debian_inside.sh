@@ -27,8 +27,9 @@ large_blocks=0
 while read -r preload; do
     serves example env "$preload" sh -c 'ls -l / | sort >/dev/null'
 done <"$work/preloads"
-check "the command of the sidecar is there" command -v "$(sed -n \
-    's/.*command: \["\([a-z]*\)".*/\1/p' "$examples/kubernetes.yaml")"
+sidecar=$(sed -n 's/.*command: \["\([a-z]*\)".*/\1/p' "$examples/kubernetes.yaml")
+check "the sidecar's command is there" [ -x "/usr/bin/$sidecar" ]
+check "and it is one" [ -n "$sidecar" ]
 quietly dpkg -i "$debs"/libhakmem-dev_*.deb
 equal "all is as it was packed" "$(dpkg -V $packages 2>&1 | grep -v ' /usr/share/\(doc\|man\)/')" ""
 check "the loader's cache has it" sh -c 'ldconfig -p | grep -q "libhakmem.so.0 "'
@@ -43,7 +44,7 @@ LD_PRELOAD=libhakmem.so.0 sleep 100 &
 server=$!
 has_library() { hakmem doctor "$server" | grep -q 'hakmem serves malloc'; }
 becomes "doctor finds the library in a process" has_library
-check "there is a sample of settings" [ -e /usr/share/doc/hakmem-tools/examples/hakmem.conf ]
+check "there is a sample of settings" grep -q '^#decay = ' /usr/share/doc/hakmem-tools/hakmem.conf
 
 # Building programs does without the command.
 quietly dpkg --purge hakmem-tools
