@@ -245,8 +245,8 @@ static void clear_pages(char *start, size_t bytes)
         memset(start, 0, bytes);
 }
 
-/* Clears what lies behind the content of a large block, from there to the end of a page: all of it
- * when memory is handed out clear, else the canary, which nobody may learn. */
+/* Clears the bytes behind the content of a large block, to the end of a page: all of them if memory
+ * is handed out zeroed, else the canary, which must stay secret. */
 static void clear_behind(char *block, size_t content_bytes, size_t end_bytes)
 {
     size_t rest_bytes = hak_least(hak_align_up(content_bytes, hak_os_page_bytes()), end_bytes);
@@ -318,7 +318,7 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes)
     return true;
 }
 
-/* What the block holds goes to the span at `start`; it is shut then. False: that span is lost. */
+/* Moves the block's contents to the span at `start` and shuts it. False: that span is lost. */
 static bool carry(const struct place *place, struct mark mark, char *start, size_t bytes)
 {
     char *old_start = span_start(place->block);

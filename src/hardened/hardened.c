@@ -153,7 +153,7 @@ static bool is_alignment_right(struct mark mark, const struct claim *claim)
     uint32_t shift = claim->is_aligned ? hak_bit_highest(hak_most(claim->alignment, 1)) + 1 : 0;
     if (claim->kind != MARK_MALLOC)
         return shift == mark.alignment_shift;
-    /* free says nothing; and what malloc aligns to anyway need not be said, and may be. */
+    /* free states neither size nor alignment, and malloc's own alignment is optional to state. */
     bool is_said = claim->is_aligned || claim->bytes != HAK_ANY_BYTES;
     bool is_ordinary = shift <= ORDINARY_SHIFT && mark.alignment_shift <= ORDINARY_SHIFT;
     return !is_said || is_ordinary || shift == mark.alignment_shift;
@@ -278,7 +278,7 @@ bool hak_hardened_usable_bytes(void *block, size_t *bytes)
     return true;
 }
 
-/* What was seized is live again as it was, but for its guards perhaps. */
+/* Makes a seized block live again, unchanged but perhaps for its guards. */
 static void let_go(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));

@@ -85,8 +85,8 @@ static uint32_t cheapest(const uint64_t costs[HAK_KEEP_CHOICES])
     return best;
 }
 
-/* By what was seen lately: one that is cheaper by a tenth; and `decay` where what holds is dearer
- * than that. */
+/* By recent evidence: a choice that is cheaper by a tenth, and `decay` if the current one costs
+ * more than that. */
 static uint32_t choice_by_now(const struct keep_log *log)
 {
     uint32_t now = choice_of(log), best = cheapest(log->costs);
@@ -110,8 +110,8 @@ static uint64_t saved_ns(const uint64_t costs[HAK_KEEP_CHOICES], uint32_t choice
     return saved / hak_most(hak_policy_read(big_fault_ms), 1) * GRANULE_FAULT_NS;
 }
 
-/* Whether what the choice saves can be felt: memory that is held for longer is. What the process
- * did is not known where that cannot be asked. */
+/* Whether the savings matter, since memory that is held for longer does. The process's time is
+ * unknown where it cannot be read. */
 static bool is_worth(const struct keep_log *log, uint32_t choice)
 {
     return choice <= STATIC_CHOICE || saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||

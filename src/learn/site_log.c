@@ -15,8 +15,8 @@
 #define BENEFIT_TO_START 2u
 /* From generation to generation. */
 #define KEPT_OF_SUMS 0.95
-/* Slabs of blocks that stay and are less than half used are no better than what they replace, once
- * they are more than a few. */
+/* From this size on, slabs of long-lived blocks that are less than half used are no better than
+ * those they replace. */
 #define LONG_BYTES_LEAST ((uint64_t)1 << 20)
 
 const char *hak_rule_state_word(enum rule_state state)
@@ -206,9 +206,9 @@ static uint64_t saved_bytes(const struct site_rule *rule, const struct site_fact
     return (uint64_t)kept * (facts->page_bytes - facts->block_bytes);
 }
 
-/* Of a class: what all rules that act, or would, save together, against what diverting every
- * request of the class costs. In picoseconds of a processor, over the last generations: a burst has
- * many requests, and what is saved shows when it is over. */
+/* Of a class: the savings of all rules that act, or would, and the cost of diverting every request
+ * of the class. In picoseconds of a processor, over the last generations: a burst has many
+ * requests, and the savings show after it. */
 struct class_prices {
     double benefit;
     double cost;

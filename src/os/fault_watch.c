@@ -73,8 +73,7 @@ static HAK_NOINLINE void tell(const siginfo_t *about, const void *context, bool 
     errno = saved;
 }
 
-/* What is called last is a jump: the program's handler runs on the frame that the kernel made, and
- * returns to it. */
+/* The last call is a jump: the program's handler runs on the kernel's frame and returns to it. */
 AS_A_JUMP static void front(int number, siginfo_t *about, void *context)
 {
     const struct sigaction *next = hak_load_acquire(&before); /* partner: the release in raise */

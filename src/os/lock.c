@@ -9,9 +9,9 @@ struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
 HAK_TLS uintptr_t hak_lock_frame;
 _Atomic bool hak_lock_signals_matter;
-/* Who sleeps for a lock looks again after so long: a handler may come meanwhile that copies the
- * process, and in the copy nobody wakes it. Without a bound the kernel would go back to sleep by
- * itself. */
+/* A thread that sleeps for a lock checks again after this time: a handler may copy the process
+ * meanwhile, and no thread wakes it in the copy. Without a bound the kernel would go back to sleep
+ * by itself. */
 #define SLEEP_MS 1000
 
 /* The signals that this thread had blocked before its outermost section. */

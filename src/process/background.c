@@ -28,15 +28,15 @@
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (32 * HAK_MIB)
-/* From this size on it is started once, to read what the machine and the container are like. */
+/* From this size on it is started once, to read the settings of the machine and the container. */
 #define READ_BYTES (16 * HAK_MIB)
-/* In a program of one thread: while one part in so many of what is held is free. */
+/* In a single-threaded program: while at least this share of held memory is free. */
 #define FREE_SHARE 4
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
 #define CALM_MS 100
-/* After so many visits that found nothing, and as many as what is free now may take to grow old, it
- * ends. */
+/* It ends after this many visits without work, and the number that free memory may take to reach
+ * its keep time. */
 #define CALM_VISITS 8
 /* The thread does not wait for memory that is kept longer than this. */
 #define AWAITED_MS 600000
@@ -86,7 +86,7 @@ static bool is_due(void)
     return is_large() && is_worth_while();
 }
 
-/* What it was wanted for is over, and the heap is too small for it: it ends though the program
+/* Its one-time purpose is served and the heap is too small for it: it ends although the program
  * works. */
 static bool is_needless(void)
 {
@@ -119,8 +119,8 @@ bool hak_background_watch(void)
     return is_pressed;
 }
 
-/* How long to sleep while nobody calls; 0: there is nothing to wait for. Nobody need watch the
- * pressure on memory while nothing could be given back. */
+/* How long to sleep unless woken; 0: there is nothing to wait for. Memory pressure is not watched
+ * while there is no memory to return. */
 static uint32_t patience_ms(void)
 {
     uint32_t patience = hak_stats_writer_patience_ms();

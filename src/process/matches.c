@@ -79,8 +79,8 @@ static uint32_t group_of(uint32_t block_bytes)
     return (uint32_t)hak_least(group, HAK_MIXTURE_GROUPS - 2);
 }
 
-/* Refills and large blocks go past the bins; what of a size a refill serves is not known, so that
- * these have a group of their own. */
+/* Refills and large blocks bypass the bins; the sizes that a refill serves are unknown, so they
+ * form a group of their own. */
 static void read_mixture(struct mixture *mixture)
 {
     uint64_t popped[HAK_ALL_CLASS_COUNT];
@@ -133,7 +133,7 @@ static void begin_window(uint64_t now)
     play.began_ms = now;
 }
 
-/* What holds, holds again; the next match may begin after so long. */
+/* Restores the value in force; the next match may begin after wait_ms. */
 static void end_match(uint64_t now, uint64_t wait_ms)
 {
     set_clock(false);
@@ -143,7 +143,7 @@ static void end_match(uint64_t now, uint64_t wait_ms)
     play.wait_until_ms = now + wait_ms;
 }
 
-/* What nobody uses has no effect: large blocks came since the last look. */
+/* A value without use has no effect: whether large blocks were requested since the last look. */
 static bool is_used(uint32_t knob)
 {
     static uint64_t seen;
@@ -346,8 +346,7 @@ bool hak_matches_copy(struct match_board *copy)
     return true;
 }
 
-/* A child has one thread, and all that another one was in the middle of is not needed there: what
- * held goes on holding. */
+/* A child has one thread and does not finish the match of another: the values in force stay. */
 static void settle_in_child(void)
 {
     hak_store_relaxed(&hak_matches_are_on, 0);

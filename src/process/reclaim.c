@@ -34,8 +34,8 @@
 /* At most this share of the live large blocks is kept warm for their successors. */
 #define RETAIN_SHARE 4
 
-/* For records, one part in so many of what is touched at the start: enough for slabs of blocks of
- * 16 bytes, and for the caches of a processor for each 4 MiB. */
+/* The share of prewarmed memory that is taken for metadata: enough for slabs of blocks of 16 bytes,
+ * and for the caches of one processor per 4 MiB. */
 #define PREWARM_RECORDS_SHARE 16
 /* A heap is swept so often. */
 #define SWEEP_GAP_MS 4
@@ -319,7 +319,7 @@ size_t hak_reclaim_relieve(void)
     return hak_reclaim_trim(0);
 }
 
-/* What the program may go on needing: slabs that are busy keep their pages. */
+/* Spares memory that the program may still need: slabs in use keep their pages. */
 static size_t relieve_gently(uint64_t now)
 {
     bool is_done = true;
@@ -384,8 +384,8 @@ size_t hak_reclaim_visit(bool *is_done)
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
-/* By huge pages where the kernel gives some: nothing of them stays untouched. What goes back later
- * must not be filled again, so they are refused from then on. */
+/* With huge pages if the kernel has some, since all of the block is touched. They are refused from
+ * then on, so that memory returned later is not filled again. */
 static void touch_block(char *start, size_t bytes)
 {
     size_t whole_bytes = hak_align_down(bytes, HAK_SUPERSLAB_BYTES);

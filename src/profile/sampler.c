@@ -103,8 +103,8 @@ static void note(const struct sampled_request *request, const void *block, uint3
     hak_sites_note_ended((uint32_t)sample.site, sample.sum, 0);
 }
 
-/* Where locks may be taken: what a handler interrupted may hold them. A copy of the process is
- * settled first. */
+/* Whether locks may be taken: code that a handler interrupted may hold them. A copy of the process
+ * is settled first. */
 static bool may_grow(void)
 {
     if (!hak_thread_is_outside()) {

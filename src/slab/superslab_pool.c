@@ -159,8 +159,7 @@ static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32
     return hak_bit_lowest(runs & mine ? runs & mine : runs);
 }
 
-/* What these granules say about how long free ones are worth keeping; `idle_since_ms` is of warm
- * ones. */
+/* Notes for the keep time how long these granules were free; `idle_since_ms` is of warm ones. */
 static void note_taken(const struct pool_granules *granules, uint64_t idle_since_ms)
 {
     uint64_t now_ms = hak_os_clock_ms();

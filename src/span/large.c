@@ -89,8 +89,8 @@ static void withdraw(struct span *span)
     hak_owner_write(span->first, 1, NULL);
 }
 
-/* Counts held bytes. What is held and what is warm together may pass the most that was ever held by
- * little only: so much the program has needed anyway, and within it nothing is given up early. */
+/* Counts held bytes. Held and warm bytes together may exceed the peak of held bytes only by little:
+ * the program has needed that much anyway, and within it no memory is given up early. */
 static void count_held(size_t more_bytes)
 {
     size_t held = hak_fetch_add_relaxed(&held_bytes, more_bytes) + more_bytes;

@@ -173,8 +173,8 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
             return span;
         if (grow(count, alignment))
             continue;
-        /* Nothing fits and nothing can be added: what others are purging comes back, and giving all
-         * addresses back joins them, and may make room elsewhere. */
+        /* Nothing fits and the window cannot grow: wait for purges in progress, and unmap all free
+         * memory, which merges its spans and may make room elsewhere. */
         hak_lock_take(&hak_region.purge_lock);
         size_t purged_bytes = hak_span_purge(UINT64_MAX, 0, UINT32_MAX) + hak_span_strip();
         hak_lock_give(&hak_region.purge_lock);
@@ -266,8 +266,8 @@ bool hak_span_give_purged(struct span *span)
     return state != SPAN_WARM;
 }
 
-/* Extends the span by what is free behind it. When that is too little but the window ends there,
- * *missing says how many granules the window would have to grow by; else it is 0. */
+/* Extends the span by free memory behind it. If that is too little but the window ends there,
+ * *missing is the number of granules by which the window would have to grow; else it is 0. */
 static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
 {
     uint32_t more = count - span->count;

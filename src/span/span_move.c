@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* A piece splits the mapping it is moved into and is one itself; this share of what the kernel
- * allows is left to the program, its threads and libraries. */
+/* A piece splits the mapping it is moved into and is one itself; this share of the kernel's limit
+ * is left to the program, its threads and libraries. */
 #define MAPPINGS_PER_PIECE 8u
 
 /* Each divides the mapping it comes from and the one it goes to. */

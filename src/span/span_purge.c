@@ -11,8 +11,8 @@
 #include "span/span_free.h"
 #include "span/span_heap.h"
 
-/* Of limited address space so much may be mapped though it is free: what a program frees and takes
- * again costs no system calls. */
+/* The share of limited address space that may stay mapped while free, so that memory that is freed
+ * and taken again costs no system calls. */
 #define FREE_SHARE 16
 
 /* The end of a warm span by which `excess_bytes` are given up, cut where a superslab begins. */
@@ -48,8 +48,8 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     return span;
 }
 
-/* Whether huge pages come unasked, so that the kernel fills what went back to it again if it shares
- * a huge page with memory in use. The first part of the window refuses them. */
+/* Whether the kernel supplies huge pages by default, and so refills returned memory that shares a
+ * huge page with memory in use. The first part of the window refuses them. */
 static bool is_refilled(const struct span *span)
 {
     int64_t thp = hak_conf_number(thp);
