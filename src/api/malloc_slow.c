@@ -68,8 +68,8 @@ static void *take_any_larger(struct cache *cache, uint32_t class_index, size_t a
     uint32_t twin = hak_class_partition(class_index) == PARTITION_LONG
                         ? hak_class_ordinary(class_index)
                         : hak_class_long(class_index);
-    void *block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
-    return block != NULL ? block : hak_take_larger(cache, twin, hak_class_end(twin), alignment);
+    void *block = hak_take_last(cache, class_index, alignment, HAK_LAST_PATIENCE_MS);
+    return block != NULL ? block : hak_take_last(cache, twin, alignment, HAK_LAST_PATIENCE_MS);
 }
 
 /* HAK_CLASS_NONE: the request is for a large block. */

@@ -114,10 +114,11 @@ TEST(none_is_raised_for_a_while_after_a_library_was_loaded)
 {
     start();
     hak_os_fault_watch_raise();
-    hak_os_fault_watch_lower(100);
+    hak_os_fault_watch_lower(3600000);
     hak_os_fault_watch_raise();
     CHECK(!is_raised());
-    nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
+    hak_os_fault_watch_lower(20);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     hak_os_fault_watch_raise();
     CHECK(is_raised());
 }
