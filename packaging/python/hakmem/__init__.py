@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hakmem import _fields
 
-__all__ = ["is_serving", "library", "profile", "residency", "start_profile", "stats", "stop_profile",
-           "trim"]
+__all__ = ["is_serving", "library", "profile", "residency", "start_profile", "stats",
+           "stop_profile", "trim"]
 
 
 def library():
