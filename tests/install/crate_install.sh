@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The Rust crates: what `cargo package` makes of them holds all sources, and a program in either
 # edition that depends on it has hakmem as its allocator. With --full also the crates' own tests,
-# with and without `override`; for musl and arm64 the C part, and all of it where this Rust has the
-# libraries.
+# with and without `override`, and for musl and arm64 where this Rust has their libraries.
 . "$(dirname "$0")/lib.sh"
 needs cargo rustc "$CC" tar
 root=$(cd "$tests/../.." && pwd)
@@ -78,32 +77,6 @@ check "the crates' tests pass" true
 
 # The compilers of this build are for this machine.
 unset CC CXX
-
-# builds_for TARGET ARCHITECTURE COMPILER C++_COMPILER RUNNER...: the C part is built for it by the
-# build script alone, which needs no library of Rust's, and serves a C program.
-builds_for() {
-    target=$1
-    architecture=$2
-    compiler=$3
-    cpp_compiler=$4
-    shift 4
-    for program in "$compiler" "$cpp_compiler" "$@"; do
-        command -v "$program" >/dev/null || return 0
-    done
-    script=$(ls -t "$work"/target/debug/build/hakmem-sys-*/build-script-build | head -n 1)
-    mkdir "$work/$target"
-    (cd hakmem-sys && quietly env TARGET="$target" HOST="$(uname -m)-unknown-linux-gnu" \
-        OUT_DIR="$work/$target" OPT_LEVEL=0 DEBUG=false CARGO_CFG_TARGET_OS=linux \
-        CARGO_CFG_TARGET_ARCH="$architecture" CARGO_CFG_TARGET_POINTER_WIDTH=64 \
-        CARGO_FEATURE_OVERRIDE=1 CC="$compiler" CXX="$cpp_compiler" "$script")
-    silently "$compiler" -static "$consumer/use.c" -o "$work/use_$target" -pthread \
-        -Wl,--whole-archive "$work/$target/libhakmem.a" -Wl,--no-whole-archive
-    large_blocks=10
-    serves "$target" "$@" "$work/use_$target"
-}
-builds_for "$(uname -m)-unknown-linux-musl" "$(uname -m)" musl-gcc g++
-builds_for aarch64-unknown-linux-gnu aarch64 aarch64-linux-gnu-gcc aarch64-linux-gnu-g++ \
-    qemu-aarch64
 
 # has TARGET COMMAND...: this Rust has the libraries of a target, and there is what its tests need.
 has() {
