@@ -30,7 +30,7 @@ static void print_end(const struct source *source)
     if (source->is_alive)
         printf("Process %" PRIu64 " is running.\n", head->pid);
     else
-        printf("Process %" PRIu64 " ended without a normal exit; its last update was at %s.\n",
+        printf("Process %" PRIu64 " ended without a normal exit.\nLast update: %s\n",
                head->pid, utc_text(when, head->start_unix_ms + after_ms));
 }
 

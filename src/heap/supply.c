@@ -82,9 +82,12 @@ static bool may_be_huge(uint32_t first, bool is_wished)
 }
 
 /* Which superslabs serve the class. In hardened mode memory is used again by its own partition
- * only: what a dangling pointer into one partition leads to is never a block of the other. */
-static enum hak_partition pool_partition(uint32_t class_index)
+ * only: what a dangling pointer into one partition leads to is never a block of the other. What is
+ * sparse lies in superslabs that were never used. */
+static enum hak_partition pool_partition(uint32_t class_index, const struct slab_owner *owner)
 {
+    if (HAK_UNLIKELY(owner->is_sparse))
+        return PARTITION_LONG;
     return HAK_UNLIKELY(hak_harden_has(HARDEN_EXACT)) ? hak_class_partition(class_index)
                                                       : PARTITION_ORDINARY;
 }
@@ -104,16 +107,10 @@ static bool may_grow_ahead(void)
     return hak_policy_read(limit_bytes) == 0;
 }
 
-static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
-                          struct stat_block *stats)
+/* Whether the superslab is a huge page from its first touch on. */
+static bool ask_for_huge(struct granule_range range, bool is_wished, uint32_t class_index,
+                         struct stat_block *stats)
 {
-    bool is_zero;
-    enum hak_partition partition = pool_partition(class_index);
-    struct granule_range range = take_superslab(partition, &is_zero);
-    if (range.count == 0)
-        return false;
-    bool is_wished =
-        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
     bool is_huge = may_be_huge(range.first, is_wished);
     if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
         is_huge = hak_mappings_admit_advice(range.first);
@@ -122,6 +119,29 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
         hak_stat_add_shared(stats, huge_superslabs, is_huge);
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     }
+    return is_huge;
+}
+
+static void refuse_huge(struct granule_range range)
+{
+    if (may_be_huge(range.first, false) && hak_mappings_admit_advice(range.first))
+        hak_os_refuse_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
+}
+
+static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
+                          struct stat_block *stats)
+{
+    bool is_zero, is_huge = false;
+    enum hak_partition partition = pool_partition(class_index, owner);
+    struct granule_range range = take_superslab(partition, &is_zero);
+    if (range.count == 0)
+        return false;
+    bool is_wished =
+        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    if (owner->is_sparse)
+        refuse_huge(range);
+    else
+        is_huge = ask_for_huge(range, is_wished, class_index, stats);
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
     return true;
@@ -187,7 +207,7 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
 static struct pool_granules take_granules(uint32_t class_index, const struct slab_owner *owner)
 {
     struct pool_granules granules = hak_pool_take(hak_size_classes[class_index].granule_count,
-                                                  owner->heap_id, pool_partition(class_index));
+                                                  owner->heap_id, pool_partition(class_index, owner));
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
     hak_supply_give_up(&granules);
@@ -228,10 +248,11 @@ void hak_supply_grow_records_ahead(void)
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats)
 {
-    if (HAK_LIKELY(hak_pool_free_count() >= AHEAD_GRANULES) ||
+    enum hak_partition partition = pool_partition(class_index, owner);
+    if (HAK_LIKELY(hak_pool_free_count(partition) >= AHEAD_GRANULES) ||
         hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&hak_region.growth_lock))
         return;
-    if (hak_pool_free_count() < AHEAD_GRANULES && may_grow_ahead())
+    if (hak_pool_free_count(partition) < AHEAD_GRANULES && may_grow_ahead())
         add_superslab(class_index, owner, stats);
     hak_lock_give(&hak_region.growth_lock);
 }

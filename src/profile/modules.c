@@ -7,6 +7,7 @@
 #include "profile/sites.h"
 
 #include <string.h>
+#include <sys/auxv.h>
 
 static void read_headers(struct board_module *to, uintptr_t address)
 {
@@ -108,6 +109,11 @@ void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32
 {
     for (uint32_t i = 0; i < frame_count; i++)
         add(board, (uintptr_t)frames[i] - 1);
+}
+
+void hak_modules_add_program(struct profile_board *board)
+{
+    add(board, getauxval(AT_ENTRY));
 }
 
 void hak_modules_copy(struct profile_board *to, const struct profile_board *from)
