@@ -49,12 +49,12 @@ static void add(struct search *search, const char *where, const char *name,
         return;
     boxes->start = grow(boxes->start, boxes->count + 1u, sizeof *boxes->start);
     struct box *box = &boxes->start[boxes->count++];
-    *box = (struct box){.pid = head->pid,
-                        .heard_unix_ms = head->start_unix_ms + after_ms,
-                        .is_alive = !hak_os_shared_is_left(file, head->pid_space,
-                                                           head->start_ticks)};
+    *box =
+        (struct box){.pid = head->pid,
+                     .heard_unix_ms = head->start_unix_ms + after_ms,
+                     .is_alive = !hak_os_shared_is_left(file, head->pid_space, head->start_ticks)};
     snprintf(box->path, sizeof box->path, "%.63s/%.48s", where, name);
-    snprintf(box->name, sizeof box->name, "%.*s", (int)sizeof head->name, head->name);
+    snprintf(box->name, sizeof box->name, "%.*s", (int)sizeof head->name - 1, head->name);
     for (char *letter = box->name; *letter != '\0'; letter++)
         if ((unsigned char)*letter < ' ' || *letter == 0x7f)
             *letter = '?';
@@ -68,8 +68,8 @@ static void look_at_file(struct search *search, int folder, const char *where, c
     if (fd < 0)
         return;
     if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
-        pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
-        head.magic == HAK_BOARD_MAGIC && head.version == HAK_BOARD_VERSION && head.is_kept != 0)
+        pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == HAK_BOARD_MAGIC &&
+        head.version == HAK_BOARD_VERSION && head.is_kept != 0)
         add(search, where, name,
             &(struct shared_file){.head = &head, .number = (uint32_t)head.pid, .fd = fd});
     close(fd);

@@ -93,7 +93,7 @@ static void describe(struct process_row *row, const struct serving *serving)
         write_text(text, bytes, "not hakmem: %s comes first", serving->server);
         return;
     default:
-        write_text(text, bytes, "unknown: hakmem is mapped, but which malloc serves is unknown");
+        write_text(text, bytes, "unknown, though hakmem is mapped");
     }
 }
 

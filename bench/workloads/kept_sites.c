@@ -45,9 +45,9 @@ __attribute__((noinline)) static void *wrapper(size_t bytes)
 }
 
 #define SITE(number)                                                                               \
-    __attribute__((noinline)) static void *site_##number(size_t bytes)                        \
+    __attribute__((noinline)) static void *site_##number(size_t bytes)                             \
     {                                                                                              \
-        void *block = uses_wrapper ? wrapper(bytes) : malloc(bytes);                     \
+        void *block = uses_wrapper ? wrapper(bytes) : malloc(bytes);                               \
         __asm__ volatile("" ::"i"(number) : "memory");                                             \
         return block;                                                                              \
     }

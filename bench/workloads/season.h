@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench/workloads/season.h - bursts of short-lived blocks and valleys between, in which a few blocks
- * that are kept remain.
+/* bench/workloads/season.h - bursts of short-lived blocks and valleys between, in which a few
+ * blocks that are kept remain.
  *
  * Owns        struct bench_season: the wheel that the blocks are freed by, the random numbers, and
  *             what was in memory.

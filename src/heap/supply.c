@@ -206,8 +206,9 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
 /* Granules of a started superslab, within the limit. */
 static struct pool_granules take_granules(uint32_t class_index, const struct slab_owner *owner)
 {
-    struct pool_granules granules = hak_pool_take(hak_size_classes[class_index].granule_count,
-                                                  owner->heap_id, pool_partition(class_index, owner));
+    struct pool_granules granules =
+        hak_pool_take(hak_size_classes[class_index].granule_count, owner->heap_id,
+                      pool_partition(class_index, owner));
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
     hak_supply_give_up(&granules);

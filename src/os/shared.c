@@ -173,14 +173,14 @@ static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
         return true;
     uint64_t own_ticks = hak_os_start_ticks(0);
     bool has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks((uint32_t)getpid());
-    uint64_t ticks = has_times ? hak_os_start_ticks(pid) : 0; /* or /proc is that of another space */
+    uint64_t ticks =
+        has_times ? hak_os_start_ticks(pid) : 0; /* or /proc is that of another space */
     return ticks != 0 && start_ticks != 0 && ticks != start_ticks;
 }
 
 /* Whoever opens the file to write while the lease is there makes the kernel send a signal: one that
  * is ignored by default. */
-bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space,
-                           uint64_t start_ticks)
+bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space, uint64_t start_ticks)
 {
     int saved = errno;
     fcntl(file->fd, F_SETSIG, SIGURG);

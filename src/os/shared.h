@@ -59,9 +59,9 @@ void hak_os_shared_unmap(void *start, size_t bytes);
 uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
                              const void *context);
 
-/* True when it is certain that the process that wrote the file is dead: no process maps it to write,
- * wherever its number counts (fcntl(2), F_SETLEASE). Where the kernel does not tell, by that number,
- * its space of numbers and its start; of other spaces nothing is certain then. */
+/* True when it is certain that the process that wrote the file is dead: no process maps it to
+ * write, wherever its number counts (fcntl(2), F_SETLEASE). Where the kernel does not tell, by that
+ * number, its space of numbers and its start; of other spaces nothing is certain then. */
 bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space,
                            uint64_t start_ticks);
 

@@ -3,11 +3,11 @@
 
 #include "base/bits.h"
 #include "os/elf.h"
+#include "os/program.h"
 #include "os/unwind.h"
 #include "profile/sites.h"
 
 #include <string.h>
-#include <sys/auxv.h>
 
 static void read_headers(struct board_module *to, uintptr_t address)
 {
@@ -113,7 +113,7 @@ void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32
 
 void hak_modules_add_program(struct profile_board *board)
 {
-    add(board, getauxval(AT_ENTRY));
+    add(board, hak_os_program_entry());
 }
 
 void hak_modules_copy(struct profile_board *to, const struct profile_board *from)

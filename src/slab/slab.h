@@ -6,9 +6,9 @@
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
  *             max(bump, zero_from) read as zero and were never taken since. A summary bit is set
  *             exactly if its word is not 0. remote_count > 0 implies used > 0.
- * Threads     line 0 is constant while any block is live; the heap's lock guards line 1 and the free
- *             bitmap, but `link`, `purged` and `was_huge` of a slab that is out are its purger's;
- *             line 2 and the remote bitmap are shared (slab/remote.h).
+ * Threads     line 0 is constant while any block is live; the heap's lock guards line 1 and the
+ *             free bitmap, but `link`, `purged` and `was_huge` of a slab that is out are its
+ *             purger's; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/
  */
 #ifndef HAK_SLAB_SLAB_H

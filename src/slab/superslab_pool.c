@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "misuse/harden.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -75,7 +76,8 @@ static void link_superslab(struct superslab *superslab)
     hak_counter_add(&hak_pool_counts.free[superslab->partition], free_count);
     if (superslab->pages == PAGES_HUGE) {
         hak_counter_add(&hak_pool_counts.huge, 1);
-        hak_counter_add(&hak_pool_counts.untouched, hak_bit_count(superslab->free & ~superslab->dirty));
+        hak_counter_add(&hak_pool_counts.untouched,
+                        hak_bit_count(superslab->free & ~superslab->dirty));
     }
 }
 
@@ -104,7 +106,8 @@ static void unlink_superslab(struct superslab *superslab)
     hak_counter_add(&hak_pool_counts.free[superslab->partition], -free_count);
     if (superslab->pages == PAGES_HUGE) {
         hak_counter_add(&hak_pool_counts.huge, -1u);
-        hak_counter_add(&hak_pool_counts.untouched, -hak_bit_count(superslab->free & ~superslab->dirty));
+        hak_counter_add(&hak_pool_counts.untouched,
+                        -hak_bit_count(superslab->free & ~superslab->dirty));
     }
 }
 
@@ -288,9 +291,10 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     /* What nobody touched is resident, too, where a huge page was. */
     uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
     superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
+    struct superslab_lists *lists = &pool.lists[superslab->partition];
     bool may_leave =
-        superslab->partition == PARTITION_ORDINARY &&
-        !hak_list_is_empty(&pool.lists[PARTITION_ORDINARY].by_free[HAK_SUPERSLAB_GRANULES]);
+        (superslab->partition == PARTITION_ORDINARY || !hak_harden_has(HARDEN_EXACT)) &&
+        !hak_list_is_empty(&lists->by_free[HAK_SUPERSLAB_GRANULES]);
     link_superslab(superslab);
     note_warm(superslab, true);
     if (superslab->free == ALL_GRANULES && may_leave)

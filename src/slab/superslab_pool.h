@@ -7,8 +7,8 @@
  *             as zero. One wholly free superslab is kept; the caller gets the next one back. How
  *             long free granules are kept follows from how soon granules are reused
  *             (learn/keep_time.h), where option learn has decay. A superslab serves one partition.
- *             That of the long partition, which there is in hardened mode, and for what is sparse
- *             (heap/supply.h), never leaves it.
+ *             Beside ordinary ones there are those of the long partition in hardened mode, which
+ *             never leave it, and else those of what is sparse (heap/supply.h).
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
  *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/superslab_pool_test.c
@@ -79,7 +79,7 @@ struct granule_range hak_pool_take_spare(void);
 
 /* Written under the lock, read by any thread. */
 struct pool_counts {
-    _Atomic uint32_t superslab; /* superslabs held */
+    _Atomic uint32_t superslab;             /* superslabs held */
     _Atomic uint32_t free[PARTITION_COUNT]; /* free granules in them; */
     _Atomic uint32_t warm;                  /* those that are warm; */
     _Atomic uint32_t untouched; /* those that a huge page brought in, and nobody ever touched */

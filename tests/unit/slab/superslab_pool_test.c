@@ -2,6 +2,7 @@
 /* tests/unit/slab/superslab_pool_test.c - granules leave superslabs and come back. */
 #include "base/bits.h"
 #include "check.h"
+#include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
@@ -321,14 +322,32 @@ TEST(granules_of_one_partition_never_serve_another)
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
 }
 
-TEST(a_free_superslab_of_the_long_partition_stays)
+static void take_two_long(uint32_t first[2])
 {
-    uint32_t first[2];
     for (int i = 0; i < 2; i++) {
         first[i] = hak_process_start() ? hak_region_grow(ALL).first : 0;
         hak_pool_add(first[i], PARTITION_LONG, true, false);
         CHECK_EQ(hak_pool_take(ALL, 1, PARTITION_LONG).count, ALL);
     }
+}
+
+TEST(of_two_free_superslabs_of_the_long_partition_one_leaves)
+{
+    uint32_t first[2];
+    take_two_long(first);
+    superslab_add(); /* a free one of the other partition */
+    CHECK_EQ(hak_pool_give(first[0], ALL, ALL).count, 0);
+    struct granule_range spare = hak_pool_give(first[1], ALL, ALL);
+    CHECK(spare.count == ALL && spare.first == first[1]);
+    CHECK_EQ(hak_pool_free_count(PARTITION_LONG), ALL);
+    CHECK_EQ(hak_pool_free_count_all(), 2 * ALL);
+}
+
+TEST(a_free_superslab_of_the_long_partition_stays_in_hardened_mode)
+{
+    uint32_t first[2];
+    take_two_long(first);
+    hak_store_relaxed(&hak_harden, HARDEN_EXACT);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(hak_pool_give(first[i], ALL, ALL).count, 0);
     CHECK_EQ(hak_pool_take_spare().count, 0);
