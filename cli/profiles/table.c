@@ -198,8 +198,10 @@ static uint64_t mean_life(const struct row *row)
  * has allocated nothing. */
 static char *rate_text(char text[32], const struct row *row)
 {
-    if (row->grown_ns > row->oldest_ns / 2)
-        return strcpy(text, "-");
+    if (row->grown_ns > row->oldest_ns / 2) {
+        snprintf(text, 32, "-");
+        return text;
+    }
     double minutes = (double)row->oldest_ns / 6e10;
     return bytes_text(text, "+", bounded((double)row->values[VALUE_LIVE_BYTES] / minutes));
 }

@@ -331,14 +331,14 @@ static bool is_time_for_box(uint64_t now)
     return now >= due;
 }
 
-static HAK_NOINLINE void tick(uint64_t now)
+static HAK_NOINLINE enum show_wish tick(uint64_t now)
 {
     bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
     if (is_kept && is_time_for_box(now))
         hak_show_open();
     struct profile_board *board = hak_show_board();
     if (board == NULL || !try_busy())
-        return;
+        return SHOW_NOTHING;
     hak_store_relaxed(&next_tick_ms, now + TICK_MS);
     update_oldest();
     fill_changing(&board->head);
@@ -347,15 +347,17 @@ static HAK_NOINLINE void tick(uint64_t now)
         hak_os_ask_end();
     }
     end_busy();
+    return is_kept ? SHOW_ON : SHOW_NOTHING;
 }
 
-HAK_AT_START void hak_show_tick(void)
+HAK_AT_START enum show_wish hak_show_tick(void)
 {
     if (HAK_LIKELY(hak_show_board() == NULL) && hak_conf_number(blackbox) != BLACKBOX_ON)
-        return;
+        return SHOW_NOTHING;
     uint64_t now = hak_os_clock_ms();
-    if (now >= hak_load_relaxed(&next_tick_ms) && !hak_copy_is_unnoticed())
-        tick(now);
+    if (now < hak_load_relaxed(&next_tick_ms) || hak_copy_is_unnoticed())
+        return SHOW_NOTHING;
+    return tick(now);
 }
 
 void hak_show_forget(void)

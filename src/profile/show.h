@@ -43,8 +43,10 @@ void hak_show_early_modules(void);
 /* What there is; NULL: none yet, or none could be made. */
 struct profile_board *hak_show_board(void);
 
-/* From the tick: updates what is not counted, once a second. */
-void hak_show_tick(void);
+/* From the tick: updates what is not counted, once a second. SHOW_ON: a black box, which is to be
+ * updated while the program sleeps, too. */
+enum show_wish { SHOW_NOTHING, SHOW_ON };
+enum show_wish hak_show_tick(void);
 
 /* Recomputes the birth of the oldest live block of each site, unless another thread does. */
 void hak_show_update_oldest(void);
