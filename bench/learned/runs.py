@@ -25,7 +25,7 @@ VARIANTS = {
     "learning": {"HAKMEM_MODE": "learning"},
     "learned": {"HAKMEM_MODE": "learning"},
 }
-COLUMNS = ("time s", "CPU s", "page faults", "mean RSS MiB", "peak RSS MiB")
+COLUMNS = ("time s", "CPU s", "page faults", "in the first second", "mean RSS MiB", "peak RSS MiB")
 PAGE_MIB = os.sysconf("SC_PAGESIZE") / 2**20
 
 
@@ -33,6 +33,14 @@ def resident_mib(pid):
     """Of a process; None: it has ended."""
     try:
         return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_MIB
+    except (OSError, IndexError):
+        return None
+
+
+def faults_so_far(pid):
+    """Minor page faults of a process; None: it has ended."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[7])
     except (OSError, IndexError):
         return None
 
@@ -46,10 +54,13 @@ def run(command, seed, settings, profile):
     start = time.monotonic()
     process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
     seen = []
+    first_faults = None
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid != 0:
             break
+        if first_faults is None and time.monotonic() - start >= 1:
+            first_faults = faults_so_far(process.pid)
         mib = resident_mib(process.pid)
         if mib:
             seen.append(mib)
@@ -58,6 +69,7 @@ def run(command, seed, settings, profile):
     if process.returncode != 0:
         sys.exit(f"{command[0]} ended with {process.returncode}")
     return (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_minflt,
+            usage.ru_minflt if first_faults is None else first_faults,
             statistics.fmean(seen or [0]), usage.ru_maxrss / 1024)
 
 
@@ -86,7 +98,7 @@ def main():
     for name, rows in results.items():
         medians = [statistics.median(column) for column in zip(*rows)]
         print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {medians[2]:,.0f} | "
-              f"{medians[3]:.1f} | {medians[4]:.1f} |", flush=True)
+              f"{medians[3]:,.0f} | {medians[4]:.1f} | {medians[5]:.1f} |", flush=True)
     shutil.rmtree(work)
 
 

@@ -68,8 +68,8 @@ static void *take_any_larger(struct cache *cache, uint32_t class_index, size_t a
     uint32_t twin = hak_class_partition(class_index) == PARTITION_LONG
                         ? hak_class_ordinary(class_index)
                         : hak_class_long(class_index);
-    void *block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
-    return block != NULL ? block : hak_take_larger(cache, twin, hak_class_end(twin), alignment);
+    void *block = hak_take_last(cache, class_index, alignment, HAK_LAST_PATIENCE_MS);
+    return block != NULL ? block : hak_take_last(cache, twin, alignment, HAK_LAST_PATIENCE_MS);
 }
 
 /* HAK_CLASS_NONE: the request is for a large block. */
@@ -191,15 +191,31 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
                                 request->bytes, caller);
 }
 
+/* From the bins of classes that the hot path has no table for; NULL: it has one, or the bin is
+ * empty. */
+HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
+{
+    if (bytes - HAK_CLASS_HOT_BYTES_MAX - 1 >= HAK_CLASS_BYTES_MAX - HAK_CLASS_HOT_BYTES_MAX)
+        return NULL;
+    uint32_t class_index = hak_class_of(bytes);
+    struct popped popped = hak_bin_pop_noted(class_index);
+    if (HAK_LIKELY(popped.noted == NULL))
+        return popped.block;
+    return hak_malloc_noted_for(popped.block, popped.noted, HAK_BIN_OF_CLASS(class_index), bytes,
+                                caller);
+}
+
 void *hak_malloc_slow(size_t bytes)
 {
     struct request request = {.bytes = bytes};
-    if (HAK_UNLIKELY(hak_route_is_on())) {
-        void *block = pop_routed(&request, HAK_OS_CALLER());
-        if (HAK_LIKELY(block != NULL))
-            return block;
-    }
-    return serve(request);
+    void *block = NULL;
+    if (HAK_UNLIKELY(hak_route_is_on()))
+        block = pop_routed(&request, HAK_OS_CALLER());
+    if (HAK_LIKELY(block == NULL) && HAK_UNLIKELY(hak_exact_request(bytes)))
+        return hak_hardened_take(&request);
+    if (HAK_LIKELY(block == NULL))
+        block = pop_larger(bytes, HAK_OS_CALLER());
+    return block != NULL ? block : take(&request);
 }
 
 void *hak_malloc_routed(size_t bytes, struct os_caller caller)

@@ -6,9 +6,8 @@
  *             default. The tables of docs/CONFIG.md are made from them.
  * Invariants  a row sets nothing that was set explicitly; a mode may set the price, and its other
  *             values win over those of the price. All modes run the same machine code: a row is
- *             option values and nothing else. Two modes also set a row of the policy: in research,
- *             what is learned is recorded and takes no effect (learn_acts); in realtime, hakmem
- *             does not ask the kernel for handlers of signals (signal_looks).
+ *             option values and nothing else. Research mode also sets a row of the policy: what is
+ *             learned is recorded and takes no effect (learn_acts).
  * Threads     constant data.
  * Tests       tests/unit/conf/conf_start_test.c, tests/preload/modes_preload.sh
  */

@@ -116,7 +116,7 @@ void *hak_hardened_block_take(struct cache *cache, const struct request *request
     if (block == NULL)
         block = cache != NULL ? hak_refill(cache, class_index) : hak_take_one(class_index, NULL);
     if (HAK_UNLIKELY(block == NULL) && turn == TRY_LAST)
-        block = hak_take_larger(cache, class_index, hak_class_end(class_index), alignment);
+        block = hak_take_last(cache, class_index, alignment, HAK_LAST_PATIENCE_MS);
     return block;
 }
 

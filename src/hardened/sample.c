@@ -37,7 +37,7 @@ static bool is_too_soon(void)
 HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t alignment,
                                    struct os_caller caller)
 {
-    if (!hak_sampled_guard_fits(bytes, alignment))
+    if (hak_conf_number(guard_rate) == 0 || !hak_sampled_guard_fits(bytes, alignment))
         return NULL; /* the next one that fits */
     if (hak_cache_at_rest() != cache)
         return NULL;

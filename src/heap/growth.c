@@ -108,8 +108,7 @@ static bool grow_locked(struct cache *cache, uint32_t class_index)
     return true;
 }
 
-/* A lock costs two system calls where the program handles signals: not for a bin that cannot grow
- * now. */
+/* The lock is everybody's: not for a bin that cannot grow now. */
 static HAK_NOINLINE bool grow(struct cache *cache, uint32_t class_index)
 {
     if (!is_within_budget(cache, class_index, next_capacity(cache, class_index)) ||

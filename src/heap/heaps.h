@@ -34,8 +34,9 @@ HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
     uintptr_t before = hak_held_heaps.note;
     uint32_t expected = 0;
-    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL)) /* a handler of our own fork: all are ours */
-        return heap->is_claimed;
+    if (HAK_UNLIKELY(hak_lock_held &
+                     HAK_LOCK_ALL)) /* a handler of our own fork, which claimed it */
+        return heap->is_claimed && hak_load_relaxed(&heap->state) == HEAP_OPEN;
     if (HAK_UNLIKELY((before & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST ||
                      hak_heap_is_noted(heap->owner.heap_id)))
         return false;

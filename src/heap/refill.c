@@ -7,6 +7,7 @@
 #include "heap/order.h"
 #include "heap/slow_clock.h"
 #include "heap/supply.h"
+#include "heap/wait.h"
 #include "stats/event_log.h"
 
 /* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
@@ -15,22 +16,24 @@
 /* A refill brings no more. */
 #define BLOCKS_MOST 256u
 
-/* Whether a look into another heap is worth its lock: a hint. Of blocks that share cache lines a
- * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
-static bool may_have(const struct heap *heap, uint32_t class_index)
+/* Whether a look into a heap is worth its lock: a hint. What was brought back after a sweep may be
+ * of any class. */
+static bool may_have(const struct heap *heap, uint32_t class_index, uint32_t kept)
 {
-    uint32_t kept = hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES;
     return hak_word_peek(&heap->partial_count[class_index]) > kept ||
-           hak_word_peek(&heap->spare[class_index]) != NULL;
+           hak_word_peek(&heap->spare[class_index]) != NULL ||
+           hak_load_relaxed(&heap->owner.purged) != NULL;
 }
 
-/* A slab of another heap that nobody is in; NULL: none has one. */
+/* A slab of another heap that nobody is in; NULL: none has one. Of blocks that share cache lines a
+ * heap keeps one slab, lest threads on two processors write to the same lines in turn. */
 static struct slab *steal(struct heap *heap, uint32_t class_index)
 {
+    uint32_t kept = hak_size_classes[class_index].block_bytes < HAK_CACHE_LINE_BYTES;
     uint32_t count = hak_heap_count();
     for (uint32_t i = 0; i < count; i++) {
         struct heap *from = hak_heap_at((heap->owner.heap_id + i) % count);
-        if (from == heap || !may_have(from, class_index) || !hak_heap_try_enter(from))
+        if (from == heap || !may_have(from, class_index, kept) || !hak_heap_try_enter(from))
             continue;
         struct slab *slab = hak_heap_surrender(from, class_index);
         bool is_ours = slab != NULL && hak_heap_receive(heap, slab);
@@ -212,6 +215,11 @@ void *hak_take_one(uint32_t class_index, bool *is_zero)
     return block;
 }
 
+static bool has_at_hand(const struct heap *heap, uint32_t class_index)
+{
+    return heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL;
+}
+
 /* From what is there already. */
 static void *take_present(uint32_t class_index)
 {
@@ -219,10 +227,38 @@ static void *take_present(uint32_t class_index)
     struct heap *heap = hak_heap_enter();
     if (heap == NULL)
         return NULL;
-    if (heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL ||
-        steal(heap, class_index) != NULL)
+    if (has_at_hand(heap, class_index) || steal(heap, class_index) != NULL)
         take(heap, class_index, &block, 1, &(struct pool_granules){.count = 0});
     hak_heap_leave(heap);
+    return block;
+}
+
+/* Enters the heap, and waits for no other one if it was waited for in vain. */
+static bool enter_patiently(struct heap *heap, uint32_t *patience_ms)
+{
+    struct cache *cache = hak_wait_begin();
+    bool is_entered = hak_heap_enter_within(heap, *patience_ms);
+    hak_wait_end(cache);
+    if (!is_entered)
+        *patience_ms = 0;
+    return is_entered;
+}
+
+/* The same from any heap, though threads are inside: what they hold up is no lack of memory. */
+static void *take_awaited(uint32_t class_index, uint32_t *patience_ms)
+{
+    void *block = NULL;
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count && block == NULL; i++) {
+        struct heap *heap = hak_heap_at(i);
+        if (hak_load_relaxed(&heap->state) != HEAP_OPEN || !may_have(heap, class_index, 0) ||
+            !enter_patiently(heap, patience_ms))
+            continue;
+        hak_heap_collect(heap);
+        if (has_at_hand(heap, class_index))
+            take(heap, class_index, &block, 1, &(struct pool_granules){.count = 0});
+        hak_heap_leave(heap);
+    }
     return block;
 }
 
@@ -244,6 +280,17 @@ void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_
             return block;
     }
     return NULL;
+}
+
+void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
+                    uint32_t patience_ms)
+{
+    uint32_t limit = hak_class_end(class_index);
+    void *block = hak_take_larger(cache, class_index, limit, alignment);
+    for (uint32_t i = class_index; i < limit && block == NULL; i++)
+        if (hak_size_classes[i].block_bytes % alignment == 0)
+            block = take_awaited(i, &patience_ms);
+    return block;
 }
 
 /* A span that the heap of the processor has at hand; NULL: none, or somebody is inside. */

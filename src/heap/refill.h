@@ -29,6 +29,12 @@ void *hak_take_one(uint32_t class_index, bool *is_zero);
 void *hak_take_larger(struct cache *cache, uint32_t class_index, uint32_t class_limit,
                       size_t alignment);
 
+/* The same of any larger class, when all else has failed: a heap that a thread is inside is waited
+ * for, so long in total. */
+#define HAK_LAST_PATIENCE_MS 10u
+void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
+                    uint32_t patience_ms);
+
 /* A large block within the limit; NULL: out of memory. */
 void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
 

@@ -5,7 +5,6 @@
 #include "heap/cgroup.h"
 #include "os/confine.h"
 #include "os/fault_watch.h"
-#include "os/lock.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_huge.h"
@@ -31,8 +30,6 @@ static void prepare_for_confinement(void)
 {
     hak_settings_read();
     hak_os_fault_watch_end();
-    if (hak_os_handles_signals())
-        hak_lock_note_handler();
 }
 
 void hak_settings_start(void)

@@ -107,41 +107,37 @@ static bool may_grow_ahead(void)
     return hak_policy_read(limit_bytes) == 0;
 }
 
-/* Whether the superslab is a huge page from its first touch on. */
-static bool ask_for_huge(struct granule_range range, bool is_wished, uint32_t class_index,
-                         struct stat_block *stats)
+/* Tells the kernel what pages the superslab is to have; true: one huge page may back it. In `auto`
+ * one that was not wished for is refused where huge pages come unasked: what of it is not filled
+ * would be resident. */
+static bool choose_pages(uint32_t first, bool is_wished, struct stat_block *stats)
 {
-    bool is_huge = may_be_huge(range.first, is_wished);
-    if (is_huge && is_wished && hak_conf_number(thp) != THP_ON)
-        is_huge = hak_mappings_admit_advice(range.first);
-    if (is_huge && is_wished) {
-        is_huge = hak_os_wish_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
-        hak_stat_add_shared(stats, huge_superslabs, is_huge);
-        hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
-    }
+    void *start = hak_granule_address(first);
+    bool is_on = hak_conf_number(thp) == THP_ON;
+    if (!may_be_huge(first, is_wished))
+        return false;
+    if (is_on ? !is_wished : !hak_mappings_admit_advice(first))
+        return may_be_huge(first, false);
+    if (!is_wished)
+        return !hak_os_refuse_huge_pages(start, HAK_SUPERSLAB_BYTES);
+    bool is_huge = hak_os_wish_huge_pages(start, HAK_SUPERSLAB_BYTES);
+    hak_stat_add_shared(stats, huge_superslabs, is_huge);
     return is_huge;
-}
-
-static void refuse_huge(struct granule_range range)
-{
-    if (may_be_huge(range.first, false) && hak_mappings_admit_advice(range.first))
-        hak_os_refuse_huge_pages(hak_granule_address(range.first), HAK_SUPERSLAB_BYTES);
 }
 
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
-    bool is_zero, is_huge = false;
+    bool is_zero;
     enum hak_partition partition = pool_partition(class_index, owner);
     struct granule_range range = take_superslab(partition, &is_zero);
     if (range.count == 0)
         return false;
-    bool is_wished =
-        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
-    if (owner->is_sparse)
-        refuse_huge(range);
-    else
-        is_huge = ask_for_huge(range, is_wished, class_index, stats);
+    bool is_wished = is_zero && !owner->is_sparse &&
+                     (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    bool is_huge = choose_pages(range.first, is_wished, stats);
+    if (is_huge && is_wished)
+        hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
     hak_pool_add(range.first, partition, is_zero, is_huge);
     return true;

@@ -48,7 +48,7 @@ static struct slot *slot_of(const void *address)
 bool hak_sampled_guard_fits(size_t bytes, size_t alignment)
 {
     return bytes <= hak_sampled_guard_slot_bytes() && alignment <= hak_os_page_bytes() &&
-           hak_conf_number(guard_rate) != 0 && hak_region.guarded_bytes != 0;
+           hak_region.guarded_bytes != 0;
 }
 
 /* The mappings of all slots are counted once: at the first block, which is therefore at no cost to

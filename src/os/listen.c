@@ -79,13 +79,9 @@ bool hak_os_signal_listen(int number, void (*run)(void))
                                .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     bool is_set = sigaction(number, NULL, &before) == 0;
     if (is_set) {
-        bool is_quiet = !(before.sa_flags & SA_SIGINFO) &&
-                        (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN);
         action.sa_mask = before.sa_mask;
         listener = run;
         is_set = sigaction(number, &action, NULL) == 0;
-        if (is_set && is_quiet)
-            hak_os_note_quiet_handler((void (*)(void))(uintptr_t)on_signal);
     }
     errno = saved;
     return is_set;

@@ -8,8 +8,6 @@
 struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
 HAK_TLS uintptr_t hak_lock_frame;
-_Atomic uint32_t hak_lock_sections_left = HAK_LOCK_SECTIONS_PER_LOOK;
-static _Atomic uint32_t sections_per_look = HAK_LOCK_SECTIONS_PER_LOOK;
 _Atomic bool hak_lock_signals_matter;
 /* Who sleeps for a lock looks again after so long: a handler may come meanwhile that copies the
  * process, and in the copy nobody wakes it. Without a bound the kernel would go back to sleep by
@@ -19,23 +17,14 @@ _Atomic bool hak_lock_signals_matter;
 /* What this thread had blocked before its outermost section. */
 static HAK_TLS uint64_t signals_before;
 
-void hak_lock_begin_slow(void)
+void hak_lock_begin_blocked(void)
 {
-    if (!hak_load_relaxed(&hak_lock_signals_matter)) {
-        uint32_t count = hak_load_relaxed(&sections_per_look);
-        hak_store_relaxed(&hak_lock_sections_left, count);
-        if (count < HAK_LOCK_SECTIONS_PER_LOOK_MOST)
-            hak_store_relaxed(&sections_per_look, 2 * count);
-        if (hak_policy_read(signal_looks) == 0 || !hak_os_handles_signals())
-            return;
-        hak_lock_note_handler();
-    }
     /* A handler that comes between these lines finds no section, and may even jump. */
     signals_before = hak_os_block_signals();
     hak_lock_held = HAK_LOCK_BLOCKED;
 }
 
-void hak_lock_end_slow(void)
+void hak_lock_end_blocked(void)
 {
     uint64_t before = signals_before;
     hak_lock_held = 0;
@@ -186,7 +175,7 @@ void hak_lock_forget_all(void)
 void hak_lock_end_fork_in_child(void)
 {
     if (hak_lock_held == HAK_LOCK_BLOCKED)
-        hak_lock_end_slow();
+        hak_lock_end_blocked();
 }
 
 void hak_lock_begin_settling(void)

@@ -115,13 +115,6 @@ size_t hak_os_address_limit_bytes(void);
 uint64_t hak_os_block_signals(void);
 void hak_os_restore_signals(uint64_t blocked);
 
-/* True when the program handles some signal that can come at any time (64 system calls); false in
- * one that confined itself, which is not asked any more. */
-bool hak_os_handles_signals(void);
-
-/* A handler of hakmem's own that neither allocates nor jumps: not counted above. */
-void hak_os_note_quiet_handler(void (*handler)(void));
-
 /* A handler of hakmem's own that stands over the default action; 0: there is none. */
 void hak_os_note_front(uintptr_t handler);
 

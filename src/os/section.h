@@ -3,15 +3,14 @@
  *
  * Owns        a word a thread with a bit per lock, and where its outermost section began.
  * Invariants  a handler must not wait for the lock that it interrupted, and a thread that leaves a
- *             section by a jump out of a handler, or by cancellation, leaves a lock that is never
- *             released. So the outermost section blocks signals, where a signal can do harm: two
- *             system calls (0.2 to 0.4 us) are paid only once the program was found to handle
- *             signals - looked up by the 128th section of the process (small programs end before),
- *             another 128 later, and so on in longer steps, at least every 4096th - or a handler
- *             was met inside. Until then hak_lock_is_inside tells a handler, whose request is
- *             refused, and hak_lock_is_abandoned a thread that left by a jump, which mends what it
- *             left. A jump that comes before the first look and whose thread never runs a slow path
- *             again leaves its lock for good: the one case in which others wait for ever.
+ *             section by a jump out of a handler, or by cancellation, leaves its lock held. Neither
+ *             is prevented beforehand: blocking signals takes two system calls (0.2 to 0.5 us), and
+ *             of the many programs that handle signals hardly any allocates in a handler or jumps
+ *             out of one. The first time is survived instead: hak_lock_is_inside tells a handler,
+ *             which is served without locks (process/serve.h), and hak_lock_is_abandoned a thread
+ *             that left by a jump, which repairs what it left. From then on the outermost section
+ *             of every thread blocks signals, and there is no second time. The thread that jumped
+ *             is found out by its next slow path, or its end; until then others wait for the lock.
  * Argument    hak_lock_held is set before a lock is had and cleared after it is given, so a handler
  *             may see it early or late but never misses a lock. The bad case is a handler that
  *             takes its own thread's live section for one left by a jump, and mends it under the
@@ -52,14 +51,10 @@ extern HAK_TLS uintptr_t hak_lock_frame;
 /* A jump goes up the stack by less than this. */
 #define HAK_JUMP_BYTES_MOST ((uintptr_t)1 << 20)
 
-/* Sections of the process until the next check whether signals matter; a hint, it may lose some. */
-extern _Atomic uint32_t hak_lock_sections_left;
-#define HAK_LOCK_SECTIONS_PER_LOOK 128u /* doubles with each look up to the next */
-#define HAK_LOCK_SECTIONS_PER_LOOK_MOST 4096u
 /* True once signals are blocked around every section. */
 extern _Atomic bool hak_lock_signals_matter;
-void hak_lock_begin_slow(void);
-void hak_lock_end_slow(void);
+void hak_lock_begin_blocked(void);
+void hak_lock_end_blocked(void);
 
 /* This thread holds a lock of that rank, or is about to. */
 HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
@@ -113,12 +108,8 @@ HAK_INLINE void hak_lock_begin(uint32_t rank)
         return;
     }
     hak_copy_look();
-    uint32_t left = hak_load_relaxed(&hak_lock_sections_left) - 1;
-    hak_store_relaxed(&hak_lock_sections_left, left);
-    /* Also when a race has counted below 0. */
-    if (HAK_UNLIKELY(hak_load_relaxed(&hak_lock_signals_matter) ||
-                     left - 1 >= HAK_LOCK_SECTIONS_PER_LOOK_MOST))
-        hak_lock_begin_slow();
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_lock_signals_matter)))
+        hak_lock_begin_blocked();
     hak_lock_frame = (uintptr_t)__builtin_frame_address(0);
     hak_compiler_fence();
     hak_lock_held |= 1u << rank;
@@ -133,7 +124,7 @@ HAK_INLINE void hak_lock_end(uint32_t rank)
     uint32_t held = hak_lock_held & ~(1u << rank);
     hak_lock_held = held;
     if (HAK_UNLIKELY(held == HAK_LOCK_BLOCKED))
-        hak_lock_end_slow();
+        hak_lock_end_blocked();
 }
 
 /* The forking thread blocks signals, takes every lock, then says so; afterwards, in parent and

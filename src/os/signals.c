@@ -18,7 +18,6 @@
      SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSYS) | SIGNAL_BIT(SIGABRT))
 /* With it libc changes the identity of every thread; its handler neither allocates nor jumps. */
 #define SETXID_SIGNAL 33
-#define QUIET_SIGNALS (FAULT_SIGNALS | SIGNAL_BIT(SETXID_SIGNAL))
 
 uint64_t hak_os_block_signals(void)
 {
@@ -35,34 +34,6 @@ void hak_os_restore_signals(uint64_t blocked)
     int saved = errno;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &blocked, NULL, sizeof blocked);
     errno = saved;
-}
-
-static _Atomic(void (*)(void)) quiet_handler;
-
-void hak_os_note_quiet_handler(void (*handler)(void))
-{
-    hak_store_relaxed(&quiet_handler, handler);
-}
-
-bool hak_os_handles_signals(void)
-{
-    int saved = errno;
-    bool is_found = false;
-    if (!hak_os_ask_begin())
-        return false;
-    for (int number = 1; number <= SIGNAL_COUNT && !is_found; number++) {
-        /* The kernel's structure, of which only the first word is of interest. */
-        void (*action[8])(void) = {NULL};
-        if (QUIET_SIGNALS & SIGNAL_BIT(number))
-            continue;
-        if (syscall(SYS_rt_sigaction, number, NULL, action, sizeof(uint64_t)) == 0)
-            is_found = action[0] != (void (*)(void))SIG_DFL &&
-                       action[0] != (void (*)(void))SIG_IGN &&
-                       action[0] != hak_load_relaxed(&quiet_handler);
-    }
-    hak_os_ask_end();
-    errno = saved;
-    return is_found;
 }
 
 static _Atomic uintptr_t front_handler;

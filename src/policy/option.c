@@ -20,8 +20,6 @@ void hak_option_apply(void)
         hak_store_relaxed(&hak_policy.pool_episodes, HAK_TIB);
     if (hak_conf_number(mode) == MODE_RESEARCH)
         hak_store_relaxed(&hak_policy.learn_acts, 0);
-    if (hak_conf_number(mode) == MODE_REALTIME)
-        hak_store_relaxed(&hak_policy.signal_looks, 0);
     if (price == PRICE_SPEED)
         hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
 }

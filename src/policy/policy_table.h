@@ -23,7 +23,7 @@
       "maximum in the bins of all caches without a thread, until they are older than `decay`")     \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
       "maximum in one bin of blocks below 4 KiB")                                                  \
-    X(large_class_cache_bytes, 192 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
+    X(large_class_cache_bytes, 384 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                           \
       "maximum in one bin of blocks of 4 KiB or more, or two blocks")                              \
     X(span_cache_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                                   \
       "maximum in one heap's span cache: spans of freed large blocks of up to 1 MiB")              \
@@ -62,8 +62,6 @@
     X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "minimum that the program allocates in it")           \
     X(match_operations, 2000, 0, HAK_TIB, "minimum number of slow operations in it")               \
     X(learn_acts, 1, 0, 1, "1: what is learned is applied; 0: it is only recorded")                \
-    X(signal_looks, 1, 0, 1,                                                                       \
-      "1: slow paths occasionally ask the kernel whether the program handles signals")             \
     X(spin_rounds, 64, 0, 100000,                                                                  \
       "polls of a held lock before sleeping; 0 where there is one processor")                      \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
@@ -95,7 +93,7 @@
     X(process_cache_bytes, 128 * HAK_MIB, 32 * HAK_MIB, 8 * HAK_MIB)                               \
     X(free_cache_bytes, 4 * HAK_MIB, HAK_MIB, 128 * HAK_KIB)                                       \
     X(class_cache_bytes, 512 * HAK_KIB, 96 * HAK_KIB, 16 * HAK_KIB)                                \
-    X(large_class_cache_bytes, HAK_MIB, 192 * HAK_KIB, 32 * HAK_KIB)                               \
+    X(large_class_cache_bytes, HAK_MIB, 384 * HAK_KIB, 32 * HAK_KIB)                               \
     X(quiet_ms, 2000, 500, 100)                                                                    \
     X(big_cache_slack_bytes, 64 * HAK_MIB, 16 * HAK_MIB, HAK_MIB)                                  \
     X(big_cache_slack_percent, 25, 12, 2)                                                          \

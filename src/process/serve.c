@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/serve.h"
 
+#include "base/bits.h"
 #include "hardened/waiting.h"
 #include "heap/limit.h"
+#include "misuse/sampled_guard.h"
 #include "process/reclaim.h"
 #include "process/tick.h"
 #include "stats/event_log.h"
@@ -21,17 +23,33 @@ static HAK_NOINLINE void send_all_home(const struct slow_path *path)
     hak_reclaim_purge_all();
 }
 
+static void *serve_twice(hak_server *server, const struct request *request,
+                         const struct slow_path *path)
+{
+    void *block = server(path->cache, request, TRY_FIRST);
+    if (HAK_LIKELY(block != NULL) || hak_heap_is_held())
+        return block;
+    send_all_home(path);
+    return server(path->cache, request, TRY_LAST);
+}
+
+/* For a handler that interrupted its thread under a lock. Guarded blocks need none; they read as
+ * zero. This is for the first handler of a process: from then on signals are blocked there. */
+static HAK_NOINLINE void *serve_without_locks(const struct request *request)
+{
+    size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
+    struct guarded_trace nothing = {{0}, hak_os_thread_label()};
+    if (!hak_lock_is_inside() || hak_lock_is_noted(HAK_LOCK_START) ||
+        !hak_sampled_guard_fits(request->bytes, alignment))
+        return NULL;
+    return hak_sampled_guard_take(hak_most(request->bytes, 1), alignment, &nothing);
+}
+
 static void *serve_once(hak_server *server, const struct request *request)
 {
     struct slow_path path = hak_slow_path_begin();
-    void *block = NULL;
-    if (HAK_LIKELY(!path.is_refused)) {
-        block = server(path.cache, request, TRY_FIRST);
-        if (HAK_UNLIKELY(block == NULL) && !hak_heap_is_held()) {
-            send_all_home(&path);
-            block = server(path.cache, request, TRY_LAST);
-        }
-    }
+    void *block = HAK_LIKELY(!path.is_refused) ? serve_twice(server, request, &path)
+                                               : serve_without_locks(request);
     hak_slow_path_end(&path);
     return block;
 }

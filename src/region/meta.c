@@ -32,7 +32,7 @@ static enum os_map grow_locked(size_t needed_bytes)
 }
 
 /* Steps of an eighth, at least 64 KiB, at most 4 MiB; what is needed, where that cannot be had.
- * The acquire pairs with the area's release: another thread may have grown it, without meta_lock. */
+ * acquire: partner is the area's release; another thread may have grown it, without meta_lock */
 static enum os_map grow(size_t needed_bytes)
 {
     if (HAK_LIKELY(needed_bytes <= hak_load_acquire(&hak_region.meta.usable_bytes)))

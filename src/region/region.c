@@ -55,8 +55,7 @@ static size_t fence_units(size_t window_bytes)
 /* Each slot is followed by a page without access. */
 static size_t slots_bytes(void)
 {
-    size_t slot = hak_sampled_guard_slot_bytes() + hak_os_page_bytes();
-    return hak_conf_number(guard_rate) == 0 ? 0 : HAK_SAMPLED_GUARD_SLOTS * slot;
+    return HAK_SAMPLED_GUARD_SLOTS * (hak_sampled_guard_slot_bytes() + hak_os_page_bytes());
 }
 
 /* Each part is followed by a page that is never mapped. */

@@ -163,7 +163,6 @@ static void tell_first(const struct os_fault *fault, bool is_fatal)
 __attribute__((constructor)) static void start_guard_reports(void)
 {
     const struct os_fault_watch watch = {is_watched, tell_first, hak_harden_has(HARDEN_FENCED)};
-    if (hak_process_start() && hak_region.guarded_bytes != 0 &&
-        (hak_conf_number(guard_rate) != 0 || hak_harden_has(HARDEN_FENCED)))
+    if (hak_process_start() && (hak_conf_number(guard_rate) != 0 || hak_harden_has(HARDEN_FENCED)))
         hak_os_fault_watch_start(&watch, hak_os_libcs_sigaction());
 }

@@ -19,13 +19,8 @@ hold() {
 }
 
 # await WORD COUNT: the holder has said it so often.
-await() {
-    for _ in $(seq 200); do
-        [ "$(grep -c "^$1\$" "$work/said" 2>/dev/null)" -ge "$2" ] && return
-        sleep 0.05
-    done
-    fail "the holder does not say $1"
-}
+has_said() { [ "$(grep -c "^$1\$" "$work/said")" -ge "$2" ]; }
+await() { becomes "the holder says $1" has_said "$1" "$2"; }
 
 killed() {
     kill -KILL "$holder_pid" 2>/dev/null || :
@@ -80,14 +75,29 @@ shows leaks 'live +blocks +oldest +grows a min  where$'
 shows leaks '  yard::keep  holder\.cpp:'
 
 # What grows while it is watched.
-(sleep 0.7; for _ in 1 2 3; do echo >&7; done) &
-asked growth 0 growth "$holder_pid" 2s
-await done 3
+# grows NAME STATUS COUNT ARGUMENT...: `hakmem growth`; the holder leaks so often between its looks.
+leaked=0
+sleeps() { [ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]; }
+grows() {
+    name=$1
+    expected=$2
+    count=$3
+    shift 3
+    "$hakmem" growth "$holder_pid" "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    growth_pid=$!
+    becomes "it has looked, and sleeps" sleeps "$growth_pid"
+    for _ in $(seq "$count"); do echo >&7; done
+    leaked=$((leaked + count))
+    await done "$leaked"
+    status=0
+    wait "$growth_pid" || status=$?
+    equal "$name: exit status, $(head -c 300 "$work/$name.err")" "$status" "$expected"
+}
+grows growth 0 3 2s
 grown='^ +\+[23]\.[0-9] MiB +\+1\.[0-9] MiB/s +[23]\.[0-9] MiB +[0-9.]+ m?s'
 shows growth "$grown  yard::leak  holder\.cpp:"
 check "nothing else" sh -c '! grep -q yard::keep "$0"' "$work/growth.out"
-(sleep 0.3; echo >&7) &
-asked too_much 3 growth "$holder_pid" 1 --most 500K
+grows too_much 3 1 1 --most 500K
 shows too_much 'yard::leak'
 asked not_too_much 0 growth "$holder_pid" 0.2 --most 0
 shows not_too_much '^nothing$'
@@ -101,10 +111,7 @@ if unshare --mount --pid --fork true 2>/dev/null; then
         HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
         LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
         >"$work/boxed" 2>/dev/null) &
-    for _ in $(seq 100); do
-        ! grep -q ready "$work/boxed" 2>/dev/null || break
-        sleep 0.05
-    done
+    becomes "the boxed one is ready" grep -q ready "$work/boxed"
     boxed_pid=$(for folder in /proc/[0-9]*; do
         [ "$(cat "$folder/comm" 2>/dev/null)" != boxed ] || echo "${folder#/proc/}"
     done)
@@ -210,10 +217,7 @@ exec sleep 60
 SH
     unshare --mount sh "$work/container.sh" "$work" "$PRELOAD_LIB" 2>/dev/null &
     container_pid=$!
-    for _ in $(seq 400); do
-        [ ! -e "$work/container_over" ] || break
-        sleep 0.05
-    done
+    becomes "the containers are over" [ -e "$work/container_over" ]
     asked contained 0 autopsy
     shows contained ' 1  first +/proc/[0-9]+/ro[o]t/dev/shm/hakmem\.profile\.1$'
     shows contained ' 1  first +/proc/[0-9]+/ro[o]t/dev/shm/hakmem\.profile\.1\.last$'
@@ -229,17 +233,10 @@ env HAKMEM_BLACKBOX=on LD_PRELOAD="$PRELOAD_LIB" sh -c '"$0/holder" <"$0/unasked
     exec sleep 30' "$work" >"$work/unasked" &
 parent_pid=$!
 exec 7>"$work/unasked_in"
-for _ in $(seq 100); do
-    ! grep -q ready "$work/unasked" || break
-    sleep 0.05
-done
+becomes "it is ready" grep -q ready "$work/unasked"
 unasked_pid=$(sed '/ready/d' "$work/unasked")
 kill -KILL "$unasked_pid"
-for _ in $(seq 100); do
-    ! grep -q '^State:.*Z' "/proc/$unasked_pid/status" || break
-    sleep 0.05
-done
-check "it waits for its parent" grep -q '^State:.*Z' "/proc/$unasked_pid/status"
+becomes "it waits for its parent" grep -q '^State:.*Z' "/proc/$unasked_pid/status"
 asked unasked 0 autopsy "$unasked_pid"
 kill -KILL "$parent_pid"
 rm -f "/dev/shm/hakmem.profile.$unasked_pid" "/dev/shm/hakmem.profile.$parent_pid"

@@ -99,6 +99,12 @@ process=
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
 asked itself 1 doctor $$
 
+# $process has published its numbers, whole.
+published_whole() {
+    becomes "it publishes" [ -e "/dev/shm/hakmem.$process" ]
+    becomes "what it publishes is whole" "$hakmem" top --json "$process"
+}
+
 # What a process publishes: whose its caches are, and why.
 # published NAME SETTING...
 published() {
@@ -106,11 +112,7 @@ published() {
     shift
     env HAKMEM_STATS_SHM=1 "$@" LD_PRELOAD="$PRELOAD_LIB" sleep 60 &
     process=$!
-    for i in 1 2 3 4 5 6 7 8 9 10; do
-        [ ! -e "/dev/shm/hakmem.$process" ] || break
-        sleep 0.2
-    done
-    sleep 0.2
+    published_whole
     asked "$name" 0 doctor "$process"
     kill "$process" 2>/dev/null || :
     wait "$process" 2>/dev/null || :
@@ -145,8 +147,7 @@ titled() {
     env "$@" LD_PRELOAD="$PRELOAD_LIB" LD_LIBRARY_PATH="$work" "$work/titled" &
     process=$!
     becomes "it is titled" grep -q titled "/proc/$process/comm"
-    [ "$#" = 0 ] || becomes "it publishes" [ -e "/dev/shm/hakmem.$process" ]
-    sleep 0.2
+    [ "$#" = 0 ] || published_whole
     asked "$name" 0 doctor "$process"
     kill "$process"
     wait "$process" 2>/dev/null || :

@@ -16,6 +16,7 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
+#include "process/background.h"
 #include "process/reclaim.h"
 #include "process/slow_path.h"
 #include "process/start.h"
@@ -52,13 +53,16 @@ static inline void heap_empty(struct heap *heap, enum heap_access access, void *
     CHECK(hak_heap_is_sound(heap));
 }
 
-/* Again and again, for frees into slabs that moved are forwarded from one heap to another. */
+/* Again and again, for frees into slabs that moved are forwarded from one heap to another. The
+ * background thread may be inside a heap, and not run, for longer than a visit waits. */
 static inline void heaps_empty(void)
 {
+    hak_background_pause();
     for (int round = 0; round < 3; round++) {
         hak_heaps_visit(heap_empty, NULL);
         hak_private_visit(heap_empty, NULL);
     }
+    hak_background_resume();
 }
 
 static inline void heaps_empty_all(void)
@@ -97,6 +101,7 @@ static inline uint32_t count_free_spans(size_t *other_granules)
 
 static inline void check_nothing_is_live(void)
 {
+    hak_background_pause();
     heaps_empty_all();
     CHECK_EQ(hak_slab_record_count(), 0);
     CHECK_EQ(hak_large_live_bytes(), 0);
@@ -113,6 +118,7 @@ static inline void check_nothing_is_live(void)
     CHECK_EQ(others << HAK_GRANULE_SHIFT, depot_bytes + lost_bytes);
     CHECK(lost_bytes > 0 || spans <= hak_pool_superslab_count() + 1);
     CHECK(hak_pool_superslab_count() <= 1); /* one free superslab is kept */
+    hak_background_resume();
 }
 
 #endif

@@ -207,9 +207,11 @@ def check_many():
     equal("a request that is too old is not done", json.loads(ctl(process.pid, "dump", "-"))
           ["policy"]["decay_ms"], 125)
     equal("and is removed", request_file(process).exists(), False)
-    interrupted = subprocess.Popen([HAKMEM, "ctl", str(start(ASLEEP).pid), "trim"],
+    asleep = start(ASLEEP)
+    interrupted = subprocess.Popen([HAKMEM, "ctl", str(asleep.pid), "trim"],
                                    stderr=subprocess.PIPE, text=True)
-    time.sleep(0.3)
+    while not request_file(asleep).exists():
+        time.sleep(0.01)
     interrupted.send_signal(signal.SIGINT)
     says("interrupted", interrupted.communicate(timeout=20)[1], "interrupted before")
     equal("its status", interrupted.returncode, 1)

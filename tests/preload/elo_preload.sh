@@ -80,8 +80,8 @@ elo saved_words "$file"
 check "as a table" grep -q '^larson_system  *flush_keep_percent ' "$work/saved_words.out"
 before=$(json "$work/saved.out" 'sum(m["matches"] // 2 for m in b)')
 starts warm HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" HAKMEM_STATS_SHM=on
-sleep 1
-elo warm --json "$pid"
+answers() { elo warm --json "$pid" && [ "$status" = 0 ]; }
+becomes "the next run answers" answers
 check "the next run begins with half" [ "$(json "$work/warm.out" \
     'sum(v["matches"] for k in b["knobs"] for v in k["values"])')" -ge "$before" ]
 kill "$pid"
@@ -97,7 +97,7 @@ kill "$pid"
 wait "$pid" 2>/dev/null || :
 
 starts balanced
-sleep 2
+becomes "it runs" grep -q libhakmem "/proc/$pid/maps"
 elo balanced "$pid"
 equal "who does not ask for matches has none" "$status" 1
 check "and is told how" grep -q 'HAKMEM_MODE=learning' "$work/balanced.said"

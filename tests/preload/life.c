@@ -166,8 +166,8 @@ static void allocate_in_handler(int number)
     errno = saved;
 }
 
-/* Who interrupts a thread under a lock is refused; that is found out once, or a few times by
- * several threads at a time. */
+/* A handler that interrupts its thread under a lock gets small blocks only. That happens once, or a
+ * few times by several threads at a time. */
 TEST(handlers_can_allocate_wherever_they_interrupt)
 {
     time_limit(60);

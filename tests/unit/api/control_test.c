@@ -131,7 +131,7 @@ TEST(a_trim_keeps_what_lives)
         for (size_t j = 0; j < used_bytes_of(i); j++)
             if (((char *)blocks[i])[j] != 1)
                 CHECK_EQ(i, SIZE_MAX);
-    CHECK(hak_cache_is_sound(hak_own_cache()));
+    CHECK(hak_cache_is_sound(hak_thread_cache()));
 }
 
 /* malloc_trim(3): pad bytes stay free. */

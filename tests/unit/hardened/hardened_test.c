@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "../../attack/hardened.h"
 #include "api/api.h"
 #include "hakmem/hakmem.h"
@@ -6,6 +7,7 @@
 #include "heap/cache.h"
 #include "heap/refill.h"
 #include "misuse/mark.h"
+#include "stay.h"
 #include "unit/smaps.h"
 
 TEST(the_usable_size_is_what_was_asked_for)
@@ -51,6 +53,7 @@ TEST(blocks_are_aligned_as_asked_and_end_before_a_guard)
 TEST(ready_blocks_are_there_for_the_slow_path_alone)
 {
     char *blocks[64];
+    stay_here();
     uint32_t class_index = hak_slab_at(take_some(100))->class_index, refills = 0;
     struct cache *cache = hak_own_cache();
     for (int i = 0; i < 64; i++) {
@@ -74,6 +77,7 @@ TEST(bins_that_move_to_more_memory_stay_closed_to_others)
 {
     if (HAK_TINY)
         SKIP("bins of two blocks need no more memory");
+    stay_here();
     take_some(1);
     struct cache *cache = hak_own_cache();
     uint32_t words = cache->word_count;

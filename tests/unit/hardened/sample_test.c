@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/hardened/sample_test.c - guarded blocks are blocks like others to a program that
  * uses them well. */
+#define _GNU_SOURCE
 #include "unit/smaps.h"
 
 #include "api/api.h"
@@ -12,6 +13,7 @@
 #include "process/start.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
+#include "stay.h"
 
 #include <errno.h>
 
@@ -194,6 +196,7 @@ TEST(nothing_is_guarded_before_so_much_was_handed_out_as_was_drawn)
 {
     CHECK(hak_process_start());
     hak_conf.number[CONF_guard_rate] = 1ll << 40;
+    stay_here();
     hak_free(hak_malloc(100)); /* makes the cache, and refills it */
     const struct cache *cache = hak_own_cache();
     CHECK(cache != NULL);

@@ -12,6 +12,7 @@
 #include "heap/supply.h"
 #include "os/os.h"
 #include "process/start.h"
+#include "stay.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -98,20 +99,11 @@ TEST(who_has_waited_for_a_heap_makes_one_more)
     hak_heap_leave(heap);
 }
 
-/* A processor that the process may not use is no error of ours. */
-static void stay_on(size_t processor)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(processor, &set);
-    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
-        SKIP("there are no processors 0 and 1");
-}
-
 static void *enter_on_processor_1(void *unused)
 {
     (void)unused;
-    stay_on(1);
+    if (!stay_on(1))
+        SKIP("there is no processor 1");
     struct heap *heap = hak_heap_enter();
     hak_heap_leave(heap);
     return heap;
@@ -139,7 +131,8 @@ TEST(a_processor_without_a_heap_has_the_first_one_near)
     CHECK(hak_heap_near() == NULL);
     hak_heaps_note_threads(2);
     struct heap *heap = run(enter_on_processor_1, NULL);
-    stay_on(0);
+    if (!stay_on(0))
+        SKIP("there is no processor 0");
     CHECK_EQ(hak_heap_near(), heap);
     void *block = hak_malloc(20000);
     CHECK(block != NULL);
@@ -179,6 +172,61 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_fresh_slabs]),
              hak_pool_superslab_count());
     CHECK(hak_heap_is_sound(heap));
+}
+
+/* Nobody has been inside the heap since: what was out waits at its door. */
+TEST(a_slab_that_was_brought_back_to_another_heap_serves_before_a_new_one)
+{
+    struct heap *heap = entered(), *other = hak_heap_enter();
+    void *block = hak_heap_take_used(other, CLASS);
+    struct slab *slab = hak_slab_at(block);
+    hak_heap_take_out(other, slab);
+    hak_heap_leave(other);
+    hak_heap_leave(heap);
+    hak_heap_bring_back(slab);
+    void *more = hak_take_one(CLASS, NULL);
+    CHECK(more != NULL);
+    CHECK_EQ(hak_slab_at(more), slab);
+    CHECK_EQ(hak_slab_record_count(), 1);
+}
+
+static atomic_bool is_inside, may_leave;
+static atomic_int awaiter; /* the id of the thread that waits for the heap, or 0 */
+
+/* A thread that is inside the heap until it may leave, or the other thread sleeps. */
+static void *stay_inside(void *heap)
+{
+    CHECK(hak_heap_enter_within(heap, 30000));
+    atomic_store(&is_inside, true);
+    while (!atomic_load(&may_leave) && !(atomic_load(&awaiter) && is_asleep(atomic_load(&awaiter))))
+        sched_yield();
+    hak_heap_leave(heap);
+    return NULL;
+}
+
+static pthread_t start_inside(struct heap *heap)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, stay_inside, heap), 0);
+    while (!atomic_load(&is_inside))
+        sched_yield();
+    return thread;
+}
+
+TEST(when_all_else_has_failed_a_heap_is_awaited_that_has_a_block)
+{
+    struct heap *heap = entered(), *other = hak_heap_enter();
+    CHECK(hak_heap_take_used(other, CLASS) != NULL);
+    hak_heap_leave(other);
+    hak_heap_leave(heap);
+    pthread_t thread = start_inside(other);
+    CHECK_EQ(hak_take_larger(NULL, CLASS, hak_class_end(CLASS), 16), NULL);
+    CHECK_EQ(hak_take_last(NULL, CLASS, 16, 0), NULL);
+    atomic_store(&awaiter, thread_id());
+    void *block = hak_take_last(NULL, CLASS, 16, 60000);
+    CHECK(block != NULL);
+    CHECK_EQ(hak_load_relaxed(&hak_slab_at(block)->owner), &other->owner);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
 static __attribute__((noinline)) void enter_and_jump(jmp_buf where)
@@ -251,6 +299,109 @@ TEST(a_fork_stops_all_heaps_and_lets_them_go_on)
     CHECK(!heap->is_claimed);
     CHECK(hak_heap_try_enter(heap));
     hak_heap_leave(heap);
+}
+
+static void (*fork_handler)(void);
+
+static void call_fork_handler(void)
+{
+    if (fork_handler != NULL)
+        fork_handler();
+}
+
+/* Before hakmem's constructor registers its own: so it is called behind that. */
+__attribute__((constructor(101))) static void register_fork_handler(void)
+{
+    if (pthread_atfork(call_fork_handler, NULL, NULL) != 0)
+        _exit(1);
+}
+
+static struct heap *of_handler;
+static bool was_entered;
+
+/* Enters some heap when hakmem has stopped for the fork. */
+static void enter_in_fork(void)
+{
+    CHECK(hak_lock_held & HAK_LOCK_ALL);
+    of_handler = hak_heap_enter();
+    CHECK(of_handler != NULL);
+    was_entered = hak_load_relaxed(&of_handler->lock.state) != 0;
+    hak_heap_leave(of_handler);
+}
+
+static struct heap *entered_with_handler(void (*handler)(void))
+{
+    fork_handler = handler;
+    return entered();
+}
+
+static void check_free(struct heap *heap)
+{
+    CHECK_EQ(hak_load_relaxed(&heap->state), HEAP_OPEN);
+    CHECK_EQ(hak_load_relaxed(&heap->lock.state), 0);
+    CHECK_EQ(hak_held_heaps.note, 0);
+    CHECK(hak_heap_try_enter(heap));
+    hak_heap_leave(heap);
+}
+
+/* The handler's heap is one that all can enter afterwards, in parent and child. */
+static void fork_with_handler(void)
+{
+    int status;
+    pid_t pid = fork();
+    CHECK(was_entered);
+    check_free(of_handler);
+    if (pid == 0)
+        _exit(0);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+TEST(a_handler_of_fork_does_not_enter_a_lost_heap)
+{
+    jmp_buf where;
+    struct heap *lost = entered_with_handler(enter_in_fork);
+    hak_heap_leave(lost);
+    if (setjmp(where) == 0)
+        enter_and_jump(where);
+    CHECK(hak_heaps_mend(false));
+    fork_with_handler();
+    CHECK(of_handler != lost);
+    CHECK_EQ(hak_load_relaxed(&lost->state), HEAP_LOST);
+}
+
+TEST(a_heap_that_a_handler_of_fork_makes_is_entered_by_nobody_else)
+{
+    struct heap *busy = entered_with_handler(enter_in_fork);
+    hak_heap_leave(busy);
+    pthread_t thread = start_inside(busy);
+    fork_with_handler();
+    CHECK(of_handler != busy);
+    atomic_store(&may_leave, true);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    check_free(busy);
+}
+
+static void await_in_fork(void)
+{
+    struct heap *heap = hak_heap_at(0);
+    CHECK(hak_lock_held & HAK_LOCK_ALL);
+    CHECK(!hak_heap_try_enter(heap));
+    atomic_store(&may_leave, true);
+    CHECK(hak_heap_enter_within(heap, 30000));
+    was_entered = hak_load_relaxed(&heap->lock.state) != 0;
+    hak_heap_leave(heap);
+    of_handler = heap;
+}
+
+TEST(a_heap_that_its_thread_leaves_while_a_handler_of_fork_waits_goes_on_afterwards)
+{
+    struct heap *late = entered_with_handler(await_in_fork);
+    hak_heap_leave(late);
+    pthread_t thread = start_inside(late);
+    fork_with_handler();
+    CHECK_EQ(of_handler, late);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
 /* What a thread that stayed behind had in its hands. */

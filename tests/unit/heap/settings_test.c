@@ -8,12 +8,9 @@
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "os/confine.h"
-#include "os/lock.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_huge.h"
-
-#include <signal.h>
 
 static bool were_read(void)
 {
@@ -55,18 +52,4 @@ TEST(behind_a_filter_nothing_is_read)
     CHECK_EQ(hak_os_mappings_most(), 65530);
     CHECK(!hak_os_has_nodes());
     hak_free(block);
-}
-
-static void on_signal(int number)
-{
-    (void)number;
-}
-
-TEST(handlers_that_were_there_before_are_known_behind_it)
-{
-    hak_free(hak_malloc(1));
-    CHECK(!hak_load_relaxed(&hak_lock_signals_matter));
-    CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
-    hak_os_confine();
-    CHECK(hak_load_relaxed(&hak_lock_signals_matter));
 }

@@ -10,6 +10,7 @@
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "region/mappings.h"
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
@@ -180,6 +181,23 @@ TEST(a_kernel_without_huge_pages_is_not_asked)
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), calls);
 }
 
+/* Blocks of 64 KiB: whether they are touched whole is not known. */
+TEST(where_huge_pages_come_unasked_superslabs_that_did_not_ask_refuse_them)
+{
+    pretend(HUGE_ALWAYS);
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, HAK_MIB);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count);
+    uint64_t calls = hak_load_relaxed(&hak_os_counters.advise_count);
+    uint32_t count = hak_pool_superslab_count();
+    fill_superslabs(first_count + 3);
+    CHECK_EQ(hak_pool_huge_count(), 0);
+    CHECK_EQ(hak_pool_untouched_count(), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count) - calls,
+             hak_pool_superslab_count() - count);
+}
+
+/* So few mappings are left that the kernel is not told. */
 TEST(where_huge_pages_come_unasked_superslabs_may_be_huge_but_for_the_first)
 {
     pretend(HUGE_ALWAYS);
@@ -187,6 +205,8 @@ TEST(where_huge_pages_come_unasked_superslabs_may_be_huge_but_for_the_first)
     uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
     fill_superslabs(first_count);
     CHECK_EQ(hak_pool_huge_count(), 0);
+    while (hak_mappings_take(1))
+        continue;
     fill_superslabs(first_count + 3);
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 0);
     CHECK(hak_pool_huge_count() >= 2);

@@ -114,10 +114,11 @@ TEST(none_is_raised_for_a_while_after_a_library_was_loaded)
 {
     start();
     hak_os_fault_watch_raise();
-    hak_os_fault_watch_lower(100);
+    hak_os_fault_watch_lower(3600000);
     hak_os_fault_watch_raise();
     CHECK(!is_raised());
-    nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
+    hak_os_fault_watch_lower(20);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     hak_os_fault_watch_raise();
     CHECK(is_raised());
 }
@@ -135,11 +136,9 @@ TEST(it_is_gone_for_good_in_a_program_that_confines_itself)
 TEST(it_is_no_handler_of_the_programs)
 {
     start();
-    bool handles = hak_os_handles_signals();
     bool may_be = hak_os_may_be_on_signal_stack();
     hak_os_fault_watch_raise();
     CHECK(is_raised());
-    CHECK_EQ(hak_os_handles_signals(), handles);
     CHECK_EQ(hak_os_may_be_on_signal_stack(), may_be);
 }
 

@@ -9,7 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/own_file_test.XXXXXX";
@@ -102,6 +105,60 @@ TEST(a_write_that_fails_leaves_what_was_there)
     CHECK(used == 5 && memcmp(buffer, "first", 5) == 0);
     end();
     CHECK_EQ(hak_os_own_file_replace(path, "text", 4), ENOENT);
+}
+
+/* The child replaces the file, and is killed as it enters or leaves its system call of that number.
+ * False: it was done before. */
+static bool is_killed_at(int stop, pid_t *child)
+{
+    int status;
+    *child = fork();
+    if (*child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(1);
+        raise(SIGSTOP);
+        hak_os_own_file_replace(path, "second", 6);
+        _exit(0);
+    }
+    for (int i = 0; i <= stop; i++) {
+        CHECK_EQ(waitpid(*child, &status, 0), *child);
+        if (WIFEXITED(status))
+            return false;
+        if (i < stop)
+            CHECK_EQ(ptrace(PTRACE_SYSCALL, *child, NULL, NULL), 0);
+    }
+    kill(*child, SIGKILL);
+    CHECK_EQ(waitpid(*child, &status, 0), *child);
+    CHECK(WIFSIGNALED(status));
+    return true;
+}
+
+TEST(a_process_killed_at_any_step_leaves_the_old_file_or_the_new_one)
+{
+    char left[PATH_MAX + 32];
+    pid_t child;
+    int old_count = 0, new_count = 0;
+    if (is_emulated())
+        SKIP("qemu-user traces no processes");
+    begin();
+    for (int stop = 0;; stop++) {
+        CHECK_EQ(hak_os_own_file_replace(path, "first", 5), 0);
+        bool is_killed = is_killed_at(stop, &child);
+        CHECK_EQ(read_it(), OWN_FILE_READ);
+        bool is_new = used == 6 && memcmp(buffer, "second", 6) == 0;
+        CHECK(is_new || (used == 5 && memcmp(buffer, "first", 5) == 0));
+        CHECK(is_killed || is_new);
+        snprintf(left, sizeof left, "%s.new.%d", path, (int)child);
+        bool is_left = unlink(left) == 0;
+        CHECK(!is_left || !is_new);
+        old_count += !is_new;
+        new_count += is_new;
+        if (!is_killed)
+            break;
+    }
+    CHECK(old_count > 6); /* open, write, close and rename: before each and after three */
+    CHECK(new_count > 1);
+    end();
 }
 
 TEST(one_left_by_a_killed_process_is_in_nobodys_way)

@@ -169,6 +169,8 @@ TEST(a_child_of_any_moment_keeps_what_held_and_plays_nothing)
     }
 }
 
+/* The background thread may look in the pause, and begin a window that has its time from then on:
+ * what is waited for is the match that was given up. */
 TEST(an_idle_program_has_its_usual_values)
 {
     begin(LEARN_MATCHES);
@@ -177,12 +179,15 @@ TEST(an_idle_program_has_its_usual_values)
         hak_matches_look();
     }
     CHECK(!rows_are_usual());
-    nanosleep(&(struct timespec){.tv_nsec = 450000000}, NULL);
-    hak_matches_look();
-    CHECK(rows_are_usual());
-    CHECK(hak_matches_copy(&board));
-    CHECK(board.note_count > 0);
-    CHECK_EQ(board.notes[board.note_count % HAK_MATCHES_KEPT].event, CONTEST_VOID);
+    bool is_given_up = false;
+    for (int i = 0; i < 2000 && !is_given_up; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        hak_matches_look();
+        is_given_up = hak_matches_copy(&board) && board.note_count > 0 &&
+                      board.notes[board.note_count % HAK_MATCHES_KEPT].event == CONTEST_VOID &&
+                      rows_are_usual();
+    }
+    CHECK(is_given_up);
 }
 
 TEST(a_program_that_confines_itself_has_its_usual_values)

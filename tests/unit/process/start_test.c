@@ -386,7 +386,7 @@ TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
         if (setjmp(where) == 0)
             descend_lock_and_jump(locks[i], where);
         CHECK(hak_lock_is_inside());
-        void *block = hak_malloc(40000);
+        void *block = hak_malloc(200000); /* no bin has it */
         CHECK(block != NULL);
         CHECK(!hak_lock_is_inside());
         hak_free(block);
@@ -513,21 +513,54 @@ TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_request_within_a_section_of_its_own_thread_is_refused)
+static void all_unlocked(void)
 {
-    void *small = hak_malloc(100), *large = hak_malloc(HAK_MIB);
-    CHECK(small != NULL && large != NULL);
-    hak_span_lock();
-    errno = 0;
-    CHECK_EQ(hak_malloc(HAK_MIB), NULL);
-    CHECK_EQ(errno, ENOMEM);
-    hak_free(large); /* its memory goes, its addresses are lost */
-    hak_free(small);
+    hak_meta_unlock();
+    hak_lock_give(&hak_region.lock);
     hak_span_unlock();
-    CHECK(hak_load_relaxed(&hak_lock_signals_matter));
-    large = hak_malloc(HAK_MIB);
-    CHECK(large != NULL);
-    hak_free(large);
+    hak_pool_unlock();
+    hak_lock_give(&hak_region.purge_lock);
+    hak_lock_give(&hak_region.growth_lock);
+    hak_caches_unlock();
+}
+
+static void *interrupted_block;
+
+/* Blocks that no bin has: all that a handler may do with them, locks or not. */
+static void allocate_under_locks(int number)
+{
+    (void)number;
+    char *block = hak_malloc(9000), *zero = hak_calloc(3, 1000);
+    CHECK(block != NULL && zero != NULL && hak_malloc_usable_size(block) >= 9000);
+    memset(block, 1, 9000);
+    for (int i = 0; i < 3000; i++)
+        CHECK_EQ(zero[i], 0);
+    block = hak_realloc(block, 15000);
+    CHECK(block != NULL && block[8999] == 1);
+    CHECK(hak_aligned_alloc(4096, 4096) != NULL);
+    hak_free(block);
+    errno = 0;
+    CHECK_EQ(hak_malloc(HAK_MIB), NULL); /* too much */
+    CHECK_EQ(errno, ENOMEM);
+    hak_free(interrupted_block); /* its memory goes, its addresses are lost */
+    interrupted_block = zero;
+    handled++;
+}
+
+TEST(a_handler_that_interrupts_its_thread_under_a_lock_can_allocate)
+{
+    interrupted_block = hak_malloc(HAK_MIB);
+    CHECK(interrupted_block != NULL);
+    signal(SIGUSR1, allocate_under_locks);
+    alarm(30);
+    all_locks();
+    raise(SIGUSR1);
+    all_unlocked();
+    CHECK_EQ(handled, 1);
+    CHECK_EQ(hak_lock_held, 0);
+    hak_free(interrupted_block);
+    CHECK(hak_load_relaxed(&hak_lock_signals_matter)); /* none will again */
+    take_all_kinds(NULL);
 }
 
 static void fork_in_handler(int number)
