@@ -19,6 +19,8 @@
 #define LOOK_MS 10
 /* A request that has been taken is waited for: trim may take long. */
 #define TAKEN_WAIT_MS 60000u
+/* A longer wait is said. */
+#define TOLD_MS 500u
 /* An abandoned request is removed this long after its deadline. */
 #define LEFT_MS 1000u
 
@@ -231,10 +233,20 @@ static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
                   ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
+/* Once, to who sits at a terminal. */
+static bool tell_wait(const struct ask *ask, uint64_t waited_ms)
+{
+    if (waited_ms < TOLD_MS || !isatty(STDERR_FILENO))
+        return false;
+    fprintf(stderr, "waiting for process %d (%s) to answer\n", ask->process.pid, ask->process.name);
+    return true;
+}
+
 static enum ask_state await(struct ask *ask, struct control_request *seen)
 {
     enum ask_state state;
-    uint64_t taken_ms = 0;
+    bool is_told = false;
+    uint64_t taken_ms = 0, start_ms = shared_clock_ms();
     while ((state = ask_look(ask, seen)) == ASK_WAITS || state == ASK_TAKEN) {
         uint64_t now = shared_clock_ms();
         if (state == ASK_TAKEN && taken_ms == 0)
@@ -242,6 +254,7 @@ static enum ask_state await(struct ask *ask, struct control_request *seen)
         bool is_over = taken_ms == 0 ? now > ask->deadline_ms : now > taken_ms + TAKEN_WAIT_MS;
         if (is_over || was_interrupted)
             break;
+        is_told = is_told || tell_wait(ask, now - start_ms);
         pause_ms(LOOK_MS);
     }
     return state;

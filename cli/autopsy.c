@@ -30,8 +30,8 @@ static void print_end(const struct source *source)
     if (source->is_alive)
         printf("Process %" PRIu64 " is running.\n", head->pid);
     else
-        printf("Process %" PRIu64 " ended without a normal exit; its last update was at %s.\n",
-               head->pid, utc_text(when, head->start_unix_ms + after_ms));
+        printf("Process %" PRIu64 " ended without a normal exit.\nLast update: %s\n", head->pid,
+               utc_text(when, head->start_unix_ms + after_ms));
 }
 
 /* The statistics of the black box, copied by the steps of their reader; false: there are none. */

@@ -17,19 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FOLDER "/dev/shm"
-#define PREFIX "hakmem.profile."
 enum { FOLDERS_MOST = 256, BOXES_MOST = 4096 };
-
-/* A process that runs. */
-struct running {
-    uint64_t pid, pid_space, start_ticks;
-};
 
 struct search {
     struct boxes *boxes;
-    struct running *running;
-    uint32_t running_count;
     struct {
         dev_t device;
         ino_t inode;
@@ -37,57 +28,51 @@ struct search {
     uint32_t folder_count;
 };
 
-static bool is_running(const struct search *search, const struct board_head *head)
-{
-    for (uint32_t i = 0; i < search->running_count; i++) {
-        const struct running *one = &search->running[i];
-        if (one->pid == head->pid && one->pid_space == head->pid_space &&
-            one->start_ticks == head->start_ticks)
-            return true;
-    }
-    return false;
-}
-
 static bool is_box_name(const char *name)
 {
-    size_t prefix_bytes = strlen(PREFIX);
-    if (strncmp(name, PREFIX, prefix_bytes) != 0)
+    size_t prefix_bytes = strlen(HAK_BOARD_NAME);
+    if (strncmp(name, HAK_BOARD_NAME, prefix_bytes) != 0)
         return false;
     name += prefix_bytes;
     size_t digits = strspn(name, "0123456789");
     return digits > 0 && (name[digits] == '\0' || strcmp(name + digits, HAK_SHARED_LAST) == 0);
 }
 
-static bool read_head(int folder, const char *name, struct board_head *head)
-{
-    struct stat about;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    bool is_read = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
-                   pread(fd, head, sizeof *head, 0) == (ssize_t)sizeof *head;
-    if (fd >= 0)
-        close(fd);
-    return is_read && head->magic == HAK_BOARD_MAGIC && head->version == HAK_BOARD_VERSION &&
-           head->is_kept != 0;
-}
-
 static void add(struct search *search, const char *where, const char *name,
-                const struct board_head *head)
+                const struct shared_file *file)
 {
     struct boxes *boxes = search->boxes;
+    const struct board_head *head = file->head;
     uint64_t after_ms =
         head->refreshed_ms > head->start_ms ? head->refreshed_ms - head->start_ms : 0;
     if (boxes->count == BOXES_MOST)
         return;
     boxes->start = grow(boxes->start, boxes->count + 1u, sizeof *boxes->start);
     struct box *box = &boxes->start[boxes->count++];
-    *box = (struct box){.pid = head->pid,
-                        .heard_unix_ms = head->start_unix_ms + after_ms,
-                        .is_alive = is_running(search, head)};
+    *box =
+        (struct box){.pid = head->pid,
+                     .heard_unix_ms = head->start_unix_ms + after_ms,
+                     .is_alive = !hak_os_shared_is_left(file, head->pid_space, head->start_ticks)};
     snprintf(box->path, sizeof box->path, "%.63s/%.48s", where, name);
-    snprintf(box->name, sizeof box->name, "%.*s", (int)sizeof head->name, head->name);
+    snprintf(box->name, sizeof box->name, "%.*s", (int)sizeof head->name - 1, head->name);
     for (char *letter = box->name; *letter != '\0'; letter++)
         if ((unsigned char)*letter < ' ' || *letter == 0x7f)
             *letter = '?';
+}
+
+static void look_at_file(struct search *search, int folder, const char *where, const char *name)
+{
+    struct stat about;
+    struct board_head head;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+        pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head && head.magic == HAK_BOARD_MAGIC &&
+        head.version == HAK_BOARD_VERSION && head.is_kept != 0)
+        add(search, where, name,
+            &(struct shared_file){.head = &head, .number = (uint32_t)head.pid, .fd = fd});
+    close(fd);
 }
 
 /* One folder is seen by many processes. */
@@ -106,48 +91,29 @@ static bool is_known(struct search *search, int folder)
 
 static void look_in(struct search *search, int folder, const char *where)
 {
-    struct board_head head;
     int fd = folder < 0 || is_known(search, folder)
                  ? -1
                  : openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *entries = fd < 0 ? NULL : fdopendir(fd);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
-        if (is_box_name(entry->d_name) && read_head(folder, entry->d_name, &head))
-            add(search, where, entry->d_name, &head);
+        if (is_box_name(entry->d_name))
+            look_at_file(search, folder, where, entry->d_name);
     if (entries != NULL)
         closedir(entries);
     else if (fd >= 0)
         close(fd);
 }
 
-/* All processes: those that run, or where the boxes of their containers are. */
-static void visit(struct search *search, void (*use)(struct search *search, struct process *one))
+/* The boxes of a process's container are where it finds its own. */
+static void look_beside(int pid, void *context)
 {
-    DIR *folder = opendir("/proc");
     struct process process;
-    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        int pid = atoi(entry->d_name);
-        if (pid <= 0 || !process_find(&process, pid))
-            continue;
-        use(search, &process);
-        process_leave(&process);
-    }
-    if (folder != NULL)
-        closedir(folder);
-}
-
-static void note_running(struct search *search, struct process *one)
-{
-    search->running = grow(search->running, search->running_count + 1u, sizeof *search->running);
-    search->running[search->running_count++] =
-        (struct running){one->own_pid, one->pid_space, one->start_ticks};
-}
-
-static void look_beside(struct search *search, struct process *one)
-{
     char where[64];
-    snprintf(where, sizeof where, "/proc/%d/root" FOLDER, one->pid);
-    look_in(search, one->folder, where);
+    if (!process_find(&process, pid))
+        return;
+    snprintf(where, sizeof where, "/proc/%d/root" HAK_BOARD_FOLDER, pid);
+    look_in(context, process.folder, where);
+    process_leave(&process);
 }
 
 static int compare(const void *left, const void *right)
@@ -165,13 +131,11 @@ void boxes_find(struct boxes *boxes)
     static struct search search;
     search = (struct search){.boxes = boxes};
     *boxes = (struct boxes){0};
-    visit(&search, note_running);
-    int ours = open(FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    look_in(&search, ours, FOLDER);
+    int ours = open(HAK_BOARD_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    look_in(&search, ours, HAK_BOARD_FOLDER);
     if (ours >= 0)
         close(ours);
-    visit(&search, look_beside);
-    free(search.running);
+    processes_visit(look_beside, &search);
     if (boxes->count > 0)
         qsort(boxes->start, boxes->count, sizeof *boxes->start, compare);
 }

@@ -2,9 +2,9 @@
 /* cli/boxes.h - black boxes: in this /dev/shm, and in those of containers that still run something.
  *
  * Owns        struct boxes, a list of them.
- * Invariants  dead processes first, of these the newest first. A process is known by its number,
- *             its space of numbers and its start: one that has another's number by now is not it.
- *             Of a container with another root folder /dev/shm is reached through no symbolic link.
+ * Invariants  dead processes first, of these the newest first. A process is alive while some
+ *             process maps its file to write (os/shared.h). Of a container with another root folder
+ *             /dev/shm is reached through no symbolic link.
  * Threads     one.
  * Tests       tests/cli/board_cli.sh
  */

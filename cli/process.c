@@ -4,6 +4,7 @@
 
 #include "os/shared.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,4 +137,16 @@ void process_leave(struct process *process)
     if (process->folder >= 0)
         close(process->folder);
     process->folder = -1;
+}
+
+void processes_visit(void (*use)(int pid, void *context), void *context)
+{
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        int pid = atoi(entry->d_name);
+        if (pid > 0)
+            use(pid, context);
+    }
+    if (folder != NULL)
+        closedir(folder);
 }

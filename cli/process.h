@@ -32,6 +32,9 @@ bool process_find(struct process *process, int pid);
 
 void process_leave(struct process *process);
 
+/* Calls `use` with the number of each process that runs now. */
+void processes_visit(void (*use)(int pid, void *context), void *context);
+
 /* True when the kernel lets this user command the process: its user, or root. */
 bool process_is_own(const struct process *process);
 

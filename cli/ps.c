@@ -9,7 +9,6 @@
 #include "target.h"
 #include "words.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +93,7 @@ static void describe(struct process_row *row, const struct serving *serving)
         write_text(text, bytes, "not hakmem: %s comes first", serving->server);
         return;
     default:
-        write_text(text, bytes, "unknown: hakmem is mapped, but which malloc serves is unknown");
+        write_text(text, bytes, "unknown, though hakmem is mapped");
     }
 }
 
@@ -136,19 +135,24 @@ static int compare(const void *left, const void *right)
     return (a->pid > b->pid) - (a->pid < b->pid);
 }
 
+struct rows {
+    struct process_row *start;
+    int count, most;
+};
+
+static void add_row(int pid, void *context)
+{
+    struct rows *rows = context;
+    if (rows->count < rows->most && read_row(&rows->start[rows->count], pid))
+        rows->count++;
+}
+
 int processes_find(struct process_row *rows, int most)
 {
-    int count = 0;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        int pid = atoi(entry->d_name);
-        if (pid > 0 && count < most && read_row(&rows[count], pid))
-            count++;
-    }
-    if (folder != NULL)
-        closedir(folder);
-    qsort(rows, (size_t)count, sizeof *rows, compare);
-    return count;
+    struct rows found = {.start = rows, .most = most};
+    processes_visit(add_row, &found);
+    qsort(rows, (size_t)found.count, sizeof *rows, compare);
+    return found.count;
 }
 
 static void begin_row(const struct process_row *row, bool is_json, const char *key, bool is_first)

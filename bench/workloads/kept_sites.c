@@ -21,77 +21,33 @@
  *
  * Checked at each free: both ends of the block.
  */
-#include "bench.h"
-#include "memory.h"
-#include "wheel.h"
+#include "season.h"
 
-#include <math.h>
-#include <unistd.h>
-
-#define STEPS_PER_PLACE 16u /* steps that share a place of the wheel */
-#define SAMPLES_PER_PERIOD 64
 #define RECORDS_MOST (1u << 23)
 #define SITE_COUNT 16u
 #define KEEPING_COUNT 4u
 
-extern void *hakmem_malloc_long(size_t bytes) __attribute__((weak));
-
-static struct {
-    uint64_t step_count;
-    uint64_t period;
-    uint64_t size_bytes;
-    uint64_t per_thousand;
-    uint64_t pause_ms;
-    uint64_t hint;
-    uint64_t wrapper;
-    uint64_t swap;
-    uint64_t seed;
-} plan = {144000000, 24000000, 128, 5, 20, 0, 0, 0, 42};
-
-static struct bench_wheel wheel;
-static uint32_t random_state;
-
-static struct mean {
-    double rss_mib;
-    double live_mib;
-    uint64_t count;
-} everywhere, valleys, late_valleys;
-
-static uint32_t draw(void)
-{
-    random_state = bench_xorshift32(random_state);
-    return (uint32_t)(bench_mix64(random_state) >> 32);
-}
-
-static bool is_burst(uint64_t step)
-{
-    return step % plan.period < plan.period / 3;
-}
-
-/* In places of the wheel. */
-static uint32_t life_of(uint64_t step, bool is_kept)
-{
-    double part = ((double)draw() + 0.5) / 4294967296.0;
-    double period = (double)plan.period / STEPS_PER_PLACE;
-    double life = is_kept ? -log(part) * 2 * period : (0.05 + 0.1 * part) * period;
-    if (!is_kept && !is_burst(step)) {
-        life /= 50;
-    }
-    return life < 1 ? 1 : life >= BENCH_WHEEL_PLACES ? BENCH_WHEEL_PLACES - 1 : (uint32_t)life;
-}
+static uint64_t size_bytes = 128, per_thousand = 5, hint, uses_wrapper, swaps, seed = 42;
+static struct bench_season season = {
+    .step_count = 144000000,
+    .period = 24000000,
+    .pause_ms = 20,
+    .steps_per_place = 16,
+    .valley_part = 0.02,
+};
 
 /* The sites: functions of one call each, which the compiler keeps apart. */
-__attribute__((noinline)) static void *wrapper(size_t size_bytes)
+__attribute__((noinline)) static void *wrapper(size_t bytes)
 {
-    void *block = malloc(size_bytes);
+    void *block = malloc(bytes);
     __asm__ volatile("" ::: "memory");
     return block;
 }
 
 #define SITE(number)                                                                               \
-    __attribute__((noinline)) static void *site_##number(size_t size_bytes)                        \
+    __attribute__((noinline)) static void *site_##number(size_t bytes)                             \
     {                                                                                              \
-        void *block = plan.wrapper ? wrapper(size_bytes) : malloc(size_bytes);                     \
+        void *block = uses_wrapper ? wrapper(bytes) : malloc(bytes);                               \
         __asm__ volatile("" ::"i"(number) : "memory");                                             \
         return block;                                                                              \
     }
@@ -99,106 +55,67 @@ __attribute__((noinline)) static void *wrapper(size_t size_bytes)
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 SITES(SITE)
 #define ROW(number) site_##number,
-static void *(*const sites[SITE_COUNT])(size_t size_bytes) = {SITES(ROW)};
+static void *(*const sites[SITE_COUNT])(size_t bytes) = {SITES(ROW)};
 
 static uint32_t site_of(uint64_t step, bool is_kept)
 {
-    uint32_t first = plan.swap && step >= plan.step_count / 2 ? KEEPING_COUNT : 0;
-    uint32_t number = is_kept ? bench_below(draw(), KEEPING_COUNT)
-                              : KEEPING_COUNT + bench_below(draw(), SITE_COUNT - KEEPING_COUNT);
+    uint32_t first = swaps && step >= season.step_count / 2 ? KEEPING_COUNT : 0;
+    uint32_t random = bench_season_draw(&season);
+    uint32_t number = is_kept ? bench_below(random, KEEPING_COUNT)
+                              : KEEPING_COUNT + bench_below(random, SITE_COUNT - KEEPING_COUNT);
     return (first + number) % SITE_COUNT;
 }
 
-static void *take(uint64_t step, size_t size_bytes, bool is_kept)
+static void *take(uint64_t step, bool is_kept)
 {
     uint32_t site = site_of(step, is_kept);
-    bool is_said = is_kept && plan.hint != 0 && hakmem_malloc_long != NULL;
+    bool is_said = is_kept && hint != 0 && hakmem_malloc_long != NULL;
     void *block = is_said ? hakmem_malloc_long(size_bytes) : sites[site](size_bytes);
     if (!block) {
-        bench_fail("no memory for a block of %zu bytes", size_bytes);
+        bench_fail("no memory for a block of %zu bytes", (size_t)size_bytes);
     }
     return block;
 }
 
 static void take_step(uint64_t step)
 {
-    uint64_t turned = step / STEPS_PER_PLACE;
-    if (step % STEPS_PER_PLACE == 0) {
-        bench_wheel_free(&wheel, (uint32_t)(turned % BENCH_WHEEL_PLACES));
-    }
-    bool is_kept = bench_below(draw(), 1000) < plan.per_thousand;
-    void *block = take(step, plan.size_bytes, is_kept);
-    uint32_t place = (uint32_t)((turned + life_of(step, is_kept)) % BENCH_WHEEL_PLACES);
-    bench_wheel_put(&wheel, place, block, (uint32_t)plan.size_bytes);
+    bool is_kept = bench_below(bench_season_draw(&season), 1000) < per_thousand;
+    bench_season_put(&season, step, take(step, is_kept), (uint32_t)size_bytes, is_kept);
 }
 
-static void add(struct mean *mean, double rss_mib)
+static void tell(const struct bench_mean *valleys, const struct bench_mean *late_valleys,
+                 const struct bench_mean *everywhere)
 {
-    mean->rss_mib += rss_mib;
-    mean->live_mib += (double)wheel.live_bytes / BENCH_MIB;
-    mean->count++;
-}
-
-static void sample(uint64_t step)
-{
-    if (step < plan.period) {
+    if (valleys->count == 0 || late_valleys->count == 0) {
         return;
     }
-    double rss_mib = bench_rss_mib();
-    add(&everywhere, rss_mib);
-    if (!is_burst(step)) {
-        add(&valleys, rss_mib);
-        if (step >= plan.step_count / 2) {
-            add(&late_valleys, rss_mib);
-        }
-    }
-}
-
-static void tell(void)
-{
-    if (valleys.count == 0 || late_valleys.count == 0) {
-        return;
-    }
-    bench_note("live_valley: %.2f MiB", valleys.live_mib / (double)valleys.count);
-    bench_note("rss_valley: %.2f MiB", valleys.rss_mib / (double)valleys.count);
-    bench_note("rss_late_valley: %.2f MiB", late_valleys.rss_mib / (double)late_valleys.count);
-    bench_note("rss_average: %.2f MiB", everywhere.rss_mib / (double)everywhere.count);
+    bench_note("live_valley: %.2f MiB", bench_mean_of(valleys->live_mib, valleys));
+    bench_note("rss_valley: %.2f MiB", bench_mean_of(valleys->rss_mib, valleys));
+    bench_note("rss_late_valley: %.2f MiB", bench_mean_of(late_valleys->rss_mib, late_valleys));
+    bench_note("rss_average: %.2f MiB", bench_mean_of(everywhere->rss_mib, everywhere));
 }
 
 int main(int argc, char **argv)
 {
     const struct bench_argument arguments[] = {
-        {"STEPS", "blocks", &plan.step_count, 1, UINT32_MAX},
-        {"PERIOD", "steps of a burst and a valley", &plan.period, 6400, BENCH_WHEEL_PLACES * 2},
-        {"BYTES", "of each block", &plan.size_bytes, 16, 65536},
-        {"PER_THOUSAND", "blocks that are kept", &plan.per_thousand, 0, 20},
-        {"PAUSE_MS", "sleep in the valley", &plan.pause_ms, 0, 10000},
-        {"HINT", "1: these are said to stay", &plan.hint, 0, 1},
-        {"WRAPPER", "1: all call one function, which allocates", &plan.wrapper, 0, 1},
-        {"SWAP", "1: other sites keep their blocks after half of the steps", &plan.swap, 0, 1},
-        {"SEED", "start of the random numbers", &plan.seed, 1, UINT32_MAX},
+        {"STEPS", "blocks", &season.step_count, 1, UINT32_MAX},
+        {"PERIOD", "steps of a burst and a valley", &season.period, 6400, BENCH_WHEEL_PLACES * 2},
+        {"BYTES", "of each block", &size_bytes, 16, 65536},
+        {"PER_THOUSAND", "blocks that are kept", &per_thousand, 0, 20},
+        {"PAUSE_MS", "sleep in the valley", &season.pause_ms, 0, 10000},
+        {"HINT", "1: these are said to stay", &hint, 0, 1},
+        {"WRAPPER", "1: all call one function, which allocates", &uses_wrapper, 0, 1},
+        {"SWAP", "1: other sites keep their blocks after half of the steps", &swaps, 0, 1},
+        {"SEED", "start of the random numbers", &seed, 1, UINT32_MAX},
     };
     bench_arguments_read(argc, argv,
                          "Bursts of short-lived blocks, and call sites whose blocks stay.",
                          arguments, 9);
-    random_state = bench_seed_for(plan.seed, 0);
-    bench_wheel_start(&wheel, RECORDS_MOST);
-    uint64_t elapsed_ns = 0, interval = plan.period / SAMPLES_PER_PERIOD;
-    for (uint64_t step = 0; step < plan.step_count;) {
-        uint64_t start_ns = bench_now_ns();
-        for (uint64_t left = interval; left != 0 && step < plan.step_count; left--) {
-            take_step(step++);
-        }
-        elapsed_ns += bench_now_ns() - start_ns;
-        sample(step);
-        if (!is_burst(step)) {
-            usleep((useconds_t)plan.pause_ms * 1000);
-        }
-    }
-    tell();
-    for (uint32_t place = 0; place < BENCH_WHEEL_PLACES; place++) {
-        bench_wheel_free(&wheel, place);
-    }
-    bench_report(plan.step_count, elapsed_ns);
+    season.random_state = bench_seed_for(seed, 0);
+    bench_wheel_start(&season.wheel, RECORDS_MOST);
+    uint64_t elapsed_ns = bench_season_run(&season, take_step);
+    tell(&season.valleys, &season.late_valleys, &season.everywhere);
+    bench_season_end(&season);
+    bench_report(season.step_count, elapsed_ns);
     return 0;
 }

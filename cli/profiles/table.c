@@ -194,9 +194,14 @@ static uint64_t mean_life(const struct row *row)
     return allocated > live ? row->values[VALUE_LIFE_NS] / (allocated - live) : 0;
 }
 
-/* Live bytes a minute since the oldest block came: "+1.2 MiB". */
+/* Live bytes a minute since the oldest block came: "+1.2 MiB"; "-": for most of that time the site
+ * has allocated nothing. */
 static char *rate_text(char text[32], const struct row *row)
 {
+    if (row->grown_ns > row->oldest_ns / 2) {
+        snprintf(text, 32, "-");
+        return text;
+    }
     double minutes = (double)row->oldest_ns / 6e10;
     return bytes_text(text, "+", bounded((double)row->values[VALUE_LIVE_BYTES] / minutes));
 }

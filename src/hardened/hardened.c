@@ -301,6 +301,8 @@ static bool resize_small(const struct place *place, struct mark mark, size_t byt
             memset(place->block + from, 0, to - from);
         hak_canary_write(place->block, bytes, place->capacity);
     }
+    if (hak_sampler_watches())
+        hak_sampler_resize(place->block, bytes);
     mark.bytes = bytes;
     mark.alignment_shift = 0; /* it is a block of realloc's from now on */
     mark.state = MARK_LIVE;

@@ -35,7 +35,7 @@ size_t hak_held_bytes(void)
 {
     /* What is known first: whatever is added meanwhile is clean, and never counts by mistake. */
     size_t known = hak_span_known_bytes();
-    size_t pool_free = (size_t)hak_pool_free_count() << HAK_GRANULE_SHIFT;
+    size_t pool_free = (size_t)hak_pool_free_count_all() << HAK_GRANULE_SHIFT;
     size_t clean =
         hak_span_clean_bytes() + hak_span_lost_bytes() + hak_excess(pool_free, pool_warm_bytes());
     size_t held = hak_excess(known, clean);

@@ -80,6 +80,7 @@ void *hak_private_create(enum private_kind kind)
     hak_lock_take(&heap->heap.lock);
     heap->state = PRIVATE_LIVE;
     heap->is_inner = kind == PRIVATE_INNER;
+    heap->heap.owner.is_sparse = kind == PRIVATE_INNER;
     hak_lock_give(&heap->heap.lock);
     hak_lock_give(&set_lock);
     hak_fetch_add_relaxed(&live_count, 1);

@@ -82,9 +82,12 @@ static bool may_be_huge(uint32_t first, bool is_wished)
 }
 
 /* Which superslabs serve the class. In hardened mode memory is used again by its own partition
- * only: what a dangling pointer into one partition leads to is never a block of the other. */
-static enum hak_partition pool_partition(uint32_t class_index)
+ * only: what a dangling pointer into one partition leads to is never a block of the other. What is
+ * sparse lies in superslabs that were never used. */
+static enum hak_partition pool_partition(uint32_t class_index, const struct slab_owner *owner)
 {
+    if (HAK_UNLIKELY(owner->is_sparse))
+        return PARTITION_LONG;
     return HAK_UNLIKELY(hak_harden_has(HARDEN_EXACT)) ? hak_class_partition(class_index)
                                                       : PARTITION_ORDINARY;
 }
@@ -126,12 +129,12 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
     bool is_zero;
-    enum hak_partition partition = pool_partition(class_index);
+    enum hak_partition partition = pool_partition(class_index, owner);
     struct granule_range range = take_superslab(partition, &is_zero);
     if (range.count == 0)
         return false;
-    bool is_wished =
-        is_zero && (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    bool is_wished = is_zero && !owner->is_sparse &&
+                     (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
     bool is_huge = choose_pages(range.first, is_wished, stats);
     if (is_huge && is_wished)
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
@@ -199,8 +202,9 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
 /* Granules of a started superslab, within the limit. */
 static struct pool_granules take_granules(uint32_t class_index, const struct slab_owner *owner)
 {
-    struct pool_granules granules = hak_pool_take(hak_size_classes[class_index].granule_count,
-                                                  owner->heap_id, pool_partition(class_index));
+    struct pool_granules granules =
+        hak_pool_take(hak_size_classes[class_index].granule_count, owner->heap_id,
+                      pool_partition(class_index, owner));
     if (granules.count == 0 || granules.is_warm || hak_limit_settle())
         return granules;
     hak_supply_give_up(&granules);
@@ -241,10 +245,11 @@ void hak_supply_grow_records_ahead(void)
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats)
 {
-    if (HAK_LIKELY(hak_pool_free_count() >= AHEAD_GRANULES) ||
+    enum hak_partition partition = pool_partition(class_index, owner);
+    if (HAK_LIKELY(hak_pool_free_count(partition) >= AHEAD_GRANULES) ||
         hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&hak_region.growth_lock))
         return;
-    if (hak_pool_free_count() < AHEAD_GRANULES && may_grow_ahead())
+    if (hak_pool_free_count(partition) < AHEAD_GRANULES && may_grow_ahead())
         add_superslab(class_index, owner, stats);
     hak_lock_give(&hak_region.growth_lock);
 }

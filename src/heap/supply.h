@@ -4,7 +4,9 @@
  *
  * Owns        nothing; it is the bridge between slab/ and span/, which do not see each other.
  * Invariants  a slab's tags are written after its record and cleared before it; if there is no
- *             memory, nothing changes.
+ *             memory, nothing changes. A sparse owner has a few blocks of many classes: were its
+ *             slabs made of memory that is resident, or of huge pages, each would hold all of its
+ *             pages for them. They share superslabs that were never used, in pages of their own.
  * Threads     the thread inside the slab's heap; the pool and the span heap lock themselves. The
  *             region's growth lock is held while superslabs are added.
  * Tests       tests/unit/heap/supply_test.c, tests/race/supply_race.c, tests/model/

@@ -20,7 +20,7 @@ struct slot {
     _Atomic uint64_t freed_at; /* in the order of frees */
 };
 
-enum pool_state { POOL_UNSTARTED, POOL_STARTING, POOL_READY, POOL_FROZEN };
+enum pool_state { POOL_UNSTARTED, POOL_READY, POOL_FROZEN };
 
 static struct slot slots[HAK_SAMPLED_GUARD_SLOTS];
 static _Atomic uint32_t pool_state;
@@ -52,19 +52,20 @@ bool hak_sampled_guard_fits(size_t bytes, size_t alignment)
 }
 
 /* The mappings of all slots are counted once: at the first block, which is therefore at no cost to
- * programs that end before. */
+ * programs that end before. Of several threads that come first, and handlers of theirs, one
+ * counts, and none is refused. */
 static bool pool_start(void)
 {
     uint32_t state = hak_load_relaxed(&pool_state);
     if (HAK_LIKELY(state == POOL_READY))
         return true;
-    if (state != POOL_UNSTARTED ||
-        !atomic_compare_exchange_strong_explicit(&pool_state, &state, POOL_STARTING,
-                                                 memory_order_relaxed, memory_order_relaxed))
+    if (state == POOL_FROZEN || !hak_mappings_take(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT))
         return false;
-    bool has_room = hak_mappings_take(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT);
-    hak_store_relaxed(&pool_state, has_room ? POOL_READY : POOL_UNSTARTED);
-    return has_room;
+    /* acquire: no partner is needed, the exchange only elects one thread */
+    if (hak_cas_acquire(&pool_state, &state, POOL_READY))
+        return true;
+    hak_mappings_give(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT);
+    return state == POOL_READY;
 }
 
 void hak_sampled_guard_freeze(void)

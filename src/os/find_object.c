@@ -4,6 +4,9 @@
 #include "base/atomic.h"
 #include "os/next_symbol.h"
 
+/* Before hakmem's other constructors, some of which look for objects. */
+#define FIRST 101
+
 typedef int find_function(void *address, struct found_object *found);
 
 #if HAK_SHARED
@@ -11,7 +14,7 @@ typedef int find_function(void *address, struct found_object *found);
 static _Atomic(find_function *) find;
 
 /* The loader is not to be asked in the middle of some thread's call. */
-__attribute__((constructor)) static void look_for_it(void)
+__attribute__((constructor(FIRST))) static void look_for_it(void)
 {
     find_function *found;
     *(void **)&found = hak_next_symbol("_dl_find_object");
@@ -30,7 +33,7 @@ extern find_function find_weakly __asm__("_dl_find_object") __attribute__((weak)
 /* In a static program it faults before libc has set it up, which is soon before constructors. */
 static _Atomic bool is_set_up;
 
-__attribute__((constructor)) static void note_it(void)
+__attribute__((constructor(FIRST))) static void note_it(void)
 {
     hak_store_relaxed(&is_set_up, true);
 }

@@ -104,22 +104,40 @@ static void add_mappings(struct os_memory *memory, const struct os_range *own, u
     close_lines(&lines);
 }
 
-/* The kernel counts the peak in batches: it may lag behind. */
-static void add_peak(struct os_memory *memory)
+static void read_status(struct os_memory *memory)
 {
     struct lines lines = open_lines("/proc/self/status");
-    memory->peak_bytes = memory->resident_bytes;
-    for (char *line; lines.fd >= 0 && (line = next_line(&lines)) != NULL;)
-        memory->peak_bytes = hak_most(memory->peak_bytes, field_bytes(line, "VmHWM:\t"));
+    for (char *line; lines.fd >= 0 && (line = next_line(&lines)) != NULL;) {
+        memory->resident_bytes += field_bytes(line, "VmRSS:\t");
+        memory->peak_bytes += field_bytes(line, "VmHWM:\t");
+    }
     close_lines(&lines);
+}
+
+/* The kernel counts the peak in batches: it may lag behind. */
+static void raise_peak(struct os_memory *memory)
+{
+    memory->peak_bytes = hak_most(memory->peak_bytes, memory->resident_bytes);
 }
 
 struct os_memory hak_os_memory_read(const struct os_range *own, uint32_t own_count)
 {
     struct os_memory memory = {0};
     int saved = errno;
+    read_status(&memory);
+    memory.resident_bytes = 0; /* counted in batches, too: the sum is exact */
     add_mappings(&memory, own, own_count);
-    add_peak(&memory);
+    raise_peak(&memory);
+    errno = saved;
+    return memory;
+}
+
+struct os_memory hak_os_memory_read_total(void)
+{
+    struct os_memory memory = {0};
+    int saved = errno;
+    read_status(&memory);
+    raise_peak(&memory);
     errno = saved;
     return memory;
 }

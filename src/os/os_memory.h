@@ -27,4 +27,7 @@ struct os_memory {
 /* The kernel walks all of the process's memory for that. */
 struct os_memory hak_os_memory_read(const struct os_range *own, uint32_t own_count);
 
+/* Of the process only, which the kernel counts all the time. */
+struct os_memory hak_os_memory_read_total(void);
+
 #endif

@@ -19,6 +19,11 @@ bool hak_os_program_is_go(void)
     return hak_elf_open_program(&program) && hak_elf_note(&program, "Go\0", 0, &bytes) != NULL;
 }
 
+uintptr_t hak_os_program_entry(void)
+{
+    return getauxval(AT_ENTRY);
+}
+
 const char *hak_os_program_name(void)
 {
     const char *path = (const char *)getauxval(AT_EXECFN);

@@ -14,6 +14,9 @@
 /* True in a segment of the program: its code, constants, and variables. */
 bool hak_os_is_in_program(uintptr_t address);
 
+/* An address of its code. */
+uintptr_t hak_os_program_entry(void);
+
 /* The last part of the path that it was started by, of a script its own; empty: not known. */
 const char *hak_os_program_name(void);
 

@@ -165,6 +165,34 @@ uint64_t hak_os_pid_space(void)
     return at == NULL ? 0 : number_at(at + 1);
 }
 
+static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
+{
+    if (pid_space == 0 || pid_space != hak_os_pid_space())
+        return false;
+    if (!hak_os_is_process(pid))
+        return true;
+    uint64_t own_ticks = hak_os_start_ticks(0);
+    bool has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks((uint32_t)getpid());
+    uint64_t ticks =
+        has_times ? hak_os_start_ticks(pid) : 0; /* or /proc is that of another space */
+    return ticks != 0 && start_ticks != 0 && ticks != start_ticks;
+}
+
+/* Whoever opens the file to write while the lease is there makes the kernel send a signal: one that
+ * is ignored by default. */
+bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space, uint64_t start_ticks)
+{
+    int saved = errno;
+    fcntl(file->fd, F_SETSIG, SIGURG);
+    bool is_left = fcntl(file->fd, F_SETLEASE, F_RDLCK) == 0;
+    if (is_left)
+        fcntl(file->fd, F_SETLEASE, F_UNLCK);
+    else if (errno != EAGAIN)
+        is_left = is_dead(file->number, pid_space, start_ticks);
+    errno = saved;
+    return is_left;
+}
+
 /* getdents64(2) */
 struct entry {
     uint64_t inode;
@@ -178,7 +206,7 @@ struct sweep {
     int folder;
     const char *prefix; /* of the names in it */
     size_t head_bytes;
-    bool (*is_left)(const void *head, uint32_t number, const void *context);
+    shared_judge *is_left;
     const void *context;
     uint32_t looked, removed;
 };
@@ -204,13 +232,11 @@ static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)
     return syscall(SYS_fstat, fd, &about) == 0 && S_ISREG(about.st_mode) &&
            about.st_uid == geteuid() && sweep->head_bytes <= sizeof head &&
            pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
-           sweep->is_left(head, number, sweep->context);
+           sweep->is_left(&(struct shared_file){head, number, fd}, sweep->context);
 }
 
 void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
-                             bool (*is_worth)(const void *head, uint32_t number,
-                                              const void *context),
-                             const void *context)
+                             shared_judge *is_worth, const void *context)
 {
     int saved = errno;
     struct sweep sweep = {.head_bytes = head_bytes, .is_left = is_worth, .context = context};
@@ -251,9 +277,7 @@ static bool look_on(struct sweep *sweep)
     return got > 0 && sweep->looked < SWEEP_FILES_MOST;
 }
 
-uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes,
-                             bool (*is_left)(const void *head, uint32_t number,
-                                             const void *context),
+uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
                              const void *context)
 {
     char path[128] = "";

@@ -36,12 +36,19 @@ void hak_os_shared_remove(const char *path);
 /* What follows the number of a file that was set aside. */
 #define HAK_SHARED_LAST ".last"
 
+/* A file that is looked at: open for reading, with the first bytes of it. */
+struct shared_file {
+    const void *head;
+    uint32_t number;
+    int fd;
+};
+typedef bool shared_judge(const struct shared_file *file, const void *context);
+
 /* Renames the file of that number to one with HAK_SHARED_LAST, in the place of an earlier one, if
- * it is a regular file of this user and `is_worth` its first `head_bytes` bytes (256 at most). */
+ * it is a regular file of this user and `is_worth` it by its first `head_bytes` bytes (256 at
+ * most). */
 void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
-                             bool (*is_worth)(const void *head, uint32_t number,
-                                              const void *context),
-                             const void *context);
+                             shared_judge *is_worth, const void *context);
 
 /* Ends the mapping of `bytes`. */
 void hak_os_shared_unmap(void *start, size_t bytes);
@@ -49,10 +56,14 @@ void hak_os_shared_unmap(void *start, size_t bytes);
 /* Of the regular files of this user whose path is `prefix` and a number, or that were set aside,
  * removes those that `is_left` takes for left, by their first `head_bytes` bytes (256 at most);
  * returns how many. Looks at a bounded number of them, follows no link; one thread at a time. */
-uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes,
-                             bool (*is_left)(const void *head, uint32_t number,
-                                             const void *context),
+uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
                              const void *context);
+
+/* True when it is certain that the process that wrote the file is dead: no process maps it to
+ * write, wherever its number counts (fcntl(2), F_SETLEASE). Where the kernel does not tell, by that
+ * number, its space of numbers and its start; of other spaces nothing is certain then. */
+bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space,
+                           uint64_t start_ticks);
 
 /* When a process (0: this one) was started, in clock ticks since the machine was; 0: /proc does not
  * say. */

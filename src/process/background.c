@@ -363,6 +363,7 @@ const struct os_thread *hak_background_thread(uint32_t place)
 
 void hak_background_want(void)
 {
+    hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
     hak_store_relaxed(&is_wanted, 1);
     hak_background_consider();
 }
@@ -374,8 +375,6 @@ __attribute__((constructor)) static void be_at_home(void)
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
     hak_process_start();
     hak_stats_writer_start(hak_background_stir);
-    if (hak_stats_writer_patience_ms() != 0) {
-        hak_settings_read(); /* not by the thread: a file that main opens has the number it had */
+    if (hak_stats_writer_has_work())
         hak_background_want();
-    }
 }

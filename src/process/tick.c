@@ -17,8 +17,8 @@ void hak_tick_now(void)
     hak_learned_tick();
     hak_matches_tick();
     hak_stats_writer_tick();
-    hak_show_tick();
-    if (HAK_UNLIKELY(hak_control_tick() == CONTROL_WATCHED))
+    bool is_shown = hak_show_tick() == SHOW_ON;
+    if (HAK_UNLIKELY(hak_control_tick() == CONTROL_WATCHED || is_shown))
         hak_background_want();
     hak_background_wake();
 }

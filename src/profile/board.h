@@ -9,11 +9,12 @@
  * Invariants  addresses are those of the process, frames innermost first: return addresses, but
  *             none of hakmem's own. A site is one stack, cut where it has more than
  *             HAK_BOARD_FRAMES; two sites may have the same stack, readers add them up. Sites and
- *             modules are only ever added. Site 0 has no frames: samples that found no room are
- *             counted there. Counts and bytes are estimates of what was requested, weighted
- *             already; what is live is what was allocated less what was freed. `samples` are raw. A
- *             block's life ends when it is freed, or resized to another place. A site may be a
- *             stack that frees and allocates nothing: only `freed_by` of others leads to it.
+ *             modules are only ever added; the first module is the program. Site 0 has no frames:
+ *             samples that found no room are counted there. Counts and bytes are estimates of what
+ *             was requested, weighted already; what is live is what was allocated less what was
+ *             freed. `samples` are raw. A block's life ends when it is freed, or resized to another
+ *             place. A site may be a stack that frees and allocates nothing: only `freed_by` of
+ *             others leads to it.
  * Argument    Every field is one word that is written in one step, so a reader copies fields at any
  *             moment, whatever becomes of the writer. Frames and paths are written before their
  *             record's `state` is BOARD_READY (release; the reader's load is acquire) and never
@@ -33,7 +34,9 @@
 
 #define HAK_BOARD_MAGIC 0x31656c69666f7268ull /* "hrofile1" */
 #define HAK_BOARD_VERSION 1u
-#define HAK_BOARD_PATH "/dev/shm/hakmem.profile."
+#define HAK_BOARD_FOLDER "/dev/shm"
+#define HAK_BOARD_NAME "hakmem.profile."
+#define HAK_BOARD_PATH HAK_BOARD_FOLDER "/" HAK_BOARD_NAME
 
 #define HAK_BOARD_FRAMES 32u
 #define HAK_BOARD_SITES 2000u

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/elf.h"
+#include "os/program.h"
 #include "os/unwind.h"
 #include "profile/sites.h"
 
@@ -108,6 +109,11 @@ void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32
 {
     for (uint32_t i = 0; i < frame_count; i++)
         add(board, (uintptr_t)frames[i] - 1);
+}
+
+void hak_modules_add_program(struct profile_board *board)
+{
+    add(board, hak_os_program_entry());
 }
 
 void hak_modules_copy(struct profile_board *to, const struct profile_board *from)

@@ -18,6 +18,9 @@ bool hak_module_describe(uintptr_t address, struct board_module *found);
 
 void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count);
 
+/* The program itself, which is the first one of a board that has any. */
+void hak_modules_add_program(struct profile_board *board);
+
 /* Copies the modules of a board that is no longer added to onto a new one. */
 void hak_modules_copy(struct profile_board *to, const struct profile_board *from);
 

@@ -37,6 +37,7 @@ void hak_profile_stop(void)
 
 __attribute__((constructor)) static void begin(void)
 {
+    hak_show_early_modules();
     hak_process_on_fork(hak_show_forget);
 }
 

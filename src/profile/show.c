@@ -21,6 +21,11 @@
 /* Memory is put behind so many more sites at once. */
 #define MORE_SITES 40u
 #define TICK_MS 1000
+/* A process without a sample gets its black box no sooner: many end before. */
+#define FIRST_MS 100
+/* The kernel walks all of the process's memory to tell whose it is: one part in so many of the time
+ * goes to that at most. */
+#define MEMORY_SHARE 512
 /* A refused board is tried again after so long. */
 #define RETRY_MS 5000
 
@@ -33,6 +38,7 @@ static uint32_t own_pid;
 static _Atomic uint32_t backed_sites;
 static _Atomic uint32_t is_busy; /* somebody grows the board, or brings it up to date */
 static _Atomic uint64_t next_tick_ms;
+static _Atomic uint64_t box_ms; /* when a black box is made without a sample; 0: not known yet */
 static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
@@ -44,11 +50,8 @@ HAK_AT_START struct profile_board *hak_show_board(void)
 
 /* Boards that dead processes left: which are removed. */
 struct left {
-    uint64_t pid_space;
     uint32_t kept_pid;
-    bool has_times;
     bool is_counting;
-    uint32_t kept_count;
     uint64_t newest[HAK_SHOW_KEPT]; /* of black boxes: when they were made, newest first */
 };
 
@@ -63,38 +66,28 @@ static void count_kept(struct left *left, uint64_t unix_ms)
     }
 }
 
-static bool is_dead(const struct board_head *head, const struct left *left)
+static bool is_left(const struct shared_file *file, const void *context)
 {
-    if (!hak_os_is_process((uint32_t)head->pid))
-        return true;
-    uint64_t ticks = left->has_times ? hak_os_start_ticks((uint32_t)head->pid) : 0;
-    return ticks != 0 && head->start_ticks != 0 && ticks != head->start_ticks;
-}
-
-static bool is_left(const void *start, uint32_t number, const void *context)
-{
-    const struct board_head *head = start;
+    const struct board_head *head = file->head;
     struct left *left = (struct left *)(uintptr_t)context;
-    if (head->magic != HAK_BOARD_MAGIC || head->pid != number || number == left->kept_pid ||
-        head->pid_space != left->pid_space || !is_dead(head, left))
+    if (head->magic != HAK_BOARD_MAGIC || head->pid != file->number ||
+        head->pid == left->kept_pid ||
+        !hak_os_shared_is_left(file, head->pid_space, head->start_ticks))
         return false;
-    if (left->is_counting && head->is_kept != 0)
-        count_kept(left, head->start_unix_ms);
+    if (head->is_kept == 0)
+        return true;
     if (left->is_counting)
-        return false;
-    return head->is_kept == 0 || head->start_unix_ms < left->newest[HAK_SHOW_KEPT - 1];
+        count_kept(left, head->start_unix_ms);
+    return !left->is_counting && head->start_unix_ms < left->newest[HAK_SHOW_KEPT - 1];
 }
 
 static void remove_left(uint32_t kept_pid)
 {
-    struct left left = {.pid_space = hak_os_pid_space(), .kept_pid = kept_pid, .is_counting = true};
-    uint64_t own_ticks = hak_os_start_ticks(0);
-    if (left.pid_space == 0)
-        return;
-    left.has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks(hak_os_pid());
+    struct left left = {.kept_pid = kept_pid, .is_counting = true};
     hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &left);
     left.is_counting = false;
-    hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &left);
+    if (left.newest[HAK_SHOW_KEPT - 1] != 0)
+        hak_os_shared_sweep(HAK_BOARD_PATH, sizeof(struct board_head), is_left, &left);
 }
 
 static void fill_head(struct board_head *head, uint32_t pid)
@@ -126,10 +119,10 @@ static void fill_changing(struct board_head *head)
 
 /* A black box of an earlier process of this number: of a container's first process, most likely,
  * which is number 1 again when the container is started again. */
-static bool is_earlier_box(const void *start, uint32_t number, const void *context)
+static bool is_earlier_box(const struct shared_file *file, const void *context)
 {
-    const struct board_head *head = start, *mine = context;
-    return head->magic == HAK_BOARD_MAGIC && head->pid == number && head->is_kept != 0 &&
+    const struct board_head *head = file->head, *mine = context;
+    return head->magic == HAK_BOARD_MAGIC && head->pid == file->number && head->is_kept != 0 &&
            (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space);
 }
 
@@ -153,6 +146,8 @@ static struct profile_board *create(uint32_t pid)
     fill_changing(&board->head);
     if (inherited != NULL)
         hak_modules_copy(board, inherited);
+    else
+        hak_modules_add_program(board);
     return board;
 }
 
@@ -189,6 +184,7 @@ static void open_first(void)
     inherited = NULL;
     hak_store_relaxed(&backed_sites, MORE_SITES);
     hak_sites_show(board, MORE_SITES);
+    hak_store_relaxed(&next_tick_ms, 0); /* its numbers come with the next one */
     /* Last: readers take what has it. release: partner is the acquire of readers */
     hak_store_release(&board->head.magic, HAK_BOARD_MAGIC);
     /* release: partner is the acquire in hak_show_board */
@@ -243,6 +239,18 @@ void hak_show_modules(uint32_t site)
     end_busy();
 }
 
+void hak_show_early_modules(void)
+{
+    struct profile_board *board = hak_show_board();
+    if (board != NULL && hak_load_relaxed(&board->head.module_count) == 0)
+        hak_modules_add_program(board);
+    for (uint32_t site = 1; site < hak_sites_count(); site++) {
+        atomic_fetch_and_explicit(&modules_seen[site / 64], ~(1ull << (site % 64)),
+                                  memory_order_relaxed);
+        hak_show_modules(site);
+    }
+}
+
 static uint64_t oldest_ms[HAK_BOARD_SITES]; /* the busy one's */
 
 static void note_oldest(const struct live_sample *sample, void *context)
@@ -273,6 +281,21 @@ void hak_show_update_oldest(void)
     end_busy();
 }
 
+/* The caller is the busy one. */
+static void ask_kernel(struct snapshot *snapshot, uint64_t now_ms)
+{
+    static uint64_t next_ms; /* 0: a process that has just begun */
+    uint64_t start_ns = hak_os_clock_ns();
+    if (next_ms != 0 && now_ms >= next_ms)
+        hak_snapshot_ask_kernel(snapshot);
+    else
+        hak_snapshot_ask_kernel_total(snapshot);
+    if (next_ms == 0 || now_ms >= next_ms) {
+        uint64_t took_ns = hak_os_clock_ns() - start_ns;
+        next_ms = now_ms + hak_most(took_ns * MEMORY_SHARE / 1000000, TICK_MS / 2);
+    }
+}
+
 static void show_stats(struct profile_board *board)
 {
     static struct shm_page page; /* the busy one's */
@@ -293,19 +316,29 @@ static void show_stats(struct profile_board *board)
     };
     page.clock_ms = hak_os_clock_ms();
     hak_snapshot_take(&page.snapshot);
-    hak_snapshot_ask_kernel(&page.snapshot);
+    ask_kernel(&page.snapshot, page.clock_ms);
     hak_events_copy(page.events);
     hak_shm_publish(&board->stats, &page);
 }
 
-static HAK_NOINLINE void tick(uint64_t now)
+static bool is_time_for_box(uint64_t now)
+{
+    uint64_t due = hak_load_relaxed(&box_ms);
+    if (due == 0) {
+        due = now + FIRST_MS;
+        hak_store_relaxed(&box_ms, due);
+    }
+    return now >= due;
+}
+
+static HAK_NOINLINE enum show_wish tick(uint64_t now)
 {
     bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
-    if (is_kept)
+    if (is_kept && is_time_for_box(now))
         hak_show_open();
     struct profile_board *board = hak_show_board();
     if (board == NULL || !try_busy())
-        return;
+        return SHOW_NOTHING;
     hak_store_relaxed(&next_tick_ms, now + TICK_MS);
     update_oldest();
     fill_changing(&board->head);
@@ -314,15 +347,17 @@ static HAK_NOINLINE void tick(uint64_t now)
         hak_os_ask_end();
     }
     end_busy();
+    return is_kept ? SHOW_ON : SHOW_NOTHING;
 }
 
-HAK_AT_START void hak_show_tick(void)
+HAK_AT_START enum show_wish hak_show_tick(void)
 {
     if (HAK_LIKELY(hak_show_board() == NULL) && hak_conf_number(blackbox) != BLACKBOX_ON)
-        return;
+        return SHOW_NOTHING;
     uint64_t now = hak_os_clock_ms();
-    if (now >= hak_load_relaxed(&next_tick_ms) && !hak_copy_is_unnoticed())
-        tick(now);
+    if (now < hak_load_relaxed(&next_tick_ms) || hak_copy_is_unnoticed())
+        return SHOW_NOTHING;
+    return tick(now);
 }
 
 void hak_show_forget(void)
@@ -334,6 +369,8 @@ void hak_show_forget(void)
     hak_store_relaxed(&own, NULL);
     hak_store_relaxed(&is_busy, 0);
     hak_store_relaxed(&retry_ms, 0);
+    hak_store_relaxed(&box_ms, 0);
+    hak_store_relaxed(&next_tick_ms, 0);
     hak_store_relaxed(&state, SHOW_NONE);
 }
 

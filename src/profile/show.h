@@ -3,7 +3,8 @@
  *
  * Owns        the file of this process (profile/board.h) and its mapping, and the modules on it.
  * Invariants  a board is made with the first sample of a process: one that samples nothing, as a
- *             child that soon becomes another program, has none. A child of fork, or another copy,
+ *             child that soon becomes another program, has none; but a black box comes a tenth of a
+ *             second after the first tick at the latest. A child of fork, or another copy,
  *             forgets its parent's board before anything of it is changed, and makes its own with
  *             its first sample: what the parent had sampled until the copy is shown there, too. A
  *             child of vfork is its parent, sharing its memory. At the end of a process its board
@@ -35,11 +36,17 @@ void hak_show_open(void);
 /* Adds the modules of the site's frames that are not on the board yet. */
 void hak_show_modules(uint32_t site);
 
+/* The same for all sites so far: constructors of libraries that run before hakmem's own allocate,
+ * too, when it cannot tell yet whose code that is. */
+void hak_show_early_modules(void);
+
 /* What there is; NULL: none yet, or none could be made. */
 struct profile_board *hak_show_board(void);
 
-/* From the tick: updates what is not counted, once a second. */
-void hak_show_tick(void);
+/* From the tick: updates what is not counted, once a second. SHOW_ON: a black box, which is to be
+ * updated while the program sleeps, too. */
+enum show_wish { SHOW_NOTHING, SHOW_ON };
+enum show_wish hak_show_tick(void);
 
 /* Recomputes the birth of the oldest live block of each site, unless another thread does. */
 void hak_show_update_oldest(void);

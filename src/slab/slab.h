@@ -6,9 +6,9 @@
  * Invariants  used == bump - (bits set). A bit at or above bump is never set. Blocks at or above
  *             max(bump, zero_from) read as zero and were never taken since. A summary bit is set
  *             exactly if its word is not 0. remote_count > 0 implies used > 0.
- * Threads     line 0 is constant while any block is live; line 1 and the free bitmap belong to the
- *             holder of the heap's lock, but `link`, `purged` and `was_huge` of a slab that is out,
- *             to who took it out; line 2 and the remote bitmap are shared (slab/remote.h).
+ * Threads     line 0 is constant while any block is live; the heap's lock guards line 1 and the
+ *             free bitmap, but `link`, `purged` and `was_huge` of a slab that is out are its
+ *             purger's; line 2 and the remote bitmap are shared (slab/remote.h).
  * Tests       tests/unit/slab/slab_test.c, tests/model/
  */
 #ifndef HAK_SLAB_SLAB_H
@@ -27,6 +27,7 @@ struct slab_owner {
     _Atomic(struct slab *) purged;  /* stack of slabs that were out while pages went back */
     uint32_t heap_id;               /* from 1 on, for people and for the superslab pool */
     bool is_private;                /* the program's own: its slabs never move */
+    bool is_sparse;                 /* a few blocks of many classes: heap/supply.h */
     HAK_CACHE_ALIGNED struct class_use use[HAK_ALL_CLASS_COUNT];
 };
 
@@ -48,8 +49,7 @@ struct slab {
     uint32_t fullness_scale; /* used * fullness_scale >> 16 is the bucket */
     uint32_t generation;     /* how often this record was made a slab */
     uint8_t class_index;
-    uint8_t granule_count;
-    uint8_t word_count;
+    uint8_t granule_count, word_count;
     uint8_t leaf_shift;                 /* bytes of a leaf (slab/pages.h), as a power of two */
     bool is_private;                    /* as its owner says */
     uint8_t guards;                     /* which are raised: slab/shield.h */

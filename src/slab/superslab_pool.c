@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "misuse/harden.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -26,12 +27,11 @@ struct superslab_pool {
     struct superslab_lists lists[PARTITION_COUNT];
     struct list_link warm;
     uint32_t epoch; /* how often the lists were given up */
-    _Atomic uint32_t superslab_count, warm_count, free_count, huge_count;
-    _Atomic uint32_t untouched_count; /* free granules of huge superslabs that nobody touched */
     _Atomic uint64_t warm_oldest_ms;
     struct keep_log keep; /* how soon granules come back */
     bool is_started;
 };
+struct pool_counts hak_pool_counts;
 static struct superslab_pool pool = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT)};
 
 hak_static_assert(sizeof(struct superslab) == HAK_SUPERSLAB_RECORD_BYTES,
@@ -72,11 +72,12 @@ static void link_superslab(struct superslab *superslab)
     uint32_t free_count = hak_bit_count(superslab->free);
     hak_list_insert_first(&lists->by_free[free_count], &superslab->link);
     lists->in_use |= 1ull << free_count;
-    hak_counter_add(&pool.warm_count, hak_bit_count(warm_mask(superslab)));
-    hak_counter_add(&pool.free_count, free_count);
+    hak_counter_add(&hak_pool_counts.warm, hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&hak_pool_counts.free[superslab->partition], free_count);
     if (superslab->pages == PAGES_HUGE) {
-        hak_counter_add(&pool.huge_count, 1);
-        hak_counter_add(&pool.untouched_count, hak_bit_count(superslab->free & ~superslab->dirty));
+        hak_counter_add(&hak_pool_counts.huge, 1);
+        hak_counter_add(&hak_pool_counts.untouched,
+                        hak_bit_count(superslab->free & ~superslab->dirty));
     }
 }
 
@@ -90,7 +91,7 @@ static void renew(struct superslab *superslab)
     superslab->link = (struct list_link){NULL, NULL};
     superslab->warm_link = (struct list_link){NULL, NULL};
     link_superslab(superslab);
-    hak_counter_add(&pool.superslab_count, 1);
+    hak_counter_add(&hak_pool_counts.superslab, 1);
 }
 
 static void unlink_superslab(struct superslab *superslab)
@@ -101,11 +102,12 @@ static void unlink_superslab(struct superslab *superslab)
     hak_list_remove(&superslab->link);
     if (hak_list_is_empty(&lists->by_free[free_count]))
         lists->in_use &= ~(1ull << free_count);
-    hak_counter_add(&pool.warm_count, -hak_bit_count(warm_mask(superslab)));
-    hak_counter_add(&pool.free_count, -free_count);
+    hak_counter_add(&hak_pool_counts.warm, -hak_bit_count(warm_mask(superslab)));
+    hak_counter_add(&hak_pool_counts.free[superslab->partition], -free_count);
     if (superslab->pages == PAGES_HUGE) {
-        hak_counter_add(&pool.huge_count, -1u);
-        hak_counter_add(&pool.untouched_count, -hak_bit_count(superslab->free & ~superslab->dirty));
+        hak_counter_add(&hak_pool_counts.huge, -1u);
+        hak_counter_add(&hak_pool_counts.untouched,
+                        -hak_bit_count(superslab->free & ~superslab->dirty));
     }
 }
 
@@ -237,7 +239,7 @@ struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_pa
 {
     hak_lock_take(&pool.lock);
     struct pool_granules granules = HAK_NO_GRANULES;
-    bool has_warm = hak_load_relaxed(&pool.warm_count) != 0;
+    bool has_warm = hak_load_relaxed(&hak_pool_counts.warm) != 0;
     for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
          wish++)
         granules = take_wished(&pool.lists[partition], count, heap_id, (enum depot_wish)wish);
@@ -262,7 +264,7 @@ void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_
     superslab->group_heap[1] = 0;
     link_superslab(superslab);
     note_warm(superslab, true);
-    hak_counter_add(&pool.superslab_count, 1);
+    hak_counter_add(&hak_pool_counts.superslab, 1);
     hak_lock_give(&pool.lock);
 }
 
@@ -272,7 +274,7 @@ static struct granule_range remove_superslab(struct superslab *superslab)
     unlink_superslab(superslab);
     superslab->free = 0;
     note_warm(superslab, false);
-    hak_counter_add(&pool.superslab_count, -1u);
+    hak_counter_add(&hak_pool_counts.superslab, -1u);
     return (struct granule_range){first_granule_of(superslab), HAK_SUPERSLAB_GRANULES};
 }
 
@@ -288,9 +290,10 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     /* In a huge page untouched granules are resident, too. */
     uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
     superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
+    struct superslab_lists *lists = &pool.lists[superslab->partition];
     bool may_leave =
-        superslab->partition == PARTITION_ORDINARY &&
-        !hak_list_is_empty(&pool.lists[PARTITION_ORDINARY].by_free[HAK_SUPERSLAB_GRANULES]);
+        (superslab->partition == PARTITION_ORDINARY || !hak_harden_has(HARDEN_EXACT)) &&
+        !hak_list_is_empty(&lists->by_free[HAK_SUPERSLAB_GRANULES]);
     link_superslab(superslab);
     note_warm(superslab, true);
     if (superslab->free == ALL_GRANULES && may_leave)
@@ -440,44 +443,20 @@ bool hak_pool_has_warm(uint64_t before_ms)
     return oldest != 0 && oldest <= before_ms;
 }
 
-uint32_t hak_pool_superslab_count(void)
-{
-    return hak_load_relaxed(&pool.superslab_count);
-}
-
-uint32_t hak_pool_free_count(void)
-{
-    return hak_load_relaxed(&pool.free_count);
-}
-
-uint32_t hak_pool_warm_count(void)
-{
-    return hak_load_relaxed(&pool.warm_count);
-}
-
-uint32_t hak_pool_huge_count(void)
-{
-    return hak_load_relaxed(&pool.huge_count);
-}
-
-uint32_t hak_pool_untouched_count(void)
-{
-    return hak_load_relaxed(&pool.untouched_count);
-}
-
 void hak_pool_mend(void)
 {
     if (!hak_lock_is_left(&pool.lock))
         return;
     pool.epoch++;
     pool.is_started = false;
-    for (int partition = 0; partition < PARTITION_COUNT; partition++)
+    for (int partition = 0; partition < PARTITION_COUNT; partition++) {
         pool.lists[partition].in_use = 0;
-    hak_store_relaxed(&pool.superslab_count, 0);
-    hak_store_relaxed(&pool.warm_count, 0);
-    hak_store_relaxed(&pool.free_count, 0);
-    hak_store_relaxed(&pool.huge_count, 0);
-    hak_store_relaxed(&pool.untouched_count, 0);
+        hak_store_relaxed(&hak_pool_counts.free[partition], 0);
+    }
+    hak_store_relaxed(&hak_pool_counts.superslab, 0);
+    hak_store_relaxed(&hak_pool_counts.warm, 0);
+    hak_store_relaxed(&hak_pool_counts.huge, 0);
+    hak_store_relaxed(&hak_pool_counts.untouched, 0);
     hak_store_relaxed(&pool.warm_oldest_ms, UINT64_MAX);
     start_once();
     hak_lock_give(&pool.lock);

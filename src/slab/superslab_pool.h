@@ -7,7 +7,8 @@
  *             as zero. One wholly free superslab is kept; the caller gets the next one back. How
  *             long free granules are kept follows from how soon granules are reused
  *             (learn/keep_time.h), where option learn has decay. A superslab serves one partition.
- *             That of the long partition, which there is in hardened mode only, never leaves it.
+ *             Beside ordinary ones there are those of the long partition in hardened mode, which
+ *             never leave it, and else those of what is sparse (heap/supply.h).
  * Threads     one lock (DEPOT), never held across a system call: what is purged is first taken out,
  *             under a lock of its own (PURGE), so that a fork waits until it is back.
  * Tests       tests/unit/slab/superslab_pool_test.c
@@ -76,15 +77,45 @@ size_t hak_pool_purge(uint64_t before_ms, uint32_t budget);
  * works on does not count as free meanwhile. Range of count 0: none. */
 struct granule_range hak_pool_take_spare(void);
 
-/* Superslabs held, free granules in them, and those of the free ones that are warm. */
-uint32_t hak_pool_superslab_count(void);
-uint32_t hak_pool_free_count(void);
-uint32_t hak_pool_warm_count(void);
+/* Written under the lock, read by any thread. */
+struct pool_counts {
+    _Atomic uint32_t superslab;             /* superslabs held */
+    _Atomic uint32_t free[PARTITION_COUNT]; /* free granules in them; */
+    _Atomic uint32_t warm;                  /* those that are warm; */
+    _Atomic uint32_t untouched; /* those that a huge page brought in, and nobody ever touched */
+    _Atomic uint32_t huge;      /* superslabs that may be one huge page */
+};
+extern struct pool_counts hak_pool_counts;
 
-/* Superslabs that may be one huge page, and granules in them that are resident though nobody ever
- * touched them. */
-uint32_t hak_pool_huge_count(void);
-uint32_t hak_pool_untouched_count(void);
+HAK_INLINE uint32_t hak_pool_superslab_count(void)
+{
+    return hak_load_relaxed(&hak_pool_counts.superslab);
+}
+
+HAK_INLINE uint32_t hak_pool_free_count(enum hak_partition partition)
+{
+    return hak_load_relaxed(&hak_pool_counts.free[partition]);
+}
+
+HAK_INLINE uint32_t hak_pool_free_count_all(void)
+{
+    return hak_pool_free_count(PARTITION_ORDINARY) + hak_pool_free_count(PARTITION_LONG);
+}
+
+HAK_INLINE uint32_t hak_pool_warm_count(void)
+{
+    return hak_load_relaxed(&hak_pool_counts.warm);
+}
+
+HAK_INLINE uint32_t hak_pool_untouched_count(void)
+{
+    return hak_load_relaxed(&hak_pool_counts.untouched);
+}
+
+HAK_INLINE uint32_t hak_pool_huge_count(void)
+{
+    return hak_load_relaxed(&hak_pool_counts.huge);
+}
 
 /* True when the granule is free, belongs to the pool, and nobody has touched it: what is in memory
  * there, a huge page brought in. The pool is locked (hak_pool_lock). */

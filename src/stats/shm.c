@@ -74,31 +74,15 @@ bool hak_shm_read(const struct stats_shm *shm, struct shm_page *page)
     return false;
 }
 
-struct sweep {
-    uint64_t pid_space;
-    uint32_t kept_pid;
-    bool has_times; /* /proc is that of this space */
-};
-
-static bool is_left(const void *start, uint32_t number, const void *context)
+static bool is_left(const struct shared_file *file, const void *context)
 {
-    const struct shm_head *head = start;
-    const struct sweep *sweep = context;
-    if (head->magic != HAK_SHM_MAGIC || head->pid != number || number == sweep->kept_pid ||
-        head->pid_space != sweep->pid_space)
-        return false;
-    if (!hak_os_is_process(number))
-        return true;
-    uint64_t ticks = sweep->has_times ? hak_os_start_ticks(number) : 0;
-    return ticks != 0 && head->start_ticks != 0 && ticks != head->start_ticks;
+    const struct shm_head *head = file->head;
+    const uint32_t *kept_pid = context;
+    return head->magic == HAK_SHM_MAGIC && head->pid == file->number && head->pid != *kept_pid &&
+           hak_os_shared_is_left(file, head->pid_space, head->start_ticks);
 }
 
 uint32_t hak_shm_remove_left(uint32_t kept_pid)
 {
-    struct sweep sweep = {.pid_space = hak_os_pid_space(), .kept_pid = kept_pid};
-    uint64_t own_ticks = hak_os_start_ticks(0);
-    if (sweep.pid_space == 0)
-        return 0;
-    sweep.has_times = own_ticks != 0 && own_ticks == hak_os_start_ticks(hak_os_pid());
-    return hak_os_shared_sweep(HAK_SHM_PATH, sizeof(struct shm_head), is_left, &sweep);
+    return hak_os_shared_sweep(HAK_SHM_PATH, sizeof(struct shm_head), is_left, &kept_pid);
 }

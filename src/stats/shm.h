@@ -14,9 +14,8 @@
  *             must see g + 1 or more: the reader starts again. A writer that dies in the middle
  *             leaves the last whole page. A file whose process is gone is left behind, with the
  *             last numbers. It is removed when it is certain that no process writes to it: a
- *             regular file of this user, named as the process in it, of this space of process ids
- *             (containers may share /dev/shm), and there is no such process, or one that was
- *             started at another time.
+ *             regular file of this user, named as the process in it, that no process maps to write,
+ *             in whatever container (os/shared.h).
  * Threads     one writer at a time, elected by the caller; any number of readers.
  * Tests       tests/unit/stats/shm_test.c, tests/race/shm_race.c,
  *             tests/preload/left_shm_preload.py

@@ -56,7 +56,7 @@ static void add_classes(struct snapshot *snapshot, const struct census *census)
         used_bytes += from->used * bytes;
     }
     uint64_t granules = snapshot->superslabs * HAK_SUPERSLAB_GRANULES;
-    granules = hak_excess(granules, hak_pool_free_count());
+    granules = hak_excess(granules, hak_pool_free_count_all());
     snapshot->slab_free_bytes = hak_excess(granules << HAK_GRANULE_SHIFT, used_bytes);
 }
 
@@ -136,7 +136,7 @@ void hak_snapshot_take(struct snapshot *snapshot)
     hak_census_take(&census);
     struct span_cache_sums cached = hak_span_caches_sum();
     uint64_t warm_granules = hak_pool_warm_count();
-    uint64_t clean_granules = hak_excess(hak_pool_free_count(), warm_granules);
+    uint64_t clean_granules = hak_excess(hak_pool_free_count_all(), warm_granules);
     uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     struct guarded_sums guarded = hak_guarded_sum();
     *snapshot = (struct snapshot){
@@ -203,4 +203,11 @@ void hak_snapshot_ask_kernel(struct snapshot *snapshot)
     snapshot->resident_bytes = memory.resident_bytes;
     snapshot->resident_peak_bytes = memory.peak_bytes;
     snapshot->own_resident_bytes = memory.own_bytes;
+}
+
+void hak_snapshot_ask_kernel_total(struct snapshot *snapshot)
+{
+    struct os_memory memory = hak_os_memory_read_total();
+    snapshot->resident_bytes = memory.resident_bytes;
+    snapshot->resident_peak_bytes = memory.peak_bytes;
 }

@@ -54,7 +54,7 @@
     X(huge_page_bytes, "in huge pages, in the window, as the kernel reports; 0: not queried")      \
     X(resident_bytes, "of the process, as the kernel reports; 0: not queried")                     \
     X(resident_peak_bytes, "peak of resident_bytes")                                               \
-    X(own_resident_bytes, "of resident_bytes: in hakmem's window and metadata")                    \
+    X(own_resident_bytes, "of resident_bytes: in hakmem's window and metadata; 0: not queried")    \
     X(span_keep_ms, "how long free spans stay warm: decay, or what was learned")                   \
     X(pool_keep_ms, "how long free granules of slabs stay warm: decay, or what was learned")       \
     X(moved_pieces, "runs of pages that realloc moved, each a separate mapping")

@@ -16,5 +16,7 @@ void hak_snapshot_take(struct snapshot *snapshot);
 
 /* Adds what /proc/self/smaps and status say of resident memory. */
 void hak_snapshot_ask_kernel(struct snapshot *snapshot);
+/* The same without what is hakmem's: the kernel need not walk memory for that. */
+void hak_snapshot_ask_kernel_total(struct snapshot *snapshot);
 
 #endif

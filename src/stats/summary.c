@@ -141,9 +141,13 @@ static void add_resident(struct line_writer *out, const struct snapshot *snapsho
     if (snapshot->resident_bytes == 0)
         return;
     add_label(out, "resident", snapshot->resident_bytes);
-    hak_line_add(out, "the process, ");
-    hak_line_size(out, snapshot->own_resident_bytes);
-    hak_line_add(out, " of it hakmem's; peak ");
+    hak_line_add(out, "the process");
+    if (snapshot->own_resident_bytes != 0) {
+        hak_line_add(out, ", ");
+        hak_line_size(out, snapshot->own_resident_bytes);
+        hak_line_add(out, " of it hakmem's");
+    }
+    hak_line_add(out, "; peak ");
     hak_line_size(out, snapshot->resident_peak_bytes);
     hak_line_end_line(out);
 }

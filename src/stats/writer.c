@@ -271,6 +271,11 @@ HAK_AT_START void hak_stats_writer_tick(void)
     end_busy();
 }
 
+HAK_AT_START bool hak_stats_writer_has_work(void)
+{
+    return has_signal || has_interval() || hak_load_relaxed(&next_show_ms) != NEVER_MS;
+}
+
 HAK_AT_START uint32_t hak_stats_writer_patience_ms(void)
 {
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;

@@ -40,6 +40,9 @@ void hak_stats_writer_file_name(struct text *name);
 /* Prints now, from where the file's descriptor is on; returns 0 or an error number. */
 int hak_stats_writer_print_kept(const struct os_kept_fd *file, enum emit_form form);
 
+/* Whether there is something to print or to publish while the program sleeps. */
+bool hak_stats_writer_has_work(void);
+
 /* How long the background thread may sleep before something is due; 0: for ever. */
 uint32_t hak_stats_writer_patience_ms(void);
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-# What leaked when a process is killed at a random moment, under a limit: hakmem autopsy attributes
-# it to the functions that did. If this fails, the black box tells of other leaks than there were.
+# What leaked when a process is killed at a random moment, by a signal under a limit of hakmem's or,
+# with every second seed and where a memory control group can be made, by the kernel because the
+# group is full: hakmem autopsy attributes it to the functions that did. If this fails, the black
+# box tells of other leaks than there were.
 #
 #   BLACKBOX_TEST_SEED   the first of the seeds, which follow one another: 1
 . "$(dirname "$0")/lib.sh"
@@ -11,23 +13,65 @@ runs=${HAK_FULL:+200}
 runs=${runs:-6}
 first=${BLACKBOX_TEST_SEED:-1}
 leaker_pid=
+group=
 at_end() {
     [ -z "$leaker_pid" ] || kill -KILL "$leaker_pid" 2>/dev/null || :
     [ -z "$leaker_pid" ] || rm -f "/dev/shm/hakmem.profile.$leaker_pid"
+    [ -z "$group" ] || rmdir "$group"
 }
+
+# find_group: makes the group, of either version, which does not swap; $limit is the file of its
+# limit.
+find_group() {
+    for parent in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+        group=$parent/hakmem.blackbox.$$
+        mkdir "$group" 2>/dev/null || continue
+        for file in "$group/memory.swappiness" "$group/memory.swap.max"; do
+            [ ! -w "$file" ] || echo 0 >"$file"
+        done
+        for limit in "$group/memory.limit_in_bytes" "$group/memory.max"; do
+            [ ! -w "$limit" ] || return 0
+        done
+        rmdir "$group"
+    done
+    group=
+}
+
 
 read_truth() {
     od -A n -t u8 -N 40 -v -w8 "$work/file" | awk '{ print NR - 1, $1 }' >"$work/truth"
 }
 
-# leak_and_die SEED: the live bytes of each function are in $work/truth.
-leak_and_die() {
+# leak SEED COMMAND...: in the background, as a process of the command.
+leak() {
+    seed=$1
+    shift
     truncate -s 0 "$work/file"
     truncate -s 4096 "$work/file"
-    env HAKMEM_BLACKBOX=on \
-        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate HAKMEM_LIMIT=512M \
-        LD_PRELOAD="$PRELOAD_LIB" "$leaker" "$1" 1<>"$work/file" 2>"$work/leaker.err" &
+    "$@" env HAKMEM_BLACKBOX=on \
+        HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=$rate \
+        LD_PRELOAD="$PRELOAD_LIB" "$leaker" "$seed" 1<>"$work/file" 2>"$work/leaker.err" &
     leaker_pid=$!
+}
+
+# leak_until_full SEED: a limit of 40 to 120 MiB. The live bytes of each function are in
+# $work/truth.
+leak_until_full() {
+    awk -v seed="$1" 'BEGIN { srand(seed); print int(40 + rand() * 80) * 1048576 }' >"$limit"
+    # shellcheck disable=SC2016
+    leak "$1" sh -c 'echo 0 >"$0/cgroup.procs" && exec "$@"' "$group"
+    status=0
+    wait "$leaker_pid" 2>/dev/null || status=$?
+    equal "seed $1: the kernel kills it" "$status" 137
+    kills=$((kills + 1))
+    equal "seed $1: because the group is full" "$(cat "$group/memory.oom_control" \
+        "$group/memory.events" 2>/dev/null | sed -n 's/^oom_kill //p')" "$kills"
+    read_truth
+}
+
+# leak_and_die SEED: the same by a signal.
+leak_and_die() {
+    leak "$1" env HAKMEM_LIMIT=512M
     # When 8 MB have leaked, and up to four tenths of a second later.
     for _ in $(seq 400); do
         read_truth
@@ -66,9 +110,15 @@ compare() {
         }' "$work/truth" "$work/autopsy.out" >"$work/differs"
 }
 
+find_group
+kills=0
 run=0
 while [ "$run" -lt "$runs" ]; do
-    leak_and_die $((first + run))
+    if [ -n "$group" ] && [ $((run % 2)) = 1 ]; then
+        leak_until_full $((first + run))
+    else
+        leak_and_die $((first + run))
+    fi
     asked autopsy 0 autopsy "$leaker_pid"
     check "seed $((first + run)), $(cat "$work/truth" "$work/autopsy.out" | head -n 40)" compare
     rm -f "/dev/shm/hakmem.profile.$leaker_pid"

@@ -173,7 +173,8 @@ done
 leaked_mib=$(awk -v turns="$turns" 'BEGIN { printf "%.1f", turns * 1e6 / 1048576 }')
 killed
 asked autopsy 0 autopsy "$holder_pid"
-shows autopsy "^Process $holder_pid ended without a normal exit; its last update was at 20"
+shows autopsy "^Process $holder_pid ended without a normal exit\.$"
+shows autopsy "^Last update: 20[-0-9: ]* UTC$"
 shows autopsy '^ +[78]\.[0-9] MiB +[0-9.]+% +[0-9.]+ m?s +\+[0-9.]+ [MG]iB  yard::keep  holder'
 leaks=$(awk '/yard::leak/ { print $1 }' "$work/autopsy.out")
 check "what leaked, $leaks MiB, near $leaked_mib" awk -v a="$leaks" -v b="$leaked_mib" \

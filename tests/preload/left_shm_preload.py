@@ -78,7 +78,7 @@ def check_strange():
     for what, number, content, stays in (
             ("a left one", pid, good[:16] + field(pid) + good[24:], False),
             ("one whose number another process has now", silent.pid, reused, False),
-            ("one of another space of process ids", pid, elsewhere, True),
+            ("one of another space of process ids that no process has open", pid, elsewhere, False),
             ("one of a process that is not its name", pid, good, True),
             ("a foreign file", pid, b"anything " * 2000, True),
             ("an empty file", pid, b"", True)):
@@ -86,6 +86,10 @@ def check_strange():
         stop(start(True))
         equal(f"{what} stays", shm_file(number).exists(), stays)
         shm_file(number).unlink(missing_ok=True)
+    make(pid, elsewhere)
+    with open(shm_file(pid), "r+b"):
+        stop(start(True))
+        equal("one that a process there writes to stays", shm_file(pid).exists(), True)
     make(pid, good[:16] + field(pid) + good[24:])
     if os.geteuid() == 0:
         os.chown(shm_file(pid), 65534, 65534)

@@ -48,3 +48,18 @@ TEST(blocks_passed_between_threads_belong_to_one_thread_each)
     CHECK_EQ(hak_guarded_sum().count, 0);
     CHECK_EQ(hak_guarded_sum().bytes, 0);
 }
+
+#define FIRST_COMERS 8u
+
+static void take_at_once(struct racer *racer)
+{
+    static const struct guarded_trace nothing;
+    (void)racer;
+    CHECK(hak_sampled_guard_take(16, 16, &nothing) != NULL);
+}
+
+TEST(of_threads_that_come_first_together_none_is_refused)
+{
+    for (int i = 0; i < 30; i++)
+        CHECK_EXITS(race_alike(FIRST_COMERS, take_at_once), 0);
+}

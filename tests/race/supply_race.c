@@ -75,7 +75,7 @@ TEST(memory_is_added_once_for_all_that_wait_for_it)
     CHECK(hak_pool_superslab_count() <= superslabs_needed());
     give_all_back();
     CHECK(hak_span_heap_is_sound());
-    CHECK_EQ(hak_pool_free_count(), hak_pool_superslab_count() * HAK_SUPERSLAB_GRANULES);
+    CHECK_EQ(hak_pool_free_count_all(), hak_pool_superslab_count() * HAK_SUPERSLAB_GRANULES);
     CHECK_EQ(hak_span_warm_bytes() + hak_span_clean_bytes() +
                  hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES,
              hak_load_relaxed(&hak_region.committed_bytes));

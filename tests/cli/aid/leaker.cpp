@@ -20,6 +20,8 @@ template <int site> __attribute__((noinline)) void leak(std::size_t bytes, bool 
     if (block == nullptr)
         for (;;)
             pause();
+    for (std::size_t at = 0; at < bytes; at += 4096) /* so that it is resident */
+        static_cast<volatile char *>(block)[at] = 1;
     if (is_kept)
         live[site] += bytes;
     else

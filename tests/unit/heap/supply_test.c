@@ -231,19 +231,43 @@ TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
     supply(65536);
 }
 
+TEST(what_is_sparse_shares_superslabs_of_small_pages_that_were_never_used)
+{
+    static struct slab_owner sparse = {.heap_id = 10, .is_private = true, .is_sparse = true};
+    pretend(HUGE_ALWAYS);
+    uint32_t first_count = (uint32_t)(HAK_SMALL_PAGES_BYTES / HAK_SUPERSLAB_BYTES);
+    fill_superslabs(first_count + 2);
+    hak_supply_retire(supply(65536)); /* warm granules, which others would get */
+    uint64_t refusals = hak_load_relaxed(&hak_os_counters.advise_count);
+    uint32_t huge_count = hak_pool_huge_count();
+    struct slab *slabs[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        slabs[i] = hak_supply_slab(hak_class_of(64 << i), &sparse, &stats);
+        CHECK(slabs[i] != NULL);
+        CHECK_EQ(slabs[i]->zero_from, 0);
+        CHECK_EQ(slabs[i]->start / HAK_SUPERSLAB_BYTES, slabs[0]->start / HAK_SUPERSLAB_BYTES);
+    }
+    CHECK_EQ(hak_pool_huge_count(), huge_count);
+    CHECK_EQ(hak_load_relaxed(&hak_os_counters.advise_count), refusals + 1);
+    struct slab *ordinary = supply(64);
+    CHECK(ordinary->start / HAK_SUPERSLAB_BYTES != slabs[0]->start / HAK_SUPERSLAB_BYTES);
+    for (uint32_t i = 0; i < 3; i++)
+        hak_supply_retire(slabs[i]);
+}
+
 TEST(a_superslab_is_added_before_the_last_granules_are_taken)
 {
     supply(64);
     hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
     CHECK_EQ(hak_pool_superslab_count(), 1); /* small processes do not grow ahead */
     fill_superslabs(16);
-    while (hak_pool_free_count() >= 16) {
+    while (hak_pool_free_count_all() >= 16) {
         hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
         CHECK_EQ(hak_pool_superslab_count(), 16);
         supply(64);
     }
     uint32_t count = 16;
-    while (hak_pool_free_count() < 16) {
+    while (hak_pool_free_count_all() < 16) {
         hak_supply_grow_ahead(hak_class_of(64), &owner, &stats);
         CHECK_EQ(hak_pool_superslab_count(), ++count);
     }
@@ -255,13 +279,13 @@ TEST(a_superslab_is_added_before_the_last_granules_are_taken)
 TEST(granules_that_were_brought_in_vain_go_back)
 {
     supply(64);
-    uint32_t free_before = hak_pool_free_count(), class_index = hak_class_of(64);
+    uint32_t free_before = hak_pool_free_count_all(), class_index = hak_class_of(64);
     struct pool_granules brought = hak_supply_bring(class_index, &owner, &stats);
     CHECK_EQ(brought.count, hak_size_classes[class_index].granule_count);
-    CHECK_EQ(hak_pool_free_count(), free_before - brought.count);
+    CHECK_EQ(hak_pool_free_count_all(), free_before - brought.count);
     hak_supply_give_up(&brought);
     CHECK_EQ(brought.count, 0);
-    CHECK_EQ(hak_pool_free_count(), free_before);
+    CHECK_EQ(hak_pool_free_count_all(), free_before);
     CHECK_EQ(hak_supply_make(class_index, &brought, &owner, &stats), NULL);
 }
 

@@ -16,6 +16,7 @@ TEST(code_constants_and_variables_are_in_the_program_and_nothing_else_is)
     CHECK(hak_os_is_in_program((uintptr_t)&variable));
     CHECK(hak_os_is_in_program((uintptr_t)&constant));
     CHECK(hak_os_is_in_program((uintptr_t)(void *)hak_os_is_in_program));
+    CHECK(hak_os_is_in_program(hak_os_program_entry()));
     int local;
     void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);

@@ -19,10 +19,10 @@ static bool is_there(const char *name)
     return lstat(folder_path(name), &about) == 0;
 }
 
-static bool is_left(const void *head, uint32_t number, const void *context)
+static bool is_left(const struct shared_file *file, const void *context)
 {
     CHECK_EQ(context, folder);
-    return number != 77 && memcmp(head, "left", 4) == 0;
+    return file->number != 77 && memcmp(file->head, "left", 4) == 0;
 }
 
 static uint32_t sweep(void)
@@ -125,4 +125,39 @@ TEST(a_folder_full_of_files_is_examined_in_part)
 TEST(a_folder_that_cannot_be_read_is_empty)
 {
     CHECK_EQ(hak_os_shared_sweep("/none/such/left.", 4, is_left, folder), 0);
+}
+
+/* Of process 9 in another space of numbers, where it can be alive or dead. */
+static bool is_unused(const struct shared_file *file, const void *context)
+{
+    CHECK_EQ(context, folder);
+    return hak_os_shared_is_left(file, hak_os_pid_space() + 1, 1);
+}
+
+TEST(what_a_process_of_another_space_of_numbers_maps_to_write_stays_while_it_does)
+{
+    int error, ends[2];
+    char byte;
+    new_folder();
+    CHECK_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char *start = hak_os_shared_create(folder_path("left.9"), 4096, &error);
+        write(ends[1], "x", 1);
+        close(ends[1]);
+        pause();
+        _exit(start == NULL);
+    }
+    CHECK_EQ(read(ends[0], &byte, 1), 1);
+    errno = 77;
+    CHECK_EQ(hak_os_shared_sweep(prefix, 4, is_unused, folder), 0);
+    CHECK(is_there("left.9"));
+    kill(pid, SIGKILL);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    int reader = open(folder_path("left.9"), O_RDONLY);
+    errno = 77;
+    CHECK_EQ(hak_os_shared_sweep(prefix, 4, is_unused, folder), 1);
+    CHECK_EQ(errno, 77);
+    CHECK(!is_there("left.9"));
+    close(reader);
 }

@@ -287,6 +287,20 @@ TEST(a_block_that_grows_in_small_steps_counts_with_its_requested_size)
     CHECK_EQ(live_of((const void *)grow), 0);
 }
 
+TEST(a_hardened_block_that_stays_has_its_new_size)
+{
+    be_started_with(__func__,
+                    "harden=all,heap_profile=on,heap_profile_samples=0,heap_profile_rate=1");
+    void *block = grow(NULL, 1000);
+    for (size_t bytes = 990; bytes > 600; bytes -= 10) {
+        CHECK_EQ(grow(block, bytes), block);
+        CHECK_EQ(live_of((const void *)grow), bytes);
+    }
+    CHECK_EQ(sums_of((const void *)grow).samples, 1);
+    hak_free(block);
+    CHECK_EQ(live_of((const void *)grow), 0);
+}
+
 TEST(every_way_to_allocate_is_sampled_and_keeps_its_promises)
 {
     begin_exactly(__func__);

@@ -2,6 +2,7 @@
 /* tests/unit/slab/superslab_pool_test.c - granules leave superslabs and come back. */
 #include "base/bits.h"
 #include "check.h"
+#include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
@@ -321,14 +322,32 @@ TEST(granules_of_one_partition_never_serve_another)
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
 }
 
-TEST(a_free_superslab_of_the_long_partition_stays)
+static void take_two_long(uint32_t first[2])
 {
-    uint32_t first[2];
     for (int i = 0; i < 2; i++) {
         first[i] = hak_process_start() ? hak_region_grow(ALL).first : 0;
         hak_pool_add(first[i], PARTITION_LONG, true, false);
         CHECK_EQ(hak_pool_take(ALL, 1, PARTITION_LONG).count, ALL);
     }
+}
+
+TEST(of_two_free_superslabs_of_the_long_partition_one_leaves)
+{
+    uint32_t first[2];
+    take_two_long(first);
+    superslab_add(); /* a free one of the other partition */
+    CHECK_EQ(hak_pool_give(first[0], ALL, ALL).count, 0);
+    struct granule_range spare = hak_pool_give(first[1], ALL, ALL);
+    CHECK(spare.count == ALL && spare.first == first[1]);
+    CHECK_EQ(hak_pool_free_count(PARTITION_LONG), ALL);
+    CHECK_EQ(hak_pool_free_count_all(), 2 * ALL);
+}
+
+TEST(a_free_superslab_of_the_long_partition_stays_in_hardened_mode)
+{
+    uint32_t first[2];
+    take_two_long(first);
+    hak_store_relaxed(&hak_harden, HARDEN_EXACT);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(hak_pool_give(first[i], ALL, ALL).count, 0);
     CHECK_EQ(hak_pool_take_spare().count, 0);
@@ -350,7 +369,7 @@ TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
     hak_pool_lock();
     hak_pool_mend();
     CHECK_EQ(hak_pool_superslab_count(), 0);
-    CHECK_EQ(hak_pool_free_count() + hak_pool_warm_count(), 0);
+    CHECK_EQ(hak_pool_free_count_all() + hak_pool_warm_count(), 0);
     CHECK_EQ(hak_pool_huge_count() + hak_pool_untouched_count(), 0);
     CHECK(!hak_pool_has_warm(UINT64_MAX - 1));
     CHECK(!hak_pool_is_untouched(first + ALL - 1));
@@ -360,7 +379,7 @@ TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
 
     CHECK_EQ(hak_pool_give(kept, 1, 1).count, 0);
     CHECK_EQ(hak_pool_superslab_count(), 1);
-    CHECK_EQ(hak_pool_free_count(), 1);
+    CHECK_EQ(hak_pool_free_count_all(), 1);
     CHECK_EQ(hak_pool_warm_count(), 1);
     CHECK_EQ(take(1).first, kept);
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
@@ -372,6 +391,6 @@ TEST(a_pool_that_was_not_left_locked_is_not_repaired)
     give_dirty(take(1).first, 1);
     hak_pool_mend();
     CHECK_EQ(hak_pool_superslab_count(), 1);
-    CHECK_EQ(hak_pool_free_count(), ALL);
+    CHECK_EQ(hak_pool_free_count_all(), ALL);
     CHECK_EQ(hak_pool_warm_count(), 1);
 }
