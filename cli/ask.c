@@ -17,11 +17,11 @@
 
 #define PREFIX "hakmem."
 #define LOOK_MS 10
-/* What has been taken is waited for: trim may have much to do. */
+/* A request that has been taken is waited for: trim may take long. */
 #define TAKEN_WAIT_MS 60000u
 /* A longer wait is said. */
 #define TOLD_MS 500u
-/* What was left behind is removed so long after its time. */
+/* An abandoned request is removed this long after its deadline. */
 #define LEFT_MS 1000u
 
 static struct reason reason;
@@ -50,7 +50,7 @@ static bool has_no_asker(const struct control_request *request)
     return request->words[sizeof request->words - 1] == HAK_REQUEST_LEFT;
 }
 
-/* A request of this user whose time is over: its asker was killed; or that was left and is done. */
+/* A request of this user that has expired (its sender was killed), or was left and is done. */
 static bool is_left(int folder, const char *name, struct control_request *request)
 {
     struct stat about;
@@ -123,7 +123,7 @@ static bool is_askable(const struct process *process)
     return true;
 }
 
-/* Waits until nobody else asks. */
+/* Waits until no other request is pending. */
 static bool leave_request(struct ask *ask, struct control_request *request, uint32_t wait_ms,
                           uint32_t others_ms)
 {
@@ -172,7 +172,7 @@ static bool begin(struct ask *ask, int pid, struct control_request *request, uin
     return false;
 }
 
-/* The last byte is for who waits for it. */
+/* The last byte stays zero. */
 static bool write_words(struct control_request *request, const char *words)
 {
     *request = (struct control_request){.magic = HAK_REQUEST_MAGIC};

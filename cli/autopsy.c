@@ -139,6 +139,6 @@ int command_autopsy(int argument_count, char **arguments)
     if (argument_count == 1)
         return list();
     if (argument_count != 2 || arguments[1][0] == '-')
-        return complain_usage("autopsy");
+        return complain_word("autopsy", arguments[arguments[1][0] == '-' ? 1 : 2]);
     return is_plain(arguments[1]) ? report_of(arguments[1]) : report_named(arguments[1]);
 }

@@ -27,7 +27,7 @@ struct wish {
     bool is_json;
 };
 
-/* What a class of today serves, in block- and byte-milliseconds. */
+/* The load of a current class, in block- and byte-milliseconds. */
 struct served {
     uint64_t blocks, requested, cost;
 };

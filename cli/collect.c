@@ -17,7 +17,7 @@ enum { PROCESSES_MOST = 1024 };
 #define TYPE "# TYPE "
 #define END "# EOF\n"
 
-/* What one process has to tell, and what tells it from the others. */
+/* The samples of one process, and its labels. */
 struct part {
     struct document text;
     char labels[128];
@@ -109,7 +109,7 @@ static void add_samples(struct document *document, const struct part *part, cons
     }
 }
 
-/* Where a part has the family whose first line this is; NULL: it has none. */
+/* The start of the metric family with this first line in a part; NULL: it has none. */
 static const char *find_family(const struct part *part, const char *type)
 {
     char line[256];

@@ -80,7 +80,7 @@ static int open_dump(const struct order *order, char *name, size_t name_bytes)
     return fd;
 }
 
-/* Copies what the process wrote behind the request; false: errno says why not. */
+/* Copies the process's output behind the request; false: errno says why not. */
 static bool copy_dump(int from, int to)
 {
     char piece[4096];
@@ -203,7 +203,7 @@ static int understand_dump(struct order *order, char ***rest)
     return EXIT_DONE;
 }
 
-/* The words of the request, from those of the command; *rest is what follows them. */
+/* The words of the request, from those of the command; *rest are the remaining ones. */
 static int understand_words(struct order *order, char **words, char ***rest)
 {
     const char *what = words[0] == NULL ? "nothing" : words[0];
@@ -230,7 +230,7 @@ static int understand_words(struct order *order, char **words, char ***rest)
                     "ctl: a process can be asked to trim, dump, set or profile, not '%.60s'", what);
 }
 
-/* What comes before the process. */
+/* The options before the process. */
 static int understand_options(struct order *order, char ***rest)
 {
     for (; **rest != NULL; ++*rest) {

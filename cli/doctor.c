@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define THP "/sys/kernel/mm/transparent_hugepage/"
-/* What every kernel starts with; fewer mappings are a setting. */
+/* The kernel's default; fewer mappings are a setting. */
 #define MAPPINGS_USUAL 65530
 /* The addresses that hakmem's window has. */
 #define WINDOW_GIB 1024
@@ -240,7 +240,7 @@ static void examine_environment(void)
 int command_doctor(int argument_count, char **arguments)
 {
     if (argument_count > 2)
-        return complain_usage("doctor");
+        return complain_word("doctor", arguments[2]);
     if (argument_count == 2) {
         int process = process_number_from(arguments[1]);
         if (process == 0)

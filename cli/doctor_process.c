@@ -110,7 +110,7 @@ static void examine_memory(int process)
              size_text(resident, locked));
 }
 
-/* What the process publishes of itself, if it does: whose the caches are, and what would help. */
+/* Reports from published statistics, if any: the owner of the caches, and advice. */
 static void examine_published(int process)
 {
     static struct target target;

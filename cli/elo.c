@@ -260,7 +260,7 @@ static void put_board_json(const struct match_board *board, uint64_t clock_ms)
     puts("]}");
 }
 
-/* Reads what the process shows; one that shows nothing is asked to. */
+/* Reads the process's published results; one that publishes none is asked to. */
 static bool read_process(struct target *target, int pid, uint32_t wait_ms, const char **why)
 {
     struct ask ask;

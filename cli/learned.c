@@ -112,7 +112,7 @@ static int show(char **files, bool is_json)
     return status;
 }
 
-/* What a file of the program alone would be. */
+/* The program's part, as a file of its own. */
 static size_t write_alone(const struct learned_program *program, char *text)
 {
     static struct learned alone;
@@ -264,8 +264,10 @@ int command_learned(int argument_count, char **arguments)
         words_read("learned", words, (struct word_option[]){{"--json", &is_json, NULL}, {0}});
     if (status != EXIT_DONE)
         return status;
-    for (size_t i = 0; words[0] != NULL && i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(verbs[i].word, words[0]) == 0 && words[1] != NULL)
-            return verbs[i].run(words + 1, is_json);
-    return complain_usage("learned");
+    if (words[0] == NULL)
+        return complain_usage("learned");
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].word, words[0]) == 0)
+            return words[1] == NULL ? complain_usage("learned") : verbs[i].run(words + 1, is_json);
+    return complain_word("learned", words[0]);
 }

@@ -62,9 +62,41 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
+/* The subcommand probably meant: two in three letters are right; NULL: none is near. */
+static const char *nearest_command(const char *name)
+{
+    const char *nearest = NULL;
+    size_t bytes = strlen(name);
+    size_t least = (bytes + 1) / 3 + 1;
+    for (size_t i = 0; i < command_count; i++) {
+        size_t far = hak_conf_distance(name, bytes, commands[i].name);
+        if (far >= least)
+            continue;
+        least = far;
+        nearest = commands[i].name;
+    }
+    return nearest;
+}
+
+static int complain_command(const char *name)
+{
+    const char *nearest = nearest_command(name);
+    if (nearest == NULL)
+        return complain(EXIT_USAGE, "there is no subcommand '%.100s'; hakmem --help lists them",
+                        name);
+    return complain(EXIT_USAGE, "there is no subcommand '%.100s'; the nearest is %s", name,
+                    nearest);
+}
+
 int complain_usage(const char *command)
 {
     return complain(EXIT_USAGE, "usage: hakmem %s %s", command, find_command(command)->arguments);
+}
+
+int complain_word(const char *command, const char *word)
+{
+    const char *fault = *word == '-' ? "there is no option" : "unexpected argument";
+    return complain(EXIT_USAGE, "%s: %s '%.60s'; hakmem %s --help", command, fault, word, command);
 }
 
 int complain_option(const char *name, size_t name_bytes)
@@ -100,11 +132,38 @@ char *size_text(char *text, uint64_t bytes)
     return text;
 }
 
-/* As it was asked for; complain_usage says the same of what is wrong. */
+/* The bytes of the first argument of a usage text, whose brackets may hold blanks. */
+static int argument_bytes(const char *arguments)
+{
+    int bytes = 0;
+    for (int depth = 0; arguments[bytes] != '\0'; bytes++) {
+        if (depth == 0 && arguments[bytes] == ' ')
+            break;
+        depth += (arguments[bytes] == '[') - (arguments[bytes] == ']');
+    }
+    return bytes;
+}
+
+/* How a subcommand is used, in lines of at most 79 columns. */
+static void print_form(const char *before, const struct command *command)
+{
+    int indent = printf("%shakmem %s", before, command->name);
+    int column = indent;
+    for (const char *argument = command->arguments; *argument != '\0';) {
+        int bytes = argument_bytes(argument);
+        if (column + 1 + bytes > 79)
+            column = printf("\n%*s", indent, "") - 1;
+        column += printf(" %.*s", bytes, argument);
+        argument += bytes;
+        argument += *argument == ' ';
+    }
+    putchar('\n');
+}
+
 static int print_usage(const struct command *command)
 {
-    printf("usage: hakmem %s %s\n%s\n%sSee hakmem(1).\n", command->name, command->arguments,
-           command->meaning, command->details);
+    print_form("usage: ", command);
+    printf("%s\n%sSee hakmem(1).\n", command->meaning, command->details);
     return EXIT_DONE;
 }
 
@@ -116,15 +175,16 @@ static bool is_help(const char *word)
 static int print_help(void)
 {
     puts("hakmem - a drop-in malloc for Linux\n");
-    for (size_t i = 0; i < command_count; i++)
-        printf("  hakmem %s %s\n      %s\n", commands[i].name, commands[i].arguments,
-               commands[i].meaning);
+    for (size_t i = 0; i < command_count; i++) {
+        print_form("  ", &commands[i]);
+        printf("      %s\n", commands[i].meaning);
+    }
     puts("  hakmem --version\n  hakmem SUBCOMMAND --help\n\nSee hakmem(1), and hakmem(3) for "
          "programs.");
     return EXIT_DONE;
 }
 
-/* What was printed has arrived, or the exit status says that it has not. */
+/* Flushes the output; if that fails, so does the exit status. */
 static int finish(int status)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -143,8 +203,7 @@ int main(int argument_count, char **arguments)
         return finish(printf("hakmem %s\n", HAKMEM_VERSION_TEXT) > 0 ? EXIT_DONE : EXIT_FAILED);
     const struct command *command = find_command(name);
     if (command == NULL)
-        return complain(EXIT_USAGE, "there is no subcommand '%.100s'; hakmem --help lists them",
-                        name);
+        return complain_command(name);
     if (is_help(arguments[2]))
         return finish(print_usage(command));
     return finish(command->run(argument_count - 1, arguments + 1));

@@ -83,7 +83,7 @@ static void print_option(int option)
     print_wrapped(lines);
 }
 
-/* `"name": "value"`, with what comes before it. */
+/* Prints `"name": "value"` after `before`. */
 static void print_member(const char *before, const char *name, const char *value)
 {
     printf("%s\"%s\": ", before, name);
@@ -114,7 +114,9 @@ int command_options(int argument_count, char **arguments)
     argument_count -= is_json;
     arguments += is_json;
     for (int i = 1; i < argument_count; i++)
-        if (hak_conf_find(arguments[i]) == CONF_COUNT)
+        if (arguments[i][0] == '-')
+            return complain_word("options", arguments[i]);
+        else if (hak_conf_find(arguments[i]) == CONF_COUNT)
             return complain_option(arguments[i], strlen(arguments[i]));
     /* These would end this program, or print what is printed here. */
     unsetenv("HAKMEM_ABORT_CONF");

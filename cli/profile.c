@@ -73,7 +73,7 @@ static int understand(struct wish *wish, char **arguments, int most)
     return EXIT_DONE;
 }
 
-/* What is half written helps nobody; a device stays. */
+/* An incomplete file is removed, but not a device. */
 static void remove_file(const char *path)
 {
     struct stat about;
@@ -172,7 +172,7 @@ static int show(const struct wish *wish, struct source *source)
         return complain(EXIT_FAILED, "profile: %.100s does not record allocated bytes",
                         source->path);
     source_name(source, NAMES_WHERE_KNOWN);
-    /* Readers of pprof look up what has no name themselves. */
+    /* Readers of pprof look up missing names themselves. */
     if (wish->pprof != NULL)
         status = write_file(profile, wish->pprof, pprof_write);
     if (status == EXIT_DONE && wish->heap_v2 != NULL)

@@ -51,7 +51,7 @@ static bool is_elf(const struct whole *whole)
     return whole->bytes >= SELFMAG && memcmp(whole->start, ELFMAG, SELFMAG) == 0;
 }
 
-/* What the library says stands in whatever it is linked into. */
+/* A string of the library, present in every program that is linked with it. */
 static bool holds_hakmem(const struct whole *whole)
 {
     char words[32];

@@ -24,7 +24,7 @@ enum { ROWS_MOST = 4096, FILES_MOST = 1024 };
 #define ASKED_MS 2500u
 #define LOOK_MS 50
 
-/* Programs whose files were looked at already. */
+/* Programs whose files were examined before. */
 static struct known {
     dev_t device;
     ino_t inode;
@@ -193,7 +193,7 @@ static bool wants_live(const struct process_row *row)
     return row->is_served && !row->has_live;
 }
 
-/* Whether nobody is waited for any more. */
+/* Reads answers; true: none is awaited any more. */
 static bool read_asked(struct process_row *rows, struct ask *asks, int count)
 {
     bool is_over = true;
@@ -263,7 +263,7 @@ int command_ps(int argument_count, char **arguments)
     if (status != EXIT_DONE)
         return status;
     if (arguments[1] != NULL)
-        return complain_usage("ps");
+        return complain_word("ps", arguments[1]);
     int count = processes_find(rows, ROWS_MOST);
     if (asks)
         ask_all(rows, count);

@@ -132,7 +132,7 @@ static void put_json(const struct site_line *line, bool is_first)
            line->place.build_id, line->block_bytes, line->judged, line->survivors);
 }
 
-/* What acts and what the user said first, then by evidence. */
+/* Rules in force and of the user first, then by evidence. */
 static int compare(const void *left, const void *right)
 {
     static const int orders[RULE_STATES] = {
@@ -323,7 +323,8 @@ static int carry_out(struct source *source, char **words, bool is_json)
         return change(source, RULE_FORBIDDEN, words + 1);
     if (strcmp(verb, "free") == 0)
         return change(source, RULE_WATCHED, words + 1);
-    return complain_usage("rules");
+    bool is_known = strcmp(verb, "list") == 0 || strcmp(verb, "export") == 0;
+    return complain_word("rules", is_known ? words[1] : verb);
 }
 
 int command_rules(int argument_count, char **arguments)

@@ -44,7 +44,7 @@ static bool find_library(const struct library *library, char *path)
     return false;
 }
 
-/* Puts a library before what is preloaded already. */
+/* Adds a library before those preloaded already. */
 static bool preload(const char *library)
 {
     if (strpbrk(library, " :") != NULL) {
@@ -119,7 +119,10 @@ static bool take_argument(char **arguments, int *at, struct wishes *wishes)
         return set_option("mode", strlen("mode"), mode);
     const char *setting = value_of("-o", arguments, at);
     if (setting == NULL) {
-        complain_usage("run");
+        if (strcmp(arguments[*at], "--mode") == 0 || strcmp(arguments[*at], "-o") == 0)
+            complain(0, "run: nothing follows %s", arguments[*at]);
+        else
+            complain_word("run", arguments[*at]);
         return false;
     }
     struct conf_pair pair;

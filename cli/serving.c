@@ -124,8 +124,8 @@ static void read_environment(int process, struct serving *serving)
     }
 }
 
-/* The mapped file that a loader was asked for by `wanted`, whose version may be longer: for
- * libc.so.6 it was libc-2.31.so once. */
+/* The mapped file for the needed name `wanted`. Its own name may differ: libc.so.6 was once
+ * libc-2.31.so. */
 static const char *find_mapped(const struct serving *serving, const char *wanted, size_t bytes)
 {
     char name[PROGRAM_NAME_BYTES];
@@ -157,9 +157,9 @@ static bool says_it_serves(int process)
     return target_read(&target, process, &why) && target.page.snapshot.shadowed == 0;
 }
 
-/* The file whose malloc the program calls: the first in the loader's order, which is the program
- * itself (an empty string), what is preloaded, and then what the program needs. Without the
- * environment only the process knows what was preloaded. NULL: that cannot be told. */
+/* The file whose malloc the program calls: the first that has one in the loader's order, which is
+ * the program itself (an empty string), preloaded libraries, and then needed ones. NULL: unknown,
+ * since without the environment only the process itself knows what was preloaded. */
 static const char *find_server(int process, const struct serving *serving)
 {
     const struct program *program = &serving->program;
@@ -226,7 +226,7 @@ void serving_forget(struct serving *serving)
     serving->file_count = 0;
 }
 
-/* What is in the way of one whose mappings were read; NULL: nothing. */
+/* The obstacle in a process whose mappings were read; NULL: none. */
 static const char *obstacle_in(const struct serving *serving)
 {
     if (serving->mapping_count == 0)

@@ -99,7 +99,7 @@ static bool add_string(struct reader *reader, const struct path *path, struct re
     return !is_reason || report_add_reason(reader, report, string);
 }
 
-/* Fractions and signs are read past: there are none in what hakmem writes. */
+/* Fractions and signs are skipped: hakmem writes none. */
 static bool read_number(struct reader *reader, struct path *path, struct report *report)
 {
     uint64_t value = 0;

@@ -107,8 +107,12 @@ int command_stats(int argument_count, char **arguments)
 {
     bool is_all = argument_count > 1 && strcmp(arguments[1], "--all") == 0;
     int at = is_all ? 2 : 1;
-    if (argument_count != at + 1 || (arguments[at][0] == '-' && arguments[at][1] != '\0'))
+    if (argument_count <= at)
         return complain_usage("stats");
+    if (arguments[at][0] == '-' && arguments[at][1] != '\0')
+        return complain_word("stats", arguments[at]);
+    if (argument_count > at + 1)
+        return complain_word("stats", arguments[at + 1]);
     const char *path = arguments[at];
     size_t bytes;
     char *text = read_file(path, &bytes);

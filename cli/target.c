@@ -68,8 +68,8 @@ static int open_board(struct target *target, const struct process *process, cons
     return -1;
 }
 
-/* The same steps as hak_shm_read, with the kernel copying: what the fences order is this thread's
- * reads, whoever makes them. */
+/* The same steps as hak_shm_read, except that the kernel copies: the fences order this thread's
+ * reads, also those that the kernel makes for it. */
 static bool read_page(int fd, struct shm_page *page)
 {
     const off_t at = offsetof(struct stats_shm, published);
@@ -88,7 +88,7 @@ static bool read_page(int fd, struct shm_page *page)
     return false;
 }
 
-/* Start ticks 0: of a process that has ended, whose times nobody knows any more. */
+/* Start ticks 0: the process has ended, and its start time is unknown. */
 static bool read_board(struct target *target, const struct process *process, int fd,
                        const char *path)
 {

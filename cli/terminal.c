@@ -84,7 +84,7 @@ void terminal_measure(struct view *view)
     view->rows = view->rows < 10 ? 10 : view->rows - 1;
 }
 
-/* What follows an escape; other sequences are nothing. */
+/* The rest of an escape sequence; unknown ones are ignored. */
 static int read_sequence(void)
 {
     static const struct {

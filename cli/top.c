@@ -61,7 +61,7 @@ static bool attach(struct watch *watch, int pid, const char **why)
     return true;
 }
 
-/* Leaves the next request, which nobody waits for. */
+/* Leaves the next request without waiting for it. */
 static void go_on(struct watch *watch, int pid)
 {
     const char *why;
@@ -141,7 +141,7 @@ static void change_table(struct view *view)
     view->filter[0] = '\0';
 }
 
-/* Does what a key says; false: quit. */
+/* Executes a key; false: quit. */
 static bool obey(struct view *view, int key)
 {
     switch (key) {
@@ -200,7 +200,7 @@ static void remember(struct view *view, const struct target *now)
     history_add(&view->live, now->page.snapshot.live_bytes);
 }
 
-/* Shows it until the user, a signal or the process ends that; NULL, or what is to be said. */
+/* Shows it until the user, a signal or the process ends it; NULL, or a message. */
 static const char *watch_target(struct view *view, struct watch *watch, struct target *looks,
                                 int pid)
 {
@@ -229,7 +229,7 @@ static const char *watch_target(struct view *view, struct watch *watch, struct t
     }
 }
 
-/* The processes whose names have the letters of the filter, or whose number it is. */
+/* The processes whose name contains the filter, or whose PID it is. */
 static int find_rows(const struct view *view, struct process_row *rows, int most)
 {
     char number[16];
@@ -277,7 +277,7 @@ static int run_terminal(const struct wish *wish)
     struct watch watch = {.ask.fd = -1};
     const char *why = NULL;
     int pid = wish->pid;
-    /* What is wrong with the process is said where it can be read. */
+    /* Errors are reported before the terminal is taken. */
     if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
         return fail(why);
     terminal_take();

@@ -7,14 +7,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A part that is smaller than one in so many is not worth a word. */
+/* A smaller share than one in this many is not mentioned. */
 #define SMALL_SHARE 10
-/* What lies beside hakmem is told if it is more than so many times hakmem's, and so much. */
+/* Memory outside hakmem is mentioned if it is this many times hakmem's, and this much. */
 #define BESIDE_TIMES 2
 #define BESIDE_BYTES ((uint64_t)8 << 20)
-/* A class belongs to the range that is named if it has such a share of the largest one. */
+/* A class is in the named range if it has this share of the largest one. */
 #define RANGE_SHARE 4
-/* What price=compact lets a cache have. */
+/* The bound of a cache with price=compact. */
 #define COMPACT_CACHE_BYTES ((uint64_t)256 << 10)
 
 #define USUAL_DECAY_MS 125u
@@ -77,7 +77,7 @@ static void write_live(char *line, size_t line_bytes, const struct snapshot *of,
              range);
 }
 
-/* What the part is, and what would make it smaller. */
+/* The part, and the option that would make it smaller. */
 static void write_part(char *line, size_t line_bytes, const struct target *target,
                        enum held_part part, unsigned share)
 {

@@ -287,10 +287,10 @@ static void add_head(struct pane *pane, const struct target *now)
                  pane_style(view, "\033[1;31m"), age_ms / 1000, pane_style(view, "\033[0m"));
     pane_add(pane,
              "%s%s%s, process %d, up %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 ", %" PRIu64
-             " thread caches, %s live%s",
+             " cache%s, %s live%s",
              pane_style(view, "\033[1m"), now->name, pane_style(view, "\033[0m"), now->pid,
              seconds / 3600, seconds / 60 % 60, seconds % 60, of->active_caches,
-             bytes_of(of->live_bytes).text, stale);
+             of->active_caches == 1 ? "" : "s", bytes_of(of->live_bytes).text, stale);
     if (now->has_ended) {
         add_verdict(pane, now);
         return;
@@ -364,7 +364,7 @@ static void fill_whole(struct pane *left, struct pane *right, const struct targe
     view_add_sites(right, now->pid, SITES_ONCE);
 }
 
-/* What finds room in `rows` lines. */
+/* The part that fits in `rows` lines. */
 static void fill_low(struct pane *left, struct pane *right, const struct target *now,
                      const struct target *before, int rows)
 {

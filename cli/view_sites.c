@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What a function's name takes of a line at most; its end tells templates apart. */
+/* The most columns of a function's name; its end distinguishes templates. */
 #define FUNCTION_COLUMNS 40
 #define FUNCTION_TAIL 14
 

@@ -14,8 +14,7 @@ int words_read(const char *command, char **words, const struct word_option *opti
         while (option->name != NULL && strcmp(option->name, *words) != 0)
             option++;
         if (option->name == NULL && **words == '-')
-            return complain(EXIT_USAGE, "%s: there is no option '%.60s'; hakmem %s --help", command,
-                            *words, command);
+            return complain_word(command, *words);
         if (option->name == NULL)
             *left++ = *words;
         else if (option->value == NULL)

@@ -79,7 +79,7 @@ static void items_free(struct item *items)
     }
 }
 
-/* One burst; what only rearranges the items is not timed. */
+/* One burst; rearranging the items is not timed. */
 static uint32_t round_run(struct item *items, enum order order, uint32_t random)
 {
     uint64_t start_ns = bench_now_ns();

@@ -71,7 +71,7 @@ static size_t size_of_block(const struct queue *queue, uint64_t number)
     return bench_size_log(bench_mix64(plan.seed + queue->index + (number << 8)), 4, 11);
 }
 
-/* What all queues hold together, in MiB. */
+/* The total contents of all queues, in MiB. */
 static double live_mib(void)
 {
     uint64_t live_bytes = 0;

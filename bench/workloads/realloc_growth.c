@@ -51,7 +51,7 @@ static void byte_check(const struct buffer *buffer, size_t offset)
     }
 }
 
-/* What is added begins and ends with its bytes, and each page has one. */
+/* Writes the first and last added byte, and one per page. */
 static void bytes_write(struct buffer *buffer, size_t from)
 {
     for (size_t offset = from; offset < buffer->size_bytes; offset += 4096) {

@@ -63,7 +63,7 @@ static void slot_empty(struct slot *slot)
     }
 }
 
-/* Fills what is empty; returns nanoseconds. */
+/* Fills empty slots; returns nanoseconds. */
 static uint64_t slots_fill(uint64_t *filled_count)
 {
     uint64_t start_ns = bench_now_ns();

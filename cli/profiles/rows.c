@@ -43,7 +43,7 @@ static char *callers_text(const struct profile *profile, const struct frame *fra
         /* Between functions of Python is only the interpreter. */
         if (is_python && !is_python_name(name))
             continue;
-        /* What calls main is the same for all. */
+        /* The callers of main are the same for all. */
         if (strncmp(name, "__libc_start_", 13) == 0)
             break;
         fprintf(to, "%s< %s", written++ > 0 ? " " : "", name);

@@ -83,7 +83,7 @@ static char *count_text(char text[32], uint64_t count)
     return text;
 }
 
-/* At most `columns` characters; what is too long loses its middle, or its end. */
+/* At most `columns` characters; a longer text loses its middle, or its end. */
 static void print_cut(const struct table *table, const char *text, uint32_t columns, uint32_t tail)
 {
     uint32_t bytes = (uint32_t)strlen(text);

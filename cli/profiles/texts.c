@@ -138,7 +138,7 @@ bool folded_read(struct profile *profile, const char *text, size_t bytes)
     return true;
 }
 
-/* JSON, what is left of it. */
+/* The unread part of a JSON text. */
 struct json {
     struct profile *profile;
     const char *at, *end;
@@ -227,7 +227,7 @@ static bool read_members(struct json *json, char open, char close,
     return true;
 }
 
-/* Any value, for what nobody asks. */
+/* Skips a value. */
 static bool skip(struct json *json, const char *key, void *unused)
 {
     (void)key;

@@ -23,8 +23,8 @@ static void add_clean(struct text *text, char letter)
     hak_text_add_bytes(text, letter >= ' ' && letter <= '~' ? &letter : "?", 1);
 }
 
-/* Where the setting stands and what it was called there, as it was typed: a variable, a line of the
- * file, HAKMEM_CONF or hakmem_conf. A name need not be text. */
+/* Adds where the setting was found (a variable, a line of the file, HAKMEM_CONF or hakmem_conf) and
+ * its name as it was typed, which need not be text. */
 static void add_place(struct text *text, const struct conf_pair *pair, enum conf_source source)
 {
     bool is_file = source == CONF_FILE;

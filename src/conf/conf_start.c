@@ -75,7 +75,7 @@ void hak_conf_read_packed(const char *packed, enum conf_source source)
         hak_conf_set_pair(&pair, source);
 }
 
-/* Sets what nobody set. */
+/* Sets options that have not been set. */
 HAK_AT_START static void imply(const char *settings, enum conf_source source)
 {
     struct conf_text text = text_of(settings, strlen(settings));
@@ -99,7 +99,7 @@ static void follow(enum conf_option option, int64_t number, enum conf_source sou
     __atomic_store_n(&hak_conf.source[option], (uint8_t)source, __ATOMIC_RELAXED);
 }
 
-/* What the last price said is as if nobody had, then the new one says it. */
+/* Undoes the settings implied by the last price, then applies those of the new one. */
 void hak_conf_follow_price(void)
 {
     const char *settings = price_rows[hak_conf_number(price)];

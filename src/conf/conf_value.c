@@ -61,8 +61,7 @@ enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes)
     return (enum conf_option)option;
 }
 
-/* Levenshtein's distance: how many letters must be typed anew, left out or put in. */
-static size_t distance(const char *text, size_t bytes, const char *name)
+size_t hak_conf_distance(const char *text, size_t bytes, const char *name)
 {
     size_t row[NAME_BYTES_MOST + 1];
     size_t name_bytes = strlen(name);
@@ -89,7 +88,7 @@ enum conf_option hak_conf_nearest(const char *name, size_t name_bytes)
     if (name_bytes > NAME_BYTES_MOST)
         return CONF_COUNT;
     for (int option = 0; option < CONF_COUNT; option++) {
-        size_t far = distance(name, name_bytes, hak_conf_rows[option].name);
+        size_t far = hak_conf_distance(name, name_bytes, hak_conf_rows[option].name);
         if (far >= least)
             continue;
         least = far;

@@ -46,6 +46,10 @@ extern const struct conf_row hak_conf_rows[CONF_COUNT];
  * there is none. */
 enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes);
 
+/* Levenshtein's distance between a typed word and a name in lower case of at most 24 letters: the
+ * letters to change, remove or add. */
+size_t hak_conf_distance(const char *text, size_t bytes, const char *name);
+
 /* The option probably meant by an unknown name; CONF_COUNT: none is near. */
 enum conf_option hak_conf_nearest(const char *name, size_t name_bytes);
 

@@ -79,7 +79,7 @@ static bool is_dumped(int error, const char *what, struct text *answer)
     return false;
 }
 
-/* The statistics go to the end of the request's own file: no path is opened for who asks. */
+/* Appends the statistics to the request's own file: no path of the requester is opened. */
 static bool dump(const struct os_kept_fd *file, struct text *answer)
 {
     int error = hak_os_request_write(file, sizeof(struct control_request), "", 0);
@@ -187,7 +187,7 @@ static enum control_verdict look(void)
     return hak_os_request_is_there(path.name) ? take(path.name) : CONTROL_NOTHING;
 }
 
-/* A confined program may be killed for what a request takes. */
+/* A confined program may be killed for the calls that a request needs. */
 static enum control_verdict look_safely(void)
 {
     if (!hak_os_ask_begin())
@@ -205,7 +205,7 @@ static HAK_NOINLINE enum control_verdict look_at(uint64_t now, uint64_t next)
     hak_store_relaxed(&hak_copy_mark->next_look_ms, now + LOOK_MS);
     if (next == 0 || hak_conf_number(stats_shm) == STATS_SHM_NEVER)
         return CONTROL_NOTHING;
-    /* acquire: partner is the release below; who comes by meanwhile goes on */
+    /* acquire: partner is the release below; other threads do not wait */
     if (!hak_cas_acquire(&hak_copy_mark->is_looking, &expected, 1))
         return CONTROL_NOTHING;
     enum control_verdict verdict = look_safely();

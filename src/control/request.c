@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* A request whose deadline is further away is of no process of today; one that has passed is
- * further away still, as the difference is unsigned. */
+/* A request with a later deadline is invalid. So is one whose deadline has passed: the unsigned
+ * difference is larger still. */
 #define DEADLINE_MOST_MS 86400000u
 
 static bool is_same(uint64_t left, uint64_t right)

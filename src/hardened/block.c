@@ -178,7 +178,7 @@ void hak_hardened_block_open(void *block, const struct request *request)
     };
     if (HAK_UNLIKELY(request->alignment != 0))
         mark.alignment_shift = (uint8_t)(hak_bit_highest(request->alignment) + 1);
-    /* release: partner is the acquire in hak_canary_end_is_whole, and whoever frees the block */
+    /* release: partner is the acquire in hak_canary_end_is_whole, and that of the free */
     atomic_store_explicit(place.mark, hak_mark_pack(mark), memory_order_release);
 }
 
@@ -245,8 +245,8 @@ static void clear_pages(char *start, size_t bytes)
         memset(start, 0, bytes);
 }
 
-/* Clears what lies behind the content of a large block, from there to the end of a page: all of it
- * when memory is handed out clear, else the canary, which nobody may learn. */
+/* Clears the bytes behind the content of a large block, to the end of a page: all of them if memory
+ * is handed out zeroed, else the canary, which must stay secret. */
 static void clear_behind(char *block, size_t content_bytes, size_t end_bytes)
 {
     size_t rest_bytes = hak_least(hak_align_up(content_bytes, hak_os_page_bytes()), end_bytes);
@@ -275,7 +275,7 @@ static bool raise_behind(const struct place *place, struct mark mark)
     return false;
 }
 
-/* What a large block of so many bytes takes, with its margins. */
+/* The span bytes of a large block of this size, with its margins. */
 static size_t span_bytes_for(size_t bytes)
 {
     return margin_bytes(0) + large_capacity(bytes) + margin_bytes(0);
@@ -318,7 +318,7 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes)
     return true;
 }
 
-/* What the block holds goes to the span at `start`; it is shut then. False: that span is lost. */
+/* Moves the block's contents to the span at `start` and shuts it. False: that span is lost. */
 static bool carry(const struct place *place, struct mark mark, char *start, size_t bytes)
 {
     char *old_start = span_start(place->block);

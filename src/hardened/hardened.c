@@ -54,7 +54,7 @@ static void *take_ready(uint32_t class_index)
     return block;
 }
 
-/* What there is no ready block for. */
+/* Requests for which there is no ready block. */
 static HAK_NOINLINE void *take_slow(const struct request *request)
 {
     bool is_possible =
@@ -153,7 +153,7 @@ static bool is_alignment_right(struct mark mark, const struct claim *claim)
     uint32_t shift = claim->is_aligned ? hak_bit_highest(hak_most(claim->alignment, 1)) + 1 : 0;
     if (claim->kind != MARK_MALLOC)
         return shift == mark.alignment_shift;
-    /* free says nothing; and what malloc aligns to anyway need not be said, and may be. */
+    /* free states neither size nor alignment, and malloc's own alignment is optional to state. */
     bool is_said = claim->is_aligned || claim->bytes != HAK_ANY_BYTES;
     bool is_ordinary = shift <= ORDINARY_SHIFT && mark.alignment_shift <= ORDINARY_SHIFT;
     return !is_said || is_ordinary || shift == mark.alignment_shift;
@@ -190,12 +190,12 @@ HAK_INLINE void check_claim(const void *block, struct mark mark, const struct cl
         check_claim_slow(block, mark, claim);
 }
 
-/* The live block, whose mark is `word`, is nobody else's from here on: whoever frees it meanwhile
- * is found, and what changes its seals or shuts its pages has seized it. */
+/* Marks the live block with mark `word` as freed before its seals or pages are changed, so that a
+ * concurrent free of it fails and is reported. */
 HAK_INLINE void seize(const struct place *place, uint64_t word, const char *what, const char *state)
 {
     size_t bytes = hak_mark_unpack(word).bytes;
-    /* acq_rel: of two threads one fails; what it wrote before is the other's to clear */
+    /* acq_rel: of two threads one fails; the other sees its earlier writes, and clears */
     if (!atomic_compare_exchange_strong_explicit(place->mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse(what, place->block, bytes, state);
@@ -278,7 +278,7 @@ bool hak_hardened_usable_bytes(void *block, size_t *bytes)
     return true;
 }
 
-/* What was seized is live again as it was, but for its guards perhaps. */
+/* Makes a seized block live again, unchanged but perhaps for its guards. */
 static void let_go(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));

@@ -39,13 +39,13 @@ static struct quarantine *quarantine_of(struct cache *cache)
     struct quarantine *quarantine = hak_load_relaxed(&cache->quarantine);
     if (HAK_UNLIKELY(quarantine == NULL)) {
         quarantine = hak_meta_take(sizeof *quarantine);
-        /* release: partner is the acquire of who counts (heap/census.h) */
+        /* release: partner is the acquire of the census (heap/census.h) */
         hak_store_release(&cache->quarantine, quarantine);
     }
     return quarantine;
 }
 
-/* What the quarantine may hold: its share of all, as long as there are so many caches. */
+/* The bound of this quarantine: the total, divided by the number of caches. */
 static size_t most_bytes(struct quarantine *quarantine)
 {
     uint32_t caches = hak_load_relaxed(&hak_active_caches) + 1;
@@ -74,7 +74,7 @@ static void gather(struct quarantine *quarantine, struct cache *cache, void *blo
         send_home(quarantine, cache);
 }
 
-/* What the block weighs in a quarantine. */
+/* The bytes of the block that count in a quarantine. */
 static size_t weight_of(const struct place *place)
 {
     struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));

@@ -152,7 +152,7 @@ static void rate(struct contest *contest, struct arm *arm, int32_t saving)
     arm->lost += score == 0;
 }
 
-/* Enters a match into what is known of its value. */
+/* Adds a match to the record of its value. */
 static void note(struct contest *contest, const struct side *own, const struct side *usual)
 {
     struct arm *arm = &contest->arms[contest->plays];
@@ -212,8 +212,8 @@ static enum contest_event judge_canary(struct contest *contest, const struct sid
     return CONTEST_CONFIRMED;
 }
 
-/* A program that changed is not to be outweighed by its past: where nothing speaks against what
- * holds, the count begins anew. Who was wrong once does not try another value. */
+/* The past of a program must not outweigh a change: while nothing speaks against the value in
+ * force, the count restarts. After one wrong value no other is tried. */
 static enum contest_event judge_frozen(struct contest *contest, uint64_t now_ms)
 {
     struct arm *arm = &contest->arms[contest->holds];

@@ -11,7 +11,7 @@ static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64, 12
 #define LONGEST_SHARE (sixteenths[HAK_KEEP_CHOICES - 1])
 /* Another keep time must have been cheaper by a tenth. */
 #define BETTER_PERCENT 90u
-/* What was paid may exceed what the best fixed keep time costs by so much. */
+/* The cost may exceed that of the best fixed keep time by this share. */
 #define PAID_PERCENT 102u
 /* The sums that say so count half after so many times the episodes of a choice: a load that flips
  * faster than a choice follows is in them many times. */
@@ -19,7 +19,7 @@ static const uint32_t sixteenths[HAK_KEEP_CHOICES] = {1, 2, 4, 8, 16, 32, 64, 12
 /* A keep time longer than `decay` must save so much of the process's time. */
 #define WORTH_SHARE 100u
 #define GRANULE_FAULT_NS (HAK_FAULT_NS * (HAK_GRANULE_BYTES / HAK_PAGE_BYTES_LEAST))
-/* What did not come back within this time, or the longest keep time, is gone. */
+/* Memory that was not needed again within this time, or the longest keep time, is forgotten. */
 #define GONE_MS 1000u
 
 _Atomic bool hak_keep_asks;
@@ -85,8 +85,8 @@ static uint32_t cheapest(const uint64_t costs[HAK_KEEP_CHOICES])
     return best;
 }
 
-/* By what was seen lately: one that is cheaper by a tenth; and `decay` where what holds is dearer
- * than that. */
+/* By recent evidence: a choice that is cheaper by a tenth, and `decay` if the current one costs
+ * more than that. */
 static uint32_t choice_by_now(const struct keep_log *log)
 {
     uint32_t now = choice_of(log), best = cheapest(log->costs);
@@ -103,15 +103,15 @@ static uint32_t choice_by_regret(const struct keep_log *log, uint32_t choice)
     return log->paid / PAID_PERCENT > log->long_costs[best] / 100 ? best : choice;
 }
 
-/* What the choice saves beside `decay`, as processor time. */
+/* The savings of the choice over `decay`, as processor time. */
 static uint64_t saved_ns(const uint64_t costs[HAK_KEEP_CHOICES], uint32_t choice)
 {
     uint64_t saved = hak_excess(costs[STATIC_CHOICE], costs[choice]);
     return saved / hak_most(hak_policy_read(big_fault_ms), 1) * GRANULE_FAULT_NS;
 }
 
-/* Whether what the choice saves can be felt: memory that is held for longer is. What the process
- * did is not known where that cannot be asked. */
+/* Whether the savings matter, since memory that is held for longer does. The process's time is
+ * unknown where it cannot be read. */
 static bool is_worth(const struct keep_log *log, uint32_t choice)
 {
     return choice <= STATIC_CHOICE || saved_ns(log->costs, choice) >= log->busy_ns / WORTH_SHARE ||
@@ -119,7 +119,7 @@ static bool is_worth(const struct keep_log *log, uint32_t choice)
             saved_ns(log->long_costs, choice) >= log->long_busy_ns / WORTH_SHARE);
 }
 
-/* Adds what the process did since the last choice. */
+/* Adds the process's time since the last choice. */
 static void note_busy(struct keep_log *log)
 {
     uint64_t now_ns = hak_load_relaxed(&hak_keep_busy_ns);
@@ -138,7 +138,7 @@ static void halve_long_view(struct keep_log *log)
     log->choices /= 2;
 }
 
-/* Takes the cheapest keep time when enough has been seen; what was seen before counts half then. */
+/* Takes the cheapest keep time once there is enough evidence; older evidence then counts half. */
 static void choose(struct keep_log *log, uint64_t episodes)
 {
     if (++log->episodes < episodes)
@@ -187,7 +187,7 @@ static void lay(struct keep_log *log, struct keep_ghost *ghost, uint64_t episode
     price(log, count, UINT64_MAX, episodes);
 }
 
-/* The shortest ghost that is long enough: what would have served, had it been kept. */
+/* The shortest ghost that is long enough: memory that would have served if kept. */
 static struct keep_ghost *ghost_for(struct keep_log *log, uint32_t count, uint64_t now_ms,
                                     uint64_t episodes)
 {

@@ -205,7 +205,7 @@ static void read_program(struct line_reader *reader, struct learned *learned)
     learned->count++;
 }
 
-/* The first line: what kind of file, of which version. */
+/* The first line: kind and version of the file. */
 static enum learned_verdict read_head(struct line_reader *reader)
 {
     hak_line_read_word(reader, FIRST_WORDS);
@@ -347,7 +347,7 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
     return NULL;
 }
 
-/* What is too much goes, of the programs that ended first. */
+/* Drops the excess, starting with the programs that ended first. */
 static void drop_over(struct learned *learned, int lines)
 {
     uint32_t over = excess_of(learned, lines);
@@ -427,7 +427,7 @@ void hak_learned_halve(struct learned_program *program)
     hak_size_lines_halve(&program->sizes);
 }
 
-/* Evidence of other settings cannot be added: what has seen more counts then. */
+/* Evidence under different settings cannot be added: the larger one is kept. */
 static void add_log(struct keep_evidence *log, const struct keep_evidence *other)
 {
     bool is_more = other->episodes > log->episodes;
@@ -449,7 +449,7 @@ static uint64_t share(uint64_t bytes, uint32_t part, uint32_t whole)
     return bytes / whole * part + bytes % whole * part / whole;
 }
 
-/* What the user said wins, then what has seen more. */
+/* A rule of the user wins, then the one with more evidence. */
 static void add_site(struct learned_program *program, const struct site_line *line)
 {
     struct site_line *known = find_site(program, line);

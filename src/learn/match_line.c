@@ -89,7 +89,7 @@ void hak_match_line_write(struct text *text, const struct match_line *line)
     hak_text_add(text, "\n");
 }
 
-/* Of more than gamblers started with, the root; what they lost stays lost. */
+/* Halves the logarithm of evidence above the stake; evidence below it stays. */
 static uint32_t halve_evidence(uint32_t evidence)
 {
     return evidence <= ONE ? evidence : (uint32_t)hak_root((uint64_t)evidence * ONE);

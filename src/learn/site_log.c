@@ -11,12 +11,12 @@
 #define SHADOW_PERCENT 50u
 #define RETIRED_PERCENT 25u
 #define RECENT_JUDGED 8u
-/* A rule that starts must save twice what it costs; one that goes on as much. */
+/* A rule starts if it saves twice its cost, and continues while it saves its cost. */
 #define BENEFIT_TO_START 2u
 /* From generation to generation. */
 #define KEPT_OF_SUMS 0.95
-/* Slabs of blocks that stay and are less than half used are no better than what they replace, once
- * they are more than a few. */
+/* From this size on, slabs of long-lived blocks that are less than half used are no better than
+ * those they replace. */
 #define LONG_BYTES_LEAST ((uint64_t)1 << 20)
 
 const char *hak_rule_state_word(enum rule_state state)
@@ -132,8 +132,8 @@ static void judge(struct site_log *log, struct site_birth *birth, uint64_t volum
 {
     uint64_t number = log->first_birth++;
     struct site_rule *rule = &log->rules[birth->rule];
-    /* acquire and release: partner is the exchange in hak_site_log_end; who comes later finds that
-     * it was judged, and what was counted */
+    /* acquire and release: partner is the exchange in hak_site_log_end; the later of the two sees
+     * that the block was judged, and the counts */
     uint64_t seen = atomic_exchange_explicit(&birth->ticket, 0, memory_order_acq_rel);
     bool is_survivor = seen == 2 * number;
     rule->judged++;
@@ -197,7 +197,7 @@ void hak_site_log_end(struct site_log *log, uint64_t ticket, uint64_t weight)
                               (int64_t)weight);
 }
 
-/* What the blocks of a rule would pin among others, and do not in slabs of their own. */
+/* The bytes that the kept blocks of a rule would pin among others: the rest of a page each. */
 static uint64_t saved_bytes(const struct site_rule *rule, const struct site_facts *facts)
 {
     int64_t kept = hak_load_relaxed(&rule->kept_blocks);
@@ -206,9 +206,9 @@ static uint64_t saved_bytes(const struct site_rule *rule, const struct site_fact
     return (uint64_t)kept * (facts->page_bytes - facts->block_bytes);
 }
 
-/* Of a class: what all rules that act, or would, save together, against what diverting every
- * request of the class costs. In picoseconds of a processor, over the last generations: a burst has
- * many requests, and what is saved shows when it is over. */
+/* Of a class: the savings of all rules that act, or would, and the cost of diverting every request
+ * of the class. In picoseconds of a processor, over the last generations: a burst has many
+ * requests, and the savings show after it. */
 struct class_prices {
     double benefit;
     double cost;
@@ -227,8 +227,8 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
         saved += saved_bytes(rule, facts);
         is_acting = is_acting || acts;
     }
-    /* What a rule that acts saves is not there to be seen any more: the slabs that a burst needs
-     * would stay. */
+    /* While a rule acts, its savings cannot be observed: without it the slabs of a burst would
+     * stay, so their recent peak is taken. */
     uint64_t most = (uint64_t)((double)log->classes[class_index].slab_bytes * KEPT_OF_SUMS);
     most = facts->slab_bytes > most ? facts->slab_bytes : most;
     log->classes[class_index].slab_bytes = most;

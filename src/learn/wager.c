@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 
-/* What each gambler bets, in sixteenths: the worst outcome leaves the boldest an eighth. */
+/* The stake of each gambler, in sixteenths: the worst outcome leaves the boldest an eighth. */
 static const int32_t bets[HAK_WAGER_GAMBLERS] = {2, 4, 8, 14};
 
 void hak_wager_begin(struct wager *wager, uint64_t capital)

@@ -13,7 +13,7 @@ hak_static_assert(HAK_CANARY_BYTES_LEAST >= HAK_CANARY_WORD_BYTES &&
                       HAK_SEAL_LOOK_BYTES == 2 * HAK_CANARY_WORD_BYTES,
                   "a canary has a word at least, the end of a block two");
 
-/* What every machine that hakmem runs on can read and combine at once. */
+/* A word that every supported machine reads and combines at once. */
 typedef uint64_t lanes __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define LANES_PER_STEP 4
@@ -70,7 +70,7 @@ HAK_RACY static struct pair pair_at(const char *from)
 bool hak_canary_end_is_whole(const char *block, size_t capacity, enum canary_fresh fresh)
 {
     _Atomic uint64_t *at_mark = hak_mark_at(block);
-    /* acquire: partner is the release of whoever wrote the bytes that belong to the mark */
+    /* acquire: partner is the release of the mark after its bytes were written */
     uint64_t word = hak_load_acquire(at_mark);
     struct mark mark = hak_mark_unpack(word);
     bool is_zero = (mark.state == MARK_NONE && fresh == CANARY_FRESH_ZERO) ||

@@ -114,7 +114,7 @@ static struct run *run_of(const void *address)
     return run_at(((uintptr_t)address - hak_region.fence_start) / unit_bytes());
 }
 
-/* Rounds units up to what runs have; returns which size of run that is. */
+/* Rounds units up to a size of run; returns the index of that size. */
 static uint32_t round_units(size_t *units)
 {
     if (*units <= STEPS)
@@ -124,7 +124,7 @@ static uint32_t round_units(size_t *units)
     return shift * STEPS + (uint32_t)(*units >> shift) - 1;
 }
 
-/* Appended in one step that counts: a jump loses what it holds and tears nothing. */
+/* Appended by a single store: a jump out of here loses this run and leaves the list intact. */
 static void wait_in_order(struct run *newest)
 {
     struct run *oldest = NULL;
@@ -213,7 +213,7 @@ static size_t alignment_of(const struct fence_request *request)
     return request->alignment != 0 ? request->alignment : hak_least(ordinary, most);
 }
 
-/* Where the block lies from the start of a run on; its pages, and what is wanted of a run. */
+/* The block's offset in a run, its pages, and the size of the run. */
 struct layout {
     size_t pages_bytes;
     size_t offset; /* of the block in its pages */
@@ -230,7 +230,7 @@ static struct layout layout_of(const struct fence_request *request, size_t align
     return at;
 }
 
-/* Pages for a run that nobody else has; NULL: there are none. */
+/* Pages for a new run; NULL: there are none. */
 static struct run *map(const struct layout *at, size_t alignment, uintptr_t *start)
 {
     for (int tries = 0; tries < TRIES; tries++) {
@@ -252,7 +252,7 @@ static struct run *map(const struct layout *at, size_t alignment, uintptr_t *sta
     return NULL;
 }
 
-/* What the block has is counted before it has it. */
+/* Takes a block; its bytes are counted first. */
 static void *take(const struct fence_request *request, const struct guarded_trace *trace)
 {
     uintptr_t start;
@@ -295,11 +295,11 @@ void hak_fence_give(struct guard_record *record)
 {
     struct run *run = run_of((const void *)record->start);
     size_t bytes = record->end - record->start;
-    /* What stays mapped is nobody's any more: its run is not used again. */
+    /* A run that cannot be unmapped is not used again. */
     bool is_gone = bytes == 0 || hak_os_release((void *)record->start, bytes);
     hak_fetch_add_relaxed(&live_bytes, -record->bytes);
     hak_fetch_sub_relaxed(&live_count, 1);
-    /* release: partner is the acquire of who looks at it for a report */
+    /* release: partner is the acquire of the report */
     hak_store_release(&record->state, GUARDED_FREE);
     if (!is_gone) {
         hak_os_deny((void *)record->start, bytes);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Calls that are remembered with what was found. */
+/* Calls that are cached with their result. */
 #define CALLS 4096u
 #define PLACE_BYTES 300u
 

@@ -25,7 +25,7 @@ void hak_guarded_tell(struct text *text, const char *words, const struct guarded
     uintptr_t calls[HAK_GUARDED_FRAMES] = {0};
     if (trace->addresses[0] == 0)
         return;
-    /* The call, not what follows it: that may be another line. */
+    /* The address of the call, not the return address, which may be on another line. */
     for (uint32_t i = 0; i < HAK_GUARDED_FRAMES && trace->addresses[i] != 0; i++)
         calls[i] = trace->addresses[i] - 1;
     hak_text_add(text, words);
@@ -71,7 +71,7 @@ static size_t filler_behind(const struct guard_record *record)
     return hak_least(record->end - record->block - record->bytes, record->filler_bytes_most);
 }
 
-/* A zero, which is what most who write one too far write, is none of its values. */
+/* The filler contains no zero, the value that most off-by-one writes store. */
 static void fill(struct guard_record *record)
 {
     unsigned char *before = filler_start(record);
@@ -121,7 +121,7 @@ static _Noreturn void report_filler(const struct guard_record *record, const uns
                             record, words);
 }
 
-/* The wrong byte that is nearest to the block is told. */
+/* Reports the changed byte that is nearest to the block. */
 static void check_fillers(const struct guard_record *record)
 {
     const unsigned char *block = (const unsigned char *)record->block;

@@ -38,7 +38,7 @@ static uintptr_t end_of(const struct slot *slot)
     return (uintptr_t)hak_region.guarded_start + index * stride() + hak_sampled_guard_slot_bytes();
 }
 
-/* The slot of an address; its guard belongs to it, and so does what follows the last one. */
+/* The slot of an address; a slot includes its guard, and the last one all that follows. */
 static struct slot *slot_of(const void *address)
 {
     size_t index = ((uintptr_t)address - (uintptr_t)hak_region.guarded_start) / stride();

@@ -18,8 +18,8 @@ static bool read_small(const char *path, char *text, size_t bytes)
     return count > 0 && (size_t)count < bytes - 1;
 }
 
-/* A number at the start of *text, which goes on behind it; too large a one is SIZE_MAX. False: none
- * is there. */
+/* Reads a number at the start of *text and moves *text behind it; SIZE_MAX if it is too large.
+ * False: there is none. */
 static bool take_number(const char **text, size_t *number)
 {
     const char *at = *text;
@@ -85,7 +85,7 @@ static bool can_be_read(const char *path)
     return hak_os_read_file(path, &first, 1) == 1;
 }
 
-/* What the group in the folder allows, added to what those below it do. */
+/* Adds the limits of the group in the folder to those of the groups below it. */
 static void add_group(struct cgroup *cgroup, const char *folder, size_t folder_bytes)
 {
     char path[HAK_CGROUP_PATH_BYTES];

@@ -10,7 +10,7 @@
 
 /* The kernel puts mappings below the stack, one under the other, and programs and what brk gives
  * them at two thirds of the address space or at its very beginning. Each zone is twice as long as
- * what lies in it. */
+ * its contents. */
 static size_t zone_bytes(void)
 {
     return (uintptr_t)__builtin_frame_address(0) / 8;

@@ -130,7 +130,7 @@ HAK_NOINLINE static long enter_kernel(long number, long a, long b, long c, long 
     return -1;
 }
 
-/* Without a filter a program asks only what the kernel can do. */
+/* A call without a filter only queries the kernel's features. */
 static bool is_filter_of_prctl(long option, long mode, long filter)
 {
     return option == PR_SET_SECCOMP && (mode == SECCOMP_MODE_STRICT || filter != 0);
@@ -174,8 +174,8 @@ HAK_NOINLINE static long confine_and_pass_on(long number, long a, long b, long c
 }
 
 /* syscall(2), under a name of its own here, since <unistd.h> declares it without parameters' types.
- * What follows is called last and with the same arguments, so that compilers make it a jump: calls
- * such as clone return through libc's own function alone. */
+ * Its last call has the same arguments, so that compilers make it a jump: calls such as clone
+ * return through libc's own function only. */
 long hak_syscall(long number, long a, long b, long c, long d, long e, long f) __asm__("syscall");
 
 __attribute__((weak)) HAK_EXPORT long hak_syscall(long number, long a, long b, long c, long d,

@@ -16,7 +16,7 @@
 /* Who waits looks again after so long, should a waking be lost. */
 #define WAIT_MS 100
 
-/* Until the page is there, and where it cannot be had. */
+/* Used until the page is mapped, or if it cannot be. */
 static struct copy_mark never_cleared = {.state = COPY_SETTLED};
 struct copy_mark *hak_copy_mark = &never_cleared;
 static void (*settle_copy)(void);

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* For the report's tables, and what processors with large registers put there. */
+/* For the report's tables, and the signal frame of processors with large registers. */
 #define STACK_BYTES (64 * HAK_KIB)
 
 static const struct {
@@ -26,7 +26,7 @@ static void (*reporter)(const struct crash *crash);
 static _Atomic uint32_t has_reported;
 static alignas(16) char stack[STACK_BYTES];
 HAK_AT_HAND static _Atomic uint32_t is_listening;
-/* The calling thread's, with a page before it that nobody may touch; NULL: it has none of ours. */
+/* The calling thread's, behind a guard page; NULL: it has none of hakmem's. */
 static HAK_TLS char *own_stack;
 
 /* The program dies of the signal as if nobody had listened: by the faulting instruction, which runs

@@ -24,7 +24,7 @@ struct piece {
     const unsigned char *end;
 };
 
-/* What the tables say of a function. */
+/* The entry of a function in the tables. */
 struct function {
     const unsigned char *base; /* expressions' places count from here */
     uint64_t code_unit;

@@ -78,7 +78,7 @@ const ElfW(Phdr) * hak_elf_segment_at(const struct os_elf *elf, uintptr_t addres
     return NULL;
 }
 
-/* In the notes of one segment, whose parts begin at multiples of 4 bytes, or 8 where it says so. */
+/* Searches the notes of one segment, whose parts are aligned to 4 bytes, or 8 if it says so. */
 static const void *find_note(const char *notes, const ElfW(Phdr) * segment, const char owner[4],
                              uint32_t type, size_t *bytes)
 {

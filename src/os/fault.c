@@ -125,7 +125,7 @@ static enum access access_of(const ucontext_t *context)
 
 #endif
 
-/* The calls, not what follows them: that may be another line. */
+/* The addresses of the calls, not the return addresses, which may be on another line. */
 static void to_calls(struct os_fault *fault)
 {
     for (uint32_t i = 1; i < HAK_OS_FAULT_FRAMES && fault->places[i] != 0; i++)

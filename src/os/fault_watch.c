@@ -53,7 +53,7 @@ static int change(const struct sigaction *action, struct sigaction *old)
     return hak_load_relaxed(&set_action)(SIGSEGV, action, old);
 }
 
-/* The process ends as if nobody had listened. */
+/* Ends the process as the signal's default action would. */
 static void die(siginfo_t *about)
 {
     const struct sigaction none = {.sa_handler = SIG_DFL};
@@ -73,8 +73,7 @@ static HAK_NOINLINE void tell(const siginfo_t *about, const void *context, bool 
     errno = saved;
 }
 
-/* What is called last is a jump: the program's handler runs on the frame that the kernel made, and
- * returns to it. */
+/* The last call is a jump: the program's handler runs on the kernel's frame and returns to it. */
 AS_A_JUMP static void front(int number, siginfo_t *about, void *context)
 {
     const struct sigaction *next = hak_load_acquire(&before); /* partner: the release in raise */
@@ -94,8 +93,8 @@ static bool is_front(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == front;
 }
 
-/* One at a time; who waits too long goes on, since a fork may have left the turn taken. Signals
- * are blocked meanwhile: a handler may set an action, too. */
+/* One thread at a time. After too long a wait a thread goes on, since a fork may have left the turn
+ * taken. Signals are blocked meanwhile, as handlers may set actions, too. */
 static uint64_t take_turn(void)
 {
     uint64_t blocked = hak_os_block_signals();
@@ -114,7 +113,7 @@ static void give_turn(uint64_t blocked)
     hak_os_restore_signals(blocked);
 }
 
-/* The front of an action: what runs it runs the front. */
+/* The action with the front as its handler. */
 static struct sigaction front_of(const struct sigaction *action)
 {
     struct sigaction result = *action;
@@ -181,7 +180,7 @@ static void lower_in_turn(void)
     hak_os_note_front(0);
 }
 
-/* Most often it is there: one system call tells. */
+/* Usually it is installed, which takes one system call to see. */
 static bool is_there(void)
 {
     struct sigaction now;

@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the ABIs of x86-64 and arm64 ask of frames. */
+/* The alignment that the ABIs of x86-64 and arm64 require of frames. */
 #define FRAME_ALIGNMENT 16u
-/* Frames are smaller; what is farther is no link. */
+/* Frames are smaller; a more distant address is no link. */
 #define FRAME_BYTES_MOST ((uintptr_t)1 << 16)
 /* Code lies no lower. */
 #define CODE_LEAST 65536u
@@ -28,9 +28,9 @@ struct frame {
     uintptr_t address;
 };
 
-/* The kernel reads the word to compare it, before it would move none of those who wait for it. (To
- * wait for no time at all would do, too; but where the word happens to be the one that is compared,
- * the thread sleeps, for 50 microseconds or more.) */
+/* Tests whether a word can be read: the kernel reads and compares it before it would requeue
+ * waiters, of which there are none. (A wait with no timeout would do, too; but if the word happens
+ * to equal the expected value, the thread sleeps for 50 microseconds or more.) */
 static int probe(uintptr_t address)
 {
     static uint32_t nobody;
@@ -52,7 +52,7 @@ bool hak_os_is_unreadable(uintptr_t address)
     return probe(address) == EFAULT;
 }
 
-/* A frame of somebody else's, which no checker knows. */
+/* A frame of unknown code, so sanitizers must not check the reads. */
 __attribute__((no_sanitize("address", "thread", "undefined"))) static struct frame read_frame(
     uintptr_t at)
 {

@@ -27,7 +27,7 @@ struct header {
 #define BYTES_LEAST 32u
 #define BYTES_MOST ((uintptr_t)1 << 40) /* in a heap; above it is the kernel that maps */
 
-/* Memory of somebody else's, which no checker knows. */
+/* Memory that may not be hakmem's, so sanitizers must not check the reads. */
 __attribute__((no_sanitize("address", "thread", "undefined"))) static struct header read_header(
     uintptr_t at)
 {

@@ -27,7 +27,7 @@ static const struct {
 #define LIBC_FIRST 32
 #define LIBC_LAST 33
 
-/* Those that an instruction raises, and those that nobody can handle. */
+/* Signals raised by an instruction, and signals that cannot be handled. */
 static bool can_be_listened_to(long number)
 {
     static const int not[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,

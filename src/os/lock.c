@@ -9,12 +9,12 @@ struct hak_lock_waits hak_lock_waits[HAK_LOCK_COUNT];
 HAK_TLS uint32_t hak_lock_held;
 HAK_TLS uintptr_t hak_lock_frame;
 _Atomic bool hak_lock_signals_matter;
-/* Who sleeps for a lock looks again after so long: a handler may come meanwhile that copies the
- * process, and in the copy nobody wakes it. Without a bound the kernel would go back to sleep by
- * itself. */
+/* A thread that sleeps for a lock checks again after this time: a handler may copy the process
+ * meanwhile, and no thread wakes it in the copy. Without a bound the kernel would go back to sleep
+ * by itself. */
 #define SLEEP_MS 1000
 
-/* What this thread had blocked before its outermost section. */
+/* The signals that this thread had blocked before its outermost section. */
 static HAK_TLS uint64_t signals_before;
 
 void hak_lock_begin_blocked(void)
@@ -50,8 +50,8 @@ static bool spin(struct hak_lock *lock)
     return false;
 }
 
-/* One sleep of so long at most, if the lock is not free; true: it is had. Others may sleep: who
- * comes from here wakes one of them, perhaps for nothing. */
+/* Sleeps once, for at most this long, if the lock is not free; true: it is taken. Other threads may
+ * sleep, so a lock that was taken here wakes one of them when it is given, perhaps for nothing. */
 static bool sleep_once(struct hak_lock *lock, uint32_t most_ms)
 {
     hak_copy_look();

@@ -123,8 +123,8 @@ static bool read_mapping(struct mapping *mapping)
     return true;
 }
 
-/* What the file's addresses are counted from, by the first segment of the program that is mapped
- * at `start`: 0 for programs that lie where they were linked to. */
+/* The load bias of a file whose first segment is mapped at `start`: 0 for programs at their linked
+ * addresses. */
 static uintptr_t base_of(uintptr_t start)
 {
     struct os_elf file;

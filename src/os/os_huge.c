@@ -9,7 +9,7 @@
 #define SETTING "/sys/kernel/mm/transparent_hugepage/enabled"
 /* Linux 6.8 and later: the setting for pages of 2 MiB, which may be to inherit the one above. */
 #define SIZE_SETTING "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
-/* Until it was read: what is given back shall stay away wherever it might be filled again. */
+/* Before it is read: assume that returned memory might be filled again. */
 static _Atomic uint32_t known = HUGE_ALWAYS;
 
 enum os_huge hak_os_huge_setting(const char *size_text, const char *text)

@@ -25,7 +25,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-/* With what the kernel adds to each sleep about 0.1 ms. */
+/* About 0.1 ms with the kernel's timer slack. */
 #define YIELD_NS 50000
 #define SPIN_ROUNDS 200
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file read line by line; what does not fit a line is cut. */
+/* A file read line by line; longer lines are cut. */
 struct lines {
     int fd;
     size_t begin;

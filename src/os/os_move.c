@@ -16,8 +16,7 @@
 enum move_support { MOVE_UNTRIED, MOVE_WORKS, MOVE_MISSING };
 static _Atomic uint32_t move_support;
 
-/* Each lost target costs its addresses for good: a kernel that does this again and again is not
- * asked any more. */
+/* Each lost target costs its addresses for good: after this many, the kernel is not asked again. */
 #define TARGETS_LOST_MOST 8
 static _Atomic uint32_t targets_lost;
 
@@ -63,8 +62,8 @@ static enum os_move move(void *from, void *to, size_t bytes)
         hak_fetch_add_relaxed(&hak_os_counters.moved_bytes, bytes);
         return OS_MOVED;
     }
-    /* The kernel may have unmapped the target before it failed. If the target is free it is ours
-     * again; if not, it was never unmapped or somebody was faster, and nobody can tell which. */
+    /* The kernel may have unmapped the target before it failed. If the target is free it is mapped
+     * again; if not, it was never unmapped or another thread took it, which look the same. */
     if (hak_os_map(to, bytes) == OS_MAPPED)
         return OS_MOVE_REFUSED;
     if (hak_fetch_add_relaxed(&targets_lost, 1) + 1 >= TARGETS_LOST_MOST)

@@ -64,7 +64,7 @@ static uint64_t pending_signals(void)
     return pending & WRITE_SIGNALS;
 }
 
-/* Takes back what the write raised; what waited before goes on waiting. */
+/* Clears a signal that the write raised; one that was pending before stays pending. */
 static void swallow_signals(uint64_t before)
 {
     struct timespec at_once = {0, 0};

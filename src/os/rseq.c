@@ -16,8 +16,7 @@
 #define AUX_RSEQ_FEATURE_SIZE 27
 #define FENCE_RSEQ (1 << 7)
 #define REGISTER_FENCE_RSEQ (1 << 8)
-/* What the kernel looks for before the place where a sequence is begun again; libc registers with
- * it. */
+/* The signature that the kernel expects before an abort handler; libc registers with it. */
 #if defined(__x86_64__)
 #define SIGNATURE 0x53053053u
 #elif defined(__aarch64__)

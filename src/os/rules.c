@@ -101,7 +101,7 @@ static bool is_entry(const _Atomic uint64_t *kept, const unsigned char *at, uint
     return true;
 }
 
-/* What is mapped now is what the rule was worked out from. */
+/* The mapping is still the one from which the rule was derived. */
 static bool is_source(const struct place *place, const unsigned char *header)
 {
     struct bytes_of_source now;

@@ -93,7 +93,7 @@ static char *stack_end(const struct os_thread *thread)
 }
 
 /* libc's record begins at the thread pointer on x86-64: pointers to itself in its first and third
- * word, the guards behind. Elsewhere it is not looked at by what such a thread calls. */
+ * word, followed by the stack guards. On other machines nothing that this thread calls reads it. */
 static void *make_record(const struct os_thread *thread, struct extent extent)
 {
     char *pointer = stack_end(thread) + page_up(extent.below_bytes);
@@ -148,7 +148,7 @@ bool hak_os_thread_start(struct os_thread *thread, void (*run)(void), const void
     return is_started;
 }
 
-/* The kernel wakes who waits for the word as one that processes share. */
+/* Not FUTEX_WAIT_PRIVATE: at thread exit the kernel wakes the word as a shared one. */
 void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms)
 {
     struct timespec timeout = {(time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L};
@@ -159,7 +159,7 @@ void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms)
     errno = saved;
 }
 
-/* Its id may be another thread's by then: nobody waits for that one. */
+/* The id may belong to another thread by then, which is not waited for. */
 void hak_os_thread_await_end(const struct os_thread *thread)
 {
     uint64_t deadline_ms = hak_os_clock_ms() + END_MS;

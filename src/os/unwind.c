@@ -119,7 +119,7 @@ static bool step(struct dwarf_frame *frame, struct found_object *found)
     return frame->is_interrupted || frame->registers[HAK_DWARF_STACK_POINTER] > stack;
 }
 
-/* By the tables of its file, or, in code of no file, by what that does next. */
+/* Unwinds by the tables of the file, or, for code of no file, by its next instructions. */
 static bool step_any(struct dwarf_frame *frame, struct found_object *found, bool *is_of_no_file)
 {
     *is_of_no_file = !find_object(frame, found);

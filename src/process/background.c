@@ -28,19 +28,19 @@
 
 /* The thread is worth its while from this size of the heap on (docs/adr/0006). */
 #define START_BYTES (32 * HAK_MIB)
-/* From this size on it is started once, to read what the machine and the container are like. */
+/* From this size on it is started once, to read the settings of the machine and the container. */
 #define READ_BYTES (16 * HAK_MIB)
-/* In a program of one thread: while one part in so many of what is held is free. */
+/* In a single-threaded program: while at least this share of held memory is free. */
 #define FREE_SHARE 4
 /* Between two visits while there is work, and while there may be some. */
 #define BUSY_MS 20
 #define CALM_MS 100
-/* After so many visits that found nothing, and as many as what is free now may take to grow old, it
- * ends. */
+/* It ends after this many visits without work, and the number that free memory may take to reach
+ * its keep time. */
 #define CALM_VISITS 8
-/* Nobody waits for what is kept longer than this. */
+/* The thread does not wait for memory that is kept longer than this. */
 #define AWAITED_MS 600000
-/* While it sleeps, the pressure on memory is looked at so often if so much is warm. */
+/* While it sleeps, memory pressure is checked at this interval if this much is warm. */
 #define WATCH_MS 2000u
 #define WATCH_FROM_BYTES (4 * HAK_MIB)
 /* A refused start is tried again after so long. */
@@ -67,8 +67,8 @@ static bool is_large(void)
     return hak_load_relaxed(&hak_region.committed_bytes) >= hak_load_relaxed(&start_bytes);
 }
 
-/* In a program of one thread its own slow paths give back what it frees, as long as it works: the
- * thread has something to do when much is free. */
+/* A single-threaded program returns freed memory on its own slow paths while it works: the
+ * background thread is worth while only when much is free. */
 static bool is_worth_while(void)
 {
     if (hak_load_relaxed(&hak_active_caches) > 1 &&
@@ -86,7 +86,7 @@ static bool is_due(void)
     return is_large() && is_worth_while();
 }
 
-/* What it was wanted for is over, and the heap is too small for it: it ends though the program
+/* Its one-time purpose is served and the heap is too small for it: it ends although the program
  * works. */
 static bool is_needless(void)
 {
@@ -110,7 +110,7 @@ static uint64_t activity(void)
     return sum;
 }
 
-/* Where memory is short, everything free goes back, whatever is told elsewhere. */
+/* Under memory pressure all free memory is returned, whatever the options say. */
 bool hak_background_watch(void)
 {
     bool is_pressed = hak_own_cgroup_is_pressed(hak_os_clock_ms());
@@ -119,8 +119,8 @@ bool hak_background_watch(void)
     return is_pressed;
 }
 
-/* How long to sleep while nobody calls; 0: there is nothing to wait for. Nobody need watch the
- * pressure on memory while nothing could be given back. */
+/* How long to sleep unless woken; 0: there is nothing to wait for. Memory pressure is not watched
+ * while there is no memory to return. */
 static uint32_t patience_ms(void)
 {
     uint32_t patience = hak_stats_writer_patience_ms();
@@ -134,7 +134,7 @@ static bool is_paused(void)
     return hak_load_relaxed(&pauses) != 0;
 }
 
-/* What is due to be printed or shown, and what others ask. */
+/* Reports: learned values, matches, statistics, published figures, answers to requests. */
 static void tell(void)
 {
     hak_learned_tick();
@@ -145,7 +145,7 @@ static void tell(void)
         hak_store_relaxed(&is_wanted, 1);
 }
 
-/* Whoever works after the second look finds the thread asleep and wakes it. */
+/* A thread that works after the second check finds this thread asleep and wakes it. */
 static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
@@ -181,7 +181,7 @@ static uint32_t calm_visits_most(void)
     return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
 }
 
-/* True when nobody has come by since: the thread is none any more, and another one may start. */
+/* True if no thread was active since: this one is done, and another may be started. */
 static bool ends(uint64_t last_activity)
 {
     uint32_t expected = BACKGROUND_NONE;
@@ -229,7 +229,7 @@ static void run(void)
 
 static void forget(void)
 {
-    /* What the parent had is no reason for a child, which may be about to exec. */
+    /* The parent's memory is no reason to start one in a child, which may be about to exec. */
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     hak_store_relaxed(&start_bytes, committed + START_BYTES);
     hak_os_thread_forget(&threads[0]);
@@ -274,7 +274,7 @@ static void start_here(void)
     hak_store_relaxed(&state, BACKGROUND_NONE);
 }
 
-/* A confined program gets none: its filter may kill for what that takes. */
+/* A confined program gets none: its filter may kill it for the calls needed. */
 static void start(void)
 {
     if (hak_conf_number(maintenance) == MAINTENANCE_OFF || is_refused_lately() ||

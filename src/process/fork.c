@@ -88,8 +88,8 @@ static bool is_outside(void)
     return (hak_lock_held & ~HAK_LOCK_NO_RANKS) == 0 && !hak_heap_is_held() && !hak_remote_is_own();
 }
 
-/* Frees that were under way in other threads, or in heaps that are lost, come home all the same.
- * What this thread was interrupted in goes on with what it has in its hands. */
+/* Collects remote frees that other threads, or lost heaps, had not finished. An operation of this
+ * thread that the fork interrupted continues with the blocks it holds. */
 static void recount_remote(bool is_any_lost)
 {
     bool is_torn = hak_remote_forget_others();

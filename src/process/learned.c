@@ -130,7 +130,7 @@ static void look_last(void)
                       hak_most(hak_load_relaxed(&second_bytes), hak_large_peak_bytes()));
 }
 
-/* What is not needed costs memory: less is believed at once, more by halves. */
+/* Unneeded memory costs: a lower value is adopted at once, a higher one by halves. */
 static void learn_second(void)
 {
     size_t bytes = hak_load_relaxed(&second_bytes);
@@ -150,7 +150,7 @@ static void learn_log(enum learned_log log, void (*read)(struct keep_evidence *s
         mine.logs[log] = seen;
 }
 
-/* Rules that act or that somebody made come first. */
+/* Rules in force and rules of the user come first. */
 static void learn_sites(void)
 {
     struct site_line line;
@@ -163,7 +163,7 @@ static void learn_sites(void)
         }
 }
 
-/* What earlier runs held, and this one. */
+/* Adds the sizes of earlier runs to those of this one. */
 static void learn_sizes(void)
 {
     static struct size_spread spread;

@@ -19,7 +19,7 @@
 
 /* A window is over without a result after so many times its least length. */
 #define LATE_WINDOWS 40u
-/* Two halves of a match must not differ more in what was allocated, in thousandths. */
+/* The allocated bytes of two halves of a match may differ by this much, in thousandths. */
 #define MIXTURE_MOST 300u
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
@@ -32,7 +32,7 @@ static _Atomic uint64_t *const rows[KNOB_COUNT] = {
 #undef X
 };
 
-/* What counters said at some moment. */
+/* A reading of the counters. */
 struct reading {
     struct mixture mixture; /* in bytes */
     uint64_t slow_ns;
@@ -79,8 +79,8 @@ static uint32_t group_of(uint32_t block_bytes)
     return (uint32_t)hak_least(group, HAK_MIXTURE_GROUPS - 2);
 }
 
-/* Refills and large blocks go past the bins; what of a size a refill serves is not known, so that
- * these have a group of their own. */
+/* Refills and large blocks bypass the bins; the sizes that a refill serves are unknown, so they
+ * form a group of their own. */
 static void read_mixture(struct mixture *mixture)
 {
     uint64_t popped[HAK_ALL_CLASS_COUNT];
@@ -105,7 +105,7 @@ static void read_counters(struct reading *reading)
                           hak_census_counter(HAK_STAT_spans_taken);
 }
 
-/* What was allocated in the window, in KiB. */
+/* The KiB allocated in the window. */
 static uint64_t subtract(struct mixture *mixture, const struct mixture *before)
 {
     uint64_t sum = 0;
@@ -133,7 +133,7 @@ static void begin_window(uint64_t now)
     play.began_ms = now;
 }
 
-/* What holds, holds again; the next match may begin after so long. */
+/* Restores the value in force; the next match may begin after wait_ms. */
 static void end_match(uint64_t now, uint64_t wait_ms)
 {
     set_clock(false);
@@ -143,7 +143,7 @@ static void end_match(uint64_t now, uint64_t wait_ms)
     play.wait_until_ms = now + wait_ms;
 }
 
-/* What nobody uses has no effect: large blocks came since the last look. */
+/* A value without use has no effect: whether large blocks were requested since the last look. */
 static bool is_used(uint32_t knob)
 {
     static uint64_t seen;
@@ -233,7 +233,7 @@ static void finish(uint64_t now)
     end_match(now, 0);
 }
 
-/* The window is full: what it cost. */
+/* The cost of a full window. */
 static void end_window(struct reading *end, uint64_t volume_kib, uint64_t now)
 {
     uint32_t side =
@@ -307,7 +307,7 @@ static void stop(void)
 static bool try_busy(void)
 {
     uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; who comes by meanwhile goes on */
+    /* acquire: partner is the release in end_busy; other threads do not wait */
     return hak_cas_acquire(&is_busy, &expected, 1);
 }
 
@@ -316,7 +316,7 @@ static void end_busy(void)
     hak_store_release(&is_busy, 0);
 }
 
-/* In the child of a vfork, whose memory is its parent's, nothing is played. */
+/* The child of a vfork shares its parent's memory and plays no match. */
 void hak_matches_look(void)
 {
     if (!hak_os_ask_begin()) {
@@ -346,8 +346,7 @@ bool hak_matches_copy(struct match_board *copy)
     return true;
 }
 
-/* A child has one thread, and all that another one was in the middle of is not needed there: what
- * held goes on holding. */
+/* A child has one thread and does not finish the match of another: the values in force stay. */
 static void settle_in_child(void)
 {
     hak_store_relaxed(&hak_matches_are_on, 0);

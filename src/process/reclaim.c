@@ -34,8 +34,8 @@
 /* At most this share of the live large blocks is kept warm for their successors. */
 #define RETAIN_SHARE 4
 
-/* For records, one part in so many of what is touched at the start: enough for slabs of blocks of
- * 16 bytes, and for the caches of a processor for each 4 MiB. */
+/* The share of prewarmed memory that is taken for metadata: enough for slabs of blocks of 16 bytes,
+ * and for the caches of one processor per 4 MiB. */
 #define PREWARM_RECORDS_SHARE 16
 /* A heap is swept so often. */
 #define SWEEP_GAP_MS 4
@@ -45,7 +45,7 @@
 #define BACKGROUND_SWEEPS 4
 #define BACKGROUND_PATIENCE_MS 4
 
-/* What the process did is asked so often, once some memory went back. */
+/* Interval of readings of the process's times, once some memory was returned. */
 #define BUSY_MS 250
 
 /* While the soft limit is passed, all heaps are visited so often. */
@@ -65,7 +65,7 @@ static uint64_t decay_now_ms(void)
                                                             : hak_policy_read(decay_ms);
 }
 
-/* What of the warm spans stays however old it is. */
+/* The warm spans that are kept regardless of age. */
 static size_t keep_bytes(void)
 {
     size_t keep = 0;
@@ -84,7 +84,7 @@ static uint32_t budget(uint32_t bit_by_bit)
     return hak_policy_read(free_policy) == POLICY_FREE_BATCH ? UINT32_MAX : bit_by_bit;
 }
 
-/* What was swept goes back, outside of the heap, whose slabs come home at once if nobody is in. */
+/* Purges the swept pages outside of the heap; its slabs rejoin it at once unless it is busy. */
 static size_t purge_swept(struct heap *heap, const struct swept *swept)
 {
     size_t bytes = hak_heap_purge_swept(heap, swept);
@@ -113,7 +113,7 @@ static size_t sweep_and_leave(struct heap *heap, uint64_t now, uint64_t decay)
     return bytes;
 }
 
-/* The heap that the thread is near gives back what grew old. */
+/* Purges old free memory of the thread's nearest heap. */
 static void maintain_heap(uint64_t now, uint64_t decay)
 {
     struct heap *heap = hak_heap_near();
@@ -159,7 +159,7 @@ static void look_after_one(uint64_t now, uint64_t decay)
     sweep_and_leave(heap, now, decay);
 }
 
-/* Gives back what has been free for longer than `decay`. */
+/* Returns memory that was free for longer than `decay`. */
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
@@ -210,7 +210,7 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     return bytes;
 }
 
-/* What becomes free without the caches of threads that run. */
+/* Returns cached blocks to their slabs, except those in caches of running threads. */
 static void drain_all(void)
 {
     hak_caches_drain(UINT64_MAX);
@@ -218,7 +218,7 @@ static void drain_all(void)
     hak_private_drain_all();
 }
 
-/* All that is free; after whoever purges already: what they have taken out is back then. */
+/* All free memory, after a purge in progress, which holds some of it until it ends. */
 static size_t purge_free(size_t keep_bytes)
 {
     hak_lock_take(&hak_region.purge_lock);
@@ -319,7 +319,7 @@ size_t hak_reclaim_relieve(void)
     return hak_reclaim_trim(0);
 }
 
-/* What the program may go on needing: slabs that are busy keep their pages. */
+/* Spares memory that the program may still need: slabs in use keep their pages. */
 static size_t relieve_gently(uint64_t now)
 {
     bool is_done = true;
@@ -384,8 +384,8 @@ size_t hak_reclaim_visit(bool *is_done)
     return purge_aged(now, decay) + sweep_heaps(now, decay, is_done);
 }
 
-/* By huge pages where the kernel gives some: nothing of them stays untouched. What goes back later
- * must not be filled again, so they are refused from then on. */
+/* With huge pages if the kernel has some, since all of the block is touched. They are refused from
+ * then on, so that memory returned later is not filled again. */
 static void touch_block(char *start, size_t bytes)
 {
     size_t whole_bytes = hak_align_down(bytes, HAK_SUPERSLAB_BYTES);
@@ -415,8 +415,7 @@ void hak_prewarm(void)
     hak_meta_prewarm(bytes / PREWARM_RECORDS_SHARE);
 }
 
-/* Before main and the program's own constructors: what it costs is paid here, not by the first
- * requests. */
+/* Before main and the program's own constructors, so that the first requests do not pay for it. */
 __attribute__((constructor)) static void prewarm(void)
 {
     if (!hak_process_start())

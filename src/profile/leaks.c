@@ -67,7 +67,7 @@ static void tell_site(struct text *text, const struct board_site *site, uint64_t
     tell(text);
 }
 
-/* The site whose oldest block is the oldest, behind (after_ms, after); HAK_BOARD_SITES: none. */
+/* The next site after (after_ms, after) by the age of its oldest block; HAK_BOARD_SITES: none. */
 static uint32_t next_oldest(uint64_t after_ms, uint32_t after)
 {
     uint32_t next = HAK_BOARD_SITES;

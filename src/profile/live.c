@@ -95,7 +95,7 @@ bool hak_live_add(const void *block, const struct live_sample *sample, bool may_
     return false;
 }
 
-/* Empties a place whose sample has been read; false: somebody else did. */
+/* Empties a place whose sample has been read; false: another thread did. */
 static bool empty(struct table *table, uint32_t place, uintptr_t key)
 {
     /* release: partner is the acquire in add_in */
@@ -129,9 +129,9 @@ bool hak_live_remove(const void *block, struct live_sample *sample)
     return false;
 }
 
-/* A sample of the heap stays what it is meanwhile: nobody may use a heap that is destroyed. One of
- * another place may be written just now, and is not taken for one of the heap by that: its word is
- * the handle of its own heap, or 0, before and after. */
+/* Samples of the heap do not change meanwhile, since a heap that is being destroyed must not be
+ * used. A sample that is being written cannot be mistaken for one of the heap: its word is the
+ * handle of its own heap, or 0, before and after. */
 void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample *sample))
 {
     struct table *table;

@@ -61,7 +61,7 @@ static const struct board_module *find(const struct profile_board *board, uintpt
     return NULL;
 }
 
-/* What an address of the module says beside where it is loaded. */
+/* Finds the path and the headers of the module at an address. */
 static void describe(struct board_module *found, const struct os_module *module, uintptr_t address)
 {
     char program[HAK_BOARD_PATH_BYTES];

@@ -26,7 +26,7 @@ enum profile_form hak_profile_form_of(const char *name)
     return form;
 }
 
-/* False: somebody else has the buffer for too long. */
+/* False: another thread holds the buffer for too long. */
 static bool await_buffer(void)
 {
     uint32_t expected = 0;

@@ -11,7 +11,7 @@
 #include "profile/output.h"
 #include "profile/show.h"
 
-/* Distances drawn for another mean mean nothing any more. */
+/* Distances drawn for another mean are invalid now. */
 static void forget_draws(void)
 {
     for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* Enough to tell who frees. */
+/* Enough to identify the freeing code. */
 #define FREEING_FRAMES 8u
 
 _Atomic bool hak_sampler_has_begun;
@@ -63,7 +63,7 @@ static void note_for_profile(struct live_sample *sample, const uintptr_t *frames
     hak_sites_note_taken((uint32_t)sample->site, sample->sum, sample->birth_ns / 1000000);
 }
 
-/* Where the sample's request came from, for all who read. */
+/* Finds the site of the sample's request and publishes it. */
 static void find_site(struct live_sample *sample, const struct sampled_request *request,
                       uint32_t class_index, bool may_grow)
 {
@@ -88,7 +88,7 @@ static void note(const struct sampled_request *request, const void *block, uint3
         .site = HAK_LIVE_NO_SITE,
         .heap = (uintptr_t)request->heap,
     };
-    /* What is not followed is no evidence. */
+    /* Samples that are not tracked to their end are no evidence. */
     find_site(&sample, request, block == NULL ? HAK_CLASS_NONE : class_index, may_grow);
     hak_store_relaxed(&hak_sampler_has_begun, true);
     hak_draw_pace(now_ns);
@@ -103,8 +103,8 @@ static void note(const struct sampled_request *request, const void *block, uint3
     hak_sites_note_ended((uint32_t)sample.site, sample.sum, 0);
 }
 
-/* Where locks may be taken: what a handler interrupted may hold them. A copy of the process is
- * settled first. */
+/* Whether locks may be taken: code that a handler interrupted may hold them. A copy of the process
+ * is settled first. */
 static bool may_grow(void)
 {
     if (!hak_thread_is_outside()) {

@@ -104,7 +104,7 @@ static void fill_head(struct board_head *head, uint32_t pid)
     head->name[strcspn(head->name, "\n")] = '\0';
 }
 
-/* What changes and is no sum. */
+/* Fields that change and are no sums. */
 static void fill_changing(struct board_head *head)
 {
     hak_store_relaxed(&head->is_kept, hak_conf_number(blackbox) == BLACKBOX_ON);

@@ -23,7 +23,7 @@
 #define QUIET_GENERATIONS 64u
 /* Picoseconds that a diverted request costs more: docs/adr/0038-rules-of-call-sites.md. */
 #define DIVERT_PS 2500u
-/* Bytes kept for a second that cost as much as a second of a processor, by price. */
+/* Bytes whose retention for a second is worth a second of processor time, by price. */
 #define CORE_SECOND_BYTES (4 * HAK_GIB)
 
 hak_static_assert(HAK_SITE_CLASSES == HAK_LONG_CLASS_COUNT, "classes with a twin");
@@ -65,7 +65,7 @@ static void end_busy(void)
     hak_store_release(&is_busy, 0); /* partner: the acquire in try_busy */
 }
 
-/* Who is asked for something comes by when whoever is inside has left. */
+/* Waits until the thread inside has left. */
 static bool wait_busy(void)
 {
     for (int i = 0; i < YIELDS_MOST; i++) {
@@ -385,7 +385,7 @@ bool hak_rules_line(uint32_t index, struct site_line *line)
     return is_there;
 }
 
-/* What another thread was in the middle of will never be whole here. */
+/* Changes that another thread had not finished are never finished in a child. */
 static void settle_child(void)
 {
     if (hak_load_relaxed(&is_busy) == 0)

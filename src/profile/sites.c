@@ -309,7 +309,7 @@ void hak_sites_show(struct profile_board *board, uint32_t count)
     /* Fewer at first: a board that is not this one need not have memory for as many. */
     if (hak_load_relaxed(&shown) != board)
         hak_store_relaxed(&shown_count, 0);
-    /* release: partner is the acquire in shown_at, so that who shows finds the board's memory */
+    /* release: partner is the acquire in shown_at, so that its caller finds the board's memory */
     hak_store_release(&shown, board);
     hak_store_release(&shown_count, count);
     if (board == NULL)

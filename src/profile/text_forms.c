@@ -138,7 +138,7 @@ void hak_folded_write(struct profile_writer *writer)
     hak_profile_writer_sites(writer, add_site_folded);
 }
 
-/* A string; what is not UTF-8 becomes U+FFFD. */
+/* A string; bytes that are not UTF-8 become U+FFFD. */
 static void add_string(struct profile_writer *to, const char *text)
 {
     add(to, "\"");

@@ -13,7 +13,7 @@ static uint64_t all_leaves(const struct slab *slab)
     return hak_bit_low_mask((uint32_t)(bytes >> slab->leaf_shift));
 }
 
-/* Leaves that blocks in use overlap. Whoever has one block on a leaf spares us the others. */
+/* Leaves that blocks in use overlap; one such block per leaf suffices. */
 static uint64_t live_leaves(const struct slab *slab)
 {
     uint64_t live = 0;
@@ -43,7 +43,7 @@ struct dead_leaves hak_slab_dead_leaves(const struct slab *slab)
     uint64_t leaves = all_leaves(slab) & ~live_leaves(slab) & ~slab->purged;
     if (slab->zero_from > slab->bump || slab->was_huge)
         return (struct dead_leaves){leaves, leaves};
-    /* Nobody has touched what lies behind the bump index. */
+    /* The blocks behind the bump index were never touched. */
     size_t touched_bytes = (size_t)slab->bump * slab->block_bytes;
     size_t touched = hak_align_up(touched_bytes, (size_t)1 << slab->leaf_shift);
     return (struct dead_leaves){leaves & hak_bit_low_mask((uint32_t)(touched >> slab->leaf_shift)),

@@ -116,7 +116,7 @@ static uint32_t take_from_word(struct slab *slab, uint32_t word_index, void **bl
     return taken;
 }
 
-/* What is handed out will be touched. */
+/* Blocks that are taken will be touched. */
 static HAK_NOINLINE void forget_purged(struct slab *slab, void **blocks, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

@@ -49,7 +49,7 @@ static uint32_t first_granule_of(const struct superslab *superslab)
     return (uint32_t)index * HAK_SUPERSLAB_GRANULES;
 }
 
-/* Free granules that may be resident: what was used, or all there is of a huge page. */
+/* Free granules that may be resident: used ones, or all of a huge page. */
 static uint32_t warm_mask(const struct superslab *superslab)
 {
     return superslab->pages == PAGES_HUGE ? superslab->free : superslab->free & superslab->dirty;
@@ -81,7 +81,7 @@ static void link_superslab(struct superslab *superslab)
     }
 }
 
-/* A superslab whose lists were given up is new to the pool, with nothing free. */
+/* A superslab whose lists were abandoned is new to the pool, with nothing free. */
 static void renew(struct superslab *superslab)
 {
     if (HAK_LIKELY(superslab->epoch == pool.epoch))
@@ -140,7 +140,7 @@ static uint32_t runs_in(uint32_t mask, uint32_t count)
     return mask & (uint32_t)aligned;
 }
 
-/* What kind of free granules a search is after. */
+/* The kind of free granules that a search accepts. */
 enum depot_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
 
 /* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab
@@ -161,8 +161,7 @@ static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32
     return hak_bit_lowest(runs & mine ? runs & mine : runs);
 }
 
-/* What these granules say about how long free ones are worth keeping; `idle_since_ms` is of warm
- * ones. */
+/* Notes for the keep time how long these granules were free; `idle_since_ms` is of warm ones. */
 static void note_taken(const struct pool_granules *granules, uint64_t idle_since_ms)
 {
     uint64_t now_ms = hak_os_clock_ms();
@@ -288,7 +287,7 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     hak_assert((superslab->free & (uint32_t)hak_bit_low_mask(count) << at) == 0);
     unlink_superslab(superslab);
     superslab->free |= (uint32_t)hak_bit_low_mask(count) << at;
-    /* What nobody touched is resident, too, where a huge page was. */
+    /* In a huge page untouched granules are resident, too. */
     uint32_t dirty = superslab->pages == PAGES_BROKEN ? count : dirty_count;
     superslab->dirty |= (uint32_t)hak_bit_low_mask(dirty) << at;
     struct superslab_lists *lists = &pool.lists[superslab->partition];

@@ -94,7 +94,7 @@ bool hak_big_cache_begin(const struct keep_evidence *seen)
     return has_begun;
 }
 
-/* Doubles the slack, or ends that, by what it earned since it was judged last. */
+/* Doubles the slack, or undoes that, by its earnings since the last judgement. */
 static void judge_slack(uint64_t now_ms)
 {
     bool is_doubled = hak_load_relaxed(&is_slack_doubled);
@@ -128,7 +128,7 @@ static void miss(uint32_t count, uint64_t now_ms)
     }
 }
 
-/* Of what was warm, the part beyond the single slack is there because it is doubled. */
+/* Credits the doubled slack with the warm memory beyond the single slack. */
 static void credit_slack(const struct big_serve *serve)
 {
     size_t peak = hak_load_relaxed(&last_peak_bytes);

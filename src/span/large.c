@@ -33,7 +33,7 @@
 /* A page table of the machines we know describes 2 MiB. */
 #define PAGE_TABLE_GRANULES 32u
 
-/* Live blocks and what span caches hold. */
+/* Live blocks and cached spans. */
 static _Atomic size_t held_bytes;
 static _Atomic size_t peak_bytes; /* the most that was ever held */
 static _Atomic size_t held_count;
@@ -83,14 +83,14 @@ static void publish(struct span *span, size_t before)
 static void withdraw(struct span *span)
 {
     uint8_t expected = HAK_TAG_SPAN;
-    /* acquire: orders this free after a competing one; who loses has freed twice */
+    /* acquire: orders this free after a competing one; the loser is a double free */
     if (HAK_UNLIKELY(!hak_cas_acquire(&hak_region.tags[span->first], &expected, HAK_TAG_NONE)))
         hak_misuse("double free", span->user, span->user_bytes, "already free");
     hak_owner_write(span->first, 1, NULL);
 }
 
-/* Counts held bytes. What is held and what is warm together may pass the most that was ever held by
- * little only: so much the program has needed anyway, and within it nothing is given up early. */
+/* Counts held bytes. Held and warm bytes together may exceed the peak of held bytes only by little:
+ * the program has needed that much anyway, and within it no memory is given up early. */
 static void count_held(size_t more_bytes)
 {
     size_t held = hak_fetch_add_relaxed(&held_bytes, more_bytes) + more_bytes;

@@ -3,7 +3,7 @@
 
 #include "base/bits.h"
 
-/* How many spans of a bin of mixed counts are looked at before the next bin serves. */
+/* How many spans of a bin of mixed counts are examined before the next bin is used. */
 #define TRIES_PER_BIN 32
 
 uint32_t hak_span_bin_of(uint32_t count)

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A span may be longer than what it is taken for by this share. */
+/* A cached span may exceed the request by this share. */
 #define EXCESS_SHARE 4
 
 static _Atomic(struct span_cache *) caches;

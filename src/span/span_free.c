@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* How many warm spans are looked at for neighbours, and how many of these make one block. */
+/* How many warm spans are examined for neighbours, and how many spans may form one block. */
 #define MIXED_TRIES 16
 #define RUN_SPANS_MOST 8
 
@@ -61,8 +61,8 @@ static void count_bare(const struct span *span, uint32_t difference)
     hak_counter_add(&hak_span_free.bare_bytes, difference == 1 ? bytes : -bytes);
 }
 
-/* Puts a span that touches no free span of its state on its bin. A young one goes to the end of the
- * ages, what is left of an old one to their start. */
+/* Puts a span without free neighbours of its state on its bin. A young one goes to the end of the
+ * list by age, the remainder of an old one to its start. */
 static void link_free(struct span *span, bool is_young)
 {
     span->epoch = hak_span_free.epoch;
@@ -158,8 +158,8 @@ struct span *hak_span_record_like(const struct span *like, uint32_t first, uint3
     return span;
 }
 
-/* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
- * and nothing has changed, when no record can be had for what is left. */
+/* Takes [first, first + count) out of the free span; the remainders on both sides stay free. False,
+ * and nothing has changed: there is no record for a remainder. */
 bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count)
 {
     uint32_t head = first - span->first;
@@ -198,7 +198,7 @@ static void run_add(struct run *run, const struct span *span)
     run->warm_count += span->state == SPAN_WARM ? span->count : 0;
 }
 
-/* The free span with an edge there whose memory can be used as it is. */
+/* The free span with an edge at this granule whose memory is usable as it is. */
 static struct span *mapped_at(size_t granule)
 {
     struct span *span = hak_span_free_at(granule);

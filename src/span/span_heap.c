@@ -19,7 +19,7 @@ static _Atomic size_t known_bytes;
 /* Processes below this size do not ask for the machine's memory nodes. */
 #define NODES_FROM_BYTES (64 * HAK_MIB)
 
-/* The node whose memory the calling thread would touch first. */
+/* The NUMA node from which the calling thread's first touch takes memory. */
 static uint32_t own_node(void)
 {
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
@@ -59,7 +59,7 @@ static struct span *take_far(struct span_fit fit, uint32_t own_node)
     return span;
 }
 
-/* Tells the big cache what served: `warm_bytes` were warm before. */
+/* Tells the big cache how much of a served span was warm. */
 static void note_served(const struct span *span, uint64_t now_ms, size_t warm_bytes)
 {
     size_t left_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
@@ -173,8 +173,8 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
             return span;
         if (grow(count, alignment))
             continue;
-        /* Nothing fits and nothing can be added: what others are purging comes back, and giving all
-         * addresses back joins them, and may make room elsewhere. */
+        /* Nothing fits and the window cannot grow: wait for purges in progress, and unmap all free
+         * memory, which merges its spans and may make room elsewhere. */
         hak_lock_take(&hak_region.purge_lock);
         size_t purged_bytes = hak_span_purge(UINT64_MAX, 0, UINT32_MAX) + hak_span_strip();
         hak_lock_give(&hak_region.purge_lock);
@@ -266,8 +266,8 @@ bool hak_span_give_purged(struct span *span)
     return state != SPAN_WARM;
 }
 
-/* Extends the span by what is free behind it. When that is too little but the window ends there,
- * *missing says how many granules the window would have to grow by; else it is 0. */
+/* Extends the span by free memory behind it. If that is too little but the window ends there,
+ * *missing is the number of granules by which the window would have to grow; else it is 0. */
 static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
 {
     uint32_t more = count - span->count;

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* A piece splits the mapping it is moved into and is one itself; this share of what the kernel
- * allows is left to the program, its threads and libraries. */
+/* A piece splits the mapping it is moved into and is one itself; this share of the kernel's limit
+ * is left to the program, its threads and libraries. */
 #define MAPPINGS_PER_PIECE 8u
 
 /* Each divides the mapping it comes from and the one it goes to. */
@@ -99,7 +99,7 @@ enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_byt
         to->node = from->node;
         return SPAN_MOVED;
     }
-    /* Back with what was moved already: `from` is still mapped, so copying cannot fail. */
+    /* Copies the pieces moved so far back: `from` is still mapped, so copying cannot fail. */
     for (uint32_t i = 0; i + 1 < tried; i++) {
         struct piece piece = piece_at(from, to, i, kept_bytes);
         memcpy(piece.from, piece.to, piece.bytes);

@@ -11,8 +11,8 @@
 #include "span/span_free.h"
 #include "span/span_heap.h"
 
-/* Of limited address space so much may be mapped though it is free: what a program frees and takes
- * again costs no system calls. */
+/* The share of limited address space that may stay mapped while free, so that memory that is freed
+ * and taken again costs no system calls. */
 #define FREE_SHARE 16
 
 /* The end of a warm span by which `excess_bytes` are given up, cut where a superslab begins. */
@@ -48,8 +48,8 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     return span;
 }
 
-/* Whether huge pages come unasked, so that the kernel fills what went back to it again if it shares
- * a huge page with memory in use. The first part of the window refuses them. */
+/* Whether the kernel supplies huge pages by default, and so refills returned memory that shares a
+ * huge page with memory in use. The first part of the window refuses them. */
 static bool is_refilled(const struct span *span)
 {
     int64_t thp = hak_conf_number(thp);
@@ -103,7 +103,7 @@ enum span_state hak_span_discard(const struct span *span)
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;
 }
 
-/* Puts back what was taken out. */
+/* Puts the purged spans back. */
 static void put_back(struct span *span, enum span_state state, uint64_t now_ms)
 {
     span->state = (uint32_t)state;
@@ -123,7 +123,7 @@ static void give_refused(struct list_link *refused)
     hak_span_unlock();
 }
 
-/* What the kernel refused waits aside, so that it does not stop the rest. */
+/* Spans that the kernel refused are set aside, so that they do not stop the rest. */
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0, refused_bytes = 0;

@@ -16,8 +16,8 @@
 #include "stats/event_log.h"
 #include "stats/guard_report.h"
 
-/* The option crash_report. The thread may be anywhere, inside hakmem, too: only what can be read
- * without a lock is told, and every line is written by itself. */
+/* The option crash_report. The thread may be anywhere, also inside hakmem: only data that can be
+ * read without a lock is reported, and each line is written separately. */
 
 #define DECISIONS_TOLD 16
 

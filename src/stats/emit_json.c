@@ -100,7 +100,7 @@ static void add_heaps(struct line_writer *out, const struct snapshot *snapshot)
     hak_line_add(out, "]");
 }
 
-/* Whose the caches are, why, and by which number they are told apart. */
+/* Whether caches belong to processors or threads, why, and the id that selects one. */
 static void add_rseq(struct line_writer *out, const struct snapshot *snapshot)
 {
     bool is_processor = snapshot->rseq_reason == RSEQ_PROCESSOR;

@@ -45,7 +45,7 @@ static void add_bytes(struct line_writer *out, const char *element_and_type, uin
     add_named(out, "<", element_and_type, "size", bytes);
 }
 
-/* glibc: free chunks by size. Here: blocks that are free in slabs or at hand. */
+/* glibc: free chunks by size. Here: blocks that are free in slabs or cached. */
 static void add_sizes(struct line_writer *out, const struct snapshot *snapshot)
 {
     hak_line_add(out, "<sizes>\n");

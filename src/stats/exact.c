@@ -6,7 +6,7 @@
 #include "slab/size_class.h"
 #include "stats/snapshot.h"
 
-/* One place for each size class, and one for what is larger than all. */
+/* One entry for each size class, and one for larger requests. */
 #define SIZES (HAK_CLASS_COUNT + 1)
 
 static struct exact_counts {

@@ -18,8 +18,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The window is looked at in pieces: first the kernel is asked, then heaps are entered one after
- * the other, each for some microseconds. */
+/* The window is examined in pieces: the kernel is queried first, then each heap is entered in turn,
+ * for some microseconds. */
 #define PIECE_GRANULES 256u
 
 enum part {
@@ -30,7 +30,7 @@ enum part {
     PART_COUNT,
 };
 
-/* What is known of the walk so far. */
+/* The state of the walk. */
 struct walk {
     struct os_resident resident;
     uint64_t parts[PART_COUNT];
@@ -240,8 +240,8 @@ static uint64_t metadata_resident(struct walk *walk)
            table_resident(walk, hak_region.meta.start, hak_meta_present_bytes());
 }
 
-/* Of the bytes of a class in use, those in bins and on the way: they were used lately, so they are
- * resident if anything of the class is. */
+/* Splits the bytes in use of a class into live, cached and remotely freed. The latter two were used
+ * recently, so they are resident if any of the class is. */
 static void divide_used(struct hakmem_residency *to, struct walk *walk, const struct census *census)
 {
     to->busy_heap_count = census->closed_heaps;
@@ -259,7 +259,7 @@ static void divide_used(struct hakmem_residency *to, struct walk *walk, const st
         to->live_bytes += left;
         to->untouched_bytes += live > left ? live - left : 0;
     }
-    /* Spans at hand have no tag: they were met as free. */
+    /* Cached spans have no tag: they were counted as free. */
     uint64_t spans = hak_least(hak_span_caches_sum().bytes, walk->parts[PART_FREE]);
     walk->parts[PART_FREE] -= spans;
     to->cached_bytes += spans;

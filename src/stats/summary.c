@@ -5,7 +5,7 @@
 
 /* Below this there is nothing to be won. */
 #define WORTH_BYTES ((uint64_t)4 * HAK_MIB)
-/* Bins that hold so much at most are not made smaller (price=compact). */
+/* Bins with at most this much are not made smaller (price=compact). */
 #define SMALL_CACHE_BYTES ((uint64_t)256 * HAK_KIB)
 #define USUAL_DECAY_MS 125u
 #define CLASSES_SHOWN 3
@@ -58,7 +58,7 @@ const char *hak_held_word(enum held_part part)
     return words[part];
 }
 
-/* What is kept goes back by itself after the usual decay. */
+/* Kept memory is returned without advice after the default decay. */
 static const char *advice_on_kept(const struct snapshot *snapshot)
 {
     if (snapshot->policy_free_policy == POLICY_FREE_KEEP && snapshot->policy_decay_ms != 0)

@@ -28,7 +28,7 @@
 /* The background thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
 
-/* What is shown in shared memory is at most so old while the program works, and else. */
+/* The greatest age of the shm stats while the program works, and while it sleeps. */
 #define SHOW_MS 250
 #define SHOW_CALM_MS 1000
 
@@ -176,8 +176,8 @@ static int open_file(struct file_name *name)
     return fd < 0 ? -fd : 0;
 }
 
-/* What can be known at the start is said then: many programs close their standard error before we
- * print. The reader of a pipe may come later. */
+/* Errors that show at the start are reported then, since many programs close their standard error
+ * before the statistics are written. The reader of a pipe may come later. */
 static void try_file(void)
 {
     struct file_name name = {""};
@@ -228,7 +228,7 @@ HAK_AT_START static bool is_show_due(uint64_t now)
     return now >= hak_load_relaxed(&next_show_ms);
 }
 
-/* The caller is the busy one; somebody may have been faster. */
+/* The caller holds the busy flag; another thread may have printed before that. */
 static void print_if_due(uint64_t now)
 {
     if (!is_print_due(now))
@@ -239,7 +239,7 @@ static void print_if_due(uint64_t now)
     print();
 }
 
-/* By the option, or for who asked. */
+/* By the option, or on request. */
 static bool is_shown(uint64_t now)
 {
     return hak_conf_number(stats_shm) == STATS_SHM_ON ||

@@ -16,7 +16,7 @@ static void free_twice(bool is_home_between)
     others_free(SECOND_HALF);
 }
 
-TEST(a_small_block_freed_twice_is_reported_when_its_second_copy_comes_home)
+TEST(a_small_block_freed_twice_is_reported_when_its_second_copy_is_flushed)
 {
     for (int is_home_between = 0; is_home_between < 2; is_home_between++) {
         CHECK_ABORTS(free_twice(is_home_between), "hakmem: double free: pointer 0x");

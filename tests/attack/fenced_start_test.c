@@ -11,7 +11,7 @@ TEST(the_byte_before_the_start_faults)
     CHECK_FAULTS(read_at(hak_aligned_alloc(65536, 24), -1));
 }
 
-TEST(an_overflow_is_told_with_its_offset)
+TEST(an_overflow_is_reported_with_its_offset)
 {
     CHECK_ABORTS(write_and_free(24, 24), "first at offset 24, allocated by thread ");
     CHECK_ABORTS(write_and_free(24, 2000), "first at offset 2000, allocated by thread ");

@@ -21,7 +21,7 @@ static void resize_freed_alone(void)
     CHECK(hak_realloc(block, 10) == NULL);
 }
 
-TEST(a_realloc_of_a_freed_small_block_is_reported_when_its_second_copy_comes_home)
+TEST(a_realloc_of_a_freed_small_block_is_reported_when_its_second_copy_is_flushed)
 {
     CHECK_ABORTS(resize_freed(1000), "hakmem: double free: pointer 0x");
     CHECK_ABORTS(resize_freed(1), "hakmem: double free: pointer 0x");

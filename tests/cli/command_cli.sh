@@ -17,6 +17,15 @@ refused nothing 2 "a subcommand is missing"
 refused unknown 2 "there is no subcommand 'frobnicate'" frobnicate
 refused control 2 "there is no subcommand 'a?[2Jb'" "$(printf 'a\033[2Jb')"
 refused dash 2 "there is no subcommand '-x'" -x
+refused near 2 "there is no subcommand 'stauts'; the nearest is stats" stauts
+
+# Help fits a terminal of 80 columns.
+for command in "" $(sed -n 's/^  hakmem \([a-z]*\) .*/\1/p' "$work/help.out"); do
+    asked "narrow_$command" 0 $command --help
+    equal "${command:-hakmem} --help: lines of more than 79 columns" \
+        "$(awk 'length > 79' "$work/$name.out")" ""
+done
+check "its usage goes on in another line" [ "$(grep -c '^ *\[' "$work/narrow_profile.out")" -ge 1 ]
 
 # What is wrong is told, not how it would be right only.
 refused top_word 2 "top: 'abc' is not a process id" top abc

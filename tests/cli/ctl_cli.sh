@@ -18,7 +18,7 @@ refused ctl_profile 2 "ctl: profile takes on or off, not 'maybe'" ctl 1 profile 
 refused ctl_wait 2 "ctl: --wait takes 1 to 3600 seconds, not '0'" ctl --wait 0 1 trim
 refused ctl_absent 1 "ctl: there is no process 999999999" ctl 999999999 trim
 refused ctl_plain 1 "is not served by hakmem: it does not map it" ctl $$ trim
-refused ps_word 2 "usage: hakmem ps" ps all
+refused ps_word 2 "ps: unexpected argument 'all'" ps all
 
 process=
 at_end() { [ -z "$process" ] || kill $process 2>/dev/null || :; }

@@ -168,7 +168,7 @@ refused word 2 "'abc' is not a process id" doctor abc
 refused zero 2 "'0' is not" doctor 0
 refused negative 2 "'-1' is not" doctor -1
 refused long 2 "is not a process id" doctor 99999999999999999999
-refused two 2 "usage: hakmem doctor" doctor 1 2
+refused two 2 "doctor: unexpected argument '2'" doctor 1 2
 if [ -r /proc/2/comm ] && [ ! -s /proc/2/maps ] && [ "$(cat /proc/2/comm)" = kthreadd ]; then
     refused kernel 1 "is a kernel thread" doctor 2
 fi

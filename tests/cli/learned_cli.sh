@@ -5,7 +5,7 @@
 needs sed python3
 
 refused none 2 "usage: hakmem learned" learned
-refused verb 2 "usage: hakmem learned" learned sing file
+refused verb 2 "learned: unexpected argument 'sing'" learned sing file
 refused no_file 2 "usage: hakmem learned" learned show
 refused option 2 "learned: there is no option '--all'" learned --all show x
 refused one 2 "learned: diff takes two files" learned diff "$work/a"

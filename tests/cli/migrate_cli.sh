@@ -47,6 +47,18 @@ for name in $(cat "$tests"/../../docs/migrate/*.md | grep -o 'hakmem_[a-z_]*' | 
     check "there is $name" grep -qE "\\b$name\\b" "$tests/../../include/hakmem/hakmem.h"
 done
 
+# Options that jemalloc 5.3.1, gperftools 2.10 and mimalloc 3.4.3 read, few of which have a
+# counterpart: each is known.
+asked rare 0 migrate \
+    MALLOC_CONF=cache_oblivious:true,hpa:true,lg_tcache_nslots_mul:1,utrace:true \
+    TCMALLOC_DISABLE_MEMORY_RELEASE=1 TCMALLOC_TRANSFER_NUM_OBJ=40 HEAP_PROFILE_INUSE_INTERVAL=1 \
+    MIMALLOC_ARENA_RESERVE=1 MIMALLOC_PAGE_RECLAIM_ON_FREE=1 MIMALLOC_GUARDED_SAMPLE_RATE=1 \
+    MIMALLOC_LARGE_OS_PAGES=1 MALLOC_PERTURB_=3 MALLOC_PERTURB_=0
+shows rare '^HAKMEM_DECAY=never  # TCMALLOC_DISABLE_MEMORY_RELEASE=1'
+shows rare '^HAKMEM_THP=on  # MIMALLOC_LARGE_OS_PAGES=1'
+shows rare '^HAKMEM_HARDEN=zero  # MALLOC_PERTURB_=3'
+shows rare '^HAKMEM_HARDEN=none  # MALLOC_PERTURB_=0'
+shows rare '^# hpa=true: nothing to set; '
 asked unknown 1 migrate MALLOC_CONF=frobnicate:1,thp:never
 shows unknown '^# frobnicate=1: not known$'
 shows unknown '^HAKMEM_THP=off'

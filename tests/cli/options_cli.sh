@@ -30,6 +30,7 @@ asked wrong 0 options
 check "a wrong value is reported" grep -q "HAKMEM_DECAY: bad value 'soon'" "$work/wrong.err"
 shows wrong '^decay +1s +price$'
 refused unknown 2 "there is no option 'colour'" options decay colour
+refused flag 2 "options: there is no option '--jsn'" options --jsn
 refused near 2 "there is no option 'dekay'; the nearest is decay" options dekay
 
 # By the name of its variable, and for programs.

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 needs sed python3
 
-refused verb 2 "usage: hakmem rules" rules file sing
+refused verb 2 "rules: unexpected argument 'sing'" rules file sing
 refused option 2 "rules: there is no option '--all'" rules --all x
 refused absent 1 "rules: $work/none is not there" rules "$work/none"
 cp /bin/true "$work/alpha"

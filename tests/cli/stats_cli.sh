@@ -121,8 +121,8 @@ equal "forms may follow one another" "$(grep -c '^hakmem statistics' "$work/mixe
 
 # What is no statistics.
 refused usage 2 "usage: hakmem stats" stats
-refused two 2 "usage: hakmem stats" stats a b
-refused flag 2 "usage: hakmem stats" stats --wrong
+refused two 2 "stats: unexpected argument 'b'" stats a b
+refused flag 2 "stats: there is no option '--wrong'" stats --wrong
 refused absent 1 "no/such/file: No such file or directory" stats no/such/file
 refused folder 1 "Is a directory" stats /
 : >"$work/empty"

@@ -13,7 +13,7 @@ unset CFLAGS CXXFLAGS LDFLAGS LIBRARY_PATH LD_LIBRARY_PATH CPATH PKG_CONFIG_PATH
 
 # quietly COMMAND...: what it says is shown only if it fails; $work/said has it.
 quietly() {
-    "$@" >"$work/said" 2>&1 || fail "$* said: $(head -c 2000 "$work/said")"
+    "$@" >"$work/said" 2>&1 || fail "$* said: $(tail -c 3000 "$work/said")"
 }
 
 # silently COMMAND...: it ends well and says nothing: no warning of the compiler or the linker.

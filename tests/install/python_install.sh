@@ -49,6 +49,21 @@ assert given > 20_000_000, given
 assert after["returned_bytes"] >= before["returned_bytes"] + given, after
 parts = hakmem.residency()
 assert parts["resident_bytes"] >= parts["metadata_bytes"] > 0, parts
+
+hakmem.start_profile(1 << 16)
+held = [bytes(100_000) for _ in range(500)]
+hakmem.stop_profile()
+hakmem.profile("heap.pprof")
+hakmem.profile("heap.folded", "folded")
+with open("heap.folded", encoding="utf-8") as file:
+    total = sum(int(line.rsplit(" ", 1)[1]) for line in file)
+assert 35_000_000 < total < 70_000_000, total
+try:
+    hakmem.profile("heap.none", "none")
+except ValueError:
+    pass
+else:
+    sys.exit("a form that does not exist")
 sys.exit(7 if sys.argv[1:] == ["ends"] else 0)
 END
 
@@ -67,6 +82,9 @@ run 7 "$env/hakmem" run -m app ends
 run 7 "$env/hakmem" run -- "$env/python" app.py ends
 run 7 env LD_PRELOAD="$("$env/python" -c 'import hakmem; print(hakmem.library())')" \
     "$env/python" app.py ends
+run 0 "$env/hakmem" profile heap.pprof
+check "the command reads the profile: $(head -n 3 "$work/run.out")" \
+    grep -qE '^ *[3-6][0-9](\.[0-9])? ?Mi?B?' "$work/run.out"
 run 0 "$env/hakmem" run true
 run 0 "$env/hakmem" options
 large_blocks=0 # which this program has none of

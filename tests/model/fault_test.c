@@ -233,7 +233,7 @@ TEST(in_a_window_that_is_used_up_requests_are_refused_and_blocks_stay_intact)
     check_nothing_is_live();
 }
 
-TEST(frees_after_the_kernel_refused_everything_still_come_home)
+TEST(frees_are_collected_after_the_kernel_refused_everything)
 {
     if (HAK_CHECK_LEVEL < 2)
         SKIP("faults are compiled away below check level 2");

@@ -52,7 +52,7 @@ TEST(random_operations_agree_with_the_reference_seed_3)
     run(3, 80000);
 }
 
-TEST(random_operations_agree_with_the_reference_after_everything_went_home)
+TEST(random_operations_agree_with_the_reference_after_all_blocks_are_flushed)
 {
     run(4, 20000);
     run(5, 20000);
@@ -93,7 +93,7 @@ static void make_two_heaps(void)
     CHECK_EQ(hak_heap_count(), 2);
 }
 
-TEST(nobody_asks_the_kernel_inside_a_heap)
+TEST(no_system_call_is_made_inside_a_heap)
 {
     make_two_heaps();
     if (hak_harden_has(HARDEN_EXACT))

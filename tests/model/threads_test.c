@@ -105,12 +105,12 @@ static void run(uint32_t generations, uint32_t operations, size_t bytes_most)
     check_nothing_is_live();
 }
 
-TEST(small_blocks_freed_by_strangers_all_come_home)
+TEST(small_blocks_freed_by_other_threads_are_all_collected)
 {
     run(60, 5000, 256);
 }
 
-TEST(blocks_of_all_sizes_freed_by_strangers_all_come_home)
+TEST(blocks_of_all_sizes_freed_by_other_threads_are_all_collected)
 {
     run(60, 2000, HAK_MIB);
 }

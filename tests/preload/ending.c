@@ -4,6 +4,7 @@
  * this fails, a process stays for ever, or keeps rights that it has given up. */
 #include "program.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -126,15 +127,18 @@ static int own_thread(void)
 {
     int found = 0;
     char path[64], name[16];
-    for (int id = getpid(); id < getpid() + 200 && found == 0; id++) {
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", id);
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (struct dirent *task; found == 0 && (task = readdir(tasks)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/self/task/%d/comm", atoi(task->d_name));
         int fd = open(path, O_RDONLY);
         memset(name, 0, sizeof name);
         if (fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strcmp(name, "hakmem\n") == 0)
-            found = id;
+            found = atoi(task->d_name);
         if (fd >= 0)
             close(fd);
     }
+    closedir(tasks);
     return found;
 }
 

@@ -93,7 +93,7 @@ TEST(a_limit_below_what_the_start_takes_refuses_and_the_program_ends_well)
     CHECK_EQ(errno, ENOMEM);
 }
 
-TEST(above_the_soft_limit_free_memory_goes_back_at_once)
+TEST(above_the_soft_limit_free_memory_is_returned_at_once)
 {
     time_limit(100);
     WITH_SETTING("HAKMEM_SOFT_LIMIT", "24M");

@@ -110,7 +110,7 @@ static void visit_processors(void)
     CHECK_EQ(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-TEST(a_program_of_one_thread_has_ours_only_once_much_is_free_and_libc_never_hears_of_it)
+TEST(a_single_threaded_program_gets_a_background_thread_only_when_much_is_free)
 {
     time_limit(200);
     const volatile char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");

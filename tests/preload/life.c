@@ -307,7 +307,7 @@ static void work_until_interrupted(char *volatile *blocks, unsigned *state)
     }
 }
 
-TEST(jumps_out_of_slow_paths_cost_little_memory_and_stop_nobody)
+TEST(jumps_out_of_slow_paths_cost_little_memory_and_block_no_thread)
 {
     static char *volatile blocks[LIVE_BLOCKS];
     static unsigned state = 1;

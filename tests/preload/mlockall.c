@@ -133,7 +133,7 @@ static void allocate_and_free(size_t bytes)
         free(blocks[i]);
 }
 
-TEST(root_locks_no_more_than_there_is_and_what_is_freed_goes_back)
+TEST(root_locks_only_mapped_memory_and_freed_memory_is_returned)
 {
     needs_root();
     needs_new_kernel();

@@ -217,14 +217,14 @@ TEST(misuse_ends_a_program_that_replaced_its_standard_error_without_a_word)
     CHECK(strncmp(contents(log_path), "hakmem: invalid free: pointer 0x10,", 35) == 0);
 }
 
-TEST(misuse_ends_by_sigabrt_where_nobody_reads_standard_error)
+TEST(misuse_ends_in_sigabrt_if_standard_error_has_no_reader)
 {
     new_folder();
     int status = run(SE_BROKEN, "none", "misuse", "HAKMEM_STATS=off");
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-TEST(what_is_said_at_the_start_needs_a_standard_error)
+TEST(messages_at_the_start_need_a_standard_error)
 {
     static const char *const settings[] = {"HAKMEM_SHOW_CONF=1", "HAKMEM_DECAY=soon",
                                            "HAKMEM_CONF=learn=none,profile=x",

@@ -27,7 +27,7 @@ TEST(memory_is_there_before_main)
     free(block);
 }
 
-TEST(what_cannot_be_had_is_done_without)
+TEST(memory_that_cannot_be_had_is_not_prewarmed)
 {
     time_limit(60);
     WITH_SETTING("HAKMEM_PREWARM", "32M");

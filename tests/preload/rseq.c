@@ -556,7 +556,7 @@ TEST(five_hundred_threads_that_sleep_withhold_nothing)
     check_little_is_left(use_much_and_sleep);
 }
 
-TEST(five_hundred_threads_that_had_memory_together_withhold_nothing)
+TEST(five_hundred_threads_that_worked_and_sleep_keep_no_memory)
 {
     check_little_is_left(use_some_together_and_sleep);
 }

@@ -46,7 +46,7 @@ static void take_and_free(struct racer *racer)
     }
 }
 
-TEST(blocks_that_threads_hand_over_are_each_one_threads)
+TEST(blocks_passed_between_threads_belong_to_one_thread_each)
 {
     race_alike(THREADS, take_and_free);
     places_empty();

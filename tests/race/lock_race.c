@@ -64,7 +64,7 @@ static void take_leaf(struct racer *racer)
     }
 }
 
-TEST(a_lock_excludes_all_others_and_nobody_sleeps_for_ever)
+TEST(a_lock_excludes_all_others_and_every_waiter_is_woken)
 {
     race_alike(RACERS, take_and_give);
     CHECK_EQ(guarded, RACERS * ROUNDS);

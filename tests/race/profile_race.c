@@ -53,7 +53,7 @@ static void look_after(struct racer *racer)
     }
 }
 
-TEST(samples_that_threads_hand_over_end_once)
+TEST(samples_passed_between_threads_end_once)
 {
     void (*bodies[])(struct racer *) = {work, work, work, look_after};
     hak_profile_start(1000);

@@ -72,7 +72,7 @@ static void publish_groups(struct racer *racer)
     }
 }
 
-TEST(every_block_that_publishers_free_comes_home_once)
+TEST(every_remotely_freed_block_is_collected_once)
 {
     CHECK(hak_process_start());
     struct stat_block stats = {{0}};

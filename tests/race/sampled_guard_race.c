@@ -38,7 +38,7 @@ static void take_and_free(struct racer *racer)
     hak_thread_flush();
 }
 
-TEST(blocks_that_threads_hand_over_are_each_one_threads)
+TEST(blocks_passed_between_threads_belong_to_one_thread_each)
 {
     race_alike(THREADS, take_and_free);
     places_empty();

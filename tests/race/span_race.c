@@ -99,7 +99,7 @@ static void purge_and_audit(struct racer *racer)
     }
 }
 
-TEST(large_blocks_of_many_threads_stay_apart_and_come_home)
+TEST(large_blocks_of_many_threads_are_disjoint_and_all_returned)
 {
     CHECK(hak_process_start());
     void (*const bodies[])(struct racer *) = {exchange_large_blocks, exchange_large_blocks,

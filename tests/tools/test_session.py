@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -272,6 +273,15 @@ def test_pages_are_small_and_share_what_draws(tmp_path):
     assert (ROOT / "docs/benchmarks" / page.DRAWS).exists()
 
 
+@pytest.mark.parametrize("name", ["core", "suite"])
+def test_the_picture_brings_the_background_of_its_ink(name):
+    text = (ROOT / f"docs/benchmarks/{name}.svg").read_text()
+    light, dark = re.findall(r"svg\{(--ink[^}]*)\}", text)
+    for scheme in (light, dark):
+        assert re.search(r"--ink:#\w+;.*background:#\w+", scheme)
+    assert re.search(r"background:#fff;", light) and not re.search(r"background:#fff", dark)
+
+
 def test_the_table_goes_between_the_marks_of_a_readme(tmp_path):
     measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.1, "two": 0.2}))
     readme = tmp_path / "README.md"
@@ -289,3 +299,27 @@ def test_the_no_op_allocator_is_taken_off(tmp_path):
     measured = load(made_up(tmp_path / "a.jsonl", {"hakmem": 0.3, "noop": 0.1}, spread=0))
     row, = measured.results()[0].rows
     assert row.own_time == pytest.approx(200)
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no node")
+def test_names_in_a_narrow_chart_cover_neither_each_other_nor_points():
+    script = (ROOT / "tools/hakbench/templates/page.js").read_text()
+    function = re.search(r"^function namePlaces\(.*?^}$", script, re.M | re.S)[0]
+    # Nine allocators of docs/benchmarks/suite.html on a phone.
+    points = [(25, 301, "hakmem"), (92, 110, "tcmalloc"), (111, 94, "gperftools"),
+              (123, 163, "snmalloc"), (148, 177, "mimalloc2"), (149, 21, "mimalloc"),
+              (159, 101, "rpmalloc"), (165, 178, "jemalloc"), (266, 313, "system")]
+    given = [{"x": x, "y": y, "wide": 8 * len(name)} for x, y, name in points]
+    done = subprocess.run(["node", "-e", f"{function}\nconsole.log(JSON.stringify("
+                           f"namePlaces({json.dumps(given)})))"],
+                          check=True, capture_output=True, text=True)
+    rows = {"top": (-26, -9), "middle": (-8.5, 8.5), "bottom": (9, 26)}
+    boxes = [(x - 9, y - 9, x + 9, y + 9) for x, y, _ in points]
+    for (x, y, name), place in zip(points, json.loads(done.stdout), strict=True):
+        row, column = place.split()
+        left = {"center": x - 4 * len(name), "right": x + 9, "left": x - 9 - 8 * len(name)}[column]
+        boxes.append((left, y + rows[row][0], left + 8 * len(name), y + rows[row][1]))
+    covered = [(a, b) for at, a in enumerate(boxes) for b in boxes[at + 1:]
+               if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    points_apart = set(boxes[:len(points)])
+    assert [pair for pair in covered if not set(pair) <= points_apart] == []

@@ -11,7 +11,7 @@ TEST(each_single_bit_is_lowest_and_highest)
     }
 }
 
-TEST(lowest_and_highest_ignore_what_lies_between)
+TEST(lowest_and_highest_ignore_the_bits_between)
 {
     CHECK_EQ(hak_bit_lowest(0xf0f0), 4);
     CHECK_EQ(hak_bit_highest(0xf0f0), 15);

@@ -58,7 +58,7 @@ TEST(a_skipped_test_says_so)
     CHECK_EXITS(skip_myself(), CHECK_SKIPPED);
 }
 
-TEST(an_abort_is_told_by_signal_and_message)
+TEST(an_abort_is_recognised_by_signal_and_message)
 {
     CHECK_ABORTS(abort_with("hakmem: wrong\n"), "hakmem: wrong");
     CHECK_EXITS(expect_another_message(), 1);

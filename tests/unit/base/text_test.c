@@ -29,7 +29,7 @@ TEST(numbers_are_written_in_base_10_and_16)
     CHECK_STR(buffer, "0 1234567890 fedcba98 18446744073709551615");
 }
 
-TEST(what_does_not_fit_is_cut)
+TEST(text_that_does_not_fit_is_cut)
 {
     memset(buffer, '#', sizeof buffer);
     text.bytes = 5;

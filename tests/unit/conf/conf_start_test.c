@@ -118,7 +118,7 @@ TEST(a_huge_file_is_ignored_whole)
     CHECK_EQ(hak_conf_number(retain), 3 * HAK_MIB);
 }
 
-TEST(what_is_no_file_costs_one_line_and_what_is_not_there_none)
+TEST(a_path_that_is_no_file_is_reported_and_an_absent_file_is_not)
 {
     CHECK_SAYS_NOTHING(hak_conf_read_file("/no/such/file"));
     CHECK_SAYS_ONE_LINE(hak_conf_read_file("/"), "hakmem: /: is not a regular file, ignored\n");
@@ -165,7 +165,7 @@ TEST(each_source_wins_over_those_before_it)
     CHECK_EQ(hak_conf.source[CONF_foreign], CONF_FILE);
 }
 
-TEST(a_mode_sets_what_nobody_set)
+TEST(a_mode_sets_the_options_that_are_not_set)
 {
     setenv("HAKMEM_CONF", "mode:minimal,thp:on", 1);
     hak_conf_start();
@@ -176,7 +176,7 @@ TEST(a_mode_sets_what_nobody_set)
     CHECK_EQ(hak_conf.source[CONF_mode], CONF_PACKED);
 }
 
-TEST(a_price_sets_what_neither_mode_nor_anybody_set)
+TEST(a_price_sets_the_options_that_neither_a_mode_nor_the_user_set)
 {
     hakmem_conf = "mode:fast,decay:5";
     hak_conf_start();
@@ -187,7 +187,7 @@ TEST(a_price_sets_what_neither_mode_nor_anybody_set)
     CHECK_EQ(hak_conf_number(decay), 5);
 }
 
-TEST(a_price_that_somebody_chose_wins_over_that_of_the_mode)
+TEST(a_price_that_the_user_set_wins_over_that_of_the_mode)
 {
     hakmem_conf = "price:compact,mode:fast";
     hak_conf_start();
@@ -204,7 +204,7 @@ TEST(the_last_mode_named_is_the_only_one)
     CHECK(hak_conf_number(learn) != 0);
 }
 
-TEST(the_mode_for_programs_that_must_not_wait_keeps_memory_and_asks_nobody)
+TEST(mode_realtime_keeps_memory_and_makes_no_queries)
 {
     setenv("HAKMEM_MODE", "realtime", 1);
     hak_conf_start();
@@ -233,7 +233,7 @@ static void start_with(const char *settings)
     hak_conf_start();
 }
 
-TEST(a_profile_where_nothing_is_learned_is_told_in_one_line)
+TEST(option_profile_without_learning_is_reported_in_one_line)
 {
     CHECK_SAYS_ONE_LINE(
         start_with("learn:none,profile:/x"),

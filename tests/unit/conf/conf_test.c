@@ -154,7 +154,7 @@ TEST(an_unknown_name_is_reported)
     CHECK_SAYS_NOTHING(set("decay", "1"));
 }
 
-TEST(what_is_wrong_is_repeated_as_it_was_typed)
+TEST(a_wrong_setting_is_quoted_as_it_was_typed)
 {
     CHECK_SAYS(hak_conf_read_packed("decay=soon", CONF_PACKED),
                "hakmem: HAKMEM_CONF: decay: bad value 'soon', accepted");
@@ -230,7 +230,7 @@ static void start_with(const char *packed, const char *decay)
     hak_conf_start();
 }
 
-TEST(a_wrong_variable_leaves_what_the_packed_form_said)
+TEST(a_wrong_variable_leaves_the_value_of_the_packed_form)
 {
     CHECK_SAYS(start_with("decay:7", "x"), "hakmem: HAKMEM_DECAY: bad value");
     start_with("decay:7", "x");

@@ -59,7 +59,7 @@ TEST(a_comment_begins_a_line_or_follows_white_space)
     CHECK_STR(lines("#"), "");
 }
 
-TEST(a_line_without_a_value_is_told_from_an_empty_value)
+TEST(a_missing_value_is_distinguished_from_an_empty_one)
 {
     CHECK_STR(lines("decay\nretain 5\n= 5\n"), "1:decay=?;2:retain 5=?;3:=5;");
     CHECK_STR(lines("a = b = c\n"), "1:a=b = c;");

@@ -155,3 +155,13 @@ TEST(any_bytes_are_refused_or_in_range)
     }
     CHECK(true);
 }
+
+TEST(a_distance_counts_letters_that_are_changed_removed_or_added)
+{
+    CHECK_EQ(hak_conf_distance("decay", 5, "decay"), 0);
+    CHECK_EQ(hak_conf_distance("DECAY", 5, "decay"), 0);
+    CHECK_EQ(hak_conf_distance("dekay", 5, "decay"), 1);
+    CHECK_EQ(hak_conf_distance("stauts", 6, "stats"), 1);
+    CHECK_EQ(hak_conf_distance("deca", 4, "decay"), 1);
+    CHECK_EQ(hak_conf_distance("", 0, "top"), 3);
+}

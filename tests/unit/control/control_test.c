@@ -97,7 +97,7 @@ TEST(options_change_and_the_policy_follows)
     CHECK_STR(request.answer, "free_policy=batch");
 }
 
-TEST(a_price_changes_what_nobody_set)
+TEST(a_change_of_price_changes_the_options_that_are_not_set)
 {
     CHECK_STR(asked("set decay=3s").answer, "decay=3s");
     CHECK_STR(asked("set price=compact").answer, "price=compact");
@@ -109,7 +109,7 @@ TEST(a_price_changes_what_nobody_set)
     CHECK_EQ(hak_policy_read(decay_ms), 3000);
 }
 
-TEST(what_cannot_be_set_is_said)
+TEST(requests_that_cannot_be_done_are_refused_with_a_reason)
 {
     struct control_request request = asked("set harden=all");
     CHECK_EQ(request.state, REQUEST_ANSWERED);
@@ -211,7 +211,7 @@ static int be_child(void)
     return asked("trim").is_done == 1 ? 0 : 4;
 }
 
-TEST(a_copy_begins_anew_even_in_the_middle_of_a_look)
+TEST(a_copy_starts_afresh_even_during_a_look)
 {
     CHECK_EQ(asked("watch 60").is_done, 1);
     hak_store_relaxed(&hak_copy_mark->is_looking, 1);

@@ -55,7 +55,7 @@ TEST(a_request_for_another_process_is_not_due)
     CHECK(!hak_request_is_due(&request, &finder));
 }
 
-TEST(what_is_not_known_is_no_hindrance)
+TEST(an_unknown_pid_space_or_start_is_not_compared)
 {
     struct control_request request = request_for(7, "trim");
     struct request_finder unknown = finder;

@@ -145,7 +145,7 @@ static struct hakmem_stats stats_now(void)
     return stats;
 }
 
-TEST(what_a_moved_block_left_is_on_its_way_and_not_live)
+TEST(the_old_place_of_a_moved_block_is_withheld_not_live)
 {
     static const size_t sizes[] = {2 * HAK_MIB, 500000, 570000};
     unsigned char *block = take_filled(HAK_MIB);

@@ -96,7 +96,7 @@ static struct hakmem_stats stats_now(void)
     return stats;
 }
 
-TEST(what_is_in_quarantine_is_not_live_but_on_its_way)
+TEST(quarantined_blocks_are_withheld_not_live)
 {
     char *blocks[100];
     hak_free(take_some(1));
@@ -135,7 +135,7 @@ TEST(all_pages_are_accounted_for_with_marks_and_guards)
     CHECK(check_residency_adds_up().live_bytes < full.live_bytes / 4);
 }
 
-TEST(marks_go_back_with_the_memory_that_they_are_for)
+TEST(marks_are_returned_with_their_memory)
 {
     static char *blocks[20000];
     for (int i = 0; i < 20000; i++)
@@ -159,7 +159,7 @@ TEST(large_blocks_obey_the_limit)
     hak_free(take_some(40 * HAK_MIB));
 }
 
-TEST(an_address_is_told_apart_in_quarantine_on_guards_and_in_marks)
+TEST(addresses_in_quarantine_guards_and_marks_are_distinguished)
 {
     char *small = take_some(1000), *large = take_some(SPAN_BYTES);
     const struct slab *slab = hak_slab_at(small);

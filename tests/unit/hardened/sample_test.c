@@ -54,7 +54,7 @@ TEST(malloc_calloc_aligned_forms_and_new_are_guarded)
     CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
-TEST(realloc_keeps_what_was_in_a_guarded_block)
+TEST(realloc_keeps_the_contents_of_a_guarded_block)
 {
     for (size_t bytes = 1; bytes < 40000; bytes = bytes * 3 + 1) {
         char *block = GUARDED(hak_malloc(200));

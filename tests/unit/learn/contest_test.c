@@ -150,7 +150,7 @@ TEST(a_saving_of_a_twentieth_is_found_within_200_matches)
     CHECK(count_taken(&noisy, 200, true) >= SEEDS * 80 / 100);
 }
 
-TEST(what_is_found_is_the_value_that_saves)
+TEST(the_value_that_saves_is_found)
 {
     struct program program = {.noise = 50, .effect = third_saves_a_twentieth};
     begin(&program, 7);
@@ -200,7 +200,7 @@ static int64_t turns_bad_late(const struct program *program, uint32_t arm)
     return program->contest.state == CONTEST_FROZEN && program->clock_ms > 600000 ? 150 : -100;
 }
 
-TEST(what_turns_bad_is_taken_back_by_the_canary)
+TEST(a_value_that_turns_bad_is_taken_back_by_the_canary)
 {
     struct program program = {.noise = 30, .effect = turns_bad};
     begin(&program, 11);
@@ -213,7 +213,7 @@ TEST(what_turns_bad_is_taken_back_by_the_canary)
     CHECK_EQ(program.contest.holds, 0);
 }
 
-TEST(what_turns_bad_later_is_taken_back_within_two_minutes)
+TEST(a_value_that_turns_bad_later_is_taken_back_within_two_minutes)
 {
     struct program program = {.noise = 30, .effect = turns_bad_late};
     begin(&program, 12);
@@ -278,7 +278,7 @@ TEST(where_nothing_may_act_a_winner_is_noted_only)
     CHECK(!hak_contest_wants(&program.contest, &program.budget, UINT64_MAX));
 }
 
-TEST(a_window_differs_from_what_holds_in_half_of_a_match)
+TEST(a_window_has_the_other_value_in_half_of_a_match)
 {
     struct program program = {.noise = 0};
     begin(&program, 1);
@@ -292,7 +292,7 @@ TEST(a_window_differs_from_what_holds_in_half_of_a_match)
     }
 }
 
-TEST(costs_are_of_time_and_of_memory_by_its_price)
+TEST(costs_are_time_and_memory_weighed_by_price)
 {
     struct trial trial = {.volume_kib = 2048, .slow_ns = 100, .purge_ns = 10, .faults = 2};
     CHECK_EQ(hak_trial_time_ns(&trial, &price), 2110);
@@ -306,7 +306,7 @@ TEST(costs_are_of_time_and_of_memory_by_its_price)
     CHECK_EQ(hak_trial_saving(UINT64_MAX, 0), 2000000);
 }
 
-TEST(mixtures_are_told_apart_by_their_shares)
+TEST(mixtures_are_distinguished_by_their_shares)
 {
     struct mixture a = {.amounts = {100, 100}}, b = {.amounts = {1000, 1000}}, c = {.amounts = {0}};
     CHECK_EQ(hak_mixture_distance(&a, &b), 0);

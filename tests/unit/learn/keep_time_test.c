@@ -56,7 +56,7 @@ TEST(memory_that_never_comes_back_is_kept_for_a_sixteenth)
     CHECK_EQ(hak_keep_ms(&past), DECAY_MS / 16);
 }
 
-TEST(memory_that_was_evicted_is_told_from_aged)
+TEST(evicted_memory_is_distinguished_from_aged_memory)
 {
     struct keep_ghost what;
     CHECK(!hak_keep_missed(&past, 1, now, EPISODES, &what));
@@ -68,7 +68,7 @@ TEST(memory_that_was_evicted_is_told_from_aged)
     CHECK(hak_keep_missed(&past, 1, now + 3, EPISODES, &what));
 }
 
-TEST(what_left_long_ago_serves_nobody)
+TEST(memory_returned_long_ago_counts_as_no_miss)
 {
     struct keep_ghost what;
     hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 4}, now + 1, EPISODES);
@@ -105,14 +105,14 @@ static void check_against_oracle(uint64_t middle_ms, unsigned long_percent)
     CHECK(learned <= fixed[USUAL] + fixed[USUAL] / 50); /* nor worse than `decay` */
 }
 
-TEST(what_is_learned_costs_little_more_than_the_best_fixed_time)
+TEST(the_learned_time_costs_little_more_than_the_best_fixed_time)
 {
     for (uint64_t middle_ms = 2; middle_ms < 2000; middle_ms *= 2)
         for (unsigned long_percent = 0; long_percent <= 50; long_percent += 10)
             check_against_oracle(middle_ms, long_percent);
 }
 
-TEST(what_was_learned_is_unlearned)
+TEST(a_learned_time_is_unlearned)
 {
     for (uint32_t i = 0; i < 300; i++, now += 2000)
         hak_keep_left(&past, &(struct keep_ghost){.freed_ms = now, .count = 10}, now + DECAY_MS,
@@ -123,7 +123,7 @@ TEST(what_was_learned_is_unlearned)
     CHECK(hak_keep_ms(&past) >= 100);
 }
 
-TEST(a_log_begins_with_what_another_one_saw)
+TEST(a_log_can_start_from_another_log)
 {
     static struct keep_log next;
     struct keep_evidence seen;
@@ -215,7 +215,7 @@ static uint64_t draw_pause(uint32_t mode, unsigned *state)
 }
 
 #define MODES 5u
-TEST(no_fixed_time_suits_all_pauses_and_what_is_learned_does)
+TEST(no_fixed_time_suits_all_pauses_but_the_learned_one_does)
 {
     uint64_t worst[HAK_KEEP_CHOICES] = {0};
     for (uint32_t mode = 0; mode < MODES; mode++) {
@@ -260,7 +260,7 @@ TEST(memory_that_left_late_never_came_back)
 }
 
 /* Ten granules that are kept for 300 ms instead of being purged save 159 microseconds a case. */
-TEST(a_longer_time_must_save_a_hundredth_of_what_the_process_does)
+TEST(a_longer_time_must_save_a_hundredth_of_the_processs_time)
 {
     for (uint32_t i = 0; i < 10 * EPISODES; i++) {
         hak_store_relaxed(&hak_keep_busy_ns, (i + 1) * 20000000ull);

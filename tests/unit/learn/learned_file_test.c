@@ -104,7 +104,7 @@ static enum learned_verdict read_text(size_t bytes)
     return verdict;
 }
 
-TEST(what_is_read_is_what_was_written)
+TEST(a_written_file_is_read_back)
 {
     size_t bytes = write_two();
     CHECK_EQ(read_text(bytes), LEARNED_READ);
@@ -152,7 +152,7 @@ TEST(each_refusal_has_its_reason)
     CHECK_EQ(hak_learned_fits(&again, 4096), LEARNED_OTHER_PAGE);
 }
 
-TEST(what_is_sealed_and_malformed_is_refused)
+TEST(sealed_but_malformed_files_are_refused)
 {
     static const char *const changes[][2] = {
         {"machine ", "machine  "},
@@ -301,7 +301,7 @@ TEST(values_of_the_programs_that_ended_first_go)
     CHECK_EQ(hak_learned_read(&again, text, bytes), LEARNED_READ);
 }
 
-TEST(two_files_of_a_program_add_up_what_they_know_of_a_value)
+TEST(two_files_of_a_program_add_up_their_results_for_a_value)
 {
     write_two();
     struct learned_program sum = learned.programs[0];

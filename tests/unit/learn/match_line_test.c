@@ -38,7 +38,7 @@ TEST(the_longest_line_fits)
             CHECK(write_line(&line) <= HAK_MATCH_LINE_BYTES);
 }
 
-TEST(what_is_no_line_is_refused)
+TEST(malformed_lines_are_refused)
 {
     static const char *const wrong[] = {
         "match flush_keep_percent 50 1500 4 2 1 1000 1000\n", /* the usual value */

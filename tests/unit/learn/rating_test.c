@@ -24,7 +24,7 @@ TEST(a_match_moves_points_from_one_to_the_other)
                  -hak_rating_gain(1500000, 1600000, 1000 - score));
 }
 
-TEST(who_has_played_little_is_looked_at)
+TEST(values_with_few_matches_have_the_most_curiosity)
 {
     CHECK(hak_rating_curiosity(0, 100) > hak_rating_curiosity(1, 100));
     CHECK(hak_rating_curiosity(1, 100) > hak_rating_curiosity(2, 100));

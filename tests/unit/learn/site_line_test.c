@@ -37,7 +37,7 @@ TEST(a_line_is_written_as_it_was_read)
     CHECK_EQ(hak_site_line_read(&line, ACTIVE MIXED, strlen(ACTIVE MIXED)), strlen(ACTIVE));
 }
 
-TEST(what_is_no_line_is_not_read)
+TEST(malformed_lines_are_not_read)
 {
     static const char *const wrong[] = {
         "",

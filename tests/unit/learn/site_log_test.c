@@ -135,7 +135,7 @@ TEST(sites_that_are_alike_in_a_program_that_changes_pass_no_gate_either)
     CHECK(passed <= 10);
 }
 
-TEST(sites_that_keep_what_they_allocate_are_found_and_no_others)
+TEST(sites_of_long_lived_blocks_are_found_and_no_others)
 {
     uint32_t found = 0, wrong = 0;
     for (uint64_t seed = 1; seed <= 25; seed++) {
@@ -193,7 +193,7 @@ TEST(a_retired_site_waits_longer_each_time)
     }
 }
 
-TEST(a_wrapper_is_mixed_and_its_callers_are_told_apart)
+TEST(a_wrapper_is_mixed_and_its_callers_are_distinguished)
 {
     begin_world(5);
     for (uint32_t i = 0; i < 60 * RATE; i++) {
@@ -210,7 +210,7 @@ TEST(a_wrapper_is_mixed_and_its_callers_are_told_apart)
     }
 }
 
-TEST(what_may_not_act_stays_in_the_shadow)
+TEST(rules_that_may_not_act_only_observe)
 {
     begin_world(11);
     told.may_act = false;
@@ -245,7 +245,7 @@ TEST(slabs_of_blocks_that_stay_must_be_used)
     CHECK_EQ(state_of(key_of(0)), RULE_RETIRED);
 }
 
-TEST(what_the_user_says_stays)
+TEST(rules_of_the_user_stay)
 {
     begin_world(2);
     uint32_t pinned = hak_site_log_find(&past, key_of(9));

@@ -80,7 +80,7 @@ TEST(a_block_costs_its_share_of_the_slab_that_it_has)
     }
 }
 
-TEST(what_is_read_is_what_was_written)
+TEST(a_written_spread_is_read_back)
 {
     memset(&spread, 0, sizeof spread);
     spread.watched_ms = 12;
@@ -99,7 +99,7 @@ TEST(what_is_read_is_what_was_written)
     CHECK_EQ(hak_size_spread_read(&again, text, bytes - 1), 0);
 }
 
-TEST(what_is_not_of_this_form_is_refused)
+TEST(other_forms_are_refused)
 {
     static const char *const wrong[] = {
         "",
@@ -121,7 +121,7 @@ TEST(what_is_not_of_this_form_is_refused)
     }
 }
 
-TEST(cutting_keeps_what_todays_classes_waste)
+TEST(cutting_keeps_the_waste_of_todays_classes)
 {
     fill();
     uint64_t waste = waste_of(&spread), blocks = 0;

@@ -21,7 +21,7 @@ static uint64_t sum_of_all(struct wager wager, int32_t size, int left, uint64_t 
            sum_of_all(down, size, left - 1, target, was, reached);
 }
 
-TEST(a_fair_game_makes_nobody_richer_on_average)
+TEST(a_fair_game_has_no_winnings_on_average)
 {
     static const int32_t sizes[] = {1, 77, HAK_OUTCOME_ONE / 3, HAK_OUTCOME_ONE};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {

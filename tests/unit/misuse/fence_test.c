@@ -74,7 +74,7 @@ TEST(a_block_is_zero_aligned_and_alone_on_its_pages)
     CHECK_EQ(hak_fence_live_count(), 0);
 }
 
-TEST(a_freed_block_is_told_with_both_its_traces)
+TEST(a_freed_block_is_reported_with_both_stacks)
 {
     char *block = take(100, 16);
     give(block);

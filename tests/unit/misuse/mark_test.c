@@ -3,7 +3,7 @@
 #include "../../attack/hardened.h"
 #include "misuse/mark.h"
 
-TEST(a_mark_holds_all_that_is_said_of_a_block)
+TEST(a_mark_holds_all_properties_of_a_block)
 {
     struct mark mark = {.bytes = HAK_WINDOW_BYTES_MAX,
                         .generation = 1023,

@@ -117,7 +117,7 @@ TEST(slots_are_used_again_oldest_first)
     }
 }
 
-TEST(a_freed_block_is_told_with_both_its_traces)
+TEST(a_freed_block_is_reported_with_both_stacks)
 {
     char *block = take(100, 16);
     give(block);
@@ -175,7 +175,7 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
     take_all(blocks, hak_sampled_guard_slot_bytes());
 }
 
-TEST(memory_that_the_kernel_does_not_take_back_is_zero_all_the_same)
+TEST(memory_that_the_kernel_does_not_take_back_is_still_zeroed)
 {
     fail_each(FAULT_ADVISE);
     for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++) {

@@ -78,7 +78,7 @@ TEST(the_root_group_and_the_hybrid_mount_are_found)
     CHECK_EQ(look().high_bytes, 8192);
 }
 
-TEST(what_is_no_number_is_no_limit)
+TEST(a_value_that_is_no_number_is_no_limit)
 {
     static const char *const texts[] = {"max",   "",     "\n",      "-1\n",      "garbage\n",
                                         "12x\n", "0x10", " 4096\n", "max 4096\n"};

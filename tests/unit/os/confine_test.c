@@ -42,7 +42,7 @@ static void on_signal(int number)
     (void)number;
 }
 
-TEST(what_may_be_asked_before_is_not_asked_afterwards)
+TEST(calls_allowed_before_confinement_are_not_made_after_it)
 {
     hak_os_start();
     signal(SIGUSR1, on_signal);
@@ -77,7 +77,7 @@ static void *ask(void *argument)
     return argument;
 }
 
-TEST(who_is_asking_has_done_so_when_the_filter_comes)
+TEST(threads_in_such_a_call_finish_it_before_the_filter_comes)
 {
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, ask, NULL), 0);
@@ -88,7 +88,7 @@ TEST(who_is_asking_has_done_so_when_the_filter_comes)
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-TEST(who_never_ends_asking_is_not_waited_for_for_ever)
+TEST(a_thread_that_never_finishes_is_not_waited_for_forever)
 {
     CHECK(hak_os_ask_begin());
     hak_os_confine();

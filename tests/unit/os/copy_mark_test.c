@@ -140,7 +140,7 @@ TEST(a_child_of_fork_clears_and_settles_it_itself)
 }
 
 /* As before Linux 4.14, or before the start. */
-TEST(without_a_page_of_its_own_only_fork_clears_it)
+TEST(without_its_page_the_mark_is_cleared_by_fork_only)
 {
     CHECK(!hak_copy_is_unnoticed());
     pid_t pid = copy();

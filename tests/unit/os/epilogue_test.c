@@ -58,7 +58,7 @@ static void check_none(const void *instructions, size_t bytes)
     CHECK(is_as_before(&frame));
 }
 
-TEST(what_leaves_a_frame_leads_to_its_caller)
+TEST(code_that_leaves_a_frame_leads_to_its_caller)
 {
 #if defined(__x86_64__)
     static const unsigned char trampoline[] = {0x48, 0x83, 0xc4, 0x08, 0xc3};

@@ -55,7 +55,7 @@ static void handle(int number)
     CHECK_EQ(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
 }
 
-TEST(the_front_is_there_once_it_is_raised_and_gone_while_somebody_asks)
+TEST(the_front_is_installed_once_raised_and_hidden_from_queries)
 {
     start();
     CHECK(!is_raised());
@@ -71,7 +71,7 @@ TEST(the_front_is_there_once_it_is_raised_and_gone_while_somebody_asks)
     CHECK(is_raised());
 }
 
-TEST(a_handler_is_called_by_the_front_after_what_is_told)
+TEST(a_handler_is_called_by_the_front_after_the_report)
 {
     struct sigaction own = {.sa_handler = handle, .sa_flags = SA_NODEFER};
     start();

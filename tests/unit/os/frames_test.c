@@ -46,7 +46,7 @@ TEST(a_chain_is_followed_to_its_end)
     CHECK_EQ(addresses[5], 0);
 }
 
-TEST(no_more_is_told_than_there_is_room_for)
+TEST(no_more_frames_are_returned_than_there_is_room_for)
 {
     start();
     for (int i = 0; i < 20; i++)
@@ -55,7 +55,7 @@ TEST(no_more_is_told_than_there_is_room_for)
     CHECK_EQ(addresses[COUNT - 1], 0x100000 + COUNT - 2);
 }
 
-TEST(what_is_no_link_ends_the_chain)
+TEST(an_invalid_link_ends_the_chain)
 {
     start();
     frames[0] = (uintptr_t)frames; /* to itself */

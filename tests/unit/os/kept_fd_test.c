@@ -42,7 +42,7 @@ TEST(a_file_is_the_same_under_another_number_and_after_it_was_closed_in_between)
     CHECK_EQ(errno, 77);
 }
 
-TEST(what_is_closed_is_no_file)
+TEST(a_closed_descriptor_is_no_file)
 {
     errno = 77;
     struct os_kept_fd kept = hak_os_kept_fd(999);
@@ -62,7 +62,7 @@ TEST(two_pipes_are_two_files)
     CHECK(!hak_os_kept_is_same(&kept));
 }
 
-TEST(standard_error_is_what_it_was_at_the_start)
+TEST(standard_error_is_the_file_of_process_start)
 {
     int first = have_pipe();
     hak_os_stderr_note();
@@ -75,7 +75,7 @@ TEST(standard_error_is_what_it_was_at_the_start)
     CHECK_EQ(say(first), 0);
 }
 
-TEST(closed_at_the_start_is_closed_for_ever)
+TEST(a_descriptor_closed_at_the_start_stays_unused)
 {
     close(STDERR_FILENO);
     hak_os_stderr_note();
@@ -114,7 +114,7 @@ TEST(where_the_copy_is_another_file_standard_error_serves)
     CHECK(hak_os_stderr() == NULL);
 }
 
-TEST(what_has_changed_before_it_is_kept_is_not_kept)
+TEST(a_descriptor_that_changed_before_it_was_kept_is_not_kept)
 {
     have_pipe();
     hak_os_stderr_note();

@@ -48,7 +48,7 @@ TEST(blocks_of_another_arena_may_be_libcs)
     CHECK(answer);
 }
 
-TEST(what_glibc_would_refuse_is_none)
+TEST(pointers_that_glibc_would_refuse_are_no_blocks)
 {
 #ifdef __GLIBC__
     if (UNDER_ASAN)

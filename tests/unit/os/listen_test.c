@@ -25,7 +25,7 @@ TEST(signals_have_names_and_numbers)
     CHECK_EQ(hak_os_signal_find("40"), 40);
 }
 
-TEST(what_nobody_may_listen_to_is_no_signal)
+TEST(signals_that_cannot_be_caught_are_refused)
 {
     static const char *const wrong[] = {"",   "KILL", "9",    "SEGV", "11",
                                         "19", "0",    "65",   "33",   "1 ",

@@ -53,7 +53,7 @@ TEST(a_lock_that_is_not_held_cannot_be_given)
     CHECK_ABORTS(hak_lock_give(&high), "hakmem: lock given back that is not held");
 }
 
-TEST(a_reset_lock_is_free_whoever_held_it)
+TEST(a_reset_lock_is_free_whichever_thread_held_it)
 {
     hak_lock_take(&low);
     hak_lock_reset(&low);
@@ -74,7 +74,7 @@ static void *take_and_give(void *argument)
     return NULL;
 }
 
-TEST(who_waits_for_a_lock_sleeps_and_is_woken)
+TEST(a_thread_that_waits_for_a_lock_sleeps_and_is_woken)
 {
     pthread_t thread;
     hak_lock_take(&low);
@@ -131,7 +131,7 @@ TEST(sections_block_signals_once_a_handler_was_met_in_one)
     CHECK_EQ(hak_lock_held, 0);
 }
 
-TEST(what_the_program_had_blocked_stays_blocked)
+TEST(signals_that_the_program_blocked_stay_blocked)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -162,7 +162,7 @@ TEST(a_thread_that_would_wait_for_itself_aborts)
                                          : "hakmem: a signal handler needs what its own thread");
 }
 
-TEST(who_forks_holds_every_lock_and_takes_them_again)
+TEST(a_forking_thread_holds_every_lock_and_may_take_each_again)
 {
     hak_lock_begin_fork();
     take(&low, &high);

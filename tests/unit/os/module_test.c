@@ -28,7 +28,7 @@ static uintptr_t address_of(int function(const char *))
     return (uintptr_t)(void *)function;
 }
 
-TEST(an_address_of_the_program_is_told_by_its_file_and_the_offset_in_it)
+TEST(an_address_of_the_program_is_shown_as_file_and_offset)
 {
     char path[2000], expected[2400];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -40,7 +40,7 @@ TEST(an_address_of_the_program_is_told_by_its_file_and_the_offset_in_it)
     CHECK_EQ(strcmp(told(&here, 1), expected), 0);
 }
 
-TEST(libraries_are_told_apart_and_0_ends_the_list)
+TEST(libraries_are_distinguished_and_0_ends_the_list)
 {
     const uintptr_t addresses[] = {address_of(puts), (uintptr_t)(void *)told, 0, 5};
     const char *text = told(addresses, 4);
@@ -49,7 +49,7 @@ TEST(libraries_are_told_apart_and_0_ends_the_list)
     CHECK(strstr(text, " < 0x5") == NULL);
 }
 
-TEST(what_lies_in_no_file_is_a_number)
+TEST(addresses_in_no_file_are_shown_as_numbers)
 {
     void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);
@@ -59,7 +59,7 @@ TEST(what_lies_in_no_file_is_a_number)
     CHECK_EQ(strcmp(told(addresses, 2), expected), 0);
 }
 
-TEST(a_program_that_confined_itself_is_told_numbers_and_its_threads_have_no_labels)
+TEST(a_confined_program_gets_numbers_and_threads_without_names)
 {
     hak_os_confine();
     uintptr_t here = 0x1234;
@@ -69,7 +69,7 @@ TEST(a_program_that_confined_itself_is_told_numbers_and_its_threads_have_no_labe
     CHECK_EQ(hak_os_thread_label().id, 0);
 }
 
-TEST(a_thread_is_told_by_its_number_and_its_name)
+TEST(a_thread_is_shown_by_its_number_and_name)
 {
     char expected[100];
     CHECK_EQ(prctl(PR_SET_NAME, "so\nnamed"), 0);
@@ -81,7 +81,7 @@ TEST(a_thread_is_told_by_its_number_and_its_name)
     CHECK_EQ(strcmp(buffer, expected), 0);
 }
 
-TEST(an_unknown_thread_is_not_told)
+TEST(an_unknown_thread_is_not_shown)
 {
     struct thread_label label = {0};
     struct text text = {.start = buffer, .bytes = sizeof buffer - 1};

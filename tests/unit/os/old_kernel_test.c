@@ -180,7 +180,7 @@ TEST(without_a_processor_number_threads_come_and_go_and_all_is_trimmed)
 }
 
 /* Memory that cannot be had: NULL and ENOMEM, and all goes on when it can. */
-TEST(without_mmap_requests_are_refused_and_what_is_mapped_serves_on)
+TEST(without_mmap_requests_beyond_mapped_memory_are_refused)
 {
     unsigned char *block = hak_malloc(1000);
     memset(block, 5, 1000);

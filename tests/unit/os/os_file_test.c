@@ -52,7 +52,7 @@ TEST(a_file_that_does_not_fit_is_large)
     CHECK_EQ(reads("/dev/zero"), OS_FILE_LARGE);
 }
 
-TEST(what_is_not_there_is_absent)
+TEST(a_file_that_does_not_exist_is_absent)
 {
     CHECK_EQ(reads("/no/such/file"), OS_FILE_ABSENT);
     CHECK_EQ(reads("/dev/null/file"), OS_FILE_ABSENT);
@@ -91,7 +91,7 @@ TEST(a_circle_of_links_is_refused)
     CHECK_EQ(reads(name), OS_FILE_REFUSED);
 }
 
-TEST(a_file_of_somebody_else_is_refused)
+TEST(a_file_of_another_user_is_refused)
 {
     const char *name = place();
     fill(name, 5);

@@ -68,7 +68,7 @@ TEST(an_older_kernel_s_table_says_the_same)
     hak_os_resident_close(&resident);
 }
 
-TEST(what_is_not_mapped_is_not_in_memory)
+TEST(unmapped_memory_is_not_resident)
 {
     struct os_resident resident;
     CHECK(hak_os_resident_open(&resident));

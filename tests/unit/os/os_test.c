@@ -97,7 +97,7 @@ TEST(memory_is_mapped_only_where_others_have_mapped_nothing)
     CHECK_DENIED(*start = 1);
 }
 
-TEST(what_a_limit_forbids_is_refused_and_not_taken_for_others)
+TEST(memory_refused_by_a_limit_is_not_taken_for_anothers)
 {
     if (UNDER_ASAN || is_emulated())
         SKIP("limits of memory are the sanitizer's, or qemu-user's");
@@ -107,7 +107,7 @@ TEST(what_a_limit_forbids_is_refused_and_not_taken_for_others)
     CHECK_EQ(hak_os_map(start, HAK_GRANULE_BYTES), OS_MAP_REFUSED);
 }
 
-TEST(touched_memory_is_resident_and_keeps_what_is_in_it)
+TEST(touched_memory_is_resident_and_keeps_its_contents)
 {
     unsigned char *start = commit();
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

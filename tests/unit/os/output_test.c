@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-TEST(a_full_disk_is_told)
+TEST(a_full_disk_is_reported)
 {
     int fd = hak_os_output_open("/dev/full");
     CHECK(fd >= 0);
@@ -18,7 +18,7 @@ TEST(a_full_disk_is_told)
     CHECK_STR(hak_os_error_name(ENOSPC), "no space left");
 }
 
-TEST(what_cannot_be_opened_is_told)
+TEST(a_file_that_cannot_be_opened_is_reported)
 {
     errno = 77;
     CHECK_EQ(hak_os_output_open("/"), -EISDIR);
@@ -63,7 +63,7 @@ TEST(a_file_is_no_standard_descriptor_and_closed_by_exec)
     CHECK_EQ(fcntl(STDIN_FILENO, F_GETFD), -1);
 }
 
-TEST(what_led_to_one_file_is_not_written_to_when_it_leads_to_another)
+TEST(a_descriptor_that_now_refers_to_another_file_is_not_written_to)
 {
     char path[] = "/tmp/output_test.XXXXXX";
     struct stat about;
@@ -104,7 +104,7 @@ TEST(a_signal_that_waited_before_still_waits)
     CHECK(sigismember(&set, SIGPIPE));
 }
 
-TEST(a_size_limit_is_told)
+TEST(a_size_limit_is_reported)
 {
     char path[] = "/tmp/output_test.XXXXXX";
     int fd = mkstemp(path);

@@ -39,7 +39,7 @@ static enum own_file read_it(void)
     return verdict;
 }
 
-TEST(what_was_written_is_read)
+TEST(written_contents_are_read)
 {
     struct stat about;
     begin();
@@ -53,7 +53,7 @@ TEST(what_was_written_is_read)
     end();
 }
 
-TEST(what_others_may_write_is_refused)
+TEST(files_that_others_may_write_are_refused)
 {
     begin();
     CHECK_EQ(hak_os_own_file_replace(path, "text", 4), 0);
@@ -70,7 +70,7 @@ TEST(what_others_may_write_is_refused)
     end();
 }
 
-TEST(what_is_no_file_of_its_own_is_refused)
+TEST(links_special_files_and_large_files_are_refused)
 {
     begin();
     CHECK_EQ(symlink("/etc/passwd", path), 0);
@@ -90,7 +90,7 @@ TEST(what_is_no_file_of_its_own_is_refused)
     end();
 }
 
-TEST(a_write_that_fails_leaves_what_was_there)
+TEST(a_write_that_fails_leaves_the_old_contents)
 {
     begin();
     CHECK_EQ(hak_os_own_file_replace(path, "first", 5), 0);
@@ -161,7 +161,7 @@ TEST(a_process_killed_at_any_step_leaves_the_old_file_or_the_new_one)
     end();
 }
 
-TEST(one_left_by_a_killed_process_is_in_nobodys_way)
+TEST(a_temporary_file_of_a_killed_process_is_no_obstacle)
 {
     char left[PATH_MAX + 32];
     begin();

@@ -30,7 +30,7 @@ TEST(a_program_in_c_has_no_note_of_gos)
     CHECK(!hak_os_program_is_go());
 }
 
-TEST(what_is_not_mapped_or_forbidden_cannot_be_read)
+TEST(unmapped_or_protected_memory_cannot_be_read)
 {
     char *pages = mmap(NULL, 65536 * 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED);

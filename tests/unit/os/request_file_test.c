@@ -70,7 +70,7 @@ TEST(files_that_others_may_have_written_are_left_alone)
     unlink(path);
 }
 
-TEST(what_is_no_file_of_its_own_is_left_alone)
+TEST(links_special_files_and_incomplete_files_are_left_alone)
 {
     name_files();
     make(other, 0600);
@@ -91,7 +91,7 @@ TEST(what_is_no_file_of_its_own_is_left_alone)
     unlink(path);
 }
 
-TEST(what_is_written_stands_where_it_should)
+TEST(writes_go_to_their_offset)
 {
     char head[12], text[32] = "";
     struct os_kept_fd file;
@@ -108,7 +108,7 @@ TEST(what_is_written_stands_where_it_should)
     unlink(path);
 }
 
-TEST(a_file_that_got_the_number_meanwhile_is_not_touched)
+TEST(a_file_that_took_over_the_descriptor_is_not_touched)
 {
     char head[12], text[32] = "";
     struct os_kept_fd file;
@@ -128,7 +128,7 @@ TEST(a_file_that_got_the_number_meanwhile_is_not_touched)
     unlink(other);
 }
 
-TEST(a_limit_on_files_is_told_and_raises_no_signal)
+TEST(a_limit_on_files_is_reported_and_raises_no_signal)
 {
     char head[12];
     struct os_kept_fd file;

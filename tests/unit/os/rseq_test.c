@@ -43,7 +43,7 @@ TEST(each_thread_has_its_own)
     CHECK(seen != NULL && seen != hak_os_rseq_area());
 }
 
-TEST(a_machine_with_more_processors_than_are_told_apart_does_without)
+TEST(a_machine_with_too_many_processors_has_no_caches_by_processor)
 {
     if (!is_there())
         SKIP("libc or the kernel has no restartable sequences");

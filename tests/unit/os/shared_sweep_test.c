@@ -30,7 +30,7 @@ static uint32_t sweep(void)
     return hak_os_shared_sweep(prefix, 4, is_left, folder);
 }
 
-TEST(what_is_worth_it_is_set_aside_in_the_place_of_what_was_before)
+TEST(a_file_worth_keeping_replaces_the_one_kept_before)
 {
     new_folder();
     folder_put("left.1", "left");
@@ -52,7 +52,7 @@ TEST(what_is_worth_it_is_set_aside_in_the_place_of_what_was_before)
     CHECK(!is_there("left.1.last") && is_there("left.2") && is_there("left.6.lastly"));
 }
 
-TEST(what_is_left_goes_and_what_is_not_stays)
+TEST(files_of_ended_processes_are_removed_and_others_stay)
 {
     new_folder();
     folder_put("left.1", "left");
@@ -67,7 +67,7 @@ TEST(what_is_left_goes_and_what_is_not_stays)
     CHECK_EQ(sweep(), 0);
 }
 
-TEST(names_that_nobody_writes_are_left_alone)
+TEST(malformed_names_are_left_alone)
 {
     static const char *const names[] = {"left.",   "left.0",          "left.01", "left.1x",
                                         "left.x1", "left.-1",         "left. 1", "left",
@@ -80,7 +80,7 @@ TEST(names_that_nobody_writes_are_left_alone)
         CHECK(is_there(names[i]));
 }
 
-TEST(what_is_no_whole_file_is_left_alone)
+TEST(links_special_files_and_incomplete_files_are_left_alone)
 {
     char target[128];
     new_folder();
@@ -107,7 +107,7 @@ TEST(files_of_others_are_left_alone)
     CHECK(is_there("left.1"));
 }
 
-TEST(a_folder_full_of_files_is_looked_at_in_part)
+TEST(a_folder_full_of_files_is_examined_in_part)
 {
     char name[32];
     new_folder();

@@ -52,7 +52,7 @@ TEST(a_link_of_that_name_is_replaced_and_not_followed)
     unlink(other);
 }
 
-TEST(what_cannot_be_made_is_told)
+TEST(a_file_that_cannot_be_created_is_reported)
 {
     int error = 0;
     CHECK(hak_os_shared_create("/dev/shm", 4096, &error) == NULL);

@@ -15,7 +15,7 @@ TEST(numbers_of_the_policy_follow)
     CHECK_EQ(hak_policy_read(limit_bytes), 0);
 }
 
-TEST(what_is_refused_changes_nothing)
+TEST(a_refused_setting_changes_nothing)
 {
     CHECK_EQ(hak_option_change("decay", "soon"), OPTION_WRONG);
     CHECK_EQ(hak_option_change("thread_cache", "1"), OPTION_WRONG);
@@ -34,7 +34,7 @@ TEST(guards_change_only_where_there_is_room_for_them)
     CHECK_EQ(hak_conf_number(guard_rate), 64 << 10);
 }
 
-TEST(a_price_is_followed_by_what_nobody_set)
+TEST(a_change_of_price_changes_the_options_that_are_not_set)
 {
     CHECK_EQ(hak_option_change("retain", "5M"), OPTION_CHANGED);
     CHECK_EQ(hak_option_change("price", "speed"), OPTION_CHANGED);

@@ -98,7 +98,7 @@ TEST(without_learning_no_number_of_episodes_is_enough)
     CHECK_EQ(hak_policy_read(big_cache_episodes), HAK_TIB);
 }
 
-TEST(what_is_not_big_cache_leaves_it_unlearned)
+TEST(without_its_word_big_cache_is_not_learned)
 {
     setenv("HAKMEM_LEARN", "decay+sites", 1);
     CHECK(hak_process_start());

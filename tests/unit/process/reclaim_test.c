@@ -28,7 +28,7 @@ static void *used(size_t bytes)
     return block;
 }
 
-TEST(a_purge_of_everything_gives_back_what_is_free_and_says_how_much)
+TEST(a_purge_of_everything_returns_all_free_memory_and_its_amount)
 {
     void *block = used(BYTES), *kept = used(BYTES);
     hak_free(block);
@@ -72,7 +72,7 @@ TEST(a_purge_of_everything_reaches_the_bins_of_threads_that_ended)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_tick_purges_what_has_been_free_longer_than_decay)
+TEST(a_tick_purges_memory_that_was_free_longer_than_decay)
 {
     void *block = used(BYTES);
     hak_store_relaxed(&hak_policy.decay_ms, 60000);
@@ -101,7 +101,7 @@ TEST(a_few_slow_operations_are_enough_where_they_are_rare)
     hak_free(wall_behind);
 }
 
-TEST(a_tick_keeps_a_share_of_what_is_live)
+TEST(a_tick_keeps_a_share_of_live_memory)
 {
     void *live = used(16 * HAK_MIB), *block = used(BYTES), *wall = used(BYTES);
     hak_store_relaxed(&hak_policy.decay_ms, 0);
@@ -128,7 +128,7 @@ TEST(a_tick_does_nothing_when_decay_is_never)
 }
 
 /* A heap that no thread comes to any more. */
-TEST(a_tick_looks_after_heaps_that_nobody_enters)
+TEST(a_tick_maintains_heaps_that_no_thread_enters)
 {
     void *block = used(64);
     hak_thread_flush();

@@ -189,7 +189,7 @@ static void *leave_inside(void *argument)
     return NULL;
 }
 
-TEST(what_a_thread_was_in_that_left_a_slow_path_by_a_jump_is_never_used_again)
+TEST(a_cache_whose_slow_path_was_left_by_a_jump_is_never_used_again)
 {
     run(leave_inside);
     struct cache *broken = seen_cache;
@@ -235,7 +235,7 @@ static void *keep_alive(void *argument)
     return NULL;
 }
 
-TEST(the_child_of_a_fork_allocates_and_uses_what_its_threads_left)
+TEST(the_child_of_a_fork_allocates_and_uses_the_caches_of_lost_threads)
 {
     start_and_await(keep_alive);
     CHECK_EXITS(child_allocates(), 0);
@@ -485,7 +485,7 @@ TEST(a_handler_in_a_slow_path_is_told_from_a_jump_out_of_it)
     interrupt_slow_path();
 }
 
-TEST(so_is_a_handler_on_a_stack_of_its_own)
+TEST(a_handler_on_a_separate_stack_is_told_from_a_jump_as_well)
 {
     static char memory[2][65536]; /* below and above any stack, one way or the other */
     for (int i = 0; i < 2; i++) {
@@ -499,7 +499,7 @@ TEST(so_is_a_handler_on_a_stack_of_its_own)
 }
 
 /* The last blocks of a slab: it would go to the pool. */
-TEST(a_free_within_a_section_of_its_own_thread_waits_at_the_door)
+TEST(a_free_inside_a_section_of_the_same_thread_is_deferred)
 {
     void *block = hak_malloc(30000);
     hak_thread_flush();

@@ -33,7 +33,7 @@ TEST(a_sample_is_removed_once)
     CHECK(!hak_live_remove(block_at(1), &found));
 }
 
-TEST(there_is_room_for_a_hundred_thousand_and_what_finds_none_is_told)
+TEST(there_is_room_for_a_hundred_thousand_samples_and_those_without_are_counted)
 {
     CHECK(hak_process_start());
     struct live_sample found, sample = {{1, 1}, 0, 1, 0, 0};

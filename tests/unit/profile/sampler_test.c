@@ -271,7 +271,7 @@ TEST(the_code_that_frees_a_sample_is_known)
 }
 
 /* What realloc leaves for the next step is not held by the program. */
-TEST(a_block_that_grows_in_small_steps_holds_what_it_was_asked_for)
+TEST(a_block_that_grows_in_small_steps_counts_with_its_requested_size)
 {
     begin_exactly(__func__);
     void *block = grow(NULL, 1000), *last = NULL;

@@ -65,7 +65,7 @@ TEST(sums_are_shown_where_a_board_is_and_brought_there_where_one_comes_later)
     CHECK_EQ(hak_load_relaxed(&shown->allocated_bytes), 1008);
 }
 
-TEST(who_frees_is_shown_and_leaves_room_for_who_allocates)
+TEST(freeing_sites_are_shown_and_leave_room_for_allocating_sites)
 {
     CHECK(hak_process_start());
     uintptr_t frames[3] = {0x500000, 0x500001, 0x500002};

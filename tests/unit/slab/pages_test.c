@@ -105,7 +105,7 @@ TEST(purging_keeps_every_byte_in_use_and_takes_all_others)
             CHECK_EQ(*(unsigned char *)(slab->start + leaf * leaf_bytes(slab)), 0);
 }
 
-TEST(what_is_taken_again_is_no_longer_purged)
+TEST(pages_in_use_again_no_longer_count_as_purged)
 {
     struct slab *slab = create(1024, true);
     uint32_t taken = hak_slab_take(slab, blocks, slab->block_count);

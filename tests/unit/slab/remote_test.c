@@ -81,7 +81,7 @@ TEST(a_publisher_between_count_and_bits_keeps_the_token_with_the_collector)
     CHECK_EQ(slab->used, 2);
 }
 
-TEST(blocks_of_every_word_come_home)
+TEST(blocks_of_every_bitmap_word_are_collected)
 {
     struct slab *slab = slab_with(HAK_TINY ? 8 : 1024);
     for (uint32_t word = 0; word < slab->word_count; word++)
@@ -190,7 +190,7 @@ TEST(a_copy_finds_once_that_publications_of_others_were_under_way)
     CHECK(!hak_remote_forget_others());
 }
 
-TEST(a_slab_of_which_a_copy_does_not_know_the_count_is_counted_and_pushed_anew)
+TEST(a_slab_whose_count_a_copy_does_not_know_is_counted_and_pushed_again)
 {
     struct slab *slab = slab_with(5), *idle = slab_with(5);
     hak_fetch_or_release(&hak_slab_remote_words(slab)[0], 6u); /* and not counted yet */

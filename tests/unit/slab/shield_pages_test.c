@@ -49,7 +49,7 @@ static void check_slab(const struct slab *slab)
     }
 }
 
-TEST(most_pages_go_back_when_most_blocks_are_freed)
+TEST(most_pages_are_returned_when_most_blocks_are_freed)
 {
     if (HAK_TINY || hak_os_page_bytes() > PAGE_BYTES)
         SKIP("too few pages in a slab");
@@ -71,7 +71,7 @@ TEST(most_pages_go_back_when_most_blocks_are_freed)
     }
 }
 
-TEST(what_went_back_can_be_taken_again)
+TEST(returned_pages_can_be_used_again)
 {
     leave_few(500, OTHERS);
     for (int i = 0; i < OTHERS; i++)
@@ -84,7 +84,7 @@ TEST(what_went_back_can_be_taken_again)
     }
 }
 
-TEST(guards_stand_when_pages_beside_them_went_back)
+TEST(guards_remain_when_adjacent_pages_were_returned)
 {
     if (HAK_TINY || hak_os_page_bytes() > PAGE_BYTES)
         SKIP("no slab has guards");

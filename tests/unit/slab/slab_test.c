@@ -136,7 +136,7 @@ TEST(the_report_of_a_double_free_names_the_block)
     CHECK_ABORTS(hak_slab_give(slab, blocks[3]), said);
 }
 
-TEST(blocks_of_one_word_come_home_together)
+TEST(blocks_of_one_bitmap_word_are_returned_together)
 {
     struct slab *slab = slab_of(64);
     uint32_t count = hak_slab_take(slab, blocks, 8);

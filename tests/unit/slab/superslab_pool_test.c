@@ -143,7 +143,7 @@ TEST(purged_granules_read_as_zero_again)
     CHECK_EQ(*(unsigned char *)hak_granule_address(granules.first), 0);
 }
 
-TEST(a_purge_leaves_what_is_young_and_what_exceeds_its_budget)
+TEST(a_purge_skips_recently_freed_memory_and_stops_at_its_budget)
 {
     uint32_t first[2];
     for (uint32_t i = 0; i < 2; i++) {
@@ -236,7 +236,7 @@ TEST(a_purge_of_a_part_ends_a_huge_superslab)
     CHECK(take(ALL).is_zero);
 }
 
-TEST(what_is_free_when_a_huge_superslab_ends_stays_warm_and_no_longer_reads_as_zero)
+TEST(free_granules_of_a_superslab_that_stops_being_huge_stay_warm_and_do_not_read_as_zero)
 {
     uint32_t first = huge_half_taken();
     CHECK(hak_pool_break_huge(first));
@@ -246,7 +246,7 @@ TEST(what_is_free_when_a_huge_superslab_ends_stays_warm_and_no_longer_reads_as_z
     CHECK(!hak_pool_break_huge(take(ALL).first));
 }
 
-TEST(a_huge_superslab_that_goes_back_whole_will_be_huge_again)
+TEST(a_huge_superslab_that_was_returned_whole_may_be_huge_again)
 {
     uint32_t first = huge_half_taken();
     hak_pool_give(first, ALL / 2, 1);
@@ -358,7 +358,7 @@ TEST(a_free_superslab_of_the_long_partition_stays_in_hardened_mode)
     CHECK_EQ(hak_pool_take_spare().count, ALL); /* all but one leave */
 }
 
-TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
+TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
 {
     uint32_t first = superslab_add();
     uint32_t huge = hak_region_grow(ALL).first;
@@ -385,7 +385,7 @@ TEST(a_pool_that_a_jump_left_locked_starts_anew_with_what_still_comes_back)
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
 }
 
-TEST(a_pool_that_nobody_left_locked_is_not_mended)
+TEST(a_pool_that_was_not_left_locked_is_not_repaired)
 {
     superslab_add();
     give_dirty(take(1).first, 1);

@@ -106,7 +106,7 @@ TEST(a_doubled_slack_that_serves_a_granule_at_a_time_has_not_earned_itself)
     CHECK_EQ(hak_big_cache_most_bytes(live, peak), most);
 }
 
-TEST(evictions_that_nobody_misses_do_not_double_the_slack)
+TEST(evictions_without_later_misses_do_not_double_the_slack)
 {
     size_t most = hak_big_cache_most_bytes(900 * HAK_MIB, 1024 * HAK_MIB);
     for (int i = 0; i < 1000; i++) {

@@ -72,7 +72,7 @@ TEST(without_a_limit_addresses_stay_mapped)
     CHECK_EQ(bare_bytes(), 0);
 }
 
-TEST(under_a_limit_a_share_stays_mapped_and_the_rest_goes_back)
+TEST(under_a_limit_a_share_stays_mapped_and_the_rest_is_returned)
 {
     struct span *spans[8];
     size_t bytes = COUNT << HAK_GRANULE_SHIFT;

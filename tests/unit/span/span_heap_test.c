@@ -291,7 +291,7 @@ static void *purge_slowly(void *span)
     return NULL;
 }
 
-TEST(memory_that_somebody_purges_is_awaited_before_a_request_is_refused)
+TEST(memory_being_purged_is_awaited_before_a_request_is_refused)
 {
     struct span *span = take(4);
     uint32_t place = span->first;
@@ -373,7 +373,7 @@ TEST(a_purge_takes_no_more_than_it_must_from_a_long_span)
     CHECK(hak_span_heap_is_sound());
 }
 
-TEST(a_heap_of_spans_that_a_jump_left_locked_starts_anew)
+TEST(a_span_heap_that_a_jump_left_locked_restarts_empty)
 {
     struct span *before = take(2), *used = take(3), *behind = take(2);
     take(1);
@@ -396,7 +396,7 @@ TEST(a_heap_of_spans_that_a_jump_left_locked_starts_anew)
     CHECK(take(4)->first >= (known >> HAK_GRANULE_SHIFT));
 }
 
-TEST(a_heap_of_spans_that_nobody_left_locked_is_not_mended)
+TEST(a_span_heap_that_was_not_left_locked_is_not_repaired)
 {
     hak_span_give(take(2));
     size_t clean = hak_span_clean_bytes(), known = hak_span_known_bytes();

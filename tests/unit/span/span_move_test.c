@@ -248,7 +248,7 @@ TEST(a_refused_move_leaves_the_block_and_the_target)
     CHECK_EQ(hak_span_piece_count(), 0);
 }
 
-TEST(a_target_that_somebody_else_took_is_never_touched_again)
+TEST(a_target_mapped_by_another_thread_is_never_touched_again)
 {
     if (HAK_CHECK_LEVEL < 2)
         SKIP("faults are compiled away below check level 2");

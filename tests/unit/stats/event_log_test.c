@@ -6,7 +6,7 @@
 
 static struct event last[HAK_EVENTS_KEPT];
 
-TEST(what_was_decided_last_comes_first)
+TEST(the_latest_decision_comes_first)
 {
     hak_event_log(purge, 4096);
     hak_event_log(lose_heap, 3);

@@ -22,7 +22,7 @@ static struct snapshot sample(void)
     return snapshot;
 }
 
-TEST(the_arena_is_what_lies_outside_large_blocks_with_memory_behind_it)
+TEST(the_arena_is_all_resident_memory_outside_large_blocks)
 {
     struct snapshot snapshot = sample();
     struct glibc_view view = hak_glibc_view(&snapshot);
@@ -33,7 +33,7 @@ TEST(the_arena_is_what_lies_outside_large_blocks_with_memory_behind_it)
     CHECK_EQ(view.releasable_bytes, 907000000);
 }
 
-TEST(blocks_at_hand_are_fast_and_free_blocks_the_rest)
+TEST(cached_blocks_are_reported_as_fast_and_free_blocks_as_the_rest)
 {
     struct snapshot snapshot = sample();
     struct glibc_view view = hak_glibc_view(&snapshot);

@@ -77,7 +77,7 @@ TEST(small_blocks_pin_the_pages_that_they_lie_on)
         is_near(at.pinned_bytes + at.slab_free_bytes + at.live_bytes, live_before, 300 * HAK_KIB));
 }
 
-TEST(what_is_freed_is_at_hand_first)
+TEST(freed_memory_is_cached_first)
 {
     refuse_huge_pages();
     for (int i = 0; i < 1000; i++)
@@ -104,7 +104,7 @@ TEST(blocks_of_private_heaps_are_live_too)
     CHECK(check_residency_adds_up().live_bytes < 64 * HAK_KIB);
 }
 
-TEST(what_a_huge_page_brought_in_is_told_apart)
+TEST(memory_brought_in_by_a_huge_page_is_reported_separately)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
     hak_store_relaxed(&hak_policy.huge_class_bytes, 0);

@@ -39,7 +39,7 @@ TEST(a_snapshot_counts_slabs_spans_and_heaps)
     CHECK_EQ(snapshot.sums[HAK_STAT_spans_given], 1);
 }
 
-TEST(what_is_given_back_is_counted_with_its_calls_and_their_time)
+TEST(returned_memory_is_counted_with_its_calls_and_their_time)
 {
     void *block = hak_malloc(32 * HAK_MIB);
     CHECK(block != NULL);
@@ -115,7 +115,7 @@ TEST(the_committed_window_is_the_sum_of_its_parts)
 }
 
 /* slab_free_bytes is what remains; here it is counted. */
-TEST(what_is_free_in_slabs_is_free_blocks_and_tails)
+TEST(free_memory_in_slabs_is_free_blocks_and_tails)
 {
     static void *blocks[5000];
     for (size_t i = 0; i < 5000; i++)
@@ -136,7 +136,7 @@ TEST(what_is_free_in_slabs_is_free_blocks_and_tails)
     CHECK_EQ(snapshot.slabs, slabs);
 }
 
-TEST(live_bytes_are_what_the_program_has)
+TEST(live_bytes_are_those_of_the_programs_blocks)
 {
     static void *blocks[3000];
     uint64_t small_bytes = 0, large_bytes = 0, large_count = 0;

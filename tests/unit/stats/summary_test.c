@@ -38,7 +38,7 @@ static struct snapshot usual(void)
                              .policy_thread_cache_bytes = 4 * HAK_MIB};
 }
 
-TEST(the_parts_add_up_to_what_is_held)
+TEST(the_parts_add_up_to_held)
 {
     struct snapshot snapshot = {.live_bytes = 1,
                                 .slab_free_bytes = 10,
@@ -56,7 +56,7 @@ TEST(the_parts_add_up_to_what_is_held)
     CHECK_EQ(hak_held_part(&snapshot, HELD_RETURNING), 11000);
 }
 
-TEST(it_says_what_there_is_in_words_and_units)
+TEST(the_figures_have_words_and_units)
 {
     struct snapshot snapshot = usual();
     snapshot.pid = 17;
@@ -113,7 +113,7 @@ TEST(no_option_is_advised_for_little)
     CHECK(advises(&snapshot, "HAKMEM_DECAY"));
 }
 
-TEST(what_is_kept_is_advised_on_only_where_an_option_keeps_it)
+TEST(kept_memory_is_advised_on_only_if_an_option_keeps_it)
 {
     struct snapshot snapshot = usual();
     snapshot.span_warm_bytes = 200 * HAK_MIB;
@@ -153,7 +153,7 @@ TEST(quarantine_and_huge_pages_are_advised_on)
     CHECK(advises(&snapshot, "HAKMEM_THP=off"));
 }
 
-TEST(what_others_hold_is_said_to_be_theirs)
+TEST(no_option_is_advised_for_memory_outside_hakmem)
 {
     struct snapshot snapshot = usual();
     snapshot.own_resident_bytes = 100 * HAK_MIB;
