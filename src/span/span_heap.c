@@ -157,6 +157,7 @@ struct granule_range hak_span_fresh_superslab(void)
 {
     struct granule_range range = hak_region_grow_by_superslab();
     hak_span_lock();
+    hak_span_free_start(); /* the superslab may be the first span that is given back */
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
     return range;

@@ -50,6 +50,19 @@ TEST(a_fresh_span_reads_as_zero_and_lies_in_the_window)
     CHECK(hak_span_heap_is_sound());
 }
 
+/* No span was taken before it. */
+TEST(a_superslab_can_be_the_first_memory_that_is_given_back)
+{
+    CHECK(hak_process_start());
+    struct granule_range range = hak_span_fresh_superslab();
+    CHECK_EQ(range.count, HAK_SUPERSLAB_GRANULES);
+    struct span *span = hak_span_attach(range);
+    CHECK(span != NULL);
+    hak_span_give(span);
+    CHECK_EQ(hak_span_warm_bytes(), HAK_SUPERSLAB_BYTES);
+    CHECK(hak_span_heap_is_sound());
+}
+
 TEST(the_address_of_a_span_has_the_alignment_that_was_asked)
 {
     bool is_zero;
