@@ -48,6 +48,7 @@ HAK_AT_START bool hak_fence_start(void)
     if (!hak_fence_choice_start() || hak_region.fence_bytes == 0)
         return false;
     hak_os_read_mappings_most();
+    hak_lock_note_handler(); /* sections with several system calls: a handler would meet one soon */
     return true;
 }
 
