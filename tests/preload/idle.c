@@ -142,12 +142,16 @@ TEST(a_single_threaded_program_gets_a_background_thread_only_when_much_is_free)
 }
 
 /* Now and then, and elsewhere: two processors' caches are in use. */
+static _Atomic int is_used;
+
 static void *use_memory(void *argument)
 {
     run_on_processor(1);
-    for (;; sleep_ms(1))
+    for (;; sleep_ms(1)) {
         for (int i = 0; i < 1000; i++)
             free(hidden(malloc(100)));
+        is_used = 1;
+    }
     return argument;
 }
 
@@ -157,7 +161,8 @@ TEST(a_program_whose_threads_use_memory_has_ours_while_it_works_and_is_large)
     start_thread(use_memory, NULL);
     if (run_on_processor(0) == 1)
         SKIP("one processor, whose cache is enough for all threads");
-    sleep_ms(50);
+    while (!is_used)
+        sleep_ms(1);
     fill_all();
     CHECK(has_own_thread_soon());
     check_kept();
