@@ -62,30 +62,20 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* The subcommand probably meant: two in three letters are right; NULL: none is near. */
-static const char *nearest_command(const char *name)
+static const char *command_name(int index)
 {
-    const char *nearest = NULL;
-    size_t bytes = strlen(name);
-    size_t least = (bytes + 1) / 3 + 1;
-    for (size_t i = 0; i < command_count; i++) {
-        size_t far = hak_conf_distance(name, bytes, commands[i].name);
-        if (far >= least)
-            continue;
-        least = far;
-        nearest = commands[i].name;
-    }
-    return nearest;
+    return commands[index].name;
 }
 
 static int complain_command(const char *name)
 {
-    const char *nearest = nearest_command(name);
-    if (nearest == NULL)
+    int count = (int)command_count;
+    int nearest = hak_conf_nearest_of(name, strlen(name), command_name, count);
+    if (nearest == count)
         return complain(EXIT_USAGE, "there is no subcommand '%.100s'; hakmem --help lists them",
                         name);
     return complain(EXIT_USAGE, "there is no subcommand '%.100s'; the nearest is %s", name,
-                    nearest);
+                    commands[nearest].name);
 }
 
 int complain_usage(const char *command)

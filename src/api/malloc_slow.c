@@ -173,6 +173,16 @@ HAK_INLINE void *serve(struct request request)
     return take(&request);
 }
 
+/* From the bin of the class, counted and sampled as on the hot path; NULL: it is empty. */
+HAK_INLINE void *pop(uint32_t class_index, size_t bytes, struct os_caller caller)
+{
+    struct popped popped = hak_bin_pop_noted(class_index);
+    if (HAK_LIKELY(popped.noted == NULL))
+        return popped.block;
+    return hak_malloc_noted_for(popped.block, popped.noted, HAK_BIN_OF_CLASS(class_index), bytes,
+                                caller);
+}
+
 /* The bin that the site of the caller takes from: the hot path finds none for these sizes. NULL: no
  * site of the class is diverted, or the bin is empty. */
 HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
@@ -183,12 +193,7 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
     if (!hak_route_has(class_index))
         return NULL;
     request->partition = hak_route_find(class_index, caller);
-    class_index = hak_class_in(class_index, request->partition);
-    struct popped popped = hak_bin_pop_noted(class_index);
-    if (HAK_LIKELY(popped.noted == NULL))
-        return popped.block;
-    return hak_malloc_noted_for(popped.block, popped.noted, HAK_BIN_OF_CLASS(class_index),
-                                request->bytes, caller);
+    return pop(hak_class_in(class_index, request->partition), request->bytes, caller);
 }
 
 /* From the bins of classes that the hot path has no table for; NULL: it has one, or the bin is
@@ -197,24 +202,18 @@ HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
 {
     if (bytes - HAK_CLASS_HOT_BYTES_MAX - 1 >= HAK_CLASS_BYTES_MAX - HAK_CLASS_HOT_BYTES_MAX)
         return NULL;
-    uint32_t class_index = hak_class_of(bytes);
-    struct popped popped = hak_bin_pop_noted(class_index);
-    if (HAK_LIKELY(popped.noted == NULL))
-        return popped.block;
-    return hak_malloc_noted_for(popped.block, popped.noted, HAK_BIN_OF_CLASS(class_index), bytes,
-                                caller);
+    return pop(hak_class_of(bytes), bytes, caller);
 }
 
 void *hak_malloc_slow(size_t bytes)
 {
     struct request request = {.bytes = bytes};
-    void *block = NULL;
-    if (HAK_UNLIKELY(hak_route_is_on()))
-        block = pop_routed(&request, HAK_OS_CALLER());
-    if (HAK_LIKELY(block == NULL) && HAK_UNLIKELY(hak_exact_request(bytes)))
+    void *block;
+    if (HAK_UNLIKELY(hak_route_is_on()) && (block = pop_routed(&request, HAK_OS_CALLER())) != NULL)
+        return block;
+    if (HAK_UNLIKELY(hak_exact_request(bytes)))
         return hak_hardened_take(&request);
-    if (HAK_LIKELY(block == NULL))
-        block = pop_larger(bytes, HAK_OS_CALLER());
+    block = pop_larger(bytes, HAK_OS_CALLER());
     return block != NULL ? block : take(&request);
 }
 

@@ -79,22 +79,32 @@ size_t hak_conf_distance(const char *text, size_t bytes, const char *name)
     return row[name_bytes];
 }
 
-enum conf_option hak_conf_nearest(const char *name, size_t name_bytes)
+int hak_conf_nearest_of(const char *word, size_t word_bytes, const char *(*name_of)(int index),
+                        int count)
 {
-    cut_prefix(&name, &name_bytes);
-    int nearest = CONF_COUNT;
-    /* Two in three letters are right, or it is another name. */
-    size_t least = (name_bytes + 1) / 3 + 1;
-    if (name_bytes > NAME_BYTES_MOST)
-        return CONF_COUNT;
-    for (int option = 0; option < CONF_COUNT; option++) {
-        size_t far = hak_conf_distance(name, name_bytes, hak_conf_rows[option].name);
+    int nearest = count;
+    size_t least = (word_bytes + 1) / 3 + 1;
+    if (word_bytes > NAME_BYTES_MOST)
+        return count;
+    for (int i = 0; i < count; i++) {
+        size_t far = hak_conf_distance(word, word_bytes, name_of(i));
         if (far >= least)
             continue;
         least = far;
-        nearest = option;
+        nearest = i;
     }
-    return (enum conf_option)nearest;
+    return nearest;
+}
+
+static const char *option_name(int option)
+{
+    return hak_conf_rows[option].name;
+}
+
+enum conf_option hak_conf_nearest(const char *name, size_t name_bytes)
+{
+    cut_prefix(&name, &name_bytes);
+    return (enum conf_option)hak_conf_nearest_of(name, name_bytes, option_name, CONF_COUNT);
 }
 
 static bool is_word(const char *value, size_t bytes, const char *word)

@@ -50,6 +50,11 @@ enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes);
  * letters to change, remove or add. */
 size_t hak_conf_distance(const char *text, size_t bytes, const char *name);
 
+/* The name, of `count` in lower case, that is probably meant by a word: two in three letters are
+ * right; `count`: none is near. */
+int hak_conf_nearest_of(const char *word, size_t word_bytes, const char *(*name_of)(int index),
+                        int count);
+
 /* The option probably meant by an unknown name; CONF_COUNT: none is near. */
 enum conf_option hak_conf_nearest(const char *name, size_t name_bytes);
 

@@ -64,12 +64,6 @@ struct heap *hak_heap_near(void)
     return heap != NULL || hak_heap_count() == 0 ? heap : hak_heap_at(0);
 }
 
-/* A handler of our own fork runs in this thread. */
-static bool is_forking(void)
-{
-    return (hak_lock_held & HAK_LOCK_ALL) != 0;
-}
-
 /* The new heap is entered before others see it. In a handler of our own fork it is claimed, as all
  * others are. */
 static struct heap *make_locked(void)
@@ -85,7 +79,7 @@ static struct heap *make_locked(void)
     hak_heap_start(heap);
     heap->owner.heap_id = count + 1;
     hak_store_relaxed(&heaps.list[count], heap);
-    heap->is_claimed = is_forking() && hak_lock_try_among(&heap->lock);
+    heap->is_claimed = hak_lock_has_all() && hak_lock_try_among(&heap->lock);
     hak_heap_try_enter(heap);
     /* release: partner is the acquire in hak_heap_count */
     hak_store_release(&heaps.count, count + 1);
@@ -239,7 +233,7 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms)
         return true;
     if (hak_heap_is_held() || hak_load_relaxed(&heap->state) != HEAP_OPEN)
         return false;
-    if (HAK_UNLIKELY(is_forking()))
+    if (HAK_UNLIKELY(hak_lock_has_all()))
         return claim_late(heap, patience_ms);
     hak_heap_note(heap->owner.heap_id);
     if (hak_lock_take_within(&heap->lock, patience_ms)) {

@@ -34,8 +34,7 @@ HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 {
     uintptr_t before = hak_held_heaps.note;
     uint32_t expected = 0;
-    if (HAK_UNLIKELY(hak_lock_held &
-                     HAK_LOCK_ALL)) /* a handler of our own fork, which claimed it */
+    if (HAK_UNLIKELY(hak_lock_has_all())) /* our own fork has claimed it */
         return heap->is_claimed && hak_load_relaxed(&heap->state) == HEAP_OPEN;
     if (HAK_UNLIKELY((before & HAK_HELD_HEAPS_COUNT) == HAK_HELD_HEAPS_MOST ||
                      hak_heap_is_noted(heap->owner.heap_id)))
@@ -58,7 +57,7 @@ HAK_INLINE bool hak_heap_try_enter(struct heap *heap)
 HAK_INLINE void hak_heap_leave(struct heap *heap)
 {
     uintptr_t before = heap->before;
-    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL))
+    if (HAK_UNLIKELY(hak_lock_has_all()))
         return;
     hak_lock_give_among(&heap->lock);
     hak_heap_forget(before);

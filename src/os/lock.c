@@ -34,9 +34,9 @@ void hak_lock_end_blocked(void)
 
 bool hak_lock_is_had(const struct hak_lock *lock)
 {
-    hak_require(hak_lock_held & HAK_LOCK_ALL || !hak_lock_is_noted(lock->rank),
+    hak_require(hak_lock_has_all() || !hak_lock_is_noted(lock->rank),
                 "a signal handler needs what its own thread holds");
-    return (hak_lock_held & HAK_LOCK_ALL) != 0;
+    return hak_lock_has_all();
 }
 
 static bool spin(struct hak_lock *lock)
@@ -131,8 +131,7 @@ static uint32_t ranks_held(void)
 
 void hak_lock_check_take(const struct hak_lock *lock)
 {
-    hak_require(hak_lock_held & HAK_LOCK_ALL || (ranks_held() >> lock->rank) == 0,
-                "lock taken out of rank");
+    hak_require(hak_lock_has_all() || (ranks_held() >> lock->rank) == 0, "lock taken out of rank");
 }
 
 void hak_lock_check_give(const struct hak_lock *lock)

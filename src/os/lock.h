@@ -89,7 +89,7 @@ HAK_INLINE bool hak_lock_is_own(const struct hak_lock *lock)
 HAK_INLINE bool hak_lock_try(struct hak_lock *lock)
 {
     if (HAK_UNLIKELY(hak_lock_held & (HAK_LOCK_ALL | 1u << lock->rank)))
-        return (hak_lock_held & HAK_LOCK_ALL) != 0;
+        return hak_lock_has_all();
     hak_lock_begin(lock->rank);
     uint32_t expected = 0;
     /* acquire: partner is the release in hak_lock_give */
@@ -116,7 +116,7 @@ HAK_INLINE void hak_lock_give(struct hak_lock *lock)
 {
     if (HAK_CHECK_LEVEL >= 1)
         hak_lock_check_give(lock);
-    if (HAK_UNLIKELY(hak_lock_held & HAK_LOCK_ALL))
+    if (HAK_UNLIKELY(hak_lock_has_all()))
         return;
     /* release: partner is the acquire in hak_lock_take */
     if (HAK_UNLIKELY(hak_exchange_release(&lock->state, 0) & HAK_LOCK_SLEEPS))

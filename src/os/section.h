@@ -62,17 +62,23 @@ HAK_INLINE bool hak_lock_is_noted(uint32_t rank)
     return ((hak_lock_held >> rank) & 1u) != 0;
 }
 
+/* True in a handler of this thread's own fork. */
+HAK_INLINE bool hak_lock_has_all(void)
+{
+    return (hak_lock_held & HAK_LOCK_ALL) != 0;
+}
+
 /* Of that rank or a higher one: in a handler, locks from there on are not available. Not while this
  * thread forks and holds them all. */
 HAK_INLINE bool hak_lock_is_noted_from(uint32_t rank)
 {
-    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) >> rank != 0 && !(hak_lock_held & HAK_LOCK_ALL);
+    return (hak_lock_held & ~HAK_LOCK_NO_RANKS) >> rank != 0 && !hak_lock_has_all();
 }
 
 /* True in a handler that interrupted its thread while that held a lock. */
 HAK_INLINE bool hak_lock_is_inside(void)
 {
-    return hak_lock_held != 0 && !(hak_lock_held & HAK_LOCK_ALL);
+    return hak_lock_held != 0 && !hak_lock_has_all();
 }
 
 /* The stack at `frame` has been left, by a jump: stacks grow down, and `here` is above it, or it is

@@ -4,7 +4,6 @@
  * this fails, a process stays for ever, or keeps rights that it has given up. */
 #include "program.h"
 
-#include <dirent.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -125,21 +124,9 @@ TEST(a_signal_ends_the_process_at_any_moment)
 /* The kernel's id of our thread; 0: there is none. */
 static int own_thread(void)
 {
-    int found = 0;
-    char path[64], name[16];
-    DIR *tasks = opendir("/proc/self/task");
-    CHECK(tasks != NULL);
-    for (struct dirent *task; found == 0 && (task = readdir(tasks)) != NULL;) {
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", atoi(task->d_name));
-        int fd = open(path, O_RDONLY);
-        memset(name, 0, sizeof name);
-        if (fd >= 0 && read(fd, name, sizeof name - 1) > 0 && strcmp(name, "hakmem\n") == 0)
-            found = atoi(task->d_name);
-        if (fd >= 0)
-            close(fd);
-    }
-    closedir(tasks);
-    return found;
+    int id;
+    find_own_threads(&id);
+    return id;
 }
 
 static int await_own_thread(void)

@@ -251,10 +251,11 @@ static inline size_t status_kib(const char *name)
     return strtoul(line + strlen(name) + 1, NULL, 10);
 }
 
-/* Threads of this process whose name is "hakmem". */
-static inline int own_threads(void)
+/* Threads of this process whose name is "hakmem"; the kernel's id of one of them, or 0. */
+static inline int find_own_threads(int *id)
 {
     int count = 0;
+    *id = 0;
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
@@ -263,11 +264,20 @@ static inline int own_threads(void)
         int fd = open(path, O_RDONLY);
         if (fd < 0)
             continue;
-        count += read(fd, name, sizeof name - 1) > 0 && strncmp(name, "hakmem\n", 7) == 0;
+        if (read(fd, name, sizeof name - 1) > 0 && strcmp(name, "hakmem\n") == 0) {
+            count++;
+            *id = atoi(task->d_name);
+        }
         close(fd);
     }
     closedir(tasks);
     return count;
+}
+
+static inline int own_threads(void)
+{
+    int id;
+    return find_own_threads(&id);
 }
 
 static inline long resident_kb(void)
