@@ -54,12 +54,16 @@ static void *take_ready(uint32_t class_index)
     return block;
 }
 
-/* Requests for which there is no ready block. */
+/* Requests for which there is no ready block. A handler may get a guarded block, which has neither
+ * mark nor canary. */
 static HAK_NOINLINE void *take_slow(const struct request *request)
 {
-    bool is_possible =
-        request->bytes <= HAK_REQUEST_BYTES_MAX && request->alignment <= HAK_REQUEST_BYTES_MAX;
-    return is_possible ? hak_serve(hak_hardened_block_take, request) : hak_refuse(request->bytes);
+    if (request->bytes > HAK_REQUEST_BYTES_MAX || request->alignment > HAK_REQUEST_BYTES_MAX)
+        return hak_refuse(request->bytes);
+    void *block = hak_serve(hak_hardened_block_take, request);
+    if (block != NULL && !hak_guarded_holds(block))
+        hak_hardened_block_open(block, request);
+    return block;
 }
 
 /* A block of no bytes; NULL: it is to be like others. */
@@ -82,9 +86,10 @@ void *hak_hardened_take(const struct request *request)
         return block;
     if (HAK_LIKELY(class_index != HAK_CLASS_NONE))
         block = take_ready(class_index);
-    if (HAK_UNLIKELY(block == NULL) && (block = take_slow(request)) == NULL)
+    if (HAK_LIKELY(block != NULL))
+        hak_hardened_block_open(block, request);
+    else if ((block = take_slow(request)) == NULL)
         return NULL;
-    hak_hardened_block_open(block, request);
     note_drawn(block, request->bytes, HAK_OS_CALLER());
     return block;
 }

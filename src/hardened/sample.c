@@ -9,6 +9,7 @@
 #include "os/fault_watch.h"
 #include "os/frames.h"
 #include "process/slow_path.h"
+#include "profile/sampler.h"
 
 /* Each costs a call of the kernel. */
 #define FRAMES 4u
@@ -57,6 +58,8 @@ HAK_NOINLINE void *hak_sample_take(struct cache *cache, size_t bytes, size_t ali
 
 void hak_sample_free(void *block, struct os_caller caller)
 {
+    if (hak_sampler_watches())
+        hak_sampler_end(block);
     if (hak_fence_holds(block)) {
         hak_fenced_give(block, caller);
         return;

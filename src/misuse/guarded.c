@@ -8,8 +8,20 @@
 /* NULL: no block was ever there. */
 static struct guard_record *record_of(const void *address)
 {
-    return hak_fence_holds(address) ? hak_fence_record_of(address)
-                                    : hak_sampled_guard_record_of(address);
+    if (hak_fence_holds(address))
+        return hak_fence_record_of(address);
+    if (hak_guarded_range_holds(address))
+        return hak_sampled_guard_record_of(address);
+    return hak_mapped_guard_find(address);
+}
+
+static const struct guard_record *nearest(const void *address)
+{
+    if (hak_fence_holds(address))
+        return hak_fence_nearest(address);
+    if (hak_guarded_range_holds(address))
+        return hak_sampled_guard_nearest(address);
+    return hak_mapped_guard_find(address);
 }
 
 /* The same of what a program takes for a block. */
@@ -27,8 +39,10 @@ void hak_guarded_give(void *block, const struct guarded_trace *trace)
     hak_guard_record_seize(record, block, trace);
     if (hak_fence_holds(block))
         hak_fence_give(record);
-    else
+    else if (hak_guarded_range_holds(block))
         hak_sampled_guard_give(record);
+    else
+        hak_mapped_guard_give(record);
 }
 
 size_t hak_guarded_usable_bytes(const void *block, const char *what)
@@ -47,8 +61,7 @@ bool hak_guarded_is_live(const void *block)
 
 void hak_guarded_look(const void *address, struct guarded_view *view)
 {
-    const struct guard_record *record =
-        hak_fence_holds(address) ? hak_fence_nearest(address) : hak_sampled_guard_nearest(address);
+    const struct guard_record *record = nearest(address);
     if (record == NULL)
         *view = (struct guarded_view){.block = 0};
     else
@@ -64,6 +77,7 @@ struct guarded_sums hak_guarded_sum(void)
 {
     struct guarded_sums sums = {hak_fence_live_bytes(), hak_fence_live_count()};
     hak_sampled_guard_sum(&sums.bytes, &sums.count);
+    hak_mapped_guard_sum(&sums.bytes, &sums.count);
     return sums;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* misuse/guarded.h - blocks next to guard pages, from either pool.
+/* misuse/guarded.h - blocks next to guard pages, from any of three pools.
  *
  * Owns        nothing: the sampled ones are misuse/sampled_guard.h's, those that the option `fence`
- *             names misuse/fence.h's.
- * Invariants  all lie in one range before the window.
+ *             names misuse/fence.h's, and large ones of a handler misuse/mapped_guard.h's.
+ * Invariants  all but the last lie in one range before the window.
  * Threads     any; handlers too.
  * Tests       tests/unit/misuse/sampled_guard_test.c, tests/unit/misuse/fence_test.c, tests/attack/
  */
@@ -11,13 +11,20 @@
 #define HAK_MISUSE_GUARDED_H
 
 #include "misuse/guard_record.h"
+#include "misuse/mapped_guard.h"
 #include "region/region.h"
 
 /* True when the address lies in the range of guarded blocks and their guards. */
-HAK_INLINE bool hak_guarded_holds(const void *address)
+HAK_INLINE bool hak_guarded_range_holds(const void *address)
 {
     return HAK_UNLIKELY((uintptr_t)address - (uintptr_t)hak_region.guarded_start <
                         hak_region.guarded_bytes);
+}
+
+/* The same, or in the mapping of such a block. */
+HAK_INLINE bool hak_guarded_holds(const void *address)
+{
+    return hak_guarded_range_holds(address) || hak_mapped_guard_holds(address);
 }
 
 /* Gives a block back that is held. Misuse of what is no live block, or was written around. */

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "hardened/waiting.h"
 #include "heap/limit.h"
+#include "misuse/mapped_guard.h"
 #include "misuse/sampled_guard.h"
 #include "process/reclaim.h"
 #include "process/tick.h"
@@ -37,12 +38,17 @@ static void *serve_twice(hak_server *server, const struct request *request,
  * zero. This is for the first handler of a process: from then on signals are blocked there. */
 static HAK_NOINLINE void *serve_without_locks(const struct request *request)
 {
+    size_t bytes = hak_most(request->bytes, 1);
     size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
     struct guarded_trace nothing = {{0}, hak_os_thread_label()};
-    if (!hak_lock_is_inside() || hak_lock_is_noted(HAK_LOCK_START) ||
-        !hak_sampled_guard_fits(request->bytes, alignment))
+    void *block = NULL;
+    if (!hak_lock_is_inside() || hak_lock_is_noted(HAK_LOCK_START))
         return NULL;
-    return hak_sampled_guard_take(hak_most(request->bytes, 1), alignment, &nothing);
+    if (hak_sampled_guard_fits(bytes, alignment))
+        block = hak_sampled_guard_take(bytes, alignment, &nothing);
+    if (block == NULL && hak_limit_admits(bytes))
+        block = hak_mapped_guard_take(bytes, alignment, &nothing);
+    return block;
 }
 
 static void *serve_once(hak_server *server, const struct request *request)

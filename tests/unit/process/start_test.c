@@ -539,8 +539,13 @@ static void allocate_under_locks(int number)
     CHECK(block != NULL && block[8999] == 1);
     CHECK(hak_aligned_alloc(4096, 4096) != NULL);
     hak_free(block);
+    block = hak_calloc(1, HAK_MIB);
+    CHECK(block != NULL && block[0] == 0 && block[HAK_MIB - 1] == 0);
+    hak_free(block);
+    CHECK((block = hak_aligned_alloc(HAK_MIB, 100)) != NULL && (uintptr_t)block % HAK_MIB == 0);
+    hak_free(block);
     errno = 0;
-    CHECK_EQ(hak_malloc(HAK_MIB), NULL); /* too much */
+    CHECK_EQ(hak_malloc(HAK_REQUEST_BYTES_MAX), NULL);
     CHECK_EQ(errno, ENOMEM);
     hak_free(interrupted_block); /* its memory goes, its addresses are lost */
     interrupted_block = zero;
