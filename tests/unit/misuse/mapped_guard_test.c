@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "base/bits.h"
+#include "hakmem/hakmem.h"
 #include "misuse/guarded.h"
 #include "misuse/mapped_guard.h"
 #include "os/os_fault.h"
