@@ -18,6 +18,10 @@
 /* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
  * is used; 1 MiB is where clearing costs as much as 40 page faults. */
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
+/* Memory of which only one page in so many is missing is cleared, but for once in so many times:
+ * what little a program uses of it by now would never show. */
+#define MISSING_SHARE 8
+#define CLEARS_PER_PURGE 128u
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 16u
@@ -63,10 +67,21 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
+static _Atomic uint32_t clear_count;
+
+/* Who used most of it before will do so again, and would pay a page fault for each page. */
+static bool is_rather_cleared(void *start, size_t bytes)
+{
+    return bytes < PURGE_RATHER_THAN_CLEAR_BYTES ||
+           (hak_fetch_add_relaxed(&clear_count, 1) % CLEARS_PER_PURGE != CLEARS_PER_PURGE - 1 &&
+            hak_os_is_resident(start, bytes, MISSING_SHARE));
+}
+
 static void clear(struct span *span, size_t before, size_t bytes)
 {
     void *start = hak_granule_address(span->first);
-    if (bytes >= PURGE_RATHER_THAN_CLEAR_BYTES && hak_os_purge(start, hak_span_bytes(span)))
+    if (!is_rather_cleared(start, hak_span_bytes(span)) &&
+        hak_os_purge(start, hak_span_bytes(span)))
         return;
     memset((char *)start + before, 0, bytes);
 }
