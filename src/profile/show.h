@@ -23,7 +23,8 @@
  *             make the copy goes on with the address of the parent's board: there the copy maps its
  *             own, so what was begun is counted there.
  * Threads     any.
- * Tests       tests/unit/profile/show_test.c, tests/preload/profile.c, tests/preload/leaks_preload.sh
+ * Tests       tests/unit/profile/show_test.c, tests/preload/profile.c,
+ *             tests/preload/leaks_preload.sh
  */
 #ifndef HAK_PROFILE_SHOW_H
 #define HAK_PROFILE_SHOW_H
