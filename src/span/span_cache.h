@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_cache.h - a few spans of freed large blocks, kept for the next ones of their size.
  *
- * Owns        struct span_cache, a part of each heap, and the list of those that were ever used.
+ * Owns        struct span_cache, a part of each heap, and the list of those that were ever used;
+ *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
  *             realloc; the oldest comes first. A cache stays on the list for ever: records of heaps
  *             are never freed.
