@@ -36,8 +36,8 @@ struct span_cache {
     bool is_listed;
 };
 
-/* Whether the next freed span is to be put in: most requests were served, or it is time to look. Any
- * thread. */
+/* Whether the next freed span is to be put in: most requests were served, or it is time to look.
+ * Any thread. */
 HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
 {
     if (hak_load_relaxed(&cache->misses) < HAK_SPAN_CACHE_USELESS)

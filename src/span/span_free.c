@@ -11,7 +11,7 @@
 /* How many warm spans are examined for neighbours, and how many spans may form one block. */
 #define MIXED_TRIES 16
 #define RUN_SPANS_MOST 8
-/* More records than that go back to the pool: who takes them there may never give them back here. */
+/* More records than that go back to the pool: what is taken there may never come back here. */
 #define SPARE_MOST 16
 
 struct span_free hak_span_free;
