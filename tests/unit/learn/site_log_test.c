@@ -234,6 +234,36 @@ TEST(a_rule_that_costs_more_than_it_saves_does_not_act)
     CHECK(generations <= HAK_RULE_GRACE + 2);
 }
 
+/* Pages are in use for as long with the rule as while it is held back. */
+static void tell_pages(double used, double used_while_held)
+{
+    for (int i = 0; i < 2; i++) {
+        past.classes[CLASS].effect.pages[i] += 10;
+        past.classes[CLASS].effect.used[i] += 10 * (i == 0 ? used : used_while_held);
+    }
+}
+
+TEST(a_rule_that_changes_nothing_is_retired_though_its_blocks_survive)
+{
+    begin_world(11);
+    told.slab_bytes = 30 << 20;
+    told.free_bytes = 26 << 20;
+    live_through(60, 50);
+    CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
+    for (int generation = 0; generation < 40; generation++) {
+        tell_pages(0.2, 0.7);
+        live_through(1, 50);
+        CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
+    }
+    uint32_t generations = 0;
+    for (; state_of(key_of(0)) != RULE_RETIRED; generations++) {
+        CHECK(generations < 80);
+        tell_pages(0.7, 0.7);
+        live_through(1, 50);
+    }
+    CHECK(past.rules[hak_site_log_find(&past, key_of(0))].recent_survivors > 0);
+}
+
 TEST(slabs_of_blocks_that_stay_must_be_used)
 {
     begin_world(11);
