@@ -165,6 +165,56 @@ TEST(the_same_program_leads_to_the_same_decisions)
     CHECK(memcmp(before, past.decisions, sizeof before) == 0);
 }
 
+/* The decisions so far, a line each: generation, site, and what it became. */
+static const char *decisions(void)
+{
+    static char lines[HAK_SITE_DECISIONS * 40];
+    size_t used = 0;
+    CHECK(past.decision_count <= HAK_SITE_DECISIONS);
+    for (uint32_t i = 0; i < past.decision_count; i++) {
+        const struct site_decision *decision = &past.decisions[i];
+        used += (size_t)snprintf(
+            lines + used, sizeof lines - used, "%u %u %s\n",
+            (unsigned)(decision->volume / GENERATION),
+            (unsigned)((past.rules[decision->rule].key.address - key_of(0).address) / 16),
+            hak_rule_state_word((enum rule_state)decision->to));
+    }
+    return lines;
+}
+
+/* Four sites keep, then none does. A change of this list is reviewed like one of the API. */
+TEST(a_replayed_program_leads_to_the_recorded_decisions)
+{
+    begin_world(7);
+    live_through(12, 20);
+    for (uint32_t i = 0; i < 6 * RATE; i++)
+        allocate(key_of(draw() % SITES), 100);
+    CHECK_STR(decisions(), "3 3 candidate\n"
+                           "3 0 candidate\n"
+                           "3 1 candidate\n"
+                           "3 2 candidate\n"
+                           "4 3 shadow\n"
+                           "4 0 shadow\n"
+                           "5 3 canary\n"
+                           "5 0 canary\n"
+                           "5 1 shadow\n"
+                           "5 2 shadow\n"
+                           "6 1 canary\n"
+                           "6 2 canary\n"
+                           "6 3 active\n"
+                           "6 0 active\n"
+                           "7 1 active\n"
+                           "7 2 active\n"
+                           "16 1 retired\n"
+                           "16 2 retired\n"
+                           "16 3 retired\n"
+                           "16 0 retired\n"
+                           "18 1 candidate\n"
+                           "18 2 candidate\n"
+                           "18 3 candidate\n"
+                           "18 0 candidate\n");
+}
+
 TEST(a_site_that_stops_keeping_is_retired_within_four_generations)
 {
     begin_world(3);
