@@ -198,7 +198,9 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
     if (!hak_route_has(class_index))
         return NULL;
     request->partition = hak_route_find(class_index, caller);
-    return pop(hak_class_in(class_index, request->partition), request->bytes, caller);
+    void *block = pop(hak_class_in(class_index, request->partition), request->bytes, caller);
+    hak_route_note(class_index, request->partition, block);
+    return block;
 }
 
 /* From the bins of classes that the hot path has no table for; NULL: it has one, or the bin is
