@@ -180,7 +180,9 @@ def leftovers(folder):
 
 
 def read(text, folder, reader=None):
-    """(the reader's name, {test: outcome}); ("none", {}) where no reader finds a test."""
+    """(the reader's name, {test: outcome}); ("none", {}) where no reader finds a test. Colours do
+    not count."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     for name, function in FOLDER_READERS.items():
         if reader in (None, name):
             found = function(folder)
