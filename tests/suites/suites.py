@@ -129,14 +129,15 @@ def default_build():
 
 def build_folders(tree):
     """Folders in which a build may have left a suite, the likeliest first."""
-    named = sorted(path for pattern in ("obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
-                   for path in tree.glob(pattern) if path.is_dir())
+    patterns = ("obj", "obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
+    named = sorted(path for pattern in patterns for path in tree.glob(pattern) if path.is_dir())
     return [*named, tree]
 
 
 def has_target(makefile, target):
     text = makefile.read_text(errors="replace")
-    return re.search(rf"^{target} *::?(?!=)", text, re.M) is not None
+    # It may be one of several targets of a rule.
+    return re.search(rf"^(?:[^\s:=]+ +)*{target}(?: +[^\s:]+)* *::?(?!=)", text, re.M) is not None
 
 
 def find_suite(tree, jobs):

@@ -288,6 +288,7 @@ def test_a_suite_in_which_nothing_runs_has_no_result(package):
 
 @pytest.mark.parametrize("makefile, command", [
     ("check:\n\ttrue\n", "make -k check"), ("test :: one\n", "make -k test"),
+    ("test check: one\n", "make -k check"), (".PHONY: test\n", None),
     ("check = no\ntest: one\n", "make -k test"), ("check := no\nall: one\n", None)])
 def test_a_target_of_make_is_found(tmp_path, makefile, command):
     (tmp_path / "Makefile").write_text(makefile)
