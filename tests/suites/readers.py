@@ -170,7 +170,7 @@ def only_driver(text):
     if re.search(r"^No tests (?:were found!!!|defined\.)$", text, re.M):
         return True
     own = (r"(?:make(?:\[\d+\])?: (?:Entering|Leaving) directory .*|Making check in .*|"
-           r"make(?:\[\d+\])?: Nothing to be done for .*|make +check\S*|\s*)")
+           r"make(?:\[\d+\])?: (?:Nothing to be done for|'.*' is up to date).*|make +\S+|\s*)")
     return all(re.fullmatch(own, line) for line in text.splitlines())
 
 

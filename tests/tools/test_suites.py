@@ -283,6 +283,7 @@ def test_a_suite_in_which_nothing_runs_has_no_result(package):
         "none", "its check has nothing to run")
     assert readers.only_driver("Test project /build/x\nNo tests were found!!!\n")
     assert readers.only_driver("No tests defined.\n")
+    assert readers.only_driver("make  example\nmake[1]: 'example' is up to date.\n")
     assert not readers.only_driver("Making check in src\n./check\n")
 
 
