@@ -148,14 +148,14 @@ class Folder(places.Place):
 
     def __init__(self, store, source):
         super().__init__(store)
-        self.source = source
+        self.origin = source
         (store / "home").mkdir(parents=True)
 
     def source(self, package, log):
         return "1"
 
     def fetch(self, package, version, log, more=""):
-        shutil.copytree(self.source, self.tree(package))
+        shutil.copytree(self.origin, self.tree(package))
         (self.tree(package) / "debian").mkdir()
         (self.tree(package) / "debian/changelog").write_text(f"{package} ({version}) x;\n")
         return True
