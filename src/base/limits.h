@@ -30,7 +30,7 @@
 #define HAK_SUPERSLAB_GRANULES 32u
 #define HAK_SLAB_BLOCKS_MAX 8192u
 #define HAK_BIN_SLOTS_LEAST 8u
-#define HAK_BIN_SLOTS_MOST 1024u
+#define HAK_BIN_SLOTS_MOST 4096u
 #endif
 
 /* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */

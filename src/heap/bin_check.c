@@ -35,11 +35,14 @@ HAK_INLINE size_t bit_of(const void *block, uint32_t shift)
     return ((uintptr_t)block >> 3) * 0x9e3779b97f4a7c15ull >> shift;
 }
 
-static void look_up(const struct bin_checked *bin, uint32_t block_bytes, struct bin_seen seen)
+void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen)
 {
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     void *const *blocks = bin->blocks;
-    uint32_t shift = 64 - hak_bit_highest(seen.word_count) - 6;
-    memset(seen.words, 0, seen.word_count * sizeof *seen.words);
+    /* 32 to 64 bits a block */
+    uint32_t order = hak_bit_highest((uint32_t)hak_clamp(bin->count, 64, seen.word_count));
+    uint32_t shift = 64 - order - 6;
+    memset(seen.words, 0, sizeof *seen.words << order);
     for (uint32_t i = 0; i < bin->kept; i++) {
         size_t at = bit_of(blocks[i], shift);
         uint64_t word = seen.words[at / 64], bit = 1ull << (at % 64);
@@ -54,17 +57,27 @@ static void look_up(const struct bin_checked *bin, uint32_t block_bytes, struct 
     }
 }
 
-void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen,
-                        struct rows *rest)
+bool hak_bin_check_rows(const struct bin_checked *bin, uint32_t class_index, struct rows *rest)
 {
-    uint32_t block_bytes = hak_size_classes[class_index].block_bytes, kept;
+    uint32_t block_bytes = hak_size_classes[class_index].block_bytes;
     struct rows rows = {.count = 0};
-    bool are_known = hak_rows_add(&rows, bin->blocks, bin->kept, block_bytes);
-    kept = rows.count;
-    are_known = are_known &&
-                hak_rows_add(&rows, bin->blocks + bin->kept, bin->count - bin->kept, block_bytes);
-    if (!are_known || !lie_apart(&rows, kept))
-        look_up(bin, block_bytes, seen);
-    rest->count = are_known ? rows.count - kept : 0;
+    if (!hak_rows_add(&rows, bin->blocks, bin->kept, block_bytes))
+        return false;
+    uint32_t kept = rows.count;
+    if (!hak_rows_add(&rows, bin->blocks + bin->kept, bin->count - bin->kept, block_bytes) ||
+        !lie_apart(&rows, kept))
+        return false;
+    rest->count = rows.count - kept;
     memcpy(rest->rows, rows.rows + kept, rest->count * sizeof *rest->rows);
+    return true;
+}
+
+bool hak_bin_check_words(const struct bin_checked *bin, uint32_t class_index, struct words *words)
+{
+    if (!hak_words_suit(bin->blocks, bin->count, class_index))
+        return false;
+    hak_words_begin(words);
+    return hak_words_add(words, bin->blocks, bin->kept, class_index, true) &&
+           hak_words_add(words, bin->blocks + bin->kept, bin->count - bin->kept, class_index,
+                         false);
 }

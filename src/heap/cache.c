@@ -61,10 +61,13 @@ static void flush_bin(struct cache *cache, uint32_t class_index)
 /* So many blocks of a bin fit the stack of a signal handler; more need memory of their own. */
 #define FEW_BLOCKS 256u
 #define FEW_SEEN (FEW_BLOCKS / 2)
-#define MANY_SEEN 512u
+#define MANY_SEEN 2048u
+#define MANY_WORDS 256u
 struct many_blocks {
     void *blocks[HAK_BIN_SLOTS_MOST];
     uint64_t seen[MANY_SEEN];
+    struct word words[MANY_WORDS];
+    uint16_t places[2 * MANY_WORDS];
 };
 static struct meta_pool many_blocks;
 
@@ -73,6 +76,7 @@ struct batch {
     void **blocks;
     uint32_t most;
     struct bin_seen seen;
+    struct words words;
 };
 
 static void flush_all_of(void **blocks, uint32_t count, uint32_t class_index, struct cache *cache)
@@ -96,7 +100,7 @@ static void put_back(const struct batch *batch, uint32_t count, struct cache *ca
  * a share by policy, half of that where blocks have only come since the last flush. Of few large
  * ones those stay whose slabs are the fullest. A block that is among them twice is found: where
  * both go home, unless somebody takes it in between. */
-static void flush_older_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
+static void flush_older_by(struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     void **blocks = batch->blocks;
     struct room *room = &cache->rooms[class_index];
@@ -108,30 +112,34 @@ static void flush_older_by(const struct batch *batch, struct cache *cache, uint3
         hak_order_by_slab_use(blocks, held);
         hak_order_reverse(blocks, held);
     }
-    struct rows rest;
-    hak_bin_check_once(&(struct bin_checked){blocks, kept, held}, class_index, batch->seen, &rest);
     room->was_flushed = true;
-    put_back(batch, kept, cache, class_index);
-    if (rest.count > 0)
+    struct bin_checked bin = {blocks, kept, held};
+    struct rows rest;
+    if (hak_bin_check_rows(&bin, class_index, &rest)) {
+        put_back(batch, kept, cache, class_index);
         hak_flush_rows(&rest, class_index, &cache->stats);
-    else
+    } else if (hak_bin_check_words(&bin, class_index, &batch->words)) {
+        put_back(batch, kept, cache, class_index);
+        hak_flush_words(&batch->words, class_index, &cache->stats);
+    } else {
+        hak_bin_check_once(&bin, class_index, batch->seen);
+        put_back(batch, kept, cache, class_index);
         flush_all_of(blocks + kept, held - kept, class_index, cache);
+    }
 }
 
 /* All blocks are taken out, looked at, and put back. */
-static void check_by(const struct batch *batch, struct cache *cache, uint32_t class_index)
+static void check_by(struct batch *batch, struct cache *cache, uint32_t class_index)
 {
     uint32_t held = hak_cache_pop_some(cache, class_index, batch->blocks, batch->most);
-    struct rows none;
-    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen,
-                       &none);
+    hak_bin_check_once(&(struct bin_checked){batch->blocks, held, held}, class_index, batch->seen);
     hak_flush_check(batch->blocks, held, class_index);
     put_back(batch, held, cache, class_index);
 }
 
 /* Does it with room for all blocks of the bin, if there is memory for so much. */
 static void with_batch(struct cache *cache, uint32_t class_index,
-                       void (*work)(const struct batch *, struct cache *, uint32_t))
+                       void (*work)(struct batch *, struct cache *, uint32_t))
 {
     struct many_blocks *many = NULL;
     begin_flight(cache);
@@ -140,10 +148,17 @@ static void with_batch(struct cache *cache, uint32_t class_index,
     if (many == NULL) {
         void *few[FEW_BLOCKS];
         uint64_t seen[FEW_SEEN];
-        work(&(struct batch){few, FEW_BLOCKS, {seen, FEW_SEEN}}, cache, class_index);
+        struct few_words words;
+        work(
+            &(struct batch){
+                few, FEW_BLOCKS, {seen, FEW_SEEN}, {words.words, words.places, HAK_WORDS_FEW, 0}},
+            cache, class_index);
     } else {
-        work(&(struct batch){many->blocks, HAK_BIN_SLOTS_MOST, {many->seen, MANY_SEEN}}, cache,
-             class_index);
+        work(&(struct batch){many->blocks,
+                             HAK_BIN_SLOTS_MOST,
+                             {many->seen, MANY_SEEN},
+                             {many->words, many->places, MANY_WORDS, 0}},
+             cache, class_index);
         hak_meta_pool_give(&many_blocks, many);
     }
     end_flight(cache);

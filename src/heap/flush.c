@@ -19,38 +19,12 @@ struct run {
     uint32_t count;
 };
 
-static _Noreturn HAK_NOINLINE void report_twice(const void *block, uint32_t class_index)
-{
-    hak_misuse("double free", block, hak_size_classes[class_index].block_bytes, "already free");
-}
-
-/* No block of the class starts there. */
-static HAK_NOINLINE void report_stray(const void *block, uint32_t class_index)
-{
-    struct slab *slab = hak_slab_at(block);
-    if (slab == NULL || slab->class_index != class_index)
-        hak_misuse("double free", block, hak_size_classes[class_index].block_bytes,
-                   "its slab is gone");
-    hak_slab_index_of(slab, block, "invalid free");
-}
-
-/* The slab of a block that was put into a bin of the class, or HAK_CLASS_NONE: that is known for
- * the start of a block. It is in use for as long as nobody else frees the block, too. */
-HAK_INLINE struct slab *slab_of(const void *block, uint32_t class_index)
-{
-    uint32_t granule = hak_granule_of(block);
-    if (class_index != HAK_CLASS_NONE &&
-        HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
-        report_stray(block, class_index);
-    return hak_owner_read(granule);
-}
-
 /* A run of one block; behind the last one of its slab, too. */
 HAK_INLINE struct run begin(struct slab *slab, const void *block)
 {
     uint32_t index;
     if (HAK_UNLIKELY(!hak_slab_find_start(slab, block, &index)))
-        report_stray(block, slab->class_index);
+        hak_report_stray(block, slab->class_index);
     uintptr_t start = (uintptr_t)block - (size_t)(index % 64) * slab->block_bytes;
     size_t blocks = hak_least(64, slab->block_count - (index & ~63u));
     return (struct run){.slab = slab,
@@ -59,24 +33,6 @@ HAK_INLINE struct run begin(struct slab *slab, const void *block)
                         .mask = 1ull << (index % 64),
                         .word_index = index / 64,
                         .count = 1};
-}
-
-/* A block of the run's word joins it; false: it is of another. */
-HAK_INLINE bool join(struct run *run, const void *block)
-{
-    const struct slab *slab = run->slab;
-    size_t offset = (uintptr_t)block - run->start;
-    if (offset >= run->bytes)
-        return false;
-    uint32_t index = hak_block_index(slab->reciprocal, offset);
-    uint64_t bit = 1ull << index;
-    if (HAK_UNLIKELY(index * slab->block_bytes != offset))
-        report_stray(block, slab->class_index);
-    if (HAK_UNLIKELY((run->mask & bit) != 0))
-        report_twice(block, slab->class_index);
-    run->mask |= bit;
-    run->count++;
-    return true;
 }
 
 static struct heap *heap_of(const struct slab *slab)
@@ -110,32 +66,8 @@ HAK_INLINE bool is_of(const struct slab *slab, const struct heap *heap)
     return hak_load_relaxed(&slab->owner) == &heap->owner;
 }
 
-/* Frees the blocks of one heap, which is entered. The others come to the front; returns how many.
- * For blocks of which several in succession are of one word. */
-static HAK_NOINLINE uint32_t give_words(struct heap *heap, void **blocks, uint32_t count,
-                                        uint32_t class_index)
-{
-    struct run run = {.bytes = 0};
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (join(&run, blocks[i]))
-            continue;
-        if (run.bytes != 0)
-            give(heap, &run);
-        run.bytes = 0;
-        struct slab *slab = slab_of(blocks[i], class_index);
-        if (HAK_LIKELY(is_of(slab, heap)))
-            run = begin(slab, blocks[i]);
-        else
-            blocks[left++] = blocks[i];
-    }
-    if (run.bytes != 0)
-        give(heap, &run);
-    hak_use_note(heap->owner.use, class_index, -(int64_t)(count - left));
-    return left;
-}
-
-/* The same for blocks that lie anywhere. */
+/* Frees the blocks of one heap, which is entered. The others come to the front; returns how
+ * many. */
 static HAK_NOINLINE uint32_t give_blocks(struct heap *heap, void **blocks, uint32_t count,
                                          uint32_t class_index)
 {
@@ -143,11 +75,11 @@ static HAK_NOINLINE uint32_t give_blocks(struct heap *heap, void **blocks, uint3
     const size_t block_bytes = hak_size_classes[class_index].block_bytes;
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = slab_of(blocks[i], class_index);
+        struct slab *slab = hak_slab_of(blocks[i], class_index);
         size_t offset = (uintptr_t)blocks[i] - slab->start;
         uint32_t index = hak_block_index(reciprocal, offset);
         if (HAK_UNLIKELY(index * block_bytes != offset))
-            report_stray(blocks[i], class_index);
+            hak_report_stray(blocks[i], class_index);
         if (HAK_UNLIKELY(!is_of(slab, heap))) {
             blocks[left++] = blocks[i];
             continue;
@@ -164,7 +96,7 @@ static HAK_NOINLINE uint32_t give_mixed(struct heap *heap, void **blocks, uint32
 {
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = slab_of(blocks[i], HAK_CLASS_NONE);
+        struct slab *slab = hak_slab_of(blocks[i], HAK_CLASS_NONE);
         if (HAK_LIKELY(is_of(slab, heap)))
             hak_heap_give(heap, slab, blocks[i]);
         else
@@ -176,7 +108,8 @@ static HAK_NOINLINE uint32_t give_mixed(struct heap *heap, void **blocks, uint32
 static void publish(const struct run *run)
 {
     if (HAK_UNLIKELY(run->word_index * 64 + hak_bit_highest(run->mask) >= run->slab->block_count))
-        report_stray(hak_slab_block_at(run->slab, run->slab->block_count), run->slab->class_index);
+        hak_report_stray(hak_slab_block_at(run->slab, run->slab->block_count),
+                         run->slab->class_index);
     hak_remote_publish(run->slab, run->word_index, run->mask);
 }
 
@@ -185,54 +118,31 @@ static void publish(const struct run *run)
 static uint32_t publish_all(const struct heap *heap, void **blocks, uint32_t count,
                             uint32_t class_index, struct stat_block *stats)
 {
-    struct run run = begin(slab_of(blocks[0], class_index), blocks[0]);
-    uint32_t left = 0, runs = 1;
+    struct run first = begin(hak_slab_of(blocks[0], class_index), blocks[0]);
+    uint32_t left = 0;
+    publish(&first);
     for (uint32_t i = 1; i < count; i++) {
-        if (join(&run, blocks[i]))
-            continue;
-        struct slab *slab = slab_of(blocks[i], class_index);
-        if (heap_of(slab) != heap) {
+        struct slab *slab = hak_slab_of(blocks[i], class_index);
+        if (heap_of(slab) == heap) {
+            struct run run = begin(slab, blocks[i]);
+            publish(&run);
+        } else {
             blocks[left++] = blocks[i];
-            continue;
         }
-        publish(&run);
-        run = begin(slab, blocks[i]);
-        runs++;
     }
-    publish(&run);
-    hak_stat_add_shared(stats, remote_publishes, runs);
+    hak_stat_add_shared(stats, remote_publishes, count - left);
     hak_stat_add_shared(stats, remote_blocks, count - left);
     return left;
-}
-
-/* Whether most blocks lie where they can be of one word with the next one, judged by some. */
-static bool are_near(void *const *blocks, uint32_t count, uint32_t class_index)
-{
-    uintptr_t word_bytes = 64 * (uintptr_t)hak_size_classes[class_index].block_bytes;
-    uint32_t looked = 0, near = 0;
-    for (uint32_t i = 1; i < count; i += 8, looked++)
-        near += (uintptr_t)blocks[i] - (uintptr_t)blocks[i - 1] + word_bytes / 2 < word_bytes;
-    return near > looked / 2;
-}
-
-static uint32_t give_all(struct heap *heap, void **blocks, uint32_t count, uint32_t class_index,
-                         bool are_near_each_other)
-{
-    if (class_index == HAK_CLASS_NONE)
-        return give_mixed(heap, blocks, count);
-    return are_near_each_other ? give_words(heap, blocks, count, class_index)
-                               : give_blocks(heap, blocks, count, class_index);
 }
 
 /* Of the class, or of any. */
 static void flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
 {
-    bool are_near_each_other =
-        class_index != HAK_CLASS_NONE && are_near(blocks, count, class_index);
     while (count != 0) {
-        struct heap *heap = heap_of(slab_of(blocks[0], class_index));
+        struct heap *heap = heap_of(hak_slab_of(blocks[0], class_index));
         if (HAK_LIKELY(try_enter(heap))) {
-            count = give_all(heap, blocks, count, class_index, are_near_each_other);
+            count = class_index == HAK_CLASS_NONE ? give_mixed(heap, blocks, count)
+                                                  : give_blocks(heap, blocks, count, class_index);
             hak_heap_leave(heap);
         } else {
             count = publish_all(heap, blocks, count, class_index, stats);
@@ -240,9 +150,25 @@ static void flush(void **blocks, uint32_t count, uint32_t class_index, struct st
     }
 }
 
+/* By their words, if they suit and are of so few. */
+static bool try_words(void *const *blocks, uint32_t count, uint32_t class_index,
+                      struct stat_block *stats)
+{
+    struct few_words few;
+    struct words words = {few.words, few.places, HAK_WORDS_FEW, 0};
+    if (!hak_words_suit(blocks, count, class_index))
+        return false;
+    hak_words_begin(&words);
+    if (!hak_words_add(&words, blocks, count, class_index, false))
+        return false;
+    hak_flush_words(&words, class_index, stats);
+    return true;
+}
+
 void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_block *stats)
 {
-    flush(blocks, count, class_index, stats);
+    if (!try_words(blocks, count, class_index, stats))
+        flush(blocks, count, class_index, stats);
 }
 
 void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats)
@@ -270,7 +196,7 @@ static const uint64_t each_bit[HAK_ROW_STEP_MOST + 1] = {
 static struct run begin_row(const struct row *row, uint32_t class_index)
 {
     void *block = (void *)row->first;
-    struct run run = begin(slab_of(block, class_index), block);
+    struct run run = begin(hak_slab_of(block, class_index), block);
     uint32_t block_bytes = run.slab->block_bytes, bit = hak_bit_lowest(run.mask);
     bool is_falling = row->step > UINTPTR_MAX / 2;
     uintptr_t step = is_falling ? -row->step : row->step;
@@ -292,40 +218,71 @@ static struct heap *change(struct heap *from, struct heap *to)
     return try_enter(to) ? to : NULL;
 }
 
+/* What a flush by words or rows has done so far. */
+struct pass {
+    struct heap *inside; /* the heap that is entered, or none */
+    uint32_t class_index;
+    uint32_t published_blocks, publishes;
+};
+
+HAK_INLINE void send(struct pass *pass, const struct run *run)
+{
+    struct heap *heap = heap_of(run->slab);
+    if (heap != pass->inside)
+        pass->inside = change(pass->inside, heap);
+    if (HAK_LIKELY(pass->inside != NULL && is_of(run->slab, pass->inside))) {
+        hak_use_note(heap->owner.use, pass->class_index, -(int64_t)run->count);
+        give(heap, run);
+    } else {
+        publish(run);
+        pass->published_blocks += run->count;
+        pass->publishes++;
+    }
+}
+
+static void end(const struct pass *pass, struct stat_block *stats)
+{
+    if (pass->inside != NULL)
+        hak_heap_leave(pass->inside);
+    hak_stat_add_shared(stats, remote_publishes, pass->publishes);
+    hak_stat_add_shared(stats, remote_blocks, pass->published_blocks);
+}
+
 void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats)
 {
-    struct heap *inside = NULL;
-    uint32_t published = 0, runs = 0;
+    struct pass pass = {.class_index = class_index};
     for (uint32_t i = 0; i < rows->count; i++) {
         struct row row = rows->rows[i];
         while (row.length > 0) {
             struct run run = begin_row(&row, class_index);
-            struct heap *heap = heap_of(run.slab);
-            if (heap != inside)
-                inside = change(inside, heap);
-            if (HAK_LIKELY(inside != NULL && is_of(run.slab, inside))) {
-                hak_use_note(inside->owner.use, class_index, -(int64_t)run.count);
-                give(inside, &run);
-            } else {
-                publish(&run);
-                published += run.count;
-                runs++;
-            }
+            send(&pass, &run);
             row.first += run.count * row.step;
             row.length -= run.count;
         }
     }
-    if (inside != NULL)
-        hak_heap_leave(inside);
-    hak_stat_add_shared(stats, remote_publishes, runs);
-    hak_stat_add_shared(stats, remote_blocks, published);
+    end(&pass, stats);
+}
+
+void hak_flush_words(const struct words *words, uint32_t class_index, struct stat_block *stats)
+{
+    struct pass pass = {.class_index = class_index};
+    for (uint32_t i = 0; i < words->count; i++) {
+        const struct word *word = &words->words[i];
+        struct run run = {.slab = word->slab,
+                          .mask = word->given,
+                          .word_index = word->word_index,
+                          .count = hak_bit_count(word->given)};
+        if (run.mask != 0)
+            send(&pass, &run);
+    }
+    end(&pass, stats);
 }
 
 /* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */
 HAK_RACY void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)
 {
     for (uint32_t i = 0; i < count; i++) {
-        struct run run = begin(slab_of(blocks[i], class_index), blocks[i]);
+        struct run run = begin(hak_slab_of(blocks[i], class_index), blocks[i]);
         hak_slab_check_word(run.slab, run.word_index, run.mask);
     }
 }

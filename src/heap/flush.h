@@ -17,6 +17,7 @@
 #define HAK_HEAP_FLUSH_H
 
 #include "heap/rows.h"
+#include "heap/words.h"
 #include "stats/counters.h"
 
 /* So many blocks at once: a heap is held for microseconds. */
@@ -28,6 +29,9 @@ void hak_flush(void **blocks, uint32_t count, uint32_t class_index, struct stat_
 
 /* The same of blocks in rows, of any number; each word of a bitmap is changed at once. */
 void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats);
+
+/* The same of what words are to give. */
+void hak_flush_words(const struct words *words, uint32_t class_index, struct stat_block *stats);
 
 /* As hak_flush, for blocks of any classes; each is known to be the start of one. */
 void hak_flush_mixed(void *const *blocks, uint32_t count, struct stat_block *stats);

@@ -10,7 +10,7 @@
 
 /* Words of a slot's bins at first, and of a processor's: as orders. */
 #define ORDER_FIRST 9u
-#define ORDER_MOST 14u
+#define ORDER_MOST 15u
 hak_static_assert(HAK_FIRST_SLOT < 1u << ORDER_FIRST, "bins and a few slots");
 hak_static_assert(ORDER_MOST < 16, "a word's index has 16 bits");
 
