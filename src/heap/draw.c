@@ -8,8 +8,8 @@ _Atomic uint64_t hak_draw_means_asked[DRAW_READERS];
 _Atomic uint64_t hak_draw_start_ms;
 _Atomic uint64_t hak_draw_profile_mean_bytes;
 
-/* A pace is kept by the time at which it would be reached if each sample took its share: 67 ms ahead
- * of now is too fast, and each doubling gives a quarter of that back (measured: docs/adr/0035). */
+/* A pace is kept by the time at which it would be reached if each sample took its share: 67 ms
+ * ahead of now is too fast, and each doubling gives a quarter of that back (docs/adr/0035). */
 #define AHEAD_MOST_NS ((uint64_t)1 << 26)
 #define AHEAD_BOUGHT_NS (AHEAD_MOST_NS / 4)
 

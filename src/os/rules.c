@@ -61,7 +61,8 @@ static uint64_t read_pair(const unsigned char *at)
 }
 
 /* Both are read; false: there is no such pair. */
-HAK_INLINE bool find_pairs(const unsigned char *header, uint32_t index, struct bytes_of_source *source)
+HAK_INLINE bool find_pairs(const unsigned char *header, uint32_t index,
+                           struct bytes_of_source *source)
 {
     if (read_unit(header) != HEADER_WORD)
         return false;

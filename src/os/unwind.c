@@ -207,34 +207,46 @@ static uintptr_t saved_at(const struct lean_frame *frame, int16_t words)
     return frame->stack + (uintptr_t)(intptr_t)words * sizeof(uintptr_t);
 }
 
+/* Whether all that the rule needs is known; then `stack` is the caller's. */
+static bool find_stack(const struct lean_frame *frame, const struct frame_rule *rule,
+                       uintptr_t *stack)
+{
+    if (rule->frame_register == HAK_DWARF_STACK_POINTER)
+        *stack = frame->stack;
+    else if (rule->frame_register == HAK_DWARF_FRAME_POINTER)
+        *stack = frame->pointer;
+    else
+        return false;
+    *stack += (uintptr_t)(intptr_t)rule->frame_offset;
+    return *stack > frame->stack;
+}
+
+/* What the caller's frame holds for it; its stack is known. The rule's registers are in the order
+ * of their numbers: the return address is the last one. */
+static bool read_saved(struct lean_frame *caller, const struct frame_rule *rule)
+{
+    uint32_t last = rule->count - 1u;
+    if (rule->count == 0 || rule->registers[last] != rule->return_register ||
+        !read_word(saved_at(caller, rule->words[last]), &caller->address))
+        return false;
+    for (uint32_t i = 0; i < last && rule->registers[i] <= HAK_DWARF_FRAME_POINTER; i++)
+        if (rule->registers[i] == HAK_DWARF_FRAME_POINTER)
+            return read_word(saved_at(caller, rule->words[i]), &caller->pointer);
+    return true;
+}
+
 /* Makes the frame its caller's, if a rule is kept that needs no more than is known. */
 static enum lean_step step_lean(struct lean_frame *frame, struct found_object *found)
 {
     struct frame_rule rule;
-    struct lean_frame next = {.pointer = frame->pointer};
+    struct lean_frame caller = {.pointer = frame->pointer};
     if (!find_object(frame->address - 1, found) || !find_rule(found, frame->address - 1, &rule))
         return LEAN_UNKNOWN;
     if (rule.is_outermost)
         return LEAN_OUTERMOST;
-    if (rule.frame_register == HAK_DWARF_STACK_POINTER)
-        next.stack = frame->stack;
-    else if (rule.frame_register == HAK_DWARF_FRAME_POINTER)
-        next.stack = frame->pointer;
-    else
+    if (!find_stack(frame, &rule, &caller.stack) || !read_saved(&caller, &rule))
         return LEAN_UNKNOWN;
-    next.stack += (uintptr_t)(intptr_t)rule.frame_offset;
-    /* By their numbers: the return address is the last one. */
-    uint32_t last = rule.count - 1u;
-    if (rule.count == 0 || rule.registers[last] != rule.return_register ||
-        !read_word(saved_at(&next, rule.words[last]), &next.address))
-        return LEAN_UNKNOWN;
-    for (uint32_t i = 0; i < last && rule.registers[i] <= HAK_DWARF_FRAME_POINTER; i++)
-        if (rule.registers[i] == HAK_DWARF_FRAME_POINTER &&
-            !read_word(saved_at(&next, rule.words[i]), &next.pointer))
-            return LEAN_UNKNOWN;
-    if (next.stack <= frame->stack)
-        return LEAN_UNKNOWN;
-    *frame = next;
+    *frame = caller;
     return LEAN_STEPPED;
 }
 
@@ -278,7 +290,7 @@ HAK_NOINLINE uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *a
                                            uintptr_t *stacks, uint32_t most)
 {
     struct dwarf_frame frame;
-    const uintptr_t *own = __builtin_frame_address(0); /* the caller's, and where it goes on */
+    const uintptr_t *own = __builtin_frame_address(0);     /* the caller's, and where it goes on */
     readable_page = (uintptr_t)own / HAK_PAGE_BYTES_LEAST; /* needs no look */
     uint32_t used = HAK_OS_RETURNS_ON_STACK
                         ? walk_lean((struct lean_frame){.address = own[1],
