@@ -90,7 +90,7 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
 HAK_INLINE void copy(void *moved, const void *block, size_t bytes)
 {
     memcpy(moved, block, bytes);
-    hak_stat_add_for(hak_own_cache(), realloc_copied_bytes, bytes);
+    hak_stat_add_here(hak_own_cache(), realloc_copied_bytes, bytes);
 }
 
 /* The block's sample, if it is one, has so many bytes and not what the block leaves room for. Large

@@ -62,6 +62,15 @@ struct stat_block {
     } while (0)
 extern struct stat_block hak_stat_cacheless;
 
+/* The same, not to the last count (base/atomic.h), for paths that an atomic addition would slow. */
+#define hak_stat_add_here(cache, name, value)                                                      \
+    do {                                                                                           \
+        struct stat_block *block_ = (cache) != NULL ? &(cache)->stats : &hak_stat_cacheless;       \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        hak_counter_add_here(&block_->counters[HAK_STAT_##name], value_);                          \
+    } while (0)
+
 #define hak_stat_add(block, name, value)                                                           \
     do {                                                                                           \
         uint64_t value_ = (uint64_t)(value);                                                       \
