@@ -6,10 +6,11 @@
 _Atomic uint64_t hak_draw_mean_bytes;
 _Atomic uint64_t hak_draw_means_asked[DRAW_READERS];
 _Atomic uint64_t hak_draw_start_ms;
+_Atomic uint64_t hak_draw_profile_mean_bytes;
 
-/* A pace is kept by the time at which it would be reached if each sample took its share: a quarter
- * second ahead of now is too fast, and each doubling gives a quarter of that back. */
-#define AHEAD_MOST_NS ((uint64_t)1 << 28)
+/* A pace is kept by the time at which it would be reached if each sample took its share: 67 ms
+ * ahead of now is too fast, and each doubling gives a quarter of that back (docs/adr/0035). */
+#define AHEAD_MOST_NS ((uint64_t)1 << 26)
 #define AHEAD_BOUGHT_NS (AHEAD_MOST_NS / 4)
 
 static _Atomic uint64_t rates_asked[DRAW_READERS];
@@ -87,6 +88,8 @@ void hak_draw_start_for(enum draw_reader reader, uint64_t mean_bytes, uint64_t s
     hak_store_relaxed(&sample_ns, is_paced && rate != 0 ? 1000000000 / rate : 0);
     if (reader == DRAW_FOR_PROFILE)
         hak_store_relaxed(&hak_draw_start_ms, now_ms);
+    if (hak_draw_is_for(DRAW_FOR_PROFILE))
+        hak_store_relaxed(&hak_draw_profile_mean_bytes, mean);
     hak_store_relaxed(&hak_draw_mean_bytes, mean);
 }
 

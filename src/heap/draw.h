@@ -51,7 +51,9 @@ enum draw_reader { DRAW_FOR_PROFILE, DRAW_FOR_RULES, DRAW_READERS };
 
 extern _Atomic uint64_t hak_draw_mean_bytes;
 extern _Atomic uint64_t hak_draw_means_asked[DRAW_READERS]; /* 0: the reader does not read */
-extern _Atomic uint64_t hak_draw_start_ms;                  /* since when */
+extern _Atomic uint64_t hak_draw_start_ms;                  /* since when the profile reads */
+/* The mean that the profile reads at, or did when it stopped; 0: it never read. */
+extern _Atomic uint64_t hak_draw_profile_mean_bytes;
 
 HAK_INLINE bool hak_draw_is_on(void)
 {

@@ -30,7 +30,13 @@ struct place {
     _Atomic uint64_t units[UNITS_MOST / 2]; /* the function's entry, then the common one */
 };
 
+/* In the order in which they were taken: the first rules are in a page or two. */
 static struct place places[HAK_RULES_MOST];
+static _Atomic uint32_t place_count;
+/* By the address: 0 nothing, TAKEN for the time of a claim, or 1 + the number of the place. */
+static _Atomic uint16_t numbers[HAK_RULES_MOST];
+#define TAKEN UINT16_MAX
+hak_static_assert(HAK_RULES_MOST < TAKEN, "a number of a place is not TAKEN");
 
 struct bytes_of_source {
     uint64_t pair, here, next;
@@ -55,7 +61,8 @@ static uint64_t read_pair(const unsigned char *at)
 }
 
 /* Both are read; false: there is no such pair. */
-static bool find_pairs(const unsigned char *header, uint32_t index, struct bytes_of_source *source)
+HAK_INLINE bool find_pairs(const unsigned char *header, uint32_t index,
+                           struct bytes_of_source *source)
 {
     if (read_unit(header) != HEADER_WORD)
         return false;
@@ -70,7 +77,7 @@ static bool find_pairs(const unsigned char *header, uint32_t index, struct bytes
 }
 
 /* The entries that the pair leads to; false: they are too long. */
-static bool find_entries(const unsigned char *header, struct bytes_of_source *source)
+HAK_INLINE bool find_entries(const unsigned char *header, struct bytes_of_source *source)
 {
     const unsigned char *own = header + (int32_t)(source->here >> 32);
     uint32_t own_bytes = read_unit(own);
@@ -93,16 +100,16 @@ HAK_INLINE uint64_t two_units(const unsigned char *at, uint32_t units, uint32_t 
     return HAK_LIKELY(first + 1 < units) ? read_pair(from) : read_unit(from);
 }
 
-static bool is_entry(const _Atomic uint64_t *kept, const unsigned char *at, uint32_t units)
+HAK_INLINE bool is_entry(const _Atomic uint64_t *kept, const unsigned char *at, uint32_t units)
 {
+    uint64_t differences = 0;
     for (uint32_t i = 0; i < units; i += 2)
-        if (hak_load_acquire(&kept[i / 2]) != two_units(at, units, i))
-            return false;
-    return true;
+        differences |= hak_load_acquire(&kept[i / 2]) ^ two_units(at, units, i);
+    return differences == 0;
 }
 
 /* The mapping is still the one from which the rule was derived. */
-static bool is_source(const struct place *place, const unsigned char *header)
+HAK_INLINE bool is_source(const struct place *place, const unsigned char *header)
 {
     struct bytes_of_source now;
     uint64_t pair = hak_load_acquire(&place->pair);
@@ -113,25 +120,57 @@ static bool is_source(const struct place *place, const unsigned char *header)
            is_entry(place->units + OWN_UNITS_MOST / 2, now.common, now.common_units);
 }
 
-static struct place *place_of(uintptr_t address)
+static _Atomic uint16_t *number_of(uintptr_t address)
 {
-    return &places[(address * 0x9e3779b97f4a7c15ull >> 32) % HAK_RULES_MOST];
+    return &numbers[(address * 0x9e3779b97f4a7c15ull >> 32) % HAK_RULES_MOST];
 }
 
-bool hak_rules_find(const unsigned char *header, uintptr_t address, struct frame_rule *rule)
+/* NULL: no rule was kept yet that has the address's number. */
+static struct place *place_of(uintptr_t address)
+{
+    /* relaxed: an empty place is as good as none, and its sequence orders what is in it */
+    uint32_t number = hak_load_relaxed(number_of(address));
+    return number == 0 || number == TAKEN ? NULL : &places[number - 1];
+}
+
+/* The same, with a place where there was none; NULL: another thread claims it. */
+static struct place *claim(uintptr_t address)
+{
+    uint16_t none = 0;
+    /* acquire: no partner is needed, the number alone counts */
+    if (!hak_cas_acquire(number_of(address), &none, TAKEN))
+        return place_of(address);
+    uint32_t place = hak_fetch_add_relaxed(&place_count, 1);
+    hak_store_relaxed(number_of(address), (uint16_t)(place + 1));
+    return &places[place];
+}
+
+HAK_INLINE bool find(const unsigned char *header, uintptr_t address, bool is_lasting,
+                     struct frame_rule *rule)
 {
     struct place *place = place_of(address);
     uint64_t words[RULE_WORDS];
     /* acquire: partner is the release in hak_rules_keep; so are those of the other words, which
      * keep the last look at the sequence behind them */
-    uint64_t sequence = hak_load_acquire(&place->sequence);
+    uint64_t sequence = place == NULL ? 1 : hak_load_acquire(&place->sequence);
     if (sequence % 2 != 0 || hak_load_acquire(&place->address) != address ||
-        hak_load_acquire(&place->header) != (uintptr_t)header || !is_source(place, header))
+        hak_load_acquire(&place->header) != (uintptr_t)header ||
+        !(is_lasting || is_source(place, header)))
         return false;
     for (uint32_t i = 0; i < RULE_WORDS; i++)
         words[i] = hak_load_acquire(&place->rule[i]);
     memcpy(rule, words, sizeof words);
     return hak_load_relaxed(&place->sequence) == sequence;
+}
+
+bool hak_rules_find(const unsigned char *header, uintptr_t address, struct frame_rule *rule)
+{
+    return find(header, address, false, rule);
+}
+
+bool hak_rules_find_lasting(const unsigned char *header, uintptr_t address, struct frame_rule *rule)
+{
+    return find(header, address, true, rule);
 }
 
 static void keep_entry(_Atomic uint64_t *kept, const unsigned char *at, uint32_t units)
@@ -143,11 +182,11 @@ static void keep_entry(_Atomic uint64_t *kept, const unsigned char *at, uint32_t
 void hak_rules_keep(const struct rule_source *source, const struct frame_rule *rule)
 {
     struct bytes_of_source bytes;
-    struct place *place = place_of(source->address);
-    uint64_t words[RULE_WORDS], sequence = hak_load_relaxed(&place->sequence);
-    if (!find_pairs(source->header, source->pair, &bytes) ||
-        !find_entries(source->header, &bytes) || sequence % 2 != 0 ||
-        !hak_cas_acquire(&place->sequence, &sequence, sequence + 1))
+    if (!find_pairs(source->header, source->pair, &bytes) || !find_entries(source->header, &bytes))
+        return;
+    struct place *place = claim(source->address);
+    uint64_t words[RULE_WORDS], sequence = place == NULL ? 1 : hak_load_relaxed(&place->sequence);
+    if (sequence % 2 != 0 || !hak_cas_acquire(&place->sequence, &sequence, sequence + 1))
         return;
     /* release: no word is seen before the odd sequence */
     hak_store_release(&place->header, (uintptr_t)source->header);

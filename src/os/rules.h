@@ -2,7 +2,8 @@
 /* os/rules.h - rules of .eh_frame that were worked out before: where the caller's registers are.
  *
  * Owns        a table of HAK_RULES_MOST rules, one place for each address. Its memory is zero pages
- *             of the program until a stack is read.
+ *             of the program until a stack is read, and places are taken in turn: a walk touches as
+ *             few pages as it has frames, not one for each.
  * Invariants  only simple rules are kept: a register and an offset are the frame's address, and
  *             other registers are beside it or unchanged.
  * Argument    A rule is never stale, though another file may be loaded at the same addresses. It
@@ -13,7 +14,8 @@
  *             rule, whatever file they come from. What is read is named by the header that
  *             _dl_find_object returned for this look and by offsets in it, never by a kept pointer:
  *             a pair only below the count that the header has now, an entry only after its pair
- *             was found equal. So the look reads no more than a full search would.
+ *             was found equal. So the look reads no more than a full search would. The file that
+ *             hakmem's code is in needs no comparison: the table is in it, and gone with it.
  *             A place has a sequence number, odd while it is written. A writer that finds it odd,
  *             or loses the race to make it odd, leaves the place alone. A reader takes each word
  *             with acquire and then looks at the number again: what is torn counts as not found. A
@@ -55,6 +57,10 @@ struct rule_source {
 
 /* The rule that is kept for the address, by the .eh_frame_hdr of its code. */
 bool hak_rules_find(const unsigned char *header, uintptr_t address, struct frame_rule *rule);
+
+/* The same without the comparison, of the file that this table is in. */
+bool hak_rules_find_lasting(const unsigned char *header, uintptr_t address,
+                            struct frame_rule *rule);
 
 /* Keeps it, unless what it comes from is too long. */
 void hak_rules_keep(const struct rule_source *source, const struct frame_rule *rule);

@@ -8,6 +8,7 @@
 #include "os/dwarf.h"
 #include "os/epilogue.h"
 #include "os/find_object.h"
+#include "os/rules.h"
 
 #include <errno.h>
 #include <link.h>
@@ -98,20 +99,29 @@ static uintptr_t plain(uintptr_t address)
     return address & (((uintptr_t)1 << 56) - 1);
 }
 
-/* The loaded file that the frame's code is in; `found` is that of the frame before. It is on the
- * stack, so it stays loaded: another frame of it needs no search. */
-static bool find_object(const struct dwarf_frame *frame, struct found_object *found)
+static bool holds(const struct found_object *found, uintptr_t address)
 {
-    uintptr_t address = frame->address - !frame->is_interrupted;
     uintptr_t start = (uintptr_t)found->map_start;
-    return address - start < (uintptr_t)found->map_end - start || hak_find_object(address, found);
+    return address - start < (uintptr_t)found->map_end - start;
+}
+
+/* The loaded file that the code is in; `found` is that of the frame before. It is on the stack, so
+ * it stays loaded: another frame of it needs no search. */
+static bool find_object(uintptr_t address, struct found_object *found)
+{
+    return holds(found, address) || hak_find_object(address, found);
+}
+
+static bool find_object_of(const struct dwarf_frame *frame, struct found_object *found)
+{
+    return find_object(frame->address - !frame->is_interrupted, found);
 }
 
 /* The frame's caller; false: there is none, or only frame pointers can tell. */
 static bool step(struct dwarf_frame *frame, struct found_object *found)
 {
     uintptr_t stack = frame->registers[HAK_DWARF_STACK_POINTER];
-    if (!find_object(frame, found) || found->eh_frame == NULL ||
+    if (!find_object_of(frame, found) || found->eh_frame == NULL ||
         !hak_dwarf_step(frame, found->eh_frame))
         return false;
     frame->address = plain(frame->address);
@@ -122,7 +132,7 @@ static bool step(struct dwarf_frame *frame, struct found_object *found)
 /* Unwinds by the tables of the file, or, for code of no file, by its next instructions. */
 static bool step_any(struct dwarf_frame *frame, struct found_object *found, bool *is_of_no_file)
 {
-    *is_of_no_file = !find_object(frame, found);
+    *is_of_no_file = !find_object_of(frame, found);
     return *is_of_no_file ? hak_os_epilogue_step(frame) : step(frame, found);
 }
 
@@ -148,17 +158,21 @@ static uint32_t follow(const struct dwarf_frame *frame, uintptr_t *addresses, ui
                                        most - used);
 }
 
+/* Whether hakmem's code is in a library; all that this library holds is left out then. */
+static bool is_library(const struct found_object *own)
+{
+    return own->link_map != NULL && own->link_map->l_name[0] != '\0';
+}
+
 static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uintptr_t *stacks,
                      uint32_t most)
 {
     uint32_t used = 0;
     struct found_object own = {0}, found = {0};
-    bool is_library = hak_find_object((uintptr_t)&hak_os_unwind, &own) && own.link_map != NULL &&
-                      own.link_map->l_name[0] != '\0';
+    bool leaves_out = hak_find_object((uintptr_t)&hak_os_unwind, &own) && is_library(&own);
     while (used < most && frame->address != 0) {
         uintptr_t address = frame->address;
-        bool is_own = is_library && used == 0 && address >= (uintptr_t)own.map_start &&
-                      address < (uintptr_t)own.map_end;
+        bool is_own = leaves_out && used == 0 && holds(&own, address);
         if (!is_own) {
             stacks[used] = frame->registers[HAK_DWARF_STACK_POINTER];
             addresses[used++] = address;
@@ -169,6 +183,92 @@ static uint32_t walk(struct dwarf_frame *frame, uintptr_t *addresses, uintptr_t 
             return is_of_no_file ? follow(&last, addresses, used, most) : used;
     }
     return used;
+}
+
+/* A frame of which only what most rules need is known. */
+struct lean_frame {
+    uintptr_t address;
+    uintptr_t stack;
+    uintptr_t pointer;
+};
+
+enum lean_step { LEAN_STEPPED, LEAN_OUTERMOST, LEAN_UNKNOWN };
+
+/* The rule that is kept. The tables of the file that this code is in cannot have changed. */
+static bool find_rule(const struct found_object *found, uintptr_t address, struct frame_rule *rule)
+{
+    if (holds(found, (uintptr_t)&hak_os_unwind))
+        return hak_rules_find_lasting(found->eh_frame, address, rule);
+    return found->eh_frame != NULL && hak_rules_find(found->eh_frame, address, rule);
+}
+
+static uintptr_t saved_at(const struct lean_frame *frame, int16_t words)
+{
+    return frame->stack + (uintptr_t)(intptr_t)words * sizeof(uintptr_t);
+}
+
+/* Whether all that the rule needs is known; then `stack` is the caller's. */
+static bool find_stack(const struct lean_frame *frame, const struct frame_rule *rule,
+                       uintptr_t *stack)
+{
+    if (rule->frame_register == HAK_DWARF_STACK_POINTER)
+        *stack = frame->stack;
+    else if (rule->frame_register == HAK_DWARF_FRAME_POINTER)
+        *stack = frame->pointer;
+    else
+        return false;
+    *stack += (uintptr_t)(intptr_t)rule->frame_offset;
+    return *stack > frame->stack;
+}
+
+/* What the caller's frame holds for it; its stack is known. The rule's registers are in the order
+ * of their numbers: the return address is the last one. */
+static bool read_saved(struct lean_frame *caller, const struct frame_rule *rule)
+{
+    uint32_t last = rule->count - 1u;
+    if (rule->count == 0 || rule->registers[last] != rule->return_register ||
+        !read_word(saved_at(caller, rule->words[last]), &caller->address))
+        return false;
+    for (uint32_t i = 0; i < last && rule->registers[i] <= HAK_DWARF_FRAME_POINTER; i++)
+        if (rule->registers[i] == HAK_DWARF_FRAME_POINTER)
+            return read_word(saved_at(caller, rule->words[i]), &caller->pointer);
+    return true;
+}
+
+/* Makes the frame its caller's, if a rule is kept that needs no more than is known. */
+static enum lean_step step_lean(struct lean_frame *frame, struct found_object *found)
+{
+    struct frame_rule rule;
+    struct lean_frame caller = {.pointer = frame->pointer};
+    if (!find_object(frame->address - 1, found) || !find_rule(found, frame->address - 1, &rule))
+        return LEAN_UNKNOWN;
+    if (rule.is_outermost)
+        return LEAN_OUTERMOST;
+    if (!find_stack(frame, &rule, &caller.stack) || !read_saved(&caller, &rule))
+        return LEAN_UNKNOWN;
+    *frame = caller;
+    return LEAN_STEPPED;
+}
+
+/* The walk by kept rules from the frame that called this code; 0: they are not enough. */
+static uint32_t walk_lean(struct lean_frame frame, uintptr_t caller, uintptr_t *addresses,
+                          uintptr_t *stacks, uint32_t most)
+{
+    uint32_t used = 0;
+    struct found_object found = {0};
+    for (uint32_t i = 0; frame.address != caller; i++)
+        if (i == OWN_FRAMES_MOST || step_lean(&frame, &found) != LEAN_STEPPED)
+            return 0;
+    enum lean_step end = LEAN_STEPPED;
+    while (end == LEAN_STEPPED && used < most && frame.address != 0) {
+        struct lean_frame last = frame;
+        end = step_lean(&frame, &found);
+        if (used == 0 && holds(&found, (uintptr_t)&hak_os_unwind) && is_library(&found))
+            continue;
+        stacks[used] = last.stack;
+        addresses[used++] = last.address;
+    }
+    return end == LEAN_UNKNOWN ? 0 : used;
 }
 
 static uint32_t by_frame_pointers(struct os_caller caller, uintptr_t *addresses, uint32_t most)
@@ -190,9 +290,17 @@ HAK_NOINLINE uint32_t hak_os_unwind_stacks(struct os_caller caller, uintptr_t *a
                                            uintptr_t *stacks, uint32_t most)
 {
     struct dwarf_frame frame;
+    const uintptr_t *own = __builtin_frame_address(0);     /* the caller's, and where it goes on */
+    readable_page = (uintptr_t)own / HAK_PAGE_BYTES_LEAST; /* needs no look */
+    uint32_t used = HAK_OS_RETURNS_ON_STACK
+                        ? walk_lean((struct lean_frame){.address = own[1],
+                                                        .stack = (uintptr_t)(own + 2),
+                                                        .pointer = own[0]},
+                                    caller.address, addresses, stacks, most)
+                        : 0;
+    if (used != 0)
+        return used;
     memset(stacks, 0, most * sizeof *stacks);
-    /* The page of this function's frame needs no look. */
-    readable_page = (uintptr_t)__builtin_frame_address(0) / HAK_PAGE_BYTES_LEAST;
     begin_here(&frame);
     if (frame.address == 0 || !leave(&frame, caller.address))
         return by_frame_pointers(caller, addresses, most);

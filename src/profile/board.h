@@ -75,8 +75,8 @@ struct board_site {
     _Atomic uint64_t last_ms;       /* the last one; */
     _Atomic uint64_t oldest_ms;     /* and the birth of the oldest live one, or a little before;
                                        0: none is live */
-    _Atomic uint64_t freed_by;      /* the site of the stack that ended a sampled block last; 0: it
-                                       is not known, and of site 0 nothing is */
+    _Atomic uint64_t freed_by;      /* the site of the stack that ended one of the last few sampled
+                                       blocks; 0: it is not known, and of site 0 nothing is */
     _Atomic uint32_t life[HAK_BOARD_LIFE_BUCKETS]; /* ended samples */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* profile/live.h - the live samples, by the address of their block.
  *
- * Owns        tables of 1,024, 2,048, 4,096 ... samples, made as they are needed: up to
+ * Owns        tables of 128, 256, 512 ... samples, made as they are needed: up to
  *             HAK_LIVE_MOST in all.
  * Invariants  a sample is in one of the eight places that its address has in one table. A block has
  *             at most one sample: it is added before the program has the block, and removed before
@@ -19,8 +19,8 @@
 
 #include "profile/sites.h"
 
-#define HAK_LIVE_TABLES 8u
-#define HAK_LIVE_FIRST 1024u
+#define HAK_LIVE_TABLES 11u
+#define HAK_LIVE_FIRST 128u
 #define HAK_LIVE_MOST (HAK_LIVE_FIRST * ((1u << HAK_LIVE_TABLES) - 1))
 
 struct live_sample {

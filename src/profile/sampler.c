@@ -14,6 +14,9 @@
 
 /* Enough to identify the freeing code. */
 #define FREEING_FRAMES 8u
+/* It is looked for at the first ends of a site's samples, then at one in so many. */
+#define FREEING_FIRST 8u
+#define FREEING_ONE_IN 8u
 
 _Atomic bool hak_sampler_has_begun;
 
@@ -171,6 +174,15 @@ void hak_sampler_end_lifted(const struct live_sample *sample)
                              hak_excess(now_ns, sample->birth_ns));
 }
 
+/* Whether the end of a sample of this site is one at which the freeing code is looked for. */
+static bool wants_freeing(uint64_t site)
+{
+    const struct board_site *record =
+        site == HAK_LIVE_NO_SITE || site == 0 ? NULL : hak_sites_at((uint32_t)site);
+    uint64_t ended = record == NULL ? 1 : hak_load_relaxed(&record->ended_samples);
+    return record != NULL && (ended < FREEING_FIRST || ended % FREEING_ONE_IN == 0);
+}
+
 /* The site of the code that frees; 0: it is not looked for, or finds no room. */
 static uint32_t freeing_site(struct os_caller caller)
 {
@@ -190,8 +202,7 @@ HAK_NOINLINE void hak_sampler_end(const void *block)
     struct live_sample sample;
     if (!hak_live_remove(block, &sample))
         return;
-    bool has_site = sample.site != HAK_LIVE_NO_SITE && sample.site != 0;
-    uint32_t freeing = has_site ? freeing_site(HAK_OS_CALLER()) : 0;
+    uint32_t freeing = wants_freeing(sample.site) ? freeing_site(HAK_OS_CALLER()) : 0;
     if (freeing != 0)
         hak_sites_note_freed_by((uint32_t)sample.site, freeing);
     hak_sampler_end_lifted(&sample);

@@ -109,7 +109,9 @@ static void fill_head(struct board_head *head, uint32_t pid)
 static void fill_changing(struct board_head *head)
 {
     hak_store_relaxed(&head->is_kept, hak_conf_number(blackbox) == BLACKBOX_ON);
-    hak_store_relaxed(&head->mean_bytes, hak_load_relaxed(&hak_draw_mean_bytes));
+    hak_store_relaxed(&head->mean_bytes, hak_draw_is_for(DRAW_FOR_PROFILE)
+                                             ? hak_load_relaxed(&hak_draw_profile_mean_bytes)
+                                             : 0);
     hak_store_relaxed(&head->sampling_ms, hak_load_relaxed(&hak_draw_start_ms));
     hak_store_relaxed(&head->refreshed_ms, hak_os_clock_ms());
 #define X(name, meaning)                                                                           \
@@ -278,9 +280,10 @@ static void note_oldest(const struct live_sample *sample, void *context)
 /* The caller is the busy one. */
 static void update_oldest(void)
 {
-    memset(oldest_ms, 0, sizeof oldest_ms);
+    uint32_t count = hak_sites_count(); /* the rest is touched only where they are many */
+    memset(oldest_ms, 0, count * sizeof *oldest_ms);
     hak_live_visit(note_oldest, oldest_ms);
-    for (uint32_t i = 0; i < hak_sites_count(); i++)
+    for (uint32_t i = 0; i < count; i++)
         if (hak_sites_at(i) != NULL)
             hak_sites_set_oldest(i, oldest_ms[i]);
 }

@@ -19,12 +19,20 @@ static struct {
 static _Atomic uint64_t start_ms; /* 0: nothing was sampled yet */
 static _Atomic uint64_t samples;
 
+/* hak_size_cell_of without its search through the classes. */
+static uint32_t cell_of(size_t bytes)
+{
+    uint32_t last = (hak_class_of(bytes) + 1) * HAK_SIZE_CLASS_CELLS - 1;
+    uint32_t top = hak_size_cell_need(last), below = hak_size_cell_need(last - 1);
+    return below == 0 ? last : last - (top - (uint32_t)bytes) / (top - below);
+}
+
 /* Adds the blocks of a sample at a moment; `sign` 1: they begin, -1: they end. */
 static void add(const struct live_sample *sample, uint64_t at_ms, int64_t sign)
 {
     size_t bytes = sample->sum.bytes / sample->sum.count;
     uint64_t signed_blocks = sample->sum.count * (uint64_t)sign;
-    uint32_t cell = hak_size_cell_of(bytes);
+    uint32_t cell = cell_of(bytes);
     uint64_t signed_slack = signed_blocks * (hak_size_cell_need(cell) - bytes);
     uint64_t ms = at_ms - hak_load_relaxed(&start_ms);
     hak_fetch_add_relaxed(&cells[cell].live_blocks, signed_blocks);

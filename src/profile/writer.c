@@ -100,7 +100,7 @@ void hak_profile_writer_sites(struct profile_writer *writer,
 
 struct profile_times hak_profile_times(void)
 {
-    struct profile_times times = {.mean_bytes = hak_load_relaxed(&hak_draw_mean_bytes),
+    struct profile_times times = {.mean_bytes = hak_load_relaxed(&hak_draw_profile_mean_bytes),
                                   .taken_ns = hak_os_unix_ms() * 1000000};
     uint64_t since_ms = hak_load_relaxed(&hak_draw_start_ms);
     if (times.mean_bytes == 0)

@@ -14,11 +14,18 @@
 #define DISTINCT __attribute__((noinline, noclone))
 
 static uintptr_t frames[64];
-static uint32_t count;
+static uintptr_t stacks[64];
+static uint32_t count, first_count;
 
 DISTINCT static void look(void)
 {
     count = hak_os_unwind(HAK_OS_CALLER(), frames, 64);
+    __asm__ volatile("" ::: "memory");
+}
+
+DISTINCT static void look_with_stacks(void)
+{
+    count = hak_os_unwind_stacks(HAK_OS_CALLER(), frames, stacks, 64);
     __asm__ volatile("" ::: "memory");
 }
 
@@ -50,6 +57,37 @@ TEST(as_many_frames_are_found_as_there_are)
     for (int i = 1; i < 3; i++) /* the outermost two are the same: libc's start, the program's */
         CHECK_EQ(frames[count - (uint32_t)i], others[of_libc - i]);
     CHECK_EQ(hak_os_unwind(HAK_OS_CALLER(), frames, 1), 1);
+}
+
+/* A frame of a size that only its frame pointer tells, between two that need none. */
+DISTINCT static int descend_unevenly(int depth)
+{
+    volatile char *room = __builtin_alloca((size_t)depth * 24 + 16);
+    room[depth] = (char)descend(depth % 3);
+    if (depth > 0)
+        room[1] = (char)descend_unevenly(depth - 1);
+    else
+        look_with_stacks();
+    return room[depth];
+}
+
+/* The first walk reads the tables, the others go by what it kept. */
+TEST(a_walk_by_kept_rules_finds_what_the_tables_say)
+{
+    static uintptr_t first_frames[64], first_stacks[64];
+    volatile int walks = 3; /* from one place */
+    for (int i = 0; i < walks; i++) {
+        descend_unevenly(20);
+        CHECK(count >= 22);
+        for (uint32_t k = 0; k < count; k++) {
+            CHECK(i == 0 || (frames[k] == first_frames[k] && stacks[k] == first_stacks[k]));
+            CHECK(k == 0 || stacks[k] > stacks[k - 1]);
+            first_frames[k] = frames[k];
+            first_stacks[k] = stacks[k];
+        }
+        CHECK(i == 0 || count == first_count);
+        first_count = count;
+    }
 }
 
 static void on_signal(int number)

@@ -13,6 +13,7 @@
 #include "policy/option.h"
 #include "process/start.h"
 #include "profile/profile.h"
+#include "profile/writer.h"
 #include "stats/snapshot_take.h"
 
 #include <stdlib.h>
@@ -270,6 +271,43 @@ TEST(the_code_that_frees_a_sample_is_known)
     CHECK(known > 0);
 }
 
+DISTINCT static void drop_later(void *block)
+{
+    hak_free(block);
+    __asm__ volatile("" ::: "memory");
+}
+
+/* Whether the site that has most ends is said to be freed by this function. */
+static bool is_freed_by(const void *function)
+{
+    const struct board_site *most = hak_sites_at(1);
+    for (uint32_t i = 2; i < hak_sites_count(); i++)
+        if (hak_load_relaxed(&hak_sites_at(i)->ended_samples) >
+            hak_load_relaxed(&most->ended_samples))
+            most = hak_sites_at(i);
+    const struct board_site *freeing = hak_sites_at((uint32_t)hak_load_relaxed(&most->freed_by));
+    for (uint32_t k = 0; freeing != NULL && k < freeing->frame_count && k < 6; k++)
+        if (freeing->frames[k] - (uintptr_t)function < 256)
+            return true;
+    return false;
+}
+
+/* It is not looked for at each end, but soon after it has changed. */
+TEST(code_that_frees_from_now_on_is_known_after_eight_ends)
+{
+    begin_exactly(__func__);
+    volatile int change = 99; /* in one loop: the blocks have one site */
+    for (int i = 0; i < 99 + 8; i++) {
+        void *block = grow(NULL, 300000);
+        if (i < change)
+            drop(block);
+        else
+            drop_later(block);
+        CHECK(i != 98 || is_freed_by((const void *)drop));
+    }
+    CHECK(is_freed_by((const void *)drop_later));
+}
+
 /* What realloc leaves for the next step is not held by the program. */
 TEST(a_block_that_grows_in_small_steps_counts_with_its_requested_size)
 {
@@ -388,7 +426,9 @@ TEST(sampling_begins_and_ends_at_run_time)
     CHECK(sums.samples > 2000);
     if (hak_caches_reason() == RSEQ_PROCESSOR)
         check_share(sums.allocated, (double)paired_bytes, 0.05);
+    CHECK_EQ(hak_profile_times().mean_bytes, 4096);
     hak_profile_stop();
+    CHECK_EQ(hak_profile_times().mean_bytes, 4096); /* a profile of what there is, at its rate */
     uint64_t samples = sums_of((const void *)pair).samples;
     for (uint32_t i = 0; i < 1000000; i++)
         pair(i);

@@ -57,6 +57,19 @@ TEST(large_blocks_are_of_no_class)
     CHECK_EQ(spread.samples, 1);
 }
 
+TEST(a_size_is_in_its_cell)
+{
+    struct live_sample first = sample_of(1, 16, 0);
+    hak_size_log_begin(&first);
+    hak_size_log_end(&first, START);
+    for (size_t bytes = 1; bytes <= 131072; bytes += bytes < 4096 ? 1 : 5) {
+        struct live_sample sample = sample_of(1, bytes, 0);
+        hak_size_log_begin(&sample);
+        CHECK_EQ(cell_at(bytes, 1)->block_ms, 1);
+        hak_size_log_end(&sample, START);
+    }
+}
+
 TEST(a_moment_in_between_is_no_huge_sum)
 {
     struct live_sample late = sample_of(2, 64, 30), first = sample_of(1, 32, 0);
