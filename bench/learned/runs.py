@@ -6,7 +6,8 @@ with the file that a run with another seed left, in turn, and prints the medians
     runs.py [--rounds N] PROGRAM [ARGUMENT]...
 
 The word SEED among the arguments becomes a number, another one for the run that is learned from.
-"static" stands there twice: the difference of its two rows is noise."""
+"static" stands there twice: the difference of its two rows is noise. "cost s" is the processor time
+and the memory, by the option price (HAKMEM_PRICE) that all runs have."""
 import argparse
 import os
 import pathlib
@@ -25,7 +26,10 @@ VARIANTS = {
     "learning": {"HAKMEM_MODE": "learning"},
     "learned": {"HAKMEM_MODE": "learning"},
 }
-COLUMNS = ("time s", "CPU s", "page faults", "in the first second", "mean RSS MiB", "peak RSS MiB")
+COLUMNS = ("time s", "CPU s", "page faults", "in the first second", "mean RSS MiB", "peak RSS MiB",
+           "cost s")
+# So many MiB held for a second cost as much as a second of a processor.
+CORE_SECOND_MIB = {"speed": 40960, "even": 4096, "compact": 409.6}
 PAGE_MIB = os.sysconf("SC_PAGESIZE") / 2**20
 
 
@@ -68,9 +72,12 @@ def run(command, seed, settings, profile):
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{command[0]} ended with {process.returncode}")
-    return (time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_minflt,
+    wall_s, busy_s = time.monotonic() - start, usage.ru_utime + usage.ru_stime
+    mean_mib = statistics.fmean(seen or [0])
+    price = CORE_SECOND_MIB[os.environ.get("HAKMEM_PRICE", "even")]
+    return (wall_s, busy_s, usage.ru_minflt,
             usage.ru_minflt if first_faults is None else first_faults,
-            statistics.fmean(seen or [0]), usage.ru_maxrss / 1024)
+            mean_mib, usage.ru_maxrss / 1024, busy_s + mean_mib * wall_s / price)
 
 
 def main():
@@ -98,7 +105,8 @@ def main():
     for name, rows in results.items():
         medians = [statistics.median(column) for column in zip(*rows)]
         print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {medians[2]:,.0f} | "
-              f"{medians[3]:,.0f} | {medians[4]:.1f} | {medians[5]:.1f} |", flush=True)
+              f"{medians[3]:,.0f} | {medians[4]:.1f} | {medians[5]:.1f} | {medians[6]:.3f} |",
+              flush=True)
     shutil.rmtree(work)
 
 

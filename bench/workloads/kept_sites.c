@@ -12,8 +12,8 @@
  * clock. One operation is one step, its malloc and a free included.
  *
  * HINT 1: what will be kept comes from hakmem_malloc_long, where the program has it: perfect
- * knowledge. WRAPPER 1: all sites allocate by one function. SWAP 1: after half of the steps four of
- * the short-lived sites keep their blocks, and the four others do not any more.
+ * knowledge. WRAPPER 1: all sites allocate by one function. SWAP: so many times, evenly over the
+ * steps, the next four sites keep their blocks, and the last four do not any more.
  *
  * Notes: live and resident memory on average in the valleys, resident in those of the second half
  * of the steps, and on average over all; the first period does not count. All are sampled 64 times
@@ -59,7 +59,7 @@ static void *(*const sites[SITE_COUNT])(size_t bytes) = {SITES(ROW)};
 
 static uint32_t site_of(uint64_t step, bool is_kept)
 {
-    uint32_t first = swaps && step >= season.step_count / 2 ? KEEPING_COUNT : 0;
+    uint32_t first = (uint32_t)(step * (swaps + 1) / season.step_count) * KEEPING_COUNT;
     uint32_t random = bench_season_draw(&season);
     uint32_t number = is_kept ? bench_below(random, KEEPING_COUNT)
                               : KEEPING_COUNT + bench_below(random, SITE_COUNT - KEEPING_COUNT);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
         {"PAUSE_MS", "sleep in the valley", &season.pause_ms, 0, 10000},
         {"HINT", "1: these are said to stay", &hint, 0, 1},
         {"WRAPPER", "1: all call one function, which allocates", &uses_wrapper, 0, 1},
-        {"SWAP", "1: other sites keep their blocks after half of the steps", &swaps, 0, 1},
+        {"SWAP", "so many times other sites keep their blocks", &swaps, 0, 1000},
         {"SEED", "start of the random numbers", &seed, 1, UINT32_MAX},
     };
     bench_arguments_read(argc, argv,

@@ -19,6 +19,7 @@
 #include "profile/sampler.h"
 #include "slab/slab_give.h"
 #include "span/large.h"
+#include "span/span_lock.h"
 #include "stats/event_log.h"
 #include "stats/exact.h"
 
@@ -88,18 +89,21 @@ HAK_INLINE size_t alignment_for(const struct request *request)
     return request->alignment != 0 ? request->alignment : HAK_ORDINARY_ALIGNMENT;
 }
 
-static void *take_once(struct cache *cache, const struct request *request, enum hak_try turn)
+static void *take_large(struct cache *cache, const struct request *request, enum hak_try turn)
+{
+    (void)turn; /* there is nothing larger */
+    void *block = hak_take_large(request->bytes, alignment_for(request),
+                                 request->is_zero ? LARGE_ZERO : LARGE_ANY);
+    if (HAK_LIKELY(block != NULL))
+        hak_stat_add_for(cache, spans_taken, 1);
+    return block;
+}
+
+static void *take_small(struct cache *cache, const struct request *request, enum hak_try turn)
 {
     uint32_t class_index = class_for(request);
     enum content content = request->is_zero ? CONTENT_ZERO : CONTENT_ANY;
     size_t alignment = alignment_for(request);
-    if (class_index == HAK_CLASS_NONE) {
-        void *large = hak_take_large(request->bytes, alignment,
-                                     content == CONTENT_ZERO ? LARGE_ZERO : LARGE_ANY);
-        if (HAK_LIKELY(large != NULL))
-            hak_stat_add_for(cache, spans_taken, 1);
-        return large;
-    }
     void *block = class_take(cache, class_index, alignment, content);
     if (HAK_LIKELY(block != NULL) || turn != TRY_LAST)
         return block;
@@ -108,9 +112,10 @@ static void *take_once(struct cache *cache, const struct request *request, enum 
 
 static HAK_NOINLINE void *take_ordinary(const struct request *request)
 {
-    void *block = hak_serve(take_once, request);
-    if (class_for(request) == HAK_CLASS_NONE)
-        hak_background_consider();
+    if (class_for(request) != HAK_CLASS_NONE)
+        return hak_serve(take_small, request);
+    void *block = hak_serve(take_large, request);
+    hak_background_consider();
     return block;
 }
 
@@ -161,7 +166,7 @@ HAK_INLINE void *take(const struct request *request)
     }
     if (hak_draw_is_on() && (block = take_drawn(request, HAK_OS_CALLER())) != NULL)
         return block;
-    if (hak_sample_is_due(cache))
+    if (hak_sample_is_due(cache) && request->bytes <= HAK_CLASS_BYTES_MAX)
         block = hak_sample_take(cache, request->bytes, alignment_for(request), HAK_OS_CALLER());
     return block != NULL ? block : take_ordinary(request);
 }
@@ -193,7 +198,9 @@ HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
     if (!hak_route_has(class_index))
         return NULL;
     request->partition = hak_route_find(class_index, caller);
-    return pop(hak_class_in(class_index, request->partition), request->bytes, caller);
+    void *block = pop(hak_class_in(class_index, request->partition), request->bytes, caller);
+    hak_route_note(class_index, request->partition, block);
+    return block;
 }
 
 /* From the bins of classes that the hot path has no table for; NULL: it has one, or the bin is
@@ -277,6 +284,17 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
         hak_flush_one(slab, block);
 }
 
+/* A heap keeps its span where that serves requests, or while the free spans are busy; among these
+ * it joins its neighbours. */
+static void give_large(void *block)
+{
+    struct heap *heap = hak_heap_near();
+    if (heap == NULL || hak_span_cache_is_useful(&heap->spans) || hak_span_lock_is_busy())
+        hak_flush_large(block);
+    else
+        hak_large_give_up(hak_large_end(block));
+}
+
 static void give(void *block, uint32_t tag)
 {
     struct slow_path path = hak_slow_path_begin();
@@ -285,7 +303,7 @@ static void give(void *block, uint32_t tag)
         give_small(cache, block, tag);
     } else {
         hak_stat_add_for(cache, spans_given, 1);
-        hak_flush_large(block);
+        give_large(block);
     }
     hak_slow_path_end(&path);
     if (!hak_tag_is_slab(tag))

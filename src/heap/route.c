@@ -3,19 +3,18 @@
 
 #include "base/bits.h"
 #include "heap/cpu_cache.h"
-#include "heap/draw.h"
 
 #define PLACES 1024u
 #define WAYS 2u
 /* Of a word: the address or a hash of two, the class from 1 on, the kind, the distance by 8. */
 #define KEY_BITS 48u
 #define CLASS_SHIFT KEY_BITS
-#define KIND_SHIFT 55u
+#define KIND_SHIFT 54u
 #define DISTANCE_SHIFT 57u
 #define KEY_MASK (((uint64_t)1 << CLASS_SHIFT) - 1)
 #define SITE_MASK (((uint64_t)1 << KIND_SHIFT) - 1)
 hak_static_assert(HAK_ROUTE_DISTANCE_MOST / 8 < 128, "a distance fits its bits");
-hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of seven bits");
+hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of six bits");
 
 /* A frame has the link and the return address below what the caller goes on with. */
 #define FRAME_WORDS 2u
@@ -23,6 +22,11 @@ hak_static_assert(HAK_LONG_CLASS_COUNT < 64, "a class has a bit, and a number of
 HAK_AT_HAND _Atomic uint64_t hak_route_classes;
 _Atomic uint64_t hak_route_sites;
 static _Atomic uint64_t places[PLACES];
+static _Atomic uint32_t held; /* enum route_hold */
+_Atomic uint32_t hak_route_watched = HAK_LONG_CLASS_COUNT;
+static _Atomic(void *) noted[HAK_ROUTE_NOTED_MOST];
+static _Atomic uint32_t passed_count; /* blocks since the class is watched */
+static _Atomic uint32_t noted_step;   /* one of so many is noted */
 
 static uint64_t site_of(uintptr_t address, uintptr_t above, uint32_t class_index)
 {
@@ -48,7 +52,7 @@ HAK_INLINE uint64_t find(uint64_t site)
 
 static enum route_kind kind_of(uint64_t word)
 {
-    return (enum route_kind)(word >> KIND_SHIFT & 3);
+    return (enum route_kind)(word >> KIND_SHIFT & 7);
 }
 
 /* The caller's frame, which nobody checks. */
@@ -61,6 +65,18 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t 
     return *(const volatile uintptr_t *)at;
 }
 
+static bool is_diverted(enum route_kind kind)
+{
+    switch (kind) {
+    case ROUTE_LONG:
+        return hak_load_relaxed(&held) != HOLD_ALL;
+    case ROUTE_HALF:
+        return hak_load_relaxed(&held) == HOLD_NONE;
+    default:
+        return kind == ROUTE_ALWAYS;
+    }
+}
+
 enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller)
 {
     uint64_t word = find(site_of(caller.address, 0, class_index));
@@ -70,14 +86,49 @@ enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller)
         uintptr_t above = read_above(caller.frame, (uint32_t)(word >> DISTANCE_SHIFT) * 8);
         word = above == 0 ? 0 : find(site_of(caller.address, above, class_index));
     }
-    switch (kind_of(word)) {
-    case ROUTE_LONG:
-        return PARTITION_LONG;
-    case ROUTE_HALF:
-        return (hak_draw_random() & 1) != 0 ? PARTITION_LONG : PARTITION_ORDINARY;
-    default:
-        return PARTITION_ORDINARY;
+    return is_diverted(kind_of(word)) ? PARTITION_LONG : PARTITION_ORDINARY;
+}
+
+void hak_route_hold(enum route_hold hold)
+{
+    hak_store_relaxed(&held, hold);
+}
+
+/* All relaxed: only addresses of blocks are told, never what a thread wrote there. */
+uint32_t hak_route_take_noted(void *blocks[HAK_ROUTE_NOTED_MOST])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < HAK_ROUTE_NOTED_MOST; i++) {
+        void *block = hak_load_relaxed(&noted[i]);
+        if (block == NULL)
+            continue;
+        hak_store_relaxed(&noted[i], NULL);
+        blocks[count++] = block;
     }
+    return count;
+}
+
+void hak_route_watch(uint32_t class_index)
+{
+    void *forgotten[HAK_ROUTE_NOTED_MOST];
+    hak_route_take_noted(forgotten);
+    hak_store_relaxed(&passed_count, 0);
+    if (class_index < HAK_LONG_CLASS_COUNT)
+        hak_store_relaxed(&noted_step,
+                          HAK_ROUTE_NOTED_BYTES / hak_size_classes[class_index].block_bytes);
+    hak_store_relaxed(&hak_route_watched, class_index);
+}
+
+HAK_NOINLINE void hak_route_note_slow(void *block)
+{
+    uint32_t number = hak_fetch_add_relaxed(&passed_count, 1);
+    uint32_t step = hak_load_relaxed(&noted_step);
+    if (number % step != 0)
+        return;
+    if (number / step < HAK_ROUTE_NOTED_MOST)
+        hak_store_relaxed(&noted[number / step], block);
+    else
+        hak_store_relaxed(&hak_route_watched, HAK_LONG_CLASS_COUNT);
 }
 
 static bool enter(uint64_t *words, const struct route *route)

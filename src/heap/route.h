@@ -10,7 +10,9 @@
  *             request returns to. A wrapper has the kind ROUTE_SPLIT: then its caller's return
  *             address counts, which lies a fixed distance up the stack. It is read only within the
  *             page that the caller's frame ends in, so that the read never faults; where it is not
- *             in this page, or is no site of the table, the request is ordinary.
+ *             in this page, or is no site of the table, the request is ordinary. At times
+ *             requests of diverted sites are held back: they are ordinary, too. What that changes
+ *             is measured on pages that ordinary blocks come from meanwhile (learn/holdback.h).
  * Argument    Words of the table, bytes of the sizes and the mask of classes are each written in
  *             one step and ordered by nothing: a request meanwhile comes from either partition, and
  *             each is correct for any block.
@@ -29,10 +31,13 @@
 
 enum route_kind {
     ROUTE_NONE,
-    ROUTE_LONG,  /* all requests of the site */
-    ROUTE_HALF,  /* every second one, at random */
-    ROUTE_SPLIT, /* by its caller */
+    ROUTE_LONG,   /* all requests of the site, but for times when all are held back */
+    ROUTE_HALF,   /* the same, and half of the time they are held back */
+    ROUTE_ALWAYS, /* all requests, never held back */
+    ROUTE_SPLIT,  /* by its caller */
 };
+
+enum route_hold { HOLD_NONE, HOLD_HALF, HOLD_ALL };
 
 struct route {
     uintptr_t address;
@@ -60,6 +65,27 @@ HAK_INLINE bool hak_route_has(uint32_t class_index)
 
 /* Where a request of an ordinary class with a twin goes. */
 enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller);
+
+/* From now on these are held back: none, those of every ROUTE_HALF, or those of ROUTE_LONG, too. */
+void hak_route_hold(enum route_hold hold);
+
+/* From now on a few blocks of this class are noted that bins of the ordinary partition give, one in
+ * HAK_ROUTE_NOTED_BYTES; HAK_LONG_CLASS_COUNT: none. What was noted before is forgotten. */
+#define HAK_ROUTE_NOTED_MOST 16u
+#define HAK_ROUTE_NOTED_BYTES 32768u
+void hak_route_watch(uint32_t class_index);
+
+/* Takes the blocks that were noted since the last call; returns how many. */
+uint32_t hak_route_take_noted(void *blocks[HAK_ROUTE_NOTED_MOST]);
+
+extern _Atomic uint32_t hak_route_watched;
+void hak_route_note_slow(void *block);
+HAK_INLINE void hak_route_note(uint32_t class_index, enum hak_partition partition, void *block)
+{
+    if (HAK_UNLIKELY(hak_load_relaxed(&hak_route_watched) == class_index) &&
+        partition == PARTITION_ORDINARY && block != NULL)
+        hak_route_note_slow(block);
+}
 
 /* These sites are diverted from now on, and no others. Where two collide in the table, the first
  * one stays. Returns how many found room. */

@@ -277,12 +277,6 @@ void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
     return NULL;
 }
 
-struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content)
-{
-    bool is_short = hak_limit_is_set() || hak_region_is_tight();
-    return (struct large_request){bytes, alignment, content, is_short ? LARGE_PACKED : LARGE_ROOMY};
-}
-
 void hak_supply_retire(struct slab *slab)
 {
     hak_assert(slab->used == 0 && hak_load_relaxed(&slab->remote_count) == 0);

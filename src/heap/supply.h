@@ -14,6 +14,7 @@
 #ifndef HAK_HEAP_SUPPLY_H
 #define HAK_HEAP_SUPPLY_H
 
+#include "heap/limit.h"
 #include "region/tag_map.h"
 #include "slab/slab.h"
 #include "slab/superslab_pool.h"
@@ -65,7 +66,12 @@ void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats);
 
 /* What is asked of the spans for a large block. */
-struct large_request hak_supply_request(size_t bytes, size_t alignment, enum large_content content);
+HAK_INLINE struct large_request hak_supply_request(size_t bytes, size_t alignment,
+                                                   enum large_content content)
+{
+    bool is_short = hak_limit_is_set() || hak_region_is_tight();
+    return (struct large_request){bytes, alignment, content, is_short ? LARGE_PACKED : LARGE_ROOMY};
+}
 
 /* A large block within the limit, in a span that a cache had (NULL: another one). */
 void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,

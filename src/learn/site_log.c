@@ -214,6 +214,16 @@ struct class_prices {
     double cost;
 };
 
+/* What survives would pin a page each if it shared pages with blocks that go; but it may share them
+ * with others that stay. Rules save no more than was measured, once it was. */
+static uint64_t bound_by_effect(const struct rule_effect *effect, uint64_t bytes)
+{
+    double share;
+    if (!hak_effect_share(effect, &share))
+        return bytes;
+    return share <= 0 ? 0 : (uint64_t)((double)bytes * share);
+}
+
 static struct class_prices price(struct site_log *log, uint32_t class_index,
                                  const struct site_facts *facts)
 {
@@ -232,7 +242,8 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
     uint64_t most = (uint64_t)((double)log->classes[class_index].slab_bytes * KEPT_OF_SUMS);
     most = facts->slab_bytes > most ? facts->slab_bytes : most;
     log->classes[class_index].slab_bytes = most;
-    uint64_t bound = is_acting ? most : facts->free_bytes;
+    uint64_t bound =
+        is_acting ? bound_by_effect(&log->classes[class_index].effect, most) : facts->free_bytes;
     saved = saved < bound ? saved : bound;
     double benefit =
         (double)saved / (double)facts->core_second_bytes * (double)facts->generation_ns * 1000;
@@ -241,6 +252,7 @@ static struct class_prices price(struct site_log *log, uint32_t class_index,
     log->classes[class_index].benefit += benefit;
     log->classes[class_index].cost *= KEPT_OF_SUMS;
     log->classes[class_index].cost += cost;
+    hak_effect_forget(&log->classes[class_index].effect, KEPT_OF_SUMS);
     return (struct class_prices){log->classes[class_index].benefit, log->classes[class_index].cost};
 }
 

@@ -26,6 +26,7 @@
 #define HAK_LEARN_SITE_LOG_H
 
 #include "base/atomic.h"
+#include "learn/holdback.h"
 #include "learn/site_gate.h"
 
 /* Size classes that have a twin for blocks that stay (slab/size_class.h). */
@@ -100,6 +101,7 @@ struct site_log {
         uint64_t blocks;      /* estimate: allocated in this generation */
         uint64_t slab_bytes;  /* the most that the facts said lately */
         double benefit, cost; /* of rules, of diversion, in sums that forget: picoseconds */
+        struct rule_effect effect;
     } classes[HAK_SITE_CLASSES];
     struct site_decision decisions[HAK_SITE_DECISIONS];
     uint16_t buckets[2 * HAK_SITE_RULES_MOST];

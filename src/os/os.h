@@ -82,6 +82,10 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes);
  * meanwhile. */
 void hak_os_touch(void *start, size_t bytes);
 
+/* True when of each MiB of these pages of ours no more than one in `missing_share` is without
+ * memory (mincore(2)); not where the kernel does not tell. */
+bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share);
+
 /* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
 bool hak_os_renew(void *start, size_t bytes);
 

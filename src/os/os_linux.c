@@ -42,6 +42,7 @@ struct os_counters hak_os_counters;
 struct os_fault hak_os_fault;
 
 static size_t page_bytes = 4096;
+static size_t kernel_page_bytes = 4096; /* where ours are fake, too */
 
 static bool pages_are_fake(void)
 {
@@ -52,7 +53,7 @@ void hak_os_start(void)
 {
     size_t page = getauxval(AT_PAGESZ);
     if (hak_is_power_of_two(page))
-        page_bytes = page;
+        page_bytes = kernel_page_bytes = page;
     if (pages_are_fake())
         page_bytes = hak_load_relaxed(&hak_os_fault.page_bytes);
     hak_require(page_bytes <= HAK_GRANULE_BYTES, "pages above 64 KiB are not supported");
@@ -193,6 +194,35 @@ bool hak_os_purge(void *start, size_t bytes)
     if (is_gone)
         hak_fetch_add_relaxed(&hak_os_counters.purged_bytes, bytes);
     return is_gone;
+}
+
+/* Of a piece of at most so much. A short one first finds most of what is sparse. */
+#define LOOKED_BYTES HAK_MIB
+#define LOOKED_BYTES_FIRST (64 * HAK_KIB)
+static bool piece_is_resident(void *start, size_t bytes, size_t missing_share)
+{
+    unsigned char pages[LOOKED_BYTES / HAK_PAGE_BYTES_LEAST];
+    size_t missing_bytes = 0;
+    if (mincore(start, bytes, pages) != 0)
+        return false;
+    for (size_t i = 0; i < bytes / kernel_page_bytes; i++)
+        missing_bytes += (pages[i] & 1) == 0 ? kernel_page_bytes : 0;
+    return missing_bytes <= bytes / missing_share;
+}
+
+bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share)
+{
+    int saved = errno;
+    bool is_resident = hak_os_ask_begin();
+    if (!is_resident)
+        return false;
+    for (size_t at = 0, piece; is_resident && at < bytes; at += piece) {
+        piece = hak_least(bytes - at, at == 0 ? LOOKED_BYTES_FIRST : LOOKED_BYTES);
+        is_resident = piece_is_resident((char *)start + at, piece, missing_share);
+    }
+    hak_os_ask_end();
+    errno = saved;
+    return is_resident;
 }
 
 bool hak_os_renew(void *start, size_t bytes)

@@ -43,6 +43,14 @@ bool hak_os_shared_back(void *start, size_t bytes)
     return is_backed;
 }
 
+bool hak_os_shared_move(void *from, void *to, size_t bytes)
+{
+    int saved = errno;
+    bool is_moved = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to;
+    errno = saved;
+    return is_moved;
+}
+
 void hak_os_shared_unmap(void *start, size_t bytes)
 {
     int saved = errno;

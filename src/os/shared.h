@@ -50,6 +50,10 @@ typedef bool shared_judge(const struct shared_file *file, const void *context);
 void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
                              shared_judge *is_worth, const void *context);
 
+/* Moves a mapping of `bytes` to the place of another one, which is mapped until then; false: the
+ * kernel has no memory for that. */
+bool hak_os_shared_move(void *from, void *to, size_t bytes);
+
 /* Ends the mapping of `bytes`. */
 void hak_os_shared_unmap(void *start, size_t bytes);
 

@@ -10,6 +10,7 @@
 #include "heap/limit.h"
 #include "heap/settings.h"
 #include "os/confine.h"
+#include "os/copy_mark.h"
 #include "os/identity.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -59,8 +60,9 @@ static _Atomic uint32_t alarm_count;
 static _Atomic uint32_t is_wanted; /* though the heap is small, while something is to be shown */
 static _Atomic uint64_t refused_ms;
 static _Atomic size_t start_bytes = START_BYTES;
-static _Atomic size_t free_in_slabs; /* as of the last tick of some thread */
-static uint32_t home_process;        /* a child of vfork has another id, and this memory */
+static _Atomic size_t free_in_slabs;  /* as of the last tick of some thread */
+static _Atomic uint32_t is_bare_copy; /* its end may be one of its thread alone */
+static uint32_t home_process;         /* a child of vfork has another id, and this memory */
 
 static bool is_large(void)
 {
@@ -124,6 +126,8 @@ bool hak_background_watch(void)
 static uint32_t patience_ms(void)
 {
     uint32_t patience = hak_stats_writer_patience_ms();
+    if (hak_load_relaxed(&is_bare_copy) != 0)
+        return 0;
     if (!hak_own_cgroup_tells_pressure() || hak_limit_warm_bytes() < WATCH_FROM_BYTES)
         return patience;
     return patience == 0 ? WATCH_MS : (uint32_t)hak_least(patience, WATCH_MS);
@@ -239,6 +243,7 @@ static void forget(void)
     hak_store_relaxed(&was_paused, 0);
     hak_store_relaxed(&is_asleep, 0);
     hak_store_relaxed(&is_wanted, 0);
+    hak_store_relaxed(&is_bare_copy, hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
     home_process = hak_os_pid();
 }
 

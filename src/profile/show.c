@@ -36,6 +36,7 @@ HAK_AT_HAND static _Atomic(struct profile_board *) own;
 static struct profile_board *inherited;
 static uint32_t own_pid;
 static _Atomic uint32_t backed_sites;
+static bool stats_are_backed;    /* the busy one's, and of the thread that makes the board */
 static _Atomic uint32_t is_busy; /* somebody grows the board, or brings it up to date */
 static _Atomic uint64_t next_tick_ms;
 static _Atomic uint64_t box_ms; /* when a black box is made without a sample; 0: not known yet */
@@ -128,7 +129,8 @@ static bool is_earlier_box(const struct shared_file *file, const void *context)
            (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space);
 }
 
-static struct profile_board *create(uint32_t pid)
+/* A copy has memory for as many sites as its parent. */
+static struct profile_board *create(uint32_t pid, uint32_t site_count)
 {
     int error;
     struct board_head head = {.magic = 0};
@@ -139,7 +141,7 @@ static struct profile_board *create(uint32_t pid)
         path.name, sizeof *board, offsetof(struct profile_board, stats), &error);
     if (board == NULL)
         return NULL;
-    if (!hak_os_shared_back(board->sites, MORE_SITES * sizeof *board->sites)) {
+    if (!hak_os_shared_back(board->sites, site_count * sizeof *board->sites)) {
         hak_os_shared_unmap(board, sizeof *board);
         hak_os_shared_remove(path.name);
         return NULL;
@@ -166,13 +168,23 @@ static void end_busy(void)
     hak_store_release(&is_busy, 0);
 }
 
+/* A handler may have made the copy, and interrupted code that writes to the parent's board: it goes
+ * on in the copy, and finds the copy's board there. */
+static struct profile_board *replace_inherited(struct profile_board *board)
+{
+    struct profile_board *place = inherited;
+    inherited = NULL;
+    return hak_os_shared_move(board, place, sizeof *board) ? place : board;
+}
+
 static void open_first(void)
 {
     uint32_t pid = hak_os_pid();
     if (own_pid == 0) /* not again in each child */
         remove_left(pid);
     own_pid = pid;
-    struct profile_board *board = create(pid);
+    uint32_t site_count = inherited == NULL ? MORE_SITES : hak_load_relaxed(&backed_sites);
+    struct profile_board *board = create(pid, site_count);
     if (board == NULL) {
         hak_store_relaxed(&retry_ms, hak_os_clock_ms() + RETRY_MS);
         hak_store_release(&state, SHOW_NONE);
@@ -182,10 +194,10 @@ static void open_first(void)
         for (uint32_t i = 0; i < sizeof modules_seen / sizeof *modules_seen; i++)
             hak_store_relaxed(&modules_seen[i], 0);
     else
-        hak_os_shared_unmap(inherited, sizeof *inherited);
-    inherited = NULL;
-    hak_store_relaxed(&backed_sites, MORE_SITES);
-    hak_sites_show(board, MORE_SITES);
+        board = replace_inherited(board);
+    stats_are_backed = false;
+    hak_store_relaxed(&backed_sites, site_count);
+    hak_sites_show(board, site_count);
     hak_store_relaxed(&next_tick_ms, 0); /* its numbers come with the next one */
     /* Last: readers take what has it. release: partner is the acquire of readers */
     hak_store_release(&board->head.magic, HAK_BOARD_MAGIC);
@@ -302,10 +314,9 @@ static void ask_kernel(struct snapshot *snapshot, uint64_t now_ms)
 static void show_stats(struct profile_board *board)
 {
     static struct shm_page page; /* the busy one's */
-    static struct profile_board *backed;
-    if (backed != board && !hak_os_shared_back(&board->stats, sizeof board->stats))
+    if (!stats_are_backed && !hak_os_shared_back(&board->stats, sizeof board->stats))
         return;
-    backed = board;
+    stats_are_backed = true;
     board->stats.head = (struct shm_head){
         .magic = HAK_SHM_MAGIC,
         .layout = hak_shm_layout(),

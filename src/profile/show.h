@@ -19,9 +19,12 @@
  *             so none is lost between. In a copy the mark of copies (os/copy_mark.h) is looked at
  *             before a sample is counted; settling it sets the board aside, before any lock of the
  *             copy is taken. A signal handler of the copy that comes first counts in its own memory
- *             and in the board of its parent: a sample at most.
+ *             and in the board of its parent: a sample at most. Code that a handler interrupted to
+ *             make the copy goes on with the address of the parent's board: there the copy maps its
+ *             own, so what was begun is counted there.
  * Threads     any.
- * Tests       tests/preload/profile.c, tests/preload/leaks_preload.sh
+ * Tests       tests/unit/profile/show_test.c, tests/preload/profile.c,
+ *             tests/preload/leaks_preload.sh
  */
 #ifndef HAK_PROFILE_SHOW_H
 #define HAK_PROFILE_SHOW_H

@@ -14,6 +14,7 @@
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/modules.h"
+#include "profile/rule_effect.h"
 #include "stats/counters.h"
 
 #include <string.h>
@@ -225,7 +226,9 @@ static uint32_t add_routes(struct route *routes, uint32_t index)
     struct route route = {.address = rule->key.address,
                           .above = rule->key.above,
                           .class_index = rule->key.class_index,
-                          .kind = rule->state == RULE_CANARY ? ROUTE_HALF : ROUTE_LONG};
+                          .kind = rule->state == RULE_CANARY   ? ROUTE_HALF
+                                  : rule->state == RULE_PINNED ? ROUTE_ALWAYS
+                                                               : ROUTE_LONG};
     if (rule->key.above != 0) {
         struct site_key any = {.address = rule->key.address, .class_index = rule->key.class_index};
         uint32_t wrapper = hak_site_log_find(&site_log, any);
@@ -258,10 +261,16 @@ static void publish(void)
 {
     static struct route routes[HAK_SITE_RULES_MOST]; /* the busy one's */
     uint32_t count = 0;
-    for (uint32_t i = 1; i < site_log.rule_count && count + 2 <= HAK_SITE_RULES_MOST; i++)
-        if (hak_rule_acts((enum rule_state)site_log.rules[i].state))
-            count += add_routes(routes + count, i);
+    uint64_t classes = 0;
+    for (uint32_t i = 1; i < site_log.rule_count && count + 2 <= HAK_SITE_RULES_MOST; i++) {
+        if (!hak_rule_acts((enum rule_state)site_log.rules[i].state))
+            continue;
+        count += add_routes(routes + count, i);
+        if (site_log.rules[i].state != RULE_PINNED)
+            classes |= (uint64_t)1 << site_log.rules[i].key.class_index;
+    }
     hak_route_publish(routes, may_act() ? count : 0);
+    hak_rule_effect_of(may_act() ? classes : 0);
     count_decisions();
 }
 
@@ -289,6 +298,7 @@ static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t wei
         name(i);
     if (key.above != 0)
         measure(key, stacks);
+    hak_rule_effect_look(&site_log, volume, generation);
     if (generation_start_ns == 0)
         generation_start_ns = hak_os_clock_ns();
     if (hak_site_log_is_due(&site_log, volume)) {

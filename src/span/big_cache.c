@@ -152,11 +152,12 @@ void hak_big_cache_served(const struct big_serve *serve)
     } else {
         hak_counter_add(&hak_stat_globals.spans_fresh, 1);
     }
-    if (clean_count == 0)
-        hak_keep_came_back(&log_of.keep, serve->count, serve->now_ms - serve->freed_ms,
-                           hak_policy_read(big_cache_episodes));
-    else
+    uint64_t idle_ms = serve->now_ms - serve->freed_ms;
+    if (clean_count != 0)
         miss(clean_count, serve->now_ms);
+    else if (idle_ms != 0) /* else all keep times cost the same: nothing */
+        hak_keep_came_back(&log_of.keep, serve->count, idle_ms,
+                           hak_policy_read(big_cache_episodes));
 }
 
 void hak_big_cache_left(uint32_t count, uint64_t freed_ms, uint64_t now_ms, enum big_leave why)

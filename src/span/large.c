@@ -18,6 +18,10 @@
 /* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
  * is used; 1 MiB is where clearing costs as much as 40 page faults. */
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
+/* Memory of which only one page in so many is missing is cleared, but for once in so many times:
+ * what little a program uses of it by now would never show. */
+#define MISSING_SHARE 8
+#define CLEARS_PER_PURGE 128u
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 16u
@@ -33,10 +37,11 @@
 /* A page table of the machines we know describes 2 MiB. */
 #define PAGE_TABLE_GRANULES 32u
 
-/* Live blocks and cached spans. */
-static _Atomic size_t held_bytes;
+/* Live blocks and cached spans: how many, above their granules. One word, since each addition costs
+ * as much as twenty others. */
+static _Atomic uint64_t held;
+#define HELD_ONE ((uint64_t)1 << 32)
 static _Atomic size_t peak_bytes; /* the most that was ever held */
-static _Atomic size_t held_count;
 
 static uint32_t granules_for(size_t bytes)
 {
@@ -63,10 +68,21 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
+static _Atomic uint32_t clear_count;
+
+/* Who used most of it before will do so again, and would pay a page fault for each page. */
+static bool is_rather_cleared(void *start, size_t bytes)
+{
+    return bytes < PURGE_RATHER_THAN_CLEAR_BYTES ||
+           (hak_fetch_add_relaxed(&clear_count, 1) % CLEARS_PER_PURGE != CLEARS_PER_PURGE - 1 &&
+            hak_os_is_resident(start, bytes, MISSING_SHARE));
+}
+
 static void clear(struct span *span, size_t before, size_t bytes)
 {
     void *start = hak_granule_address(span->first);
-    if (bytes >= PURGE_RATHER_THAN_CLEAR_BYTES && hak_os_purge(start, hak_span_bytes(span)))
+    if (!is_rather_cleared(start, hak_span_bytes(span)) &&
+        hak_os_purge(start, hak_span_bytes(span)))
         return;
     memset((char *)start + before, 0, bytes);
 }
@@ -89,22 +105,29 @@ static void withdraw(struct span *span)
     hak_owner_write(span->first, 1, NULL);
 }
 
-/* Counts held bytes. Held and warm bytes together may exceed the peak of held bytes only by little:
- * the program has needed that much anyway, and within it no memory is given up early. */
-static void count_held(size_t more_bytes)
+static size_t bytes_of(uint64_t sum)
 {
-    size_t held = hak_fetch_add_relaxed(&held_bytes, more_bytes) + more_bytes;
+    return (size_t)(uint32_t)sum << HAK_GRANULE_SHIFT;
+}
+
+/* Counts so many more blocks and granules held. Held and warm bytes together may exceed the peak of
+ * held bytes only by little: the program has needed that much anyway, and within it no memory is
+ * given up early. */
+static void count_held(uint32_t blocks, uint32_t granules)
+{
+    uint64_t more = blocks * HELD_ONE + granules;
+    size_t bytes = bytes_of(hak_fetch_add_relaxed(&held, more) + more);
     size_t peak = hak_load_relaxed(&peak_bytes);
-    if (held > peak)
-        hak_store_relaxed(&peak_bytes, peak = held); /* a race loses a little of the peak, once */
-    size_t most = hak_big_cache_most_bytes(held, peak);
+    if (bytes > peak)
+        hak_store_relaxed(&peak_bytes, peak = bytes); /* a race loses a little of the peak, once */
+    size_t most = hak_big_cache_most_bytes(bytes, peak);
     if (HAK_LIKELY(hak_span_warm_bytes() <= most))
         return;
     if (!hak_lock_try(&hak_region.purge_lock))
         return; /* somebody gives memory back; the next change looks again */
-    size_t bytes = hak_span_evict(most);
+    size_t evicted_bytes = hak_span_evict(most);
     hak_lock_give(&hak_region.purge_lock);
-    hak_stat_global_add(spans_evicted_bytes, bytes);
+    hak_stat_global_add(spans_evicted_bytes, evicted_bytes);
 }
 
 /* A span from the span heap, counted: as long as wished, or `count` granules at least. */
@@ -116,8 +139,7 @@ static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t al
         span = hak_span_take(count, alignment_count, is_zero);
     if (span == NULL)
         return NULL;
-    count_held(hak_span_bytes(span));
-    hak_fetch_add_relaxed(&held_count, 1);
+    count_held(1, span->count);
     if (HAK_UNLIKELY(!hak_big_cache_is_needed()))
         hak_big_cache_note_wanted(span->count);
     return span;
@@ -186,10 +208,9 @@ static struct span *span_of(const void *block, const char *what)
     return span;
 }
 
-static void count_given(size_t bytes, uint32_t count)
+static void count_given(uint32_t blocks, size_t granules)
 {
-    hak_fetch_add_relaxed(&held_bytes, -bytes);
-    hak_fetch_add_relaxed(&held_count, -(size_t)count);
+    hak_fetch_sub_relaxed(&held, blocks * HELD_ONE + granules);
 }
 
 bool hak_large_may_keep(const struct span *span)
@@ -214,7 +235,7 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
     if (count == 0)
         return;
     size_t bytes = hak_span_cache_drop(cache, before_ms, keep_bytes, keep_count);
-    count_given(bytes, count - hak_load_relaxed(&cache->count));
+    count_given(count - hak_load_relaxed(&cache->count), bytes >> HAK_GRANULE_SHIFT);
 }
 
 struct span *hak_large_end(void *block)
@@ -233,7 +254,7 @@ struct span *hak_large_end(void *block)
 
 void hak_large_release(struct span *span)
 {
-    count_given(hak_span_bytes(span), 1);
+    count_given(1, span->count);
     if (HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_SPAN))) {
         /* A handler interrupted its own thread in a section like ours: the memory goes to the
          * kernel, the addresses are lost. */
@@ -251,7 +272,7 @@ void hak_large_give_up(struct span *span)
         hak_large_release(span);
         return;
     }
-    count_given(hak_span_bytes(span), 1);
+    count_given(1, span->count);
     bool is_gone = hak_span_give_purged(span);
     hak_big_cache_note_given_up(count, is_gone);
     hak_stat_global_add(spans_given_up, is_gone);
@@ -284,20 +305,20 @@ void hak_large_join(void *block, struct list_link *group)
 bool hak_large_resize(void *block, size_t bytes)
 {
     struct span *span = span_of(block, "invalid realloc");
-    size_t old_bytes = hak_span_bytes(span);
-    size_t before = old_bytes - span->user_bytes;
+    uint32_t old_count = span->count;
+    size_t before = hak_span_bytes(span) - span->user_bytes;
     if (bytes > hak_region.window_bytes || HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
         return false;
     uint32_t count = granules_for(before + bytes);
-    if (count > span->count && !hak_span_extend(span, count))
+    if (count > old_count && !hak_span_extend(span, count))
         return false;
-    if (count < span->count)
+    if (count < old_count)
         hak_span_cut(span, count);
     span->user_bytes = hak_span_bytes(span) - before;
-    if (hak_span_bytes(span) > old_bytes)
-        count_held(hak_span_bytes(span) - old_bytes);
-    else
-        hak_fetch_add_relaxed(&held_bytes, hak_span_bytes(span) - old_bytes);
+    if (span->count > old_count)
+        count_held(0, span->count - old_count);
+    else if (span->count < old_count)
+        count_given(0, old_count - span->count);
     return true;
 }
 
@@ -329,7 +350,7 @@ void *hak_large_move(void *block, size_t bytes)
     withdraw(from);
     enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {
-        count_held(hak_span_bytes(to) - old_bytes);
+        count_held(0, to->count - from->count);
         publish(to, before);
         if (from->group != NULL)
             hak_large_succeed(from, to);
@@ -352,8 +373,7 @@ void *hak_large_take_target(const void *block, size_t bytes)
     struct span *to = take_target(from, granules_for(bytes));
     if (to == NULL)
         return NULL;
-    count_held(hak_span_bytes(to));
-    hak_fetch_add_relaxed(&held_count, 1);
+    count_held(1, to->count);
     publish(to, 0);
     return to->user;
 }
@@ -364,7 +384,7 @@ enum span_move hak_large_carry(const void *block, void *target, size_t kept_byte
     enum span_move result = hak_span_move(span_of(block, "invalid realloc"), to, kept_bytes);
     if (result == SPAN_DAMAGED) {
         withdraw(to);
-        count_given(hak_span_bytes(to), 1);
+        count_given(1, to->count);
         hak_span_lose(to);
     }
     return result;
@@ -372,7 +392,7 @@ enum span_move hak_large_carry(const void *block, void *target, size_t kept_byte
 
 size_t hak_large_held_bytes(void)
 {
-    return hak_load_relaxed(&held_bytes);
+    return bytes_of(hak_load_relaxed(&held));
 }
 
 size_t hak_large_live_bytes(void)
@@ -382,7 +402,7 @@ size_t hak_large_live_bytes(void)
 
 size_t hak_large_live_count(void)
 {
-    return hak_excess(hak_load_relaxed(&held_count), hak_span_caches_sum().count);
+    return hak_excess(hak_load_relaxed(&held) / HELD_ONE, hak_span_caches_sum().count);
 }
 
 size_t hak_large_peak_bytes(void)

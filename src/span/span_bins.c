@@ -1,43 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "span/span_bins.h"
 
-#include "base/bits.h"
-
 /* How many spans of a bin of mixed counts are examined before the next bin is used. */
 #define TRIES_PER_BIN 32
 
-uint32_t hak_span_bin_of(uint32_t count)
-{
-    if (count <= HAK_SPAN_BIN_EXACT)
-        return count - 1;
-    uint32_t doubling = hak_bit_highest(count);
-    return HAK_SPAN_BIN_EXACT + (doubling - 6) * 8 + ((count >> (doubling - 3)) & 7u);
-}
-
-bool hak_span_bins_has(const struct span_bins *bins, uint32_t bin)
-{
-    return (bins->in_use[bin / 64] >> (bin % 64)) & 1;
-}
-
-void hak_span_bins_insert(struct span_bins *bins, struct span *span)
-{
-    uint32_t bin = hak_span_bin_of(span->count);
-    if (!hak_span_bins_has(bins, bin))
-        hak_list_start(&bins->lists[bin]); /* with its first span: most bins never have one */
-    hak_list_insert_first(&bins->lists[bin], &span->bin_link);
-    bins->in_use[bin / 64] |= 1ull << (bin % 64);
-}
-
-void hak_span_bins_remove(struct span_bins *bins, struct span *span)
-{
-    uint32_t bin = hak_span_bin_of(span->count);
-    hak_list_remove(&span->bin_link);
-    if (hak_list_is_empty(&bins->lists[bin]))
-        bins->in_use[bin / 64] &= ~(1ull << (bin % 64));
-}
-
 uint32_t hak_span_place(const struct span *span, struct span_fit fit)
 {
+    if (HAK_LIKELY(fit.alignment == 1))
+        return fit.count <= span->count ? span->first : UINT32_MAX;
     size_t base = hak_region.base >> HAK_GRANULE_SHIFT; /* it is the address that must be aligned */
     size_t least = base + span->first;
     size_t first = hak_align_up(least - fit.phase, fit.alignment) + fit.phase - base;

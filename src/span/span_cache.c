@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "span/span_cache.h"
 
+#include "base/bits.h"
 #include "os/os.h"
 #include "span/span_heap.h"
 
@@ -35,6 +36,16 @@ static bool is_aligned(const struct span *span, uint32_t alignment)
     return (((hak_region.base >> HAK_GRANULE_SHIFT) + span->first) & (alignment - 1)) == 0;
 }
 
+static void note_search(struct span_cache *cache, bool is_miss)
+{
+    uint32_t misses = hak_load_relaxed(&cache->misses);
+    if (is_miss)
+        misses = (uint32_t)hak_least(misses + 2, HAK_SPAN_CACHE_MISSES_MOST);
+    else
+        misses = (uint32_t)hak_excess(misses, 1);
+    hak_store_relaxed(&cache->misses, misses);
+}
+
 struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint32_t alignment)
 {
     uint32_t best_count = count + count / EXCESS_SHARE + 1;
@@ -49,6 +60,7 @@ struct span *hak_span_cache_take(struct span_cache *cache, uint32_t count, uint3
         if (span_count == count)
             break;
     }
+    note_search(cache, best == HAK_SPAN_CACHE_SLOTS);
     if (best == HAK_SPAN_CACHE_SLOTS)
         return NULL;
     struct span *span = cache->spans[best];

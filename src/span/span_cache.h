@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* span/span_cache.h - a few spans of freed large blocks, kept for the next ones of their size.
  *
- * Owns        struct span_cache, a part of each heap, and the list of those that were ever used.
+ * Owns        struct span_cache, a part of each heap, and the list of those that were ever used;
+ *             whether it is worth using (docs/adr/0048-span-caches-that-serve.md).
  * Invariants  what is in it is in state SPAN_USED, holds no block, has no tag and was not moved by
  *             realloc; the oldest comes first. A cache stays on the list for ever: records of heaps
  *             are never freed.
@@ -18,7 +19,15 @@
  * such a block start at any cache line (span/large.h). */
 #define HAK_SPAN_CACHE_GRANULES_MOST 17u
 
+/* Two hits make up for a miss, which costs less. From so many misses on a cache is passed by, but
+ * for each so-many-th span, which tells whether sizes repeat again. */
+#define HAK_SPAN_CACHE_MISSES_MOST 64u
+#define HAK_SPAN_CACHE_USELESS 32u
+#define HAK_SPAN_CACHE_PROBE 64u
+
 struct span_cache {
+    _Atomic uint32_t misses; /* lately, beyond what hits made up for */
+    _Atomic uint32_t passed; /* spans; a race loses some */
     _Atomic uint32_t count;
     _Atomic size_t bytes;
     _Atomic size_t hits;
@@ -26,6 +35,16 @@ struct span_cache {
     struct span_cache *next; /* constant once listed */
     bool is_listed;
 };
+
+/* Whether the next freed span is to be put in: most requests were served, or it is time to look.
+ * Any thread. */
+HAK_INLINE bool hak_span_cache_is_useful(struct span_cache *cache)
+{
+    if (hak_load_relaxed(&cache->misses) < HAK_SPAN_CACHE_USELESS)
+        return true;
+    hak_counter_add(&cache->passed, 1);
+    return hak_load_relaxed(&cache->passed) % HAK_SPAN_CACHE_PROBE == 0;
+}
 
 /* The span that fits `count` granules at a multiple of `alignment` granules (a power of two) best,
  * and of equals the one that came last; NULL: none is long enough and at most a quarter too

@@ -11,6 +11,8 @@
 /* How many warm spans are examined for neighbours, and how many spans may form one block. */
 #define MIXED_TRIES 16
 #define RUN_SPANS_MOST 8
+/* More records than that go back to the pool: what is taken there may never come back here. */
+#define SPARE_MOST 16
 
 struct span_free hak_span_free;
 struct meta_pool hak_span_pool;
@@ -23,7 +25,7 @@ void hak_span_free_start(void)
     hak_span_free.is_started = true;
 }
 
-static struct span_bins *bins_of(const struct span *span)
+HAK_INLINE struct span_bins *bins_of(const struct span *span)
 {
     if (span->state == SPAN_WARM)
         return &hak_span_free.warm[span->node];
@@ -45,61 +47,70 @@ static void note_oldest(void)
                           : hak_list_element(oldest, struct span, age_link)->freed_ms);
 }
 
-static void write_edges(const struct span *span, void *record)
+HAK_INLINE void write_edges(const struct span *span, void *record)
 {
     hak_owner_write(span->first, 1, record);
     hak_owner_write(span->first + span->count - 1, 1, record);
 }
 
-/* Each bare span divides the mapping of the window. */
-static void count_bare(const struct span *span, uint32_t difference)
+HAK_INLINE void count_bytes(const struct span *span, size_t difference)
 {
-    if (HAK_LIKELY(span->state != SPAN_BARE))
+    if (span->state == SPAN_WARM) {
+        hak_counter_add(&hak_span_free.warm_bytes, difference);
         return;
-    size_t bytes = hak_span_bytes(span);
-    hak_mappings_give(-difference);
-    hak_counter_add(&hak_span_free.bare_bytes, difference == 1 ? bytes : -bytes);
+    }
+    hak_counter_add(&hak_span_free.clean_bytes, difference);
+    if (HAK_UNLIKELY(span->state == SPAN_BARE))
+        hak_counter_add(&hak_span_free.bare_bytes, difference);
 }
 
-/* Puts a span without free neighbours of its state on its bin. A young one goes to the end of the
- * list by age, the remainder of an old one to its start. */
-static void link_free(struct span *span, bool is_young)
+/* Puts a span without free neighbours of its state on its bin, a warm one behind `older` among the
+ * ages. */
+static void link_free(struct span *span, struct list_link *older)
 {
     span->epoch = hak_span_free.epoch;
-    size_t bytes = hak_span_bytes(span);
     hak_span_bins_insert(bins_of(span), span);
     write_edges(span, (char *)span + 1);
     if (span->state == SPAN_WARM) {
         hak_span_free.warm_nodes |= 1u << span->node;
-        if (is_young)
-            hak_list_insert_last(&hak_span_free.ages, &span->age_link);
-        else
-            hak_list_insert_first(&hak_span_free.ages, &span->age_link);
-        hak_counter_add(&hak_span_free.warm_bytes, bytes);
+        hak_list_insert_after(older, &span->age_link);
         note_oldest();
-    } else {
-        hak_counter_add(&hak_span_free.clean_bytes, bytes);
-        count_bare(span, 1);
+    } else if (HAK_UNLIKELY(span->state == SPAN_BARE)) {
+        hak_mappings_give(-1u); /* it divides the mapping of the window */
     }
+    count_bytes(span, hak_span_bytes(span));
 }
 
 void hak_span_free_remove(struct span *span)
 {
-    size_t bytes = hak_span_bytes(span);
     hak_span_bins_remove(bins_of(span), span);
     write_edges(span, NULL);
     if (span->state == SPAN_WARM) {
         hak_list_remove(&span->age_link);
-        hak_counter_add(&hak_span_free.warm_bytes, -bytes);
         note_oldest();
-    } else {
-        hak_counter_add(&hak_span_free.clean_bytes, -bytes);
-        count_bare(span, -1u);
+    } else if (HAK_UNLIKELY(span->state == SPAN_BARE)) {
+        hak_mappings_give(1);
     }
+    count_bytes(span, -hak_span_bytes(span));
 }
 
-/* The free span that has an edge at `granule`, if any. */
-struct span *hak_span_free_at(size_t granule)
+/* Moves the ends of a free span. */
+static void reshape(struct span *span, uint32_t first, uint32_t count)
+{
+    struct span_bins *bins = bins_of(span);
+    bool is_moved = hak_span_bin_of(span->count) != hak_span_bin_of(count);
+    if (is_moved)
+        hak_span_bins_remove(bins, span);
+    write_edges(span, NULL);
+    count_bytes(span, ((size_t)count - span->count) << HAK_GRANULE_SHIFT);
+    span->first = first;
+    span->count = count;
+    write_edges(span, (char *)span + 1);
+    if (is_moved)
+        hak_span_bins_insert(bins, span);
+}
+
+HAK_INLINE struct span *free_at(size_t granule)
 {
     size_t granules = hak_load_relaxed(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
     uintptr_t record = granule < granules ? (uintptr_t)hak_owner_read(granule) : 0;
@@ -107,15 +118,21 @@ struct span *hak_span_free_at(size_t granule)
     return span != NULL && HAK_LIKELY(span->epoch == hak_span_free.epoch) ? span : NULL;
 }
 
+struct span *hak_span_free_at(size_t granule)
+{
+    return free_at(granule);
+}
+
 void hak_span_free_renew(void)
 {
     hak_span_free.epoch++;
+    hak_span_free.spare = NULL;
+    hak_span_free.spare_count = 0;
     hak_span_free.is_started = false;
-    for (uint32_t node = 0; node < HAK_NODES_MOST; node++)
-        memset(hak_span_free.warm[node].in_use, 0, sizeof hak_span_free.warm[node].in_use);
+    memset(hak_span_free.warm, 0, sizeof hak_span_free.warm);
+    memset(&hak_span_free.clean, 0, sizeof hak_span_free.clean);
+    memset(&hak_span_free.bare, 0, sizeof hak_span_free.bare);
     hak_span_free.warm_nodes = 0;
-    memset(hak_span_free.clean.in_use, 0, sizeof hak_span_free.clean.in_use);
-    memset(hak_span_free.bare.in_use, 0, sizeof hak_span_free.bare.in_use);
     hak_store_relaxed(&hak_span_free.warm_bytes, 0);
     hak_store_relaxed(&hak_span_free.clean_bytes, 0);
     hak_store_relaxed(&hak_span_free.bare_bytes, 0);
@@ -123,64 +140,114 @@ void hak_span_free_renew(void)
     hak_span_free_start();
 }
 
-/* Makes `span` free, joined with its free neighbours of the same state. */
-void hak_span_free_insert(struct span *span, bool is_young)
+void hak_span_free_spare(struct span *record)
 {
-    struct span *before = span->first == 0 ? NULL : hak_span_free_at(span->first - 1);
-    struct span *behind = hak_span_free_at((size_t)span->first + span->count);
-    struct span *neighbours[2] = {before, behind};
-    for (int i = 0; i < 2; i++) {
-        struct span *other = neighbours[i];
-        if (other == NULL || !are_alike(other, span))
-            continue;
-        hak_span_free_remove(other);
-        if (other->count > span->count) /* the larger part says how old the whole is */
-            span->freed_ms = other->freed_ms;
-        span->first = (uint32_t)hak_least(span->first, other->first);
-        span->count += other->count;
-        hak_meta_pool_give(&hak_span_pool, other);
+    if (HAK_UNLIKELY(hak_span_free.spare_count == SPARE_MOST)) {
+        hak_meta_pool_give(&hak_span_pool, record);
+        return;
     }
-    link_free(span, is_young);
+    record->user = hak_span_free.spare;
+    hak_span_free.spare = record;
+    hak_span_free.spare_count++;
 }
 
-/* A record for the granules [first, first + count), in the state and age of `like`. */
+/* Kept apart from the pool, whose lock would be taken for most blocks. */
+static struct span *take_record(void)
+{
+    struct span *record = hak_span_free.spare;
+    if (HAK_UNLIKELY(record == NULL))
+        return hak_meta_pool_take(&hak_span_pool, sizeof *record);
+    hak_span_free.spare = record->user;
+    hak_span_free.spare_count--;
+    record->user = NULL;
+    return record;
+}
+
+/* The free neighbour with an edge at `granule` that `span` can be one with; NULL: none. */
+HAK_INLINE struct span *alike_at(size_t granule, const struct span *span)
+{
+    struct span *other = free_at(granule);
+    return other != NULL && are_alike(other, span) ? other : NULL;
+}
+
+/* The span becomes a part of `whole`, which is free, as is `behind`, if any. The largest part says
+ * how old they are together. */
+static void join(struct span *whole, struct span *span, struct span *behind)
+{
+    uint32_t first = (uint32_t)hak_least(whole->first, span->first);
+    uint32_t count = whole->count + span->count;
+    if (span->count >= whole->count)
+        whole->freed_ms = span->freed_ms;
+    hak_span_free_spare(span);
+    if (behind != NULL) {
+        if (behind->count > count)
+            whole->freed_ms = behind->freed_ms;
+        count += behind->count;
+        hak_span_free_remove(behind);
+        hak_span_free_spare(behind);
+    }
+    reshape(whole, first, count);
+    if (whole->state == SPAN_WARM) {
+        hak_list_remove(&whole->age_link);
+        hak_list_insert_last(&hak_span_free.ages, &whole->age_link);
+        note_oldest();
+    }
+}
+
+void hak_span_free_insert(struct span *span)
+{
+    struct span *before = span->first == 0 ? NULL : alike_at(span->first - 1, span);
+    struct span *behind = alike_at((size_t)span->first + span->count, span);
+    if (before != NULL)
+        join(before, span, behind);
+    else if (behind != NULL)
+        join(behind, span, NULL);
+    else
+        link_free(span, hak_span_free.ages.prev);
+}
+
+static struct span *describe(struct span *record, const struct span *like, uint32_t first,
+                             uint32_t count)
+{
+    if (record == NULL)
+        return NULL;
+    record->first = first;
+    record->count = count;
+    record->state = like->state;
+    record->freed_ms = like->freed_ms;
+    record->node = like->node;
+    record->piece_count = 0;
+    return record;
+}
+
 struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count)
 {
-    struct span *span = hak_meta_pool_take(&hak_span_pool, sizeof *span);
-    if (span == NULL)
-        return NULL;
-    span->first = first;
-    span->count = count;
-    span->state = like->state;
-    span->freed_ms = like->freed_ms;
-    span->node = like->node;
-    span->piece_count = 0;
-    return span;
+    return describe(hak_meta_pool_take(&hak_span_pool, sizeof *like), like, first, count);
 }
 
-/* Takes [first, first + count) out of the free span; the remainders on both sides stay free. False,
- * and nothing has changed: there is no record for a remainder. */
-bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count)
+struct span *hak_span_free_carve(struct span *span, uint32_t first, uint32_t count)
 {
     uint32_t head = first - span->first;
     uint32_t tail = span->count - head - count;
-    struct span *before = head > 0 ? hak_span_record_like(span, span->first, head) : NULL;
-    struct span *behind = tail > 0 ? hak_span_record_like(span, first + count, tail) : NULL;
-    if ((head > 0 && before == NULL) || (tail > 0 && behind == NULL)) {
-        if (before != NULL)
-            hak_meta_pool_give(&hak_span_pool, before);
-        if (behind != NULL)
-            hak_meta_pool_give(&hak_span_pool, behind);
-        return false;
+    if (head + tail == 0) {
+        hak_span_free_remove(span);
+        return span;
     }
-    hak_span_free_remove(span);
-    span->first = first;
-    span->count = count;
-    if (before != NULL)
-        link_free(before, false);
-    if (behind != NULL)
-        link_free(behind, false);
-    return true;
+    struct span *taken = describe(take_record(), span, first, count);
+    if (taken == NULL)
+        return NULL;
+    if (head == 0 || tail == 0) {
+        reshape(span, head == 0 ? first + count : span->first, head + tail);
+        return taken;
+    }
+    struct span *behind = describe(take_record(), span, first + count, tail);
+    if (behind == NULL) {
+        hak_span_free_spare(taken);
+        return NULL;
+    }
+    reshape(span, span->first, head);
+    link_free(behind, &span->age_link);
+    return taken;
 }
 
 /* Neighbouring free spans, warm and clean by turns. */
@@ -233,7 +300,7 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count, uint3
         at += part->count;
         if (part != run.last || run.is_cut_in_front)
             hak_span_free_remove(part);
-        hak_meta_pool_give(&hak_span_pool, part);
+        hak_span_free_spare(part);
     }
     joined->count = count;
     joined->node = node;
@@ -265,10 +332,12 @@ struct span *hak_span_free_take_mixed(uint32_t count, uint32_t node)
         return NULL;
     uint32_t excess = best.count - count;
     uint32_t end = best.last->first + best.last->count - (best.is_cut_in_front ? 0 : excess);
-    struct span *cut = best.is_cut_in_front ? best.first : best.last;
-    uint32_t start = best.is_cut_in_front ? cut->first + excess : cut->first;
-    if (!hak_span_free_carve(cut, start, cut->count - excess))
+    struct span **cut = best.is_cut_in_front ? &best.first : &best.last;
+    uint32_t start = best.is_cut_in_front ? (*cut)->first + excess : (*cut)->first;
+    struct span *taken = hak_span_free_carve(*cut, start, (*cut)->count - excess);
+    if (taken == NULL)
         return NULL;
+    *cut = taken;
     if (!best.is_cut_in_front)
         hak_span_free_remove(best.first);
     return run_join(best, end, count, node);

@@ -25,6 +25,8 @@ struct span_free {
     uint32_t epoch;             /* how often all free spans were abandoned */
     uint32_t warm_nodes;        /* bit n: node n has had warm spans */
     bool is_started;
+    uint32_t spare_count;
+    struct span *spare; /* records without granules, linked by `user` */
     struct span_bins clean;
     struct span_bins bare;
     struct span_bins warm[HAK_NODES_MOST]; /* by the node of their memory */
@@ -34,9 +36,9 @@ extern struct meta_pool hak_span_pool;
 
 void hak_span_free_start(void);
 
-/* Makes `span` free, joined with its free neighbours of the same state; a young one goes to the end
- * of the ages. */
-void hak_span_free_insert(struct span *span, bool is_young);
+/* Makes `span` free, and part of a free neighbour of the same state where there is one: the record
+ * is no longer the caller's. Warm, it goes to the end of the ages. */
+void hak_span_free_insert(struct span *span);
 
 /* Takes a free span off all lists. */
 void hak_span_free_remove(struct span *span);
@@ -48,9 +50,13 @@ struct span *hak_span_free_at(size_t granule);
  * memory. */
 struct span *hak_span_record_like(const struct span *like, uint32_t first, uint32_t count);
 
-/* Takes [first, first + count) out of the free span; what is left on both sides stays free. False,
- * and nothing has changed, when there is no record for what is left. */
-bool hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
+/* Takes [first, first + count) out of the free span; what is left on both sides stays free, at its
+ * place among the ages. NULL, and nothing has changed, when there is no memory for a record. */
+struct span *hak_span_free_carve(struct span *span, uint32_t first, uint32_t count);
+
+/* Keeps a record that no longer describes anything for the next one that is needed under the
+ * lock. */
+void hak_span_free_spare(struct span *record);
 
 /* Takes neighbouring free spans, warm and clean, as one, so that resident memory of the node that
  * is too small on its own is used before untouched memory. NULL: there are none, or no memory for a

@@ -29,8 +29,7 @@ static uint32_t own_node(void)
 static struct span *take_from(struct span_bins *bins, struct span_fit fit)
 {
     struct span *span = hak_span_bins_find(bins, fit);
-    return span != NULL && hak_span_free_carve(span, hak_span_place(span, fit), fit.count) ? span
-                                                                                           : NULL;
+    return span == NULL ? NULL : hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
 }
 
 /* Warm memory of the node, then memory that becomes the node's by being touched. */
@@ -96,7 +95,7 @@ static void give_as(struct span *span, enum span_state state)
     span->user = NULL;
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
-    hak_span_free_insert(span, true);
+    hak_span_free_insert(span);
     hak_span_unlock();
 }
 
@@ -147,7 +146,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->freed_ms = 0;
     span->piece_count = 0;
     hak_span_lock();
-    hak_span_free_insert(span, true);
+    hak_span_free_insert(span);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
     return true;
@@ -192,8 +191,8 @@ static struct span *take_with_room(struct span_fit fit)
     hak_span_lock();
     hak_span_free_start();
     struct span *span = hak_span_bins_find(&hak_span_free.clean, roomy);
-    if (span != NULL && !hak_span_free_carve(span, hak_span_place(span, fit), fit.count))
-        span = NULL;
+    if (span != NULL)
+        span = hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
     if (span != NULL)
         span->state = SPAN_USED;
     hak_span_unlock();
@@ -251,7 +250,7 @@ void hak_span_give_many(struct span **spans, uint32_t count)
         hak_assert(spans[i]->state == SPAN_USED && spans[i]->piece_count == 0);
         spans[i]->user = NULL;
         spans[i]->state = SPAN_WARM;
-        hak_span_free_insert(spans[i], true);
+        hak_span_free_insert(spans[i]);
     }
     hak_span_unlock();
 }
@@ -276,10 +275,11 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
     struct span *behind = hak_span_free_at(end);
     *missing = 0;
     if (behind != NULL && behind->count >= more && behind->state != SPAN_BARE) {
-        if (!hak_span_free_carve(behind, behind->first, more))
+        struct span *taken = hak_span_free_carve(behind, end, more);
+        if (taken == NULL)
             return false;
-        span->count += behind->count;
-        hak_meta_pool_give(&hak_span_pool, behind);
+        span->count += more;
+        hak_span_free_spare(taken);
         return true;
     }
     uint32_t room = behind == NULL || behind->state != SPAN_CLEAN ? 0 : behind->count;

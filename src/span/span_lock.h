@@ -10,10 +10,25 @@
 #ifndef HAK_SPAN_SPAN_LOCK_H
 #define HAK_SPAN_SPAN_LOCK_H
 
-#include "base/compiler.h"
+#include "os/lock.h"
 
-void hak_span_lock(void);
-void hak_span_unlock(void);
+extern struct hak_lock hak_span_lock_word;
+
+HAK_INLINE void hak_span_lock(void)
+{
+    hak_lock_take(&hak_span_lock_word);
+}
+
+HAK_INLINE void hak_span_unlock(void)
+{
+    hak_lock_give(&hak_span_lock_word);
+}
+
+/* Some thread holds it at this moment. */
+HAK_INLINE bool hak_span_lock_is_busy(void)
+{
+    return hak_load_relaxed(&hak_span_lock_word.state) != 0;
+}
 
 /* In a fork's child. */
 void hak_span_lock_reset(void);

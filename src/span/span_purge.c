@@ -15,17 +15,19 @@
  * and taken again costs no system calls. */
 #define FREE_SHARE 16
 
-/* The end of a warm span by which `excess_bytes` are given up, cut where a superslab begins. */
-static bool carve_excess(struct span *span, size_t excess_bytes)
+/* Takes the end of a warm span, cut where a superslab begins, that is to go if `excess_bytes` are
+ * given up; NULL: all of it is. */
+static struct span *carve_excess(struct span *span, size_t excess_bytes)
 {
     size_t base = hak_region.base >> HAK_GRANULE_SHIFT;
     size_t end = base + span->first + span->count;
     size_t excess = hak_align_up(excess_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT;
     if (excess >= span->count)
-        return false;
+        return NULL;
     size_t first = hak_align_down(end - excess, HAK_SUPERSLAB_GRANULES);
-    return first > base + span->first &&
-           hak_span_free_carve(span, (uint32_t)(first - base), (uint32_t)(end - first));
+    return first <= base + span->first
+               ? NULL
+               : hak_span_free_carve(span, (uint32_t)(first - base), (uint32_t)(end - first));
 }
 
 /* Takes the oldest warm span out of the bins if it is old enough, or as much of its end as is to
@@ -38,11 +40,12 @@ static struct span *take_oldest(uint64_t before_ms, size_t keep_bytes)
     struct list_link *oldest = hak_span_free.ages.next;
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
     if (oldest != &hak_span_free.ages && warm_bytes > keep_bytes) {
-        span = hak_list_element(oldest, struct span, age_link);
-        if (span->freed_ms > before_ms)
-            span = NULL;
-        else if (!carve_excess(span, warm_bytes - keep_bytes))
-            hak_span_free_remove(span);
+        struct span *whole = hak_list_element(oldest, struct span, age_link);
+        if (whole->freed_ms <= before_ms) {
+            span = carve_excess(whole, warm_bytes - keep_bytes);
+            if (span == NULL)
+                hak_span_free_remove(span = whole);
+        }
     }
     hak_span_unlock();
     return span;
@@ -108,7 +111,7 @@ static void put_back(struct span *span, enum span_state state, uint64_t now_ms)
 {
     span->state = (uint32_t)state;
     span->freed_ms = now_ms;
-    hak_span_free_insert(span, true);
+    hak_span_free_insert(span);
 }
 
 static void give_refused(struct list_link *refused)

@@ -86,13 +86,11 @@ void hints_are_taken_with_every_form()
 
 void cold_blocks_lie_apart_from_hot_ones()
 {
-    bool may_be_guarded = getenv("HAKMEM_GUARD_RATE") != nullptr; // of the very bytes, elsewhere
-    std::set<std::uintptr_t> granules[2];                         // of 64 KiB
+    std::set<std::uintptr_t> granules[2]; // of 64 KiB
     for (int i = 0; i < 2000; i++) {
         for (int hint : {0, 1, 127, 128, 254}) {
             void *block = operator new(100, static_cast<__hot_cold_t>(hint));
-            if (!may_be_guarded || malloc_usable_size(block) != 100)
-                granules[hint < 128].insert(reinterpret_cast<std::uintptr_t>(block) >> 16);
+            granules[hint < 128].insert(reinterpret_cast<std::uintptr_t>(block) >> 16);
             if (i % 2 == 0)
                 ::operator delete(block);
         }
@@ -138,8 +136,9 @@ void out_of_memory_throws_or_is_null()
 
 } // namespace
 
-int main()
+int main(int, char **arguments)
 {
+    begin_unguarded(arguments);
     alarm(100);
     hints_are_taken_with_every_form();
     cold_blocks_lie_apart_from_hot_ones();

@@ -106,6 +106,15 @@ TEST(a_clone_without_pthreads_allocates_in_its_parents_memory_or_a_copy)
     CHECK_EQ(damaged_count, 0);
 }
 
+/* It ends by a system call that ends only its thread. */
+TEST(a_clone_without_pthreads_ends_though_hakmem_shows_its_memory)
+{
+    WITH_SETTING("HAKMEM_BLACKBOX", "on");
+    time_limit(100);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK_EQ(run_clone(0), NULL);
+}
+
 TEST(a_daemon_allocates_with_all_its_threads)
 {
     time_limit(60);

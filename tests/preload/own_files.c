@@ -36,6 +36,14 @@ static const char *contents(const char *path)
     return text;
 }
 
+static int count(const char *text, const char *what)
+{
+    int found = 0;
+    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what))
+        found++;
+    return found;
+}
+
 /* ---- the program ----------------------------------------------------------------------------- */
 
 static int open_data(void)
@@ -64,12 +72,19 @@ static void have_files(void)
         have_many_files();
 }
 
-static void work_for(uint64_t ms)
+static void work(void)
 {
+    for (size_t bytes = 1; bytes < 300000; bytes = bytes * 3 / 2 + 1)
+        free(hidden(malloc(bytes)));
+}
+
+/* Until so many reports are in the file where some are awaited, else for so long. */
+static void work_until_reported(int reports, uint64_t ms)
+{
+    const char *awaited = getenv("OWN_AWAITED");
     uint64_t end = now_ms() + ms;
-    while (now_ms() < end)
-        for (size_t bytes = 1; bytes < 300000; bytes = bytes * 3 / 2 + 1)
-            free(hidden(malloc(bytes)));
+    while (awaited != NULL ? count(contents(awaited), "threads_started") < reports : now_ms() < end)
+        work();
 }
 
 PART(what_has_files_of_its_own)
@@ -83,11 +98,11 @@ PART(what_has_files_of_its_own)
     else if (has_value("OWN_DEED", "crash"))
         *(volatile char *)hidden((void *)8) = 1;
     else if (has_value("OWN_DEED", "signal"))
-        kill(getpid(), SIGUSR2), work_for(1500);
+        kill(getpid(), SIGUSR2), work_until_reported(1, 1500);
     else if (has_value("OWN_DEED", "work"))
-        work_for(300);
+        work_until_reported(1, 300);
     else if (has_value("OWN_DEED", "die"))
-        work_for(300), raise(SIGTERM);
+        work_until_reported(2, 0), raise(SIGTERM);
     else if (has_value("OWN_DEED", "drop"))
         CHECK_EQ(setresuid(65534, 65534, 65534), 0);
 }
@@ -95,6 +110,7 @@ PART(what_has_files_of_its_own)
 /* ---- how it is started ----------------------------------------------------------------------- */
 
 static char log_path[128];
+static const char *awaited_path; /* where reports come while the program works; NULL: nowhere */
 
 enum standard_error { SE_LOG, SE_CLOSED, SE_BROKEN };
 
@@ -126,6 +142,8 @@ static int run(enum standard_error what, const char *files, const char *deed, co
     if (pid == 0) {
         setenv("OWN_FILES", files, 1);
         setenv("OWN_DEED", deed, 1);
+        if (awaited_path != NULL)
+            setenv("OWN_AWAITED", awaited_path, 1);
         CHECK_EQ(putenv((char *)(uintptr_t)setting), 0);
         program_path();
         set_stderr(what);
@@ -161,6 +179,7 @@ static const struct how reports[] = {
 
 static void run_all(enum standard_error what, const char *files, bool is_said)
 {
+    awaited_path = what == SE_LOG && is_said ? log_path : NULL;
     for (size_t i = 0; i < REPORTS; i++) {
         const struct how *how = &reports[i];
         int status = run(what, files, how->deed, how->setting);
@@ -246,14 +265,6 @@ static const char *into(const char *path)
     return setting;
 }
 
-static int count(const char *text, const char *what)
-{
-    int found = 0;
-    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what))
-        found++;
-    return found;
-}
-
 TEST(a_file_of_statistics_gets_them_whatever_became_of_the_descriptors)
 {
     static const char *const files[] = {"none", "stderr", "many", "all"};
@@ -292,6 +303,7 @@ TEST(a_program_that_dies_of_a_signal_leaves_the_statistics_of_its_last_interval)
 {
     new_folder();
     setenv("HAKMEM_STATS_INTERVAL", "50ms", 1);
+    awaited_path = file_path;
     int status = run(SE_LOG, "none", "die", into(file_path));
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     CHECK(count(contents(file_path), "\nthreads_started: ") >= 2);

@@ -25,9 +25,9 @@ static void allocate(unsigned seed, int rounds)
     for (int i = 0; i < rounds; i++) {
         seed = seed * 1103515245u + 12345u;
         void **block = &blocks[seed >> 8 & 63];
-        size_t bytes = (seed >> 16) % 700 + (i % 500 == 0 ? 200000 : 0);
+        size_t bytes = 1 + (seed >> 16) % 700 + (i % 500 == 0 ? 200000 : 0);
         if (i % 3 == 0) {
-            *block = realloc(*block, bytes + 1);
+            *block = realloc(*block, bytes);
         } else {
             free(*block);
             *block = malloc(bytes);

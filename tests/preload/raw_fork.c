@@ -329,6 +329,15 @@ TEST(copies_by_handlers_that_interrupt_slow_paths_live)
     copy_from_handlers();
 }
 
+/* Each sample is written to the board in /dev/shm, of which a copy has its own. */
+TEST(copies_by_handlers_that_interrupt_the_heap_profile_live)
+{
+    WITH_SETTING("HAKMEM_HEAP_PROFILE", "on");
+    WITH_SETTING("HAKMEM_HEAP_PROFILE_RATE", "256");
+    WITH_SETTING("HAKMEM_HEAP_PROFILE_SAMPLES", "0");
+    copy_from_handlers();
+}
+
 /* The rest of a sentence runs in many short processes: in each the first sections do not block
  * signals yet, so that a handler finds its thread inside. */
 PART(copy_from_handlers_early)

@@ -204,8 +204,9 @@ void requests_above_4_kib_are_served_as_all_others()
 
 } // namespace
 
-int main()
+int main(int, char **arguments)
 {
+    begin_unguarded(arguments);
     alarm(100);
     tokens_in_the_name_choose_the_partition();
     tokens_as_argument_choose_the_same_partitions();

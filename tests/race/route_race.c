@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/route_race.c - call sites are diverted and no longer, in any order, while threads
- * allocate from them and hand the blocks over, and the process forks. If this fails, a rule of a
- * call site that begins or ends loses a block, or leaves a child in which requests fail. */
+/* tests/race/route_race.c - call sites are diverted, held back, and diverted no longer, in any
+ * order, and blocks are noted, while threads allocate from them and hand the blocks over, and the
+ * process forks. If this fails, a rule of a call site that begins or ends loses a block, or leaves
+ * a child in which requests fail. */
 #include "api/api.h"
 #include "base/atomic.h"
 #include "heap/route.h"
@@ -27,6 +28,7 @@ static _Atomic(unsigned char *) places[PLACES];
 static _Atomic uint32_t takers_done_count;
 static _Atomic uint32_t counts[PARTITION_COUNT];
 static uintptr_t sites[2];
+static uint32_t noted_count; /* the publisher's */
 
 /* Two sites; what follows keeps the call from being a jump, and the functions different. */
 static __attribute__((noinline)) unsigned char *take_here(size_t bytes)
@@ -124,9 +126,13 @@ static uint32_t choose(struct racer *racer, struct route *routes)
 static void publish(struct racer *racer)
 {
     struct route routes[ROUTES];
+    void *blocks[HAK_ROUTE_NOTED_MOST];
     while (hak_load_relaxed(&takers_done_count) < TAKERS) {
         hak_route_publish(routes, choose(racer, routes));
+        hak_route_hold((enum route_hold)(draw(racer) % 3));
+        hak_route_watch((uint32_t)draw(racer) % CLASSES);
         sched_yield();
+        noted_count += hak_route_take_noted(blocks);
     }
 }
 
@@ -168,6 +174,7 @@ TEST(sites_are_diverted_and_no_longer_while_threads_allocate_and_the_process_for
          (void (*const[])(struct racer *)){work, work, work, work, work, work, publish, fork_on});
     CHECK(hak_load_relaxed(&counts[PARTITION_ORDINARY]) > 1000);
     CHECK(hak_load_relaxed(&counts[PARTITION_LONG]) > 1000);
+    CHECK(noted_count > 0);
     hak_route_publish(NULL, 0);
     for (uint32_t i = 0; i < PLACES; i++)
         hak_free(hak_load_relaxed(&places[i]));

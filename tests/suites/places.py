@@ -25,12 +25,21 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 # Of one process: a file of 2 GiB; no cores.
 LIMITS = ("prlimit", "--core=0", f"--fsize={2 << 30}")
 ROOT_PACKAGES = "build-essential,ccache,debhelper,fakeroot,locales-all,procps"
-BUILD_DEP = "apt-get build-dep -y -q --arch-only -P nodoc"
-# Mounts of the chroot's own, and its loopback.
+# What an installation that was cut off left comes first.
+BUILD_DEP = "dpkg --configure -a && apt-get build-dep -y -q --arch-only -P nodoc"
+# Mounts of the chroot's own, and its loopback. What the command leaves running may end by itself
+# first, as a server does that was told to.
 ENTRY = """
 set -e
 root=$1
 shift
+wait_for_others() {
+    left=50
+    while set -- "$root"/proc/[0-9]*; [ $# -gt 1 ] && [ $left -gt 0 ]; do
+        sleep 0.1
+        left=$((left - 1))
+    done
+}
 [ -z "$alone" ] || ip link set lo up
 if [ "$root" != / ]; then
     mount -t proc proc "$root/proc"
@@ -42,6 +51,7 @@ else
     mount -t proc proc /proc
     "$@" && status=0 || status=$?
 fi
+wait_for_others
 exit $status
 """
 
@@ -231,18 +241,28 @@ class Chroot(Place):
         log.unlink(missing_ok=True)
         self.root_script(f"{BUILD_DEP} {' '.join(packages)}; apt-get clean", log, 400)
 
+    def source(self, package, log):
+        """The newest version whose source the mirror has in full; it is downloaded, and stays.
+        None: there is none, or the log says what is missing."""
+        for version in self.versions(package):
+            script = f"""
+                set -e
+                mkdir -p /build/sources
+                cd /build/sources
+                apt-get source -q --only-source --download-only '{package}={version}'"""
+            if self.root_script(script, log, 200) == 0:
+                return version
+        return None
+
     def fetch(self, package, version, log, more=""):
-        """Build dependencies and the unpacked source, whose archive is kept. False: the log says
-        why not."""
+        """Build dependencies and the unpacked source. False: the log says why not."""
         description = f"{package}_{version.split(':')[-1]}.dsc"
         script = f"""
             set -e
             {BUILD_DEP} '{package}={version}'
             [ -z '{more}' ] || apt-get install -y -q {more}
             apt-get clean
-            mkdir -p /build/sources
             cd /build/sources
-            apt-get source -q --only-source --download-only '{package}={version}'
             rm -rf '../{package}'
             dpkg-source --no-check -x '{description}' '../{package}'
             chown -R {USER}:{USER} '../{package}'"""

@@ -170,7 +170,7 @@ def only_driver(text):
     if re.search(r"^No tests (?:were found!!!|defined\.)$", text, re.M):
         return True
     own = (r"(?:make(?:\[\d+\])?: (?:Entering|Leaving) directory .*|Making check in .*|"
-           r"make(?:\[\d+\])?: Nothing to be done for .*|make +check\S*|\s*)")
+           r"make(?:\[\d+\])?: (?:Nothing to be done for|'.*' is up to date).*|make +\S+|\s*)")
     return all(re.fullmatch(own, line) for line in text.splitlines())
 
 
@@ -180,7 +180,9 @@ def leftovers(folder):
 
 
 def read(text, folder, reader=None):
-    """(the reader's name, {test: outcome}); ("none", {}) where no reader finds a test."""
+    """(the reader's name, {test: outcome}); ("none", {}) where no reader finds a test. Colours do
+    not count."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
     for name, function in FOLDER_READERS.items():
         if reader in (None, name):
             found = function(folder)

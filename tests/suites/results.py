@@ -195,15 +195,19 @@ def page(rows, ways):
 
 
 def explained(differences):
+    """One line for tests of a package that differ in the same way and for the same reason."""
     if not differences:
         return
     yield "\n## Differences\n"
     yield "| package | way | test | system | there | reason |"
     yield "| --- | --- | --- | --- | --- | --- |"
+    alike = {}
     for row, way, test, what in differences:
-        name = test.replace("|", "\\|")
-        yield (f"| {row['package']} | {way} | {name} | {what['system']} | {what['there']} | "
-               f"{what.get('reason', 'not explained yet')} |")
+        what_became = (what["system"], what["there"], what.get("reason", "not explained yet"))
+        alike.setdefault((row["package"], way, *what_became), []).append(test.replace("|", "\\|"))
+    for (package, way, system, there, reason), (first, *others) in alike.items():
+        more = f", and {len(others)} more" if others else ""
+        yield f"| {package} | {way} | {first}{more} | {system} | {there} | {reason} |"
 
 
 def unsteady(rows):

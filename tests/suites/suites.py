@@ -129,14 +129,15 @@ def default_build():
 
 def build_folders(tree):
     """Folders in which a build may have left a suite, the likeliest first."""
-    named = sorted(path for pattern in ("obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
-                   for path in tree.glob(pattern) if path.is_dir())
+    patterns = ("obj", "obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
+    named = sorted(path for pattern in patterns for path in tree.glob(pattern) if path.is_dir())
     return [*named, tree]
 
 
 def has_target(makefile, target):
     text = makefile.read_text(errors="replace")
-    return re.search(rf"^{target} *::?(?!=)", text, re.M) is not None
+    # It may be one of several targets of a rule.
+    return re.search(rf"^(?:[^\s:=]+ +)*{target}(?: +[^\s:]+)* *::?(?!=)", text, re.M) is not None
 
 
 def find_suite(tree, jobs):
@@ -196,12 +197,11 @@ class Package:
         log = self.log("build")
         log.unlink(missing_ok=True)
         begin = time.monotonic()
-        versions = self.place.versions(self.name)
-        if not versions:
-            return Step(1, 0, 0, "", {}, "the mirror has no source of it")
-        needs = self.row.get("needs", "")
-        if not any(self.place.fetch(self.name, version, log, needs) for version in versions):
-            return Step(1, 0, 0, "", {}, f"no source or build dependency: {last_line(log)}")
+        version = self.place.source(self.name, log)
+        if version is None:
+            return Step(1, 0, 0, "", {}, "the mirror lacks its source, or a part of it")
+        if not self.place.fetch(self.name, version, log, self.row.get("needs", "")):
+            return Step(1, 0, 0, "", {}, f"no build dependency: {last_line(log)}")
         self.version = version_of(self.tree)
         command = self.row.get("build") or default_build()
         limit_s = self.row.get("build_s", self.most_s)
@@ -441,7 +441,8 @@ def remaining(rows, place, ways):
 def gather(group):
     """Has what those of the packages need that are not built."""
     missing = [package for package in group
-               if package.state.step(package.name, "build") is None]
+               if package.state.step(package.name, "build") is None
+               and package.place.source(package.name, package.log("build"))]
     if len(missing) > 1:
         missing[0].place.gather([package.name for package in missing], STORE / "gather.log")
 

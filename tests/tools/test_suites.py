@@ -64,6 +64,12 @@ def test_what_prove_says_is_not_hidden_by_what_its_tests_print(tmp_path):
     assert readers.read(text, tmp_path) == ("prove", {"t/a.t": "pass", "t/b.t": "fail"})
 
 
+def test_colours_hide_no_word(tmp_path):
+    text = "#01 a: \x1b[0;32mPASSED\x1b[0;0m\n#02 b: \x1b[0;31mFAILED\x1b[0;0m\n"
+    found = {"#N a: PASSED": "pass", "#N b: FAILED": "fail"}
+    assert readers.read(text, tmp_path) == ("lines", found)
+
+
 def test_result_files_come_before_what_is_printed(tmp_path):
     (tmp_path / "t").mkdir()
     (tmp_path / "t/one.trs").write_text(":test-result: PASS\n:global-test-result: PASS\n")
@@ -113,15 +119,17 @@ def test_rows_that_were_not_run_here_stay_while_they_are_on_the_list(tmp_path):
     names = ("old", "both")
     results.publish([row("old"), row("both"), row("off")], lines, page, ("hakmem",), names)
     assert "off" not in lines.read_text()
-    differs = {"a": {"system": "pass", "there": "fail", "runs": 4, "reason": "it counts pages"}}
+    what = {"system": "pass", "there": "fail", "runs": 4, "reason": "it counts pages"}
+    differs = {"a": what, "b|c": {**what, "system": "missing"}, "d": what}
     new = row("both", version="2", ways={"hakmem": {"differs": differs, "processes": 7}})
     gone = {"package": "old", "version": "2", "state": "none", "note": "cannot be built"}
     results.publish([new, gone], lines, page, ("hakmem",), names)
     kept = [json.loads(line) for line in lines.read_text().splitlines()]
     assert [(each["package"], each["version"]) for each in kept] == [("both", "2"), ("old", "1")]
-    assert "| both | 2 | 2 / 1 / 0 | 1 differ |" in page.read_text()
-    assert "| both | hakmem | a | pass | fail | it counts pages |" in page.read_text()
-    assert "2 packages, 6 tests; 1 different outcomes." in page.read_text()
+    assert "| both | 2 | 2 / 1 / 0 | 3 differ |" in page.read_text()
+    assert "| both | hakmem | a, and 1 more | pass | fail | it counts pages |" in page.read_text()
+    assert "| both | hakmem | b\\|c | missing | fail | it counts pages |" in page.read_text()
+    assert "2 packages, 6 tests; 3 different outcomes." in page.read_text()
 
 
 def test_the_list_is_sound():
@@ -140,14 +148,14 @@ class Folder(places.Place):
 
     def __init__(self, store, source):
         super().__init__(store)
-        self.source = source
+        self.origin = source
         (store / "home").mkdir(parents=True)
 
-    def versions(self, package):
-        return ["1"]
+    def source(self, package, log):
+        return "1"
 
     def fetch(self, package, version, log, more=""):
-        shutil.copytree(self.source, self.tree(package))
+        shutil.copytree(self.origin, self.tree(package))
         (self.tree(package) / "debian").mkdir()
         (self.tree(package) / "debian/changelog").write_text(f"{package} ({version}) x;\n")
         return True
@@ -275,11 +283,13 @@ def test_a_suite_in_which_nothing_runs_has_no_result(package):
         "none", "its check has nothing to run")
     assert readers.only_driver("Test project /build/x\nNo tests were found!!!\n")
     assert readers.only_driver("No tests defined.\n")
+    assert readers.only_driver("make  example\nmake[1]: 'example' is up to date.\n")
     assert not readers.only_driver("Making check in src\n./check\n")
 
 
 @pytest.mark.parametrize("makefile, command", [
     ("check:\n\ttrue\n", "make -k check"), ("test :: one\n", "make -k test"),
+    ("test check: one\n", "make -k check"), (".PHONY: test\n", None),
     ("check = no\ntest: one\n", "make -k test"), ("check := no\nall: one\n", None)])
 def test_a_target_of_make_is_found(tmp_path, makefile, command):
     (tmp_path / "Makefile").write_text(makefile)
@@ -290,22 +300,23 @@ def test_a_target_of_make_is_found(tmp_path, makefile, command):
 def test_what_several_builds_need_is_had_at_once(package, monkeypatch):
     asked = []
     monkeypatch.setattr(package.place, "gather", lambda names, log: asked.append(names))
-    other = suites.Package({**package.row, "name": "other"}, package.place, package.state,
-                           package.libraries)
-    assert suites.work_all([package, other], ("hakmem",), far())
+    monkeypatch.setattr(package.place, "source", lambda name, log: None if name == "gone" else "1")
+    others = [suites.Package({**package.row, "name": name}, package.place, package.state,
+                             package.libraries) for name in ("gone", "other")]
+    assert suites.work_all([package, *others], ("hakmem",), far())
     assert asked == [["made", "other"]]
 
 
 def test_a_package_without_a_source_does_not_end_the_run(package, tmp_path, monkeypatch):
-    monkeypatch.setattr(package.place, "versions", lambda name: [] if name == "gone" else ["1"])
+    monkeypatch.setattr(package.place, "source", lambda name, log: None if name == "gone" else "1")
     gone = suites.Package({**package.row, "name": "gone"}, package.place, package.state,
                           package.libraries)
     assert suites.work_all([gone, package], ("hakmem",), far())
     found = {each["package"]: each for each in package.state.rows()}
-    assert found["gone"]["note"] == "the mirror has no source of it"
+    assert found["gone"]["note"] == "the mirror lacks its source, or a part of it"
     assert found["made"]["state"] == "done"
     log = (tmp_path / "store/log").read_text()
-    assert "gone: the mirror has no source of it\n" in log
+    assert "gone: the mirror lacks its source, or a part of it\n" in log
     assert "suites: 2 packages done, 0 remain\n" in log
 
 
@@ -334,6 +345,12 @@ def test_a_run_ends_with_its_limit_and_all_that_it_started(package):
     assert status == 124 and time.monotonic() - begin < 20
     time.sleep(3)
     assert not (folder / "late").exists()
+
+
+def test_what_ends_by_itself_soon_after_a_run_may_end(package):
+    folder = package.place.store
+    assert package.place.run("(sleep 0.5; echo >ended) & true", folder, folder / "log", 60) == 0
+    assert (folder / "ended").exists()
 
 
 WAITS = """

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* mlock2 */
 #include "api/api.h"
 #include "check.h"
+#include "os/confine.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "process/reclaim.h"
@@ -149,4 +150,56 @@ TEST(calloc_of_a_long_block_costs_what_is_touched_and_one_call)
     long touched = ROUNDS * (long)((bytes + STEP_BYTES - 1) / STEP_BYTES);
     CHECK(UNDER_ASAN || after.ru_minflt - before.ru_minflt <= touched + touched / 10);
     CHECK(hak_load_relaxed(&hak_os_counters.advise_count) - calls <= ROUNDS);
+}
+
+static long faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* Each page of the block, but for one in `skipped`. */
+static void use_most(size_t bytes, size_t skipped)
+{
+    unsigned char *block = hak_calloc(1, bytes);
+    CHECK(block != NULL);
+    for (size_t i = 0; i < bytes; i += 4096)
+        if (i / 4096 % skipped != 0) {
+            CHECK_EQ(block[i], 0);
+            block[i] = 0xdb;
+        }
+    hak_free(block);
+}
+
+TEST(calloc_of_a_long_block_that_is_used_costs_few_faults)
+{
+    enum { ROUNDS = 200, PAGES = 8 * 1024 * 1024 / 4096 };
+    if (UNDER_ASAN)
+        SKIP("the sanitizer keeps what is freed");
+    refuse_huge_pages();
+    use_most(8 * HAK_MIB, PAGES + 1);
+    long before = faults();
+    for (int round = 0; round < ROUNDS; round++)
+        use_most(8 * HAK_MIB, PAGES + 1);
+    CHECK(faults() - before <= 3 * PAGES); /* once in 128 times it is tried whether few would do */
+    use_most(8 * HAK_MIB, 2);
+    before = faults();
+    for (int round = 0; round < ROUNDS; round++)
+        use_most(8 * HAK_MIB, 2);
+    CHECK(faults() - before >= (ROUNDS - 129) * PAGES / 4);
+}
+
+TEST(calloc_of_a_long_block_is_zero_where_the_kernel_tells_nothing)
+{
+    refuse_huge_pages();
+    for (int round = 0; round < 5; round++) {
+        hak_store_relaxed(&hak_os_confined, round >= 2);
+        unsigned char *block = hak_calloc(1, 8 * HAK_MIB);
+        CHECK(block != NULL);
+        check_zero(block, 8 * HAK_MIB);
+        memset(block, 0xdb, 8 * HAK_MIB);
+        hak_free(block);
+    }
+    hak_store_relaxed(&hak_os_confined, false);
 }

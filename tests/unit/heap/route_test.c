@@ -63,14 +63,52 @@ TEST(the_smallest_and_the_largest_class_are_closed_whole)
     CHECK_EQ(bin_for(4097), HAK_BIN_OF_CLASS(HAK_LONG_CLASS_COUNT));
 }
 
-TEST(half_of_the_blocks_of_a_canary_are_diverted)
+static const enum hak_partition held_partitions[][3] = {
+    /* HOLD_NONE, HOLD_HALF, HOLD_ALL */
+    [ROUTE_LONG] = {PARTITION_LONG, PARTITION_LONG, PARTITION_ORDINARY},
+    [ROUTE_HALF] = {PARTITION_LONG, PARTITION_ORDINARY, PARTITION_ORDINARY},
+    [ROUTE_ALWAYS] = {PARTITION_LONG, PARTITION_LONG, PARTITION_LONG},
+};
+
+TEST(what_is_held_back_is_ordinary_for_that_time)
 {
-    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_HALF};
-    uint32_t diverted = 0;
-    hak_route_publish(&route, 1);
-    for (int i = 0; i < 10000; i++)
-        diverted += find(SITE) == PARTITION_LONG;
-    CHECK(diverted > 4500 && diverted < 5500);
+    for (int kind = ROUTE_LONG; kind <= ROUTE_ALWAYS; kind++) {
+        struct route route = {.address = SITE, .class_index = CLASS, .kind = (enum route_kind)kind};
+        hak_route_publish(&route, 1);
+        for (int hold = HOLD_NONE; hold <= HOLD_ALL; hold++) {
+            hak_route_hold((enum route_hold)hold);
+            CHECK_EQ(find(SITE), held_partitions[kind][hold]);
+        }
+        hak_route_hold(HOLD_NONE);
+        CHECK_EQ(find(SITE), PARTITION_LONG);
+    }
+}
+
+TEST(a_few_ordinary_blocks_of_the_watched_class_are_noted)
+{
+    static char blocks[64 * HAK_ROUTE_NOTED_BYTES / 128];
+    void *taken[HAK_ROUTE_NOTED_MOST];
+    uint32_t step = HAK_ROUTE_NOTED_BYTES / 128;
+    hak_route_note(CLASS, PARTITION_ORDINARY, &blocks[0]);
+    CHECK_EQ(hak_route_take_noted(taken), 0);
+    hak_route_watch(CLASS);
+    hak_route_note(CLASS + 1, PARTITION_ORDINARY, &blocks[0]);
+    hak_route_note(CLASS, PARTITION_LONG, &blocks[0]);
+    hak_route_note(CLASS, PARTITION_ORDINARY, NULL);
+    CHECK_EQ(hak_route_take_noted(taken), 0);
+    for (uint32_t i = 0; i <= step; i++)
+        hak_route_note(CLASS, PARTITION_ORDINARY, &blocks[i]);
+    CHECK_EQ(hak_route_take_noted(taken), 2);
+    CHECK(taken[0] == &blocks[0]);
+    CHECK(taken[1] == &blocks[step]);
+    for (uint32_t i = step + 1; i < sizeof blocks; i++)
+        hak_route_note(CLASS, PARTITION_ORDINARY, &blocks[i]);
+    CHECK_EQ(hak_route_take_noted(taken), HAK_ROUTE_NOTED_MOST - 2);
+    CHECK_EQ(hak_route_watched, HAK_LONG_CLASS_COUNT);
+    hak_route_watch(CLASS);
+    hak_route_note(CLASS, PARTITION_ORDINARY, &blocks[0]);
+    hak_route_watch(HAK_LONG_CLASS_COUNT);
+    CHECK_EQ(hak_route_take_noted(taken), 0);
 }
 
 TEST(a_wrapper_is_split_by_the_caller_that_the_stack_shows)

@@ -165,6 +165,56 @@ TEST(the_same_program_leads_to_the_same_decisions)
     CHECK(memcmp(before, past.decisions, sizeof before) == 0);
 }
 
+/* The decisions so far, a line each: generation, site, and what it became. */
+static const char *decisions(void)
+{
+    static char lines[HAK_SITE_DECISIONS * 40];
+    size_t used = 0;
+    CHECK(past.decision_count <= HAK_SITE_DECISIONS);
+    for (uint32_t i = 0; i < past.decision_count; i++) {
+        const struct site_decision *decision = &past.decisions[i];
+        used += (size_t)snprintf(
+            lines + used, sizeof lines - used, "%u %u %s\n",
+            (unsigned)(decision->volume / GENERATION),
+            (unsigned)((past.rules[decision->rule].key.address - key_of(0).address) / 16),
+            hak_rule_state_word((enum rule_state)decision->to));
+    }
+    return lines;
+}
+
+/* Four sites keep, then none does. A change of this list is reviewed like one of the API. */
+TEST(a_replayed_program_leads_to_the_recorded_decisions)
+{
+    begin_world(7);
+    live_through(12, 20);
+    for (uint32_t i = 0; i < 6 * RATE; i++)
+        allocate(key_of(draw() % SITES), 100);
+    CHECK_STR(decisions(), "3 3 candidate\n"
+                           "3 0 candidate\n"
+                           "3 1 candidate\n"
+                           "3 2 candidate\n"
+                           "4 3 shadow\n"
+                           "4 0 shadow\n"
+                           "5 3 canary\n"
+                           "5 0 canary\n"
+                           "5 1 shadow\n"
+                           "5 2 shadow\n"
+                           "6 1 canary\n"
+                           "6 2 canary\n"
+                           "6 3 active\n"
+                           "6 0 active\n"
+                           "7 1 active\n"
+                           "7 2 active\n"
+                           "16 1 retired\n"
+                           "16 2 retired\n"
+                           "16 3 retired\n"
+                           "16 0 retired\n"
+                           "18 1 candidate\n"
+                           "18 2 candidate\n"
+                           "18 3 candidate\n"
+                           "18 0 candidate\n");
+}
+
 TEST(a_site_that_stops_keeping_is_retired_within_four_generations)
 {
     begin_world(3);
@@ -232,6 +282,36 @@ TEST(a_rule_that_costs_more_than_it_saves_does_not_act)
     for (; state_of(key_of(0)) != RULE_RETIRED; generations++)
         live_through(1, 50);
     CHECK(generations <= HAK_RULE_GRACE + 2);
+}
+
+/* Pages are in use for as long with the rule as while it is held back. */
+static void tell_pages(double used, double used_while_held)
+{
+    for (int i = 0; i < 2; i++) {
+        past.classes[CLASS].effect.pages[i] += 10;
+        past.classes[CLASS].effect.used[i] += 10 * (i == 0 ? used : used_while_held);
+    }
+}
+
+TEST(a_rule_that_changes_nothing_is_retired_though_its_blocks_survive)
+{
+    begin_world(11);
+    told.slab_bytes = 30 << 20;
+    told.free_bytes = 26 << 20;
+    live_through(60, 50);
+    CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
+    for (int generation = 0; generation < 40; generation++) {
+        tell_pages(0.2, 0.7);
+        live_through(1, 50);
+        CHECK_EQ(state_of(key_of(0)), RULE_ACTIVE);
+    }
+    uint32_t generations = 0;
+    for (; state_of(key_of(0)) != RULE_RETIRED; generations++) {
+        CHECK(generations < 80);
+        tell_pages(0.7, 0.7);
+        live_through(1, 50);
+    }
+    CHECK(past.rules[hak_site_log_find(&past, key_of(0))].recent_survivors > 0);
 }
 
 TEST(slabs_of_blocks_that_stay_must_be_used)

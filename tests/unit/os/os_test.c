@@ -64,6 +64,26 @@ TEST(purged_memory_reads_as_zero_and_only_that)
     CHECK(hak_load_relaxed(&hak_os_counters.purge_time_ns) > took_ns);
 }
 
+TEST(of_resident_memory_few_pages_are_missing)
+{
+    enum { LONG = 3 * 1024 * 1024, PAGE = 64 * 1024 };
+    unsigned char *start = hak_os_reserve(LONG);
+    CHECK(start != NULL && hak_os_commit(start, LONG));
+    hak_os_refuse_huge_pages(start, LONG);
+    CHECK(!hak_os_is_resident(start, LONG, 8));
+    memset(start, 9, LONG);
+    CHECK(hak_os_is_resident(start, LONG, 8));
+    CHECK(hak_os_purge(start + LONG - 2 * PAGE, PAGE));
+    CHECK(hak_os_is_resident(start, LONG, 8));
+    CHECK(hak_os_purge(start + LONG - 5 * PAGE, 3 * PAGE));
+    CHECK(!hak_os_is_resident(start, LONG, 8)); /* a quarter of the last MiB */
+    CHECK(hak_os_is_resident(start, LONG, 2));
+    CHECK(hak_os_purge(start, PAGE));
+    CHECK(!hak_os_is_resident(start, LONG, 2));
+    hak_os_release(start, LONG);
+    CHECK(!hak_os_is_resident(start, LONG, 2));
+}
+
 TEST(memory_locked_by_the_program_is_purged_and_stays_locked)
 {
     if (UNDER_ASAN)

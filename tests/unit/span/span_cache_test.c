@@ -164,3 +164,19 @@ TEST(a_block_that_was_freed_into_the_cache_cannot_be_freed_again)
     CHECK_EQ(hak_span_caches_sum().count, 1);
     CHECK_ABORTS(hak_free(block), "hakmem: invalid free: pointer");
 }
+
+TEST(a_cache_that_misses_is_passed_by_until_sizes_repeat)
+{
+    static struct span_cache cache;
+    hak_span_cache_put(&cache, take(3, 1));
+    for (uint32_t i = 0; i < HAK_SPAN_CACHE_MISSES_MOST; i++)
+        CHECK_EQ(hak_span_cache_take(&cache, 9, 1), NULL);
+    uint32_t probes = 0;
+    for (uint32_t i = 0; i < 4 * HAK_SPAN_CACHE_PROBE; i++)
+        probes += hak_span_cache_is_useful(&cache);
+    CHECK_EQ(probes, 4);
+    for (uint32_t i = 0; i < HAK_SPAN_CACHE_MISSES_MOST; i++)
+        hak_span_cache_put(&cache, hak_span_cache_take(&cache, 3, 1));
+    for (uint32_t i = 0; i < 2 * HAK_SPAN_CACHE_PROBE; i++)
+        CHECK(hak_span_cache_is_useful(&cache));
+}

@@ -219,6 +219,20 @@ TEST(a_purge_takes_the_oldest_first_and_obeys_its_budget)
     CHECK(hak_span_heap_is_sound());
 }
 
+TEST(what_is_left_of_a_span_is_no_older_than_that_was)
+{
+    struct span *older = take(8);
+    take(1);
+    struct span *younger = take(5);
+    take(1);
+    hak_span_give(older);
+    hak_span_give(younger);
+    take(4);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(8));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(1));
+    CHECK(hak_span_heap_is_sound());
+}
+
 TEST(a_purge_keeps_as_many_bytes_as_it_is_told)
 {
     four_warm_spans();
