@@ -5,6 +5,8 @@
 
 #include "api/api.h"
 #include "base/atomic.h"
+#include "policy/option.h"
+#include "process/start.h"
 #include "profile/profile.h"
 #include "profile/sampler.h"
 #include "profile/show.h"
@@ -56,6 +58,8 @@ static void look_after(struct racer *racer)
 TEST(samples_passed_between_threads_end_once)
 {
     void (*bodies[])(struct racer *) = {work, work, work, look_after};
+    CHECK(hak_process_start());
+    CHECK_EQ(hak_option_change("heap_profile_samples", "0"), OPTION_CHANGED);
     hak_profile_start(1000);
     race(4, bodies);
     hak_profile_start(1);
