@@ -62,8 +62,12 @@ static bool rise_and_fall(uint32_t overlap)
         blocks[i] = (void *)(0x7f0000000000 + i * block_bytes);
     for (size_t i = 200; i < 400; i++)
         blocks[i] = (void *)(0x7f0000000000 + (599 - overlap - i) * block_bytes);
-    struct rows rest;
-    return hak_bin_check_rows(&(struct bin_checked){blocks, 400, 400}, 3, &rest);
+    struct rows rest = {.count = 0};
+    bool are_apart = hak_bin_check_rows(&(struct bin_checked){blocks, 200, 400}, 3, &rest);
+    CHECK_EQ(rest.count, are_apart);
+    CHECK(!are_apart || (rest.rows[0].first == (uintptr_t)blocks[200] &&
+                         rest.rows[0].length == 200 && rest.rows[0].step == -block_bytes));
+    return are_apart;
 }
 
 TEST(stretches_of_neighbours_pass_where_they_are_few_and_lie_apart)
