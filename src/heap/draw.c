@@ -9,9 +9,9 @@ _Atomic uint64_t hak_draw_start_ms;
 _Atomic uint64_t hak_draw_profile_mean_bytes;
 
 /* A pace is kept by the time at which it would be reached if each sample took its share: 67 ms
- * ahead of now is too fast, and each doubling gives a quarter of that back (docs/adr/0035). */
+ * ahead of now is too fast, and with each doubling a quarter of that more (docs/adr/0035). */
 #define AHEAD_MOST_NS ((uint64_t)1 << 26)
-#define AHEAD_BOUGHT_NS (AHEAD_MOST_NS / 4)
+#define AHEAD_MORE_NS (AHEAD_MOST_NS / 4)
 
 static _Atomic uint64_t rates_asked[DRAW_READERS];
 static _Atomic uint64_t sample_ns; /* a sample's share of the pace; 0: no pace */
@@ -146,8 +146,8 @@ void hak_draw_pace(uint64_t now_ns)
         until_ns = now_ns;
         if (times > 0)
             hak_store_relaxed(&mean_doublings, times - 1);
-    } else if (until_ns - now_ns > AHEAD_MOST_NS && times < DRAW_DOUBLINGS_MOST) {
-        until_ns -= AHEAD_BOUGHT_NS;
+    } else if (until_ns - now_ns > AHEAD_MOST_NS + times * AHEAD_MORE_NS &&
+               times < DRAW_DOUBLINGS_MOST) {
         hak_store_relaxed(&mean_doublings, times + 1);
     }
     hak_store_relaxed(&paced_ns, until_ns + share_ns);
