@@ -118,6 +118,8 @@ static void take_slot(void)
 
 static void start_thread(void)
 {
+    /* Before its first lock: one that is cancelled there gives it back at its end. */
+    hak_thread_exit_set(&hak_here);
     struct rseq_area *area = hak_caches_reason() == RSEQ_PROCESSOR ? hak_os_rseq_area() : NULL;
     if (area != NULL)
         hak_here = area;
@@ -126,7 +128,6 @@ static void start_thread(void)
     if (hak_here == &hak_here_unasked || hak_here == &hak_here_never)
         return; /* out of memory, where the next call asks again; or of slots */
     hak_stat_global_add(threads_started, 1);
-    hak_thread_exit_set(hak_here);
     hak_os_crash_thread_begin();
 }
 
