@@ -113,6 +113,14 @@ static void publish(const struct run *run)
     hak_remote_publish(run->slab, run->word_index, run->mask);
 }
 
+static void count_published(struct stat_block *stats, uint32_t publishes, uint32_t blocks)
+{
+    if (HAK_LIKELY(publishes == 0))
+        return;
+    hak_stat_add_shared(stats, remote_publishes, publishes);
+    hak_stat_add_shared(stats, remote_blocks, blocks);
+}
+
 /* Publishes the blocks of one heap, which is busy; as above. The first goes wherever it belongs by
  * now. */
 static uint32_t publish_all(const struct heap *heap, void **blocks, uint32_t count,
@@ -130,8 +138,7 @@ static uint32_t publish_all(const struct heap *heap, void **blocks, uint32_t cou
             blocks[left++] = blocks[i];
         }
     }
-    hak_stat_add_shared(stats, remote_publishes, count - left);
-    hak_stat_add_shared(stats, remote_blocks, count - left);
+    count_published(stats, count - left, count - left);
     return left;
 }
 
@@ -244,8 +251,7 @@ static void end(const struct pass *pass, struct stat_block *stats)
 {
     if (pass->inside != NULL)
         hak_heap_leave(pass->inside);
-    hak_stat_add_shared(stats, remote_publishes, pass->publishes);
-    hak_stat_add_shared(stats, remote_blocks, pass->published_blocks);
+    count_published(stats, pass->publishes, pass->published_blocks);
 }
 
 void hak_flush_rows(const struct rows *rows, uint32_t class_index, struct stat_block *stats)
@@ -292,7 +298,7 @@ void hak_flush_one(struct slab *slab, void *block)
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
     struct heap *heap = heap_of(slab);
     if (try_enter(heap)) {
-        bool is_its = hak_load_relaxed(&slab->owner) == &heap->owner;
+        bool is_its = is_of(slab, heap);
         if (is_its)
             hak_heap_give(heap, slab, block);
         hak_heap_leave(heap);

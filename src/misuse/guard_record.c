@@ -49,6 +49,15 @@ _Noreturn void hak_guard_record_report(const char *what, const void *block,
     hak_misuse(what, block, view.bytes, words);
 }
 
+void hak_guard_record_sum(const struct guard_record *record, size_t *bytes, size_t *count)
+{
+    /* acquire: partner is the pool's release that stored LIVE */
+    if (hak_load_acquire(&record->state) != GUARDED_LIVE)
+        return;
+    *bytes += hak_word_peek(&record->bytes);
+    *count += 1;
+}
+
 void hak_guard_record_view(const struct guard_record *record, struct guarded_view *view)
 {
     view->block = hak_word_peek(&record->block);

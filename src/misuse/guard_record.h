@@ -58,6 +58,12 @@ struct guard_record {
     struct guarded_trace given;
 };
 
+/* So much before and behind a block is filled where a pool keeps few blocks. */
+#define HAK_GUARD_FILLER_BYTES 128u
+
+/* Adds the requested bytes of a LIVE block, and the block; nothing for another. */
+void hak_guard_record_sum(const struct guard_record *record, size_t *bytes, size_t *count);
+
 /* Describes the block of a BUSY record, whose pages are accessible, and fills what is around it;
  * the caller makes it LIVE. */
 void hak_guard_record_open(struct guard_record *record, const struct guard_record *block,

@@ -6,8 +6,6 @@
 #include "region/mappings.h"
 #include "stats/counters.h"
 
-/* So much before and behind a block is filled, and verified when it is freed. */
-#define FILLER_BYTES_MOST 128u
 /* What lies before the block's pages and its guard divide a mapping in three. */
 #define MAPPINGS 3u
 
@@ -62,7 +60,7 @@ static bool map_counted(struct mapped *mapped, struct guard_record *block, size_
                                    .bytes = bytes,
                                    .start = start,
                                    .end = end,
-                                   .filler_bytes_most = FILLER_BYTES_MOST};
+                                   .filler_bytes_most = HAK_GUARD_FILLER_BYTES};
     return true;
 }
 
@@ -130,11 +128,6 @@ struct guard_record *hak_mapped_guard_find(const void *address)
 
 void hak_mapped_guard_sum(size_t *bytes, size_t *count)
 {
-    for (uint32_t i = 0; i < HAK_MAPPED_GUARDS; i++) {
-        /* acquire: partner is the release in hak_mapped_guard_take */
-        if (hak_load_acquire(&table[i].record.state) != GUARDED_LIVE)
-            continue;
-        *bytes += hak_word_peek(&table[i].record.bytes);
-        *count += 1;
-    }
+    for (uint32_t i = 0; i < HAK_MAPPED_GUARDS; i++)
+        hak_guard_record_sum(&table[i].record, bytes, count);
 }

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-/* So much before and behind a block is filled, and verified when it is freed. */
-#define FILLER_BYTES_MOST 128u
 /* Pages without access on both sides of a slot's: it divides one mapping in three. */
 #define MAPPINGS_PER_SLOT 2u
 
@@ -133,7 +131,7 @@ void *hak_sampled_guard_take(size_t bytes, size_t alignment, const struct guarde
                                  .bytes = bytes,
                                  .start = start,
                                  .end = end,
-                                 .filler_bytes_most = FILLER_BYTES_MOST};
+                                 .filler_bytes_most = HAK_GUARD_FILLER_BYTES};
     hak_guard_record_open(record, &block, trace);
     hak_stat_global_add(guarded_blocks, 1);
     /* release: partner is the acquire in hak_guard_record_seize */
@@ -179,11 +177,6 @@ HAK_AT_START int64_t hak_sampled_guard_countdown(void)
 
 void hak_sampled_guard_sum(size_t *bytes, size_t *count)
 {
-    for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_SLOTS; i++) {
-        /* acquire: partner is the release in hak_sampled_guard_take */
-        if (hak_load_acquire(&slots[i].record.state) != GUARDED_LIVE)
-            continue;
-        *bytes += hak_word_peek(&slots[i].record.bytes);
-        *count += 1;
-    }
+    for (uint32_t i = 0; i < HAK_SAMPLED_GUARD_SLOTS; i++)
+        hak_guard_record_sum(&slots[i].record, bytes, count);
 }

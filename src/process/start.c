@@ -118,8 +118,8 @@ static void take_slot(void)
 
 static void start_thread(void)
 {
-    /* Before its first lock: one that is cancelled there gives it back at its end. Libc may allocate
-     * for that, without a cache. */
+    /* Before its first lock: one that is cancelled there gives it back at its end. Libc may
+     * allocate for that, without a cache. */
     hak_here = &hak_here_never;
     hak_thread_exit_set(&hak_here);
     hak_here = &hak_here_unasked;
