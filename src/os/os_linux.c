@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/confine.h"
+#include "os/file_calls.h"
 #include "os/os_fault.h"
 
 #include <errno.h>
@@ -359,17 +360,17 @@ void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count)
 void hak_os_close(int fd)
 {
     int saved = errno;
-    close(fd);
+    hak_call_close(fd);
     errno = saved;
 }
 
 long hak_os_read_file(const char *path, char *buffer, size_t bytes)
 {
     int saved = errno;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = hak_call_open(path, O_RDONLY | O_CLOEXEC);
     long total = fd < 0 ? -1 : 0;
     while (fd >= 0 && (size_t)total < bytes) {
-        ssize_t got = read(fd, buffer + total, bytes - (size_t)total);
+        ssize_t got = hak_call_read(fd, buffer + total, bytes - (size_t)total);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -377,7 +378,7 @@ long hak_os_read_file(const char *path, char *buffer, size_t bytes)
         total += got;
     }
     if (fd >= 0)
-        close(fd);
+        hak_call_close(fd);
     errno = saved;
     return total;
 }
