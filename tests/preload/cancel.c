@@ -67,8 +67,10 @@ static void *work_until_printed(void *argument)
 
 PART(a_thread_prints)
 {
+    const char *number = getenv("CANCEL_FD");
     time_limit(60);
-    statistics_fd = atoi(getenv("CANCEL_FD"));
+    CHECK(number != NULL);
+    statistics_fd = atoi(number);
     check_ends_when_asked(work_until_printed);
 }
 

@@ -221,11 +221,13 @@ TEST(in_shadow_nothing_that_wins_holds)
     }
 }
 
-static _Atomic int has_ended;
+#define LOOKS 200000
+
+static _Atomic int looks_left = LOOKS;
 
 static void *play_on(void *argument)
 {
-    while (!has_ended)
+    while (--looks_left > 0)
         hak_matches_look();
     return argument;
 }
@@ -238,11 +240,10 @@ TEST(what_is_known_is_told_whoever_plays)
     begin(LEARN_MATCHES);
     play(1);
     CHECK_EQ(pthread_create(&thread, NULL, play_on, NULL), 0);
-    for (int i = 0; i < 20000; i++) {
+    while (looks_left > 0) {
         program.match_count = UINT32_MAX;
         hak_matches_tell(&program);
         CHECK(program.match_count <= HAK_MATCH_LINES_MOST);
     }
-    has_ended = 1;
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
