@@ -119,7 +119,8 @@
       "  export             write the rules to standard output, one per line\n"                    \
       "  import FILE        read such rules into the process or the file\n"                        \
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET\n"            \
-      "                     of the caller if the site is a wrapper\n"                              \
+      "                     of the caller if the site is a wrapper, and of that\n"                 \
+      "                     one's caller if that is a wrapper, too\n"                              \
       "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as a list of objects\n")                                               \
     X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \

@@ -20,6 +20,8 @@
 
 /* A process has no more sites than that. */
 #define LINES_MOST 1200u
+/* Of a place. */
+#define NAME_BYTES 64u
 
 struct rules {
     struct site_line lines[LINES_MOST];
@@ -96,22 +98,26 @@ static int read_rules(struct source *source, struct rules *rules)
     return EXIT_DONE;
 }
 
-static void put_place(char *to, size_t bytes, const struct site_place *place)
+/* Names the places; "" where it is any. */
+static void put_places(char names[HAK_SITE_FRAMES][NAME_BYTES], const struct site_line *line)
 {
-    snprintf(to, bytes, "%s+0x%" PRIx64, place->module, place->offset);
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++) {
+        const struct site_place *place = &line->places[i];
+        names[i][0] = '\0';
+        if (place->module[0] != '\0')
+            snprintf(names[i], NAME_BYTES, "%s+0x%" PRIx64, place->module, place->offset);
+    }
 }
 
 /* The evidence in words. */
 static void put_rule(const struct site_line *line)
 {
-    char place[128], above[128] = "";
-    put_place(place, sizeof place, &line->place);
-    if (line->above.module[0] != '\0') {
-        strcpy(above, " < ");
-        put_place(above + 3, sizeof above - 3, &line->above);
-    }
-    printf("%-9s  %s%s, %" PRIu32 " bytes: ", hak_rule_state_word(line->state), place, above,
-           line->block_bytes);
+    char names[HAK_SITE_FRAMES][NAME_BYTES];
+    put_places(names, line);
+    printf("%-9s  %s", hak_rule_state_word(line->state), names[0]);
+    for (uint32_t i = 1; i < HAK_SITE_FRAMES && names[i][0] != '\0'; i++)
+        printf(" < %s", names[i]);
+    printf(", %" PRIu32 " bytes: ", line->block_bytes);
     if (line->judged == 0)
         puts("no samples");
     else
@@ -121,15 +127,13 @@ static void put_rule(const struct site_line *line)
 
 static void put_json(const struct site_line *line, bool is_first)
 {
-    char place[128], above[128] = "";
-    put_place(place, sizeof place, &line->place);
-    if (line->above.module[0] != '\0')
-        put_place(above, sizeof above, &line->above);
-    printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"build_id\": \"%" PRIx64
-           "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32 ", \"survivors\": %" PRIu32
-           "}",
-           is_first ? "[" : ",\n ", hak_rule_state_word(line->state), place, above,
-           line->place.build_id, line->block_bytes, line->judged, line->survivors);
+    char names[HAK_SITE_FRAMES][NAME_BYTES];
+    put_places(names, line);
+    printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"second_caller\": \"%s\", "
+           "\"build_id\": \"%" PRIx64 "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32
+           ", \"survivors\": %" PRIu32 "}",
+           is_first ? "[" : ",\n ", hak_rule_state_word(line->state), names[0], names[1], names[2],
+           line->places[0].build_id, line->block_bytes, line->judged, line->survivors);
 }
 
 /* Rules in force and of the user first, then by evidence. */
@@ -272,24 +276,32 @@ static uint32_t block_bytes_of(unsigned long bytes)
     return 0;
 }
 
-static bool read_site(struct site_line *line, char *site, const char *bytes, char *above)
+/* SITE BYTES [CALLER]... */
+static bool read_site(struct site_line *line, char **words)
 {
     char *end;
-    unsigned long number = strtoul(bytes, &end, 10);
-    if (!isdigit((unsigned char)*bytes) || *end != '\0' || number == 0)
+    if (words[0] == NULL || words[1] == NULL)
+        return false;
+    unsigned long number = strtoul(words[1], &end, 10);
+    if (!isdigit((unsigned char)*words[1]) || *end != '\0' || number == 0)
         return false;
     line->block_bytes = block_bytes_of(number);
-    return line->block_bytes != 0 && hak_site_place_read(&line->place, site) &&
-           (above == NULL || hak_site_place_read(&line->above, above));
+    if (line->block_bytes == 0 || !hak_site_place_read(&line->places[0], words[0]))
+        return false;
+    uint32_t count = 1;
+    for (; count < HAK_SITE_FRAMES && words[count + 1] != NULL; count++)
+        if (!hak_site_place_read(&line->places[count], words[count + 1]))
+            return false;
+    return words[count + 1] == NULL;
 }
 
 static int change(struct source *source, enum rule_state state, char **words)
 {
     struct site_line line = {.state = state};
-    if (words[0] == NULL || words[1] == NULL || (words[2] != NULL && words[3] != NULL) ||
-        !read_site(&line, words[0], words[1], words[2]))
-        return complain(EXIT_USAGE, "rules: a site is FILE+0xOFFSET BYTES, BYTES up to 4096, or "
-                                    "FILE+0xOFFSET BYTES FILE+0xOFFSET with its caller");
+    if (!read_site(&line, words))
+        return complain(EXIT_USAGE, "rules: a site is FILE+0xOFFSET BYTES, BYTES up to 4096, then "
+                                    "FILE+0xOFFSET of its caller and of the caller's, if these are "
+                                    "distinguished");
     return tell(source, &line, 1);
 }
 
