@@ -112,7 +112,8 @@
       "show and change which call sites allocate long-lived blocks",                               \
       "  SOURCE             a process that runs with learn=sites, or a file of option\n"           \
       "                     profile; without it, all such processes\n"                             \
-      "  list               the rules and their evidence (the default)\n"                          \
+      "  list               the rules, their evidence, and what those in force change\n"           \
+      "                     (the default)\n"                                                       \
       "  pin SITE           its blocks get slabs of their own, regardless of learning\n"           \
       "  forbid SITE        its blocks stay among the others, regardless of learning\n"            \
       "  free SITE          undoes pin or forbid\n"                                                \

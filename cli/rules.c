@@ -3,6 +3,7 @@
 #include "ask.h"
 #include "base/size_class_table.h"
 #include "command.h"
+#include "learn/effect_line.h"
 #include "learned_source.h"
 #include "os/own_file.h"
 #include "ps.h"
@@ -23,9 +24,12 @@
 /* Of a place. */
 #define NAME_BYTES 64u
 
+/* What they change is known of processes only. */
 struct rules {
     struct site_line lines[LINES_MOST];
     uint32_t count;
+    struct effect_line effects[HAK_SITE_CLASSES];
+    uint32_t effect_count;
 };
 
 /* Where rules are: a process, or a program's record in a file. */
@@ -51,17 +55,26 @@ static int read_file(struct source *source)
     return EXIT_DONE;
 }
 
-static int add_lines(struct rules *rules, const char *from, size_t bytes, const char *name)
+/* Returns how many bytes it read, up to what is no rule. */
+static size_t add_lines(struct rules *rules, const char *from, size_t bytes)
 {
-    size_t at = 0, read = 0;
-    for (; at < bytes && rules->count < LINES_MOST; at += read) {
-        read = hak_site_line_read(&rules->lines[rules->count], from + at, bytes - at);
-        if (read == 0)
-            return complain(EXIT_FAILED, "rules: line %" PRIu32 " of %s is no rule",
-                            rules->count + 1, name);
+    size_t at = 0, read;
+    for (; rules->count < LINES_MOST &&
+           (read = hak_site_line_read(&rules->lines[rules->count], from + at, bytes - at)) != 0;
+         at += read)
         rules->count++;
-    }
-    return EXIT_DONE;
+    return at;
+}
+
+static size_t add_effects(struct rules *rules, const char *from, size_t bytes)
+{
+    size_t at = 0, read;
+    for (; rules->effect_count < HAK_SITE_CLASSES &&
+           (read = hak_effect_line_read(&rules->effects[rules->effect_count], from + at,
+                                        bytes - at)) != 0;
+         at += read)
+        rules->effect_count++;
+    return at;
 }
 
 /* False: *why says why the process does not tell them. */
@@ -71,10 +84,12 @@ static bool ask_process(int pid, uint32_t wait_ms, struct rules *rules, const ch
     struct ask ask;
     if ((*why = serving_obstacle(pid)) != NULL || !ask_and_wait(&ask, pid, "rules", wait_ms, why))
         return false;
-    ssize_t bytes = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
+    ssize_t read = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
+    size_t bytes = read < 0 ? 0 : (size_t)read;
     ask_end(&ask);
     *why = "its answer cannot be read";
-    return add_lines(rules, lines, bytes < 0 ? 0 : (size_t)bytes, "the answer") == EXIT_DONE;
+    size_t at = add_lines(rules, lines, bytes);
+    return at + add_effects(rules, lines + at, bytes - at) == bytes;
 }
 
 static int read_process(struct source *source, struct rules *rules)
@@ -125,15 +140,74 @@ static void put_rule(const struct site_line *line)
                (uint64_t)line->survivors * 100 / line->judged, line->judged);
 }
 
-static void put_json(const struct site_line *line, bool is_first)
+static double used_percent(const struct rule_effect *effect, bool is_held)
+{
+    return effect->pages[is_held] == 0 ? 0 : effect->used[is_held] / effect->pages[is_held] * 100;
+}
+
+/* What the learned rules of a size change, as far as it is measured. */
+static void put_effect(const struct effect_line *line)
+{
+    const struct rule_effect *effect = &line->effect;
+    double share;
+    printf("effect     %" PRIu32 " bytes: ", line->block_bytes);
+    if (!hak_effect_share(effect, &share)) {
+        printf("not yet measured: of %u pages each, %" PRIu32 " were observed while the rules act, "
+               "and %" PRIu32 " while they are held back\n",
+               HAK_EFFECT_PAGES_LEAST, (uint32_t)effect->pages[false],
+               (uint32_t)effect->pages[true]);
+        return;
+    }
+    printf("pages are in use for %.0f %% of the time, and for %.0f %% while the rules are held "
+           "back: ",
+           used_percent(effect, false), used_percent(effect, true));
+    if (share < 0.005)
+        puts("they keep no slabs free");
+    else
+        printf("they keep %.0f %% of the slabs free\n", share * 100);
+}
+
+/* NULL: it is no learned rule that acts, or a file's. */
+static const struct rule_effect *find_effect(const struct rules *rules,
+                                             const struct site_line *line)
+{
+    bool is_learned = line->state == RULE_CANARY || line->state == RULE_ACTIVE;
+    for (uint32_t i = 0; is_learned && i < rules->effect_count; i++)
+        if (rules->effects[i].block_bytes == line->block_bytes)
+            return &rules->effects[i].effect;
+    return NULL;
+}
+
+static void put_effect_json(const struct rule_effect *effect)
+{
+    double share;
+    fputs(", \"effect\": ", stdout);
+    if (effect == NULL) {
+        fputs("null", stdout);
+        return;
+    }
+    fputs("{\"kept_free_percent\": ", stdout);
+    if (hak_effect_share(effect, &share))
+        printf("%.1f", share * 100);
+    else
+        fputs("null", stdout);
+    printf(", \"pages\": %" PRIu32 ", \"used_percent\": %.1f, \"held_back_pages\": %" PRIu32
+           ", \"held_back_used_percent\": %.1f}",
+           (uint32_t)effect->pages[false], used_percent(effect, false),
+           (uint32_t)effect->pages[true], used_percent(effect, true));
+}
+
+static void put_json(const struct rules *rules, const struct site_line *line, bool is_first)
 {
     char names[HAK_SITE_FRAMES][NAME_BYTES];
     put_places(names, line);
     printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"second_caller\": \"%s\", "
            "\"build_id\": \"%" PRIx64 "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32
-           ", \"survivors\": %" PRIu32 "}",
+           ", \"survivors\": %" PRIu32,
            is_first ? "[" : ",\n ", hak_rule_state_word(line->state), names[0], names[1], names[2],
            line->places[0].build_id, line->block_bytes, line->judged, line->survivors);
+    put_effect_json(find_effect(rules, line));
+    putchar('}');
 }
 
 /* Rules in force and of the user first, then by evidence. */
@@ -153,7 +227,7 @@ static void put_rules(struct rules *rules, bool is_json)
     qsort(rules->lines, rules->count, sizeof *rules->lines, compare);
     for (uint32_t i = 0; i < rules->count; i++) {
         if (is_json)
-            put_json(&rules->lines[i], i == 0);
+            put_json(rules, &rules->lines[i], i == 0);
         else
             put_rule(&rules->lines[i]);
     }
@@ -161,6 +235,8 @@ static void put_rules(struct rules *rules, bool is_json)
         puts(rules->count == 0 ? "[]" : "]");
     else if (rules->count == 0)
         puts("no rules");
+    for (uint32_t i = 0; !is_json && i < rules->effect_count; i++)
+        put_effect(&rules->effects[i]);
 }
 
 static void print(void *seen, bool is_json)
@@ -181,7 +257,7 @@ static bool look(int pid, void *seen)
 {
     struct rules *rules = seen;
     const char *why;
-    rules->count = 0;
+    rules->count = rules->effect_count = 0;
     return ask_process(pid, PROCESS_WAIT_MS, rules, &why);
 }
 
@@ -316,8 +392,10 @@ static int import(struct source *source, char **words)
         return complain(EXIT_FAILED, "rules: %s cannot be read: %s", words[0], strerror(errno));
     size_t bytes = fread(lines, 1, sizeof lines, file);
     fclose(file);
-    int status = add_lines(&rules, lines, bytes, words[0]);
-    return status == EXIT_DONE ? tell(source, rules.lines, rules.count) : status;
+    if (add_lines(&rules, lines, bytes) != bytes)
+        return complain(EXIT_FAILED, "rules: line %" PRIu32 " of %s is no rule", rules.count + 1,
+                        words[0]);
+    return tell(source, rules.lines, rules.count);
 }
 
 static int carry_out(struct source *source, char **words, bool is_json)

@@ -436,6 +436,28 @@ bool hak_rules_line(uint32_t index, struct site_line *line)
     return is_there;
 }
 
+static bool find_effect(uint32_t index, struct effect_line *line)
+{
+    uint64_t classes = hak_rule_effect_classes();
+    for (; classes != 0 && index != 0; index--)
+        classes &= classes - 1;
+    if (classes == 0)
+        return false;
+    uint32_t class_index = (uint32_t)__builtin_ctzll(classes);
+    line->block_bytes = hak_size_classes[class_index].block_bytes;
+    line->effect = site_log.classes[class_index].effect;
+    return true;
+}
+
+bool hak_rules_effect(uint32_t index, struct effect_line *line)
+{
+    if (!wait_busy())
+        return false;
+    bool is_there = find_effect(index, line);
+    end_busy();
+    return is_there;
+}
+
 /* Changes that another thread had not finished are never finished in a child. */
 static void settle_child(void)
 {

@@ -16,6 +16,7 @@
 #ifndef HAK_PROFILE_SITE_RULES_H
 #define HAK_PROFILE_SITE_RULES_H
 
+#include "learn/effect_line.h"
 #include "learn/site_line.h"
 
 /* How many frames it wants of a sample. */
@@ -39,5 +40,9 @@ bool hak_rules_bring(const struct site_line *line);
 /* The rules, by `index` from 0 on: of sites that are more than watched, then those that have not
  * met their site. False: there are no more. */
 bool hak_rules_line(uint32_t index, struct site_line *line);
+
+/* What rules change, by `index` from 0 on: of each size class with learned rules that act, measured
+ * or not yet. False: there are no more. */
+bool hak_rules_effect(uint32_t index, struct effect_line *line);
 
 #endif

@@ -36,6 +36,7 @@ check "it is JSON" python3 -c 'import json, sys
 rules = json.load(open(sys.argv[1]))
 assert [rule["state"] for rule in rules] == ["pinned", "forbidden", "forbidden"], rules
 assert rules[1]["caller"] == rules[2]["caller"] == "alpha+0x77", rules
+assert [rule["effect"] for rule in rules] == [None] * 3, rules
 callers = sorted(rule["second_caller"] for rule in rules)
 assert callers == ["", "", "alpha+0x88"], rules' "$work/json.out"
 asked export 0 rules "$work/a" export

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from processes import HAKMEM, LIBRARY, OUT, check, hakmem
+from processes import HAKMEM, LIBRARY, OUT, check, hakmem, says
 
 KEEPER = str(OUT / "tests/preload_keeper")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="sites."))
@@ -86,8 +86,29 @@ everybody = json.loads(rules("--json"))
 check(f"without a process, all are listed: {everybody}",
       any(r["state"] == "active" for p in everybody if p["pid"] == process.pid
           for r in p["rules"]))
+says("what it changes is shown, measured or not", rules(process.pid),
+     r"(?m)^effect     128 bytes: (not yet measured: of 32 pages each, \d+ were|pages are in use)")
 WARM = valley(process)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
+
+# What the rule changes is measured, and shown.
+process = start(4000, 0, learn="sites", profile=LEARNED)
+wait_for(process.pid, "it runs", lambda memory: memory["long_live_bytes"] > 0)
+end_s = time.monotonic() + 100
+kept = None
+while kept is None or kept < 10:
+    check(f"slabs are kept free, and this is measured: {kept} %", time.monotonic() < end_s)
+    effects = [r["effect"] for r in states(process.pid) if r["state"] == "active"]
+    check(f"an active rule has an effect: {effects}", all(effects))
+    kept = effects[0]["kept_free_percent"] if effects else None
+    time.sleep(0.2)
+check(f"pages were observed: {effects}",
+      effects[0]["pages"] >= 32 and effects[0]["held_back_pages"] >= 32 and
+      effects[0]["used_percent"] < effects[0]["held_back_used_percent"])
+says("it is shown in words", rules(process.pid),
+     r"(?m)^effect     128 bytes: pages are in use for \d+ % of the time, and for \d+ % while the "
+     r"rules are held back: they keep \d+ % of the slabs free$")
+end(process)
 
 # All sites behind one function: its callers are told apart where the stack shows them.
 if os.uname().machine == "x86_64":

@@ -179,6 +179,22 @@ TEST(callers_of_one_wrapper_act_beside_each_other)
     CHECK_EQ(hak_load_relaxed(&hak_route_sites), HAK_OS_RETURNS_ON_STACK ? 40 : 0);
 }
 
+TEST(what_learned_rules_change_is_told_of_each_size_and_nothing_of_the_user)
+{
+    struct effect_line effect;
+    bring(RULE_PINNED, 1);
+    sample_from(frames, stacks, 1);
+    CHECK(hak_route_is_on());
+    CHECK(!hak_rules_effect(0, &effect));
+    bring(RULE_ACTIVE, 1);
+    CHECK(hak_rules_effect(0, &effect));
+    CHECK_EQ(effect.block_bytes, 128);
+    CHECK(effect.effect.pages[false] == 0 && effect.effect.pages[true] == 0);
+    CHECK(!hak_rules_effect(1, &effect));
+    bring(RULE_FORBIDDEN, 1);
+    CHECK(!hak_rules_effect(0, &effect));
+}
+
 TEST(classes_without_a_twin_have_no_rules)
 {
     CHECK_EQ(hak_rules_begin(frames, stacks, 1, HAK_SITE_CLASSES, 1), 0);
