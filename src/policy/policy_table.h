@@ -62,8 +62,8 @@
     X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "minimum that the program allocates in it")           \
     X(match_operations, 2000, 0, HAK_TIB, "minimum number of slow operations in it")               \
     X(learn_acts, 1, 0, 1, "1: what is learned is applied; 0: it is only recorded")                \
-    X(spin_rounds, 64, 0, 100000,                                                                  \
-      "polls of a held lock before sleeping; 0 where there is one processor")                      \
+    X(spin_rounds, 128, 0, 100000,                                                                 \
+      "pauses while polling a held lock before sleeping; 0 where there is one processor")          \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
