@@ -304,33 +304,21 @@ static void stop(void)
     board.mode = MATCHES_STOPPED;
 }
 
-static bool try_busy(void)
-{
-    uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; other threads do not wait */
-    return hak_cas_acquire(&is_busy, &expected, 1);
-}
-
-static void end_busy(void)
-{
-    hak_store_release(&is_busy, 0);
-}
-
 /* The child of a vfork shares its parent's memory and plays no match. */
 void hak_matches_look(void)
 {
     if (!hak_os_ask_begin()) {
-        if (try_busy()) {
+        if (hak_flag_take(&is_busy)) {
             stop();
-            end_busy();
+            hak_flag_give(&is_busy);
         }
         return;
     }
     if (hak_os_pid() == home_pid) {
         uint64_t blocked = hak_os_block_signals();
-        if (try_busy()) {
+        if (hak_flag_take(&is_busy)) {
             step(hak_os_clock_ms());
-            end_busy();
+            hak_flag_give(&is_busy);
         }
         hak_os_restore_signals(blocked);
     }
@@ -339,10 +327,10 @@ void hak_matches_look(void)
 
 bool hak_matches_copy(struct match_board *copy)
 {
-    if (!try_busy())
+    if (!hak_flag_take(&is_busy))
         return false;
     *copy = board;
-    end_busy();
+    hak_flag_give(&is_busy);
     return true;
 }
 
@@ -352,7 +340,7 @@ static void settle_in_child(void)
     hak_store_relaxed(&hak_matches_are_on, 0);
     end_match(0, 0);
     board.mode = board.mode == MATCHES_OFF ? MATCHES_OFF : MATCHES_STOPPED;
-    end_busy();
+    hak_flag_give(&is_busy);
 }
 
 HAK_AT_START void hak_matches_begin(void)
@@ -379,7 +367,7 @@ void hak_matches_bring(const struct match_line *line)
 
 void hak_matches_tell(struct learned_program *program)
 {
-    if (board.mode == MATCHES_OFF || !try_busy())
+    if (board.mode == MATCHES_OFF || !hak_flag_take(&is_busy))
         return;
     program->match_count = 0;
     for (uint32_t knob = 0; knob < KNOB_COUNT; knob++)
@@ -390,5 +378,5 @@ void hak_matches_tell(struct learned_program *program)
             if (arm->matches != 0)
                 hak_learned_put_match(program, &line);
         }
-    end_busy();
+    hak_flag_give(&is_busy);
 }
