@@ -286,12 +286,11 @@ static void *stay_in_the_heap(void *heap)
     return NULL;
 }
 
-TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
+/* The census of this moment, in which a thread is in the heap. */
+static void check_from_outside(void *(*stay)(void *heap), void *heap)
 {
-    hakmem_heap *heap = hakmem_heap_new();
-    counted(hakmem_heap_malloc(heap, 100));
     pthread_barrier_init(&step, NULL, 2);
-    pthread_t thread = start_thread(stay_in_the_heap, heap);
+    pthread_t thread = start_thread(stay, heap);
     pthread_barrier_wait(&step);
     hak_census_take(&census);
     pthread_barrier_wait(&step);
@@ -299,6 +298,13 @@ TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
     CHECK_EQ(census.closed_heaps, 1);
     check_walk();
     check_live();
+}
+
+TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    counted(hakmem_heap_malloc(heap, 100));
+    check_from_outside(stay_in_the_heap, heap);
 }
 
 static void *stay_in_a_shared_heap(void *heap)
@@ -313,15 +319,7 @@ static void *stay_in_a_shared_heap(void *heap)
 TEST(a_heap_that_another_thread_does_not_leave_is_counted_from_outside)
 {
     void *block = taken(100);
-    pthread_barrier_init(&step, NULL, 2);
-    pthread_t thread = start_thread(stay_in_a_shared_heap, hak_heap_at(0));
-    pthread_barrier_wait(&step);
-    hak_census_take(&census);
-    pthread_barrier_wait(&step);
-    join_thread(thread);
-    CHECK_EQ(census.closed_heaps, 1);
-    check_walk();
-    check_live();
+    check_from_outside(stay_in_a_shared_heap, hak_heap_at(0));
     given(block);
 }
 

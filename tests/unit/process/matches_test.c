@@ -168,9 +168,7 @@ TEST(a_child_of_any_moment_keeps_what_held_and_plays_nothing)
     }
 }
 
-/* The background thread may look in the pause, and begin a window that has its time from then on:
- * what is waited for is the match that was given up. */
-TEST(an_idle_program_has_its_usual_values)
+static void begin_a_match(void)
 {
     begin(LEARN_MATCHES);
     for (int i = 0; i < 200 && rows_are_usual(); i++) {
@@ -178,6 +176,13 @@ TEST(an_idle_program_has_its_usual_values)
         hak_matches_look();
     }
     CHECK(!rows_are_usual());
+}
+
+/* The background thread may look in the pause, and begin a window that has its time from then on:
+ * what is waited for is the match that was given up. */
+TEST(an_idle_program_has_its_usual_values)
+{
+    begin_a_match();
     bool is_given_up = false;
     for (int i = 0; i < 2000 && !is_given_up; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -191,12 +196,7 @@ TEST(an_idle_program_has_its_usual_values)
 
 TEST(a_program_that_confines_itself_has_its_usual_values)
 {
-    begin(LEARN_MATCHES);
-    for (int i = 0; i < 200 && rows_are_usual(); i++) {
-        work();
-        hak_matches_look();
-    }
-    CHECK(!rows_are_usual());
+    begin_a_match();
     hak_store_relaxed(&hak_os_confined, true);
     hak_matches_look();
     CHECK(rows_are_usual());
