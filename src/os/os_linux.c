@@ -197,9 +197,8 @@ bool hak_os_purge(void *start, size_t bytes)
     return is_gone;
 }
 
-/* Of a piece of at most so much. A short one first finds most of what is sparse. */
-#define LOOKED_BYTES HAK_MIB
-#define LOOKED_BYTES_FIRST (64 * HAK_KIB)
+/* Of a piece of at most so much. */
+#define LOOKED_BYTES (4 * HAK_MIB)
 static bool piece_is_resident(void *start, size_t bytes, size_t missing_share)
 {
     unsigned char pages[LOOKED_BYTES / HAK_PAGE_BYTES_LEAST];
@@ -218,7 +217,7 @@ bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share)
     if (!is_resident)
         return false;
     for (size_t at = 0, piece; is_resident && at < bytes; at += piece) {
-        piece = hak_least(bytes - at, at == 0 ? LOOKED_BYTES_FIRST : LOOKED_BYTES);
+        piece = hak_least(bytes - at, LOOKED_BYTES);
         is_resident = piece_is_resident((char *)start + at, piece, missing_share);
     }
     hak_os_ask_end();
