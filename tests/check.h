@@ -102,6 +102,16 @@ static inline int is_emulated(void)
             CHECK_FAILED("%s == %s: \"%s\" is not \"%s\"", #left, #right, left_, right_);          \
     } while (0)
 
+/* Each of the bytes has the value; prints the first that has not. */
+#define CHECK_BYTES(block, bytes, value)                                                           \
+    do {                                                                                           \
+        const unsigned char *block_ = (const unsigned char *)(block);                              \
+        CHECK_PASSED();                                                                            \
+        for (size_t i_ = 0; i_ < (size_t)(bytes); i_++)                                            \
+            if (block_[i_] != (unsigned char)(value))                                              \
+                CHECK_FAILED("byte %zu of %s is 0x%x", i_, #block, block_[i_]);                    \
+    } while (0)
+
 /* How a child of CHECK_ABORTS or CHECK_EXITS ended, and what it wrote on fd 2 (its beginning). */
 struct check_child {
     pid_t pid;
@@ -202,6 +212,14 @@ static inline void check_child_wait(struct check_child *child)
 #define CHECK_ABORTS(statement, said)                                                              \
     CHECK_IN_CHILD(statement, WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGABRT,    \
                    "SIGABRT", said)
+
+/* The statement, run in a child, aborts after hakmem's line about misuse, "hakmem: WHAT: pointer
+ * 0x...", which contains `state`. */
+#define CHECK_REPORTS(statement, what, state)                                                      \
+    CHECK_IN_CHILD(statement,                                                                      \
+                   WIFSIGNALED(child_.status) && WTERMSIG(child_.status) == SIGABRT &&             \
+                       strstr(child_.message, "hakmem: " what ": pointer 0x"),                     \
+                   "SIGABRT, \"" what "\"", state)
 
 /* The statement, run in a child, ends it with exit status `code` (0 if it merely returns). */
 #define CHECK_EXITS(statement, code)                                                               \

@@ -9,6 +9,8 @@
 #ifndef HAK_BASE_ATOMIC_H
 #define HAK_BASE_ATOMIC_H
 
+#include "base/compiler.h"
+
 #include <stdatomic.h>
 
 #define hak_load_relaxed(pointer) atomic_load_explicit((pointer), memory_order_relaxed)
@@ -38,6 +40,19 @@
     atomic_compare_exchange_weak_explicit((pointer), (expected), (desired), memory_order_release,  \
                                           memory_order_relaxed)
 #define hak_fence_full() atomic_thread_fence(memory_order_seq_cst)
+
+/* A flag that one thread at a time has; false: another one has it. Taking it is acquire, giving it
+ * back release: partners. */
+HAK_INLINE bool hak_flag_take(_Atomic uint32_t *flag)
+{
+    uint32_t expected = 0;
+    return hak_cas_acquire(flag, &expected, 1);
+}
+
+HAK_INLINE void hak_flag_give(_Atomic uint32_t *flag)
+{
+    hak_store_release(flag, 0);
+}
 
 /* A word that its owner alone writes, and others read without a lock: the owner's own loads stay
  * plain, only its stores and the others' loads are atomic. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* base/text.h - building lines without allocating.
+/* base/text.h - building lines, and reading numbers, without allocating.
  *
  * Owns        struct text: a buffer of the caller's that is filled piece by piece.
  * Invariants  what does not fit is cut; used never passes bytes.
@@ -86,6 +86,19 @@ HAK_INLINE void hak_text_right(struct text *text, size_t from, size_t column)
     for (size_t shift = text->used - end; shift != 0 && end > from; end--) {
         text->start[end - 1 + shift] = text->start[end - 1];
         text->start[end - 1] = ' ';
+    }
+}
+
+/* The number that a text begins with, in base 10 or 16. */
+HAK_INLINE uint64_t hak_text_number(const char *text, uint32_t base)
+{
+    uint64_t number = 0;
+    for (;; text++) {
+        bool is_letter = *text >= 'a' && *text <= 'f';
+        uint32_t digit = (uint32_t)(is_letter ? *text - 'a' + 10 : *text - '0');
+        if (digit >= (is_letter ? base : 10))
+            return number;
+        number = number * base + digit;
     }
 }
 

@@ -53,8 +53,7 @@ static void add_quoted(struct text *text, const char *value, size_t value_bytes)
 
 static void say(struct text *text)
 {
-    text->start[text->used++] = '\n';
-    hak_os_stderr_write(text->start, text->used);
+    hak_os_stderr_line(text);
     if (abort_when_wrong)
         abort();
 }
@@ -63,7 +62,7 @@ static void report_value(const struct conf_pair *pair, enum conf_source source,
                          const struct conf_row *row)
 {
     char line[512];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     add_place(&text, pair, source);
     hak_text_add(&text, ": bad value ");
     add_quoted(&text, pair->value, pair->value_bytes);
@@ -75,7 +74,7 @@ static void report_value(const struct conf_pair *pair, enum conf_source source,
 static void report_no_value(const struct conf_pair *pair, enum conf_source source)
 {
     char line[512];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     add_place(&text, pair, source);
     hak_text_add(&text, ": no value given");
     say(&text);
@@ -84,7 +83,7 @@ static void report_no_value(const struct conf_pair *pair, enum conf_source sourc
 static void report_unknown(const struct conf_pair *pair, enum conf_source source)
 {
     char line[512];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     enum conf_option nearest = hak_conf_nearest(pair->name, pair->name_bytes);
     add_place(&text, pair, source);
     hak_text_add(&text, ": there is no such option");
@@ -98,7 +97,7 @@ static void report_unknown(const struct conf_pair *pair, enum conf_source source
 void hak_conf_report_file(const char *path, const char *what)
 {
     char line[512];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: ");
     hak_text_add(&text, path);
     hak_text_add(&text, ": ");
@@ -137,8 +136,8 @@ void hak_conf_show(void)
         add_value(&text, i);
         hak_text_add(&text, " (");
         hak_text_add(&text, hak_conf_source_name((enum conf_source)hak_conf.source[i]));
-        hak_text_add(&text, ")\n");
-        hak_os_stderr_write(line, text.used);
+        hak_text_add(&text, ")");
+        hak_os_stderr_line(&text);
     }
 }
 

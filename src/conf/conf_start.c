@@ -159,15 +159,14 @@ HAK_AT_START static void set_from_environment(char **environment)
 HAK_AT_START static void tell_idle(void)
 {
     char line[512];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     if (*hak_conf_text(profile) == '\0' || hak_conf_number(learn) != 0)
         return;
     hak_text_add(&text, "hakmem: without effect, since nothing is learned: profile");
     hak_text_add(&text, " (");
     hak_text_add(&text, hak_conf_source_name((enum conf_source)hak_conf.source[CONF_profile]));
     hak_text_add(&text, ")");
-    line[text.used++] = '\n';
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
 }
 
 HAK_AT_START void hak_conf_start(void)

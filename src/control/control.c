@@ -201,15 +201,12 @@ static enum control_verdict look_safely(void)
 
 static HAK_NOINLINE enum control_verdict look_at(uint64_t now, uint64_t next)
 {
-    uint32_t expected = 0;
     hak_store_relaxed(&hak_copy_mark->next_look_ms, now + LOOK_MS);
-    if (next == 0 || hak_conf_number(stats_shm) == STATS_SHM_NEVER)
-        return CONTROL_NOTHING;
-    /* acquire: partner is the release below; other threads do not wait */
-    if (!hak_cas_acquire(&hak_copy_mark->is_looking, &expected, 1))
+    if (next == 0 || hak_conf_number(stats_shm) == STATS_SHM_NEVER ||
+        !hak_flag_take(&hak_copy_mark->is_looking))
         return CONTROL_NOTHING;
     enum control_verdict verdict = look_safely();
-    hak_store_release(&hak_copy_mark->is_looking, 0);
+    hak_flag_give(&hak_copy_mark->is_looking);
     return verdict;
 }
 

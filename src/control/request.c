@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "control/request.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 /* A request with a later deadline is invalid. So is one whose deadline has passed: the unsigned
@@ -41,12 +43,10 @@ static void read_set(const char *text, struct request_wish *wish)
 
 static void read_watch(const char *text, struct request_wish *wish)
 {
-    uint32_t seconds = 0;
     size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits > 4 || text[digits] != '\0')
         return;
-    for (; *text != '\0'; text++)
-        seconds = seconds * 10 + (uint32_t)(*text - '0');
+    uint32_t seconds = (uint32_t)hak_text_number(text, 10);
     if (seconds > HAK_REQUEST_WATCH_SECONDS_MOST)
         return;
     wish->seconds = seconds;

@@ -91,8 +91,9 @@ static void *take_large(const struct request *request)
         return NULL;
     size_t bytes = margin + large_capacity(request->bytes) + (margin != 0 ? page : 0);
     bool is_zero = request->is_zero || hak_harden_has(HARDEN_ZERO);
-    char *start = hak_supply_large(NULL, bytes, hak_most(request->alignment, page),
-                                   is_zero ? LARGE_ZERO : LARGE_ANY);
+    struct large_request large = hak_supply_request(bytes, hak_most(request->alignment, page),
+                                                    is_zero ? LARGE_ZERO : LARGE_ANY);
+    char *start = hak_supply_large(NULL, &large);
     if (start == NULL)
         return NULL;
     if (!hak_mark_cover(hak_granule_of(start), 1)) {

@@ -371,11 +371,6 @@ void hak_caches_drain_idle(uint64_t before_ms)
     }
 }
 
-void hak_caches_lock(void)
-{
-    hak_lock_take(&hak_caches_lock_word);
-}
-
 static bool is_being_changed(const struct cache *cache)
 {
     /* acquire: partner is the release at the end of a flush */
@@ -395,11 +390,6 @@ void hak_caches_await(const struct cache *own, uint32_t patience_ms)
         if (hak_load_relaxed(&cache->in_flight) > 0 && hak_os_clock_ms() >= deadline_ms)
             hak_store_relaxed(&cache->in_flight, 0);
     }
-}
-
-void hak_caches_unlock(void)
-{
-    hak_lock_give(&hak_caches_lock_word);
 }
 
 /* From here on all caches in use but this thread's are orphans. */

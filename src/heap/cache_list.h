@@ -55,10 +55,6 @@ struct cache *hak_caches_first(void);
  * requests. */
 void hak_caches_drain_idle(uint64_t before_ms);
 
-/* Around fork. */
-void hak_caches_lock(void);
-void hak_caches_unlock(void);
-
 /* With the lock: waits, at most so long, until no other thread is changing its slot's cache or
  * holds blocks of a processor's. */
 void hak_caches_await(const struct cache *own, uint32_t patience_ms);

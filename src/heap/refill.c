@@ -310,7 +310,7 @@ void *hak_take_large(size_t bytes, size_t alignment, enum large_content content)
     if (!hak_limit_admits(bytes))
         return NULL;
     struct large_request request = hak_supply_request(bytes, alignment, content);
-    void *block = hak_supply_large(find_span(&request), bytes, alignment, content);
+    void *block = hak_supply_large(find_span(&request), &request);
     if (hak_slow_is_clocked() && block != NULL)
         hak_slow_note_large(bytes);
     return block;

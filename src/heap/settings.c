@@ -13,11 +13,9 @@ _Atomic uint32_t hak_settings_were_read;
 
 void hak_settings_read(void)
 {
-    uint32_t expected = 0;
     if (!hak_os_ask_begin())
         return;
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (hak_cas_acquire(&hak_settings_were_read, &expected, 1)) {
+    if (hak_flag_take(&hak_settings_were_read)) { /* for good */
         hak_os_read_huge_pages();
         hak_os_read_mappings_most();
         hak_os_read_nodes();

@@ -264,13 +264,11 @@ struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
     return hak_supply_make(class_index, &granules, owner, stats);
 }
 
-void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
-                       enum large_content content)
+void *hak_supply_large(struct span *cached, const struct large_request *request)
 {
-    if (cached == NULL && !hak_limit_admits(bytes))
+    if (cached == NULL && !hak_limit_admits(request->bytes))
         return NULL;
-    struct large_request request = hak_supply_request(bytes, alignment, content);
-    void *block = hak_large_take_in(cached, &request);
+    void *block = hak_large_take_in(cached, request);
     if (block == NULL || hak_limit_settle())
         return block;
     hak_large_give(block);

@@ -74,8 +74,7 @@ HAK_INLINE struct large_request hak_supply_request(size_t bytes, size_t alignmen
 }
 
 /* A large block within the limit, in a span that a cache had (NULL: another one). */
-void *hak_supply_large(struct span *cached, size_t bytes, size_t alignment,
-                       enum large_content content);
+void *hak_supply_large(struct span *cached, const struct large_request *request);
 
 /* Gives superslabs that are wholly free, but for one, back to the spans. */
 void hak_supply_trim(void);

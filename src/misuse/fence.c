@@ -27,7 +27,7 @@ struct run {
 hak_static_assert(sizeof(struct run) <= HAK_FENCE_RUN_BYTES_MOST,
                   "the region has room for so many");
 
-static struct hak_lock lock = HAK_LOCK_START_WITH(HAK_LOCK_FENCE);
+struct hak_lock hak_fence_lock = HAK_LOCK_START_WITH(HAK_LOCK_FENCE);
 /* Under the lock, but for the stack of freed runs. */
 static _Atomic(struct run *) freed;
 static struct run *waiting_first, *waiting_last;
@@ -62,15 +62,14 @@ static void tell_once(enum lack lack)
         [LACK_LIMIT] = " blocks are fenced, and no more will be while option limit is set",
     };
     char line[256];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     if (hak_load_relaxed(&was_told[lack]) ||
         atomic_exchange_explicit(&was_told[lack], true, memory_order_relaxed))
         return;
     hak_text_add(&text, "hakmem: fence: ");
     hak_text_add_number(&text, hak_load_relaxed(&live_count), 10);
     hak_text_add(&text, words[lack]);
-    line[text.used++] = '\n';
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
 }
 
 static void *do_without(enum lack lack)
@@ -184,7 +183,7 @@ static struct run *run_take(size_t bytes)
 {
     size_t units = hak_align_up(bytes, unit_bytes()) / unit_bytes();
     uint32_t kind = round_units(&units);
-    hak_lock_take(&lock);
+    hak_lock_take(&hak_fence_lock);
     /* acquire: partner is the release in run_give */
     wait_in_order(atomic_exchange_explicit(&freed, NULL, memory_order_acquire));
     end_of_wait();
@@ -193,7 +192,7 @@ static struct run *run_take(size_t bytes)
         usable[kind] = run->next;
     else
         run = cut(units);
-    hak_lock_give(&lock);
+    hak_lock_give(&hak_fence_lock);
     return run;
 }
 
@@ -357,25 +356,4 @@ size_t hak_fence_table_bytes(void)
 void hak_fence_freeze(void)
 {
     hak_store_relaxed(&is_frozen, true);
-}
-
-void hak_fence_lock(void)
-{
-    hak_lock_take(&lock);
-}
-
-void hak_fence_unlock(void)
-{
-    hak_lock_give(&lock);
-}
-
-void hak_fence_lock_reset(void)
-{
-    hak_lock_reset(&lock);
-}
-
-void hak_fence_mend(void)
-{
-    if (hak_lock_is_left(&lock))
-        hak_lock_give(&lock); /* each of its steps loses runs at most */
 }

@@ -68,10 +68,7 @@ size_t hak_fence_table_bytes(void);
 /* No more blocks are fenced: what is known stays as it is, for a report. */
 void hak_fence_freeze(void);
 
-/* Around a fork, in its child, and after a jump. */
-void hak_fence_lock(void);
-void hak_fence_unlock(void);
-void hak_fence_lock_reset(void);
-void hak_fence_mend(void);
+/* For forks and repairs: each step under it loses runs at most. */
+extern struct hak_lock hak_fence_lock;
 
 #endif

@@ -22,7 +22,6 @@ _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, c
         hak_text_add(&text, ", no block, ");
     }
     hak_text_add(&text, state);
-    hak_text_add(&text, "\n");
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
     abort();
 }

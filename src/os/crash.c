@@ -53,7 +53,6 @@ static void on_crash(int number, siginfo_t *about, void *context)
 {
     int saved = errno;
     size_t at = 0;
-    uint32_t expected = 0;
     while (at < SIGNALS - 1 && signals[at].number != number)
         at++;
     struct crash crash = {.signal = number,
@@ -63,8 +62,7 @@ static void on_crash(int number, siginfo_t *about, void *context)
     hak_os_fault_read(&crash.fault, context);
     if (crash.is_fault)
         crash.fault.address = about->si_addr;
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (hak_cas_acquire(&has_reported, &expected, 1))
+    if (hak_flag_take(&has_reported)) /* for good */
         reporter(&crash);
     errno = saved;
     pass_on(&before[at], number, about, context);

@@ -98,18 +98,14 @@ static bool is_front(const struct sigaction *action)
 static uint64_t take_turn(void)
 {
     uint64_t blocked = hak_os_block_signals();
-    for (int i = 0; i < YIELDS_MOST; i++) {
-        uint32_t expected = 0;
-        if (hak_cas_acquire(&turn, &expected, 1)) /* partner: the release in give_turn */
-            break;
+    for (int i = 0; i < YIELDS_MOST && !hak_flag_take(&turn); i++)
         hak_os_yield();
-    }
     return blocked;
 }
 
 static void give_turn(uint64_t blocked)
 {
-    hak_store_release(&turn, 0);
+    hak_flag_give(&turn);
     hak_os_restore_signals(blocked);
 }
 

@@ -5,7 +5,6 @@
 #include "base/atomic.h"
 #include "os/next_symbol.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <sched.h>
 #include <unistd.h>
@@ -22,8 +21,6 @@ void hak_os_identity_watch(void (*before)(void), void (*after)(void))
 
 #if HAK_SHARED
 
-typedef void function(void);
-
 static void (*begin(void))(void)
 {
     void (*before)(void) = hak_load_acquire(&watch_before);
@@ -33,26 +30,14 @@ static void (*begin(void))(void)
     return hak_load_relaxed(&watch_after);
 }
 
-static function *find(_Atomic(function *) *known, const char *name)
-{
-    function *found = hak_load_relaxed(known);
-    if (found == NULL) {
-        *(void **)&found = hak_next_symbol(name);
-        hak_store_relaxed(known, found);
-    }
-    return found;
-}
-
 /* libc's function of that name, with `before` and `after` around it. */
 #define AROUND(name, parameters, arguments)                                                        \
     HAK_EXPORT int name parameters                                                                 \
     {                                                                                              \
-        static _Atomic(function *) known;                                                          \
-        function *next = find(&known, #name);                                                      \
-        if (next == NULL) {                                                                        \
-            errno = ENOSYS;                                                                        \
+        static _Atomic(next_function *) known;                                                     \
+        next_function *next = hak_next_function(&known, #name);                                    \
+        if (next == NULL)                                                                          \
             return -1;                                                                             \
-        }                                                                                          \
         void (*after)(void) = begin();                                                             \
         int result = ((int(*) parameters)next)arguments;                                           \
         if (after != NULL)                                                                         \

@@ -3,6 +3,7 @@
 #include "os/listen.h"
 
 #include "base/atomic.h"
+#include "base/text.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -41,12 +42,10 @@ static bool can_be_listened_to(long number)
 
 static int find_number(const char *text)
 {
-    long number = 0;
     size_t length = strlen(text);
     if (length == 0 || length > 2 || strspn(text, "0123456789") != length)
         return 0;
-    for (; *text != '\0'; text++)
-        number = number * 10 + *text - '0';
+    long number = (long)hak_text_number(text, 10);
     return can_be_listened_to(number) ? (int)number : 0;
 }
 

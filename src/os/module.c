@@ -45,18 +45,11 @@ static struct {
 static bool take_reader(void)
 {
     for (int i = 0; i < YIELDS_MOST; i++) {
-        uint32_t expected = 0;
-        /* acquire: partner is the release in give_reader */
-        if (hak_cas_acquire(&reader.is_taken, &expected, 1))
+        if (hak_flag_take(&reader.is_taken))
             return true;
         hak_os_yield();
     }
     return false;
-}
-
-static void give_reader(void)
-{
-    hak_store_release(&reader.is_taken, 0);
 }
 
 /* The next character; -1 at the end. */
@@ -194,6 +187,6 @@ void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t c
         add_one(text, addresses[i], is_known ? &reader.locations[i] : NULL);
     }
     if (has_reader)
-        give_reader();
+        hak_flag_give(&reader.is_taken);
     errno = saved;
 }

@@ -21,3 +21,15 @@ void *hak_next_symbol(const char *name)
     errno = saved;
     return found;
 }
+
+next_function *hak_next_function(_Atomic(next_function *) *known, const char *name)
+{
+    next_function *found = hak_load_relaxed(known);
+    if (found == NULL) {
+        *(void **)&found = hak_next_symbol(name);
+        hak_store_relaxed(known, found);
+    }
+    if (found == NULL)
+        errno = ENOSYS;
+    return found;
+}

@@ -10,8 +10,16 @@
 #ifndef HAK_OS_NEXT_SYMBOL_H
 #define HAK_OS_NEXT_SYMBOL_H
 
+#include "base/atomic.h"
+
+typedef void next_function(void);
+
 /* The next definition of `name` behind hakmem's in the loader's order; NULL when there is none, and
  * in static programs. */
 void *hak_next_symbol(const char *name);
+
+/* The same, looked up once, for a function that is called through *known; where there is none,
+ * errno says so. */
+next_function *hak_next_function(_Atomic(next_function *) *known, const char *name);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/text.h"
 #include "os/confine.h"
 #include "os/file_calls.h"
 #include "os/os_fault.h"
@@ -241,11 +242,9 @@ static _Atomic size_t mappings_most = 65530; /* what every kernel starts with */
 
 void hak_os_read_mappings_most(void)
 {
-    size_t most = 0;
     char digits[32];
     hak_os_read_text("/proc/sys/vm/max_map_count", digits, sizeof digits);
-    for (const char *at = digits; *at >= '0' && *at <= '9'; at++)
-        most = most * 10 + (size_t)(*at - '0');
+    size_t most = hak_text_number(digits, 10);
     if (most != 0)
         hak_store_relaxed(&mappings_most, most);
 }

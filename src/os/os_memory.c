@@ -3,6 +3,7 @@
 #include "os/os_memory.h"
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "os/file_calls.h"
 
 #include <errno.h>
@@ -42,19 +43,6 @@ static char *next_line(struct lines *lines)
     }
 }
 
-static uint64_t number_at(const char *text, uint64_t base)
-{
-    uint64_t value = 0;
-    for (; *text == ' '; text++)
-        continue;
-    for (;; text++) {
-        uint64_t digit = *text >= 'a' ? (uint64_t)(*text - 'a') + 10 : (uint64_t)(*text - '0');
-        if (digit >= base)
-            return value;
-        value = value * base + digit;
-    }
-}
-
 static struct lines open_lines(const char *path)
 {
     struct lines lines = {.fd = hak_call_open(path, O_RDONLY | O_CLOEXEC)};
@@ -85,7 +73,10 @@ static bool is_within(uintptr_t address, const struct os_range *ranges, uint32_t
 static uint64_t field_bytes(const char *line, const char *name)
 {
     size_t length = strlen(name);
-    return strncmp(line, name, length) == 0 ? number_at(line + length, 10) * 1024 : 0;
+    if (strncmp(line, name, length) != 0)
+        return 0;
+    line += length;
+    return hak_text_number(line + strspn(line, " "), 10) * 1024;
 }
 
 static void add_mappings(struct os_memory *memory, const struct os_range *own, uint32_t own_count)
@@ -94,7 +85,7 @@ static void add_mappings(struct os_memory *memory, const struct os_range *own, u
     bool is_own = false;
     for (char *line; lines.fd >= 0 && (line = next_line(&lines)) != NULL;) {
         if (is_mapping(line)) {
-            is_own = is_within(number_at(line, 16), own, own_count);
+            is_own = is_within(hak_text_number(line, 16), own, own_count);
             continue;
         }
         uint64_t resident = field_bytes(line, "Rss:");

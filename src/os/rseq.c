@@ -3,10 +3,12 @@
 #include "os/rseq.h"
 
 #include "base/atomic.h"
+#include "base/text.h"
 #include "os/confine.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -88,9 +90,8 @@ static uint32_t processors_most(void)
 /* The number at *text, which is moved behind it and the dot. */
 static uint32_t next_number(const char **text)
 {
-    uint32_t number = 0;
-    for (; **text >= '0' && **text <= '9'; ++*text)
-        number = number * 10 + (uint32_t)(**text - '0');
+    uint32_t number = (uint32_t)hak_text_number(*text, 10);
+    *text += strspn(*text, "0123456789");
     *text += **text == '.';
     return number;
 }

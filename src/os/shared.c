@@ -134,14 +134,6 @@ static void name_stat(char *path, size_t bytes, uint32_t pid)
     path[text.used] = '\0';
 }
 
-static uint64_t number_at(const char *text)
-{
-    uint64_t number = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        number = number * 10 + (uint64_t)(*text - '0');
-    return number;
-}
-
 /* proc(5): the 22nd field, and the second one may hold anything up to its last parenthesis. */
 uint64_t hak_os_start_ticks(uint32_t pid)
 {
@@ -151,7 +143,7 @@ uint64_t hak_os_start_ticks(uint32_t pid)
     const char *at = strrchr(line, ')');
     for (int field = 2; at != NULL && field < 22; field++)
         at = strchr(at + 1, ' ');
-    return at == NULL ? 0 : number_at(at + 1);
+    return at == NULL ? 0 : hak_text_number(at + 1, 10);
 }
 
 bool hak_os_is_process(uint32_t pid)
@@ -171,7 +163,7 @@ uint64_t hak_os_pid_space(void)
     errno = saved;
     name[length < 0 ? 0 : length] = '\0';
     const char *at = strchr(name, '[');
-    return at == NULL ? 0 : number_at(at + 1);
+    return at == NULL ? 0 : hak_text_number(at + 1, 10);
 }
 
 static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
@@ -231,7 +223,7 @@ static uint32_t number_of(const struct sweep *sweep, const char *name)
     if (*name == '0' || digits == 0 || digits > 9 ||
         (name[digits] != '\0' && strcmp(name + digits, HAK_SHARED_LAST) != 0))
         return 0;
-    return (uint32_t)number_at(name);
+    return (uint32_t)hak_text_number(name, 10);
 }
 
 static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)

@@ -6,34 +6,20 @@
 #include "os/fault_watch.h"
 #include "os/next_symbol.h"
 
-#include <errno.h>
 #include <signal.h>
 
 #if HAK_SHARED
 
-typedef void function(void);
 typedef void handler(int number);
-
-static function *find(_Atomic(function *) *known, const char *name)
-{
-    function *found = hak_load_relaxed(known);
-    if (found == NULL) {
-        *(void **)&found = hak_next_symbol(name);
-        hak_store_relaxed(known, found);
-    }
-    return found;
-}
 
 /* libc's function of that name, without the front if it is about its signal. */
 #define AROUND(type, failure, name, parameters, arguments)                                         \
     HAK_EXPORT type name parameters                                                                \
     {                                                                                              \
-        static _Atomic(function *) known;                                                          \
-        function *next = find(&known, #name);                                                      \
-        if (next == NULL) {                                                                        \
-            errno = ENOSYS;                                                                        \
+        static _Atomic(next_function *) known;                                                     \
+        next_function *next = hak_next_function(&known, #name);                                    \
+        if (next == NULL)                                                                          \
             return failure;                                                                        \
-        }                                                                                          \
         if (number != SIGSEGV)                                                                     \
             return ((type(*) parameters)next)arguments;                                            \
         hak_os_fault_watch_pause();                                                                \

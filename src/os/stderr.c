@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A path of 1,024 bytes, and words. */
 #define LINE_BYTES 1280u
@@ -54,23 +53,27 @@ int hak_os_stderr_write(const char *text, size_t bytes)
     return to == NULL ? EBADF : hak_os_output_write_kept(to, text, bytes);
 }
 
+void hak_os_stderr_line(struct text *text)
+{
+    text->start[text->used < text->bytes ? text->used++ : text->used - 1] = '\n';
+    hak_os_stderr_write(text->start, text->used);
+}
+
 void hak_os_stderr_unwritten(const char *what, const char *path, const char *why, int error)
 {
     char line[LINE_BYTES];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: ");
     hak_os_unwritten_add(&text, what, path, why, error);
-    line[text.used++] = '\n';
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
 }
 
 _Noreturn void hak_panic(const char *what)
 {
-    char line[512] = "hakmem: ";
-    size_t used = strlen(line);
-    size_t length = hak_least(strlen(what), sizeof line - used - 1);
-    memcpy(line + used, what, length);
-    line[used + length] = '\n';
-    hak_os_stderr_write(line, used + length + 1);
+    char line[512];
+    struct text text = {.start = line, .bytes = sizeof line};
+    hak_text_add(&text, "hakmem: ");
+    hak_text_add(&text, what);
+    hak_os_stderr_line(&text);
     abort();
 }

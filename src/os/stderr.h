@@ -9,6 +9,7 @@
 #ifndef HAK_OS_STDERR_H
 #define HAK_OS_STDERR_H
 
+#include "base/text.h"
 #include "os/kept_fd.h"
 
 /* Notes what standard error is, the first time. */
@@ -25,6 +26,9 @@ const struct os_kept_fd *hak_os_stderr(void);
 
 /* Writes all of `text` there; 0, or an error number: EBADF if it is closed, or another file. */
 int hak_os_stderr_write(const char *text, size_t bytes);
+
+/* Writes the text and the end of the line; of a full text the last character is lost. */
+void hak_os_stderr_line(struct text *text);
 
 /* Writes one line there: what hak_os_unwritten_add adds (os/output.h). */
 void hak_os_stderr_unwritten(const char *what, const char *path, const char *why, int error);

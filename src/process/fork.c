@@ -5,6 +5,7 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/remote_recount.h"
+#include "heap/rooms.h"
 #include "misuse/fence.h"
 #include "os/at_fork.h"
 #include "os/confine.h"
@@ -15,10 +16,16 @@
 #include "process/mend.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
-#include "span/span_heap.h"
+#include "span/span_lock.h"
 
 /* fork waits so long for another thread to leave a slow path. */
 #define FORK_PATIENCE_MS 20
+
+struct hak_lock *const hak_fork_locks[HAK_FORK_LOCKS] = {
+    &hak_region.growth_lock, &hak_region.purge_lock, /* no child is without what is being purged */
+    &hak_pool_lock,          &hak_span_lock_word,    &hak_region.lock,
+    &hak_meta_lock,          &hak_meta_growth_lock,  &hak_fence_lock,
+};
 
 #define MENDERS_MOST 4u
 static _Atomic(void (*)(void)) menders[MENDERS_MOST];
@@ -28,17 +35,12 @@ static void before_fork(void)
     hak_copy_look();
     if (!hak_lock_begin_fork())
         return;
-    hak_caches_lock();
+    hak_lock_take(&hak_caches_lock_word);
     hak_heaps_stop(FORK_PATIENCE_MS);
     hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);
     hak_private_lock_all(FORK_PATIENCE_MS);
-    hak_lock_take(&hak_region.growth_lock);
-    hak_lock_take(&hak_region.purge_lock); /* no child is without what is being purged */
-    hak_pool_lock();
-    hak_span_lock();
-    hak_lock_take(&hak_region.lock);
-    hak_meta_lock();
-    hak_fence_lock();
+    for (uint32_t i = 0; i < HAK_FORK_LOCKS; i++)
+        hak_lock_take(hak_fork_locks[i]);
     hak_lock_note_all();
 }
 
@@ -49,28 +51,11 @@ static void after_fork_in_parent(void)
         return;
     }
     hak_lock_forget_all();
-    hak_fence_unlock();
-    hak_meta_unlock();
-    hak_lock_give(&hak_region.lock);
-    hak_span_unlock();
-    hak_pool_unlock();
-    hak_lock_give(&hak_region.purge_lock);
-    hak_lock_give(&hak_region.growth_lock);
+    for (uint32_t i = HAK_FORK_LOCKS; i-- > 0;)
+        hak_lock_give(hak_fork_locks[i]);
     hak_private_unlock_all();
     hak_heaps_go_on();
-    hak_caches_unlock();
-}
-
-static void reset_locks(void)
-{
-    hak_fence_lock_reset();
-    hak_meta_lock_reset();
-    hak_lock_reset(&hak_region.lock);
-    hak_span_lock_reset();
-    hak_pool_lock_reset();
-    hak_lock_reset(&hak_region.purge_lock);
-    hak_lock_reset(&hak_region.growth_lock);
-    hak_private_restart_in_child();
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 static void call_menders(void)
@@ -133,7 +118,9 @@ static void after_fork_in_child(void)
         return;
     }
     hak_lock_forget_all();
-    reset_locks();
+    for (uint32_t i = 0; i < HAK_FORK_LOCKS; i++)
+        hak_lock_reset(hak_fork_locks[i]);
+    hak_private_restart_in_child();
     bool is_any_lost = hak_heaps_restart_in_child();
     hak_caches_restart_in_child(hak_own_cache());
     recount_remote(is_any_lost);

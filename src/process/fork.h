@@ -31,6 +31,11 @@
 #define HAK_PROCESS_FORK_H
 
 #include "base/compiler.h"
+#include "os/lock.h"
+
+/* The locks that a fork takes, by rank; those of caches and heaps come before them. */
+#define HAK_FORK_LOCKS 8u
+extern struct hak_lock *const hak_fork_locks[HAK_FORK_LOCKS];
 
 /* Registers the handlers of fork. They may allocate at that, so the allocator works already. */
 void hak_fork_register(void);

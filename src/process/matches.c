@@ -306,23 +306,11 @@ static void stop(void)
     board.mode = MATCHES_STOPPED;
 }
 
-static bool try_busy(void)
-{
-    uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; threads at work do not wait */
-    return hak_cas_acquire(&is_busy, &expected, 1);
-}
-
-static void end_busy(void)
-{
-    hak_store_release(&is_busy, 0);
-}
-
 /* False: the thread inside does not leave. */
 static bool await_busy(void)
 {
     for (int i = 0; i < YIELDS_MOST; i++) {
-        if (try_busy())
+        if (hak_flag_take(&is_busy))
             return true;
         hak_os_yield();
     }
@@ -333,17 +321,17 @@ static bool await_busy(void)
 void hak_matches_look(void)
 {
     if (!hak_os_ask_begin()) {
-        if (try_busy()) {
+        if (hak_flag_take(&is_busy)) {
             stop();
-            end_busy();
+            hak_flag_give(&is_busy);
         }
         return;
     }
     if (hak_os_pid() == home_pid) {
         uint64_t blocked = hak_os_block_signals();
-        if (try_busy()) {
+        if (hak_flag_take(&is_busy)) {
             step(hak_os_clock_ms());
-            end_busy();
+            hak_flag_give(&is_busy);
         }
         hak_os_restore_signals(blocked);
     }
@@ -352,10 +340,10 @@ void hak_matches_look(void)
 
 bool hak_matches_copy(struct match_board *copy)
 {
-    if (!try_busy())
+    if (!hak_flag_take(&is_busy))
         return false;
     *copy = board;
-    end_busy();
+    hak_flag_give(&is_busy);
     return true;
 }
 
@@ -365,7 +353,7 @@ static void settle_in_child(void)
     hak_store_relaxed(&hak_matches_are_on, 0);
     end_match(0, 0);
     board.mode = board.mode == MATCHES_OFF ? MATCHES_OFF : MATCHES_STOPPED;
-    end_busy();
+    hak_flag_give(&is_busy);
 }
 
 HAK_AT_START void hak_matches_begin(void)
@@ -403,5 +391,5 @@ void hak_matches_tell(struct learned_program *program)
             if (arm->matches != 0)
                 hak_learned_put_match(program, &line);
         }
-    end_busy();
+    hak_flag_give(&is_busy);
 }

@@ -21,8 +21,9 @@ static void mend(struct hak_lock *lock)
 
 void hak_mend_all(void)
 {
-    hak_fence_mend();
-    hak_meta_mend();
+    mend(&hak_fence_lock);
+    mend(&hak_meta_growth_lock);
+    mend(&hak_meta_lock);
     mend(&hak_region.lock); /* what was mapped last may be lost */
     hak_span_mend();
     hak_pool_mend();

@@ -403,7 +403,9 @@ void hak_prewarm(void)
         return;
     size_t block_bytes = bytes - hak_supply_touch(bytes);
     if (block_bytes != 0) {
-        char *start = hak_supply_large(NULL, block_bytes, HAK_SUPERSLAB_BYTES, LARGE_ANY);
+        struct large_request request =
+            hak_supply_request(block_bytes, HAK_SUPERSLAB_BYTES, LARGE_ANY);
+        char *start = hak_supply_large(NULL, &request);
         if (start == NULL)
             return;
         touch_block(start, block_bytes);

@@ -25,8 +25,7 @@ static uint64_t live_bytes(const struct board_site *site)
 
 static void tell(struct text *text)
 {
-    hak_text_add(text, "\n");
-    hak_os_stderr_write(text->start, text->used);
+    hak_os_stderr_line(text);
     text->used = 0;
 }
 
@@ -87,7 +86,7 @@ static uint32_t next_oldest(uint64_t after_ms, uint32_t after)
 void hak_leaks_tell(void)
 {
     char line[4096];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     uint64_t bytes = 0, now_ms = hak_os_clock_ms(), after_ms = 0;
     uint32_t sites = 0, site = HAK_BOARD_SITES;
     hak_show_update_oldest();

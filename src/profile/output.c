@@ -29,13 +29,10 @@ enum profile_form hak_profile_form_of(const char *name)
 /* False: another thread holds the buffer for too long. */
 static bool await_buffer(void)
 {
-    uint32_t expected = 0;
     uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
-    /* acquire: partner is the release in hak_profile_output; the buffer is then the caller's */
-    while (!hak_cas_acquire(&hak_copy_mark->is_writing_profile, &expected, 1)) {
+    while (!hak_flag_take(&hak_copy_mark->is_writing_profile)) {
         if (hak_os_clock_ms() > deadline_ms)
             return false;
-        expected = 0;
         hak_os_yield();
     }
     return true;
@@ -54,7 +51,7 @@ int hak_profile_output(const struct profile_target *to, enum profile_form form)
     writes[form](&writer);
     int error = hak_profile_writer_end(&writer);
     /* release: partner is the acquire in await_buffer */
-    hak_store_release(&hak_copy_mark->is_writing_profile, 0);
+    hak_flag_give(&hak_copy_mark->is_writing_profile);
     return error;
 }
 

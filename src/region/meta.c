@@ -8,8 +8,8 @@
 #include "os/os.h"
 #include "region/region.h"
 
-static struct hak_lock meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
-static struct hak_lock growth_lock = HAK_LOCK_START_WITH(HAK_LOCK_META_GROWTH);
+struct hak_lock hak_meta_lock = HAK_LOCK_START_WITH(HAK_LOCK_META);
+struct hak_lock hak_meta_growth_lock = HAK_LOCK_START_WITH(HAK_LOCK_META_GROWTH);
 static _Atomic size_t used_bytes;    /* changed under the first; a hint without it */
 static _Atomic size_t earlier_bytes; /* of areas before it */
 
@@ -32,14 +32,14 @@ static enum os_map grow_locked(size_t needed_bytes)
 }
 
 /* Steps of an eighth, at least 64 KiB, at most 4 MiB; what is needed, where that cannot be had.
- * acquire: partner is the area's release; another thread may have grown it, without meta_lock */
+ * acquire: partner is the area's release; others may grow it without hak_meta_lock */
 static enum os_map grow(size_t needed_bytes)
 {
     if (HAK_LIKELY(needed_bytes <= hak_load_acquire(&hak_region.meta.usable_bytes)))
         return OS_MAPPED;
-    hak_lock_take(&growth_lock);
+    hak_lock_take(&hak_meta_growth_lock);
     enum os_map result = grow_locked(needed_bytes);
-    hak_lock_give(&growth_lock);
+    hak_lock_give(&hak_meta_growth_lock);
     return result;
 }
 
@@ -49,10 +49,10 @@ void hak_meta_grow_ahead(void)
     const struct area *area = &hak_region.meta;
     size_t usable = hak_load_relaxed(&area->usable_bytes);
     size_t least = hak_load_relaxed(&used_bytes) + wished_step(usable) / 2;
-    if (least <= usable || !hak_lock_try(&growth_lock))
+    if (least <= usable || !hak_lock_try(&hak_meta_growth_lock))
         return;
     grow_locked(least);
-    hak_lock_give(&growth_lock);
+    hak_lock_give(&hak_meta_growth_lock);
 }
 
 /* Where the area is full, or others have mapped something in it, another one follows it somewhere
@@ -66,7 +66,7 @@ static bool extend(size_t bytes)
     if (!hak_os_claim(&claim, ZONE_MORE_RECORDS))
         return false;
     hak_os_claim_open(&claim);
-    hak_lock_take(&growth_lock);
+    hak_lock_take(&hak_meta_growth_lock);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&hak_region.meta.usable_bytes));
     /* In this order: whoever is stopped in between by a jump leaves an area that is full. */
     hak_region.meta.room_bytes = 0;
@@ -75,7 +75,7 @@ static bool extend(size_t bytes)
     hak_store_relaxed(&used_bytes, 0);
     hak_compiler_fence();
     hak_region.meta.room_bytes = more;
-    hak_lock_give(&growth_lock);
+    hak_lock_give(&hak_meta_growth_lock);
     return true;
 }
 
@@ -94,15 +94,15 @@ static void *take_locked(size_t bytes)
 
 void *hak_meta_take(size_t bytes)
 {
-    hak_lock_take(&meta_lock);
+    hak_lock_take(&hak_meta_lock);
     void *record = take_locked(bytes);
-    hak_lock_give(&meta_lock);
+    hak_lock_give(&hak_meta_lock);
     return record;
 }
 
 void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
 {
-    hak_lock_take(&meta_lock);
+    hak_lock_take(&hak_meta_lock);
     void *record = pool->first;
     if (record != NULL)
         pool->first = *(void **)record;
@@ -112,27 +112,27 @@ void *hak_meta_pool_take(struct meta_pool *pool, size_t bytes)
         *(void **)record = NULL;
         hak_counter_add(&pool->taken_count, 1);
     }
-    hak_lock_give(&meta_lock);
+    hak_lock_give(&hak_meta_lock);
     return record;
 }
 
 void hak_meta_pool_give(struct meta_pool *pool, void *record)
 {
-    hak_lock_take(&meta_lock);
+    hak_lock_take(&hak_meta_lock);
     *(void **)record = pool->first;
     pool->first = record;
     hak_counter_add(&pool->taken_count, -1ull);
-    hak_lock_give(&meta_lock);
+    hak_lock_give(&hak_meta_lock);
 }
 
 void hak_meta_prewarm(size_t bytes)
 {
     const struct area *area = &hak_region.meta;
-    hak_lock_take(&meta_lock);
+    hak_lock_take(&hak_meta_lock);
     size_t used = hak_load_relaxed(&used_bytes);
     unsigned char *next = area->start + used;
     bool is_there = grow(used + bytes) == OS_MAPPED;
-    hak_lock_give(&meta_lock);
+    hak_lock_give(&hak_meta_lock);
     if (is_there)
         hak_os_touch(next, bytes);
 }
@@ -146,30 +146,4 @@ size_t hak_meta_present_bytes(void)
 {
     return hak_load_relaxed(&earlier_bytes) == 0 ? hak_load_relaxed(&hak_region.meta.usable_bytes)
                                                  : 0;
-}
-
-void hak_meta_mend(void)
-{
-    if (hak_lock_is_left(&growth_lock))
-        hak_lock_give(&growth_lock); /* the area asks the kernel what is mapped */
-    if (hak_lock_is_left(&meta_lock))
-        hak_lock_give(&meta_lock); /* each of its steps loses a record at most */
-}
-
-void hak_meta_lock(void)
-{
-    hak_lock_take(&meta_lock);
-    hak_lock_take(&growth_lock);
-}
-
-void hak_meta_unlock(void)
-{
-    hak_lock_give(&growth_lock);
-    hak_lock_give(&meta_lock);
-}
-
-void hak_meta_lock_reset(void)
-{
-    hak_lock_reset(&growth_lock);
-    hak_lock_reset(&meta_lock);
 }

@@ -15,6 +15,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "os/lock.h"
 
 /* Records of one kind and size that were given back. */
 struct meta_pool {
@@ -44,13 +45,8 @@ size_t hak_meta_bytes(void);
 /* Of these, in the area that stands with the window's tables. */
 size_t hak_meta_present_bytes(void);
 
-/* The calling thread left a section by a jump. */
-void hak_meta_mend(void);
-
-/* Around fork: no other thread holds the lock while the copy is made; the child starts with it
- * free. */
-void hak_meta_lock(void);
-void hak_meta_unlock(void);
-void hak_meta_lock_reset(void);
+/* For forks and repairs: each step under the first loses a record at most; under the second the
+ * area asks the kernel what is mapped. */
+extern struct hak_lock hak_meta_lock, hak_meta_growth_lock;
 
 #endif

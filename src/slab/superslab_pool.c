@@ -23,7 +23,6 @@ struct superslab_lists {
 };
 
 struct superslab_pool {
-    struct hak_lock lock;
     struct superslab_lists lists[PARTITION_COUNT];
     struct list_link warm;
     uint32_t epoch; /* how often the lists were given up */
@@ -32,7 +31,8 @@ struct superslab_pool {
     bool is_started;
 };
 struct pool_counts hak_pool_counts;
-static struct superslab_pool pool = {.lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT)};
+struct hak_lock hak_pool_lock = HAK_LOCK_START_WITH(HAK_LOCK_DEPOT);
+static struct superslab_pool pool;
 
 hak_static_assert(sizeof(struct superslab) == HAK_SUPERSLAB_RECORD_BYTES,
                   "the region reserves this much for each superslab");
@@ -182,16 +182,16 @@ uint64_t hak_pool_keep_ms(void)
 
 void hak_pool_learned(struct keep_evidence *seen)
 {
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     hak_keep_read(&pool.keep, seen);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
 }
 
 bool hak_pool_begin(const struct keep_evidence *seen)
 {
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     bool has_begun = hak_keep_begin(&pool.keep, seen);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     return has_begun;
 }
 
@@ -237,13 +237,13 @@ static struct pool_granules take_wished(struct superslab_lists *lists, uint32_t 
 
 struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition)
 {
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     struct pool_granules granules = HAK_NO_GRANULES;
     bool has_warm = hak_load_relaxed(&hak_pool_counts.warm) != 0;
     for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
          wish++)
         granules = take_wished(&pool.lists[partition], count, heap_id, (enum depot_wish)wish);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     return granules;
 }
 
@@ -251,7 +251,7 @@ void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_
 {
     struct superslab *superslab = superslab_of(first_granule);
     hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     start_once();
     superslab->epoch = pool.epoch;
     superslab->link = (struct list_link){NULL, NULL};
@@ -265,7 +265,7 @@ void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_
     link_superslab(superslab);
     note_warm(superslab, true);
     hak_counter_add(&hak_pool_counts.superslab, 1);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
 }
 
 /* Takes a wholly free superslab out of the pool. */
@@ -283,7 +283,7 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     struct granule_range spare = {0, 0};
     struct superslab *superslab = superslab_of(first_granule);
     uint32_t at = first_granule % HAK_SUPERSLAB_GRANULES;
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     hak_assert((superslab->free & (uint32_t)hak_bit_low_mask(count) << at) == 0);
     unlink_superslab(superslab);
     superslab->free |= (uint32_t)hak_bit_low_mask(count) << at;
@@ -298,19 +298,19 @@ struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint3
     note_warm(superslab, true);
     if (superslab->free == ALL_GRANULES && may_leave)
         spare = remove_superslab(superslab);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     return spare;
 }
 
 struct granule_range hak_pool_take_spare(void)
 {
     struct granule_range spare = {0, 0};
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     start_once();
     struct list_link *empty = &pool.lists[PARTITION_ORDINARY].by_free[HAK_SUPERSLAB_GRANULES];
     if (!hak_list_is_empty(empty) && empty->next->next != empty)
         spare = remove_superslab(hak_list_element(empty->next, struct superslab, link));
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     return spare;
 }
 
@@ -335,7 +335,7 @@ static bool break_huge(struct superslab *superslab)
 bool hak_pool_break_huge(uint32_t granule)
 {
     struct superslab *superslab = superslab_of(granule);
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     bool was_huge = superslab->pages == PAGES_HUGE;
     if (was_huge) {
         unlink_superslab(superslab);
@@ -343,7 +343,7 @@ bool hak_pool_break_huge(uint32_t granule)
         link_superslab(superslab);
     }
     bool is_broken = superslab->pages == PAGES_BROKEN;
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     if (was_huge)
         refuse_huge_pages(superslab);
     return is_broken;
@@ -384,12 +384,12 @@ static void note_left(uint32_t count, uint64_t since_ms, uint64_t before_ms)
  * youngest, where the kernel refused some. Adds the bytes purged; false: nothing is old enough. */
 static bool purge_oldest(uint64_t before_ms, size_t *bytes)
 {
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     start_once();
     struct list_link *oldest = pool.warm.next;
     struct superslab *superslab = hak_list_element(oldest, struct superslab, warm_link);
     if (oldest == &pool.warm || superslab->warm_since_ms > before_ms) {
-        hak_lock_give(&pool.lock);
+        hak_lock_give(&hak_pool_lock);
         return false;
     }
     uint32_t mask = warm_mask(superslab);
@@ -399,13 +399,13 @@ static bool purge_oldest(uint64_t before_ms, size_t *bytes)
     superslab->free &= ~mask;
     link_superslab(superslab);
     note_warm(superslab, false);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
 
     if (was_huge)
         refuse_huge_pages(superslab);
     uint32_t purged = purge_runs(first_granule_of(superslab), mask);
 
-    hak_lock_take(&pool.lock);
+    hak_lock_take(&hak_pool_lock);
     unlink_superslab(superslab);
     superslab->free |= mask;
     superslab->dirty &= ~purged;
@@ -414,7 +414,7 @@ static bool purge_oldest(uint64_t before_ms, size_t *bytes)
     link_superslab(superslab);
     note_warm(superslab, true);
     note_left(hak_bit_count(purged), since_ms, before_ms);
-    hak_lock_give(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
     *bytes += (size_t)hak_bit_count(purged) << HAK_GRANULE_SHIFT;
     return true;
 }
@@ -445,7 +445,7 @@ bool hak_pool_has_warm(uint64_t before_ms)
 
 void hak_pool_mend(void)
 {
-    if (!hak_lock_is_left(&pool.lock))
+    if (!hak_lock_is_left(&hak_pool_lock))
         return;
     pool.epoch++;
     pool.is_started = false;
@@ -459,20 +459,5 @@ void hak_pool_mend(void)
     hak_store_relaxed(&hak_pool_counts.untouched, 0);
     hak_store_relaxed(&pool.warm_oldest_ms, UINT64_MAX);
     start_once();
-    hak_lock_give(&pool.lock);
-}
-
-void hak_pool_lock(void)
-{
-    hak_lock_take(&pool.lock);
-}
-
-void hak_pool_unlock(void)
-{
-    hak_lock_give(&pool.lock);
-}
-
-void hak_pool_lock_reset(void)
-{
-    hak_lock_reset(&pool.lock);
+    hak_lock_give(&hak_pool_lock);
 }

@@ -370,7 +370,7 @@ bool hak_span_heap_is_sound(void)
 
 void hak_span_mend(void)
 {
-    if (!hak_span_lock_is_left())
+    if (!hak_lock_is_left(&hak_span_lock_word))
         return;
     hak_counter_add(&known_bytes, -hak_span_warm_bytes() - hak_span_clean_bytes());
     hak_span_free_renew();

@@ -30,10 +30,4 @@ HAK_INLINE bool hak_span_lock_is_busy(void)
     return hak_load_relaxed(&hak_span_lock_word.state) != 0;
 }
 
-/* In a fork's child. */
-void hak_span_lock_reset(void);
-
-/* The calling thread left a section by a jump and holds the lock. */
-bool hak_span_lock_is_left(void);
-
 #endif

@@ -21,81 +21,61 @@
 
 #define DECISIONS_TOLD 16
 
-struct line {
-    char characters[256];
-    struct text text;
-};
+#define LINE_BYTES 256
 
-static void begin(struct line *line, const char *words)
+static struct text begin(char line[LINE_BYTES], const char *words)
 {
-    line->text = (struct text){.start = line->characters, .bytes = sizeof line->characters - 1};
-    hak_text_add(&line->text, "hakmem: ");
-    hak_text_add(&line->text, words);
+    struct text text = {.start = line, .bytes = LINE_BYTES};
+    hak_text_add(&text, "hakmem: crash: ");
+    hak_text_add(&text, words);
+    return text;
 }
 
-static void add(struct line *line, const char *words)
+static void tell_distance(struct text *text, uintptr_t address, uintptr_t block)
 {
-    hak_text_add(&line->text, words);
+    hak_text_add_number(text, address >= block ? address - block : block - address, 10);
+    hak_text_add(text, address >= block ? " from its start" : " before its start");
 }
 
-static void add_number(struct line *line, uint64_t number, uint32_t base)
-{
-    hak_text_add_number(&line->text, number, base);
-}
-
-static void end(struct line *line)
-{
-    line->characters[line->text.used++] = '\n';
-    hak_os_stderr_write(line->characters, line->text.used);
-}
-
-static void tell_distance(struct line *line, uintptr_t address, uintptr_t block)
-{
-    add_number(line, address >= block ? address - block : block - address, 10);
-    add(line, address >= block ? " from its start" : " before its start");
-}
-
-static void tell_address(struct line *line, const struct crash *crash)
+static void tell_address(struct text *text, const struct crash *crash)
 {
     struct address_info where = hak_address_info(crash->fault.address);
-    add(line, " at address 0x");
-    add_number(line, (uintptr_t)crash->fault.address, 16);
-    add(line, ", ");
-    add(line, hak_address_meaning(where.kind));
+    hak_text_add(text, " at address 0x");
+    hak_text_add_number(text, (uintptr_t)crash->fault.address, 16);
+    hak_text_add(text, ", ");
+    hak_text_add(text, hak_address_meaning(where.kind));
     if (where.block != 0) {
-        add(line, " of ");
-        add_number(line, where.block_bytes, 10);
-        add(line, " bytes, ");
-        tell_distance(line, (uintptr_t)crash->fault.address, where.block);
+        hak_text_add(text, " of ");
+        hak_text_add_number(text, where.block_bytes, 10);
+        hak_text_add(text, " bytes, ");
+        tell_distance(text, (uintptr_t)crash->fault.address, where.block);
     }
     if (crash->is_refused)
-        add(line, "; the page is guarded against this");
+        hak_text_add(text, "; the page is guarded against this");
 }
 
 /* Which thread, and where it was. */
 static void tell_place(const struct crash *crash)
 {
     static char words[HAK_MISUSE_STATE_BYTES]; /* one report is all there is */
-    struct text text = {.start = words, .bytes = sizeof words - 1};
+    struct text text = {.start = words, .bytes = sizeof words};
     struct thread_label self = hak_os_thread_label();
     hak_text_add(&text, "hakmem: crash:");
     hak_os_thread_label_add(&text, &self);
     hak_text_add(&text, " at ");
     hak_os_module_add(&text, crash->fault.places, HAK_OS_FAULT_FRAMES);
-    words[text.used++] = '\n';
-    hak_os_stderr_write(words, text.used);
+    hak_os_stderr_line(&text);
 }
 
 static void tell_counter(const char *name, uint64_t value)
 {
-    struct line line;
+    char line[LINE_BYTES];
     if (value == 0)
         return;
-    begin(&line, "crash: ");
-    add(&line, name);
-    add(&line, ": ");
-    add_number(&line, value, 10);
-    end(&line);
+    struct text text = begin(line, name);
+    hak_text_add(&text, ": ");
+    hak_text_add_number(&text, value, 10);
+    hak_os_stderr_line(&text);
 }
 
 static void tell_counters(void)
@@ -117,31 +97,30 @@ static void tell_decisions(void)
     hak_events_copy(events);
     for (int i = 0; i < DECISIONS_TOLD; i++) {
         enum event_kind kind = hak_event_kind(events[i]);
-        struct line line;
+        char line[LINE_BYTES];
         if (kind == EVENT_NONE || kind >= EVENT_COUNT)
             continue;
-        begin(&line, "crash: ");
-        add_number(&line, now > events[i].when_ms ? now - events[i].when_ms : 0, 10);
-        add(&line, " ms before: ");
-        add(&line, hak_event_name(kind));
-        add(&line, ", ");
-        add_number(&line, hak_event_number(events[i]), 10);
-        add(&line, " ");
-        add(&line, hak_event_unit(kind));
-        end(&line);
+        struct text text = begin(line, "");
+        hak_text_add_number(&text, now > events[i].when_ms ? now - events[i].when_ms : 0, 10);
+        hak_text_add(&text, " ms before: ");
+        hak_text_add(&text, hak_event_name(kind));
+        hak_text_add(&text, ", ");
+        hak_text_add_number(&text, hak_event_number(events[i]), 10);
+        hak_text_add(&text, " ");
+        hak_text_add(&text, hak_event_unit(kind));
+        hak_os_stderr_line(&text);
     }
 }
 
 static void report(const struct crash *crash)
 {
-    struct line line;
-    begin(&line, "crash: ");
-    add(&line, crash->name);
+    char line[LINE_BYTES];
+    struct text text = begin(line, crash->name);
     if (crash->is_fault)
-        tell_address(&line, crash);
+        tell_address(&text, crash);
     else
-        add(&line, ", sent");
-    end(&line);
+        hak_text_add(&text, ", sent");
+    hak_os_stderr_line(&text);
     tell_place(crash);
     if (crash->is_fault && hak_guarded_holds(crash->fault.address))
         hak_guard_report(&crash->fault);

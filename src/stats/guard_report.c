@@ -25,16 +25,10 @@ static _Atomic uintptr_t last_place, last_address;
 
 static struct text begin(const char *words)
 {
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: ");
     hak_text_add(&text, words);
     return text;
-}
-
-static void end(struct text *text)
-{
-    text->start[text->used++] = '\n';
-    hak_os_stderr_write(text->start, text->used);
 }
 
 static const char *name_of(enum access access)
@@ -94,10 +88,10 @@ static void tell_hit(const struct os_fault *fault, const struct guarded_view *vi
         hak_text_add(&text, " bytes, ");
         add_access(&text, fault, view);
     }
-    end(&text);
+    hak_os_stderr_line(&text);
     text = begin("at ");
     hak_os_module_add(&text, fault->places, HAK_OS_FAULT_FRAMES);
-    end(&text);
+    hak_os_stderr_line(&text);
 }
 
 static void tell_trace(const char *words, const struct guarded_trace *trace)
@@ -106,7 +100,7 @@ static void tell_trace(const char *words, const struct guarded_trace *trace)
     size_t used = text.used;
     hak_guarded_tell(&text, words, trace);
     if (text.used != used)
-        end(&text);
+        hak_os_stderr_line(&text);
 }
 
 static void tell(const struct os_fault *fault)
@@ -135,16 +129,14 @@ static bool is_new(const struct os_fault *fault)
 
 void hak_guard_report(const struct os_fault *fault)
 {
-    uint32_t expected = 0;
-    /* acquire: partner is the release below */
-    for (int i = 0; !hak_cas_acquire(&is_writing, &expected, 1); i++, expected = 0) {
+    for (int i = 0; !hak_flag_take(&is_writing); i++) {
         if (i == YIELDS_MOST)
             return; /* a fork has left it so, or the report itself has faulted */
         hak_os_yield();
     }
     if (is_new(fault))
         tell(fault);
-    hak_store_release(&is_writing, 0);
+    hak_flag_give(&is_writing);
 }
 
 static bool is_watched(const void *address)

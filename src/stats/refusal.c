@@ -29,6 +29,6 @@ void hak_refusal_tell(size_t bytes)
     hak_conf_add_round(&text, &hak_conf_rows[CONF_limit], (int64_t)hak_policy_read(limit_bytes));
     hak_text_add(&text, " (option limit) is reached: a request of ");
     hak_text_add_number(&text, bytes, 10);
-    hak_text_add(&text, " bytes gets NULL; further refusals are not reported\n");
-    hak_os_stderr_write(text.start, text.used);
+    hak_text_add(&text, " bytes gets NULL; further refusals are not reported");
+    hak_os_stderr_line(&text);
 }

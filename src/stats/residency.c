@@ -194,11 +194,11 @@ static void add_piece(struct walk *walk)
         hak_heaps_visit(add_heap, walk);
         hak_private_visit(add_heap, walk);
     }
-    hak_pool_lock();
+    hak_lock_take(&hak_pool_lock);
     hak_span_lock();
     add_others(walk);
     hak_span_unlock();
-    hak_pool_unlock();
+    hak_lock_give(&hak_pool_lock);
 }
 
 static void add_window(struct walk *walk)

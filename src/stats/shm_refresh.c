@@ -25,8 +25,7 @@ static void say_refused(const char *path, int error)
     hak_text_add(&text, path);
     hak_text_add(&text, ": ");
     hak_text_add(&text, hak_os_error_name(error));
-    hak_text_add(&text, "\n");
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
 }
 
 static void start_board(uint32_t pid)

@@ -71,24 +71,13 @@ static void stream_add(void *target, const char *piece, size_t bytes)
     hak_text_add_bytes(&stream->text, piece, bytes);
 }
 
-/* Who printed in the process that this one is a copy of is not here. */
-static bool try_busy(void)
-{
-    uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; the buffer is then the caller's */
-    return hak_cas_acquire(&hak_copy_mark->is_printing, &expected, 1);
-}
-
-static void end_busy(void)
-{
-    /* release: partner is the acquire in try_busy */
-    hak_store_release(&hak_copy_mark->is_printing, 0);
-}
+/* Who has it, has the buffer; who had it in the process that this one is a copy of is not here. */
+#define IS_BUSY (&hak_copy_mark->is_printing)
 
 static bool await_busy(void)
 {
     uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
-    while (!try_busy()) {
+    while (!hak_flag_take(IS_BUSY)) {
         if (hak_os_clock_ms() > deadline_ms)
             return false;
         hak_os_yield();
@@ -264,11 +253,11 @@ HAK_AT_START void hak_stats_writer_tick(void)
     uint64_t now = hak_os_clock_ms();
     if (HAK_LIKELY(!is_print_due(now) && !is_show_due(now)))
         return;
-    if (!try_busy())
+    if (!hak_flag_take(IS_BUSY))
         return;
     print_if_due(now);
     show_if_due(now);
-    end_busy();
+    hak_flag_give(IS_BUSY);
 }
 
 HAK_AT_START bool hak_stats_writer_has_work(void)
@@ -294,7 +283,7 @@ const char *hak_stats_writer_show_for(uint32_t seconds)
     hak_store_relaxed(&hak_copy_mark->shown_until_ms, now + (uint64_t)seconds * 1000);
     hak_store_relaxed(&next_show_ms, now);
     show_if_due(now);
-    end_busy();
+    hak_flag_give(IS_BUSY);
     return !is_shown(now) || hak_shm_is_there() ? NULL : "they cannot be published in /dev/shm";
 }
 
@@ -306,13 +295,12 @@ static void start_listening(void)
     if (has_signal)
         return;
     char line[HAK_CONF_TEXT_BYTES + 128];
-    struct text text = {.start = line, .bytes = sizeof line - 1};
+    struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: HAKMEM_STATS_SIGNAL=");
     hak_text_add(&text, name);
     hak_text_add(&text, ": not a signal that hakmem can use: USR1, USR2, HUP, PROF,"
                         " or a number up to 64");
-    line[text.used++] = '\n';
-    hak_os_stderr_write(line, text.used);
+    hak_os_stderr_line(&text);
 }
 
 HAK_AT_START static bool has_something_to_print(void)
@@ -348,7 +336,7 @@ __attribute__((destructor)) static void print_at_exit(void)
     }
     hak_store_relaxed(&next_show_ms, NEVER_MS);
     hak_shm_end();
-    end_busy();
+    hak_flag_give(IS_BUSY);
 }
 
 static enum emit_form find_form(const char *name)
@@ -365,7 +353,7 @@ static int print_now(struct stream stream, enum emit_form form)
     if (!await_busy())
         return EBUSY;
     int error = print_to(stream, form);
-    end_busy();
+    hak_flag_give(IS_BUSY);
     return error;
 }
 

@@ -9,11 +9,9 @@
 #ifndef TESTS_ATTACK_ATTACK_H
 #define TESTS_ATTACK_ATTACK_H
 
-#include "../check.h"
+#include "../threads.h"
 #include "api/api.h"
 #include "base/limits.h"
-
-#include <pthread.h>
 
 #define OTHERS 20000
 #define LARGE_BYTES ((size_t)300000)
@@ -45,13 +43,6 @@ static inline void *free_home_in_thread(void *block)
     hak_free(block);
     hak_thread_flush();
     return NULL;
-}
-
-static inline void in_thread(void *(*body)(void *), void *block)
-{
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, body, block), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
 /* Frees the block in a thread of its own, which has ended when this returns. */

@@ -19,8 +19,8 @@ static void free_twice(bool is_home_between)
 TEST(a_small_block_freed_twice_is_reported_when_its_second_copy_is_flushed)
 {
     for (int is_home_between = 0; is_home_between < 2; is_home_between++) {
-        CHECK_ABORTS(free_twice(is_home_between), "hakmem: double free: pointer 0x");
-        CHECK_ABORTS(free_twice(is_home_between), ", block of 64 bytes, already free\n");
+        CHECK_REPORTS(free_twice(is_home_between), "double free",
+                      ", block of 64 bytes, already free\n");
     }
 }
 
@@ -33,8 +33,7 @@ static void free_large_twice(void)
 
 TEST(a_large_block_freed_twice_is_reported_at_once)
 {
-    CHECK_ABORTS(free_large_twice(), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(free_large_twice(), "nothing is allocated there\n");
+    CHECK_REPORTS(free_large_twice(), "invalid free", "nothing is allocated there\n");
 }
 
 static void *free_block_twice(void *block)
@@ -47,8 +46,8 @@ static void *free_block_twice(void *block)
 
 TEST(a_block_freed_twice_by_another_thread_is_reported)
 {
-    CHECK_ABORTS(in_thread(free_block_twice, hak_malloc(64)), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(in_thread(free_block_twice, hak_malloc(64)), "block of 64 bytes, already free\n");
+    CHECK_REPORTS(in_thread(free_block_twice, hak_malloc(64)), "double free",
+                  "block of 64 bytes, already free\n");
 }
 
 static void free_by_two_strangers(size_t bytes)
@@ -60,8 +59,7 @@ static void free_by_two_strangers(size_t bytes)
 
 TEST(a_block_freed_by_two_other_threads_is_reported_by_the_second)
 {
-    CHECK_ABORTS(free_by_two_strangers(64), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(free_by_two_strangers(64), "block of 64 bytes, already free\n");
+    CHECK_REPORTS(free_by_two_strangers(64), "double free", "block of 64 bytes, already free\n");
     CHECK_ABORTS(free_by_two_strangers(32768), "nothing is allocated there\n"); /* nor a slab */
 }
 
@@ -77,8 +75,7 @@ static void free_with_stranger(void)
 
 TEST(a_block_freed_by_its_owner_and_a_stranger_is_reported_when_they_meet)
 {
-    CHECK_ABORTS(free_with_stranger(), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(free_with_stranger(), ", block of 64 bytes, already free\n");
+    CHECK_REPORTS(free_with_stranger(), "double free", ", block of 64 bytes, already free\n");
 }
 
 static void *take_and_free(void *argument)
@@ -98,6 +95,5 @@ static void free_after_retirement(void)
 
 TEST(a_free_where_a_slab_used_to_be_is_reported)
 {
-    CHECK_ABORTS(free_after_retirement(), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(free_after_retirement(), "nothing is allocated there\n");
+    CHECK_REPORTS(free_after_retirement(), "invalid free", "nothing is allocated there\n");
 }

@@ -123,9 +123,8 @@ TEST(a_pointer_that_another_thread_freed_faults)
 
 TEST(a_second_free_is_reported_with_both_stacks)
 {
-    CHECK_ABORTS(hak_free(take_freed(24)), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(hak_free(take_freed(24)),
-                 "block of 24 bytes, a guarded block, already free, allocated by thread ");
+    CHECK_REPORTS(hak_free(take_freed(24)), "double free",
+                  "block of 24 bytes, a guarded block, already free, allocated by thread ");
     CHECK_ABORTS(hak_free(take_freed(24)), ", freed by thread ");
     CHECK_ABORTS(free_by_stranger(take_freed(24)), "hakmem: double free: pointer 0x");
 }
@@ -148,8 +147,7 @@ TEST(an_address_where_no_block_ever_was_is_reported)
 {
     take(64);
     char *never = (char *)hak_region.fence_start + hak_region.fence_bytes / 2;
-    CHECK_ABORTS(hak_free(never), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(hak_free(never), "no block, nothing is allocated there");
+    CHECK_REPORTS(hak_free(never), "invalid free", "no block, nothing is allocated there");
 }
 
 TEST(the_form_must_be_the_one_that_allocated_it)

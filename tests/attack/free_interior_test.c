@@ -12,8 +12,8 @@ static void free_inside_small(void)
 
 TEST(the_inside_of_a_small_block_is_reported_when_the_bin_is_flushed)
 {
-    CHECK_ABORTS(free_inside_small(), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(free_inside_small(), "block of 64 bytes, not the start of a block\n");
+    CHECK_REPORTS(free_inside_small(), "invalid free",
+                  "block of 64 bytes, not the start of a block\n");
 }
 
 static char *inside(size_t bytes, size_t offset)
@@ -23,16 +23,16 @@ static char *inside(size_t bytes, size_t offset)
 
 TEST(the_inside_of_a_small_block_freed_by_a_stranger_is_reported)
 {
-    CHECK_ABORTS(free_by_stranger(inside(64, 16)), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(free_by_stranger(inside(64, 16)), "block of 64 bytes, not the start of a block\n");
+    CHECK_REPORTS(free_by_stranger(inside(64, 16)), "invalid free",
+                  "block of 64 bytes, not the start of a block\n");
     CHECK_ABORTS(free_by_stranger(inside(64, 1)), "not the start of a block\n");
     CHECK_ABORTS(free_by_stranger(inside(100000, 65536)), "not the start of a block\n");
 }
 
 TEST(the_inside_of_a_large_block_is_reported_at_once)
 {
-    CHECK_ABORTS(hak_free(inside(LARGE_BYTES, 16)), "hakmem: invalid free: pointer 0x");
-    CHECK_ABORTS(hak_free(inside(LARGE_BYTES, 16)), "not the start of the block\n");
+    CHECK_REPORTS(hak_free(inside(LARGE_BYTES, 16)), "invalid free",
+                  "not the start of the block\n");
     CHECK_ABORTS(hak_free(inside(LARGE_BYTES, 1)), "not the start of the block\n");
     CHECK_ABORTS(hak_free(inside(LARGE_BYTES, 3 * HAK_GRANULE_BYTES)),
                  "nothing is allocated there\n");
@@ -40,8 +40,8 @@ TEST(the_inside_of_a_large_block_is_reported_at_once)
 
 TEST(a_realloc_of_the_inside_of_a_block_is_reported)
 {
-    CHECK_ABORTS(hak_realloc(inside(64, 16), 128), "hakmem: invalid realloc: pointer 0x");
-    CHECK_ABORTS(hak_realloc(inside(64, 16), 128), "block of 64 bytes, not the start of a block\n");
+    CHECK_REPORTS(hak_realloc(inside(64, 16), 128), "invalid realloc",
+                  "block of 64 bytes, not the start of a block\n");
     CHECK_ABORTS(hak_realloc(inside(LARGE_BYTES, 16), 2 * LARGE_BYTES),
                  "not the start of the block\n");
     CHECK_ABORTS(hak_realloc(inside(LARGE_BYTES, 2 * HAK_GRANULE_BYTES), 2 * LARGE_BYTES),
@@ -50,9 +50,8 @@ TEST(a_realloc_of_the_inside_of_a_block_is_reported)
 
 TEST(the_usable_size_of_the_inside_of_a_block_is_reported)
 {
-    CHECK_ABORTS(hak_malloc_usable_size(inside(LARGE_BYTES, 16)),
-                 "hakmem: invalid malloc_usable_size: pointer 0x");
-    CHECK_ABORTS(hak_malloc_usable_size(inside(LARGE_BYTES, 16)), "not the start of the block\n");
+    CHECK_REPORTS(hak_malloc_usable_size(inside(LARGE_BYTES, 16)), "invalid malloc_usable_size",
+                  "not the start of the block\n");
     CHECK_ABORTS(hak_malloc_usable_size(inside(64, 8)),
                  "block of 64 bytes, not the start of a block\n");
 }

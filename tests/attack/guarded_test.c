@@ -89,9 +89,8 @@ TEST(realloc_of_a_freed_block_is_reported)
 
 TEST(a_second_free_is_reported_with_where_the_block_was_allocated_and_freed)
 {
-    CHECK_ABORTS(hak_free(take_freed(24)), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(hak_free(take_freed(24)),
-                 "block of 24 bytes, a guarded block, already free, allocated by thread ");
+    CHECK_REPORTS(hak_free(take_freed(24)), "double free",
+                  "block of 24 bytes, a guarded block, already free, allocated by thread ");
     CHECK_ABORTS(hak_free(take_freed(24)), ", freed by thread ");
 }
 

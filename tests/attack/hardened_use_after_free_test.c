@@ -22,10 +22,8 @@ TEST(nothing_is_left_to_read_after_free)
 
 TEST(a_write_after_free_is_stopped)
 {
-    CHECK_ABORTS(write_freed(TINY_BYTES), "hakmem: use after free: pointer 0x");
-    CHECK_ABORTS(write_freed(TINY_BYTES), "written to while it was free\n");
-    CHECK_ABORTS(write_freed(PAGE_BYTES), "hakmem: use after free: pointer 0x");
-    CHECK_ABORTS(write_freed(PAGE_BYTES), "written to while it was free\n");
+    CHECK_REPORTS(write_freed(TINY_BYTES), "use after free", "written to while it was free\n");
+    CHECK_REPORTS(write_freed(PAGE_BYTES), "use after free", "written to while it was free\n");
     CHECK_FAULTS(write_freed(SPAN_BYTES));
 }
 
@@ -54,8 +52,7 @@ TEST(a_new_block_reads_as_zero)
 
 static void check_old_place(size_t from_bytes, size_t bytes)
 {
-    CHECK_ABORTS(hak_free(moved_away(from_bytes, bytes)), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(hak_free(moved_away(from_bytes, bytes)), ", already free\n");
+    CHECK_REPORTS(hak_free(moved_away(from_bytes, bytes)), "double free", ", already free\n");
     CHECK_ABORTS(hak_realloc(moved_away(from_bytes, bytes), 3 * bytes),
                  "hakmem: invalid realloc: pointer 0x");
     CHECK_ABORTS(hak_realloc(moved_away(from_bytes, bytes), 100), ", already free\n");

@@ -23,8 +23,6 @@ TEST(nothing_of_the_content_is_left_where_a_block_was)
     static const size_t sizes[][2] = {{SPAN_BYTES, 4 * SPAN_BYTES}, {4 * SPAN_BYTES, SPAN_BYTES}};
     for (int i = 0; i < 2; i++) {
         const char *block = moved_away(sizes[i][0], sizes[i][1]);
-        for (size_t j = 0; j < sizes[i][0]; j++)
-            if (block[j] != 0)
-                CHECK_EQ(block[j], 0);
+        CHECK_BYTES(block, sizes[i][0], 0);
     }
 }

@@ -31,8 +31,7 @@ TEST(a_realloc_of_a_freed_small_block_is_reported_when_its_second_copy_is_flushe
 
 TEST(a_realloc_of_a_freed_block_without_a_slab_is_reported_at_once)
 {
-    CHECK_ABORTS(resize_freed_alone(), "hakmem: invalid realloc: pointer 0x");
-    CHECK_ABORTS(resize_freed_alone(), "no block is live there\n");
+    CHECK_REPORTS(resize_freed_alone(), "invalid realloc", "no block is live there\n");
 }
 
 static void resize_freed_large(size_t bytes)
@@ -44,8 +43,8 @@ static void resize_freed_large(size_t bytes)
 
 TEST(a_realloc_of_a_freed_large_block_is_reported)
 {
-    CHECK_ABORTS(resize_freed_large(2 * LARGE_BYTES), "hakmem: invalid realloc: pointer 0x");
-    CHECK_ABORTS(resize_freed_large(2 * LARGE_BYTES), "no block is live there\n");
+    CHECK_REPORTS(resize_freed_large(2 * LARGE_BYTES), "invalid realloc",
+                  "no block is live there\n");
     CHECK_ABORTS(resize_freed_large(10), "hakmem: invalid realloc: pointer 0x");
     CHECK_ABORTS(resize_freed_large(0), "hakmem: invalid free: pointer 0x");
 }

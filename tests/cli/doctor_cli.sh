@@ -26,12 +26,16 @@ awaited() {
 # of NAME [STATUS]: what it says of the process $process, which is stopped then.
 process=
 at_end() { [ -z "$process" ] || kill "$process" 2>/dev/null || :; }
+stopped() {
+    kill "$process" 2>/dev/null || :
+    wait "$process" 2>/dev/null || :
+    rm -f "/dev/shm/hakmem.$process"
+    process=
+}
 of() {
     awaited
     asked "$1" "${2:-0}" doctor "$process"
-    kill "$process"
-    wait "$process" 2>/dev/null || :
-    process=
+    stopped
 }
 "$hakmem" run -o decay=9s sleep 60 &
 process=$!
@@ -53,9 +57,7 @@ of_waiting() {
     becomes "it waits" grep -q preload_own "/proc/$process/comm"
     becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$process/maps"
     asked "$1" 1 doctor "$process"
-    kill "$process"
-    wait "$process" 2>/dev/null || :
-    process=
+    stopped
 }
 "$hakmem" run "$OUT/tests/preload_own_malloc" wait 2>/dev/null &
 of_waiting own
@@ -91,11 +93,7 @@ of missing 1
 shows missing '^fix +LD_PRELOAD names hakmem, but it is not mapped: '
 "$OUT/thread_sleep_hakmem" >/dev/null 2>&1 &
 process=$!
-awaited
-asked linked 0 doctor "$process"
-kill "$process" 2>/dev/null || :
-wait "$process" 2>/dev/null || :
-process=
+of linked
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
 asked itself 1 doctor $$
 
@@ -114,10 +112,7 @@ published() {
     process=$!
     published_whole
     asked "$name" 0 doctor "$process"
-    kill "$process" 2>/dev/null || :
-    wait "$process" 2>/dev/null || :
-    rm -f "/dev/shm/hakmem.$process"
-    process=
+    stopped
 }
 published threads HAKMEM_CACHES=thread
 shows threads '^note +rseq: thread, option caches=thread\.$'
@@ -149,10 +144,7 @@ titled() {
     becomes "it is titled" grep -q titled "/proc/$process/comm"
     [ "$#" = 0 ] || published_whole
     asked "$name" 0 doctor "$process"
-    kill "$process"
-    wait "$process" 2>/dev/null || :
-    rm -f "/dev/shm/hakmem.$process"
-    process=
+    stopped
 }
 titled title
 check "nothing is claimed" [ -z "$(grep -e 'serves malloc' -e 'serves nothing' "$work/title.out")" ]

@@ -2,6 +2,7 @@
 /* tests/model/fault_test.c - random operations while the kernel refuses every n-th memory call,
  * or while the window is used up. */
 #include "account.h"
+#include "faults.h"
 #include "operations.h"
 #include "os/os_fault.h"
 #include "os/thread.h"
@@ -9,8 +10,7 @@
 #include "process/background.h"
 #include "process/reclaim.h"
 #include "process/tick.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 static struct reference reference;
 static uint32_t injected_count;
@@ -26,8 +26,7 @@ static void audit(void)
  * without. */
 static void run(uint32_t every, uint32_t steps, bool is_warmed_up)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     check_print("every %u\n", every);
     CHECK(hak_process_start());
     reference.random = every;
@@ -149,8 +148,7 @@ static void *hold_heap(void *argument)
 static void have_two_heaps(void)
 {
     static _Atomic uint32_t is_there;
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, hold_heap, &is_there), 0);
+    pthread_t thread = start_thread(hold_heap, &is_there);
     while (hak_load_acquire(&is_there) == 0)
         usleep(100);
 }
@@ -158,8 +156,7 @@ static void have_two_heaps(void)
 static void run_beside_thread(uint32_t every)
 {
     have_two_heaps();
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
-    hak_os_fault_every(every);
+    fail_every(every, FAULT_THREAD);
     ballast = hak_malloc(80 * HAK_MIB);
     CHECK(ballast != NULL);
     run(every, 3000, false);
@@ -178,11 +175,9 @@ TEST(when_only_clone_fails_nothing_is_lost)
 /* The background thread is not to be had: slow paths do its work. */
 TEST(when_only_clone_fails_slow_paths_give_memory_back)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     have_two_heaps();
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_THREAD);
-    hak_os_fault_every(1);
+    fail_every(1, FAULT_THREAD);
     hak_store_relaxed(&hak_policy.decay_ms, 5);
     void *blocks[80];
     uint64_t begun_ms = hak_os_clock_ms();
@@ -235,8 +230,7 @@ TEST(in_a_window_that_is_used_up_requests_are_refused_and_blocks_stay_intact)
 
 TEST(frees_are_collected_after_the_kernel_refused_everything)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     reference.random = 1;
     for (uint32_t i = 0; i < 3000; i++)
         step(&reference, 16);

@@ -2,8 +2,8 @@
 /* tests/model/heaps_test.c - random operations over several heaps; contents are checked, heaps come
  * and go with blocks in them, and in the end every granule is accounted for. */
 #include "account.h"
-#include "hakmem/hakmem.h"
 #include "heap/private_heap.h"
+#include "public.h"
 #include "reference.h"
 
 #define HEAPS 5u
@@ -62,8 +62,7 @@ static void resize(struct reference *reference, hakmem_heap *heap)
 static void renew(uint32_t index)
 {
     if (heaps[index] != NULL) {
-        struct hakmem_heap_stats stats;
-        CHECK_EQ(hakmem_heap_stats_get(heaps[index], &stats, sizeof stats), 0);
+        struct hakmem_heap_stats stats = heap_stats_now(heaps[index]);
         CHECK_EQ(stats.live_block_count, references[index].live_count);
         CHECK(stats.live_bytes >= references[index].live_bytes);
         CHECK(stats.held_bytes >= stats.live_bytes);

@@ -3,8 +3,8 @@
  * block says what is in it, and at the end every granule is accounted for. */
 #include "account.h"
 #include "parcel.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define LANES 4u
@@ -90,11 +90,11 @@ static void run(uint32_t generations, uint32_t operations, size_t bytes_most)
     for (uint32_t i = 0; i < generations + LANES; i++) {
         uint32_t lane = i % LANES;
         if (i >= LANES)
-            CHECK_EQ(pthread_join(threads[lane], NULL), 0);
+            join_thread(threads[lane]);
         if (i >= generations)
             continue;
         workers[lane] = (struct worker){i + 1, operations, bytes_most};
-        CHECK_EQ(pthread_create(&threads[lane], NULL, work, &workers[lane]), 0);
+        threads[lane] = start_thread(work, &workers[lane]);
     }
     for (uint32_t i = 0; i < SLOTS; i++) {
         struct parcel *parcel = atomic_exchange(&slots[i], NULL);

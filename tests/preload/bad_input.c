@@ -8,7 +8,7 @@
 #include "surface.h"
 
 #define HAKMEM_WEAK
-#include <hakmem/hakmem.h>
+#include "public.h"
 
 #include <malloc.h>
 #include <stdbool.h>
@@ -18,11 +18,10 @@
 
 static hakmem_heap *heap; /* of the sentence that runs */
 
-static void new_heap(void)
+static void start(void)
 {
     check_is_served();
-    CHECK(hakmem_heap_new != NULL);
-    CHECK((heap = hakmem_heap_new()) != NULL);
+    heap = new_heap();
 }
 
 /* ---- alignments ------------------------------------------------------------------------------ */
@@ -43,7 +42,7 @@ static const size_t no_powers_of_two[] = {
  * returning a null pointer"; glibc sets EINVAL. */
 TEST(aligned_alloc_and_its_twins_refuse_with_einval_what_is_no_power_of_two)
 {
-    new_heap();
+    start();
     for (unsigned i = 0; i < sizeof strict_functions / sizeof *strict_functions; i++)
         for (unsigned j = 0; j < WRONG_COUNT; j++) {
             errno = 0;
@@ -96,7 +95,7 @@ TEST(memalign_rounds_up_what_is_no_power_of_two)
 /* Powers of two that no memory has: ENOMEM, not EINVAL. */
 TEST(alignments_beyond_all_memory_are_enomem)
 {
-    new_heap();
+    start();
     for (size_t alignment = (size_t)1 << 50; alignment != 0; alignment <<= 1) {
         void *result = &result;
         for (unsigned i = 0; i < sizeof strict_functions / sizeof *strict_functions; i++) {
@@ -113,65 +112,53 @@ TEST(alignments_beyond_all_memory_are_enomem)
 
 static char *kept; /* what realloc must leave as it is */
 
+/* Each way to ask for n bytes. */
 /* clang-format off */
-static void *take_calloc_1(size_t n) { return calloc(1, n); }
-static void *take_calloc_n(size_t n) { return calloc(n, 1); }
-static void *take_realloc(size_t n) { return realloc(NULL, n); }
-static void *take_reallocarray(size_t n) { return reallocarray(NULL, 1, n); }
-static void *take_reallocf(size_t n) { return reallocf(NULL, n); }
-static void *take_aligned_16(size_t n) { return aligned_alloc(16, n); }
-static void *take_aligned_64k(size_t n) { return aligned_alloc(65536, n); }
-static void *take_memalign(size_t n) { return memalign(64, n); }
-static void *take_libc_calloc(size_t n) { return __libc_calloc(1, n); }
-static void *take_libc_realloc(size_t n) { return __libc_realloc(NULL, n); }
-static void *take_libc_memalign(size_t n) { return __libc_memalign(64, n); }
-static void *take_hakmem_calloc(size_t n) { return hakmem_calloc(1, n); }
-static void *take_hakmem_realloc(size_t n) { return hakmem_realloc(NULL, n); }
-static void *take_hakmem_array(size_t n) { return hakmem_reallocarray(NULL, n, 1); }
-static void *take_hakmem_aligned(size_t n) { return hakmem_aligned_alloc(64, n); }
-static void *take_heap(size_t n) { return hakmem_heap_malloc(heap, n); }
-static void *take_heap_calloc(size_t n) { return hakmem_heap_calloc(heap, 1, n); }
-static void *take_heap_aligned(size_t n) { return hakmem_heap_aligned_alloc(heap, 64, n); }
-static void *take_heap_realloc(size_t n) { return hakmem_heap_realloc(heap, NULL, n); }
-static void *grow_realloc(size_t n) { return realloc(kept, n); }
-static void *grow_reallocarray(size_t n) { return reallocarray(kept, n, 1); }
-static void *grow_libc_realloc(size_t n) { return __libc_realloc(kept, n); }
-static void *grow_hakmem_realloc(size_t n) { return hakmem_realloc(kept, n); }
+#define TAKES(X)                                                                                   \
+    X(malloc, malloc(n))                                                                           \
+    X(calloc_1, calloc(1, n))                                                                      \
+    X(calloc_n, calloc(n, 1))                                                                      \
+    X(realloc, realloc(NULL, n))                                                                   \
+    X(reallocarray, reallocarray(NULL, 1, n))                                                      \
+    X(reallocf, reallocf(NULL, n))                                                                 \
+    X(aligned_16, aligned_alloc(16, n))                                                            \
+    X(aligned_64k, aligned_alloc(65536, n))                                                        \
+    X(memalign, memalign(64, n))                                                                   \
+    X(valloc, valloc(n))                                                                           \
+    X(pvalloc, pvalloc(n))                                                                         \
+    X(libc_malloc, __libc_malloc(n))                                                               \
+    X(libc_calloc, __libc_calloc(1, n))                                                            \
+    X(libc_realloc, __libc_realloc(NULL, n))                                                       \
+    X(libc_memalign, __libc_memalign(64, n))                                                       \
+    X(libc_valloc, __libc_valloc(n))                                                               \
+    X(libc_pvalloc, __libc_pvalloc(n))                                                             \
+    X(hakmem_malloc, hakmem_malloc(n))                                                             \
+    X(hakmem_calloc, hakmem_calloc(1, n))                                                          \
+    X(hakmem_realloc, hakmem_realloc(NULL, n))                                                     \
+    X(hakmem_array, hakmem_reallocarray(NULL, n, 1))                                               \
+    X(hakmem_aligned, hakmem_aligned_alloc(64, n))                                                 \
+    X(heap, hakmem_heap_malloc(heap, n))                                                           \
+    X(heap_calloc, hakmem_heap_calloc(heap, 1, n))                                                 \
+    X(heap_aligned, hakmem_heap_aligned_alloc(heap, 64, n))                                        \
+    X(heap_realloc, hakmem_heap_realloc(heap, NULL, n))                                            \
+    X(grow_realloc, realloc(kept, n))                                                              \
+    X(grow_reallocarray, reallocarray(kept, n, 1))                                                 \
+    X(grow_libc_realloc, __libc_realloc(kept, n))                                                  \
+    X(grow_hakmem_realloc, hakmem_realloc(kept, n))
 /* clang-format on */
-
-typedef void *take(size_t bytes);
-static take *const functions[] = {
-    malloc,
-    take_calloc_1,
-    take_calloc_n,
-    take_realloc,
-    take_reallocarray,
-    take_reallocf,
-    take_aligned_16,
-    take_aligned_64k,
-    take_memalign,
-    valloc,
-    pvalloc,
-    __libc_malloc,
-    take_libc_calloc,
-    take_libc_realloc,
-    take_libc_memalign,
-    __libc_valloc,
-    __libc_pvalloc,
-    hakmem_malloc,
-    take_hakmem_calloc,
-    take_hakmem_realloc,
-    take_hakmem_array,
-    take_hakmem_aligned,
-    take_heap,
-    take_heap_calloc,
-    take_heap_aligned,
-    take_heap_realloc,
-    grow_realloc,
-    grow_reallocarray,
-    grow_libc_realloc,
-    grow_hakmem_realloc,
-};
+#define X(name, call)                                                                              \
+    static void *take_##name(size_t n)                                                             \
+    {                                                                                              \
+        return call;                                                                               \
+    }
+TAKES(X)
+#undef X
+#define X(name, call) {#name, take_##name},
+static const struct {
+    const char *name;
+    void *(*take)(size_t bytes);
+} functions[] = {TAKES(X)};
+#undef X
 #define FUNCTION_COUNT (sizeof functions / sizeof *functions)
 
 /* C17 6.5.6 with glibc manual (malloc): no object is larger than PTRDIFF_MAX. C17 7.22.3.5: a
@@ -181,14 +168,14 @@ TEST(sizes_above_ptrdiff_max_are_enomem_in_every_function)
     static const size_t above[] = {(size_t)PTRDIFF_MAX + 1, (size_t)PTRDIFF_MAX + 4096,
                                    SIZE_MAX - 65536,        SIZE_MAX - 4095,
                                    SIZE_MAX - 15,           SIZE_MAX};
-    new_heap();
+    start();
     kept = malloc(100);
     fill(kept, 100, 9);
     for (unsigned i = 0; i < FUNCTION_COUNT; i++)
         for (unsigned j = 0; j < sizeof above / sizeof *above; j++) {
             errno = 0;
-            if (functions[i](hidden_bytes(above[j])) != NULL)
-                CHECK_FAILED("function %u gave a block of %zx bytes", i, above[j]);
+            if (functions[i].take(hidden_bytes(above[j])) != NULL)
+                CHECK_FAILED("%s gave a block of %zx bytes", functions[i].name, above[j]);
             CHECK_EQ(errno, ENOMEM);
             CHECK(is_filled(kept, 100, 9));
         }
@@ -227,7 +214,7 @@ TEST(products_that_overflow_are_enomem_in_every_function)
                                         {((size_t)1 << 32) + 1, (size_t)1 << 32},
                                         {SIZE_MAX / 16 + 1, 16},
                                         {SIZE_MAX, SIZE_MAX}};
-    new_heap();
+    start();
     kept = malloc(100);
     fill(kept, 100, 9);
     for (unsigned i = 0; i < sizeof multiply / sizeof *multiply; i++)
@@ -272,7 +259,7 @@ static use *const resizes[] = {resize_realloc, resize_reallocarray, resize_reall
  * NULL is malloc; glibc manual: malloc_usable_size(NULL) is 0. */
 TEST(null_is_nothing_to_free_and_a_request_to_resize)
 {
-    new_heap();
+    start();
     for (unsigned i = 0; i < FREES; i++) {
         errno = UNTOUCHED;
         frees[i](NULL);
@@ -295,9 +282,7 @@ TEST(null_is_nothing_to_free_and_a_request_to_resize)
 
 static uint64_t foreign_frees(void)
 {
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    return stats.foreign_free_count;
+    return stats_now().foreign_free_count;
 }
 
 /* Memory that looks as a block of glibc's malloc does: its size with flags stands before it. */
@@ -454,7 +439,7 @@ static void (*const heap_uses[])(hakmem_heap *) = {
 
 static void use_destroyed(void (*call)(hakmem_heap *))
 {
-    new_heap();
+    start();
     block_of_heap = hakmem_heap_malloc(heap, 100);
     hakmem_heap_destroy(heap);
     call(heap);
@@ -464,7 +449,7 @@ static void use_destroyed_while_its_record_serves_another(void (*call)(hakmem_he
 {
     hakmem_heap *old = heap;
     hakmem_heap_destroy(old);
-    new_heap();
+    start();
     block_of_heap = hakmem_heap_malloc(heap, 100);
     call(old);
 }
@@ -476,7 +461,7 @@ TEST(a_destroyed_heap_is_reported_by_every_function)
     for (unsigned i = 0; i < HEAP_USES; i++) {
         CHECK_ABORTS(use_destroyed(heap_uses[i]), "hakmem: invalid heap");
         CHECK_ABORTS(use_destroyed(heap_uses[i]), "the heap was destroyed\n");
-        new_heap();
+        start();
         CHECK_ABORTS(use_destroyed_while_its_record_serves_another(heap_uses[i]),
                      "the heap was destroyed\n");
     }
@@ -486,7 +471,7 @@ TEST(what_is_no_heap_is_reported_by_every_function)
 {
     CHECK_OWN_STDERR();
     static _Alignas(64) char words[256];
-    new_heap();
+    start();
     block_of_heap = hakmem_heap_malloc(heap, 100);
     for (unsigned i = 0; i < HEAP_USES; i++) {
         if (heap_uses[i] != heap_use_destroy)
@@ -511,7 +496,7 @@ TEST(a_heap_takes_no_other_pointers)
 {
     CHECK_OWN_STDERR();
     static _Alignas(16) char foreign[64];
-    new_heap();
+    start();
     char *own = hakmem_heap_malloc(heap, 100), *large = hakmem_heap_malloc(heap, LARGE_BYTES);
     void *plain = malloc(100), *of_other = hakmem_heap_malloc(hakmem_heap_new(), 100);
     use *const calls[] = {free_in_heap, resize_in_heap};

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 import processes
-from processes import HAKMEM, LIBRARY, PYTHON, STARTED, equal, fail, hakmem, says
+from processes import HAKMEM, LIBRARY, PYTHON, STARTED, becomes, children, equal, fail, hakmem, says
 
 WORK = tempfile.mkdtemp(prefix="ctl.")
 os.chmod(WORK, 0o755)
@@ -127,13 +127,9 @@ def check_requests():
          "harden is read when the program starts")
     says("no sample yet", ctl(process.pid, "profile", "off"), "nothing was being sampled")
     says("sampled", ctl(process.pid, "profile", "on"), "sampling, one allocation in about 512")
-    end = time.monotonic() + 20
-    while not (folded := subprocess.run([HAKMEM, "profile", str(process.pid), "--folded",
-                                         "--allocated"], capture_output=True, text=True).stdout):
-        if time.monotonic() > end:
-            fail("nothing was sampled")
-        time.sleep(0.1)
-    says("the profile", folded, " [1-9][0-9]*$")
+    words = [HAKMEM, "profile", str(process.pid), "--folded", "--allocated"]
+    becomes("something is sampled", lambda: subprocess.run(words, capture_output=True).stdout)
+    says("the profile", hakmem(*words[1:]), " [1-9][0-9]*$")
     says("the end of it", ctl(process.pid, "profile", "off"), "sampling has stopped")
     for number in ("", ".2"):
         path = pathlib.Path(WORK) / f"hakmem.{process.pid}{number}.json"
@@ -157,11 +153,8 @@ def check_requests():
     board = pathlib.Path(f"/dev/shm/hakmem.{process.pid}")
     equal("it shows its numbers", board.exists(), True)
     status = pathlib.Path(f"/proc/{process.pid}/status")
-    deadline = time.monotonic() + 20
-    while board.exists() or "Threads:\t1\n" not in status.read_text():
-        if time.monotonic() > deadline:
-            fail("it goes on showing its numbers, or has a thread, though nobody asks any more")
-        time.sleep(0.1)
+    becomes("it shows its numbers, and has a thread, only while somebody asks",
+            lambda: not board.exists() and "Threads:\t1\n" in status.read_text())
     stop(process)
     says("an ended one", ctl(process.pid, "trim", status=1), "no process")
 
@@ -197,8 +190,7 @@ def check_many():
           {f"process {process.pid}: retain={i}M\n" for i in range(1, 6)})
     os.kill(process.pid, signal.SIGSTOP)
     killed = subprocess.Popen([HAKMEM, "ctl", "--wait", "1", str(process.pid), "set", "decay=9s"])
-    while not request_file(process).exists():
-        time.sleep(0.01)
+    becomes("the request is there", request_file(process).exists)
     killed.kill()
     killed.wait()
     time.sleep(2.2)
@@ -210,8 +202,7 @@ def check_many():
     asleep = start(ASLEEP)
     interrupted = subprocess.Popen([HAKMEM, "ctl", str(asleep.pid), "trim"],
                                    stderr=subprocess.PIPE, text=True)
-    while not request_file(asleep).exists():
-        time.sleep(0.01)
+    becomes("the request is there", request_file(asleep).exists)
     interrupted.send_signal(signal.SIGINT)
     says("interrupted", interrupted.communicate(timeout=20)[1], "interrupted before")
     equal("its status", interrupted.returncode, 1)
@@ -224,8 +215,7 @@ def check_hostile():
     path = request_file(process)
     asked = subprocess.Popen([HAKMEM, "ctl", "--wait", "60", str(start(ASLEEP).pid), "trim"])
     other = pathlib.Path(f"/dev/shm/hakmem.{STARTED[-1].pid}.request")
-    while not other.exists():
-        time.sleep(0.01)
+    becomes("the request is there", other.exists)
     good = other.read_bytes()
     asked.kill()
     asked.wait()
@@ -354,8 +344,7 @@ def check_containers():
         return
     inside = "mount -t tmpfs none /dev/shm && exec \"$@\""
     outer = start(BUSY, *probe, "sh", "-c", inside, "sh")
-    children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()
-    pid = int(children[0])
+    pid = children(outer.pid)[0]
     says("in a container", ctl(pid, "trim"), f"process {pid}: .*returned")
     row = rows("--ask")[pid]
     equal("ps sees what is live there", row["live_bytes"] is not None, True)
@@ -364,8 +353,7 @@ def check_containers():
     with tempfile.TemporaryDirectory() as victim:
         inside = f"mount -t tmpfs none /dev && ln -s {victim} /dev/shm && exec \"$@\""
         outer = start(BUSY, *probe, "sh", "-c", inside, "sh")
-        pid = int(pathlib.Path(
-            f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().split()[0])
+        pid = children(outer.pid)[0]
         says("a link instead of /dev/shm", ctl(pid, "trim", status=1), "no /dev/shm")
         equal("nothing was made there", os.listdir(victim), [])
         os.kill(pid, signal.SIGKILL)

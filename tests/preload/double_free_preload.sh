@@ -80,16 +80,7 @@ twice() {
 
 # Of slots and of processors, where this machine has them.
 for caches in processor thread; do
-    HAKMEM_CACHES=$caches
-    export HAKMEM_CACHES
-    preloaded mode true
-    reason=$(counter mode rseq_reason)
-    if [ $caches = thread ]; then
-        equal "caches belong to threads" "$reason" 1
-    elif [ "$reason" != 0 ]; then
-        echo "caches by processor are not tested: $reason"
-        continue
-    fi
+    caches_belong_to $caches || continue
     for bytes in 16 64 1000; do
         twice alone "$work/twice" $bytes
         equal "$caches, $bytes alone: it aborts, $(cat "$work/alone.err")" "$status" 134

@@ -14,6 +14,10 @@ starts() {
         "$OUT/larson_system" 60 8 1024 5000 1 12345 2) >/dev/null 2>"$work/$name.err" &
     pid=$!
 }
+stops() {
+    kill "$pid"
+    wait "$pid" 2>/dev/null || :
+}
 # elo NAME ARGUMENT...: NAME.out, NAME.said.
 elo() {
     name=$1
@@ -64,8 +68,7 @@ timeout "$limit_s" "$hakmem" top --json "$pid" >"$work/counters.out"
 check "statistics count the matches that were not void" [ "$(json "$work/counters.out" \
     'b["process"]["matches_played"]')" -ge "$(json "$work/playing.out" \
     'sum(m["event"] != "void" for m in b["last"])')" ]
-kill "$pid"
-wait "$pid" 2>/dev/null || :
+stops
 
 # What is known is kept in the file, and the next run begins with half of it.
 file=$work/learned
@@ -84,8 +87,7 @@ answers() { elo warm --json "$pid" && [ "$status" = 0 ]; }
 becomes "the next run answers" answers
 check "the next run begins with half" [ "$(json "$work/warm.out" \
     'sum(v["matches"] for k in b["knobs"] for v in k["values"])')" -ge "$before" ]
-kill "$pid"
-wait "$pid" 2>/dev/null || :
+stops
 elo nofile "$work/nothing"
 equal "no file, no table" "$status" 1
 check "and it says so" grep -q "^hakmem: elo: $work/nothing " "$work/nofile.said"
@@ -93,16 +95,14 @@ check "and it says so" grep -q "^hakmem: elo: $work/nothing " "$work/nofile.said
 starts research HAKMEM_MODE=research HAKMEM_STATS=off
 await_matches shadow
 equal "research plays in the shadow" "$(json "$work/shadow.out" 'b["matches"]')" shadow
-kill "$pid"
-wait "$pid" 2>/dev/null || :
+stops
 
 starts balanced
 becomes "it runs" grep -q libhakmem "/proc/$pid/maps"
 elo balanced "$pid"
 equal "who does not ask for matches has none" "$status" 1
 check "and is told how" grep -q 'HAKMEM_MODE=learning' "$work/balanced.said"
-kill "$pid"
-wait "$pid" 2>/dev/null || :
+stops
 
 elo nobody 999999999
 equal "nobody has no matches" "$status" 1

@@ -44,7 +44,7 @@ TEST(free_of_other_threads_blocks_keeps_errno)
         void *blocks[SIZES];
         for (unsigned i = 0; i < SIZES; i++)
             blocks[i] = malloc(sizes[i]);
-        pthread_join(start_thread(free_other_threads_blocks, blocks), NULL);
+        in_thread(free_other_threads_blocks, blocks);
     }
 }
 

@@ -132,9 +132,7 @@ static void *exit_from_thread(void *argument)
 
 TEST(another_thread_than_the_first_can_end_the_process)
 {
-    CHECK_EXITS((prepare(), atexit(allocate_at_exit),
-                 pthread_join(start_thread(exit_from_thread, NULL), NULL)),
-                25);
+    CHECK_EXITS((prepare(), atexit(allocate_at_exit), in_thread(exit_from_thread, NULL)), 25);
 }
 
 /* Programs that close what they did not open, or write to what a daemon closed. */

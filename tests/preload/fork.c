@@ -55,8 +55,9 @@ static void keep_blocks(void)
 }
 
 /* What a child does that is not written for async-signal-safety: everything. */
-static void live_as_child(void)
+static _Noreturn void live_as_child(void)
 {
+    alarm(CHILD_LIMIT_MS / 1000);
     for (unsigned i = 0; i < KEPT_BLOCKS; i++) {
         if (!is_filled(kept[i], 16 + i * 200, i))
             _exit(4);
@@ -71,21 +72,20 @@ static void live_as_child(void)
     allocate_in_child(NULL);
     if (pthread_join(thread, NULL) != 0)
         _exit(6);
+    exit(0);
 }
 
-static void *threads_started[BUSY_THREADS];
+static pthread_t busy_threads[BUSY_THREADS];
 
 static void start_busy_threads(void)
 {
-    for (uintptr_t i = 0; i < BUSY_THREADS; i++)
-        threads_started[i] = (void *)start_thread(stay_busy, (void *)(i + 1));
+    start_threads(busy_threads, BUSY_THREADS, stay_busy);
 }
 
 static void end_busy_threads(void)
 {
     has_ended = 1;
-    for (unsigned i = 0; i < BUSY_THREADS; i++)
-        pthread_join((pthread_t)threads_started[i], NULL);
+    join_threads(busy_threads, BUSY_THREADS);
 }
 
 TEST(children_of_a_busy_process_can_do_everything)
@@ -96,16 +96,8 @@ TEST(children_of_a_busy_process_can_do_everything)
     start_busy_threads();
     /* As many as a machine that is busy itself can do well within the limit. */
     uint64_t last_ms = now_ms() + 40000;
-    for (unsigned i = 0; i < 300 && (i < 10 || now_ms() < last_ms); i++) {
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (pid == 0) {
-            alarm(CHILD_LIMIT_MS / 1000);
-            live_as_child();
-            exit(0);
-        }
-        CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
-    }
+    for (unsigned i = 0; i < 300 && (i < 10 || now_ms() < last_ms); i++)
+        CHECK_ENDS_WELL(live_as_child(), CHILD_LIMIT_MS);
     end_busy_threads();
     for (unsigned i = 0; i < KEPT_BLOCKS; i++)
         CHECK(is_filled(kept[i], 16 + i * 200, i));
@@ -124,16 +116,14 @@ TEST(a_child_of_a_busy_process_can_fork_again)
             /* The child is busy itself while it forks. */
             pthread_t thread = start_thread(stay_busy, (void *)77);
             pid_t grandchild = fork();
-            if (grandchild == 0) {
-                alarm(CHILD_LIMIT_MS / 1000);
+            if (grandchild == 0)
                 live_as_child();
-                exit(0);
-            }
             int status = status_within(grandchild, CHILD_LIMIT_MS);
             has_ended = 1;
-            pthread_join(thread, NULL);
+            join_thread(thread);
+            if (status != 0)
+                _exit(7);
             live_as_child();
-            exit(status == 0 ? 0 : 7);
         }
         CHECK_CHILD_ENDS_WELL(pid, 2 * CHILD_LIMIT_MS);
     }
@@ -163,10 +153,8 @@ TEST(several_threads_can_fork_at_once)
     time_limit(100);
     pthread_t busy = start_thread(stay_busy, (void *)9);
     pthread_t threads[4];
-    for (unsigned i = 0; i < 4; i++)
-        threads[i] = start_thread(fork_repeatedly, NULL);
-    for (unsigned i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    start_threads(threads, 4, fork_repeatedly);
+    join_threads(threads, 4);
     has_ended = 1;
     pthread_join(busy, NULL);
     CHECK_EQ(wrong_children, 0);
@@ -188,10 +176,7 @@ TEST(handlers_of_fork_can_allocate)
     CHECK_EQ(pthread_atfork(allocate_in_handler, allocate_in_handler, allocate_in_handler), 0);
     start_busy_threads();
     for (unsigned i = 0; i < 30; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            _exit(is_filled(handler_block, 1000, 8) ? 0 : 8);
-        CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+        CHECK_ENDS_WELL(_exit(is_filled(handler_block, 1000, 8) ? 0 : 8), CHILD_LIMIT_MS);
         CHECK(is_filled(handler_block, 1000, 8));
     }
     end_busy_threads();
@@ -211,9 +196,6 @@ TEST(handlers_of_fork_are_registered_while_hakmems_own_thread_is_due)
     fill(large, 100u << 20, 3);
     for (int i = 0; i < 5000; i++)
         CHECK_EQ(pthread_atfork(handle_nothing, NULL, NULL), 0);
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(is_filled(large, 100u << 20, 3) ? 0 : 8);
-    CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+    CHECK_ENDS_WELL(_exit(is_filled(large, 100u << 20, 3) ? 0 : 8), CHILD_LIMIT_MS);
     free(large);
 }

@@ -9,8 +9,7 @@ hit=$OUT/tests/preload_guard_hit
 # hits WAY STATUS: what it said is in $work/said.
 hits() {
     way="$caches, $1"
-    told "$2" env HAKMEM_GUARD_RATE=${rate:-1} HAKMEM_CACHES="$caches" LD_PRELOAD="$PRELOAD_LIB" \
-        "$hit" "$1"
+    told "$2" env HAKMEM_GUARD_RATE=${rate:-1} LD_PRELOAD="$PRELOAD_LIB" "$hit" "$1"
 }
 segv=139
 file='/[^ ]*preload_guard_hit\+0x[0-9a-f]+'
@@ -19,16 +18,7 @@ at="at $file( < [^ ]*0x[0-9a-f]+)*"
 pointer='pointer 0x[0-9a-f]+, block of 64 bytes'
 
 for caches in processor thread; do
-    env HAKMEM_GUARD_RATE=1 HAKMEM_CACHES=$caches HAKMEM_STATS=raw LD_PRELOAD="$PRELOAD_LIB" \
-        "$hit" load 2>"$work/mode"
-    reason=$(sed -n 's/^rseq_reason: //p' "$work/mode")
-    if [ $caches = thread ]; then
-        equal "caches belong to threads" "$reason" 1
-    elif [ "$reason" != 0 ]; then
-        echo "caches by processor are not tested: $reason"
-        continue
-    fi
-
+    caches_belong_to $caches || continue
     hits write-over $segv
     says "overflow: $pointer, written 5 bytes behind its end $thread"
     says "$at"

@@ -4,7 +4,7 @@
 #include "program.h"
 
 #define HAKMEM_WEAK
-#include <hakmem/hakmem.h>
+#include "public.h"
 
 #include <sys/resource.h>
 
@@ -12,18 +12,11 @@
 #define ROUNDS 300
 #define CHILD_LIMIT_MS 15000
 
-static hakmem_heap *new_heap(void)
-{
-    CHECK(hakmem_heap_new != NULL);
-    hakmem_heap *heap = hakmem_heap_new();
-    CHECK(heap != NULL);
-    return heap;
-}
-
 TEST(all_functions_are_there_when_hakmem_serves)
 {
     check_is_served();
-    CHECK(hakmem_version != NULL && hakmem_malloc != NULL && hakmem_heap_destroy != NULL);
+    CHECK(hakmem_version != NULL && hakmem_malloc != NULL);
+    CHECK(hakmem_heap_new != NULL && hakmem_heap_destroy != NULL);
     CHECK(hakmem_version() >= HAKMEM_VERSION);
     void *block = malloc(100);
     CHECK_EQ(hakmem_is_owned(block), 1);
@@ -82,14 +75,10 @@ TEST(threads_with_a_heap_for_each_request_come_and_go)
     time_limit(100);
     for (int round = 0; round < 3; round++) {
         pthread_t threads[THREADS];
-        for (uintptr_t i = 0; i < THREADS; i++)
-            CHECK_EQ(pthread_create(&threads[i], NULL, use_request_heaps, (void *)(i + 1)), 0);
-        for (int i = 0; i < THREADS; i++)
-            CHECK_EQ(pthread_join(threads[i], NULL), 0);
+        start_threads(threads, THREADS, use_request_heaps);
+        join_threads(threads, THREADS);
     }
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    CHECK(stats.private_heap_count >= 3 * THREADS * ROUNDS);
+    CHECK(stats_now().private_heap_count >= 3 * THREADS * ROUNDS);
 }
 
 static void *fill_heap(void *heap)
@@ -102,14 +91,9 @@ static void *fill_heap(void *heap)
 TEST(a_heap_outlives_the_threads_that_used_it)
 {
     hakmem_heap *heap = new_heap();
-    pthread_t thread;
-    for (int i = 0; i < 5; i++) {
-        CHECK_EQ(pthread_create(&thread, NULL, fill_heap, heap), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
-    }
-    struct hakmem_heap_stats stats;
-    CHECK_EQ(hakmem_heap_stats_get(heap, &stats, sizeof stats), 0);
-    CHECK_EQ(stats.live_block_count, 5000);
+    for (int i = 0; i < 5; i++)
+        in_thread(fill_heap, heap);
+    CHECK_EQ(heap_stats_now(heap).live_block_count, 5000);
     hakmem_heap_destroy(heap);
 }
 
@@ -146,7 +130,6 @@ static void live_as_child(hakmem_heap *heap, char *kept)
     hakmem_heap_destroy(busy_heap);
     free(kept);
     hakmem_heap_destroy(heap);
-    _exit(0);
 }
 
 TEST(a_child_of_a_process_that_is_busy_in_heaps_can_use_and_destroy_them)
@@ -158,18 +141,11 @@ TEST(a_child_of_a_process_that_is_busy_in_heaps_can_use_and_destroy_them)
     CHECK(kept != NULL);
     *kept = 42;
     busy_heap = new_heap();
-    for (uintptr_t i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, stay_busy, (void *)(i + 1)), 0);
-    for (int i = 0; i < 60; i++) {
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (pid == 0)
-            live_as_child(heap, kept);
-        CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
-    }
+    start_threads(threads, THREADS, stay_busy);
+    for (int i = 0; i < 60; i++)
+        CHECK_ENDS_WELL(live_as_child(heap, kept), CHILD_LIMIT_MS);
     has_ended = 1;
-    for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    join_threads(threads, THREADS);
 }
 
 PART(heaps_under_a_small_limit)
@@ -186,11 +162,13 @@ PART(heaps_under_a_small_limit)
     }
 }
 
+static void be_limited(void)
+{
+    CHECK_EQ(setrlimit(RLIMIT_AS, &(struct rlimit){1 << 30, 1 << 30}), 0);
+    become("heaps_under_a_small_limit");
+}
+
 TEST(a_heap_that_meets_the_limit_of_memory_says_so_and_gives_all_of_it_back)
 {
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0 && setrlimit(RLIMIT_AS, &(struct rlimit){1 << 30, 1 << 30}) == 0)
-        become("heaps_under_a_small_limit");
-    CHECK_CHILD_ENDS_WELL(pid, 60000);
+    CHECK_ENDS_WELL(be_limited(), 60000);
 }

@@ -70,13 +70,9 @@ TEST(threads_share_the_limit_and_all_of_it_is_there_in_the_end)
     check_is_served();
     pthread_t threads[THREADS];
     size_t refused = 0;
-    for (uintptr_t i = 0; i < THREADS; i++)
-        threads[i] = start_thread(take_and_give, (void *)(i + 1));
-    for (int i = 0; i < THREADS; i++) {
-        void *result;
-        CHECK_EQ(pthread_join(threads[i], &result), 0);
-        refused += (uintptr_t)result;
-    }
+    start_threads(threads, THREADS, take_and_give);
+    for (int i = 0; i < THREADS; i++)
+        refused += (uintptr_t)join_thread(threads[i]);
     CHECK(refused > 0);
     CHECK(refused < 20000 * THREADS / 2);
     void *block = malloc(30 * MIB);

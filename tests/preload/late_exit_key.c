@@ -29,8 +29,7 @@ TEST(threads_get_a_cache_though_libc_allocates_for_their_end)
 {
     check_is_served();
     for (int i = 0; i < THREADS; i++) {
-        void *block;
-        CHECK_EQ(pthread_join(start_thread(use, NULL), &block), 0);
+        void *block = in_thread(use, NULL);
         CHECK(block != NULL);
         free(block);
     }

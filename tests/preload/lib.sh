@@ -230,6 +230,47 @@ well() {
     check "$1: says nothing on stderr" [ ! -s "$work/$1.err" ]
 }
 
+# alike NAME SETTING COMMAND...: it ends, and prints, with a setting of hakmem as without hakmem.
+alike() {
+    name=$1
+    setting=$2
+    shift 2
+    plainly "$name" "$@"
+    preloaded "$name" env "$setting" "$@"
+    equal "$name: exit status" "$(cat "$work/$name.status")" "$(cat "$work/$name.plain.status")"
+    check "$name: output" cmp "$work/$name.out" "$work/$name.plain.out"
+}
+
+# own_programs SETTING PROGRAM...: with the setting, too, they end well: whether fork, exec,
+# threads, handlers, private heaps and the C++ forms work as they do elsewhere.
+own_programs() {
+    setting=$1
+    shift
+    for name; do
+        status=0
+        env "$setting" LD_PRELOAD="$PRELOAD_LIB" timeout "$limit_s" "$OUT/tests/${name}_preload" \
+            >"$work/$name.out" 2>"$work/$name.err" || status=$?
+        echo "$status" >"$work/$name.status"
+        equal "$name with $setting: $(tail -n 3 "$work/$name.err")" "$status" 0
+    done
+}
+
+# caches_belong_to processor|thread: as HAKMEM_CACHES, which this exports, says; if not, there are
+# no caches by processor here.
+caches_belong_to() {
+    HAKMEM_CACHES=$1
+    export HAKMEM_CACHES
+    preloaded caches true
+    reason=$(counter caches rseq_reason)
+    rm "$work/caches.stats"
+    if [ "$1" = thread ]; then
+        equal "caches belong to threads" "$reason" 1
+    elif [ "$reason" != 0 ]; then
+        echo "caches by processor are not tested: $reason"
+        return 1
+    fi
+}
+
 # told STATUS COMMAND...: the command, which tries $way, ends so; what it said is in $work/said, but
 # for the shell's own words about how it ended.
 told() {

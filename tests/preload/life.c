@@ -247,14 +247,7 @@ static void *work_until_cancelled(void *argument)
 
 static void check_child_works(void)
 {
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        alarm(CHILD_LIMIT_MS / 1000);
-        work(2000);
-        _exit(damaged_count != 0);
-    }
-    CHECK_CHILD_ENDS_WELL(pid, CHILD_LIMIT_MS);
+    CHECK_ENDS_WELL((work(2000), _exit(damaged_count != 0)), CHILD_LIMIT_MS);
 }
 
 TEST(a_thread_can_be_cancelled_at_any_instruction_of_malloc)
@@ -375,7 +368,6 @@ TEST(a_process_of_a_thousand_threads_forks_and_its_child_uses_what_they_left)
     for (unsigned i = 0; i < 5; i++)
         check_child_works();
     pthread_barrier_wait(&barrier);
-    for (unsigned i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    join_threads(threads, THREADS);
     CHECK_EQ(damaged_count, 0);
 }

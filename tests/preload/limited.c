@@ -22,10 +22,8 @@ static void set_limit(int resource, size_t bytes)
 static void check_threads_start(void)
 {
     pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; i++)
-        threads[i] = start_thread(end_at_once, NULL);
-    for (int i = 0; i < THREADS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    start_threads(threads, THREADS, end_at_once);
+    join_threads(threads, THREADS);
 }
 
 static void check_can_map(size_t bytes)
@@ -198,8 +196,7 @@ TEST(threads_allocate_while_one_uses_everything_up)
     pthread_t threads[3];
     start_small();
     set_limit(RLIMIT_AS, 700 * MIB);
-    for (uintptr_t i = 0; i < 3; i++)
-        threads[i] = start_thread(allocate_beside, (void *)(i + 1));
+    start_threads(threads, 3, allocate_beside);
     for (int round = 0; round < 10; round++) {
         struct link *list = NULL;
         size_t bytes = 1 * MIB + (size_t)round * 300000;
@@ -207,6 +204,5 @@ TEST(threads_allocate_while_one_uses_everything_up)
         check_and_free(list, bytes, count);
     }
     others_end = 1;
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 3);
 }

@@ -62,8 +62,7 @@ TEST(a_hundred_threads_live_in_256_MiB_of_address_space)
     CHECK_EQ(pthread_attr_setstacksize(&attributes, 64 << 10), 0);
     for (uintptr_t i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_create(&threads[i], &attributes, allocate_a_while, (void *)(i + 1)), 0);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
     CHECK_EQ(refused_count, 0);
     CHECK_EQ(damaged_count, 0);
 }
@@ -161,8 +160,7 @@ TEST(threads_that_run_out_together_keep_what_they_have)
     CHECK_EQ(pthread_barrier_init(&barrier, NULL, 4), 0);
     for (unsigned i = 0; i < 4; i++)
         threads[i] = start_thread(run_out_together, (void *)sizes[i]);
-    for (unsigned i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 4);
     free(hidden(malloc(10 << 20)));
 }
 

@@ -35,10 +35,8 @@ static void check_apart(void)
     char *first = malloc(8), *second = malloc(8);
     CHECK(line_of(first) == line_of(second)); /* or there is nothing to see */
     pthread_t threads[2] = {start_thread(use_by_turns, first), start_thread(use_by_turns, second)};
-    void *blocks[2];
-    for (unsigned i = 0; i < 2; i++)
-        pthread_join(threads[i], &blocks[i]);
-    CHECK(line_of(blocks[0]) != line_of(blocks[1]));
+    void *one = join_thread(threads[0]), *other = join_thread(threads[1]);
+    CHECK(line_of(one) != line_of(other));
 }
 
 TEST(threads_that_were_given_blocks_of_one_line_soon_have_lines_of_their_own)

@@ -65,7 +65,7 @@ PART(what_locks_before_it_allocates)
     check_is_served();
     lock_everything();
     dirty_and_calloc(4);
-    pthread_join(start_thread(allocate_in_thread, NULL), NULL);
+    in_thread(allocate_in_thread, NULL);
 }
 
 PART(what_locks_after_it_allocated)
@@ -73,7 +73,7 @@ PART(what_locks_after_it_allocated)
     dirty_and_calloc(2);
     lock_everything();
     dirty_and_calloc(4);
-    pthread_join(start_thread(allocate_in_thread, NULL), NULL);
+    in_thread(allocate_in_thread, NULL);
 }
 
 static void needs_root(void)

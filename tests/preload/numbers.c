@@ -5,7 +5,7 @@
 #include "program.h"
 
 #define HAKMEM_WEAK
-#include <hakmem/hakmem.h>
+#include "public.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -121,8 +121,7 @@ static void *of_thread[THREADS][COUNT];
 /* Allocates, and frees half of what the next thread allocated; then sleeps. */
 static void *be_quiet(void *argument)
 {
-    unsigned self = (unsigned)(uintptr_t)argument;
-    unsigned state = self + 1;
+    unsigned state = (unsigned)(uintptr_t)argument, self = state - 1;
     for (unsigned i = 0; i < COUNT; i++)
         of_thread[self][i] = malloc(random_bytes(&state) % 3000);
     pthread_barrier_wait(&step);
@@ -140,8 +139,7 @@ TEST(mallinfo2_agrees_while_other_threads_sleep_on_what_they_cached)
     pthread_t threads[THREADS];
     pthread_barrier_init(&step, NULL, THREADS + 1);
     struct mallinfo2 start = mallinfo2();
-    for (uintptr_t i = 0; i < THREADS; i++)
-        threads[i] = start_thread(be_quiet, (void *)i);
+    start_threads(threads, THREADS, be_quiet);
     pthread_barrier_wait(&step);
     pthread_barrier_wait(&step);
     struct mallinfo2 full = mallinfo2();
@@ -152,8 +150,7 @@ TEST(mallinfo2_agrees_while_other_threads_sleep_on_what_they_cached)
     struct own none = {0};
     check_grown_by(full, mallinfo2(), &none);
     pthread_barrier_wait(&step);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
 }
 
 TEST(mallinfo_is_mallinfo2_in_ints)
@@ -234,8 +231,7 @@ TEST(hakmem_stats_get_gives_the_same_numbers)
         blocks[i] = malloc(random_bytes(&state));
     for (unsigned i = 0; i < COUNT; i += 3)
         free(blocks[i]);
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    struct hakmem_stats stats = stats_now();
     struct mallinfo2 info = mallinfo2();
     CHECK_EQ(stats.small_live_bytes + stats.guarded_live_bytes, info.uordblks);
     CHECK_EQ(stats.live_bytes, info.uordblks + info.hblkhd);
@@ -265,9 +261,7 @@ TEST(blocks_of_the_programs_own_heaps_are_counted_and_gone_with_them)
         else
             count(&own, blocks[i]);
     check_grown_by(before, mallinfo2(), &own);
-    struct hakmem_heap_stats stats;
-    CHECK_EQ(hakmem_heap_stats_get(heap, &stats, sizeof stats), 0);
-    CHECK_EQ(stats.live_bytes, own.small_bytes + own.large_bytes);
+    CHECK_EQ(heap_stats_now(heap).live_bytes, own.small_bytes + own.large_bytes);
     hakmem_heap_destroy(heap);
     check_grown_by(before, mallinfo2(), &(struct own){0});
 }

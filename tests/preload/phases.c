@@ -50,7 +50,7 @@ TEST(after_twenty_cycles_no_more_is_resident_than_after_two)
     size_t second = 0, last = 0;
     for (uintptr_t cycle = 1; cycle <= CYCLES; cycle++) {
         /* Each cycle is another thread's, as requests are. */
-        pthread_join(start_thread(run_cycle, (void *)cycle), NULL);
+        in_thread(run_cycle, (void *)cycle);
         last = resident_bytes();
         if (cycle == 2)
             second = last;

@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import time
 
 OUT = pathlib.Path(os.environ["OUT"])
 HAKMEM = str(OUT / "hakmem")
@@ -36,6 +37,15 @@ def says(what, text, pattern):
         fail(f"{what}: {text!r} does not say {pattern!r}")
 
 
+def becomes(what, is_so):
+    """It comes true within half a minute."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        if time.monotonic() > deadline:
+            fail(what)
+        time.sleep(0.01)
+
+
 def start(words, how=None, **variables):
     """A program on hakmem with variables, those that are not empty; once it says that it is
     ready."""
@@ -62,6 +72,12 @@ def hakmem(*arguments, status=0, **how):
                          timeout=100, check=False, **how)
     equal(f"the status of {arguments}: {ran.stdout}{ran.stderr}", ran.returncode, status)
     return ran.stdout if status == 0 else ran.stderr
+
+
+def children(pid):
+    """Those of the process's first thread."""
+    return [int(child) for child in
+            pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def shm_file(pid):

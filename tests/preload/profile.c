@@ -10,14 +10,7 @@
 #include <sys/stat.h>
 
 #define MEAN 2048
-#define SECONDS 1.5
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
+#define ROUNDS_MS 1500
 
 static void allocate(unsigned seed, int rounds)
 {
@@ -119,11 +112,10 @@ TEST(a_profile_is_written_while_threads_allocate_and_libraries_come_and_go)
     static const char *const names[] = {"libm.so.6", "libresolv.so.2", "libutil.so.1",
                                         "libanl.so.1", "libnss_files.so.2"};
     pthread_t threads[3];
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
-    double end = now() + SECONDS;
+    start_threads(threads, 3, work);
+    uint64_t end_ms = now_ms() + ROUNDS_MS;
     long loaded = 0;
-    for (int i = 0; now() < end; i++) {
+    for (int i = 0; now_ms() < end_ms; i++) {
         void *library = dlopen(names[i % 5], RTLD_NOW | RTLD_LOCAL);
         loaded += library != NULL;
         if (library != NULL)
@@ -132,8 +124,7 @@ TEST(a_profile_is_written_while_threads_allocate_and_libraries_come_and_go)
             check_written();
     }
     is_over = 1;
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 3);
     CHECK(loaded > 100);
 }
 
@@ -150,20 +141,12 @@ static void check_child(int parent, int may_sample)
     }
 }
 
-static void await_child(int child)
-{
-    int status;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
-}
-
 TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
 {
     pthread_t threads[3];
     int parent = getpid();
     begin();
-    for (int i = 0; i < 3; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(size_t)(i + 1));
+    start_threads(threads, 3, work);
     for (int i = 0; i < 300; i++) {
         int child = i % 3 == 0 ? _Fork() : fork();
         if (child == 0) {
@@ -178,7 +161,7 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
             }
             _exit(0);
         }
-        await_child(child);
+        CHECK_CHILD_ENDS_WELL(child, 20000);
     }
     for (int i = 0; i < 50; i++) {
         int child = vfork();
@@ -186,11 +169,10 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
             free(malloc(3000));
             _exit(0);
         }
-        await_child(child);
+        CHECK_CHILD_ENDS_WELL(child, 20000);
     }
     is_over = 1;
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 3);
     char path[64];
     CHECK(board_path(path, sizeof path, getpid()));
 }
@@ -211,7 +193,7 @@ TEST(a_child_of_vfork_makes_no_board)
         allocate(1, 20000);
         _exit(0);
     }
-    await_child(child);
+    CHECK_CHILD_ENDS_WELL(child, 20000);
     CHECK(!board_path(path, sizeof path, child));
     allocate(1, 20000);
     CHECK(board_path(path, sizeof path, getpid()));

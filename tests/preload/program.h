@@ -14,13 +14,12 @@
 #define _GNU_SOURCE
 #endif
 
-#include "check.h"
+#include "threads.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -143,13 +142,6 @@ static inline unsigned run_on_processor(unsigned index)
     return count;
 }
 
-static inline pthread_t start_thread(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, body, argument), 0);
-    return thread;
-}
-
 static inline void *end_at_once(void *argument)
 {
     return argument;
@@ -158,7 +150,7 @@ static inline void *end_at_once(void *argument)
 /* From here on libc takes the process for one that has threads. */
 static inline void have_threads(void)
 {
-    pthread_join(start_thread(end_at_once, NULL), NULL);
+    in_thread(end_at_once, NULL);
 }
 
 /* Where this program is; asked for early, as a process that gave up its rights may not ask. */
@@ -224,6 +216,18 @@ static inline int status_within(pid_t pid, unsigned limit_ms)
 }
 
 #define CHECK_CHILD_ENDS_WELL(pid, limit_ms) CHECK_EQ(status_within(pid, limit_ms), 0)
+
+/* The statement, run in a child, ends it well, within the time. */
+#define CHECK_ENDS_WELL(statement, limit_ms)                                                       \
+    do {                                                                                           \
+        pid_t pid_ = fork();                                                                       \
+        CHECK(pid_ >= 0);                                                                          \
+        if (pid_ == 0) {                                                                           \
+            statement;                                                                             \
+            _exit(0);                                                                              \
+        }                                                                                          \
+        CHECK_CHILD_ENDS_WELL(pid_, limit_ms);                                                     \
+    } while (0)
 
 /* Resident memory of this process. Not by stdio: at a limit there is no memory for a FILE. */
 static inline size_t resident_bytes(void)

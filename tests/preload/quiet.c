@@ -28,7 +28,7 @@ static void do_what_is_remarkable(void)
     if (posix_memalign(&result, 1 << 20, 5) == 0)
         free(result);
     for (unsigned i = 0; i < 20; i++)
-        pthread_join(start_thread(allocate_and_end, malloc(i)), &result), free(result);
+        free(in_thread(allocate_and_end, malloc(i)));
     pid_t pid = fork();
     if (pid == 0)
         exit(0);

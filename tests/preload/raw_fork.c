@@ -235,15 +235,11 @@ TEST(copies_by_several_threads_that_allocate_live)
     time_limit(500);
     keep_one();
     pthread_t busy[3], copying[3];
-    for (uintptr_t i = 0; i < 3; i++)
-        busy[i] = start_thread(stay_busy, (void *)(i + 1));
-    for (uintptr_t i = 0; i < 3; i++)
-        copying[i] = start_thread(copy_repeatedly, (void *)i);
-    for (unsigned i = 0; i < 3; i++)
-        pthread_join(copying[i], NULL);
+    start_threads(busy, 3, stay_busy);
+    start_threads(copying, 3, copy_repeatedly);
+    join_threads(copying, 3);
     has_ended = 1;
-    for (unsigned i = 0; i < 3; i++)
-        pthread_join(busy[i], NULL);
+    join_threads(busy, 3);
     CHECK(copies_made > (is_emulated() ? 3 : 30));
 }
 
@@ -361,12 +357,8 @@ TEST(copies_by_handlers_live_in_a_program_that_begins)
 {
     time_limit(500);
     uint64_t end_ms = now_ms() + (is_full() ? 60000 : 1500);
-    for (unsigned i = 0; now_ms() < end_ms; i++) {
-        pid_t pid = fork();
-        if (pid == 0)
-            become("copy_from_handlers_early");
-        CHECK_CHILD_ENDS_WELL(pid, 3 * CHILD_LIMIT_MS);
-    }
+    while (now_ms() < end_ms)
+        CHECK_ENDS_WELL(become("copy_from_handlers_early"), 3 * CHILD_LIMIT_MS);
 }
 
 /* A copy has what its parent had, and what was free there is not gone for good. */
@@ -402,7 +394,7 @@ static void *load_libraries(void *unused)
         free(malloc(100));
         if (library != NULL)
             dlclose(library);
-        pthread_join(start_thread(end_at_once, NULL), NULL);
+        in_thread(end_at_once, NULL);
     }
     return unused;
 }

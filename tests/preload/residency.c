@@ -90,8 +90,7 @@ TEST(while_threads_sleep_and_after_they_ended)
     CHECK(at.cached_bytes + at.withheld_bytes > 0); /* in hardened mode they are in quarantine */
     CHECK_EQ(at.busy_heap_count, 0);
     pthread_barrier_wait(&barrier);
-    for (int i = 0; i < 8; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, 8);
     look();
 }
 

@@ -324,12 +324,7 @@ static void *move_workers(void *argument)
 static void *fork_children(void *argument)
 {
     while (!has_ended) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            take_and_free(77, 300);
-            _exit(damaged_count != 0);
-        }
-        CHECK_CHILD_ENDS_WELL(pid, 20000);
+        CHECK_ENDS_WELL((take_and_free(77, 300), _exit(damaged_count != 0)), 20000);
         child_count++;
         sleep_ms(2);
     }
@@ -360,8 +355,7 @@ static void start_workers(void)
     worker_count = processors * 4 > WORKERS_MOST ? WORKERS_MOST : (unsigned)processors * 4;
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    for (uintptr_t i = 0; i < worker_count; i++)
-        workers[i] = start_thread(work, (void *)(i + 1));
+    start_threads(workers, worker_count, work);
 }
 
 /* Counts, on standard error where it is asked for. */
@@ -399,10 +393,8 @@ PART(everything_at_once)
     for (unsigned i = 0; i < OTHERS; i++)
         threads[i] = start_thread(others[i], NULL);
     wait_for_operations();
-    for (unsigned i = 0; i < OTHERS; i++)
-        pthread_join(threads[i], NULL);
-    for (unsigned i = 0; i < worker_count; i++) /* the last: the others signal and move them */
-        pthread_join(workers[i], NULL);
+    join_threads(threads, OTHERS);
+    join_threads(workers, worker_count); /* the last: the others signal and move them */
     say_counts();
     CHECK_EQ(damaged_count, 0);
     CHECK(operation_count >= operations_wanted());
@@ -533,8 +525,7 @@ static long sleepers_kb(void *(*body)(void *), long enough_kb)
     pthread_barrier_wait(&have_freed);
     long kb = resident_soon_kb(enough_kb);
     pthread_barrier_wait(&may_end);
-    for (unsigned i = 0; i < SLEEPERS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, SLEEPERS);
     return kb;
 }
 

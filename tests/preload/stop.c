@@ -17,8 +17,7 @@ static _Atomic int may_go_on;
 
 static void *work(void *argument)
 {
-    unsigned index = (unsigned)(uintptr_t)argument;
-    unsigned state = index + 1;
+    unsigned state = (unsigned)(uintptr_t)argument, index = state - 1;
     char *blocks[100] = {NULL};
     while (!has_ended) {
         unsigned at = next_random(&state) % 100;
@@ -48,20 +47,18 @@ static void stop_here(int number)
 
 static pthread_t threads[THREADS];
 
-static void start_threads(void)
+static void start_work(void)
 {
     struct sigaction action = {.sa_handler = stop_here, .sa_flags = SA_RESTART};
     CHECK_EQ(sem_init(&has_stopped, 0, 0), 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        threads[i] = start_thread(work, (void *)i);
+    start_threads(threads, THREADS, work);
 }
 
-static void end_threads(void)
+static void end_work(void)
 {
     has_ended = 1;
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
     CHECK_EQ(damaged_count, 0);
 }
 
@@ -77,7 +74,7 @@ TEST(threads_work_while_one_is_stopped)
 {
     check_is_served();
     time_limit(60);
-    start_threads();
+    start_work();
     for (unsigned i = 0; i < 100; i++) {
         unsigned other = (i + 1) % THREADS;
         stop_thread(i % THREADS);
@@ -86,33 +83,31 @@ TEST(threads_work_while_one_is_stopped)
             sleep_ms(1);
         may_go_on = 1;
     }
-    end_threads();
+    end_work();
+}
+
+static void allocate_in_child(void)
+{
+    unsigned state = 4;
+    for (unsigned i = 0; i < 500; i++)
+        free(hidden(malloc(random_bytes(&state))));
 }
 
 TEST(a_process_forks_while_a_thread_is_stopped)
 {
     time_limit(60);
-    start_threads();
+    start_work();
     for (unsigned i = 0; i < 60; i++) {
         stop_thread(i % THREADS);
-        pid_t pid = fork();
-        CHECK(pid >= 0);
-        if (pid == 0) {
-            alarm(10);
-            unsigned state = 4;
-            for (unsigned j = 0; j < 500; j++)
-                free(hidden(malloc(random_bytes(&state))));
-            _exit(0);
-        }
-        CHECK_CHILD_ENDS_WELL(pid, 15000);
+        CHECK_ENDS_WELL(allocate_in_child(), 15000);
         may_go_on = 1;
     }
-    end_threads();
+    end_work();
 }
 
 static void work_until_killed(void)
 {
-    start_threads();
+    start_work();
     for (;;)
         sleep_ms(1000);
 }
@@ -124,12 +119,12 @@ TEST(a_process_goes_on_after_it_was_stopped_as_a_whole)
     CHECK(pid >= 0);
     if (pid == 0) {
         alarm(50);
-        start_threads();
+        start_work();
         sleep_ms(600);
         unsigned before = worked_count[0];
         while (worked_count[0] < before + 100)
             sleep_ms(1);
-        end_threads();
+        end_work();
         exit(0);
     }
     for (unsigned i = 0; i < 50; i++) {

@@ -174,11 +174,9 @@ TEST(signals_whose_handlers_allocate)
     begin(__func__);
     CHECK_EQ(sigaction(SIGPROF, &action, NULL), 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
-    for (uintptr_t i = 0; i < RECEIVERS; i++)
-        receivers[i] = start_thread(allocate_meanwhile, (void *)(i + 1));
+    start_threads(receivers, RECEIVERS, allocate_meanwhile);
     send_signals();
-    for (unsigned i = 0; i < RECEIVERS; i++)
-        pthread_join(receivers[i], NULL);
+    join_threads(receivers, RECEIVERS);
     check_end();
 }
 
@@ -263,11 +261,8 @@ TEST(threads_that_come_and_go)
     for (unsigned i = 0; i < THREADS; i += AT_ONCE) {
         for (unsigned k = 0; k < AT_ONCE; k++)
             threads[k] = start_thread(work_briefly, (void *)(uintptr_t)(i + k));
-        for (unsigned k = 0; k < AT_ONCE; k++) {
-            void *block;
-            pthread_join(threads[k], &block);
-            free(block);
-        }
+        for (unsigned k = 0; k < AT_ONCE; k++)
+            free(join_thread(threads[k]));
     }
     check_end();
 }

@@ -14,12 +14,26 @@ static pthread_key_t keys[KEYS];
 static _Atomic unsigned destroyed_count;
 static _Atomic unsigned damaged_count;
 
-/* A destructor that frees what its key held, allocates, and comes again until the last round. */
-static void destroy_and_come_again(unsigned index, void *value)
+struct value {
+    unsigned index, round;
+    char rest[200];
+};
+
+static struct value *new_value(unsigned index, unsigned round)
 {
-    unsigned round = *(unsigned *)value;
-    unsigned state = round * 7 + index;
-    if (!is_filled((char *)value + sizeof round, 200, round))
+    struct value *value = malloc(sizeof *value);
+    value->index = index;
+    value->round = round;
+    fill(value->rest, sizeof value->rest, round);
+    return value;
+}
+
+/* A destructor that frees what its key held, allocates, and comes again until the last round. */
+static void destroy_and_come_again(void *argument)
+{
+    struct value *value = argument;
+    unsigned index = value->index, round = value->round, state = round * 7 + index;
+    if (!is_filled(value->rest, sizeof value->rest, round))
         damaged_count++;
     free(value);
     destroyed_count++;
@@ -32,36 +46,14 @@ static void destroy_and_come_again(unsigned index, void *value)
             damaged_count++;
         free(block);
     }
-    if (round + 1 == PTHREAD_DESTRUCTOR_ITERATIONS)
-        return;
-    char *next = malloc(sizeof round + 200);
-    *(unsigned *)(void *)next = round + 1;
-    fill(next + sizeof round, 200, round + 1);
-    pthread_setspecific(keys[index], next);
+    if (round + 1 < PTHREAD_DESTRUCTOR_ITERATIONS)
+        pthread_setspecific(keys[index], new_value(index, round + 1));
 }
-
-#define DESTRUCTOR(index)                                                                          \
-    static void destroy_##index(void *value)                                                       \
-    {                                                                                              \
-        destroy_and_come_again(index, value);                                                      \
-    }
-DESTRUCTOR(0)
-DESTRUCTOR(1)
-DESTRUCTOR(2)
-DESTRUCTOR(3)
-DESTRUCTOR(4)
-DESTRUCTOR(5)
-static void (*const destructors[KEYS])(void *) = {destroy_0, destroy_1, destroy_2,
-                                                  destroy_3, destroy_4, destroy_5};
 
 static void *set_all_keys(void *argument)
 {
-    for (unsigned i = 0; i < KEYS; i++) {
-        char *value = malloc(sizeof(unsigned) + 200);
-        *(unsigned *)(void *)value = 0;
-        fill(value + sizeof(unsigned), 200, 0);
-        pthread_setspecific(keys[i], value);
-    }
+    for (unsigned i = 0; i < KEYS; i++)
+        pthread_setspecific(keys[i], new_value(i, 0));
     return argument;
 }
 
@@ -70,13 +62,11 @@ TEST(destructors_of_every_round_can_allocate_and_free)
     check_is_served();
     time_limit(60);
     for (unsigned i = 0; i < KEYS; i++)
-        CHECK_EQ(pthread_key_create(&keys[i], destructors[i]), 0);
+        CHECK_EQ(pthread_key_create(&keys[i], destroy_and_come_again), 0);
     for (unsigned i = 0; i < 40; i++) {
         pthread_t threads[4];
-        for (unsigned j = 0; j < 4; j++)
-            threads[j] = start_thread(set_all_keys, NULL);
-        for (unsigned j = 0; j < 4; j++)
-            pthread_join(threads[j], NULL);
+        start_threads(threads, 4, set_all_keys);
+        join_threads(threads, 4);
     }
     CHECK_EQ(destroyed_count, 40 * 4 * KEYS * PTHREAD_DESTRUCTOR_ITERATIONS);
     CHECK_EQ(damaged_count, 0);
@@ -92,13 +82,9 @@ static void *set_one_key(void *argument)
 TEST(a_thread_that_never_allocated_can_do_so_in_its_destructors)
 {
     time_limit(60);
-    CHECK_EQ(pthread_key_create(&keys[0], destroy_0), 0);
-    for (unsigned i = 0; i < 50; i++) {
-        char *value = malloc(sizeof(unsigned) + 200);
-        *(unsigned *)(void *)value = 0;
-        fill(value + sizeof(unsigned), 200, 0);
-        pthread_join(start_thread(set_one_key, value), NULL);
-    }
+    CHECK_EQ(pthread_key_create(&keys[0], destroy_and_come_again), 0);
+    for (unsigned i = 0; i < 50; i++)
+        in_thread(set_one_key, new_value(0, 0));
     CHECK_EQ(destroyed_count, 50 * PTHREAD_DESTRUCTOR_ITERATIONS);
     CHECK_EQ(damaged_count, 0);
 }
@@ -154,7 +140,7 @@ TEST(destructors_of_keys_and_objects_can_allocate_in_every_order)
     CHECK_EQ(pthread_key_create(&keys[1], end_object), 0);
     CHECK_EQ(pthread_key_create(&keys[2], free), 0);
     for (uintptr_t i = 0; i < 60; i++)
-        pthread_join(start_thread(register_in_order, (void *)i), NULL);
+        in_thread(register_in_order, (void *)i);
     CHECK_EQ(ended_count, 180);
     CHECK_EQ(damaged_count, 0);
 }
@@ -200,13 +186,12 @@ TEST(the_living_use_and_free_blocks_of_dead_threads)
     static struct left left[4];
     for (unsigned round = 0; round < 10; round++) {
         for (unsigned i = 0; i < 4; i++)
-            pthread_join(start_thread(leave_blocks, &left[i]), NULL);
+            in_thread(leave_blocks, &left[i]);
         pthread_t threads[3];
         for (unsigned i = 0; i < 3; i++)
             threads[i] = start_thread(use_and_free_blocks, &left[i]);
         use_and_free_blocks(&left[3]);
-        for (unsigned i = 0; i < 3; i++)
-            pthread_join(threads[i], NULL);
+        join_threads(threads, 3);
     }
     CHECK_EQ(damaged_count, 0);
 }
@@ -242,8 +227,7 @@ static void run_threads(uintptr_t first, unsigned count, void *(*body)(void *))
     pthread_t threads[10];
     for (unsigned i = 0; i < count; i++)
         threads[i] = start_thread(body, (void *)(first + i + 1));
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, count);
 }
 
 /* What the later threads need is what the early ones have left; a thread that leaves a KiB is too

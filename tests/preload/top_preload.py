@@ -17,8 +17,12 @@ import urllib.error
 import urllib.request
 
 import processes
-from processes import HAKMEM, OUT, PYTHON, STARTED, equal, fail, hakmem, says, shm_file
+from processes import HAKMEM, OUT, PYTHON, STARTED, becomes, equal, fail, hakmem, says, shm_file
 
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+except ImportError:
+    parse = None
 
 
 def start(program, **settings):
@@ -59,11 +63,8 @@ def check_numbers():
         equal("the process", whole["pid"], process.pid)
         return sum(row["live_blocks"] for row in whole["classes"] if row["block_bytes"] == 3072)
 
-    deadline = time.monotonic() + 30
-    while not 20000 <= live_blocks() < 20100:  # what is shown may be older than the last block
-        if time.monotonic() > deadline:
-            fail(f"{live_blocks()} blocks are live, and not 20000")
-        time.sleep(0.1)
+    # What is shown may be older than the last block.
+    becomes("20000 blocks are live", lambda: 20000 <= live_blocks() < 20100)
     once = top(process.pid, "--once", COLUMNS="80")
     for line in once.splitlines():
         if len(line) > 80:
@@ -89,13 +90,18 @@ def check_numbers():
     refuses("an ended one", process.pid, "--once", pattern="no process")
 
 
+def serve(*what):
+    """`hakmem top --serve`, and its address."""
+    server = subprocess.Popen([HAKMEM, "top", *map(str, what), "--serve", "0"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    STARTED.append(server)
+    return server, server.stdout.readline().strip()
+
+
 def check_serve_all(process):
     """All processes of this user on one port, told apart by labels; who ends is left out."""
     other = start(f"import sys; kept = bytearray(200 << 20); {WAITS}", HAKMEM_STATS_SHM="1")
-    server = subprocess.Popen([HAKMEM, "top", "--all", "--serve", "0"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    STARTED.append(server)
-    address = server.stdout.readline().strip()
+    server, address = serve("--all")
 
     def look():
         with urllib.request.urlopen(address, timeout=20) as answer:
@@ -105,22 +111,17 @@ def check_serve_all(process):
         equal("each family is there once", len(types), len(set(types)))
         samples = re.findall(r"^([^#\n]*) \S+$", text, re.M)
         equal("each sample is there once", len(samples), len(set(samples)))
-        try:
-            from prometheus_client.openmetrics.parser import text_string_to_metric_families
-            list(text_string_to_metric_families(text))
-        except ImportError:
-            pass
+        if parse is not None:
+            list(parse(text))
         return {int(pid): int(value) for pid, value in re.findall(
             r'^hakmem_live_bytes{pid="(\d+)",program="[^"]+"} (\d+)$', text, re.M)}
 
-    live = look()
-    equal("both are there", {process.pid, other.pid} <= set(live), True)
-    for _ in range(100):  # what is shown is a second old at most
-        if live[other.pid] >= 200 << 20:
-            break
-        time.sleep(0.1)
+    def are_told_apart():
         live = look()
-    equal("each with its own numbers", live[other.pid] >= 200 << 20 > live[process.pid], True)
+        return live[other.pid] >= 200 << 20 > live[process.pid]
+
+    equal("both are there", {process.pid, other.pid} <= set(look()), True)
+    becomes("each with its own numbers", are_told_apart)
     stop(other)
     equal("who ended is left out", set(look()) & {process.pid, other.pid}, {process.pid})
     server.terminate()
@@ -129,27 +130,20 @@ def check_serve_all(process):
 
 def check_serve(process):
     """OpenMetrics on this machine only."""
-    server = subprocess.Popen([HAKMEM, "top", str(process.pid), "--serve", "0"], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    STARTED.append(server)
-    address = server.stdout.readline().strip()
+    server, address = serve(process.pid)
     port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/metrics", address)[1])
     with urllib.request.urlopen(address, timeout=20) as answer:
         equal("the type", answer.headers["Content-Type"].split(";")[0],
               "application/openmetrics-text")
         text = answer.read().decode()
     equal("it is whole", text.endswith("# EOF\n"), True)
-    try:
-        from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+    if parse is not None:
         equal("it is read", "hakmem_live_bytes" in [family.name for family in parse(text)], True)
-    except ImportError:
-        pass
-    for bad, status in (("other", 404),):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/{bad}", timeout=20)
-            fail("another path is served")
-        except urllib.error.HTTPError as error:
-            equal(f"/{bad}", error.code, status)
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/other", timeout=20)
+        fail("another path is served")
+    except urllib.error.HTTPError as error:
+        equal("/other", error.code, 404)
     for request in (b"POST / HTTP/1.1\r\n\r\n", b"\0\xff\r\n\r\n", b"G" * 9000):
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
             client.sendall(request)
@@ -157,45 +151,6 @@ def check_serve(process):
     refuses("a port in use", process.pid, "--serve", port, pattern=f"port {port} is not available")
     server.terminate()
     server.wait(20)
-
-
-def check_terminal(process):
-    """Keys do what they say; the terminal is as before, after a signal, too."""
-    for end in (b"q", signal.SIGTERM):
-        child, terminal = pty.fork()
-        if child == 0:
-            os.environ.update(LC_ALL="C", TERM="xterm")
-            os.execv(HAKMEM, [HAKMEM, "top", str(process.pid)])
-        before = None
-        seen = b""
-        deadline = time.monotonic() + 30
-        keys = [b"s", b"h", b"+", b"-", b"\x1b", b"/zz", b"p", b"p"]
-        while time.monotonic() < deadline:
-            if select.select([terminal], [], [], 0.2)[0]:
-                try:
-                    seen += os.read(terminal, 65536)
-                except OSError:
-                    break
-            elif keys:
-                os.write(terminal, keys.pop())
-            elif end == b"q":
-                os.write(terminal, end)
-            else:
-                os.kill(child, end)
-        status = os.waitpid(child, 0)[1]
-        if end == b"q":
-            equal("quit ends well", os.waitstatus_to_exitcode(status), 0)
-        else:
-            equal("the signal ends it", os.WTERMSIG(status), signal.SIGTERM)
-        equal("sizes are sorted", b"by free" in seen or b"by held" in seen, True)
-        equal("there is help", b"quit" in seen, True)
-        equal("it pauses", b"PAUSED" in seen, True)
-        equal("sizes are filtered", b"no block of up to 128K of such a size" in seen, True)
-        equal("there are lines of what was",
-              bool(re.search(rb"resident \x1b\[34m[_.,~+*#-]+\x1b\[0m \S+ +live ", seen)), True)
-        equal("the terminal is given back", seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
-        del before
-        os.close(terminal)
 
 
 class Screen:
@@ -235,6 +190,40 @@ class Screen:
             pass
         os.close(self.terminal)
         return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+
+
+def check_terminal(process):
+    """Keys do what they say; the terminal is as before, after a signal, too."""
+    for end in (b"q", signal.SIGTERM):
+        screen = Screen("top", process.pid)
+        deadline = time.monotonic() + 30
+        keys = [b"s", b"h", b"+", b"-", b"\x1b", b"/zz", b"p", b"p"]
+        while time.monotonic() < deadline:
+            if select.select([screen.terminal], [], [], 0.2)[0]:
+                try:
+                    screen.seen += os.read(screen.terminal, 65536)
+                except OSError:
+                    break
+            elif keys:
+                screen.type(keys.pop())
+            elif end == b"q":
+                screen.type(end)
+            else:
+                os.kill(screen.child, end)
+        status = os.waitpid(screen.child, 0)[1]
+        seen = screen.seen
+        if end == b"q":
+            equal("quit ends well", os.waitstatus_to_exitcode(status), 0)
+        else:
+            equal("the signal ends it", os.WTERMSIG(status), signal.SIGTERM)
+        equal("sizes are sorted", b"by free" in seen or b"by held" in seen, True)
+        equal("there is help", b"quit" in seen, True)
+        equal("it pauses", b"PAUSED" in seen, True)
+        equal("sizes are filtered", b"no block of up to 128K of such a size" in seen, True)
+        equal("there are lines of what was",
+              bool(re.search(rb"resident \x1b\[34m[_.,~+*#-]+\x1b\[0m \S+ +live ", seen)), True)
+        equal("the terminal is given back", seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
+        os.close(screen.terminal)
 
 
 WORKS = ("""

@@ -73,16 +73,15 @@ static void *look_on(void *argument)
 
 static void run(void)
 {
-    pthread_t threads[LANES], onlooker;
-    CHECK_EQ(pthread_create(&onlooker, NULL, look_on, NULL), 0);
+    pthread_t threads[LANES], onlooker = start_thread(look_on, NULL);
     for (uintptr_t i = 0; i < GENERATIONS + LANES; i++) {
         if (i >= LANES)
-            CHECK_EQ(pthread_join(threads[i % LANES], NULL), 0);
+            join_thread(threads[i % LANES]);
         if (i < GENERATIONS)
-            CHECK_EQ(pthread_create(&threads[i % LANES], NULL, live_and_die, (void *)(i + 1)), 0);
+            threads[i % LANES] = start_thread(live_and_die, (void *)(i + 1));
     }
     atomic_store(&is_over, true);
-    CHECK_EQ(pthread_join(onlooker, NULL), 0);
+    join_thread(onlooker);
     for (uint32_t i = 0; i < SLOTS; i++)
         hak_free(atomic_exchange(&slots[i], NULL));
 }

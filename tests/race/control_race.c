@@ -9,8 +9,8 @@
 #include "os/os.h"
 #include "process/start.h"
 #include "stats/shm.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <sys/stat.h>
 
 enum { THREADS = 4, REQUESTS = 100 };
@@ -58,16 +58,10 @@ static int leave(const char *path, uint32_t number)
 }
 
 /* A child is asked nothing, whatever its parent was in the middle of. */
-static void fork_once(void)
+static void look_as_child(void)
 {
-    int status;
-    pid_t child = fork();
-    if (child == 0) {
-        hak_store_relaxed(&hak_copy_mark->next_look_ms, 1);
-        _exit(hak_control_tick() == CONTROL_NOTHING ? 0 : 1);
-    }
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    hak_store_relaxed(&hak_copy_mark->next_look_ms, 1);
+    CHECK_EQ(hak_control_tick(), CONTROL_NOTHING);
 }
 
 /* Leaves requests one after the other; all are answered. */
@@ -77,23 +71,21 @@ static void ask_all(void *(*body)(void *), bool forks)
     char path[64];
     CHECK(hak_process_start());
     snprintf(path, sizeof path, HAK_SHM_PATH "%d" HAK_REQUEST_SUFFIX, (int)getpid());
-    for (int i = 0; i < THREADS; i++)
-        CHECK(pthread_create(&threads[i], NULL, body, NULL) == 0);
+    start_threads(threads, THREADS, body);
     for (uint32_t i = 1; i <= REQUESTS; i++) {
         struct control_request seen = {.state = REQUEST_WAITS};
         int fd = leave(path, i);
         while (seen.state != REQUEST_ANSWERED) {
             hak_store_relaxed(&hak_copy_mark->next_look_ms, 1);
             if (forks && i % 16 == 0)
-                fork_once();
+                CHECK_EXITS(look_as_child(), 0);
             CHECK_EQ(pread(fd, &seen, sizeof seen, 0), (ssize_t)sizeof seen);
         }
         CHECK_EQ(seen.is_done, 1);
         close(fd);
     }
     hak_store_relaxed(&is_over, 1);
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    join_threads(threads, THREADS);
     unlink(path);
 }
 

@@ -65,9 +65,8 @@ static void free_at_once(void *block)
 {
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, free_it, block), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+        threads[i] = start_thread(free_it, block);
+    join_threads(threads, 2);
 }
 
 TEST(of_two_threads_that_free_a_block_one_is_found)

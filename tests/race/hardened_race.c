@@ -3,7 +3,7 @@
  * freed by another thread than the one that took it, beside neighbours that live and die. */
 #include "../attack/hardened.h"
 #include "base/atomic.h"
-#include "hakmem/hakmem.h"
+#include "public.h"
 
 #define RACERS 4
 #define SLOTS 64
@@ -33,10 +33,8 @@ static void *exchange(void *argument)
 TEST(blocks_that_change_hands_are_never_taken_for_misused)
 {
     pthread_t threads[RACERS];
-    for (size_t i = 0; i < RACERS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, exchange, (void *)(i + 1)), 0);
-    for (size_t i = 0; i < RACERS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    start_threads(threads, RACERS, exchange);
+    join_threads(threads, RACERS);
     for (size_t i = 0; i < SLOTS; i++)
         hak_free(atomic_load(&slots[i]));
     CHECK_ABORTS(hak_free((char *)hak_malloc(40) + 16), "hakmem: invalid free");
@@ -47,22 +45,18 @@ static _Atomic bool is_over;
 /* Counts what waits and what gathers while its threads are at work on it. */
 static void *count(void *argument HAK_UNUSED)
 {
-    struct hakmem_stats stats;
     while (!atomic_load(&is_over))
-        CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+        stats_now();
     return NULL;
 }
 
 TEST(what_waits_is_counted_beside_those_who_free_it)
 {
-    pthread_t threads[RACERS], counter;
-    CHECK_EQ(pthread_create(&counter, NULL, count, NULL), 0);
-    for (size_t i = 0; i < RACERS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, exchange, (void *)(i + 1)), 0);
-    for (size_t i = 0; i < RACERS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    pthread_t threads[RACERS], counter = start_thread(count, NULL);
+    start_threads(threads, RACERS, exchange);
+    join_threads(threads, RACERS);
     atomic_store(&is_over, true);
-    CHECK_EQ(pthread_join(counter, NULL), 0);
+    join_thread(counter);
     for (size_t i = 0; i < SLOTS; i++)
         hak_free(atomic_load(&slots[i]));
 }
@@ -84,9 +78,8 @@ static void free_in_two_threads(size_t bytes)
     void *block = take_some(bytes);
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, free_it, block), 0);
-    for (int i = 0; i < 2; i++)
-        pthread_join(threads[i], NULL);
+        threads[i] = start_thread(free_it, block);
+    join_threads(threads, 2);
 }
 
 TEST(of_two_threads_that_free_a_block_one_is_reported)

@@ -2,9 +2,9 @@
 /* tests/race/private_race.c - threads allocate from and free into each other's heaps while heaps of
  * others are made and destroyed. */
 #include "api/api.h"
-#include "hakmem/hakmem.h"
 #include "heap/private_heap.h"
 #include "process/start.h"
+#include "public.h"
 #include "racers.h"
 #include "span/large.h"
 
@@ -59,8 +59,7 @@ static void use_shared(struct racer *racer)
 static void come_and_go(struct racer *racer)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        hakmem_heap *heap = hakmem_heap_new();
-        CHECK(heap != NULL);
+        hakmem_heap *heap = new_heap();
         for (uint64_t count = draw(racer) % 100; count > 0; count--) {
             uint64_t *block = hakmem_heap_malloc(heap, draw_bytes(racer));
             CHECK(block != NULL);
@@ -80,7 +79,7 @@ TEST(heaps_are_shared_made_and_destroyed_by_many_threads_and_lose_no_block)
     void (*const bodies[RACERS])(struct racer *) = {use_shared, come_and_go, use_shared,
                                                     come_and_go};
     for (uint32_t i = 0; i < SHARED_HEAPS; i++)
-        CHECK((shared[i] = hakmem_heap_new()) != NULL);
+        shared[i] = new_heap();
     race(RACERS, bodies);
     for (uint32_t i = 0; i < SHARED_HEAPS; i++) {
         struct private_heap *heap = hak_private_enter(shared[i], "test");
@@ -113,7 +112,7 @@ static void free_all(struct racer *racer)
 static void fill_and_destroy(struct racer *racer)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        CHECK((heap_to_end = hakmem_heap_new()) != NULL);
+        heap_to_end = new_heap();
         for (uint32_t at = 0; at < 256; at++)
             CHECK((blocks_to_free[at] = hakmem_heap_malloc(heap_to_end, draw_bytes(racer))));
         pthread_barrier_wait(&round_line);
@@ -137,9 +136,7 @@ TEST(frees_by_others_that_came_before_leave_nothing_behind_a_destroyed_heap)
 static void count_again_and_again(struct racer *racer)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        struct hakmem_stats stats;
-        CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-        CHECK(stats.small_live_block_count < RACERS * (SLOTS * SHARED_HEAPS + 100) * 2);
+        CHECK(stats_now().small_live_block_count < RACERS * (SLOTS * SHARED_HEAPS + 100) * 2);
         stumble(racer);
     }
 }
@@ -149,11 +146,9 @@ TEST(heaps_can_be_counted_while_they_are_made_used_and_destroyed)
     void (*const bodies[RACERS])(struct racer *) = {use_shared, come_and_go, count_again_and_again,
                                                     come_and_go};
     for (uint32_t i = 0; i < SHARED_HEAPS; i++)
-        CHECK((shared[i] = hakmem_heap_new()) != NULL);
+        shared[i] = new_heap();
     race(RACERS, bodies);
     for (uint32_t i = 0; i < SHARED_HEAPS; i++)
         hakmem_heap_destroy(shared[i]);
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    CHECK_EQ(stats.live_bytes, 0);
+    CHECK_EQ(stats_now().live_bytes, 0);
 }

@@ -11,9 +11,8 @@
 #ifndef TESTS_RACE_RACERS_H
 #define TESTS_RACE_RACERS_H
 
-#include "../check.h"
+#include "../threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -61,10 +60,9 @@ static inline void race(uint32_t count, void (*const *bodies)(struct racer *race
     CHECK_EQ(pthread_barrier_init(&racers_line, NULL, count), 0);
     for (uint32_t i = 0; i < count; i++) {
         racers[i] = (struct racer){i, 0x9e3779b97f4a7c15ull * (i + 1), bodies[i]};
-        CHECK_EQ(pthread_create(&threads[i], NULL, racer_run, &racers[i]), 0);
+        threads[i] = start_thread(racer_run, &racers[i]);
     }
-    for (uint32_t i = 0; i < count; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    join_threads(threads, count);
     pthread_barrier_destroy(&racers_line);
 }
 

@@ -150,17 +150,8 @@ static void live_as_child(struct racer *racer)
 
 static void fork_on(struct racer *racer)
 {
-    for (int i = 0; i < FORKS; i++) {
-        int status;
-        pid_t child = fork();
-        CHECK(child >= 0);
-        if (child == 0) {
-            live_as_child(racer);
-            _exit(0);
-        }
-        CHECK_EQ(waitpid(child, &status, 0), child);
-        CHECK_EQ(status, 0);
-    }
+    for (int i = 0; i < FORKS; i++)
+        CHECK_EXITS(live_as_child(racer), 0);
 }
 
 TEST(sites_are_diverted_and_no_longer_while_threads_allocate_and_the_process_forks)

@@ -2,8 +2,7 @@
 /* tests/race/shm_race.c - a reader never gets parts of two pages. */
 #include "check.h"
 #include "stats/shm.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 #define PAGES 20000
 
@@ -25,10 +24,9 @@ static void *write_pages(void *unused)
 
 TEST(every_page_that_is_read_was_written_as_one)
 {
-    pthread_t writer;
     static struct shm_page page;
     uint64_t last = 0;
-    CHECK(pthread_create(&writer, NULL, write_pages, NULL) == 0);
+    pthread_t writer = start_thread(write_pages, NULL);
     while (hak_load_relaxed(&is_over) == 0) {
         if (!hak_shm_read(&shm, &page))
             continue;
@@ -38,7 +36,7 @@ TEST(every_page_that_is_read_was_written_as_one)
         CHECK(words[0] >= last);
         last = words[0];
     }
-    pthread_join(writer, NULL);
+    join_thread(writer);
     CHECK(hak_shm_read(&shm, &page));
     CHECK_EQ(page.clock_ms, PAGES);
 }

@@ -47,54 +47,28 @@ static void go_on(void)
     }
 }
 
-static void double_free_at_once(void)
+static void come_and_go(int count)
 {
-    char *block = take(bytes);
-    give(block);
-    give(block);
-    go_on();
-}
-
-static void double_free_interleaved(void)
-{
-    char *block = take(bytes), *other = take(bytes);
-    give(block);
-    give(other);
-    give(block);
-    go_on();
-}
-
-static void double_free_delayed(void)
-{
-    char *block = take(bytes);
-    give(block);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < count; i++)
         give(take(bytes));
-    give(block);
-    go_on();
 }
 
-static void double_free_after_reuse(void)
+static void keep(int count)
 {
-    char *block = take(bytes);
-    give(block);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < count; i++)
         kept[i] = take(bytes);
-    give(block);
-    go_on();
-}
-
-static void *free_twice(void *block)
-{
-    give(block);
-    give(block);
-    return NULL;
 }
 
 static void *free_once(void *block)
 {
     give(block);
     return NULL;
+}
+
+static void *free_twice(void *block)
+{
+    give(block);
+    return free_once(block);
 }
 
 /* To the end of the thread. */
@@ -105,28 +79,11 @@ static void run_thread(void *(*work)(void *), void *block)
         exit(3);
 }
 
-static void double_free_in_a_thread(void)
+static void free_list_twice(void)
 {
-    run_thread(free_twice, take(bytes));
-    go_on();
-}
-
-static void double_free_by_two_threads(void)
-{
-    char *block = take(bytes);
-    give(block);
-    run_thread(free_once, block);
-    go_on();
-}
-
-static void double_free_of_a_list(void)
-{
-    char *blocks[8];
-    for (int i = 0; i < 8; i++)
-        blocks[i] = take(bytes);
+    keep(8);
     for (int i = 0; i < 16; i++)
-        give(blocks[i % 8]);
-    go_on();
+        give(kept[i % 8]);
 }
 
 static void *resize(void *block, size_t wanted)
@@ -135,123 +92,18 @@ static void *resize(void *block, size_t wanted)
     return realloc(hidden, wanted);
 }
 
-static void realloc_freed(void)
+static void free_resized(char *block)
 {
-    char *block = take(bytes);
+    char *moved = resize(block, 2 * bytes + 100);
+    if (moved == block)
+        give(moved);
     give(block);
-    kept[0] = resize(block, 2 * bytes + 100);
-    go_on();
 }
 
-static void realloc_old_pointer(void)
+static size_t usable_bytes(void *block)
 {
-    char *block = take(bytes);
-    kept[0] = resize(block, 2 * bytes + 100);
-    if (kept[0] == block)
-        block = NULL, give(kept[0]), give(kept[0]);
-    give(block);
-    go_on();
-}
-
-static void realloc_to_nothing_then_free(void)
-{
-    char *block = take(bytes);
-    kept[0] = resize(block, 0);
-    give(block);
-    go_on();
-}
-
-static void realloc_interior(void)
-{
-    kept[0] = resize(take(bytes + 16) + 16, 2 * bytes + 100);
-    go_on();
-}
-
-static void free_interior(void)
-{
-    give(take(bytes + 16) + 16);
-    go_on();
-}
-
-static void free_unaligned(void)
-{
-    give(take(bytes) + 1);
-    go_on();
-}
-
-static void free_stack(void)
-{
-    _Alignas(16) char variable[64] = "";
-    give(variable);
-    go_on();
-}
-
-/* Deep calls and large arrays lie between the two. */
-static void free_far_up_the_stack(void)
-{
-    _Alignas(16) char variable[64] = "";
-    volatile char large[200000];
-    large[0] = 'x';
-    give(variable);
-    large[1] = large[0];
-    go_on();
-}
-
-static void free_stack_of_another_thread(void)
-{
-    _Alignas(16) char variable[64] = "";
-    run_thread(free_once, variable);
-    go_on();
-}
-
-static void free_own_data(void)
-{
-    static _Alignas(16) char data[64] = "x";
-    give(data);
-    go_on();
-}
-
-static void free_code(void)
-{
-    give((void *)(uintptr_t)((uintptr_t)go_on & ~(uintptr_t)15));
-    go_on();
-}
-
-static void free_data_of_a_library(void)
-{
-    give(stderr);
-    go_on();
-}
-
-static void free_code_of_a_library(void)
-{
-    give((void *)((uintptr_t)strtoul & ~(uintptr_t)15));
-    go_on();
-}
-
-static void free_mapping(void)
-{
-    char *pages = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    give(pages + 4096);
-    go_on();
-}
-
-static void usable_size_of_data(void)
-{
-    static _Alignas(16) char data[64] = "x";
-    void *volatile hidden = data;
-    exit(malloc_usable_size(hidden) == 0 ? 1 : 0);
-}
-
-static void free_near_null(void)
-{
-    give((void *)(uintptr_t)1);
-}
-
-static void free_far(void)
-{
-    give((void *)((uintptr_t)take(bytes) ^ (uintptr_t)1 << 46));
-    go_on();
+    void *volatile hidden = block;
+    return malloc_usable_size(hidden);
 }
 
 static void write_around(ptrdiff_t from, size_t count)
@@ -262,114 +114,99 @@ static void write_around(ptrdiff_t from, size_t count)
             block[from < 0 ? -1 - (ptrdiff_t)at : (ptrdiff_t)(bytes + at)] = 'x';
         give((void *)block);
     }
-    go_on();
 }
 
-static void overflow_1(void)
-{
-    write_around(1, 1);
-}
-
-static void overflow_32(void)
-{
-    write_around(1, 32);
-}
-
-static void overflow_1_mib(void)
-{
-    write_around(1, MIB);
-}
-
-static void underflow_1(void)
-{
-    write_around(-1, 1);
-}
-
-static void underflow_32(void)
-{
-    write_around(-1, 32);
-}
-
-static void underflow_1_mib(void)
-{
-    write_around(-1, MIB);
-}
-
-static void write_after_free(void)
-{
-    volatile char *block = take(bytes);
-    give((void *)block);
-    for (size_t i = 0; i < 8; i++)
-        block[i] = 'x';
-    go_on();
-}
-
-static void read_after_free(void)
-{
-    volatile char *block = take(bytes);
-    memset((void *)block, 'x', bytes);
-    give((void *)block);
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] == 'x')
-            exit(0);
-    exit(1);
-}
-
-static void read_uninitialised(void)
+static char *take_freed(void)
 {
     char *block = take(bytes);
     memset(block, 'x', bytes);
     give(block);
-    for (int i = 0; i < 100; i++) {
-        volatile char *next = take(bytes);
-        for (size_t at = 0; at < bytes; at++)
-            if (next[at] == 'x')
-                exit(0);
-    }
-    exit(1);
+    return block;
 }
 
-static void reuse_at_once(void)
+/* The misuse had its way where something is left of what was written. */
+static void look(const volatile char *block)
 {
-    char *block = take(bytes);
-    give(block);
+    for (size_t i = 0; i < bytes; i++)
+        if (block[i] == 'x')
+            exit(0);
+}
+
+static void look_at_new(int count)
+{
+    for (int i = 0; i < count; i++)
+        look(take(bytes));
+}
+
+static void look_for(const char *block)
+{
     for (int i = 0; i < 20; i++)
         if (take(bytes) == block)
             exit(0);
-    exit(1);
 }
 
-static void write_no_bytes(void)
-{
-    volatile char *block = take(0);
-    block[0] = 'x';
-    give((void *)block);
-    go_on();
-}
+/* clang-format off: a row a misuse. */
+#define MISUSES(X)                                                                                 \
+    X(double_free_at_once, char *p = take(bytes); give(p); give(p))                                \
+    X(double_free_interleaved, char *p = take(bytes), *q = take(bytes); give(p); give(q); give(p)) \
+    X(double_free_delayed, char *p = take(bytes); give(p); come_and_go(100); give(p))              \
+    X(double_free_after_reuse, char *p = take(bytes); give(p); keep(20); give(p))                  \
+    X(double_free_in_a_thread, run_thread(free_twice, take(bytes)))                                \
+    X(double_free_by_two_threads, char *p = take(bytes); give(p); run_thread(free_once, p))        \
+    X(double_free_of_a_list, free_list_twice())                                                    \
+    X(realloc_freed, char *p = take(bytes); give(p); kept[0] = resize(p, 2 * bytes + 100))         \
+    X(realloc_old_pointer, free_resized(take(bytes)))                                              \
+    X(realloc_to_nothing_then_free, char *p = take(bytes); kept[0] = resize(p, 0); give(p))        \
+    X(realloc_interior, kept[0] = resize(take(bytes + 16) + 16, 2 * bytes + 100))                  \
+    X(usable_size_of_data, exit(usable_bytes(data) == 0 ? 1 : 0))                                  \
+    X(free_interior, give(take(bytes + 16) + 16))                                                  \
+    X(free_unaligned, give(take(bytes) + 1))                                                       \
+    X(free_stack, _Alignas(16) char variable[64] = ""; give(variable))                             \
+    X(free_far_up_the_stack, _Alignas(16) char variable[64] = ""; volatile char large[200000];     \
+      large[0] = 'x'; give(variable); large[1] = large[0])                                         \
+    X(free_stack_of_another_thread, _Alignas(16) char variable[64] = "";                           \
+      run_thread(free_once, variable))                                                             \
+    X(free_own_data, give(data))                                                                   \
+    X(free_code, give((void *)((uintptr_t)go_on & ~(uintptr_t)15)))                                \
+    X(free_data_of_a_library, give(stderr))                                                        \
+    X(free_code_of_a_library, give((void *)((uintptr_t)strtoul & ~(uintptr_t)15)))                 \
+    X(free_mapping,                                                                                \
+      give((char *)mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) +   \
+           4096))                                                                                  \
+    X(free_near_null, give((void *)(uintptr_t)1))                                                  \
+    X(free_far, give((void *)((uintptr_t)take(bytes) ^ (uintptr_t)1 << 46)))                       \
+    X(overflow_1, write_around(1, 1))                                                              \
+    X(overflow_32, write_around(1, 32))                                                            \
+    X(overflow_1_mib, write_around(1, MIB))                                                        \
+    X(underflow_1, write_around(-1, 1))                                                            \
+    X(underflow_32, write_around(-1, 32))                                                          \
+    X(underflow_1_mib, write_around(-1, MIB))                                                      \
+    X(write_after_free, volatile char *p = take(bytes); give((void *)p);                           \
+      for (size_t i = 0; i < 8; i++) p[i] = 'x')                                                   \
+    X(read_after_free, look(take_freed()); exit(1))                                                \
+    X(read_uninitialised, take_freed(); look_at_new(100); exit(1))                                 \
+    X(reuse_at_once, char *p = take(bytes); give(p); look_for(p); exit(1))                         \
+    X(write_no_bytes, volatile char *p = take(0); p[0] = 'x'; give((void *)p))                     \
+    X(impossible_size, void *volatile p = malloc(SIZE_MAX - bytes); exit(p == NULL ? 1 : 0))
 
-static void impossible_size(void)
-{
-    void *volatile block = malloc(SIZE_MAX - bytes);
-    exit(block == NULL ? 1 : 0);
-}
+static _Alignas(16) char data[64] = "x";
+
+#define X(name, ...)                                                                               \
+    static void name(void)                                                                         \
+    {                                                                                              \
+        __VA_ARGS__;                                                                               \
+        go_on();                                                                                   \
+    }
+MISUSES(X)
+#undef X
+/* clang-format on */
 
 static const struct misuse {
     const char *name;
     void (*run)(void);
 } misuses[] = {
-#define X(function) {#function, function},
-    X(double_free_at_once) X(double_free_interleaved) X(double_free_delayed)
-        X(double_free_after_reuse) X(double_free_in_a_thread) X(double_free_by_two_threads)
-            X(double_free_of_a_list) X(realloc_freed) X(realloc_old_pointer)
-                X(realloc_to_nothing_then_free) X(realloc_interior) X(usable_size_of_data)
-                    X(free_interior) X(free_unaligned) X(free_stack) X(free_far_up_the_stack)
-                        X(free_stack_of_another_thread) X(free_own_data) X(free_code)
-                            X(free_data_of_a_library) X(free_code_of_a_library) X(free_mapping)
-                                X(free_near_null) X(free_far) X(overflow_1) X(overflow_32)
-                                    X(overflow_1_mib) X(underflow_1) X(underflow_32)
-                                        X(underflow_1_mib) X(write_after_free) X(read_after_free)
-                                            X(read_uninitialised) X(reuse_at_once) X(write_no_bytes)
-                                                X(impossible_size)
+#define X(name, ...) {#name, name},
+    MISUSES(X)
 #undef X
 };
 

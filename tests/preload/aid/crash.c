@@ -1,35 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/aid/crash.c WAY - dies in some way, after a known use of memory. */
 #define _GNU_SOURCE
-#include <pthread.h>
+#include "ways.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #define PAGE 4096u
 
-/* The compiler does not know where it leads. */
-static char *hidden(uintptr_t address)
-{
-    __asm__("" : "+r"(address));
-    return (char *)address;
-}
-
-static void touch(uintptr_t address)
-{
-    *(volatile char *)hidden(address) = 1;
-}
-
 /* Forbids the page of an address, then writes there. */
-static void forbid_and_touch(char *address)
+static void forbid_and_put(char *address)
 {
     mprotect((void *)((uintptr_t)address & ~(uintptr_t)(PAGE - 1)), PAGE, PROT_NONE);
-    touch((uintptr_t)address);
+    put(address);
 }
 
 static void handle(int number)
@@ -47,22 +34,15 @@ static void handle_early(int argument_count, char **arguments)
 }
 __attribute__((section(".preinit_array"), used)) static void (*early)(int, char **) = handle_early;
 
-static int dive(int depth)
-{
-    volatile char frame[1024];
-    memset((char *)frame, depth, sizeof frame);
-    return depth < 1 << 30 ? dive(depth + 1) + frame[0] : 0;
-}
-
 static void *dive_here(void *unused)
 {
-    free(hidden((uintptr_t)malloc(100)));
+    free(hidden(malloc(100)));
     return (void *)(uintptr_t)dive(unused != NULL);
 }
 
 static void *end_after_malloc(void *unused)
 {
-    free(hidden((uintptr_t)malloc(100)));
+    free(hidden(malloc(100)));
     return unused;
 }
 
@@ -72,7 +52,7 @@ static void *keep_own_stack(void *unused)
     static char own[65536];
     stack_t stack = {.ss_sp = own, .ss_size = sizeof own}, now;
     sigaltstack(&stack, NULL);
-    free(hidden((uintptr_t)malloc(100)));
+    free(hidden(malloc(100)));
     sigaltstack(NULL, &now);
     if (now.ss_sp != own || now.ss_flags != 0)
         _exit(50);
@@ -84,19 +64,12 @@ static void *replace_stack(void *unused)
 {
     static char own[65536];
     stack_t stack = {.ss_sp = own, .ss_size = sizeof own}, now;
-    free(hidden((uintptr_t)malloc(100)));
+    free(hidden(malloc(100)));
     sigaltstack(NULL, &now);
     if (now.ss_sp == NULL || (now.ss_flags & SS_DISABLE) != 0)
         _exit(51); /* hakmem set none */
     sigaltstack(&stack, NULL);
     return unused;
-}
-
-static void run(void *(*work)(void *))
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0)
-        _exit(52);
 }
 
 static int mapping_count(void)
@@ -115,10 +88,10 @@ static int mapping_count(void)
 static int run_many(void)
 {
     for (int i = 0; i < 10; i++)
-        run(end_after_malloc);
+        run(end_after_malloc, NULL);
     int before = mapping_count();
     for (int i = 0; i < 200; i++)
-        run(i % 2 == 0 ? end_after_malloc : replace_stack);
+        run(i % 2 == 0 ? end_after_malloc : replace_stack, NULL);
     return mapping_count() < before + 20 ? 0 : 53;
 }
 
@@ -133,37 +106,20 @@ int main(int argument_count, char **arguments)
         freed[i] = malloc(40000);
     for (int i = 0; i < 64; i++)
         free(freed[i]);
-    if (strcmp(way, "null") == 0)
-        touch(8);
-    else if (strcmp(way, "live") == 0)
-        forbid_and_touch(block + 20000);
-    else if (strcmp(way, "freed") == 0)
-        forbid_and_touch(freed[1] + 20000);
-    else if (strcmp(way, "large") == 0)
-        forbid_and_touch(large + 700000);
-    else if (strcmp(way, "foreign") == 0)
-        forbid_and_touch(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    else if (strcmp(way, "beyond") == 0)
-        touch((uintptr_t)block + ((size_t)1 << 38));
-    else if (strcmp(way, "stack") == 0)
-        return dive(0);
-    else if (strcmp(way, "thread") == 0)
-        run(dive_here);
-    else if (strcmp(way, "own") == 0)
-        run(keep_own_stack);
-    else if (strcmp(way, "many") == 0)
-        return run_many();
-    else if (strcmp(way, "abort") == 0)
-        abort();
-    else if (strcmp(way, "sent") == 0)
-        kill(getpid(), SIGSEGV);
-    else if (strcmp(way, "misuse") == 0)
-        free(hidden((uintptr_t)large + 64));
-    else if (strcmp(way, "early") == 0)
-        touch(8);
-    else if (strcmp(way, "late") == 0) {
-        signal(SIGSEGV, handle);
-        touch(8);
-    }
+    ON("null", put((char *)8))
+    ON("live", forbid_and_put(block + 20000))
+    ON("freed", forbid_and_put(freed[1] + 20000))
+    ON("large", forbid_and_put(large + 700000))
+    ON("foreign", forbid_and_put(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)))
+    ON("beyond", put(block + ((size_t)1 << 38)))
+    ON("stack", return dive(0))
+    ON("thread", run(dive_here, NULL))
+    ON("own", run(keep_own_stack, NULL))
+    ON("many", return run_many())
+    ON("abort", abort())
+    ON("sent", kill(getpid(), SIGSEGV))
+    ON("misuse", free(hidden(large + 64)))
+    ON("early", put((char *)8))
+    ON("late", signal(SIGSEGV, handle); put((char *)8))
     return strcmp(way, "well") == 0 ? 0 : 2;
 }

@@ -2,23 +2,16 @@
 /* tests/preload/aid/fence.c WAY - misuses a block of 30 bytes in some way, or does what programs do
  * with many blocks. */
 #define _GNU_SOURCE
+#include "ways.h"
+
 #include <malloc.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BYTES 30
-
-static char *hidden(void *address)
-{
-    __asm__("" : "+r"(address));
-    return address;
-}
 
 static char *take_here(void)
 {
@@ -40,41 +33,6 @@ static char *take_freed(void)
     char *block = take_here();
     give(block);
     return hidden(block);
-}
-
-static void put(char *address)
-{
-    *(volatile char *)address = 1;
-}
-
-static void get(char *address)
-{
-    (void)*(volatile char *)address;
-}
-
-static void write_over(void)
-{
-    put(take_here() + 32);
-}
-static void read_over(void)
-{
-    get(take_here() + 33);
-}
-static void write_freed(void)
-{
-    put(take_freed() + 3);
-}
-static void read_freed(void)
-{
-    get(take_freed());
-}
-static void twice(void)
-{
-    give(take_freed());
-}
-static void inner(void)
-{
-    give(take_here() + 16);
 }
 
 static void slack(void)
@@ -106,10 +64,8 @@ static void *give_as_worker(void *block)
 
 static void by_thread(void)
 {
-    pthread_t thread;
     char *block = take_here();
-    pthread_create(&thread, NULL, give_as_worker, block);
-    pthread_join(thread, NULL);
+    run(give_as_worker, block);
     put(block);
 }
 
@@ -164,18 +120,19 @@ static void only_here(void)
 
 int main(int count, char **words)
 {
-    static const struct {
-        const char *name;
-        void (*go)(void);
-    } ways[] = {
-        {"write-over", write_over}, {"read-over", read_over}, {"write-freed", write_freed},
-        {"read-freed", read_freed}, {"twice", twice},         {"inner", inner},
-        {"slack", slack},           {"under", under},         {"copy-over", copy_over},
-        {"by-thread", by_thread},   {"in-child", in_child},   {"many", many},
-        {"only-here", only_here},
-    };
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (count > 1 && strcmp(words[1], ways[i].name) == 0)
-            ways[i].go();
+    const char *way = count > 1 ? words[1] : "";
+    ON("write-over", put(take_here() + 32))
+    ON("read-over", get(take_here() + 33))
+    ON("write-freed", put(take_freed() + 3))
+    ON("read-freed", get(take_freed()))
+    ON("twice", give(take_freed()))
+    ON("inner", give(take_here() + 16))
+    ON("slack", slack())
+    ON("under", under())
+    ON("copy-over", copy_over())
+    ON("by-thread", by_thread())
+    ON("in-child", in_child())
+    ON("many", many())
+    ON("only-here", only_here())
     return 0;
 }

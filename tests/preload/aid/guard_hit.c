@@ -2,15 +2,15 @@
 /* tests/preload/aid/guard_hit.c WAY - meets the guard of a sampled block in some way, or does with
  * the action of SIGSEGV what programs do. Its exit status says what went wrong: 40 and above. */
 #define _GNU_SOURCE
+#include "ways.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -18,15 +18,8 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BYTES 64
-
-static char *hidden(void *address)
-{
-    __asm__("" : "+r"(address));
-    return address;
-}
 
 static int can_read(const char *address)
 {
@@ -68,16 +61,6 @@ static char *take_freed(void)
     char *block = take_guarded();
     free(block);
     return block;
-}
-
-static void put(char *address)
-{
-    *(volatile char *)hidden(address) = 1;
-}
-
-static void get(char *address)
-{
-    (void)*(volatile char *)hidden(address);
 }
 
 static void say(const char *text)
@@ -186,20 +169,6 @@ static void *hit_in_thread(void *unused)
     prctl(PR_SET_NAME, "worker");
     put(take_freed() + 3);
     return unused;
-}
-
-static void run(void *(*work)(void *))
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, work, NULL) != 0 || pthread_join(thread, NULL) != 0)
-        _exit(93);
-}
-
-static int dive(int depth)
-{
-    volatile char frame[1024];
-    memset((char *)frame, depth, sizeof frame);
-    return depth < 1 << 30 ? dive(depth + 1) + frame[0] : 0;
 }
 
 static int status_of(pid_t child)
@@ -318,67 +287,29 @@ static void load(void)
         _exit(64);
 }
 
-static int do_with_action(const char *way)
-{
-    if (strcmp(way, "ask") == 0)
-        ask();
-    else if (strcmp(way, "recover") == 0)
-        recover();
-    else if (strcmp(way, "child") == 0)
-        hit_in_child();
-    else if (strcmp(way, "traced") == 0)
-        look_at_death(0);
-    else if (strcmp(way, "traced-sent") == 0)
-        look_at_death(1);
-    else if (strcmp(way, "raw") == 0)
-        set_raw();
-    else if (strcmp(way, "load") == 0)
-        load();
-    else if (strcmp(way, "none") == 0)
-        return is_in("SigCgt:") ? 65 : 0;
-    else
-        return 2;
-    return 0;
-}
-
 int main(int argument_count, char **arguments)
 {
     const char *way = argument_count == 2 ? arguments[1] : "";
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-    if (strcmp(way, "write-over") == 0)
-        put(take_guarded() + BYTES + 5);
-    else if (strcmp(way, "read-over") == 0)
-        get(take_guarded() + BYTES);
-    else if (strcmp(way, "under") == 0)
-        put(take_guarded() - 4096);
-    else if (strcmp(way, "write-freed") == 0)
-        put(take_freed() + 3);
-    else if (strcmp(way, "read-freed") == 0)
-        get(take_freed());
-    else if (strcmp(way, "twice") == 0)
-        free(take_freed());
-    else if (strcmp(way, "thread") == 0)
-        run(hit_in_thread);
-    else if (strcmp(way, "before") == 0) {
-        set_handler();
-        expected = take_guarded() + BYTES;
-        put(expected);
-    } else if (strcmp(way, "after") == 0) {
-        expected = take_guarded() + BYTES;
-        set_handler();
-        take_guarded();
-        put(expected);
-    } else if (strcmp(way, "null") == 0) {
-        take_guarded();
-        put((char *)8);
-    } else if (strcmp(way, "sent") == 0) {
-        take_guarded();
-        kill(getpid(), SIGSEGV);
-    } else if (strcmp(way, "stack") == 0) {
-        take_guarded();
-        return dive(0);
-    } else {
-        return do_with_action(way);
-    }
+    ON("ask", ask(); return 0)
+    ON("recover", recover(); return 0)
+    ON("child", hit_in_child(); return 0)
+    ON("traced", look_at_death(0); return 0)
+    ON("traced-sent", look_at_death(1); return 0)
+    ON("raw", set_raw(); return 0)
+    ON("load", load(); return 0)
+    ON("none", return is_in("SigCgt:") ? 65 : 0)
+    ON("write-over", put(take_guarded() + BYTES + 5))
+    ON("read-over", get(take_guarded() + BYTES))
+    ON("under", put(take_guarded() - 4096))
+    ON("write-freed", put(take_freed() + 3))
+    ON("read-freed", get(take_freed()))
+    ON("twice", free(take_freed()))
+    ON("thread", run(hit_in_thread, NULL))
+    ON("before", set_handler(); put(expected = take_guarded() + BYTES))
+    ON("after", expected = take_guarded() + BYTES; set_handler(); take_guarded(); put(expected))
+    ON("null", take_guarded(); put((char *)8))
+    ON("sent", take_guarded(); kill(getpid(), SIGSEGV))
+    ON("stack", take_guarded(); return dive(0))
     return 3;
 }

@@ -41,8 +41,7 @@ static void check_refused_everywhere(size_t bytes)
             CHECK_EQ(hak_posix_memalign(&block, alignment, bytes), ENOMEM);
         CHECK_EQ(block, &untouched);
     }
-    for (size_t i = 0; i < 100; i++)
-        CHECK_EQ(small[i], 3);
+    CHECK_BYTES(small, 100, 3);
     CHECK_EQ(large[HAK_MIB - 1], 4);
     CHECK_EQ(hak_large_live_bytes(), live_bytes);
     REFUSED(hak_reallocf(small, bytes)); /* frees */

@@ -11,10 +11,10 @@
 #include "slab/superslab_pool.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
+#include "threads.h"
 #include "unit/asan.h"
 
 #include <malloc.h>
-#include <pthread.h>
 
 static uint64_t retain_bytes(void)
 {
@@ -128,9 +128,7 @@ TEST(a_trim_keeps_what_lives)
         hak_free(blocks[i]);
     hak_malloc_trim(0);
     for (size_t i = 1; i < COUNT; i += 2)
-        for (size_t j = 0; j < used_bytes_of(i); j++)
-            if (((char *)blocks[i])[j] != 1)
-                CHECK_EQ(i, SIZE_MAX);
+        CHECK_BYTES(blocks[i], used_bytes_of(i), 1);
     CHECK(hak_cache_is_sound(hak_thread_cache()));
 }
 
@@ -170,8 +168,7 @@ static void check_sparse_trim(void *(*take)(size_t, void *), void *from)
     CHECK_EQ(hak_malloc_trim(0), 1);
     CHECK(rss_bytes() < before - (size_t)SPARSE * BYTES / 2);
     for (int i = 0; i < SPARSE; i += KEPT_EVERY)
-        for (int j = 0; j < BYTES; j++)
-            CHECK_EQ(sparse[i][j], 1);
+        CHECK_BYTES(sparse[i], BYTES, 1);
     CHECK_EQ(hak_malloc_trim(0), 0);
 }
 
@@ -237,10 +234,9 @@ static void *allocate_then_sleep(void *argument)
 
 TEST(a_trim_collects_what_was_freed_for_threads_that_sleep)
 {
-    pthread_t thread;
     CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, -1), 1);
     pthread_barrier_init(&barrier, NULL, 2);
-    CHECK_EQ(pthread_create(&thread, NULL, allocate_then_sleep, NULL), 0);
+    pthread_t thread = start_thread(allocate_then_sleep, NULL);
     pthread_barrier_wait(&barrier);
     free_blocks();
     uint64_t held = hak_slab_record_count();
@@ -248,5 +244,5 @@ TEST(a_trim_collects_what_was_freed_for_threads_that_sleep)
     CHECK(hak_slab_record_count() < held / 2);
     CHECK_EQ(hak_pool_warm_count(), 0);
     pthread_barrier_wait(&barrier);
-    pthread_join(thread, NULL);
+    join_thread(thread);
 }

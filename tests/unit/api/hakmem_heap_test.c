@@ -5,26 +5,13 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "public.h"
 #include "slab/slab.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
-
-static hakmem_heap *new_heap(void)
-{
-    hakmem_heap *heap = hakmem_heap_new();
-    CHECK(heap != NULL);
-    return heap;
-}
-
-static struct hakmem_heap_stats stats_of(hakmem_heap *heap)
-{
-    struct hakmem_heap_stats stats;
-    CHECK_EQ(hakmem_heap_stats_get(heap, &stats, sizeof stats), 0);
-    return stats;
-}
 
 TEST(destruction_frees_small_and_large_blocks_that_nobody_freed)
 {
@@ -51,12 +38,10 @@ TEST(another_thread_may_free_a_block_and_end_before_the_heap_is_destroyed)
 {
     hakmem_heap *heap = new_heap();
     for (int i = 0; i < 50; i++) {
-        pthread_t thread;
         void *block = hakmem_heap_malloc(heap, i % 2 ? 300 : 300000);
-        CHECK_EQ(pthread_create(&thread, NULL, free_block, block), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
+        in_thread(free_block, block);
     }
-    CHECK_EQ(stats_of(heap).live_block_count, 0);
+    CHECK_EQ(heap_stats_now(heap).live_block_count, 0);
     hakmem_heap_destroy(heap);
     CHECK_EQ(hak_large_live_bytes(), 0);
 }
@@ -76,10 +61,10 @@ TEST(a_trimmed_heap_holds_nothing_free)
 {
     hakmem_heap *heap = new_heap();
     void *block = hakmem_heap_malloc(heap, 100);
-    CHECK_EQ(stats_of(heap).live_bytes, 112);
+    CHECK_EQ(heap_stats_now(heap).live_bytes, 112);
     hak_free(block);
     hakmem_heap_trim(heap);
-    CHECK_EQ(stats_of(heap).held_bytes, 0);
+    CHECK_EQ(heap_stats_now(heap).held_bytes, 0);
     struct hakmem_heap_stats stats;
     CHECK_EQ(hakmem_heap_stats_get(heap, &stats, 0), EINVAL);
 }
@@ -104,7 +89,7 @@ TEST(a_large_block_that_moved_is_still_the_heaps)
         CHECK_EQ(hakmem_heap_of(block), heap);
     }
     CHECK(block[0] == 42 && block[2 * HAK_MIB - 1] == 42);
-    CHECK_EQ(stats_of(heap).live_block_count, 7);
+    CHECK_EQ(heap_stats_now(heap).live_block_count, 7);
     hakmem_heap_destroy(heap);
     CHECK_EQ(hak_large_live_bytes(), 0);
     CHECK(hak_span_heap_is_sound());

@@ -3,9 +3,8 @@
  * them; those of the program's own heaps go home. */
 #include "api/api.h"
 #include "check.h"
-#include "hakmem/hakmem.h"
-
-#include <pthread.h>
+#include "public.h"
+#include "threads.h"
 
 struct errand {
     size_t bytes;
@@ -34,10 +33,8 @@ static void *run(void *argument)
 static bool keeps(size_t bytes, void *block)
 {
     struct errand errand = {.bytes = bytes, .block = block};
-    pthread_t thread;
     CHECK(errand.block != NULL);
-    CHECK_EQ(pthread_create(&thread, NULL, run, &errand), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(run, &errand);
     return errand.is_kept;
 }
 
@@ -50,8 +47,7 @@ TEST(a_thread_keeps_small_blocks_that_it_frees)
 
 TEST(blocks_of_private_heaps_go_home)
 {
-    hakmem_heap *heap = hakmem_heap_new();
-    CHECK(heap != NULL);
+    hakmem_heap *heap = new_heap();
     CHECK(!keeps(100, hakmem_heap_malloc(heap, 100)));
     CHECK(!keeps(2000, hakmem_heap_malloc(heap, 2000)));
     hakmem_heap_destroy(heap);
@@ -72,12 +68,8 @@ TEST(what_a_thread_frees_for_another_comes_home)
 {
     for (int i = 0; i < 20000; i++)
         CHECK((blocks[i] = hak_malloc(64 + (size_t)i % 1000)) != NULL);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, free_all, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(free_all, NULL);
     hak_thread_flush();
     hakmem_trim(0);
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    CHECK_EQ(stats.small_live_bytes, 0);
+    CHECK_EQ(stats_now().small_live_bytes, 0);
 }

@@ -4,9 +4,9 @@
 #include "base/limits.h"
 #include "check.h"
 #include "process/start.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 /* C23 7.24.3: a size of 0 may give a unique pointer; glibc does. */
 TEST(malloc_of_0_gives_unique_pointers)
@@ -98,13 +98,11 @@ static void *free_all(void *argument)
 
 TEST(blocks_freed_by_another_thread_are_used_again)
 {
-    pthread_t thread;
     size_t committed_bytes = 0;
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 2000; i++)
             CHECK((blocks[i] = hak_malloc(200)) != NULL);
-        CHECK_EQ(pthread_create(&thread, NULL, free_all, NULL), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
+        in_thread(free_all, NULL);
         if (round == 1)
             committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
     }

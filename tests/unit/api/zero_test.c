@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* mlock2 */
 #include "api/api.h"
 #include "check.h"
+#include "faults.h"
 #include "os/confine.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -24,14 +25,6 @@ static unsigned char *blocks[BLOCKS_MOST];
 static size_t count_of(size_t bytes)
 {
     return ROUND_BYTES / bytes;
-}
-
-static void check_zero(const unsigned char *block, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != 0)
-            CHECK_EQ(block[i], 0);
-    CHECK_PASSED();
 }
 
 static void take_all(size_t bytes)
@@ -55,7 +48,7 @@ static void free_all(size_t bytes)
 static void check_all_zero(size_t bytes)
 {
     for (size_t i = 0; i < count_of(bytes); i++)
-        check_zero(blocks[i], bytes);
+        CHECK_BYTES(blocks[i], bytes, 0);
 }
 
 TEST(calloc_does_not_touch_fresh_memory)
@@ -113,8 +106,7 @@ TEST(calloc_of_locked_memory_is_zero_whether_or_not_the_kernel_takes_it_back)
         if (mlock2((void *)hak_region.base, committed, MLOCK_ONFAULT) != 0)
             SKIP("too little memory may be locked");
         free_all(sizes[i]);
-        hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
-        hak_os_fault_every((uint32_t)i % 3); /* as before Linux 5.18 */
+        fail_every((uint32_t)i % 3, FAULT_ADVISE); /* as before Linux 5.18 */
         hak_reclaim_trim(0);
         hak_os_fault_every(0);
         take_all(sizes[i]);
@@ -224,7 +216,7 @@ TEST(calloc_of_a_long_block_is_zero_where_the_kernel_tells_nothing)
         hak_store_relaxed(&hak_os_confined, round >= 2);
         unsigned char *block = hak_calloc(1, 8 * HAK_MIB);
         CHECK(block != NULL);
-        check_zero(block, 8 * HAK_MIB);
+        CHECK_BYTES(block, 8 * HAK_MIB, 0);
         memset(block, 0xdb, 8 * HAK_MIB);
         hak_free(block);
     }

@@ -86,3 +86,12 @@ TEST(columns_are_filled_from_the_left_or_the_right)
     hak_text_pad(&text, 1000);
     CHECK_EQ(text.used, text.bytes);
 }
+
+TEST(a_number_is_read_up_to_what_is_no_digit_of_its_base)
+{
+    CHECK_EQ(hak_text_number("65530\n", 10), 65530);
+    CHECK_EQ(hak_text_number("12ab", 10), 12);
+    CHECK_EQ(hak_text_number("12abg", 16), 0x12ab);
+    CHECK_EQ(hak_text_number("7fff:0", 16), 0x7fff);
+    CHECK_EQ(hak_text_number("-1", 10), 0);
+}

@@ -3,8 +3,9 @@
  * place, or by moving pages. */
 #include "../../attack/hardened.h"
 #include "api/api.h"
-#include "hakmem/hakmem.h"
+#include "faults.h"
 #include "os/os_fault.h"
+#include "public.h"
 #include "span/span_move.h"
 
 #include <errno.h>
@@ -138,13 +139,6 @@ TEST(a_block_that_changes_at_random_keeps_its_contents)
     hak_free(block);
 }
 
-static struct hakmem_stats stats_now(void)
-{
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    return stats;
-}
-
 TEST(the_old_place_of_a_moved_block_is_withheld_not_live)
 {
     static const size_t sizes[] = {2 * HAK_MIB, 500000, 570000};
@@ -181,14 +175,12 @@ TEST(the_old_place_is_not_used_again_at_once)
 
 TEST(where_pages_cannot_move_they_are_copied)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     need_moves();
     for (uint32_t loses = 0; loses < 2; loses++) {
         unsigned char *block = take_filled(HAK_MIB);
         hak_store_relaxed(&hak_os_fault.loses_targets, loses);
-        hak_store_relaxed(&hak_os_fault.kinds, FAULT_MOVE);
-        hak_os_fault_every(1);
+        fail_every(1, FAULT_MOVE);
         unsigned char *copied = hak_realloc(block, 2 * HAK_MIB);
         unsigned char *shrunk = hak_realloc(copied, SPAN_BYTES);
         hak_os_fault_every(0);

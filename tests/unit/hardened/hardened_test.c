@@ -2,11 +2,11 @@
 #define _GNU_SOURCE
 #include "../../attack/hardened.h"
 #include "api/api.h"
-#include "hakmem/hakmem.h"
 #include "heap/address_info.h"
 #include "heap/cache.h"
 #include "heap/refill.h"
 #include "misuse/mark.h"
+#include "public.h"
 #include "stay.h"
 #include "unit/smaps.h"
 
@@ -89,13 +89,6 @@ TEST(bins_that_move_to_more_memory_stay_closed_to_others)
     CHECK(cache->word_count > words);
     CHECK_EQ(hak_word_peek(&hak_bins_of[cache->id]), &hak_bins_closed);
     CHECK(hak_cache_is_sound(cache));
-}
-
-static struct hakmem_stats stats_now(void)
-{
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    return stats;
 }
 
 TEST(quarantined_blocks_are_withheld_not_live)

@@ -32,19 +32,11 @@ __attribute__((constructor(102))) static void guard(void)
         block_;                                                                                    \
     })
 
-static bool is_zero(const char *block, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != 0)
-            return false;
-    return true;
-}
-
 TEST(malloc_calloc_aligned_forms_and_new_are_guarded)
 {
     hak_free(GUARDED(hak_malloc(100)));
     char *block = GUARDED(hak_calloc(100, 30));
-    CHECK(is_zero(block, 3000));
+    CHECK_BYTES(block, 3000, 0);
     hak_free_sized(block, 3000);
     block = GUARDED(hak_aligned_alloc(512, 100));
     CHECK_EQ((uintptr_t)block % 512, 0);
@@ -61,8 +53,7 @@ TEST(realloc_keeps_the_contents_of_a_guarded_block)
         memset(block, 'x', 200);
         char *moved = hak_realloc(block, bytes);
         CHECK(moved != NULL && moved != block);
-        for (size_t i = 0; i < hak_least(bytes, 200); i++)
-            CHECK_EQ(moved[i], 'x');
+        CHECK_BYTES(moved, hak_least(bytes, 200), 'x');
         hak_free(moved);
     }
     CHECK(hak_realloc(GUARDED(hak_malloc(64)), 0) == NULL);
@@ -141,29 +132,21 @@ TEST(a_full_pool_means_ordinary_blocks)
     CHECK(hak_load_relaxed(&hak_stat_globals.guarded_full) > 0);
 }
 
-static void use_after_fork(void)
+static void use_inherited(char *inherited)
 {
-    char *inherited = GUARDED(hak_malloc(100));
-    strcpy(inherited, "kept");
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        if (strcmp(inherited, "kept") != 0)
-            _exit(1);
-        hak_free(inherited);
-        hak_free(GUARDED(hak_malloc(100)));
-        _exit(hak_guarded_sum().count == 0 ? 0 : 2);
-    }
-    int status;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
-    CHECK(strcmp(inherited, "kept") == 0);
+    CHECK_STR(inherited, "kept");
     hak_free(inherited);
+    hak_free(GUARDED(hak_malloc(100)));
+    CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
 TEST(a_child_goes_on_with_the_guarded_blocks_of_its_parent)
 {
-    use_after_fork();
+    char *inherited = GUARDED(hak_malloc(100));
+    strcpy(inherited, "kept");
+    CHECK_EXITS(use_inherited(inherited), 0);
+    CHECK_STR(inherited, "kept");
+    hak_free(inherited);
 }
 
 TEST(the_countdown_is_about_the_rate_and_not_the_same_each_time)

@@ -7,8 +7,7 @@
 #include "heap/flush.h"
 #include "heap/heaps.h"
 #include "region/region.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 static void check_where(const void *address, enum address_kind kind)
 {
@@ -70,10 +69,8 @@ static void *free_it(void *block)
 TEST(a_block_that_another_thread_freed_is_in_its_bin)
 {
     for (size_t bytes = 8; bytes < 4096; bytes *= 5) {
-        pthread_t thread;
         void *block = hak_malloc(bytes);
-        CHECK(pthread_create(&thread, NULL, free_it, block) == 0);
-        pthread_join(thread, NULL);
+        in_thread(free_it, block);
         check_where(block, ADDRESS_FREED);
     }
 }

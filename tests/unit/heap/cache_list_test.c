@@ -99,9 +99,9 @@ TEST(caches_that_nobody_changes_are_not_waited_for)
     hak_cache_return(returned);
     hak_cache_set_state(returned, CACHE_BUSY);
     hak_fetch_add_acq_rel(&own->in_flight, 1);
-    hak_caches_lock();
+    hak_lock_take(&hak_caches_lock_word);
     hak_caches_await(own, UINT32_MAX);
-    hak_caches_unlock();
+    hak_lock_give(&hak_caches_lock_word);
     CHECK_EQ(hak_load_relaxed(&own->in_flight), 1); /* of a slow path that goes on */
     CHECK_EQ(idle->place, CACHE_IN_USE);
 }
@@ -110,11 +110,11 @@ TEST(blocks_that_a_jump_left_in_flight_are_waited_for_once)
 {
     struct cache *own = take(), *other = take();
     hak_fetch_add_acq_rel(&other->in_flight, 1);
-    hak_caches_lock();
+    hak_lock_take(&hak_caches_lock_word);
     hak_caches_await(own, 1);
     CHECK_EQ(hak_load_relaxed(&other->in_flight), 0);
     hak_caches_await(own, UINT32_MAX);
-    hak_caches_unlock();
+    hak_lock_give(&hak_caches_lock_word);
 }
 
 TEST(a_block_that_is_in_a_bin_twice_is_found)

@@ -11,8 +11,8 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "process/start.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,7 +159,7 @@ enum { STEPS = 5 };
 
 static void *sleeper(void *argument)
 {
-    uint32_t self = (uint32_t)(uintptr_t)argument;
+    uint32_t self = (uint32_t)(uintptr_t)argument - 1;
     uint32_t state = self * 77u + 1u;
     for (int i = 0; i < COUNT; i++) {
         state = state * 1664525u + 1013904223u;
@@ -181,15 +181,13 @@ TEST(several_quiet_threads_are_counted_to_the_block)
 {
     pthread_t threads[SLEEPERS];
     pthread_barrier_init(&step, NULL, SLEEPERS + 1);
-    for (uintptr_t i = 0; i < SLEEPERS; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, sleeper, (void *)i), 0);
+    start_threads(threads, SLEEPERS, sleeper);
     for (int k = 0; k <= STEPS; k++) {
         pthread_barrier_wait(&step);
         check_live();
         pthread_barrier_wait(&step);
     }
-    for (int i = 0; i < SLEEPERS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    join_threads(threads, SLEEPERS);
     check_live(); /* now their caches are free */
     CHECK_EQ(SUM(used), SUM(homeward) + SUM(cached));
 }
@@ -205,9 +203,7 @@ static void *allocate_and_end(void *argument)
 
 TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, allocate_and_end, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(allocate_and_end, NULL);
     check_live();
     struct heap *first = hak_heap_at(0);
     given(taken(1)); /* this thread has a cache */
@@ -290,20 +286,25 @@ static void *stay_in_the_heap(void *heap)
     return NULL;
 }
 
-TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
+/* The census of this moment, in which a thread is in the heap. */
+static void check_from_outside(void *(*stay)(void *heap), void *heap)
 {
-    pthread_t thread;
-    hakmem_heap *heap = hakmem_heap_new();
-    counted(hakmem_heap_malloc(heap, 100));
     pthread_barrier_init(&step, NULL, 2);
-    CHECK_EQ(pthread_create(&thread, NULL, stay_in_the_heap, heap), 0);
+    pthread_t thread = start_thread(stay, heap);
     pthread_barrier_wait(&step);
     hak_census_take(&census);
     pthread_barrier_wait(&step);
-    pthread_join(thread, NULL);
+    join_thread(thread);
     CHECK_EQ(census.closed_heaps, 1);
     check_walk();
     check_live();
+}
+
+TEST(a_private_heap_that_somebody_is_in_is_counted_from_outside)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    counted(hakmem_heap_malloc(heap, 100));
+    check_from_outside(stay_in_the_heap, heap);
 }
 
 static void *stay_in_a_shared_heap(void *heap)
@@ -317,17 +318,8 @@ static void *stay_in_a_shared_heap(void *heap)
 
 TEST(a_heap_that_another_thread_does_not_leave_is_counted_from_outside)
 {
-    pthread_t thread;
     void *block = taken(100);
-    pthread_barrier_init(&step, NULL, 2);
-    CHECK_EQ(pthread_create(&thread, NULL, stay_in_a_shared_heap, hak_heap_at(0)), 0);
-    pthread_barrier_wait(&step);
-    hak_census_take(&census);
-    pthread_barrier_wait(&step);
-    pthread_join(thread, NULL);
-    CHECK_EQ(census.closed_heaps, 1);
-    check_walk();
-    check_live();
+    check_from_outside(stay_in_a_shared_heap, hak_heap_at(0));
     given(block);
 }
 

@@ -8,8 +8,8 @@
 #include "check.h"
 #include "hakmem/hakmem.h"
 #include "heap/cache.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,7 @@ static void start(void *(*body)(void *), pthread_t *other)
     CHECK_EQ(sched_getaffinity(0, sizeof all, &all), 0);
     if (CPU_COUNT(&all) < 2)
         SKIP("one processor");
-    CHECK_EQ(pthread_create(other, NULL, body, NULL), 0);
+    *other = start_thread(body, NULL);
     pin(0);
     hak_rseq_id_offset = offsetof(struct rseq_area, cpu_id);
     hak_here = hak_os_rseq_area();
@@ -196,7 +196,7 @@ static void start(void *(*body)(void *), pthread_t *other)
 static void end(pthread_t other)
 {
     hak_store_release(&turn, ~0u);
-    CHECK_EQ(pthread_join(other, NULL), 0);
+    join_thread(other);
     hak_here = &hak_here_never;
     hak_word_publish(&hak_bins_of[here], (struct bins *)&hak_bins_closed);
 }

@@ -4,8 +4,7 @@
 #include "heap/draw.h"
 
 #include "../../check.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 #define MEAN 4096u
 #define DRAWS 2000000u
@@ -169,9 +168,7 @@ TEST(threads_one_after_the_other_draw_different_numbers)
 {
     uint64_t drawn[16];
     for (int i = 0; i < 16; i++) {
-        pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, draw_first, &drawn[i]), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
+        in_thread(draw_first, &drawn[i]);
         for (int k = 0; k < i; k++)
             CHECK(drawn[k] != drawn[i]);
     }

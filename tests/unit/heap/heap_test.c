@@ -255,8 +255,7 @@ TEST(a_zero_block_comes_from_memory_that_was_never_used)
     CHECK(zero != NULL);
     CHECK(is_zero);
     CHECK(zero != block);
-    for (int i = 0; i < 64; i++)
-        CHECK_EQ(zero[i], 0);
+    CHECK_BYTES(zero, 64, 0);
 }
 
 TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)

@@ -13,8 +13,8 @@
 #include "os/os.h"
 #include "process/start.h"
 #include "stay.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -28,15 +28,6 @@ static struct heap *entered(void)
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
     return heap;
-}
-
-static void *run(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-    void *result;
-    CHECK_EQ(pthread_create(&thread, NULL, body, argument), 0);
-    CHECK_EQ(pthread_join(thread, &result), 0);
-    return result;
 }
 
 TEST(a_process_of_one_thread_has_one_heap)
@@ -92,9 +83,9 @@ TEST(who_has_waited_for_a_heap_makes_one_more)
 {
     struct heap *heap = entered();
     uint64_t start_ms = hak_os_clock_ms();
-    struct heap *other = run(enter_and_leave, heap);
+    struct heap *other = in_thread(enter_and_leave, heap);
     CHECK(hak_os_clock_ms() - start_ms >= 10); /* the clock is coarse */
-    CHECK_EQ(run(enter_and_leave, heap), other);
+    CHECK_EQ(in_thread(enter_and_leave, heap), other);
     CHECK_EQ(hak_heap_count(), 2);
     hak_heap_leave(heap);
 }
@@ -119,7 +110,7 @@ TEST(while_another_thread_makes_a_heap_one_that_is_free_serves)
     hak_heaps_stop(0); /* nobody can make one from here on */
     hak_lock_give_among(&heap->lock);
     heap->is_claimed = false;
-    CHECK_EQ(run(enter_on_processor_1, NULL), heap);
+    CHECK_EQ(in_thread(enter_on_processor_1, NULL), heap);
     hak_heaps_go_on();
     CHECK_EQ(hak_heap_count(), 1);
 }
@@ -130,7 +121,7 @@ TEST(a_processor_without_a_heap_has_the_first_one_near)
     CHECK(hak_process_start());
     CHECK(hak_heap_near() == NULL);
     hak_heaps_note_threads(2);
-    struct heap *heap = run(enter_on_processor_1, NULL);
+    struct heap *heap = in_thread(enter_on_processor_1, NULL);
     if (!stay_on(0))
         SKIP("there is no processor 0");
     CHECK_EQ(hak_heap_near(), heap);
@@ -158,15 +149,14 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     void *present = hak_take_one(CLASS, NULL);
     CHECK(present != NULL);
     alarm(30);
-    pthread_t thread;
     hak_lock_take(&hak_region.growth_lock);
-    CHECK_EQ(pthread_create(&thread, NULL, take_all_present, NULL), 0);
+    pthread_t thread = start_thread(take_all_present, NULL);
     await_sleep(&waiter);
     CHECK(hak_heap_try_enter(heap));
     CHECK(hak_heap_take_used(heap, CLASS) != NULL);
     hak_heap_leave(heap);
     hak_lock_give(&hak_region.growth_lock);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
     CHECK_EQ(hak_heap_count(), 1);
     /* What is brought serves, and not other granules of the superslab. */
     CHECK_EQ(hak_load_relaxed(&heap->stats.counters[HAK_STAT_fresh_slabs]),
@@ -206,8 +196,7 @@ static void *stay_inside(void *heap)
 
 static pthread_t start_inside(struct heap *heap)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, stay_inside, heap), 0);
+    pthread_t thread = start_thread(stay_inside, heap);
     while (!atomic_load(&is_inside))
         sched_yield();
     return thread;
@@ -226,7 +215,7 @@ TEST(when_all_else_has_failed_a_heap_is_awaited_that_has_a_block)
     void *block = hak_take_last(NULL, CLASS, 16, 60000);
     CHECK(block != NULL);
     CHECK_EQ(hak_load_relaxed(&hak_slab_at(block)->owner), &other->owner);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
 }
 
 static __attribute__((noinline)) void enter_and_jump(jmp_buf where)
@@ -378,7 +367,7 @@ TEST(a_heap_that_a_handler_of_fork_makes_is_entered_by_nobody_else)
     fork_with_handler();
     CHECK(of_handler != busy);
     atomic_store(&may_leave, true);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
     check_free(busy);
 }
 
@@ -401,7 +390,7 @@ TEST(a_heap_that_its_thread_leaves_while_a_handler_of_fork_waits_goes_on_afterwa
     pthread_t thread = start_inside(late);
     fork_with_handler();
     CHECK_EQ(of_handler, late);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
 }
 
 /* What a thread that stayed behind had in its hands. */

@@ -4,11 +4,11 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
-#include "hakmem/hakmem.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "process/reclaim.h"
 #include "process/start.h"
+#include "public.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/large.h"
@@ -47,8 +47,7 @@ static void give_all(int count)
 /* What is held follows from what is live, warm and on record. */
 static void check_held(void)
 {
-    struct hakmem_stats stats;
-    CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
+    struct hakmem_stats stats = stats_now();
     uint64_t clean =
         stats.span_free_clean_bytes + stats.slab_free_clean_bytes + stats.unusable_bytes;
     CHECK_EQ(hak_held_bytes(),
@@ -250,17 +249,14 @@ TEST(memory_that_is_short_empties_the_bins_of_each_thread_once)
         blocks[i] = hak_malloc(64);
     give_all(200);
     struct cache *cache = hak_thread_cache();
-    struct hakmem_stats stats;
     void *kept = hak_malloc(64);
     hak_free(kept);
-    hakmem_stats_get(&stats, sizeof stats);
-    CHECK(stats.cached_bytes > 0);
+    CHECK(stats_now().cached_bytes > 0);
     uint32_t before = cache->relief_count;
     hak_reclaim_relieve();
     hak_reclaim_cache(cache);
     CHECK_EQ(cache->relief_count, before + 1);
-    hakmem_stats_get(&stats, sizeof stats);
-    CHECK_EQ(stats.cached_bytes, 0);
+    CHECK_EQ(stats_now().cached_bytes, 0);
     hak_free(hak_malloc(64));
     hak_free(hak_malloc(64));
     hak_reclaim_cache(cache);

@@ -4,22 +4,14 @@
 
 #include "api/api.h"
 #include "check.h"
-#include "hakmem/hakmem.h"
 #include "heap/refill.h"
 #include "process/start.h"
+#include "public.h"
 #include "region/meta.h"
 #include "span/large.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 #define BLOCKS 3000
-
-static hakmem_heap *new_heap(void)
-{
-    hakmem_heap *heap = hakmem_heap_new();
-    CHECK(heap != NULL);
-    return heap;
-}
 
 static struct private_heap *entered(void *handle)
 {
@@ -171,21 +163,19 @@ TEST(all_heaps_are_drained_at_once)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-static void *fork_while_entered(void *argument)
+static void use_frozen(hakmem_heap *frozen)
 {
-    pid_t pid = fork();
-    if (pid == 0) {
-        bool is_refused = hakmem_heap_malloc(argument, 10) == NULL;
-        hakmem_heap_trim(argument);
-        hakmem_heap_destroy(argument);
-        hakmem_heap *heap = hakmem_heap_new();
-        void *block = heap == NULL ? NULL : hakmem_heap_malloc(heap, 10);
-        hakmem_heap_destroy(heap);
-        _exit(is_refused && block != NULL ? 0 : 1);
-    }
-    int status = -1;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(hakmem_heap_malloc(frozen, 10), NULL);
+    hakmem_heap_trim(frozen);
+    hakmem_heap_destroy(frozen);
+    hakmem_heap *heap = new_heap();
+    CHECK(hakmem_heap_malloc(heap, 10) != NULL);
+    hakmem_heap_destroy(heap);
+}
+
+static void *fork_while_entered(void *heap)
+{
+    CHECK_EXITS(use_frozen(heap), 0);
     return NULL;
 }
 
@@ -194,9 +184,7 @@ TEST(a_heap_that_is_busy_for_longer_than_fork_waits_is_frozen_in_the_child)
     hakmem_heap *heap = new_heap();
     CHECK(hakmem_heap_malloc(heap, 10) != NULL);
     struct private_heap *record = entered(heap);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, fork_while_entered, heap), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(fork_while_entered, heap);
     hak_private_leave(record);
     CHECK(hakmem_heap_malloc(heap, 10) != NULL);
 }

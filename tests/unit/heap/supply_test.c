@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "faults.h"
 #include "heap/supply.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -14,8 +15,7 @@
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 static struct slab_owner owner = {.heap_id = 9};
 static struct stat_block stats;
@@ -123,8 +123,7 @@ TEST(slabs_of_all_classes_fill_superslabs_and_return_them)
 
 TEST(without_memory_there_is_no_slab_and_everything_is_as_before)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     CHECK(hak_process_start());
     hak_os_fault_every(1);
     CHECK_EQ(hak_supply_slab(3, &owner, &stats), NULL);
@@ -136,8 +135,7 @@ TEST(without_memory_there_is_no_slab_and_everything_is_as_before)
 
 TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     CHECK(hak_process_start());
     for (uint32_t every = 1; every < 40; every++) {
         hak_os_fault_every(every);
@@ -155,8 +153,7 @@ TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
 /* A kernel with another setting, and a process in which every class deserves huge pages. */
 static void pretend(enum os_huge setting)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
     hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
@@ -307,11 +304,10 @@ TEST(those_that_waited_for_memory_find_what_another_has_added)
     pthread_t threads[WAITERS];
     hak_lock_take(&hak_region.growth_lock);
     for (int i = 0; i < WAITERS; i++) {
-        CHECK_EQ(pthread_create(&threads[i], NULL, bring, &waiters[i]), 0);
+        threads[i] = start_thread(bring, &waiters[i]);
         await_sleep(&waiters[i]);
     }
     hak_lock_give(&hak_region.growth_lock);
-    for (int i = 0; i < WAITERS; i++)
-        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    join_threads(threads, WAITERS);
     CHECK_EQ(hak_pool_superslab_count(), 1);
 }

@@ -70,8 +70,7 @@ static size_t pass(struct heap *heap)
 static void check_kept(uint32_t count, uint32_t keep)
 {
     for (uint32_t i = 0; i < count; i += keep)
-        for (uint32_t byte = 0; byte < 64; byte++)
-            CHECK_EQ(((unsigned char *)blocks[i])[byte], i % 250 + 1);
+        CHECK_BYTES(blocks[i], 64, i % 250 + 1);
 }
 
 TEST(a_slab_is_purged_by_the_second_pass_that_finds_it_untouched)

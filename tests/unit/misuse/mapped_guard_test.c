@@ -1,35 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../check.h"
-
 #include "api/api.h"
 #include "base/bits.h"
 #include "hakmem/hakmem.h"
-#include "misuse/guarded.h"
 #include "misuse/mapped_guard.h"
-#include "os/os_fault.h"
-#include "process/start.h"
 #include "region/mappings.h"
-
-static const struct guarded_trace here = {{0x1234567, 0x2345678}, {12, {0x656d}}};
-static const struct guarded_trace there = {{0x3456789}, {0}};
+#include "unit/misuse/guard.h"
 
 static char *take(size_t bytes, size_t alignment)
 {
     CHECK(hak_process_start());
     return hak_mapped_guard_take(bytes, alignment, &here);
-}
-
-static void give(void *block)
-{
-    hak_guarded_give(block, &there);
-}
-
-static bool is_zero(const char *block, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (block[i] != 0)
-            return false;
-    return true;
 }
 
 TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
@@ -43,7 +23,7 @@ TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
             CHECK(block != NULL && (size_t)block % alignment == 0);
             CHECK(hak_guarded_holds(block) && hak_guarded_is_live(block));
             CHECK_EQ(hak_guarded_usable_bytes(block, "test"), bytes);
-            CHECK(is_zero(block, bytes));
+            CHECK_BYTES(block, bytes, 0);
             memset(block, 'x', bytes);
             CHECK_FAULTS(((volatile char *)block)[hak_align_up(bytes, alignment)] = 1);
             give(block);
@@ -83,7 +63,7 @@ TEST(when_all_records_are_taken_there_is_no_block_until_one_is_freed)
              20000 * HAK_MAPPED_GUARDS + HAK_MAPPED_GUARDS * (HAK_MAPPED_GUARDS - 1) / 2);
     give(blocks[5]);
     CHECK((blocks[5] = take(20005, 16)) != NULL);
-    CHECK(is_zero(blocks[5], 20005));
+    CHECK_BYTES(blocks[5], 20005, 0);
     memset(blocks[5], 5, 20005);
     CHECK(take(20000, 16) == NULL);
     for (size_t i = 0; i < HAK_MAPPED_GUARDS; i++) {
@@ -118,14 +98,12 @@ TEST(a_freed_block_is_no_block_of_any_allocator)
 /* In debug builds, whose calls of the kernel can be made to fail. */
 TEST(where_the_kernel_refuses_there_is_no_block_and_nothing_is_lost)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("calls fail in debug builds only");
+    need_faults();
     CHECK(hak_process_start());
     uint32_t mappings = hak_mappings_count();
     static const enum os_fault_kind kinds[] = {FAULT_MAP, FAULT_PROTECT};
     for (size_t kind = 0; kind < 2; kind++) {
-        hak_store_relaxed(&hak_os_fault.kinds, kinds[kind]);
-        hak_os_fault_every(1);
+        fail_every(1, kinds[kind]);
         for (size_t i = 0; i < 2 * HAK_MAPPED_GUARDS; i++)
             CHECK(take(20000, 16) == NULL);
         hak_os_fault_every(0);

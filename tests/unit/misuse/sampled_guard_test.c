@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "../../check.h"
-
 #include "base/bits.h"
-#include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
-#include "os/os_fault.h"
-#include "process/start.h"
 #include "region/mappings.h"
+#include "unit/misuse/guard.h"
 
 /* hakmem's own constructor reads it later. */
 __attribute__((constructor(102))) static void guard(void)
@@ -14,27 +10,10 @@ __attribute__((constructor(102))) static void guard(void)
     setenv("HAKMEM_GUARD_RATE", "1M", 1);
 }
 
-static const struct guarded_trace here = {{0x1234567, 0x2345678}, {12, {0x656d}}};
-static const struct guarded_trace there = {{0x3456789}, {0}};
-
 static char *take(size_t bytes, size_t alignment)
 {
     CHECK(hak_process_start());
     return hak_sampled_guard_take(bytes, alignment, &here);
-}
-
-static void give(void *block)
-{
-    hak_guarded_give(block, &there);
-}
-
-static void fail_each(enum os_fault_kind kind)
-{
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("calls fail in debug builds only");
-    CHECK(hak_process_start());
-    hak_store_relaxed(&hak_os_fault.kinds, kind);
-    hak_os_fault_every(1);
 }
 
 static size_t slots_that_fit(size_t bytes)
@@ -53,9 +32,7 @@ TEST(a_block_is_zero_aligned_and_ends_at_the_guard)
             CHECK(block != NULL && (size_t)block % alignments[i] == 0);
             CHECK(hak_guarded_holds(block) && hak_guarded_is_live(block));
             CHECK_EQ(hak_guarded_usable_bytes(block, "test"), bytes);
-            for (size_t j = 0; j < bytes; j++)
-                if (block[j] != 0)
-                    CHECK(!"not zero");
+            CHECK_BYTES(block, bytes, 0);
             memset(block, 'x', bytes);
             size_t placed = hak_align_up(bytes == 0 ? 1 : bytes, alignments[i]);
             CHECK_FAULTS(((volatile char *)block)[placed] = 1);
@@ -121,17 +98,8 @@ TEST(a_freed_block_is_reported_with_both_stacks)
 {
     char *block = take(100, 16);
     give(block);
-    CHECK_ABORTS(give(block), "hakmem: double free: pointer 0x");
-    CHECK_ABORTS(give(block), "block of 100 bytes, a guarded block, already free, allocated by "
-                              "thread 12 (me) at 0x1234566 < 0x2345677, freed at 0x3456788\n");
+    check_freed(block);
     CHECK_ABORTS(hak_guarded_usable_bytes(block, "invalid realloc"), "hakmem: invalid realloc:");
-    struct guarded_view view;
-    hak_guarded_look(block + 50, &view);
-    CHECK_EQ(view.block, block);
-    CHECK_EQ(view.bytes, 100);
-    CHECK(view.state == GUARDED_FREE);
-    CHECK_EQ(view.taken.addresses[1], 0x2345678);
-    CHECK_EQ(view.given.addresses[0], 0x3456789);
 }
 
 TEST(what_is_written_around_a_block_is_seen_when_it_is_freed)
@@ -166,7 +134,7 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
 {
     char *block = take(16, 16);
     give(block);
-    fail_each(FAULT_PROTECT);
+    refuse_each(FAULT_PROTECT);
     for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++)
         CHECK(take(16, 16) == NULL);
     hak_os_fault_every(0);
@@ -177,13 +145,11 @@ TEST(where_the_kernel_refuses_there_are_ordinary_blocks_and_nothing_is_lost)
 
 TEST(memory_that_the_kernel_does_not_take_back_is_still_zeroed)
 {
-    fail_each(FAULT_ADVISE);
+    refuse_each(FAULT_ADVISE);
     for (size_t i = 0; i < 2 * HAK_SAMPLED_GUARD_SLOTS; i++) {
         char *block = take(1000, 16);
         CHECK(block != NULL);
-        for (size_t j = 0; j < 1000; j++)
-            if (block[j] != 0)
-                CHECK(!"not zero");
+        CHECK_BYTES(block, 1000, 0);
         memset(block, 'x', 1000);
         give(block);
     }

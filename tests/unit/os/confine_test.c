@@ -5,12 +5,13 @@
 #include "os/confine.h"
 
 #include "check.h"
+#include "faults.h"
 #include "os/node.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -56,8 +57,7 @@ TEST(calls_allowed_before_confinement_are_not_made_after_it)
 
 TEST(a_confined_thread_is_taken_to_run_on_the_first_node)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     hak_store_relaxed(&hak_os_fault.node_count, 4);
     hak_store_relaxed(&hak_os_fault.node, 3);
     CHECK_EQ(hak_os_node(), 3);
@@ -79,13 +79,12 @@ static void *ask(void *argument)
 
 TEST(threads_in_such_a_call_finish_it_before_the_filter_comes)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, ask, NULL), 0);
+    pthread_t thread = start_thread(ask, NULL);
     while (has_asked == 0)
         usleep(100);
     hak_os_confine();
     CHECK_EQ(has_asked, 2);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
 }
 
 TEST(a_thread_that_never_finishes_is_not_waited_for_forever)

@@ -5,8 +5,8 @@
 #include "check.h"
 #include "os/copy_mark.h"
 #include "os/os.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -113,14 +113,10 @@ TEST(threads_that_notice_together_settle_once_and_all_wait_for_it)
     pid_t pid = copy();
     if (pid == 0) {
         pthread_t threads[4];
-        void *result = NULL;
         bool is_right = true;
+        start_threads(threads, 4, look);
         for (int i = 0; i < 4; i++)
-            pthread_create(&threads[i], NULL, look, &settled_count);
-        for (int i = 0; i < 4; i++) {
-            pthread_join(threads[i], &result);
-            is_right = is_right && result == NULL;
-        }
+            is_right &= join_thread(threads[i]) == NULL;
         _exit(is_right && settled_count == 1 ? 0 : 1);
     }
     expect_end(pid);

@@ -4,9 +4,9 @@
 #include "../asan.h"
 
 #include "os/libc_block.h"
+#include "threads.h"
 
 #include <malloc.h>
-#include <pthread.h>
 #include <sys/mman.h>
 
 static bool may_be(const void *block)
@@ -42,9 +42,7 @@ static void *take_and_ask(void *answer)
 TEST(blocks_of_another_arena_may_be_libcs)
 {
     bool answer = false;
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, take_and_ask, &answer), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(take_and_ask, &answer);
     CHECK(answer);
 }
 

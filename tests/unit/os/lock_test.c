@@ -4,8 +4,8 @@
 #include "check.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <signal.h>
 
 static struct hak_lock low = HAK_LOCK_START_WITH(HAK_LOCK_CACHES);
@@ -77,9 +77,8 @@ static void *take_and_give(void *argument)
 
 TEST(a_thread_that_waits_for_a_lock_sleeps_and_is_woken)
 {
-    pthread_t thread;
     hak_lock_take(&low);
-    CHECK_EQ(pthread_create(&thread, NULL, take_and_give, NULL), 0);
+    pthread_t thread = start_thread(take_and_give, NULL);
     while (!(hak_load_relaxed(&low.state) & HAK_LOCK_SLEEPS))
         usleep(1000);
     CHECK_EQ(hak_load_acquire(&steps), 0);
@@ -89,7 +88,7 @@ TEST(a_thread_that_waits_for_a_lock_sleeps_and_is_woken)
     usleep(1000);
     uint64_t slept_ns = hak_os_clock_ns() - slept_from_ns;
     hak_lock_give(&low);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    join_thread(thread);
     CHECK_EQ(hak_load_relaxed(&waits->count), 1);
     CHECK(hak_load_relaxed(&waits->time_ns) >= slept_ns);
     CHECK_EQ(steps, 1);
@@ -276,9 +275,7 @@ static void *leave_low(void *unused)
 
 TEST(in_a_copy_locks_of_others_are_left_and_ones_own_are_not)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, leave_low, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(leave_low, NULL);
     hak_lock_take(&high);
     CHECK(!hak_lock_is_left(&low));
     hak_lock_begin_settling();

@@ -12,12 +12,12 @@
 #include "span/span_heap.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
+#include "threads.h"
 #include "unit/asan.h"
 
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -115,9 +115,7 @@ static void work_without_advice(unsigned error)
         CHECK_EQ(hak_reclaim_purge_all(), 0);
         block = hak_calloc(1, bytes);
         CHECK(block != NULL);
-        for (size_t i = 0; i < bytes; i++)
-            if (block[i] != 0)
-                CHECK_EQ(block[i], 0);
+        CHECK_BYTES(block, bytes, 0);
         memset(block, 0xdd, bytes);
         hak_free(block);
     }
@@ -159,14 +157,10 @@ static void live_with_threads(void)
 {
     for (int round = 0; round < 20; round++) {
         pthread_t threads[3];
-        for (int i = 0; i < 3; i++)
-            CHECK_EQ(pthread_create(&threads[i], NULL, allocate, NULL), 0);
+        start_threads(threads, 3, allocate);
         hak_malloc_trim(0);
-        for (int i = 0; i < 3; i++) {
-            void *block;
-            CHECK_EQ(pthread_join(threads[i], &block), 0);
-            hak_free(block);
-        }
+        for (int i = 0; i < 3; i++)
+            hak_free(join_thread(threads[i]));
     }
     CHECK_EXITS(live_on(), 0);
     CHECK(hak_span_heap_is_sound());
@@ -197,8 +191,7 @@ TEST(without_mmap_requests_beyond_mapped_memory_are_refused)
         hak_free(large);
     }
     CHECK_EQ(first, block); /* some were refused */
-    for (size_t i = 0; i < 1000; i++)
-        CHECK_EQ(block[i], 5);
+    CHECK_BYTES(block, 1000, 5);
     CHECK(hak_malloc(1000) != NULL);
     CHECK(hak_span_heap_is_sound());
 }

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
@@ -56,8 +57,7 @@ TEST(the_setting_is_the_systems_unless_it_is_faked)
 
 TEST(advice_that_the_kernel_refuses_is_known_to_be_refused)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     hak_os_start();
     char *start = hak_os_reserve(HUGE_BYTES);
     hak_os_fault_every(1);

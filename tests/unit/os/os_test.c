@@ -3,6 +3,7 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "unit/asan.h"
@@ -156,8 +157,7 @@ TEST(memory_calls_are_counted)
 
 TEST(every_nth_memory_call_fails_when_faults_are_on)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     unsigned char *start = commit();
     hak_os_fault_every(3);
     for (int i = 1; i <= 9; i++)

@@ -4,8 +4,7 @@
 
 #include "check.h"
 #include "os/confine.h"
-
-#include <pthread.h>
+#include "threads.h"
 
 static uint32_t ids;
 
@@ -35,11 +34,9 @@ static void *look(void *argument)
 
 TEST(each_thread_has_its_own)
 {
-    pthread_t thread;
     if (!is_there())
         SKIP("libc or the kernel has no restartable sequences");
-    CHECK_EQ(pthread_create(&thread, NULL, look, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(look, NULL);
     CHECK(seen != NULL && seen != hak_os_rseq_area());
 }
 

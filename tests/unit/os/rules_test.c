@@ -5,8 +5,8 @@
 #include "os/rules.h"
 
 #include "../../check.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #define FUNCTIONS 3000u
@@ -52,28 +52,12 @@ static void describe(uint32_t i, uint32_t words)
 
 static void make_file(uint32_t add)
 {
-    static const unsigned char common[24] = {20,
-                                             0,
-                                             0,
-                                             0,
-                                             0,
-                                             0,
-                                             0,
-                                             0,
-                                             1,
-                                             'z',
-                                             'R',
-                                             0,
-                                             1,
-                                             0x78,
-                                             RETURN_REGISTER,
-                                             1,
-                                             0x1b,
-                                             0x0c,
-                                             HAK_DWARF_STACK_POINTER,
-                                             8,
-                                             0x80 | RETURN_REGISTER,
-                                             1};
+    /* clang-format off */
+    static const unsigned char common[24] = {
+        20, 0, 0, 0, 0, 0, 0, 0, 1,                      /* length, kind, version */
+        'z', 'R', 0, 1, 0x78, RETURN_REGISTER, 1, 0x1b,  /* augmentation, alignments, encoding */
+        0x0c, HAK_DWARF_STACK_POINTER, 8, 0x80 | RETURN_REGISTER, 1}; /* def_cfa, offset */
+    /* clang-format on */
     static const unsigned char encodings[4] = {1, 0x1b, 3, 0x3b};
     memcpy(file.common, common, sizeof common);
     memcpy(file.header.encodings, encodings, sizeof encodings);
@@ -180,8 +164,6 @@ TEST(threads_that_take_each_other_s_places_see_no_torn_rule)
     pthread_t threads[3];
     make_file(0);
     find_rivals();
-    for (uintptr_t i = 0; i < 3; i++)
-        CHECK_EQ(pthread_create(&threads[i], NULL, step_in_turns, (void *)i), 0);
-    for (int i = 0; i < 3; i++)
-        pthread_join(threads[i], NULL);
+    start_threads(threads, 3, step_in_turns);
+    join_threads(threads, 3);
 }

@@ -29,8 +29,7 @@ TEST(the_file_is_zero_and_for_its_owner_only)
     CHECK(stat(path, &about) == 0);
     CHECK_EQ(about.st_mode & 0777, 0600);
     CHECK_EQ(about.st_size, 10000);
-    for (int i = 0; i < 10000; i++)
-        CHECK_EQ(start[i], 0);
+    CHECK_BYTES(start, 10000, 0);
     start[9999] = 1;
     hak_os_shared_remove(path);
     CHECK(stat(path, &about) != 0);

@@ -3,9 +3,9 @@
 #include "os/thread_exit.h"
 
 #include "check.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
 
 static int ended_count;
 static void *ended_with;
@@ -25,19 +25,12 @@ static void *set(void *value)
     return NULL;
 }
 
-static void run(void *value)
-{
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, set, value), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-}
-
 TEST(a_thread_that_set_a_value_is_noted_when_it_ends_and_no_other)
 {
     CHECK(hak_thread_exit_start(note));
-    run(NULL);
+    in_thread(set, NULL);
     CHECK_EQ(ended_count, 0);
-    run(&ended_count);
+    in_thread(set, &ended_count);
     CHECK_EQ(ended_count, 1);
     CHECK_EQ(ended_with, (void *)&ended_count);
 }
@@ -59,5 +52,5 @@ TEST(a_process_whose_keys_are_used_up_has_none)
 TEST(the_first_thread_knows_that_it_is)
 {
     CHECK(hak_thread_is_first());
-    run(NULL);
+    in_thread(set, NULL);
 }

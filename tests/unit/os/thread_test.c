@@ -102,24 +102,22 @@ TEST(a_place_serves_one_thread_after_another)
     CHECK(thread.area == area);
 }
 
+static void live_as_child(void)
+{
+    hak_os_thread_forget(&thread);
+    CHECK(hak_os_thread_is_over(&thread));
+    start_and_await();
+    CHECK_EQ(seen_mine, 0);
+    end();
+}
+
 TEST(a_child_has_no_thread_and_can_have_one_in_the_same_place)
 {
     hak_os_start();
     if (!has_threads())
         return;
     start_and_await();
-    pid_t child = fork();
-    if (child == 0) {
-        hak_os_thread_forget(&thread);
-        CHECK(hak_os_thread_is_over(&thread));
-        start_and_await();
-        CHECK_EQ(seen_mine, 0);
-        end();
-        _exit(0);
-    }
-    int status = -1;
-    CHECK_EQ(waitpid(child, &status, 0), child);
-    CHECK_EQ(status, 0);
+    CHECK_EXITS(live_as_child(), 0);
     end();
 }
 

@@ -5,9 +5,9 @@
 #include "os/unwind.h"
 
 #include "../../check.h"
+#include "threads.h"
 
 #include <execinfo.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
@@ -153,9 +153,7 @@ TEST(a_broken_stack_ends_the_walk)
 {
     smash();
     CHECK(count >= 1 && count <= 4);
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, run_thread, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(run_thread, NULL);
     CHECK(count >= 2);
 }
 

@@ -148,6 +148,15 @@ TEST(rows_move_one_at_a_time_and_to_known_values)
     CHECK(has_moved);
 }
 
+static void check_stopped(void)
+{
+    CHECK(rows_are_usual() || board.contests[0].holds != 0 || board.contests[1].holds != 0);
+    CHECK_EQ(hak_load_relaxed(&hak_matches_are_on), 0);
+    CHECK_EQ(hak_load_relaxed(&hak_slow_clock), 0);
+    CHECK(hak_matches_copy(&board));
+    CHECK_EQ(board.mode, MATCHES_STOPPED);
+}
+
 /* Ends the look of a process that is in the middle of anything: a child finds what held. */
 TEST(a_child_of_any_moment_keeps_what_held_and_plays_nothing)
 {
@@ -157,23 +166,11 @@ TEST(a_child_of_any_moment_keeps_what_held_and_plays_nothing)
         hak_matches_look();
         if (i % 4 != 0)
             continue;
-        pid_t child = fork();
-        if (child == 0) {
-            bool is_right =
-                rows_are_usual() || board.contests[0].holds != 0 || board.contests[1].holds != 0;
-            is_right = is_right && hak_load_relaxed(&hak_matches_are_on) == 0 &&
-                       hak_load_relaxed(&hak_slow_clock) == 0 && hak_matches_copy(&board);
-            _exit(is_right && board.mode == MATCHES_STOPPED ? 0 : 1);
-        }
-        int status = 1;
-        CHECK_EQ(waitpid(child, &status, 0), child);
-        CHECK_EQ(status, 0);
+        CHECK_EXITS(check_stopped(), 0);
     }
 }
 
-/* The background thread may look in the pause, and begin a window that has its time from then on:
- * what is waited for is the match that was given up. */
-TEST(an_idle_program_has_its_usual_values)
+static void begin_a_match(void)
 {
     begin(LEARN_MATCHES);
     for (int i = 0; i < 200 && rows_are_usual(); i++) {
@@ -181,6 +178,13 @@ TEST(an_idle_program_has_its_usual_values)
         hak_matches_look();
     }
     CHECK(!rows_are_usual());
+}
+
+/* The background thread may look in the pause, and begin a window that has its time from then on:
+ * what is waited for is the match that was given up. */
+TEST(an_idle_program_has_its_usual_values)
+{
+    begin_a_match();
     bool is_given_up = false;
     for (int i = 0; i < 2000 && !is_given_up; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
@@ -194,12 +198,7 @@ TEST(an_idle_program_has_its_usual_values)
 
 TEST(a_program_that_confines_itself_has_its_usual_values)
 {
-    begin(LEARN_MATCHES);
-    for (int i = 0; i < 200 && rows_are_usual(); i++) {
-        work();
-        hak_matches_look();
-    }
-    CHECK(!rows_are_usual());
+    begin_a_match();
     hak_store_relaxed(&hak_os_confined, true);
     hak_matches_look();
     CHECK(rows_are_usual());

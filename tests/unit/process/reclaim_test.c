@@ -10,11 +10,11 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "process/tick.h"
+#include "threads.h"
 
 #include "policy/policy_table.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
-#include <pthread.h>
 
 #define BYTES (2 * HAK_MIB)
 
@@ -64,9 +64,7 @@ static void *fill_bins_and_end(void *argument)
 
 TEST(a_purge_of_everything_reaches_the_bins_of_threads_that_ended)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, fill_bins_and_end, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(fill_bins_and_end, NULL);
     CHECK(hak_slab_record_count() > 0);
     hak_reclaim_trim(0);
     CHECK_EQ(hak_slab_record_count(), 0);

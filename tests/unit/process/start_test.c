@@ -6,16 +6,17 @@
 #include "heap/heaps.h"
 #include "heap/private_heap.h"
 #include "heap/refill.h"
+#include "heap/rooms.h"
 #include "policy/policy_table.h"
+#include "process/fork.h"
 #include "process/reclaim.h"
 #include "process/slow_path.h"
 #include "process/start.h"
-#include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/span_heap.h"
+#include "threads.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -28,13 +29,6 @@ __attribute__((constructor(101))) static void choose(void)
 
 static struct cache *seen_cache;
 static void *seen_block;
-
-static void run(void *(*body)(void *))
-{
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, body, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
-}
 
 static uint32_t cache_count(void)
 {
@@ -73,37 +67,37 @@ TEST(a_free_alone_starts_a_thread_too)
 {
     hak_free(NULL);
     CHECK_EQ(hak_here, &hak_here_unasked);
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     hak_free(seen_block);
     CHECK(hak_here != &hak_here_unasked);
 }
 
 TEST(the_cache_of_a_thread_that_ended_is_free_and_the_next_thread_takes_it)
 {
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     struct cache *first = seen_cache;
     CHECK_EQ(first->place, CACHE_FREE);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     CHECK_EQ(seen_cache, first);
     CHECK_EQ(cache_count(), 1);
 }
 
 TEST(the_next_thread_finds_the_bins_as_the_last_one_left_them)
 {
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     size_t capacity_bytes = seen_cache->capacity_bytes;
     CHECK(capacity_bytes > 0);
     hak_caches_drain(seen_cache->free_ms - 1, NULL); /* too young */
     CHECK_EQ(seen_cache->capacity_bytes, capacity_bytes);
     uint64_t before = refills(seen_cache);
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     CHECK_EQ(refills(seen_cache), before);
 }
 
 TEST(the_bins_of_a_free_cache_are_emptied_when_it_is_old_enough)
 {
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     struct slab *slab = hak_slab_at(seen_block);
     CHECK(slab->used > 1);
     hak_caches_drain(seen_cache->free_ms, NULL);
@@ -114,7 +108,7 @@ TEST(the_bins_of_a_free_cache_are_emptied_when_it_is_old_enough)
 TEST(bins_of_free_caches_are_empty_beyond_their_bound)
 {
     hak_store_relaxed(&hak_policy.free_cache_bytes, 0);
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     CHECK_EQ(seen_cache->capacity_bytes, 0);
     CHECK_EQ(hak_slab_at(seen_block)->used, 1);
 }
@@ -151,7 +145,7 @@ TEST(a_thread_past_its_end_is_served_without_a_cache)
 {
     CHECK(hak_process_start());
     CHECK_EQ(pthread_key_create(&late_key, use_late), 0);
-    run(end_with_late_use);
+    in_thread(end_with_late_use, NULL);
     CHECK(was_exited);
     CHECK_EQ(hak_load_relaxed(&hak_active_caches), 0);
     CHECK_EQ(cache_count(), 1);
@@ -191,11 +185,11 @@ static void *leave_inside(void *argument)
 
 TEST(a_cache_whose_slow_path_was_left_by_a_jump_is_never_used_again)
 {
-    run(leave_inside);
+    in_thread(leave_inside, NULL);
     struct cache *broken = seen_cache;
     CHECK_EQ(broken->place, CACHE_LOST);
     CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), HEAP_LOST);
-    run(take_a_block);
+    in_thread(take_a_block, NULL);
     CHECK(seen_cache != broken);
     CHECK(hak_load_relaxed(&hak_slab_at(seen_block)->owner) != &hak_heap_at(0)->owner);
 }
@@ -220,9 +214,8 @@ static void check_in_child(enum cache_place place, enum heap_state state)
 
 static void start_and_await(void *(*body)(void *))
 {
-    pthread_t thread;
     CHECK(hak_malloc(10) != NULL);
-    CHECK_EQ(pthread_create(&thread, NULL, body, NULL), 0);
+    start_thread(body, NULL);
     while (__atomic_load_n(&seen_cache, __ATOMIC_ACQUIRE) == NULL)
         usleep(1000);
 }
@@ -346,45 +339,33 @@ static void *take_all_kinds(void *argument)
     return argument;
 }
 
-static void purge_lock(void)
+/* Of all locks, by rank: that of the caches, then those that a fork takes. */
+enum { LOCKS = 1 + HAK_FORK_LOCKS };
+static uint32_t first_lock, last_lock = LOCKS - 1;
+
+static struct hak_lock *lock_at(uint32_t index)
 {
-    hak_lock_take(&hak_region.purge_lock);
+    return index == 0 ? &hak_caches_lock_word : hak_fork_locks[index - 1];
 }
 
-static void growth_lock(void)
+static void take_locks(void)
 {
-    hak_lock_take(&hak_region.growth_lock);
-}
-
-static void region_lock(void)
-{
-    hak_lock_take(&hak_region.lock);
-}
-
-static void all_locks(void)
-{
-    hak_caches_lock();
-    growth_lock();
-    purge_lock();
-    hak_pool_lock();
-    hak_span_lock();
-    region_lock();
-    hak_meta_lock();
+    for (uint32_t i = first_lock; i <= last_lock; i++)
+        hak_lock_take(lock_at(i));
 }
 
 /* The other thread would wait for ever. */
 TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
 {
-    static void (*const locks[])(void) = {hak_caches_lock, growth_lock,   purge_lock,
-                                          hak_pool_lock,   hak_span_lock, region_lock,
-                                          hak_meta_lock,   all_locks};
     jmp_buf where;
     alarm(60);
     take_all_kinds(NULL);
-    for (volatile size_t i = 0; i < sizeof locks / sizeof *locks; i++) {
+    for (volatile uint32_t i = 0; i <= LOCKS; i++) { /* each alone, then all */
+        first_lock = i % LOCKS;
+        last_lock = i < LOCKS ? i : LOCKS - 1;
         void *large = hak_malloc(3 * HAK_MIB), *small = hak_malloc(100);
         if (setjmp(where) == 0)
-            descend_lock_and_jump(locks[i], where);
+            descend_lock_and_jump(take_locks, where);
         CHECK(hak_lock_is_inside());
         void *block = hak_malloc(200000); /* no bin has it */
         CHECK(block != NULL);
@@ -392,9 +373,7 @@ TEST(a_section_that_was_left_by_a_jump_is_mended_by_the_next_slow_path)
         hak_free(block);
         hak_free(large); /* among what was given up */
         hak_free(small);
-        pthread_t thread;
-        CHECK_EQ(pthread_create(&thread, NULL, take_all_kinds, NULL), 0);
-        CHECK_EQ(pthread_join(thread, NULL), 0);
+        in_thread(take_all_kinds, NULL);
         CHECK(hak_span_heap_is_sound());
     }
     CHECK(hak_load_relaxed(&hak_lock_signals_matter));
@@ -505,23 +484,12 @@ TEST(a_free_inside_a_section_of_the_same_thread_is_deferred)
     hak_thread_flush();
     struct slab *slab = hak_slab_at(block);
     CHECK_EQ(slab->used, 1);
-    hak_pool_lock();
+    hak_lock_take(&hak_pool_lock);
     hak_free(block);
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 1);
-    hak_pool_unlock();
+    hak_lock_give(&hak_pool_lock);
     hak_reclaim_trim(0);
     CHECK_EQ(hak_slab_record_count(), 0);
-}
-
-static void all_unlocked(void)
-{
-    hak_meta_unlock();
-    hak_lock_give(&hak_region.lock);
-    hak_span_unlock();
-    hak_pool_unlock();
-    hak_lock_give(&hak_region.purge_lock);
-    hak_lock_give(&hak_region.growth_lock);
-    hak_caches_unlock();
 }
 
 static void *interrupted_block;
@@ -533,8 +501,7 @@ static void allocate_under_locks(int number)
     char *block = hak_malloc(9000), *zero = hak_calloc(3, 1000);
     CHECK(block != NULL && zero != NULL && hak_malloc_usable_size(block) >= 9000);
     memset(block, 1, 9000);
-    for (int i = 0; i < 3000; i++)
-        CHECK_EQ(zero[i], 0);
+    CHECK_BYTES(zero, 3000, 0);
     block = hak_realloc(block, 15000);
     CHECK(block != NULL && block[8999] == 1);
     CHECK(hak_aligned_alloc(4096, 4096) != NULL);
@@ -558,9 +525,10 @@ TEST(a_handler_that_interrupts_its_thread_under_a_lock_can_allocate)
     CHECK(interrupted_block != NULL);
     signal(SIGUSR1, allocate_under_locks);
     alarm(30);
-    all_locks();
+    take_locks();
     raise(SIGUSR1);
-    all_unlocked();
+    for (uint32_t i = LOCKS; i-- > 0;)
+        hak_lock_give(lock_at(i));
     CHECK_EQ(handled, 1);
     CHECK_EQ(hak_lock_held, 0);
     hak_free(interrupted_block);
@@ -624,12 +592,12 @@ TEST(a_section_goes_on_in_parent_and_child_when_a_handler_forks)
     pid_t parent = getpid();
     alarm(30);
     take_all_kinds(NULL);
-    hak_pool_lock();
+    hak_lock_take(&hak_pool_lock);
     hak_span_lock();
     signal(SIGUSR1, fork_within_section); /* too late to be looked up */
     raise(SIGUSR1);
     hak_span_unlock();
-    hak_pool_unlock();
+    hak_lock_give(&hak_pool_lock);
     CHECK_EQ(hak_lock_held, 0);
     take_all_kinds(NULL);
     if (getpid() != parent)

@@ -345,8 +345,7 @@ TEST(every_way_to_allocate_is_sampled_and_keeps_its_promises)
     for (uint32_t i = 0; i < 2000; i++) {
         size_t bytes = i * 131 % 200000;
         unsigned char *zero = hak_calloc(1, bytes);
-        for (size_t k = 0; k < bytes; k++)
-            CHECK_EQ(zero[k], 0);
+        CHECK_BYTES(zero, bytes, 0);
         memset(zero, 0xff, bytes);
         size_t alignment = (size_t)16 << i % 12;
         void *aligned = hak_memalign(alignment, bytes);

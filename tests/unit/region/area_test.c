@@ -2,6 +2,7 @@
 /* tests/unit/region/area_test.c - an area grows in place, whoever left it half grown. */
 #include "base/limits.h"
 #include "check.h"
+#include "faults.h"
 #include "os/claim.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -79,8 +80,7 @@ TEST(growth_that_was_left_half_done_goes_on)
 
 TEST(a_refusal_of_the_kernel_changes_no_area)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     start();
     hak_os_fault_every(1);
     CHECK_EQ(hak_area_grow(&area, 1, STEP_BYTES), OS_MAP_REFUSED);

@@ -2,6 +2,7 @@
 /* tests/unit/region/meta_test.c - records for hakmem itself. */
 #include "base/limits.h"
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "region/meta.h"
@@ -15,14 +16,6 @@ static void start(void)
     CHECK(hak_region_start());
 }
 
-static bool is_zero(const unsigned char *record, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (record[i] != 0)
-            return false;
-    return true;
-}
-
 TEST(records_are_zero_apart_and_on_lines_of_their_own)
 {
     start();
@@ -31,7 +24,7 @@ TEST(records_are_zero_apart_and_on_lines_of_their_own)
         unsigned char *record = hak_meta_take(bytes);
         CHECK(record != NULL);
         CHECK_EQ((uintptr_t)record % HAK_CACHE_LINE_BYTES, 0);
-        CHECK(is_zero(record, bytes));
+        CHECK_BYTES(record, bytes, 0);
         memset(record, 0xff, bytes);
         CHECK(before == NULL || record >= before);
         before = record + bytes;
@@ -88,9 +81,9 @@ TEST(the_area_grows_by_pieces_and_says_how_far)
     CHECK_EQ(first, 64 * HAK_KIB);
     unsigned char *large = hak_meta_take(HAK_MIB);
     CHECK(hak_meta_bytes() > HAK_MIB);
-    CHECK(is_zero(large, HAK_MIB));
+    CHECK_BYTES(large, HAK_MIB, 0);
     memset(large, 1, HAK_MIB);
-    CHECK(is_zero(record, 100));
+    CHECK_BYTES(record, 100, 0);
 }
 
 TEST(metadata_has_a_share_of_the_window_and_no_more)
@@ -111,7 +104,7 @@ TEST(where_others_are_in_the_way_metadata_goes_on_elsewhere)
              place);
     unsigned char *other = hak_meta_take(200 * HAK_KIB);
     CHECK(other != NULL && hak_region.meta.start != start_of_area);
-    CHECK(is_zero(other, 200 * HAK_KIB));
+    CHECK_BYTES(other, 200 * HAK_KIB, 0);
     memset(other, 2, 200 * HAK_KIB);
     CHECK_EQ(record[99], 1);
     CHECK(hak_meta_bytes() >= 264 * HAK_KIB);
@@ -120,8 +113,7 @@ TEST(where_others_are_in_the_way_metadata_goes_on_elsewhere)
 
 TEST(a_refusal_of_the_kernel_costs_no_record)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     start();
     struct meta_pool pool = {0};
     hak_os_fault_every(1);
@@ -143,7 +135,8 @@ TEST(records_are_there_before_they_are_asked_for)
     CHECK(after >= before + HAK_MIB / 2);
     for (size_t bytes = 0; bytes < HAK_MIB; bytes += 4096) {
         unsigned char *record = hak_meta_take(4096);
-        CHECK(record != NULL && is_zero(record, 4096));
+        CHECK(record != NULL);
+        CHECK_BYTES(record, 4096, 0);
     }
     CHECK_EQ(hak_meta_bytes(), after);
 }

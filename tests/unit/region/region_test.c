@@ -2,6 +2,7 @@
 /* tests/unit/region/region_test.c - the window grows where nothing is reserved for it. */
 #include "base/bits.h"
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "region/tag_map.h"
@@ -96,8 +97,7 @@ TEST(a_window_that_is_used_up_refuses)
 
 TEST(a_refusal_of_the_kernel_changes_nothing)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     start();
     check_range(hak_region_grow(1), 1);
     for (uint32_t every = 1; every <= 4; every++) {

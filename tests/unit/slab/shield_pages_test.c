@@ -30,8 +30,7 @@ static void leave_few(size_t bytes, int count)
 static void check_kept(size_t bytes, int count)
 {
     for (int i = 0; i < count; i += KEPT_EVERY)
-        for (size_t byte = 0; byte < bytes; byte++)
-            CHECK_EQ(((unsigned char *)others[i])[byte], byte_of(i));
+        CHECK_BYTES(others[i], bytes, byte_of(i));
 }
 
 static void check_slab(const struct slab *slab)
@@ -43,9 +42,7 @@ static void check_slab(const struct slab *slab)
         if ((slab->purged >> leaf & 1) == 0)
             continue;
         CHECK(at < area_bytes);
-        size_t bytes = hak_least((size_t)1 << slab->leaf_shift, area_bytes - at);
-        for (size_t byte = 0; byte < bytes; byte++)
-            CHECK_EQ(((char *)slab->start)[at + byte], 0);
+        CHECK_BYTES(slab->start + at, hak_least((size_t)1 << slab->leaf_shift, area_bytes - at), 0);
     }
 }
 

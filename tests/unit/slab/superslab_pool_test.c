@@ -2,6 +2,7 @@
 /* tests/unit/slab/superslab_pool_test.c - granules leave superslabs and come back. */
 #include "base/bits.h"
 #include "check.h"
+#include "faults.h"
 #include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -166,8 +167,7 @@ TEST(a_purge_skips_recently_freed_memory_and_stops_at_its_budget)
 
 TEST(a_purge_that_the_kernel_refuses_ends_and_keeps_the_granules_warm)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     superslab_add();
     struct pool_granules granules = take(2);
     give_dirty(granules.first, 2);
@@ -366,7 +366,7 @@ TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 1);
     uint32_t kept = take(1).first;
     give_dirty(take(1).first, 1);
-    hak_pool_lock();
+    hak_lock_take(&hak_pool_lock);
     hak_pool_mend();
     CHECK_EQ(hak_pool_superslab_count(), 0);
     CHECK_EQ(hak_pool_free_count_all() + hak_pool_warm_count(), 0);

@@ -2,6 +2,7 @@
 /* tests/unit/span/big_cache_test.c - what is kept follows from what came back. */
 #include "check.h"
 #include "conf/conf.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
@@ -221,8 +222,7 @@ TEST(or_where_free_memory_stays_anyway)
 TEST(memory_that_the_kernel_does_not_take_stays_warm)
 {
     CHECK(hak_process_start());
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
-    hak_os_fault_every(1);
+    fail_every(1, FAULT_ADVISE);
     use_once(5);
     hak_os_fault_every(0);
     CHECK_EQ(hak_span_warm_bytes(), 5 * HAK_GRANULE_BYTES);

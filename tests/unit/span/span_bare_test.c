@@ -2,6 +2,7 @@
 /* tests/unit/span/span_bare_test.c - where address space is limited, the addresses of free spans go
  * back, too, and are mapped again, or lost to others. */
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "os/os_huge.h"
@@ -141,16 +142,14 @@ TEST(a_bare_span_does_not_grow_into_its_neighbour_by_accident)
 
 TEST(when_the_kernel_refuses_to_map_again_addresses_stay_free)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     struct span *span = take(COUNT);
     take(1);
     be_short();
     hak_span_give(span);
     size_t bare = bare_bytes();
     bool is_zero;
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_MAP);
-    hak_os_fault_every(1);
+    fail_every(1, FAULT_MAP);
     CHECK_EQ(hak_span_take(COUNT, 1, &is_zero), NULL);
     hak_os_fault_every(0);
     CHECK_EQ(bare_bytes(), bare);
@@ -160,8 +159,7 @@ TEST(when_the_kernel_refuses_to_map_again_addresses_stay_free)
 
 TEST(one_span_that_the_kernel_refuses_does_not_stop_the_others)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     struct span *spans[6];
     size_t bytes = COUNT << HAK_GRANULE_SHIFT;
     hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_NEVER + 1); /* no advice but the purges */
@@ -170,8 +168,7 @@ TEST(one_span_that_the_kernel_refuses_does_not_stop_the_others)
         take(1);
     for (int i = 0; i < 6; i++)
         hak_span_give(spans[i]);
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
-    hak_os_fault_every(3);
+    fail_every(3, FAULT_ADVISE);
     CHECK_EQ(hak_span_purge(UINT64_MAX, 0, UINT32_MAX), 4 * bytes);
     CHECK_EQ(hak_span_warm_bytes(), 2 * bytes);
     hak_os_fault_every(0);

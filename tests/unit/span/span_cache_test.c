@@ -10,8 +10,8 @@
 #include "span/large.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
+#include "threads.h"
 
-#include <pthread.h>
 #include <string.h>
 
 static struct span *take(uint32_t count, uint32_t alignment)
@@ -114,10 +114,7 @@ TEST(a_cleared_block_from_the_cache_is_clear)
     CHECK_EQ(hak_span_caches_sum().count, 1);
     unsigned char *cleared = hak_calloc(3, 100000);
     CHECK_EQ(cleared, block);
-    for (size_t i = 0; i < 300000; i++)
-        if (cleared[i] != 0)
-            CHECK_EQ(cleared[i], 0);
-    CHECK_PASSED();
+    CHECK_BYTES(cleared, 300000, 0);
 }
 
 TEST(a_cache_stays_within_its_share)
@@ -148,9 +145,7 @@ static void *use_a_large_block(void *unused)
 
 TEST(what_the_large_blocks_of_a_thread_left_serves_others_when_it_has_ended)
 {
-    pthread_t thread;
-    CHECK_EQ(pthread_create(&thread, NULL, use_a_large_block, NULL), 0);
-    CHECK_EQ(pthread_join(thread, NULL), 0);
+    in_thread(use_a_large_block, NULL);
     CHECK_EQ(hak_span_caches_sum().count, 1);
     CHECK_EQ(hak_large_live_bytes(), 0);
     hak_malloc_trim(0);

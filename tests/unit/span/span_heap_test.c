@@ -2,15 +2,16 @@
 /* tests/unit/span/span_heap_test.c - runs of granules are split, joined, extended, cut and
  * purged. */
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "process/start.h"
+#include "threads.h"
 
 #include "region/tag_map.h"
 #include "span/span_heap.h"
 #include "span/span_lock.h"
 #include "span/span_purge.h"
-#include <pthread.h>
 
 static struct span *take(uint32_t count)
 {
@@ -44,8 +45,7 @@ TEST(a_fresh_span_reads_as_zero_and_lies_in_the_window)
     unsigned char *start = hak_granule_address(span->first);
     CHECK(hak_region_holds(start));
     CHECK(hak_region_holds(start + granules_bytes(3) - 1));
-    for (size_t i = 0; i < granules_bytes(3); i += 4096)
-        CHECK_EQ(start[i], 0);
+    CHECK_BYTES(start, granules_bytes(3), 0);
     CHECK_EQ(hak_span_clean_bytes(), committed_bytes() - granules_bytes(3));
     CHECK(hak_span_heap_is_sound());
 }
@@ -251,8 +251,7 @@ TEST(a_purge_leaves_spans_that_were_freed_later)
 
 TEST(a_span_that_the_kernel_does_not_purge_stays_warm)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     four_warm_spans();
     hak_os_fault_every(1);
     CHECK_EQ(hak_span_purge(UINT64_MAX, 0, UINT32_MAX), 0);
@@ -263,11 +262,9 @@ TEST(a_span_that_the_kernel_does_not_purge_stays_warm)
 
 TEST(what_the_kernel_does_not_purge_counts_as_kept)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     four_warm_spans();
-    hak_store_relaxed(&hak_os_fault.kinds, FAULT_ADVISE);
-    hak_os_fault_every(3);
+    fail_every(3, FAULT_ADVISE);
     hak_store_relaxed(&hak_os_fault.calls, 2); /* the first is refused, the next two are not */
     CHECK_EQ(hak_span_purge(UINT64_MAX, granules_bytes(8), 9), granules_bytes(2));
     hak_os_fault_every(0);
@@ -325,15 +322,14 @@ TEST(memory_being_purged_is_awaited_before_a_request_is_refused)
     while (hak_span_clean_bytes() != 0)
         take(1);
     hak_region.window_bytes = committed_bytes(); /* it cannot grow any more */
-    pthread_t purger;
-    CHECK_EQ(pthread_create(&purger, NULL, purge_slowly, span), 0);
+    pthread_t purger = start_thread(purge_slowly, span);
     while (!hak_load_relaxed(&is_purging))
         usleep(100);
     bool is_zero = false;
     struct span *taken = hak_span_take(4, 1, &is_zero);
     CHECK(taken != NULL);
     CHECK_EQ(taken->first, place);
-    CHECK_EQ(pthread_join(purger, NULL), 0);
+    join_thread(purger);
 }
 
 TEST(resident_memory_in_front_of_untouched_memory_is_used_first)

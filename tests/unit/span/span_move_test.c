@@ -3,6 +3,7 @@
  * the kernel does not play. */
 #define _GNU_SOURCE /* mlock2 */
 #include "check.h"
+#include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
@@ -82,9 +83,7 @@ TEST(a_block_moves_with_its_contents_and_leaves_zero_memory)
     memset(moved + 5 * MIB, 3, 4 * MIB);
     CHECK_EQ(hak_span_piece_count(), 1);
     CHECK_EQ(hak_span_warm_bytes(), 0);
-    for (size_t i = 0; i < 5 * MIB; i += 500)
-        if (block[i] != 0)
-            CHECK_EQ(block[i], 0);
+    CHECK_BYTES(block, 5 * MIB, 0);
     CHECK_ABORTS(hak_large_give(block), "invalid free");
     hak_large_give(moved);
     check_everything_is_clean();
@@ -152,9 +151,7 @@ TEST(what_is_cut_off_a_moved_block_can_be_used_again)
         CHECK(hak_span_heap_is_sound());
         check_filled(block, kept < 2 ? MIB : 2 * MIB);
         unsigned char *zero = take_large(3 * MIB, 16, LARGE_ZERO);
-        for (size_t i = 0; i < 3 * MIB; i += 100)
-            if (zero[i] != 0)
-                CHECK_EQ(zero[i], 0);
+        CHECK_BYTES(zero, 3 * MIB, 0);
         hak_large_give(zero);
         CHECK(hak_large_resize(block, (kept + 1) * MIB));
         check_filled(block, kept < 2 ? MIB : 2 * MIB);
@@ -228,8 +225,7 @@ TEST(moves_end_before_the_mappings_do)
 
 TEST(a_refused_move_leaves_the_block_and_the_target)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     need_moves();
     unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
     for (size_t i = 0; i < 4 * MIB; i += 1000)
@@ -250,8 +246,7 @@ TEST(a_refused_move_leaves_the_block_and_the_target)
 
 TEST(a_target_mapped_by_another_thread_is_never_touched_again)
 {
-    if (HAK_CHECK_LEVEL < 2)
-        SKIP("faults are compiled away below check level 2");
+    need_faults();
     need_moves();
     unsigned char *block = filled(2 * MIB);
     hak_large_give(take_large(64 * MIB, 16, LARGE_ANY));
