@@ -93,8 +93,7 @@ HAK_INLINE void copy(void *moved, const void *block, size_t bytes)
     hak_stat_add_here(hak_own_cache(), realloc_copied_bytes, bytes);
 }
 
-/* The block's sample, if it is one, has so many bytes and not what the block leaves room for. Large
- * blocks are sampled anew when they are resized by more than a granule. */
+/* The block's sample, if it is one, has so many bytes and not what the block leaves room for. */
 static void note_bytes(const void *block, size_t bytes)
 {
     if (!hak_sampler_watches() || !hak_region_holds(block))
@@ -157,7 +156,9 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
     /* A block that stays more than half used stays where it is; a large one gives its end back. */
     size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
     if (fits(old_bytes, spare_bytes, bytes)) {
-        note_bytes(block, bytes);
+        /* Large blocks are sampled anew when they are resized by more than a granule. */
+        if (old_bytes <= HAK_CLASS_BYTES_MAX)
+            note_bytes(block, bytes);
         return block;
     }
     if (bytes > old_bytes && !hak_limit_admits(bytes - old_bytes))

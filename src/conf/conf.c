@@ -175,7 +175,7 @@ bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
     return true;
 }
 
-bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
+HAK_AT_START bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
 {
     if (pair->value == NULL) {
         report_no_value(pair, source);
@@ -201,8 +201,8 @@ bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
     return true;
 }
 
-bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
-                  enum conf_source source)
+HAK_AT_START bool hak_conf_set(const char *name, size_t name_bytes, const char *value,
+                               size_t value_bytes, enum conf_source source)
 {
     struct conf_pair pair = {
         .name = name, .name_bytes = name_bytes, .value = value, .value_bytes = value_bytes};

@@ -37,8 +37,9 @@ enum conf_source {
 
 struct conf {
     int64_t number[CONF_COUNT];
+    uint8_t
+        source[CONF_COUNT]; /* enum conf_source; beside the numbers, on a page that is written */
     char text[CONF_COUNT][HAK_CONF_TEXT_BYTES];
-    uint8_t source[CONF_COUNT]; /* enum conf_source */
 };
 extern struct conf hak_conf;
 

@@ -67,7 +67,7 @@ HAK_AT_START void hak_conf_read_file(const char *path)
     }
 }
 
-void hak_conf_read_packed(const char *packed, enum conf_source source)
+HAK_AT_START void hak_conf_read_packed(const char *packed, enum conf_source source)
 {
     struct conf_text text = text_of(packed, strlen(packed));
     struct conf_pair pair;
@@ -132,7 +132,7 @@ HAK_AT_START static const char *find_variable(char **environment, const char *na
     return NULL;
 }
 
-static void set_from_variable(const char *variable)
+HAK_AT_START static void set_from_variable(const char *variable)
 {
     static const char *const not_options[] = {"CONF=", "SHOW_CONF=", "ABORT_CONF="};
     for (size_t i = 0; i < sizeof not_options / sizeof *not_options; i++)

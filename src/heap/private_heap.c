@@ -19,11 +19,11 @@
 #define DRAINED_AT_ONCE 64
 
 static struct hak_lock set_lock = HAK_LOCK_START_WITH(HAK_LOCK_PRIVATE_SET);
-static _Atomic(struct private_heap *) heaps; /* written under set_lock; only ever longer */
-static struct private_heap *parked;
-static struct private_heap *drained_next;
+HAK_AT_HAND static _Atomic(struct private_heap *) heaps; /* written under set_lock, only longer */
+HAK_AT_HAND static struct private_heap *parked;
+HAK_AT_HAND static struct private_heap *drained_next;
 HAK_AT_HAND static _Atomic uint32_t live_count;
-static _Atomic uint32_t last_id;
+HAK_AT_HAND static _Atomic uint32_t last_id;
 
 struct private_heap *hak_private_first(void)
 {

@@ -16,10 +16,11 @@
 /* Who asks reads a few small files at most. */
 #define WAIT_NS 1000000
 #define WAITS_MOST 1000
+#define PREPARING_MOST 2
 
 _Atomic bool hak_os_confined;
 static _Atomic uint32_t asking_count;
-static _Atomic(void (*)(void)) prepare_for_it;
+static _Atomic(void (*)(void)) prepare_for_it[PREPARING_MOST];
 
 bool hak_os_ask_begin(void)
 {
@@ -43,16 +44,27 @@ void hak_os_ask_reset(void)
 
 void hak_os_on_confinement(void (*prepare)(void))
 {
-    hak_store_relaxed(&prepare_for_it, prepare);
+    int place = 0;
+    while (place < PREPARING_MOST - 1 && hak_load_relaxed(&prepare_for_it[place]) != NULL)
+        place++;
+    hak_store_relaxed(&prepare_for_it[place], prepare);
+}
+
+static void prepare_all(void)
+{
+    for (int i = 0; i < PREPARING_MOST; i++) {
+        void (*prepare)(void) = hak_load_relaxed(&prepare_for_it[i]);
+        if (prepare != NULL)
+            prepare();
+    }
 }
 
 void hak_os_confine(void)
 {
     static const struct timespec wait = {0, WAIT_NS};
     int saved = errno;
-    void (*prepare)(void) = hak_load_relaxed(&prepare_for_it);
-    if (!hak_os_is_confined() && prepare != NULL)
-        prepare();
+    if (!hak_os_is_confined())
+        prepare_all();
     hak_store_relaxed(&hak_os_confined, true);
     hak_fence_full(); /* partner: the fence in hak_os_ask_begin */
     for (int i = 0; i < WAITS_MOST; i++) {

@@ -38,7 +38,7 @@ void hak_os_ask_end(void);
 /* Forgets callers in progress; in the child of a fork, which has no such threads. */
 void hak_os_ask_reset(void);
 
-/* What must be done before the program is confined. */
+/* What must be done before the program is confined: up to two functions, in that order. */
 void hak_os_on_confinement(void (*prepare)(void));
 
 /* Prepares, then sets the flag; returns when no such call is in progress any more. */

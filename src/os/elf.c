@@ -8,6 +8,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+static uintptr_t page_of(uintptr_t address)
+{
+    return hak_align_down(address, HAK_PAGE_BYTES_LEAST);
+}
+
 /* Whether all of it lies in the file and can be read. */
 static bool is_readable(const struct os_elf *elf, uintptr_t at, size_t bytes)
 {
@@ -15,8 +20,8 @@ static bool is_readable(const struct os_elf *elf, uintptr_t at, size_t bytes)
         return false;
     uintptr_t end = at + bytes;
     for (uintptr_t word = at & ~(uintptr_t)7; word < end;
-         word = hak_align_down(word, HAK_PAGE_BYTES_LEAST) + HAK_PAGE_BYTES_LEAST)
-        if (!hak_os_is_readable(word))
+         word = page_of(word) + HAK_PAGE_BYTES_LEAST)
+        if (page_of(word) != elf->header_page && !hak_os_is_readable(word))
             return false;
     return true;
 }
@@ -24,9 +29,11 @@ static bool is_readable(const struct os_elf *elf, uintptr_t at, size_t bytes)
 bool hak_elf_open(struct os_elf *elf, uintptr_t start, uintptr_t end)
 {
     const ElfW(Ehdr) *head = (const ElfW(Ehdr) *)start;
-    *elf = (struct os_elf){.start = start, .end = end};
-    if (start % alignof(ElfW(Ehdr)) != 0 || !is_readable(elf, start, sizeof *head) ||
-        memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(ElfW(Phdr)) ||
+    *elf = (struct os_elf){.start = start, .end = end, .header_page = UINTPTR_MAX};
+    if (start % alignof(ElfW(Ehdr)) != 0 || !is_readable(elf, start, sizeof *head))
+        return false;
+    elf->header_page = page_of(start);
+    if (memcmp(head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_phentsize != sizeof(ElfW(Phdr)) ||
         head->e_phoff % alignof(ElfW(Phdr)) != 0)
         return false;
     size_t bytes = head->e_phnum * sizeof(ElfW(Phdr));
@@ -61,7 +68,8 @@ bool hak_elf_open_program(struct os_elf *elf)
     uintptr_t linked;
     *elf = (struct os_elf){.segments = (const ElfW(Phdr) *)getauxval(AT_PHDR),
                            .segment_count = (uint32_t)getauxval(AT_PHNUM),
-                           .end = UINTPTR_MAX};
+                           .end = UINTPTR_MAX,
+                           .header_page = UINTPTR_MAX};
     if (elf->segments == NULL || !find_linked(elf, &linked))
         return false;
     elf->bias = (uintptr_t)elf->segments - linked;

@@ -6,7 +6,7 @@
  *             be there: nothing outside [start, end) is read, and of what is left to the file's
  *             headers only pages that can be read. A file whose headers do not fit into its first
  *             page is refused.
- *             Calls: futex, once for each page that is looked at.
+ *             Calls: futex, once for each page that is read.
  * Threads     any, while nobody unloads the file.
  * Tests       tests/unit/os/elf_test.c, tests/fuzz/elf_fuzz.c
  */
@@ -23,6 +23,7 @@ struct os_elf {
     uint32_t segment_count;
     uintptr_t bias; /* addresses less those that the file has for itself */
     uintptr_t start, end;
+    uintptr_t header_page; /* is known to be readable; UINTPTR_MAX: none is */
 };
 
 /* The file that is mapped from `start` on, at most up to `end`; false: none that can be read. */

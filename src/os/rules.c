@@ -32,7 +32,7 @@ struct place {
 
 /* In the order in which they were taken: the first rules are in a page or two. */
 static struct place places[HAK_RULES_MOST];
-static _Atomic uint32_t place_count;
+HAK_AT_HAND static _Atomic uint32_t place_count;
 /* By the address: 0 nothing, TAKEN for the time of a claim, or 1 + the number of the place. */
 static _Atomic uint16_t numbers[HAK_RULES_MOST];
 #define TAKEN UINT16_MAX
@@ -128,6 +128,8 @@ static _Atomic uint16_t *number_of(uintptr_t address)
 /* NULL: no rule was kept yet that has the address's number. */
 static struct place *place_of(uintptr_t address)
 {
+    if (hak_load_relaxed(&place_count) == 0) /* a look would touch the page once more */
+        return NULL;
     /* relaxed: an empty place is as good as none, and its sequence orders what is in it */
     uint32_t number = hak_load_relaxed(number_of(address));
     return number == 0 || number == TAKEN ? NULL : &places[number - 1];

@@ -37,8 +37,9 @@ static int create(const char *path)
 bool hak_os_shared_back(void *start, size_t bytes)
 {
     int saved = errno;
-    uintptr_t from = hak_align_down((uintptr_t)start, hak_os_page_bytes());
-    uintptr_t end = hak_align_up((uintptr_t)start + bytes, hak_os_page_bytes());
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE); /* the kernel's, also where ours are fake */
+    uintptr_t from = hak_align_down((uintptr_t)start, page);
+    uintptr_t end = hak_align_up((uintptr_t)start + bytes, page);
     bool is_backed = madvise((void *)from, end - from, POPULATE_WRITE) == 0 || errno == EINVAL;
     errno = saved;
     return is_backed;

@@ -4,8 +4,9 @@
  *   struct profile_board:  head | modules | last statistics | sites[0 .. site_count)
  *
  * Owns        the layout of the file HAK_BOARD_PATH PID, which a process writes while heap_profile
- *             or blackbox is on, and which outlives a process that is killed. The file is as long
- *             as the whole layout, and has memory behind what is used.
+ *             or blackbox is on (profile/show.h says from when on), and which outlives a process
+ *             that is killed. The file is as long as the whole layout, and has memory behind what
+ *             is used.
  * Invariants  addresses are those of the process, frames innermost first: return addresses, but
  *             none of hakmem's own. A site is one stack, cut where it has more than
  *             HAK_BOARD_FRAMES; two sites may have the same stack, readers add them up. Sites and

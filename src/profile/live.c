@@ -13,7 +13,7 @@ struct table {
     alignas(64) _Atomic uintptr_t keys[];
 };
 
-static _Atomic(struct table *) tables[HAK_LIVE_TABLES];
+HAK_AT_HAND static _Atomic(struct table *) tables[HAK_LIVE_TABLES];
 static struct meta_pool pools[HAK_LIVE_TABLES];
 
 /* acquire: partner is the release in `make` */
@@ -55,6 +55,7 @@ static void write_sample(struct live_sample *to, const struct live_sample *from)
     hak_word_publish(&to->site, from->site);
     hak_word_publish(&to->heap, from->heap);
     hak_word_publish(&to->ticket, from->ticket);
+    hak_word_publish(&to->logged_bytes, from->logged_bytes);
 }
 
 static struct live_sample read_sample(const struct live_sample *from)
@@ -64,7 +65,8 @@ static struct live_sample read_sample(const struct live_sample *from)
         .birth_ns = hak_word_peek(&from->birth_ns),
         .site = hak_word_peek(&from->site),
         .heap = hak_word_peek(&from->heap),
-        .ticket = hak_word_peek(&from->ticket)};
+        .ticket = hak_word_peek(&from->ticket),
+        .logged_bytes = hak_word_peek(&from->logged_bytes)};
 }
 
 static bool add_in(struct table *table, const void *block, const struct live_sample *sample)
@@ -96,37 +98,61 @@ bool hak_live_add(const void *block, const struct live_sample *sample, bool may_
 }
 
 /* Empties a place whose sample has been read; false: another thread did. */
-static bool empty(struct table *table, uint32_t place, uintptr_t key)
+static bool empty(_Atomic uintptr_t *place, uintptr_t key)
 {
     /* release: partner is the acquire in add_in */
-    return atomic_compare_exchange_strong_explicit(&table->keys[place], &key, 0,
-                                                   memory_order_release, memory_order_relaxed);
+    return atomic_compare_exchange_strong_explicit(place, &key, 0, memory_order_release,
+                                                   memory_order_relaxed);
 }
 
 /* False: the block is not there. */
-static bool remove_from(struct table *table, const void *block, struct live_sample *sample)
+static bool find_in(struct table *table, const void *block, struct live_place *place)
 {
     uint32_t first = place_of(table, block);
     for (uint32_t i = first; i < first + PLACES; i++) {
-        /* acquire: partner is the release in add_in */
+        /* acquire: partner is the release in add_in, or in hak_live_let_go */
         if (hak_load_acquire(&table->keys[i]) != (uintptr_t)block)
             continue;
-        *sample = read_sample(&table->samples[i]);
-        return empty(table, i, (uintptr_t)block);
+        *place = (struct live_place){&table->keys[i], &table->samples[i]};
+        return true;
     }
+    return false;
+}
+
+static bool find(const void *block, struct live_place *place)
+{
+    struct table *table;
+    for (uint32_t i = 0; i < HAK_LIVE_TABLES && (table = table_at(i)) != NULL; i++)
+        if (find_in(table, block, place))
+            return true;
     return false;
 }
 
 bool hak_live_remove(const void *block, struct live_sample *sample)
 {
-    for (uint32_t i = 0; i < HAK_LIVE_TABLES; i++) {
-        struct table *table = table_at(i);
-        if (table == NULL)
-            return false;
-        if (remove_from(table, block, sample))
-            return true;
-    }
-    return false;
+    struct live_place place;
+    if (!find(block, &place))
+        return false;
+    *sample = read_sample(place.sample);
+    return empty(place.key, (uintptr_t)block);
+}
+
+bool hak_live_hold(const void *block, struct live_sample *sample, struct live_place *place)
+{
+    uintptr_t key = (uintptr_t)block;
+    /* acquire: the block's own thread holds it, which has met the one that added it */
+    if (!find(block, place) || !hak_cas_acquire(place->key, &key, TAKEN))
+        return false;
+    *sample = read_sample(place->sample);
+    return true;
+}
+
+void hak_live_let_go(const void *block, const struct live_sample *sample,
+                     const struct live_place *place)
+{
+    write_sample(place->sample, sample);
+    /* release: partner is the acquire in find_in */
+    hak_store_release(place->key, (uintptr_t)block);
 }
 
 /* Samples of the heap do not change meanwhile, since a heap that is being destroyed must not be
@@ -142,7 +168,7 @@ void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample 
             if (key <= TAKEN || hak_word_peek(&table->samples[j].heap) != heap)
                 continue;
             struct live_sample sample = read_sample(&table->samples[j]);
-            if (empty(table, j, key))
+            if (empty(&table->keys[j], key))
                 ended(&sample);
         }
     }

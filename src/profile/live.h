@@ -10,7 +10,8 @@
  *             what the last sample's reader read there was read before it is written over) -> block
  *             (release; partner is the acquire of the remover) -> 0 (by exchange: of two frees of
  *             one block one gets the sample, the other finds none, and is detected like any second
- *             free). Nothing waits: a thread that never returns costs one place.
+ *             free). While a sample is changed its place is 1 again. Nothing waits: a thread that
+ *             never returns costs one place.
  * Threads     any, signal handlers too. Only callers that allow it to grow take a lock (META).
  * Tests       tests/unit/profile/live_test.c, tests/race/profile_race.c
  */
@@ -26,9 +27,10 @@
 struct live_sample {
     struct sample_sum sum;
     uint64_t birth_ns;
-    uint64_t site;   /* HAK_LIVE_NO_SITE: the profile does not know it */
-    uint64_t heap;   /* handle of the program's heap that the block is of; 0: of none */
-    uint64_t ticket; /* of the rules (profile/site_rules.h); 0: they do not */
+    uint64_t site;         /* HAK_LIVE_NO_SITE: the profile does not know it */
+    uint64_t heap;         /* handle of the program's heap that the block is of; 0: of none */
+    uint64_t ticket;       /* of the rules (profile/site_rules.h); 0: they do not */
+    uint64_t logged_bytes; /* of one of its blocks, as the size log has it (profile/size_log.h) */
 };
 #define HAK_LIVE_NO_SITE UINT64_MAX
 
@@ -37,6 +39,15 @@ bool hak_live_add(const void *block, const struct live_sample *sample, bool may_
 
 /* Removes the block's sample; false: it has none. */
 bool hak_live_remove(const void *block, struct live_sample *sample);
+
+/* The same, but its place is kept, and the sample comes back there. Nobody finds it meanwhile. */
+struct live_place {
+    _Atomic uintptr_t *key;
+    struct live_sample *sample;
+};
+bool hak_live_hold(const void *block, struct live_sample *sample, struct live_place *place);
+void hak_live_let_go(const void *block, const struct live_sample *sample,
+                     const struct live_place *place);
 
 /* Removes all samples of a heap, and calls `ended` for each. */
 void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample *sample));

@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+static struct board_module modules[HAK_BOARD_MODULES];
+HAK_AT_HAND static _Atomic uint32_t module_count; /* of those that are whole */
+
 static void read_headers(struct board_module *to, uintptr_t address)
 {
     struct os_elf file;
@@ -35,29 +38,12 @@ static void write_path(char *to, const char *path)
     memcpy(to, path + cut, length - cut + 1);
 }
 
-static void publish(struct profile_board *board, const struct board_module *module)
-{
-    uint64_t index = hak_load_relaxed(&board->head.module_count);
-    if (index == HAK_BOARD_MODULES) {
-        hak_sites_note_dropped(modules_full);
-        return;
-    }
-    struct board_module *to = &board->modules[index];
-    size_t state_bytes = sizeof to->state;
-    memcpy((char *)to + state_bytes, (const char *)module + state_bytes, sizeof *to - state_bytes);
-    /* release: partner is the acquire of the board's readers */
-    hak_store_release(&to->state, BOARD_READY);
-    hak_store_relaxed(&board->head.module_count, index + 1);
-}
-
 /* The newest that has the address; NULL: none. */
-static const struct board_module *find(const struct profile_board *board, uintptr_t address)
+static const struct board_module *find(uintptr_t address)
 {
-    for (uint64_t i = hak_load_relaxed(&board->head.module_count); i > 0; i--) {
-        const struct board_module *module = &board->modules[i - 1];
-        if (address - module->start < module->end - module->start)
-            return module;
-    }
+    for (uint32_t i = hak_load_relaxed(&module_count); i > 0; i--)
+        if (address - modules[i - 1].start < modules[i - 1].end - modules[i - 1].start)
+            return &modules[i - 1];
     return NULL;
 }
 
@@ -91,34 +77,45 @@ bool hak_module_describe(uintptr_t address, struct board_module *found)
     return is_found;
 }
 
-static void add(struct profile_board *board, uintptr_t address)
+static void add(uintptr_t address)
 {
     struct os_module module;
     struct board_module found;
     if (!find_loaded(address, &module, &found))
         return;
-    const struct board_module *known = find(board, address);
+    const struct board_module *known = find(address);
     if (known != NULL && known->bias == found.bias &&
         (found.path[0] == '\0' || strcmp(known->path, found.path) == 0))
         return;
+    uint32_t count = hak_load_relaxed(&module_count);
+    if (count == HAK_BOARD_MODULES) {
+        hak_sites_note_dropped(modules_full);
+        return;
+    }
     describe(&found, &module, address);
-    publish(board, &found);
+    modules[count] = found;
+    /* release: a copy of the process that is made meanwhile has no part of one */
+    hak_store_release(&module_count, count + 1);
 }
 
-void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count)
+void hak_modules_add(const uint64_t *frames, uint32_t frame_count)
 {
+    if (hak_load_relaxed(&module_count) == 0)
+        add(hak_os_program_entry());
     for (uint32_t i = 0; i < frame_count; i++)
-        add(board, (uintptr_t)frames[i] - 1);
+        add((uintptr_t)frames[i] - 1);
 }
 
-void hak_modules_add_program(struct profile_board *board)
+void hak_modules_show(struct profile_board *board)
 {
-    add(board, hak_os_program_entry());
-}
-
-void hak_modules_copy(struct profile_board *to, const struct profile_board *from)
-{
-    for (uint64_t i = 0; i < hak_load_relaxed(&from->head.module_count); i++)
-        if (hak_load_acquire(&from->modules[i].state) == BOARD_READY)
-            publish(to, &from->modules[i]);
+    uint32_t count = hak_load_relaxed(&module_count);
+    for (uint64_t i = hak_load_relaxed(&board->head.module_count); i < count; i++) {
+        struct board_module *to = &board->modules[i];
+        size_t state_bytes = sizeof to->state;
+        memcpy((char *)to + state_bytes, (const char *)&modules[i] + state_bytes,
+               sizeof *to - state_bytes);
+        /* release: partner is the acquire of the board's readers */
+        hak_store_release(&to->state, BOARD_READY);
+        hak_store_relaxed(&board->head.module_count, i + 1);
+    }
 }

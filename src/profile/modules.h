@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* profile/modules.h - the files that the code on stacks is from.
  *
- * Owns        the modules of a board.
+ * Owns        the modules of this process, and copies them to its board.
  * Invariants  a module is added when a stack leads into it for the first time, by the thread whose
  *             stack it is: it cannot be unloaded meanwhile. One that came in another's place is
  *             added, too; the later one counts. Its file header is read only where it is mapped.
- * Threads     one at a time adds.
+ * Threads     one at a time adds or shows.
  * Tests       tests/preload/leaks_preload.sh
  */
 #ifndef HAK_PROFILE_MODULES_H
@@ -16,12 +16,10 @@
 /* The module that code on this thread's stack belongs to; false: none is known. */
 bool hak_module_describe(uintptr_t address, struct board_module *found);
 
-void hak_modules_add(struct profile_board *board, const uint64_t *frames, uint32_t frame_count);
+/* Adds those of a stack; before them the program itself, if there is none yet. */
+void hak_modules_add(const uint64_t *frames, uint32_t frame_count);
 
-/* The program itself, which is the first one of a board that has any. */
-void hak_modules_add_program(struct profile_board *board);
-
-/* Copies the modules of a board that is no longer added to onto a new one. */
-void hak_modules_copy(struct profile_board *to, const struct profile_board *from);
+/* Copies to the board those that it has not. */
+void hak_modules_show(struct profile_board *board);
 
 #endif

@@ -4,6 +4,7 @@
 #include "conf/conf.h"
 #include "heap/cache_list.h"
 #include "heap/draw.h"
+#include "os/confine.h"
 #include "os/os.h"
 #include "process/fork.h"
 #include "process/start.h"
@@ -39,6 +40,7 @@ __attribute__((constructor)) static void begin(void)
 {
     hak_show_early_modules();
     hak_process_on_fork(hak_show_forget);
+    hak_os_on_confinement(hak_show_prepare);
 }
 
 hak_static_assert(HEAP_PROFILE_JSON - HEAP_PROFILE_PPROF == (int)PROFILE_FORM_json,

@@ -18,9 +18,9 @@
 #define FREEING_FIRST 8u
 #define FREEING_ONE_IN 8u
 
-_Atomic bool hak_sampler_has_begun;
+HAK_AT_HAND _Atomic bool hak_sampler_has_begun;
 
-static _Atomic(void *) sample_heap; /* its handle */
+HAK_AT_HAND static _Atomic(void *) sample_heap; /* its handle */
 
 /* The heap is made with the first sample. */
 static void *heap_of_samples(void)
@@ -61,8 +61,10 @@ static void note_for_profile(struct live_sample *sample, const uintptr_t *frames
                              bool may_grow)
 {
     sample->site = hak_sites_find(frames, count, may_grow);
-    if (may_grow)
+    if (may_grow) {
+        hak_show_sample(sample->sum.bytes);
         hak_show_modules((uint32_t)sample->site);
+    }
     hak_sites_note_taken((uint32_t)sample->site, sample->sum, sample->birth_ns / 1000000);
 }
 
@@ -90,6 +92,7 @@ static void note(const struct sampled_request *request, const void *block, uint3
         .birth_ns = now_ns,
         .site = HAK_LIVE_NO_SITE,
         .heap = (uintptr_t)request->heap,
+        .logged_bytes = hak_most(request->bytes, 1),
     };
     /* Samples that are not tracked to their end are no evidence. */
     find_site(&sample, request, block == NULL ? HAK_CLASS_NONE : class_index, may_grow);
@@ -115,8 +118,6 @@ static bool may_grow(void)
         return false;
     }
     hak_copy_look();
-    if (hak_draw_is_for(DRAW_FOR_PROFILE))
-        hak_show_open();
     return true;
 }
 
@@ -139,18 +140,16 @@ HAK_NOINLINE void hak_sampler_note(const struct sampled_request *request, const 
 void hak_sampler_resize(const void *block, size_t bytes)
 {
     struct live_sample sample;
-    if (!hak_live_remove(block, &sample))
+    struct live_place place;
+    if (!hak_live_hold(block, &sample, &place))
         return;
-    struct live_sample resized = sample;
-    resized.sum.bytes = sample.sum.count * hak_most(bytes, 1);
+    uint64_t before_bytes = sample.sum.bytes;
+    bytes = hak_most(bytes, 1);
+    sample.sum.bytes = sample.sum.count * bytes;
     if (sample.site != HAK_LIVE_NO_SITE)
-        hak_sites_note_resized((uint32_t)sample.site, sample.sum.bytes, resized.sum.bytes);
-    uint64_t now_ns = hak_os_clock_ns();
-    hak_size_log_end(&sample, now_ns);
-    resized.birth_ns = now_ns;
-    hak_size_log_begin(&resized);
-    resized.birth_ns = sample.birth_ns;
-    hak_sampler_put_back(block, &resized);
+        hak_sites_note_resized((uint32_t)sample.site, before_bytes, sample.sum.bytes);
+    hak_size_log_resize(&sample, bytes);
+    hak_live_let_go(block, &sample, &place);
 }
 
 bool hak_sampler_lift(const void *block, struct live_sample *sample)

@@ -22,26 +22,28 @@
 /* Memory is put behind so many more sites at once. */
 #define MORE_SITES 40u
 #define TICK_MS 1000
-/* A process without a sample gets its black box no sooner: many end before. */
-#define FIRST_MS 100
+/* What a process has sampled is shown once it stands for so many mean distances, or is so old; a
+ * process without a sample gets its black box after the other time: many end before. */
+#define SHOWN_MEANS 2
+#define SAMPLED_MS 10
+#define UNSAMPLED_MS 100
 /* The kernel walks all of the process's memory to tell whose it is: one part in so many of the time
  * goes to that at most. */
 #define MEMORY_SHARE 512
 /* A refused board is tried again after so long. */
 #define RETRY_MS 5000
 
-enum show_state { SHOW_NONE, SHOW_OPENING, SHOW_READY };
-
-static _Atomic uint32_t state;
 HAK_AT_HAND static _Atomic(struct profile_board *) own;
-static struct profile_board *inherited;
-static uint32_t own_pid;
-static _Atomic uint32_t backed_sites;
-static bool stats_are_backed;    /* the busy one's, and of the thread that makes the board */
-static _Atomic uint32_t is_busy; /* somebody grows the board, or brings it up to date */
-static _Atomic uint64_t next_tick_ms;
-static _Atomic uint64_t box_ms; /* when a black box is made without a sample; 0: not known yet */
-static _Atomic uint64_t retry_ms;
+HAK_AT_HAND static struct profile_board *inherited;
+HAK_AT_HAND static uint32_t own_pid;
+HAK_AT_HAND static _Atomic uint32_t backed_sites;
+HAK_AT_HAND static bool stats_are_backed; /* the busy one's */
+/* Somebody makes the board, grows it, brings it up to date, or adds modules. */
+HAK_AT_HAND static _Atomic uint32_t is_busy;
+HAK_AT_HAND static _Atomic uint64_t next_tick_ms;
+HAK_AT_HAND static _Atomic uint64_t due_ms;        /* when the board is made; 0: not known yet */
+HAK_AT_HAND static _Atomic uint64_t sampled_bytes; /* before there is a board */
+HAK_AT_HAND static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
 HAK_AT_START struct profile_board *hak_show_board(void)
@@ -130,7 +132,6 @@ static bool is_earlier_box(const struct shared_file *file, const void *context)
            (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space);
 }
 
-/* A copy has memory for as many sites as its parent. */
 static struct profile_board *create(uint32_t pid, uint32_t site_count)
 {
     int error;
@@ -149,24 +150,9 @@ static struct profile_board *create(uint32_t pid, uint32_t site_count)
     }
     memcpy(&board->head, &head, sizeof head);
     fill_changing(&board->head);
-    if (inherited != NULL)
-        hak_modules_copy(board, inherited);
-    else
-        hak_modules_add_program(board);
+    hak_modules_add(NULL, 0);
+    hak_modules_show(board);
     return board;
-}
-
-static bool try_busy(void)
-{
-    uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy */
-    return hak_cas_acquire(&is_busy, &expected, 1);
-}
-
-static void end_busy(void)
-{
-    /* release: partner is the acquire in try_busy */
-    hak_store_release(&is_busy, 0);
 }
 
 /* A handler may have made the copy, and interrupted code that writes to the parent's board: it goes
@@ -184,17 +170,16 @@ static void open_first(void)
     if (own_pid == 0) /* not again in each child */
         remove_left(pid);
     own_pid = pid;
-    uint32_t site_count = inherited == NULL ? MORE_SITES : hak_load_relaxed(&backed_sites);
+    /* A copy has memory for as many sites as its parent. */
+    uint32_t site_count =
+        (uint32_t)hak_most(hak_load_relaxed(&backed_sites),
+                           (hak_sites_count() + MORE_SITES - 1) / MORE_SITES * MORE_SITES);
     struct profile_board *board = create(pid, site_count);
     if (board == NULL) {
         hak_store_relaxed(&retry_ms, hak_os_clock_ms() + RETRY_MS);
-        hak_store_release(&state, SHOW_NONE);
         return;
     }
-    if (inherited == NULL)
-        for (uint32_t i = 0; i < sizeof modules_seen / sizeof *modules_seen; i++)
-            hak_store_relaxed(&modules_seen[i], 0);
-    else
+    if (inherited != NULL)
         board = replace_inherited(board);
     stats_are_backed = false;
     hak_store_relaxed(&backed_sites, site_count);
@@ -204,23 +189,54 @@ static void open_first(void)
     hak_store_release(&board->head.magic, HAK_BOARD_MAGIC);
     /* release: partner is the acquire in hak_show_board */
     hak_store_release(&own, board);
-    hak_store_release(&state, SHOW_READY);
 }
 
-void hak_show_open(void)
+/* The caller is the busy one. */
+static void open_unless_confined(void)
 {
-    uint32_t expected = SHOW_NONE;
-    if (HAK_LIKELY(hak_load_relaxed(&state) != SHOW_NONE) ||
-        hak_os_clock_ms() < hak_load_relaxed(&retry_ms) || hak_is_away() ||
-        !hak_cas_acquire(&state, &expected, SHOW_OPENING))
-        return;
     if (!hak_os_ask_begin()) {
         hak_store_relaxed(&retry_ms, UINT64_MAX);
-        hak_store_release(&state, SHOW_NONE);
         return;
     }
     open_first();
     hak_os_ask_end();
+}
+
+void hak_show_open(void)
+{
+    if (hak_show_board() != NULL || hak_os_clock_ms() < hak_load_relaxed(&retry_ms) ||
+        hak_is_away() || !hak_flag_take(&is_busy))
+        return;
+    if (hak_show_board() == NULL)
+        open_unless_confined();
+    hak_flag_give(&is_busy);
+}
+
+/* Makes it known when the board is to be made, unless that is known; true: it is time. */
+static bool is_due(uint64_t now_ms, uint64_t wait_ms)
+{
+    uint64_t due = hak_load_relaxed(&due_ms);
+    if (due == 0 || due > now_ms + wait_ms) {
+        due = now_ms + wait_ms;
+        hak_store_relaxed(&due_ms, due);
+    }
+    return now_ms >= due;
+}
+
+void hak_show_sample(uint64_t bytes)
+{
+    if (HAK_LIKELY(hak_show_board() != NULL))
+        return;
+    uint64_t sum = hak_fetch_add_relaxed(&sampled_bytes, bytes) + bytes;
+    if (is_due(hak_os_clock_ms(), SAMPLED_MS) ||
+        sum / SHOWN_MEANS >= hak_load_relaxed(&hak_draw_profile_mean_bytes))
+        hak_show_open();
+}
+
+void hak_show_prepare(void)
+{
+    if (hak_load_relaxed(&due_ms) != 0)
+        hak_show_open();
 }
 
 /* The caller is the busy one. */
@@ -238,27 +254,26 @@ static void grow(struct profile_board *board, uint32_t site)
 void hak_show_modules(uint32_t site)
 {
     uint64_t bit = 1ull << (site % 64);
-    struct profile_board *board = hak_show_board();
-    if (board == NULL || (hak_load_relaxed(&modules_seen[site / 64]) & bit) != 0)
+    if ((hak_load_relaxed(&modules_seen[site / 64]) & bit) != 0)
         return;
-    if (!try_busy())
+    if (!hak_flag_take(&is_busy))
         return; /* the site's next sample comes by again */
-    if (site >= hak_load_relaxed(&backed_sites) && hak_os_ask_begin()) {
+    struct profile_board *board = hak_show_board();
+    if (board != NULL && site >= hak_load_relaxed(&backed_sites) && hak_os_ask_begin()) {
         grow(board, site);
         hak_os_ask_end();
     }
     const struct board_site *record = hak_sites_at(site);
     if (record != NULL)
-        hak_modules_add(board, record->frames, (uint32_t)record->frame_count);
+        hak_modules_add(record->frames, (uint32_t)record->frame_count);
+    if (board != NULL)
+        hak_modules_show(board);
     atomic_fetch_or_explicit(&modules_seen[site / 64], bit, memory_order_relaxed);
-    end_busy();
+    hak_flag_give(&is_busy);
 }
 
-void hak_show_early_modules(void)
+HAK_AT_START void hak_show_early_modules(void)
 {
-    struct profile_board *board = hak_show_board();
-    if (board != NULL && hak_load_relaxed(&board->head.module_count) == 0)
-        hak_modules_add_program(board);
     for (uint32_t site = 1; site < hak_sites_count(); site++) {
         atomic_fetch_and_explicit(&modules_seen[site / 64], ~(1ull << (site % 64)),
                                   memory_order_relaxed);
@@ -291,10 +306,10 @@ static void update_oldest(void)
 
 void hak_show_update_oldest(void)
 {
-    if (!try_busy())
+    if (!hak_flag_take(&is_busy))
         return;
     update_oldest();
-    end_busy();
+    hak_flag_give(&is_busy);
 }
 
 /* The caller is the busy one. */
@@ -336,23 +351,13 @@ static void show_stats(struct profile_board *board)
     hak_shm_publish(&board->stats, &page);
 }
 
-static bool is_time_for_box(uint64_t now)
-{
-    uint64_t due = hak_load_relaxed(&box_ms);
-    if (due == 0) {
-        due = now + FIRST_MS;
-        hak_store_relaxed(&box_ms, due);
-    }
-    return now >= due;
-}
-
 static HAK_NOINLINE enum show_wish tick(uint64_t now)
 {
     bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
-    if (is_kept && is_time_for_box(now))
+    if (hak_show_board() == NULL && is_due(now, UNSAMPLED_MS))
         hak_show_open();
     struct profile_board *board = hak_show_board();
-    if (board == NULL || !try_busy())
+    if (board == NULL || !hak_flag_take(&is_busy))
         return SHOW_NOTHING;
     hak_store_relaxed(&next_tick_ms, now + TICK_MS);
     update_oldest();
@@ -361,13 +366,14 @@ static HAK_NOINLINE enum show_wish tick(uint64_t now)
         show_stats(board);
         hak_os_ask_end();
     }
-    end_busy();
+    hak_flag_give(&is_busy);
     return is_kept ? SHOW_ON : SHOW_NOTHING;
 }
 
 HAK_AT_START enum show_wish hak_show_tick(void)
 {
-    if (HAK_LIKELY(hak_show_board() == NULL) && hak_conf_number(blackbox) != BLACKBOX_ON)
+    if (HAK_LIKELY(hak_show_board() == NULL) && hak_load_relaxed(&due_ms) == 0 &&
+        hak_conf_number(blackbox) != BLACKBOX_ON)
         return SHOW_NOTHING;
     uint64_t now = hak_os_clock_ms();
     if (now < hak_load_relaxed(&next_tick_ms) || hak_copy_is_unnoticed())
@@ -384,9 +390,8 @@ void hak_show_forget(void)
     hak_store_relaxed(&own, NULL);
     hak_store_relaxed(&is_busy, 0);
     hak_store_relaxed(&retry_ms, 0);
-    hak_store_relaxed(&box_ms, 0);
+    hak_store_relaxed(&due_ms, 0);
     hak_store_relaxed(&next_tick_ms, 0);
-    hak_store_relaxed(&state, SHOW_NONE);
 }
 
 HAK_AT_START void hak_show_end(void)

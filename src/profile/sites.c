@@ -25,15 +25,15 @@ struct chunk {
     struct board_site sites[CHUNK_SITES];
 };
 
-struct board_dropped hak_sites_dropped;
+HAK_AT_HAND struct board_dropped hak_sites_dropped;
 
 static struct chunk first_chunk;
 static _Atomic(struct chunk *) chunks[CHUNKS]; /* but the first one */
 static struct meta_pool chunk_pool;
 static _Atomic uint16_t buckets[BUCKETS];
 static _Atomic uint32_t site_count = 1;
-static _Atomic(struct profile_board *) shown;
-static _Atomic uint32_t shown_count; /* sites that the board has memory for */
+HAK_AT_HAND static _Atomic(struct profile_board *) shown;
+HAK_AT_HAND static _Atomic uint32_t shown_count; /* sites that the board has memory for */
 
 static struct board_site *site_at(uint32_t site)
 {
@@ -130,6 +130,9 @@ static uint32_t claim(const uintptr_t *frames, uint32_t frame_count, bool may_gr
 static _Atomic uint16_t *probe(const uintptr_t *frames, uint32_t frame_count, uint32_t *site)
 {
     uint64_t hash = hash_of(frames, frame_count);
+    *site = 0;
+    if (hak_sites_count() == 1) /* all are free: a look would only touch the page once more */
+        return &buckets[hash % BUCKETS];
     for (uint32_t i = 0; i < PROBES_MOST; i++) {
         _Atomic uint16_t *bucket = &buckets[(hash + i) % BUCKETS];
         *site = hak_load_acquire(bucket); /* partner: the release in `enter` */
@@ -266,7 +269,7 @@ void hak_sites_set_oldest(uint32_t site, uint64_t oldest_ms)
         SET(site, oldest_ms, oldest_ms);
 }
 
-uint32_t hak_sites_count(void)
+HAK_AT_START uint32_t hak_sites_count(void)
 {
     return hak_load_relaxed(&site_count);
 }

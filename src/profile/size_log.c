@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "os/os.h"
 #include "slab/size_class.h"
 
 #include <string.h>
@@ -16,8 +17,8 @@ static struct {
     _Atomic uint64_t live_slack;
     _Atomic uint64_t slack_births;
 } cells[HAK_SIZE_CELLS];
-static _Atomic uint64_t start_ms; /* 0: nothing was sampled yet */
-static _Atomic uint64_t samples;
+HAK_AT_HAND static _Atomic uint64_t start_ms; /* 0: nothing was sampled yet */
+HAK_AT_HAND static _Atomic uint64_t samples;
 
 /* hak_size_cell_of without its search through the classes. */
 static uint32_t cell_of(size_t bytes)
@@ -30,7 +31,7 @@ static uint32_t cell_of(size_t bytes)
 /* Adds the blocks of a sample at a moment; `sign` 1: they begin, -1: they end. */
 static void add(const struct live_sample *sample, uint64_t at_ms, int64_t sign)
 {
-    size_t bytes = sample->sum.bytes / sample->sum.count;
+    size_t bytes = sample->logged_bytes;
     uint64_t signed_blocks = sample->sum.count * (uint64_t)sign;
     uint32_t cell = cell_of(bytes);
     uint64_t signed_slack = signed_blocks * (hak_size_cell_need(cell) - bytes);
@@ -41,15 +42,15 @@ static void add(const struct live_sample *sample, uint64_t at_ms, int64_t sign)
     hak_fetch_add_relaxed(&cells[cell].slack_births, signed_slack * ms);
 }
 
-static bool is_of_a_class(const struct live_sample *sample)
+static bool is_of_a_class(size_t bytes)
 {
-    return sample->sum.count != 0 && sample->sum.bytes / sample->sum.count <= HAK_CLASS_BYTES_MAX;
+    return bytes <= HAK_CLASS_BYTES_MAX;
 }
 
 void hak_size_log_begin(const struct live_sample *sample)
 {
     uint64_t none = 0, birth_ms = sample->birth_ns / NS_PER_MS;
-    if (!is_of_a_class(sample))
+    if (!is_of_a_class(sample->logged_bytes))
         return;
     if (HAK_UNLIKELY(hak_load_relaxed(&start_ms) == 0))
         /* acquire: no partner is needed, the number alone counts */
@@ -60,8 +61,21 @@ void hak_size_log_begin(const struct live_sample *sample)
 
 void hak_size_log_end(const struct live_sample *sample, uint64_t now_ns)
 {
-    if (is_of_a_class(sample))
+    if (is_of_a_class(sample->logged_bytes))
         add(sample, now_ns / NS_PER_MS, -1);
+}
+
+void hak_size_log_resize(struct live_sample *sample, size_t bytes)
+{
+    if (is_of_a_class(sample->logged_bytes) && is_of_a_class(bytes) &&
+        cell_of(sample->logged_bytes) == cell_of(bytes))
+        return;
+    uint64_t now_ns = hak_os_clock_ns(), birth_ns = sample->birth_ns;
+    hak_size_log_end(sample, now_ns);
+    sample->logged_bytes = bytes;
+    sample->birth_ns = now_ns;
+    hak_size_log_begin(sample);
+    sample->birth_ns = birth_ns;
 }
 
 /* A sum that came out negative is one of a moment in between. */

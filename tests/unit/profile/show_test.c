@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/profile/show_test.c - the board of a copy of the process. */
+/* tests/unit/profile/show_test.c - when a board is made, and what is on that of a copy. */
 #include "profile/show.h"
 
 #include "check.h"
+#include "heap/draw.h"
+#include "os/os.h"
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/sites.h"
@@ -30,6 +32,64 @@ static uint32_t show_sites(void)
         hak_sites_note_taken(site, (struct sample_sum){1, 10 + i}, 70);
     }
     return site;
+}
+
+TEST(a_board_is_made_when_samples_stand_for_two_mean_distances)
+{
+    CHECK(hak_process_start());
+    hak_draw_start(1 << 20, 0, hak_os_clock_ms());
+    hak_show_sample(1 << 20);
+    CHECK(hak_show_board() == NULL);
+    hak_show_sample(1 << 20);
+    CHECK(hak_show_board() != NULL);
+    hak_show_end();
+}
+
+TEST(a_single_sample_is_shown_by_a_tick_ten_milliseconds_later)
+{
+    CHECK(hak_process_start());
+    hak_draw_start(1 << 20, 0, hak_os_clock_ms());
+    CHECK_EQ(hak_show_tick(), SHOW_NOTHING);
+    uint64_t start_ms = hak_os_clock_ms();
+    hak_show_sample(1);
+    while (hak_show_board() == NULL)
+        hak_show_tick();
+    CHECK(hak_os_clock_ms() >= start_ms + 10);
+    hak_show_end();
+}
+
+/* Whether the board has the file that the code is in. */
+static bool has_module_of(const struct profile_board *board, uintptr_t address)
+{
+    for (uint32_t i = 0; i < hak_load_relaxed(&board->head.module_count); i++) {
+        const struct board_module *module = &board->modules[i];
+        CHECK_EQ(hak_load_acquire(&module->state), BOARD_READY);
+        if (address - module->start < module->end - module->start)
+            return true;
+    }
+    return false;
+}
+
+TEST(files_of_stacks_that_were_sampled_before_there_was_a_board_are_on_it)
+{
+    uintptr_t frames[2] = {(uintptr_t)&getpid + 1, 0};
+    CHECK(hak_process_start());
+    uint32_t site = hak_sites_find(frames, 1, true);
+    hak_show_modules(site);
+    const struct profile_board *board = open_board();
+    CHECK(has_module_of(board, (uintptr_t)&has_module_of));
+    CHECK(has_module_of(board, frames[0]));
+    CHECK_EQ(hak_load_acquire(&board->sites[site].state), BOARD_READY);
+    hak_show_end();
+}
+
+TEST(sites_that_were_many_before_there_was_a_board_are_on_it)
+{
+    CHECK(hak_process_start());
+    uint32_t last = show_sites();
+    const struct profile_board *board = open_board();
+    CHECK_EQ(hak_load_relaxed(&board->sites[last].allocated_bytes), 10 + SITES - 1);
+    hak_show_end();
 }
 
 TEST(a_copy_shows_all_sites_of_its_parent_at_once)

@@ -4,6 +4,7 @@
 #include "profile/size_log.h"
 
 #include "check.h"
+#include "os/os.h"
 
 #define MS UINT64_C(1000000)
 #define START (1000 * MS)
@@ -12,7 +13,8 @@ static struct size_spread spread;
 
 static struct live_sample sample_of(uint64_t blocks, uint64_t bytes, uint64_t birth_ms)
 {
-    return (struct live_sample){.sum = {blocks, blocks * bytes}, .birth_ns = START + birth_ms * MS};
+    return (struct live_sample){
+        .sum = {blocks, blocks * bytes}, .birth_ns = START + birth_ms * MS, .logged_bytes = bytes};
 }
 
 static const struct size_cell *cell_at(size_t bytes, uint64_t at_ms)
@@ -79,4 +81,30 @@ TEST(a_moment_in_between_is_no_huge_sum)
     CHECK_EQ(cell_at(64, 20)->block_ms, 0);
     CHECK_EQ(cell_at(64, 20)->slack_ms, 0);
     CHECK_EQ(cell_at(64, 31)->block_ms, 2);
+}
+
+/* The clock is the real one there. */
+TEST(a_block_that_is_resized_counts_in_each_cell_for_as_long_as_it_is_there)
+{
+    struct live_sample sample = sample_of(3, 100, 0);
+    sample.birth_ns = hak_os_clock_ns() - 500 * MS;
+    uint64_t birth_ns = sample.birth_ns;
+    hak_size_log_begin(&sample);
+    hak_size_log_resize(&sample, 112); /* the same cell */
+    CHECK_EQ(sample.logged_bytes, 100);
+    hak_size_log_resize(&sample, 200);
+    CHECK_EQ(sample.logged_bytes, 200);
+    CHECK_EQ(sample.birth_ns, birth_ns);
+    uint64_t end_ns = hak_os_clock_ns() + 1000 * MS;
+    hak_size_log_end(&sample, end_ns);
+    CHECK(hak_size_log_read(&spread, end_ns + 1000 * MS));
+    const struct size_cell *small = &spread.cells[hak_size_cell_of(100)];
+    const struct size_cell *large = &spread.cells[hak_size_cell_of(200)];
+    CHECK(small->block_ms >= 3 * 500);
+    CHECK_EQ(small->slack_ms, small->block_ms * 12);
+    CHECK(large->block_ms >= 3 * 1000);
+    CHECK_EQ(large->slack_ms, large->block_ms * 8);
+    uint64_t whole_ms = 3 * (end_ns / MS - birth_ns / MS);
+    CHECK_EQ(small->block_ms + large->block_ms, whole_ms);
+    CHECK_EQ(spread.samples, 2);
 }
