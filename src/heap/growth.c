@@ -17,8 +17,10 @@
 #define START_BYTES (16 * HAK_KIB)
 /* What a thread's bins may hold however many threads there are. */
 #define THREAD_BYTES_LEAST (64 * HAK_KIB)
-/* All bins together may hold one part in so many of the limit. */
+/* All bins together may hold one part in so many of the limit, and so much however little memory is
+ * held. */
 #define PARTS_OF_LIMIT 8
+#define ALL_BYTES_LEAST (4 * HAK_MIB)
 
 /* Where each call is only counted, bins stay without slots. */
 void hak_growth_begin(struct room *room)
@@ -37,12 +39,19 @@ static uint32_t capacity_most(uint32_t class_index)
     return (uint32_t)hak_least(hak_most(bytes / block_bytes, least), HAK_BIN_SLOTS_MOST - 1);
 }
 
+/* What all bins of all caches may hold. */
+static size_t process_bound_bytes(void)
+{
+    size_t held_share = hak_held_bytes() / 100 * hak_policy_read(cache_percent);
+    size_t bytes =
+        hak_least(hak_policy_read(process_cache_bytes), hak_most(held_share, ALL_BYTES_LEAST));
+    return hak_least(bytes, hak_limit_soft_bytes() / PARTS_OF_LIMIT);
+}
+
 /* What all bins of a cache may hold. */
 static size_t thread_bound_bytes(void)
 {
-    size_t bytes =
-        hak_least(hak_policy_read(process_cache_bytes), hak_limit_soft_bytes() / PARTS_OF_LIMIT);
-    size_t share = bytes / (hak_load_relaxed(&hak_active_caches) + 1);
+    size_t share = process_bound_bytes() / (hak_load_relaxed(&hak_active_caches) + 1);
     return hak_clamp(share, THREAD_BYTES_LEAST, hak_policy_read(thread_cache_bytes));
 }
 

@@ -39,13 +39,17 @@ bool hak_lock_is_had(const struct hak_lock *lock)
     return hak_lock_has_all();
 }
 
+/* Polls less and less often: a thread that takes the lock now and again then finds what it protects
+ * in its own caches, while a change of hands costs a miss for each line. */
 static bool spin(struct hak_lock *lock)
 {
     uint64_t rounds = hak_policy_read(spin_rounds);
-    for (uint64_t i = 0; i < rounds; i++) {
+    uint64_t pauses = 1;
+    for (uint64_t paused = 0; paused < rounds; paused += pauses, pauses *= 2) {
         if (hak_load_relaxed(&lock->state) == 0 && hak_lock_try_among(lock))
             return true;
-        hak_cpu_relax();
+        for (uint64_t i = 0; i < pauses; i++)
+            hak_cpu_relax();
     }
     return false;
 }

@@ -19,6 +19,8 @@
       "maximum in the bins of one processor or thread")                                            \
     X(process_cache_bytes, 32 * HAK_MIB, 64 * HAK_KIB, HAK_TIB,                                    \
       "maximum in all bins, or an eighth of a limit; at least 64 KiB per cache")                   \
+    X(cache_percent, 50, 0, 100,                                                                   \
+      "maximum in all bins, of the memory held when they grow; 4 MiB is always allowed")           \
     X(free_cache_bytes, HAK_MIB, 0, HAK_TIB,                                                       \
       "maximum in the bins of all caches without a thread, until they are older than `decay`")     \
     X(class_cache_bytes, 96 * HAK_KIB, 4 * HAK_KIB, 64 * HAK_MIB,                                  \
@@ -62,8 +64,8 @@
     X(match_bytes, 16 * HAK_MIB, 0, HAK_TIB, "minimum that the program allocates in it")           \
     X(match_operations, 2000, 0, HAK_TIB, "minimum number of slow operations in it")               \
     X(learn_acts, 1, 0, 1, "1: what is learned is applied; 0: it is only recorded")                \
-    X(spin_rounds, 64, 0, 100000,                                                                  \
-      "polls of a held lock before sleeping; 0 where there is one processor")                      \
+    X(spin_rounds, 128, 0, 100000,                                                                 \
+      "pauses while polling a held lock before sleeping; 0 where there is one processor")          \
     X(huge_heap_superslabs, 8, 0, HAK_MIB,                                                         \
       "a new superslab may be a huge page once there are this many superslabs")                    \
     X(huge_class_bytes, 2 * HAK_MIB, 0, HAK_TIB,                                                   \
@@ -91,6 +93,7 @@
  * options that it implies (conf/conf_modes.h). */
 #define HAK_POLICY_PRICE_TABLE(X)                                                                  \
     X(process_cache_bytes, 128 * HAK_MIB, 32 * HAK_MIB, 8 * HAK_MIB)                               \
+    X(cache_percent, 100, 50, 25)                                                                  \
     X(free_cache_bytes, 4 * HAK_MIB, HAK_MIB, 128 * HAK_KIB)                                       \
     X(class_cache_bytes, 512 * HAK_KIB, 96 * HAK_KIB, 16 * HAK_KIB)                                \
     X(large_class_cache_bytes, HAK_MIB, 384 * HAK_KIB, 32 * HAK_KIB)                               \

@@ -108,9 +108,26 @@ static size_t grown_bytes(void)
     return cache->capacity_bytes;
 }
 
+/* Of each class, with those of the long partition. */
+#define FIRST_SLOTS_BYTES (1359 * HAK_KIB)
+
+TEST(bins_may_hold_more_when_more_memory_is_held)
+{
+    CHECK(hak_thread_cache() != NULL);
+    struct rseq_area *own = hak_here;
+    size_t before = grown_bytes();
+    CHECK(before <= 4 * HAK_MIB / 2 + FIRST_SLOTS_BYTES);
+    hak_here = own;
+    void *block = hak_malloc(64 * HAK_MIB);
+    CHECK(block != NULL);
+    if (!HAK_TINY) /* whose bins cannot grow */
+        CHECK(grown_bytes() > before + HAK_MIB);
+    hak_here = own;
+    hak_free(block);
+}
+
 /* Caches that come one after the other, each grown as far as it may, hold the most: their
- * shares, as they came, and the first slots of each class, 1,359 KiB with those of the long
- * partition. */
+ * shares, as they came, and the first slots. */
 static void check_bound(uint32_t caches, size_t most_bytes)
 {
     struct rseq_area *own = hak_here;
