@@ -112,14 +112,16 @@
       "show and change which call sites allocate long-lived blocks",                               \
       "  SOURCE             a process that runs with learn=sites, or a file of option\n"           \
       "                     profile; without it, all such processes\n"                             \
-      "  list               the rules and their evidence (the default)\n"                          \
+      "  list               the rules, their evidence, and what those in force change\n"           \
+      "                     (the default)\n"                                                       \
       "  pin SITE           its blocks get slabs of their own, regardless of learning\n"           \
       "  forbid SITE        its blocks stay among the others, regardless of learning\n"            \
       "  free SITE          undoes pin or forbid\n"                                                \
       "  export             write the rules to standard output, one per line\n"                    \
       "  import FILE        read such rules into the process or the file\n"                        \
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET\n"            \
-      "                     of the caller if the site is a wrapper\n"                              \
+      "                     of the caller if the site is a wrapper, and of that\n"                 \
+      "                     one's caller if that is a wrapper, too\n"                              \
       "  --program NAME     a program of the file; by default, the last one that ended\n"          \
       "  --json             as a list of objects\n")                                               \
     X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \

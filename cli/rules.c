@@ -3,6 +3,7 @@
 #include "ask.h"
 #include "base/size_class_table.h"
 #include "command.h"
+#include "learn/effect_line.h"
 #include "learned_source.h"
 #include "os/own_file.h"
 #include "ps.h"
@@ -20,10 +21,15 @@
 
 /* A process has no more sites than that. */
 #define LINES_MOST 1200u
+/* Of a place. */
+#define NAME_BYTES 64u
 
+/* What they change is known of processes only. */
 struct rules {
     struct site_line lines[LINES_MOST];
     uint32_t count;
+    struct effect_line effects[HAK_SITE_CLASSES];
+    uint32_t effect_count;
 };
 
 /* Where rules are: a process, or a program's record in a file. */
@@ -49,17 +55,26 @@ static int read_file(struct source *source)
     return EXIT_DONE;
 }
 
-static int add_lines(struct rules *rules, const char *from, size_t bytes, const char *name)
+/* Returns how many bytes it read, up to what is no rule. */
+static size_t add_lines(struct rules *rules, const char *from, size_t bytes)
 {
-    size_t at = 0, read = 0;
-    for (; at < bytes && rules->count < LINES_MOST; at += read) {
-        read = hak_site_line_read(&rules->lines[rules->count], from + at, bytes - at);
-        if (read == 0)
-            return complain(EXIT_FAILED, "rules: line %" PRIu32 " of %s is no rule",
-                            rules->count + 1, name);
+    size_t at = 0, read;
+    for (; rules->count < LINES_MOST &&
+           (read = hak_site_line_read(&rules->lines[rules->count], from + at, bytes - at)) != 0;
+         at += read)
         rules->count++;
-    }
-    return EXIT_DONE;
+    return at;
+}
+
+static size_t add_effects(struct rules *rules, const char *from, size_t bytes)
+{
+    size_t at = 0, read;
+    for (; rules->effect_count < HAK_SITE_CLASSES &&
+           (read = hak_effect_line_read(&rules->effects[rules->effect_count], from + at,
+                                        bytes - at)) != 0;
+         at += read)
+        rules->effect_count++;
+    return at;
 }
 
 /* False: *why says why the process does not tell them. */
@@ -69,10 +84,12 @@ static bool ask_process(int pid, uint32_t wait_ms, struct rules *rules, const ch
     struct ask ask;
     if ((*why = serving_obstacle(pid)) != NULL || !ask_and_wait(&ask, pid, "rules", wait_ms, why))
         return false;
-    ssize_t bytes = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
+    ssize_t read = pread(ask.fd, lines, sizeof lines, sizeof(struct control_request));
+    size_t bytes = read < 0 ? 0 : (size_t)read;
     ask_end(&ask);
     *why = "its answer cannot be read";
-    return add_lines(rules, lines, bytes < 0 ? 0 : (size_t)bytes, "the answer") == EXIT_DONE;
+    size_t at = add_lines(rules, lines, bytes);
+    return at + add_effects(rules, lines + at, bytes - at) == bytes;
 }
 
 static int read_process(struct source *source, struct rules *rules)
@@ -96,22 +113,26 @@ static int read_rules(struct source *source, struct rules *rules)
     return EXIT_DONE;
 }
 
-static void put_place(char *to, size_t bytes, const struct site_place *place)
+/* Names the places; "" where it is any. */
+static void put_places(char names[HAK_SITE_FRAMES][NAME_BYTES], const struct site_line *line)
 {
-    snprintf(to, bytes, "%s+0x%" PRIx64, place->module, place->offset);
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++) {
+        const struct site_place *place = &line->places[i];
+        names[i][0] = '\0';
+        if (place->module[0] != '\0')
+            snprintf(names[i], NAME_BYTES, "%s+0x%" PRIx64, place->module, place->offset);
+    }
 }
 
 /* The evidence in words. */
 static void put_rule(const struct site_line *line)
 {
-    char place[128], above[128] = "";
-    put_place(place, sizeof place, &line->place);
-    if (line->above.module[0] != '\0') {
-        strcpy(above, " < ");
-        put_place(above + 3, sizeof above - 3, &line->above);
-    }
-    printf("%-9s  %s%s, %" PRIu32 " bytes: ", hak_rule_state_word(line->state), place, above,
-           line->block_bytes);
+    char names[HAK_SITE_FRAMES][NAME_BYTES];
+    put_places(names, line);
+    printf("%-9s  %s", hak_rule_state_word(line->state), names[0]);
+    for (uint32_t i = 1; i < HAK_SITE_FRAMES && names[i][0] != '\0'; i++)
+        printf(" < %s", names[i]);
+    printf(", %" PRIu32 " bytes: ", line->block_bytes);
     if (line->judged == 0)
         puts("no samples");
     else
@@ -119,17 +140,74 @@ static void put_rule(const struct site_line *line)
                (uint64_t)line->survivors * 100 / line->judged, line->judged);
 }
 
-static void put_json(const struct site_line *line, bool is_first)
+static double used_percent(const struct rule_effect *effect, bool is_held)
 {
-    char place[128], above[128] = "";
-    put_place(place, sizeof place, &line->place);
-    if (line->above.module[0] != '\0')
-        put_place(above, sizeof above, &line->above);
-    printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"build_id\": \"%" PRIx64
-           "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32 ", \"survivors\": %" PRIu32
-           "}",
-           is_first ? "[" : ",\n ", hak_rule_state_word(line->state), place, above,
-           line->place.build_id, line->block_bytes, line->judged, line->survivors);
+    return effect->pages[is_held] == 0 ? 0 : effect->used[is_held] / effect->pages[is_held] * 100;
+}
+
+/* What the learned rules of a size change, as far as it is measured. */
+static void put_effect(const struct effect_line *line)
+{
+    const struct rule_effect *effect = &line->effect;
+    double share;
+    printf("effect     %" PRIu32 " bytes: ", line->block_bytes);
+    if (!hak_effect_share(effect, &share)) {
+        printf("not yet measured: of %u pages each, %" PRIu32 " were observed while the rules act, "
+               "and %" PRIu32 " while they are held back\n",
+               HAK_EFFECT_PAGES_LEAST, (uint32_t)effect->pages[false],
+               (uint32_t)effect->pages[true]);
+        return;
+    }
+    printf("pages are in use for %.0f %% of the time, and for %.0f %% while the rules are held "
+           "back: ",
+           used_percent(effect, false), used_percent(effect, true));
+    if (share < 0.005)
+        puts("they keep no slabs free");
+    else
+        printf("they keep %.0f %% of the slabs free\n", share * 100);
+}
+
+/* NULL: it is no learned rule that acts, or a file's. */
+static const struct rule_effect *find_effect(const struct rules *rules,
+                                             const struct site_line *line)
+{
+    bool is_learned = line->state == RULE_CANARY || line->state == RULE_ACTIVE;
+    for (uint32_t i = 0; is_learned && i < rules->effect_count; i++)
+        if (rules->effects[i].block_bytes == line->block_bytes)
+            return &rules->effects[i].effect;
+    return NULL;
+}
+
+static void put_effect_json(const struct rule_effect *effect)
+{
+    double share;
+    fputs(", \"effect\": ", stdout);
+    if (effect == NULL) {
+        fputs("null", stdout);
+        return;
+    }
+    fputs("{\"kept_free_percent\": ", stdout);
+    if (hak_effect_share(effect, &share))
+        printf("%.1f", share * 100);
+    else
+        fputs("null", stdout);
+    printf(", \"pages\": %" PRIu32 ", \"used_percent\": %.1f, \"held_back_pages\": %" PRIu32
+           ", \"held_back_used_percent\": %.1f}",
+           (uint32_t)effect->pages[false], used_percent(effect, false),
+           (uint32_t)effect->pages[true], used_percent(effect, true));
+}
+
+static void put_json(const struct rules *rules, const struct site_line *line, bool is_first)
+{
+    char names[HAK_SITE_FRAMES][NAME_BYTES];
+    put_places(names, line);
+    printf("%s{\"state\": \"%s\", \"site\": \"%s\", \"caller\": \"%s\", \"second_caller\": \"%s\", "
+           "\"build_id\": \"%" PRIx64 "\", \"block_bytes\": %" PRIu32 ", \"samples\": %" PRIu32
+           ", \"survivors\": %" PRIu32,
+           is_first ? "[" : ",\n ", hak_rule_state_word(line->state), names[0], names[1], names[2],
+           line->places[0].build_id, line->block_bytes, line->judged, line->survivors);
+    put_effect_json(find_effect(rules, line));
+    putchar('}');
 }
 
 /* Rules in force and of the user first, then by evidence. */
@@ -149,7 +227,7 @@ static void put_rules(struct rules *rules, bool is_json)
     qsort(rules->lines, rules->count, sizeof *rules->lines, compare);
     for (uint32_t i = 0; i < rules->count; i++) {
         if (is_json)
-            put_json(&rules->lines[i], i == 0);
+            put_json(rules, &rules->lines[i], i == 0);
         else
             put_rule(&rules->lines[i]);
     }
@@ -157,6 +235,8 @@ static void put_rules(struct rules *rules, bool is_json)
         puts(rules->count == 0 ? "[]" : "]");
     else if (rules->count == 0)
         puts("no rules");
+    for (uint32_t i = 0; !is_json && i < rules->effect_count; i++)
+        put_effect(&rules->effects[i]);
 }
 
 static void print(void *seen, bool is_json)
@@ -177,7 +257,7 @@ static bool look(int pid, void *seen)
 {
     struct rules *rules = seen;
     const char *why;
-    rules->count = 0;
+    rules->count = rules->effect_count = 0;
     return ask_process(pid, PROCESS_WAIT_MS, rules, &why);
 }
 
@@ -272,24 +352,32 @@ static uint32_t block_bytes_of(unsigned long bytes)
     return 0;
 }
 
-static bool read_site(struct site_line *line, char *site, const char *bytes, char *above)
+/* SITE BYTES [CALLER]... */
+static bool read_site(struct site_line *line, char **words)
 {
     char *end;
-    unsigned long number = strtoul(bytes, &end, 10);
-    if (!isdigit((unsigned char)*bytes) || *end != '\0' || number == 0)
+    if (words[0] == NULL || words[1] == NULL)
+        return false;
+    unsigned long number = strtoul(words[1], &end, 10);
+    if (!isdigit((unsigned char)*words[1]) || *end != '\0' || number == 0)
         return false;
     line->block_bytes = block_bytes_of(number);
-    return line->block_bytes != 0 && hak_site_place_read(&line->place, site) &&
-           (above == NULL || hak_site_place_read(&line->above, above));
+    if (line->block_bytes == 0 || !hak_site_place_read(&line->places[0], words[0]))
+        return false;
+    uint32_t count = 1;
+    for (; count < HAK_SITE_FRAMES && words[count + 1] != NULL; count++)
+        if (!hak_site_place_read(&line->places[count], words[count + 1]))
+            return false;
+    return words[count + 1] == NULL;
 }
 
 static int change(struct source *source, enum rule_state state, char **words)
 {
     struct site_line line = {.state = state};
-    if (words[0] == NULL || words[1] == NULL || (words[2] != NULL && words[3] != NULL) ||
-        !read_site(&line, words[0], words[1], words[2]))
-        return complain(EXIT_USAGE, "rules: a site is FILE+0xOFFSET BYTES, BYTES up to 4096, or "
-                                    "FILE+0xOFFSET BYTES FILE+0xOFFSET with its caller");
+    if (!read_site(&line, words))
+        return complain(EXIT_USAGE, "rules: a site is FILE+0xOFFSET BYTES, BYTES up to 4096, then "
+                                    "FILE+0xOFFSET of its caller and of the caller's, if these are "
+                                    "distinguished");
     return tell(source, &line, 1);
 }
 
@@ -304,8 +392,10 @@ static int import(struct source *source, char **words)
         return complain(EXIT_FAILED, "rules: %s cannot be read: %s", words[0], strerror(errno));
     size_t bytes = fread(lines, 1, sizeof lines, file);
     fclose(file);
-    int status = add_lines(&rules, lines, bytes, words[0]);
-    return status == EXIT_DONE ? tell(source, rules.lines, rules.count) : status;
+    if (add_lines(&rules, lines, bytes) != bytes)
+        return complain(EXIT_FAILED, "rules: line %" PRIu32 " of %s is no rule", rules.count + 1,
+                        words[0]);
+    return tell(source, rules.lines, rules.count);
 }
 
 static int carry_out(struct source *source, char **words, bool is_json)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map; what
 libhakmem.so exports is exactly the reviewed list and what our own header declares; what it asks of
-libc is in glibc 2.31, and it needs nothing else. With --update the list becomes what is exported:
-review the difference."""
+libc is in glibc 2.31 and no point of cancellation, and it needs nothing else. With --update the
+list becomes what is exported: review the difference."""
 import fnmatch
 import re
 import sys
@@ -12,6 +12,16 @@ from checklib import BUILD, ROOT, code, finish, run, text, without_comments
 EXPORTS = "tests/install/exports.txt"
 REVIEWED = "# What libhakmem.so exports: one name a line, compared by tools/check_names.py."
 OLDEST_GLIBC = (2, 31)
+# A thread that is to be cancelled ends in these, so malloc calls none (os/file_calls.h): those of
+# POSIX, and of glibc, that a file of src/os might use. fcntl is one for locks of files only.
+CANCELLATION = set("""
+    accept clock_nanosleep close connect creat epoll_wait fallocate fdatasync fsync lockf msync
+    nanosleep open open64 openat openat64 pause poll posix_fallocate ppoll pread pread64 preadv
+    pselect pthread_cond_timedwait pthread_cond_wait pthread_join pthread_testcancel pwrite
+    pwrite64 pwritev read readv recv recvfrom recvmsg select sem_timedwait sem_wait send sendmsg
+    sendto sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice system usleep wait waitid
+    waitpid write writev
+""".split())
 
 
 def exported():
@@ -57,6 +67,15 @@ def too_new():
             yield f"libhakmem.so asks for {name}_{version}; the oldest glibc is 2.31"
 
 
+def cancelled():
+    _, output = run("nm", "-D", "--undefined-only", BUILD / "libhakmem.so")
+    names = set(re.findall(r"\b[Uw] (\w+)", output))
+    if not names:
+        yield "libhakmem.so asks for nothing of libc: nothing was checked"
+    for name in sorted(names & CANCELLATION):
+        yield f"libhakmem.so calls {name}, a point of cancellation: see src/os/file_calls.h"
+
+
 def main():
     surface = exported()
     inside = defined("--extern-only", BUILD / "libhakmem.a")
@@ -68,7 +87,7 @@ def main():
     if "--update" in sys.argv:
         (ROOT / EXPORTS).write_text("".join(f"{line}\n" for line in [REVIEWED, *outside]
                                            if line not in declared()))
-    problems += [*changes(outside), *too_new()]
+    problems += [*changes(outside), *too_new(), *cancelled()]
     finish("names", f"{len(inside)} linked, {len(outside)} exported", problems)
 
 

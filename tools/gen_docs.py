@@ -98,7 +98,7 @@ process calls `exit` or returns from `main`.
   child processes that run other programs inherit the option and count among them. A forked child
   writes nothing.
 * Evidence counts half in the next run. It is used only with the same `decay` and `price`.
-* The file is text of at most 32 KiB with a checksum. It is replaced atomically: a full disk, or a
+* The file is text of at most 36 KiB with a checksum. It is replaced atomically: a full disk, or a
   directory that cannot be written, costs one line on standard error.
 * The file is ignored, with one line, and never written, if it is a symbolic link or not a regular
   file, belongs to another user, is writable by others, was modified, or was written by another
@@ -120,7 +120,8 @@ two generations` (a generation is 64 MiB of allocations, or as much as the heap 
 
 * A rule is a `candidate` until the evidence excludes chance, then a `shadow` until it would save
   more than it costs, a `canary` for half of the blocks, then `active`; it is `retired` when it no
-  longer pays. A site with callers of both kinds is `mixed`, and its callers are told apart.
+  longer pays. A site with callers of both kinds is `mixed`, and its callers are told apart; so
+  is a caller with callers of both kinds.
 * `hakmem rules PID pin SITE BYTES` activates a rule at once, `forbid` excludes a site, and `free`
   undoes either; with a file in place of PID, this applies from the next run. `export` and `import`
   copy rules between machines or files.

@@ -147,7 +147,7 @@ void hak_thread_flush(void)
         return;
     struct slow_path path = hak_slow_path_begin();
     if (path.cache != NULL) {
-        hak_waiting_drain(&path);
+        hak_waiting_drain(path.cache);
         hak_cache_flush_all(path.cache);
     }
     hak_slow_path_end(&path);

@@ -16,24 +16,51 @@ static bool is_learning(struct text *answer)
     return false;
 }
 
+/* Where the answer's next line goes. */
+struct lines {
+    const struct os_kept_fd *file;
+    size_t at;
+    struct text *answer;
+};
+
+static bool add_line(struct lines *lines, const struct text *line)
+{
+    int error = hak_os_request_write(lines->file, lines->at, line->start, line->used);
+    lines->at += line->used;
+    if (error != 0)
+        hak_os_unwritten_add(lines->answer, "the rules", NULL, hak_os_error_name(error), 0);
+    return error == 0;
+}
+
+static bool add_effects(struct lines *lines)
+{
+    char written[HAK_EFFECT_LINE_BYTES];
+    struct effect_line line;
+    for (uint32_t i = 0; hak_rules_effect(i, &line); i++) {
+        struct text text = {.start = written, .bytes = sizeof written};
+        hak_effect_line_write(&text, &line);
+        if (!add_line(lines, &text))
+            return false;
+    }
+    return true;
+}
+
 bool hak_control_rules_list(const struct os_kept_fd *file, struct text *answer)
 {
-    size_t at = sizeof(struct control_request);
+    struct lines lines = {file, sizeof(struct control_request), answer};
+    char written[HAK_SITE_LINE_BYTES];
     uint32_t count = 0;
     struct site_line line;
     if (!is_learning(answer))
         return false;
     for (; hak_rules_line(count, &line); count++) {
-        char written[HAK_SITE_LINE_BYTES];
         struct text text = {.start = written, .bytes = sizeof written};
         hak_site_line_write(&text, &line);
-        int error = hak_os_request_write(file, at, written, text.used);
-        if (error != 0) {
-            hak_os_unwritten_add(answer, "the rules", NULL, hak_os_error_name(error), 0);
+        if (!add_line(&lines, &text))
             return false;
-        }
-        at += text.used;
     }
+    if (!add_effects(&lines))
+        return false;
     hak_text_add_number(answer, count, 10);
     hak_text_add(answer, count == 1 ? " rule" : " rules");
     return true;

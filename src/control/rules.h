@@ -12,7 +12,8 @@
 #include "base/text.h"
 #include "os/request_file.h"
 
-/* Writes the rules behind the request, a line each (learn/site_line.h). */
+/* Writes the rules behind the request, a line each (learn/site_line.h), then what they change, a
+ * line for each size class (learn/effect_line.h). */
 bool hak_control_rules_list(const struct os_kept_fd *file, struct text *answer);
 
 /* The rule of this line replaces what is known of its site: pinned, forbidden, or watched, which

@@ -142,11 +142,11 @@ bool hak_waiting_keep(struct cache *cache, const struct place *place)
     return quarantine->gathered_count == 0;
 }
 
-void hak_waiting_drain(const struct slow_path *path)
+void hak_waiting_drain(struct cache *cache)
 {
-    struct quarantine *quarantine = hak_load_relaxed(&path->cache->quarantine);
+    struct quarantine *quarantine = hak_load_relaxed(&cache->quarantine);
     if (HAK_LIKELY(quarantine == NULL))
         return;
-    trim(quarantine, path->cache, 0);
-    send_home(quarantine, path->cache);
+    trim(quarantine, cache, 0);
+    send_home(quarantine, cache);
 }

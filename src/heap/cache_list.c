@@ -9,6 +9,7 @@
 #include "heap/rooms.h"
 #include "heap/slot.h"
 #include "misuse/harden.h"
+#include "misuse/quarantine.h"
 #include "misuse/sampled_guard.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -233,14 +234,22 @@ void hak_cache_lose(struct cache *cache)
     hak_lock_give(&hak_caches_lock_word);
 }
 
+static bool withholds(const struct cache *cache)
+{
+    const struct quarantine *quarantine = hak_load_relaxed(&cache->quarantine);
+    return quarantine != NULL && (quarantine->count | quarantine->gathered_count) != 0;
+}
+
 /* A free cache that is not empty and has been free since then, taken off the list; NULL: none. */
-static struct cache *take_old(uint64_t before_ms)
+static struct cache *take_old(uint64_t before_ms, bool is_withheld_asked_for)
 {
     if (!hak_load_relaxed(&has_free) || !hak_lock_try(&hak_caches_lock_word))
         return NULL;
     settle_orphans(DRAINED_AT_ONCE);
     struct cache **place = &free_caches;
-    while (*place != NULL && ((*place)->free_bytes == 0 || (*place)->free_ms > before_ms))
+    while (*place != NULL &&
+           ((*place)->free_ms > before_ms ||
+            ((*place)->free_bytes == 0 && !(is_withheld_asked_for && withholds(*place)))))
         place = &(*place)->next_free;
     struct cache *cache = unlink_free(place);
     hak_lock_give(&hak_caches_lock_word);
@@ -248,11 +257,14 @@ static struct cache *take_old(uint64_t before_ms)
 }
 
 /* Who leaves by a jump meanwhile, or stays behind when the process is copied, loses the cache. */
-void hak_caches_drain(uint64_t before_ms)
+void hak_caches_drain(uint64_t before_ms, void (*drain)(struct cache *cache))
 {
     struct cache *cache;
-    for (int i = 0; i < DRAINED_AT_ONCE && (cache = take_old(before_ms)) != NULL; i++) {
+    for (int i = 0; i < DRAINED_AT_ONCE && (cache = take_old(before_ms, drain != NULL)) != NULL;
+         i++) {
         hak_cache_set_state(cache, CACHE_BUSY);
+        if (drain != NULL)
+            drain(cache);
         hak_cache_flush_all(cache);
         hak_cache_set_state(cache, CACHE_IDLE);
         hak_lock_take(&hak_caches_lock_word);

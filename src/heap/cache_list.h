@@ -44,8 +44,9 @@ void hak_cache_return(struct cache *cache);
 /* Abandons a cache that was left while it was being changed. */
 void hak_cache_lose(struct cache *cache);
 
-/* Empties caches that have been free since `before_ms`. Does nothing while another thread does. */
-void hak_caches_drain(uint64_t before_ms);
+/* Empties the bins of caches that have been free since `before_ms`; unless `drain` is NULL, it
+ * empties what they withhold from reuse. Does nothing while another thread does. */
+void hak_caches_drain(uint64_t before_ms, void (*drain)(struct cache *cache));
 
 /* First of all caches; the others follow through `next`. */
 struct cache *hak_caches_first(void);

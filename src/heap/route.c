@@ -6,7 +6,7 @@
 
 #define PLACES 1024u
 #define WAYS 2u
-/* Of a word: the address or a hash of two, the class from 1 on, the kind, the distance by 8. */
+/* Of a word: the address or a hash of several, the class from 1 on, the kind, the distance by 8. */
 #define KEY_BITS 48u
 #define CLASS_SHIFT KEY_BITS
 #define KIND_SHIFT 54u
@@ -28,10 +28,23 @@ static _Atomic(void *) noted[HAK_ROUTE_NOTED_MOST];
 static _Atomic uint32_t passed_count; /* blocks since the class is watched */
 static _Atomic uint32_t noted_step;   /* one of so many is noted */
 
-static uint64_t site_of(uintptr_t address, uintptr_t above, uint32_t class_index)
+static uint64_t site_at(uintptr_t address, uint32_t class_index)
 {
-    uint64_t key = above == 0 ? address : hak_bit_mix(address) ^ above;
-    return (key & KEY_MASK) | (uint64_t)(class_index + 1) << CLASS_SHIFT;
+    return (address & KEY_MASK) | (uint64_t)(class_index + 1) << CLASS_SHIFT;
+}
+
+/* The site where its last frame was called from `above`. */
+static uint64_t site_above(uint64_t site, uintptr_t above)
+{
+    return ((hak_bit_mix(site) ^ above) & KEY_MASK) | (site & ~KEY_MASK);
+}
+
+static uint64_t site_of(const struct route *route)
+{
+    uint64_t site = site_at(route->frames[0], route->class_index);
+    for (uint32_t i = 1; i < HAK_ROUTE_FRAMES && route->frames[i] != 0; i++)
+        site = site_above(site, route->frames[i]);
+    return site;
 }
 
 static uint32_t place_of(uint64_t site)
@@ -55,14 +68,27 @@ static enum route_kind kind_of(uint64_t word)
     return (enum route_kind)(word >> KIND_SHIFT & 7);
 }
 
-/* The caller's frame, which nobody checks. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t read_above(
-    uintptr_t frame, uint32_t distance)
+/* A word of a caller's frame, which nobody checks. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t read_stack(
+    uintptr_t at)
 {
-    uintptr_t stack = frame + FRAME_WORDS * sizeof(uintptr_t), at = stack + distance;
-    if (stack / HAK_PAGE_BYTES_LEAST != at / HAK_PAGE_BYTES_LEAST)
-        return 0;
     return *(const volatile uintptr_t *)at;
+}
+
+/* The word of the site as its callers have it, where it is split; each step leads further up the
+ * page. 0: the page ends before, or it is no site of the table. */
+static uint64_t find_split(uint64_t site, uint64_t word, uintptr_t frame)
+{
+    uintptr_t stack = frame + FRAME_WORDS * sizeof(uintptr_t), at = stack;
+    while (kind_of(word) == ROUTE_SPLIT) {
+        at += (uint32_t)(word >> DISTANCE_SHIFT) * 8;
+        if (stack / HAK_PAGE_BYTES_LEAST != at / HAK_PAGE_BYTES_LEAST)
+            return 0;
+        site = site_above(site, read_stack(at));
+        word = find(site);
+        at += sizeof(uintptr_t);
+    }
+    return word;
 }
 
 static bool is_diverted(enum route_kind kind)
@@ -79,13 +105,10 @@ static bool is_diverted(enum route_kind kind)
 
 enum hak_partition hak_route_find(uint32_t class_index, struct os_caller caller)
 {
-    uint64_t word = find(site_of(caller.address, 0, class_index));
+    uint64_t site = site_at(caller.address, class_index), word = find(site);
     if (HAK_LIKELY(word == 0))
         return PARTITION_ORDINARY;
-    if (kind_of(word) == ROUTE_SPLIT) {
-        uintptr_t above = read_above(caller.frame, (uint32_t)(word >> DISTANCE_SHIFT) * 8);
-        word = above == 0 ? 0 : find(site_of(caller.address, above, class_index));
-    }
+    word = find_split(site, word, caller.frame);
     return is_diverted(kind_of(word)) ? PARTITION_LONG : PARTITION_ORDINARY;
 }
 
@@ -133,7 +156,7 @@ HAK_NOINLINE void hak_route_note_slow(void *block)
 
 static bool enter(uint64_t *words, const struct route *route)
 {
-    uint64_t site = site_of(route->address, route->above, route->class_index);
+    uint64_t site = site_of(route);
     uint32_t place = place_of(site);
     for (uint32_t i = 0; i < WAYS; i++) {
         if (words[place + i] != 0)

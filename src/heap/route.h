@@ -8,11 +8,12 @@
  *             slow path, which looks up the caller and pops from the bin of one partition or the
  *             other. Frees go to the bin of their tag, as usual. A site is the address that the
  *             request returns to. A wrapper has the kind ROUTE_SPLIT: then its caller's return
- *             address counts, which lies a fixed distance up the stack. It is read only within the
- *             page that the caller's frame ends in, so that the read never faults; where it is not
- *             in this page, or is no site of the table, the request is ordinary. At times
- *             requests of diverted sites are held back: they are ordinary, too. What that changes
- *             is measured on pages that ordinary blocks come from meanwhile (learn/holdback.h).
+ *             address counts, too, which lies a fixed distance up the stack; a caller that is a
+ *             wrapper itself is split by its own. Addresses are read only within the page that the
+ *             first frame ends in, so that no read faults; where one is not in this page, or is no
+ *             site of the table, the request is ordinary. At times requests of diverted sites are
+ *             held back: they are ordinary, too. What that changes is measured on pages that
+ *             ordinary blocks come from meanwhile (learn/holdback.h).
  * Argument    Words of the table, bytes of the sizes and the mask of classes are each written in
  *             one step and ordered by nothing: a request meanwhile comes from either partition, and
  *             each is correct for any block.
@@ -26,6 +27,8 @@
 #include "os/frames.h"
 #include "slab/size_class.h"
 
+/* What a request returns to, and two callers. */
+#define HAK_ROUTE_FRAMES 3u
 /* Where the stack is read for a split. */
 #define HAK_ROUTE_DISTANCE_MOST 1016u
 
@@ -34,18 +37,18 @@ enum route_kind {
     ROUTE_LONG,   /* all requests of the site, but for times when all are held back */
     ROUTE_HALF,   /* the same, and half of the time they are held back */
     ROUTE_ALWAYS, /* all requests, never held back */
-    ROUTE_SPLIT,  /* by its caller */
+    ROUTE_SPLIT,  /* by the caller of its last frame */
 };
 
 enum route_hold { HOLD_NONE, HOLD_HALF, HOLD_ALL };
 
 struct route {
-    uintptr_t address;
-    uintptr_t above; /* 0: any */
+    uintptr_t frames[HAK_ROUTE_FRAMES]; /* return addresses, innermost first; 0: any */
     uint32_t class_index;
     enum route_kind kind;
-    uint32_t distance; /* ROUTE_SPLIT: bytes from the stack pointer after the return to `above`'s
-                          word; a multiple of 8, at most HAK_ROUTE_DISTANCE_MOST */
+    uint32_t distance; /* ROUTE_SPLIT: bytes from the stack pointer after the return to the last
+                          frame to the next one's word; a multiple of 8, at most
+                          HAK_ROUTE_DISTANCE_MOST */
 };
 
 /* By ordinary class, bit i: sites of it are diverted. */

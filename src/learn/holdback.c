@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "learn/holdback.h"
 
-/* Of either kind, before the effect counts as measured. */
-#define PAGES_LEAST 32
-
 static bool is_held(const struct holdback *holdback)
 {
     return holdback->draw < HAK_HOLDBACK_SHARE;
@@ -95,7 +92,8 @@ void hak_effect_forget(struct rule_effect *effect, double kept)
 
 bool hak_effect_share(const struct rule_effect *effect, double *share)
 {
-    if (effect->pages[false] < PAGES_LEAST || effect->pages[true] < PAGES_LEAST)
+    if (effect->pages[false] < HAK_EFFECT_PAGES_LEAST ||
+        effect->pages[true] < HAK_EFFECT_PAGES_LEAST)
         return false;
     *share = effect->used[true] / effect->pages[true] - effect->used[false] / effect->pages[false];
     return true;

@@ -27,6 +27,8 @@
 #define HAK_HOLDBACK_WINDOWS 64u
 /* In two generations two windows are compared, in the mean; pages without room are left out. */
 #define HAK_HOLDBACK_PAGES 128u
+/* Of either kind, before the effect counts as measured. */
+#define HAK_EFFECT_PAGES_LEAST 32u
 /* Between two looks, at least. */
 #define HAK_HOLDBACK_LOOK_MS 5u
 

@@ -15,7 +15,7 @@
 
 static const char *const log_words[LEARNED_LOG_COUNT] = {"big_cache", "slabs"};
 
-/* CRC-32 as of zlib and gzip, bit by bit: a file is 32 KiB at most and read once. */
+/* CRC-32 as of zlib and gzip, bit by bit: a file is 36 KiB at most and read once. */
 static uint32_t checksum(const void *bytes, size_t count)
 {
     const unsigned char *next = bytes;
@@ -274,7 +274,7 @@ const char *hak_learned_verdict_text(enum learned_verdict verdict)
 {
     static const char *const texts[] = {
         [LEARNED_READ] = "can be read",
-        [LEARNED_TOO_LONG] = "is larger than 32 KiB",
+        [LEARNED_TOO_LONG] = "is larger than 36 KiB",
         [LEARNED_FOREIGN] = "is not a file that hakmem wrote",
         [LEARNED_OTHER_VERSION] = "was written by another version of hakmem",
         [LEARNED_WRONG_CHECKSUM] = "has a wrong checksum",

@@ -12,7 +12,7 @@
  *                 big_cache CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 slabs CHOICE EPISODES DECAY_MS FAULT_MS COST...
  *                 match ROW VALUE RATING MATCHES WON LOST GAIN HARM
- *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE PLACE
+ *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE CALLER [CALLER]
  *                 sizes WATCHED_MS SAMPLES
  *                 size NEED_BYTES BLOCK_MS SLACK_MS
  *                 crc32 CHECKSUM
@@ -31,7 +31,7 @@
 #include "learn/site_line.h"
 #include "learn/size_spread.h"
 
-#define HAK_LEARNED_BYTES_MOST 32768u
+#define HAK_LEARNED_BYTES_MOST 36864u
 #define HAK_LEARNED_PROGRAMS_MOST 32u
 #define HAK_LEARNED_NAME_BYTES 64u
 /* Values of all programs: those of the programs that ended first go. */

@@ -56,6 +56,16 @@ static bool is_any(const struct line_reader *reader)
     return reader->end - reader->at >= 2 && reader->at[0] == '-' && reader->at[1] == '\n';
 }
 
+static void read_callers(struct line_reader *reader, struct site_line *line)
+{
+    read_place(reader, &line->places[1]);
+    for (uint32_t i = 2; i < HAK_SITE_FRAMES && reader->at < reader->end && *reader->at == ' ';
+         i++) {
+        reader->at++;
+        read_place(reader, &line->places[i]);
+    }
+}
+
 size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes)
 {
     struct line_reader reader = {text, text + hak_least(bytes, HAK_SITE_LINE_BYTES), true};
@@ -69,12 +79,12 @@ size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes
     hak_line_read_word(&reader, " ");
     line->survivors = (uint32_t)hak_line_read_number(&reader, 10, line->judged);
     hak_line_read_word(&reader, " ");
-    read_place(&reader, &line->place);
+    read_place(&reader, &line->places[0]);
     hak_line_read_word(&reader, " ");
     if (is_any(&reader))
         hak_line_read_word(&reader, "-");
     else
-        read_place(&reader, &line->above);
+        read_callers(&reader, line);
     hak_line_read_word(&reader, "\n");
     if (reader.is_right)
         return (size_t)(reader.at - text);
@@ -82,9 +92,14 @@ size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes
     return 0;
 }
 
+static bool is_nowhere(const struct site_place *place)
+{
+    return place->module[0] == '\0';
+}
+
 static void write_place(struct text *text, const struct site_place *place)
 {
-    if (place->module[0] == '\0') {
+    if (is_nowhere(place)) {
         hak_text_add(text, "-");
         return;
     }
@@ -107,10 +122,10 @@ void hak_site_line_write(struct text *text, const struct site_line *line)
     hak_text_add_number(text, line->judged, 10);
     hak_text_add(text, " ");
     hak_text_add_number(text, line->survivors, 10);
-    hak_text_add(text, " ");
-    write_place(text, &line->place);
-    hak_text_add(text, " ");
-    write_place(text, &line->above);
+    for (uint32_t i = 0; i < 2 || (i < HAK_SITE_FRAMES && !is_nowhere(&line->places[i])); i++) {
+        hak_text_add(text, " ");
+        write_place(text, &line->places[i]);
+    }
     hak_text_add(text, "\n");
 }
 
@@ -140,8 +155,26 @@ static bool is_same_place(const struct site_place *left, const struct site_place
            (left->build_id == right->build_id || left->build_id == 0 || right->build_id == 0);
 }
 
+/* Of so many places, innermost first. */
+static bool is_same_from(const struct site_line *left, const struct site_line *right,
+                         uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (!is_same_place(&left->places[i], &right->places[i]))
+            return false;
+    return left->block_bytes == right->block_bytes;
+}
+
 bool hak_site_line_is_same(const struct site_line *left, const struct site_line *right)
 {
-    return left->block_bytes == right->block_bytes && is_same_place(&left->place, &right->place) &&
-           is_same_place(&left->above, &right->above);
+    return is_same_from(left, right, HAK_SITE_FRAMES);
+}
+
+bool hak_site_line_is_above(const struct site_line *line, const struct site_line *wrapper)
+{
+    uint32_t count = 1;
+    while (count < HAK_SITE_FRAMES && !is_nowhere(&wrapper->places[count]))
+        count++;
+    return count < HAK_SITE_FRAMES && !is_nowhere(&line->places[count]) &&
+           is_same_from(line, wrapper, count);
 }

@@ -3,11 +3,12 @@
  *
  * Owns        struct site_line and its form:
  *
- *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE PLACE
+ *                 site STATE BLOCK_BYTES JUDGED SURVIVORS PLACE CALLER [CALLER]
  *
  *             with the place that the allocation returns to, then where its function returns to, or
- *             `-`: any. A place is `MODULE+0xOFFSET@BUILD_ID`, so it stays the same wherever the
- *             module is loaded, and is no other one after a new build.
+ *             `-`: any, and where that one returns to, unless it is any. A place is
+ *             `MODULE+0xOFFSET@BUILD_ID`, so it stays the same wherever the module is loaded, and
+ *             is no other one after a new build.
  * Invariants  a line that is read is written again as the same bytes.
  * Threads     pure functions.
  * Tests       tests/unit/learn/site_line_test.c, tests/fuzz/learned_fuzz.c
@@ -20,7 +21,7 @@
 
 #define HAK_SITE_MODULE_BYTES 40u
 /* The longest line, its end included. */
-#define HAK_SITE_LINE_BYTES 224u
+#define HAK_SITE_LINE_BYTES 288u
 #define HAK_SITE_COUNT_MOST 1000000000u
 #define HAK_SITE_OFFSET_MOST (UINT64_C(1) << 47)
 
@@ -35,8 +36,7 @@ struct site_line {
     uint32_t block_bytes;
     uint32_t judged;
     uint32_t survivors;
-    struct site_place place;
-    struct site_place above;
+    struct site_place places[HAK_SITE_FRAMES]; /* innermost first */
 };
 
 /* Reads the line at the beginning of the text, up to `bytes`; returns how many it has, its end
@@ -54,5 +54,8 @@ void hak_site_module_name(char *name, const char *path);
 
 /* Whether it is the same site; a build id of 0 is any. */
 bool hak_site_line_is_same(const struct site_line *left, const struct site_line *right);
+
+/* Whether it is a site of a caller of this wrapper, or of a caller's caller. */
+bool hak_site_line_is_above(const struct site_line *line, const struct site_line *wrapper);
 
 #endif

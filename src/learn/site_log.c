@@ -3,6 +3,10 @@
 
 #include "base/bits.h"
 
+#include <string.h>
+
+/* Callers of callers leave the rest of the rules to other sites. */
+#define DISTANT_RULES_MOST (HAK_SITE_RULES_MOST / 4 * 3)
 /* So many judged samples make a site's share a share. */
 #define MIXED_JUDGED 32u
 #define SURVIVORS_LEAST 2u
@@ -49,38 +53,56 @@ static void decide(struct site_log *log, uint32_t index, enum rule_state to, uin
 
 static uint32_t bucket_of(struct site_key key)
 {
-    uint64_t hash = hak_bit_mix(hak_bit_mix(key.address ^ key.class_index) ^ key.above);
+    uint64_t hash = key.class_index;
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
+        hash = hak_bit_mix(hash ^ key.frames[i]);
     return (uint32_t)(hash % (2 * HAK_SITE_RULES_MOST));
 }
 
 static bool is_key(const struct site_key *left, const struct site_key *right)
 {
-    return left->address == right->address && left->above == right->above &&
+    return memcmp(left->frames, right->frames, sizeof left->frames) == 0 &&
            left->class_index == right->class_index;
 }
 
-static uint32_t find_exactly(struct site_log *log, struct site_key key)
+static uint32_t find_exactly(struct site_log *log, struct site_key key, uint32_t wrapper)
 {
+    bool is_distant = key.frames[HAK_SITE_FRAMES - 1] != 0;
     uint32_t bucket = bucket_of(key);
     if (log->rule_count == 0)
         log->rule_count = 1;
     for (; log->buckets[bucket] != 0; bucket = (bucket + 1) % (2 * HAK_SITE_RULES_MOST))
         if (is_key(&log->rules[log->buckets[bucket]].key, &key))
             return log->buckets[bucket];
-    if (log->rule_count == HAK_SITE_RULES_MOST || key.class_index >= HAK_SITE_CLASSES)
+    if (log->rule_count >= (is_distant ? DISTANT_RULES_MOST : HAK_SITE_RULES_MOST) ||
+        key.class_index >= HAK_SITE_CLASSES)
         return 0;
     log->rules[log->rule_count].key = key;
+    log->rules[log->rule_count].wrapper = (uint16_t)wrapper;
     log->buckets[bucket] = (uint16_t)log->rule_count;
     return log->rule_count++;
 }
 
 uint32_t hak_site_log_find(struct site_log *log, struct site_key key)
 {
-    struct site_key any = {.address = key.address, .class_index = key.class_index};
-    uint32_t rule = find_exactly(log, any);
-    if (rule == 0 || log->rules[rule].state != RULE_MIXED || key.above == 0)
-        return rule;
-    return find_exactly(log, key);
+    struct site_key site = {.class_index = key.class_index};
+    uint32_t rule = 0;
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES && (i == 0 || key.frames[i] != 0); i++) {
+        site.frames[i] = key.frames[i];
+        rule = find_exactly(log, site, rule);
+        if (rule == 0 || log->rules[rule].state != RULE_MIXED)
+            break;
+    }
+    return rule;
+}
+
+/* Whether the request has a frame that its site does not have yet. */
+static bool has_caller(const struct site_key *site, const struct site_key *request)
+{
+    for (uint32_t i = 1; i < HAK_SITE_FRAMES; i++)
+        if (site->frames[i] == 0)
+            return request->frames[i] != 0;
+    return false;
 }
 
 static bool is_above(uint32_t part, uint32_t whole, uint32_t percent)
@@ -120,7 +142,7 @@ static void consider(struct site_log *log, uint32_t index, uint64_t volume)
     }
     if (rule->state != RULE_CANDIDATE)
         return;
-    if (rule->key.above == 0 && rule->judged >= MIXED_JUDGED && rule->recent_survivors != 0 &&
+    if (rule->has_caller && rule->judged >= MIXED_JUDGED && rule->recent_survivors != 0 &&
         !is_above(rule->survivors, rule->judged, MIXED_PERCENT))
         decide(log, index, RULE_MIXED, volume);
     else if (hak_gate_is_open(&rule->gate) &&
@@ -174,6 +196,7 @@ uint64_t hak_site_log_begin(struct site_log *log, struct site_key key, uint64_t 
         log->classes[key.class_index].blocks += weight;
     if (rule == 0 || log->next_birth - log->first_birth == HAK_SITE_BIRTHS)
         return 0;
+    log->rules[rule].has_caller = has_caller(&log->rules[rule].key, &key);
     uint64_t number = log->next_birth++;
     struct site_birth *birth = &log->births[number % HAK_SITE_BIRTHS];
     birth->volume = volume;

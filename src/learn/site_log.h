@@ -16,8 +16,8 @@
  *             CANDIDATE: two survivors were seen. SHADOW: the gate is open and half survived.
  *             CANARY: every second block is diverted. ACTIVE: all are. RETIRED: it stopped
  *             surviving or paying, and waits 2, 4, 8 ... generations. PINNED and FORBIDDEN are the
- *             user's. A site with some long-lived and mostly short-lived blocks is MIXED: from then
- *             on each of its callers is a separate site.
+ *             user's. A site with some long-lived and mostly short-lived blocks, whose caller is
+ *             known, is MIXED: from then on each caller is a separate site and may be MIXED, too.
  * Threads     one at a time, but for hak_site_log_end: any, at any time. A verdict reads what it
  *             wrote by the ticket: acquire and release.
  * Tests       tests/unit/learn/site_log_test.c
@@ -31,6 +31,8 @@
 
 /* Size classes that have a twin for blocks that stay (slab/size_class.h). */
 #define HAK_SITE_CLASSES 49u
+/* What a request returns to, and two callers. */
+#define HAK_SITE_FRAMES 3u
 #define HAK_SITE_RULES_MOST 1024u
 #define HAK_SITE_BIRTHS 2048u
 #define HAK_SITE_DECISIONS 64u
@@ -55,10 +57,9 @@ enum rule_state {
         RULE_STATES
 };
 
-/* The key of a request. */
+/* Of a request, or of a site, which has only the frames that distinguish it. */
 struct site_key {
-    uintptr_t address; /* it returns to */
-    uintptr_t above;   /* and that function to; 0: any, while the site is not MIXED */
+    uintptr_t frames[HAK_SITE_FRAMES]; /* return addresses, innermost first; 0: not known, or any */
     uint32_t class_index;
 };
 
@@ -67,18 +68,17 @@ struct site_rule {
     uint8_t state; /* enum rule_state */
     uint8_t retired_times;
     uint16_t wait_generations; /* until a retired one is a candidate, or one that acts must pay */
+    uint16_t wrapper;          /* the MIXED rule that this one is of a caller of; 0: none */
+    bool has_caller;           /* the last sample's was known */
     struct site_gate gate;
-    uint32_t judged; /* samples */
-    uint32_t survivors;
-    uint32_t recent_judged; /* the same, halved with each generation */
-    uint32_t recent_survivors;
-    _Atomic int64_t kept_blocks; /* estimate: survivors that are still alive */
+    uint32_t judged, survivors;               /* samples */
+    uint32_t recent_judged, recent_survivors; /* the same, halved with each generation */
+    _Atomic int64_t kept_blocks;              /* estimate: survivors that are still alive */
 };
 
 struct site_birth {
     _Atomic uint64_t ticket; /* 0: free; else its number, twice, plus 1 once the block is freed */
-    uint64_t volume;
-    uint64_t weight;
+    uint64_t volume, weight;
     uint32_t rule;
 };
 
@@ -121,7 +121,7 @@ struct site_facts {
     uint64_t core_second_bytes; /* kept for a second they cost as much as a processor's second */
 };
 
-/* The site with this key, made if there is room; 0: none. Its callers, where it is MIXED. */
+/* The site of the request, made if there is room; 0: none. Where it is MIXED, its caller's. */
 uint32_t hak_site_log_find(struct site_log *log, struct site_key key);
 
 /* A sample that stands for `weight` blocks was allocated. Returns its ticket; 0: it is not

@@ -84,16 +84,32 @@ void hak_lock_take_slow(struct hak_lock *lock)
     count_wait(lock, start_ns);
 }
 
+/* For a thread whose time is up: it may have been woken for a lock that is free. It takes the lock
+ * then; if another thread was faster, the next sleeper is woken in its place. */
+static bool take_late(struct hak_lock *lock)
+{
+    uint32_t expected = 0;
+    /* acquire: partner is the release in hak_lock_give */
+    bool is_taken = hak_cas_acquire(&lock->state, &expected, hak_lock_self() | HAK_LOCK_SLEEPS);
+    if (!is_taken)
+        hak_lock_give_slow(lock);
+    return is_taken;
+}
+
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms)
 {
     if (hak_lock_try_among(lock))
         return true;
     uint64_t start_ns = hak_os_clock_ns();
     uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
-    bool is_taken = spin(lock);
+    bool is_taken = spin(lock), has_slept = false;
     uint64_t left_ms;
-    while (!is_taken && (left_ms = hak_excess(deadline_ms, hak_os_clock_ms())) != 0)
+    while (!is_taken && (left_ms = hak_excess(deadline_ms, hak_os_clock_ms())) != 0) {
         is_taken = sleep_once(lock, (uint32_t)left_ms);
+        has_slept = true;
+    }
+    if (!is_taken && has_slept)
+        is_taken = take_late(lock);
     count_wait(lock, start_ns);
     return is_taken;
 }

@@ -6,13 +6,12 @@
 #include "base/limits.h"
 #include "os/confine.h"
 #include "os/elf.h"
+#include "os/file_calls.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define PATH_BYTES 240u
 #define BUFFER_BYTES 1024u
@@ -64,7 +63,7 @@ static void give_reader(void)
 static int next(void)
 {
     if (reader.at == reader.end) {
-        long count = syscall(SYS_read, reader.fd, reader.buffer, sizeof reader.buffer);
+        ssize_t count = hak_call_read(reader.fd, reader.buffer, sizeof reader.buffer);
         if (count <= 0)
             return -1;
         reader.at = 0;
@@ -163,11 +162,11 @@ static bool read_locations(const uintptr_t *addresses, uint32_t count)
     if (!hak_os_ask_begin())
         return false;
     reader.at = reader.end = 0;
-    reader.fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    reader.fd = hak_call_open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     bool is_open = reader.fd >= 0;
     if (is_open) {
         find(addresses, count);
-        syscall(SYS_close, reader.fd);
+        hak_call_close(reader.fd);
     }
     hak_os_ask_end();
     return is_open;

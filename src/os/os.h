@@ -82,7 +82,7 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes);
  * threads write meanwhile. */
 void hak_os_touch(void *start, size_t bytes);
 
-/* True when of each MiB of these pages of ours no more than one in `missing_share` is without
+/* True when of each 4 MiB of these pages of ours no more than one in `missing_share` is without
  * memory (mincore(2)); not where the kernel does not tell. */
 bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share);
 

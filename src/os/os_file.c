@@ -2,9 +2,10 @@
 #define _GNU_SOURCE
 #include "os/os_file.h"
 
+#include "os/file_calls.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A filter that refuses the call, or a process without descriptors left, says nothing about the
@@ -22,7 +23,8 @@ static enum os_file read_all(int fd, char *buffer, size_t buffer_bytes, size_t *
     char beyond;
     for (;;) {
         size_t room = buffer_bytes - *used_bytes;
-        ssize_t got = read(fd, room > 0 ? buffer + *used_bytes : &beyond, room > 0 ? room : 1);
+        ssize_t got =
+            hak_call_read(fd, room > 0 ? buffer + *used_bytes : &beyond, room > 0 ? room : 1);
         if (got == 0)
             return OS_FILE_READ;
         if (got > 0 && room == 0)
@@ -42,9 +44,8 @@ enum os_file hak_os_file_read(const char *path, char *buffer, size_t buffer_byte
     int saved = errno;
     enum os_file verdict;
     *used_bytes = 0;
-    /* Without O_NONBLOCK a pipe would wait here for somebody to write into it. Not by libc's open:
-     * no process needs that part of libc for a file that is not there. */
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    /* Without O_NONBLOCK a pipe would wait here for somebody to write into it. */
+    int fd = hak_call_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         verdict = why_closed();
     } else {
@@ -52,7 +53,7 @@ enum os_file hak_os_file_read(const char *path, char *buffer, size_t buffer_byte
             verdict = OS_FILE_IRREGULAR;
         else
             verdict = read_all(fd, buffer, buffer_bytes, used_bytes);
-        close(fd);
+        hak_call_close(fd);
     }
     errno = saved;
     return verdict;

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "os/confine.h"
+#include "os/file_calls.h"
 #include "os/os_fault.h"
 
 #include <errno.h>
@@ -196,9 +197,8 @@ bool hak_os_purge(void *start, size_t bytes)
     return is_gone;
 }
 
-/* Of a piece of at most so much. A short one first finds most of what is sparse. */
-#define LOOKED_BYTES HAK_MIB
-#define LOOKED_BYTES_FIRST (64 * HAK_KIB)
+/* Of a piece of at most so much. */
+#define LOOKED_BYTES (4 * HAK_MIB)
 static bool piece_is_resident(void *start, size_t bytes, size_t missing_share)
 {
     unsigned char pages[LOOKED_BYTES / HAK_PAGE_BYTES_LEAST];
@@ -217,7 +217,7 @@ bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share)
     if (!is_resident)
         return false;
     for (size_t at = 0, piece; is_resident && at < bytes; at += piece) {
-        piece = hak_least(bytes - at, at == 0 ? LOOKED_BYTES_FIRST : LOOKED_BYTES);
+        piece = hak_least(bytes - at, LOOKED_BYTES);
         is_resident = piece_is_resident((char *)start + at, piece, missing_share);
     }
     hak_os_ask_end();
@@ -359,17 +359,17 @@ void hak_os_futex_wake(_Atomic uint32_t *word, uint32_t count)
 void hak_os_close(int fd)
 {
     int saved = errno;
-    close(fd);
+    hak_call_close(fd);
     errno = saved;
 }
 
 long hak_os_read_file(const char *path, char *buffer, size_t bytes)
 {
     int saved = errno;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = hak_call_open(path, O_RDONLY | O_CLOEXEC);
     long total = fd < 0 ? -1 : 0;
     while (fd >= 0 && (size_t)total < bytes) {
-        ssize_t got = read(fd, buffer + total, bytes - (size_t)total);
+        ssize_t got = hak_call_read(fd, buffer + total, bytes - (size_t)total);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -377,7 +377,7 @@ long hak_os_read_file(const char *path, char *buffer, size_t bytes)
         total += got;
     }
     if (fd >= 0)
-        close(fd);
+        hak_call_close(fd);
     errno = saved;
     return total;
 }

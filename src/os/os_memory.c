@@ -3,6 +3,7 @@
 #include "os/os_memory.h"
 
 #include "base/bits.h"
+#include "os/file_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static char *next_line(struct lines *lines)
         if (lines->end == sizeof lines->buffer)
             lines->end = 0;
         ssize_t got =
-            read(lines->fd, lines->buffer + lines->end, sizeof lines->buffer - lines->end);
+            hak_call_read(lines->fd, lines->buffer + lines->end, sizeof lines->buffer - lines->end);
         if (got <= 0)
             return NULL;
         lines->end += (size_t)got;
@@ -56,14 +57,14 @@ static uint64_t number_at(const char *text, uint64_t base)
 
 static struct lines open_lines(const char *path)
 {
-    struct lines lines = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct lines lines = {.fd = hak_call_open(path, O_RDONLY | O_CLOEXEC)};
     return lines;
 }
 
 static void close_lines(const struct lines *lines)
 {
     if (lines->fd >= 0)
-        close(lines->fd);
+        hak_call_close(lines->fd);
 }
 
 /* A mapping's first line begins with its addresses, all others with a capital. */

@@ -3,6 +3,7 @@
 #include "os/os_resident.h"
 
 #include "base/bits.h"
+#include "os/file_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,7 @@ bool hak_os_resident_open(struct os_resident *resident)
 {
     int saved = errno;
     resident->page_bytes = getauxval(AT_PAGESZ);
-    resident->fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    resident->fd = hak_call_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (resident->fd >= 0) {
         struct region regions[REGIONS];
         struct scan scan = {.start = 0, .end = resident->page_bytes};
@@ -73,7 +74,7 @@ bool hak_os_resident_open(struct os_resident *resident)
 void hak_os_resident_close(const struct os_resident *resident)
 {
     int saved = errno;
-    close(resident->fd);
+    hak_call_close(resident->fd);
     errno = saved;
 }
 
@@ -85,7 +86,7 @@ static void read_entries(const struct os_resident *resident, uintptr_t start, si
     for (size_t at = 0; at < page_count;) {
         size_t wished = hak_least(page_count - at, ENTRIES) * sizeof *entries;
         off_t offset = (off_t)((start / resident->page_bytes + at) * sizeof *entries);
-        ssize_t got = pread(resident->fd, entries, wished, offset);
+        ssize_t got = hak_call_pread(resident->fd, entries, wished, offset);
         if (got < (ssize_t)sizeof *entries)
             return;
         for (size_t i = 0; i < (size_t)got / sizeof *entries; i++)

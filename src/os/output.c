@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/output.h"
 
+#include "os/file_calls.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static int move_away(int fd)
         return fd;
     if (moved < 0)
         moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(fd);
+    hak_call_close(fd);
     return moved;
 }
 
@@ -28,7 +29,7 @@ static int move_away(int fd)
 static int open_away(const char *path, int flags)
 {
     int saved = errno;
-    int fd = open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    int fd = hak_call_open(path, flags | O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY);
     int error = errno;
     if (fd >= 0) {
         fd = move_away(fd);
@@ -85,7 +86,7 @@ static int write_all(int fd, const struct os_kept_fd *kept, const char *bytes, s
             error = EBADF;
             break;
         }
-        ssize_t written = write(fd, bytes, count);
+        ssize_t written = hak_call_write(fd, bytes, count);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {

@@ -3,6 +3,7 @@
 #include "os/own_file.h"
 
 #include "base/text.h"
+#include "os/file_calls.h"
 #include "os/kept_fd.h"
 #include "os/output.h"
 
@@ -14,16 +15,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Calls are made by number: libc's names may be points of cancellation. */
-
 static int open_file(const char *path, int flags)
 {
     int all = flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, all, 0600);
+    int fd = hak_call_open(path, all);
     int high = fd >= 0 && fd <= STDERR_FILENO ? hak_os_kept_copy(fd) : -1;
     if (high < 0)
         return fd;
-    syscall(SYS_close, fd);
+    hak_call_close(fd);
     return high;
 }
 
@@ -59,8 +58,8 @@ static enum own_file read_all(int fd, char *buffer, size_t buffer_bytes, size_t 
     char beyond;
     for (;;) {
         size_t room = buffer_bytes - *used_bytes;
-        long got = syscall(SYS_read, fd, room > 0 ? buffer + *used_bytes : &beyond,
-                           room > 0 ? room : (size_t)1);
+        ssize_t got =
+            hak_call_read(fd, room > 0 ? buffer + *used_bytes : &beyond, room > 0 ? room : 1);
         if (got == 0)
             return OWN_FILE_READ;
         if (got > 0 && room == 0)
@@ -82,7 +81,7 @@ enum own_file hak_os_own_file_read(const char *path, char *buffer, size_t buffer
     if (verdict == OWN_FILE_READ)
         verdict = read_all(fd, buffer, buffer_bytes, used_bytes);
     if (fd >= 0)
-        syscall(SYS_close, fd);
+        hak_call_close(fd);
     errno = saved;
     return verdict;
 }
@@ -129,7 +128,7 @@ static int replace(const char *path, const char *name, const char *bytes, size_t
     if (fd < 0)
         return errno;
     int error = hak_os_output_write(fd, bytes, count);
-    if (syscall(SYS_close, fd) != 0 && error == 0)
+    if (hak_call_close(fd) != 0 && error == 0)
         error = errno;
     if (error == 0 && syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD, path, 0) != 0)
         error = errno;

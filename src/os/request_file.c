@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/request_file.h"
 
+#include "os/file_calls.h"
 #include "os/output.h"
 
 #include <errno.h>
@@ -10,8 +11,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* Calls are made by number: libc's names may be points of cancellation. */
 
 bool hak_os_request_is_there(const char *path)
 {
@@ -35,7 +34,7 @@ static bool read_head(int fd, void *head, size_t head_bytes)
 {
     struct stat about;
     return syscall(SYS_fstat, fd, &about) == 0 && is_trusted(&about) &&
-           syscall(SYS_pread64, fd, head, head_bytes, (off_t)0) == (long)head_bytes;
+           hak_call_pread(fd, head, head_bytes, 0) == (ssize_t)head_bytes;
 }
 
 /* Above the numbers that programs count on, if there is room. */
@@ -44,7 +43,7 @@ static int move_up(int fd)
     int high = hak_os_kept_copy(fd);
     if (high < 0)
         return fd;
-    syscall(SYS_close, fd);
+    hak_call_close(fd);
     return high;
 }
 
@@ -52,7 +51,7 @@ bool hak_os_request_open(const char *path, void *head, size_t head_bytes, struct
 {
     int saved = errno;
     int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+    int fd = hak_call_open(path, flags);
     bool is_read = fd >= 0 && read_head(fd, head, head_bytes);
     if (is_read) {
         fd = move_up(fd);
@@ -60,7 +59,7 @@ bool hak_os_request_open(const char *path, void *head, size_t head_bytes, struct
         is_read = file->fd >= 0;
     }
     if (fd >= 0 && !is_read)
-        syscall(SYS_close, fd);
+        hak_call_close(fd);
     errno = saved;
     return is_read;
 }
@@ -79,6 +78,6 @@ void hak_os_request_close(const struct os_kept_fd *file)
 {
     int saved = errno;
     if (hak_os_kept_is_same(file))
-        syscall(SYS_close, file->fd);
+        hak_call_close(file->fd);
     errno = saved;
 }

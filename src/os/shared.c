@@ -4,6 +4,7 @@
 
 #include "base/bits.h"
 #include "base/text.h"
+#include "os/file_calls.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -27,9 +28,9 @@
 static int create(const char *path)
 {
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int fd = open(path, flags, 0600);
+    int fd = hak_call_open(path, flags);
     if (fd < 0 && errno == EEXIST && unlink(path) == 0)
-        fd = open(path, flags, 0600);
+        fd = hak_call_open(path, flags);
     return fd;
 }
 
@@ -63,14 +64,14 @@ static bool back_front(int fd, void *start, size_t bytes, size_t front_bytes)
     if (front_bytes == bytes || madvise(start, front_bytes, POPULATE_WRITE) == 0)
         return true;
     /* Older kernels do not put memory behind parts later. */
-    return errno == EINVAL && fallocate(fd, 0, 0, (off_t)bytes) == 0;
+    return errno == EINVAL && hak_call_allocate(fd, (off_t)bytes) == 0;
 }
 
 /* With memory behind it, so that a full /dev/shm is told here and not by a signal later. */
 static void *map(int fd, size_t bytes, size_t front_bytes)
 {
     if (fchmod(fd, 0600) != 0 || ftruncate(fd, (off_t)bytes) != 0 ||
-        fallocate(fd, 0, 0, (off_t)front_bytes) != 0)
+        hak_call_allocate(fd, (off_t)front_bytes) != 0)
         return MAP_FAILED;
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (start != MAP_FAILED && !back_front(fd, start, bytes, front_bytes)) {
@@ -98,7 +99,7 @@ void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_
     if (fd >= 0 && start == MAP_FAILED)
         unlink(path);
     if (fd >= 0)
-        close(fd);
+        hak_call_close(fd);
     errno = saved;
     return start == MAP_FAILED ? NULL : start;
 }
@@ -239,7 +240,7 @@ static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)
     struct stat about;
     return syscall(SYS_fstat, fd, &about) == 0 && S_ISREG(about.st_mode) &&
            about.st_uid == geteuid() && sweep->head_bytes <= sizeof head &&
-           pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
+           hak_call_pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
            sweep->is_left(&(struct shared_file){head, number, fd}, sweep->context);
 }
 
@@ -250,11 +251,11 @@ void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_by
     struct sweep sweep = {.head_bytes = head_bytes, .is_left = is_worth, .context = context};
     struct shared_path from = hak_os_shared_path(prefix, number, "");
     struct shared_path to = hak_os_shared_path(prefix, number, HAK_SHARED_LAST);
-    int fd = open(from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = hak_call_open(from.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0 && is_left_file(&sweep, fd, number))
         syscall(SYS_renameat2, AT_FDCWD, from.name, AT_FDCWD, to.name, 0);
     if (fd >= 0)
-        close(fd);
+        hak_call_close(fd);
     errno = saved;
 }
 
@@ -264,12 +265,12 @@ static void look_at(struct sweep *sweep, const char *name)
     if (number == 0 || sweep->looked == SWEEP_FILES_MOST)
         return;
     sweep->looked++;
-    int fd = openat(sweep->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = hak_call_openat(sweep->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
     if (is_left_file(sweep, fd, number) && unlinkat(sweep->folder, name, 0) == 0)
         sweep->removed++;
-    close(fd);
+    hak_call_close(fd);
 }
 
 /* Looks at the next entries; false: there are none. */
@@ -297,11 +298,11 @@ uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge
                           .head_bytes = head_bytes,
                           .is_left = is_left,
                           .context = context,
-                          .folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+                          .folder = hak_call_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     for (int i = 0; sweep.folder >= 0 && i < SWEEP_READS_MOST && look_on(&sweep); i++)
         continue;
     if (sweep.folder >= 0)
-        close(sweep.folder);
+        hak_call_close(sweep.folder);
     errno = saved;
     return sweep.removed;
 }

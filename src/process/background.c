@@ -11,6 +11,7 @@
 #include "heap/settings.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
+#include "os/home.h"
 #include "os/identity.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -62,7 +63,6 @@ static _Atomic uint64_t refused_ms;
 static _Atomic size_t start_bytes = START_BYTES;
 static _Atomic size_t free_in_slabs;  /* as of the last tick of some thread */
 static _Atomic uint32_t is_bare_copy; /* its end may be one of its thread alone */
-static uint32_t home_process;         /* a child of vfork has another id, and this memory */
 
 static bool is_large(void)
 {
@@ -244,7 +244,7 @@ static void forget(void)
     hak_store_relaxed(&is_asleep, 0);
     hak_store_relaxed(&is_wanted, 0);
     hak_store_relaxed(&is_bare_copy, hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
-    home_process = hak_os_pid();
+    hak_home_begin();
 }
 
 static bool is_refused_lately(void)
@@ -265,7 +265,7 @@ static bool start_one(void)
 static void start_here(void)
 {
     uint32_t expected = BACKGROUND_NONE;
-    if (hak_os_pid() != home_process)
+    if (!hak_is_at_home())
         return;
     /* acquire: partner is the store in `ends`, after which the other one changes nothing */
     if (!hak_cas_acquire(&state, &expected, BACKGROUND_RUNS))
@@ -330,7 +330,7 @@ static bool is_here(void)
 
 void hak_background_pause(void)
 {
-    if (hak_os_pid() != home_process)
+    if (!hak_is_at_home())
         return;
     hak_fetch_add_relaxed(&pauses, 1);
     hak_fence_full(); /* partner: the fence in `start` */
@@ -353,7 +353,7 @@ void hak_background_pause(void)
 
 void hak_background_resume(void)
 {
-    if (hak_os_pid() != home_process)
+    if (!hak_is_at_home())
         return;
     if (hak_fetch_add_relaxed(&pauses, -1u) == 1 && hak_load_relaxed(&was_paused) != 0) {
         hak_store_relaxed(&was_paused, 0);
@@ -375,7 +375,7 @@ void hak_background_want(void)
 
 __attribute__((constructor)) static void be_at_home(void)
 {
-    home_process = hak_os_pid();
+    hak_home_begin();
     hak_process_on_fork(forget);
     hak_os_identity_watch(hak_background_pause, hak_background_resume);
     hak_process_start();

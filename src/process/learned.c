@@ -150,17 +150,22 @@ static void learn_log(enum learned_log log, void (*read)(struct keep_evidence *s
         mine.logs[log] = seen;
 }
 
-/* Rules in force and rules of the user come first. */
+/* Rules in force and rules of the user come first, then wrappers. */
+static int order_of(enum rule_state state)
+{
+    if (state == RULE_ACTIVE || state == RULE_PINNED || state == RULE_FORBIDDEN)
+        return 0;
+    return state == RULE_MIXED ? 1 : 2;
+}
+
 static void learn_sites(void)
 {
     struct site_line line;
     mine.site_count = 0;
-    for (int is_rest = 0; is_rest <= 1; is_rest++)
-        for (uint32_t i = 0; hak_rules_line(i, &line); i++) {
-            bool is_firm = line.state == RULE_ACTIVE || line.state >= RULE_MIXED;
-            if (is_firm == !is_rest)
+    for (int order = 0; order <= 2; order++)
+        for (uint32_t i = 0; hak_rules_line(i, &line); i++)
+            if (order_of(line.state) == order)
                 hak_learned_put_site(&mine, &line);
-        }
 }
 
 /* Adds the sizes of earlier runs to those of this one. */

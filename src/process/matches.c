@@ -21,6 +21,8 @@
 #define LATE_WINDOWS 40u
 /* The allocated bytes of two halves of a match may differ by this much, in thousandths. */
 #define MIXTURE_MOST 300u
+/* The end of the process waits so often for a thread that plays, which takes microseconds. */
+#define YIELDS_MOST 10000
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
 
@@ -307,13 +309,24 @@ static void stop(void)
 static bool try_busy(void)
 {
     uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy; other threads do not wait */
+    /* acquire: partner is the release in end_busy; threads at work do not wait */
     return hak_cas_acquire(&is_busy, &expected, 1);
 }
 
 static void end_busy(void)
 {
     hak_store_release(&is_busy, 0);
+}
+
+/* False: the thread inside does not leave. */
+static bool await_busy(void)
+{
+    for (int i = 0; i < YIELDS_MOST; i++) {
+        if (try_busy())
+            return true;
+        hak_os_yield();
+    }
+    return false;
 }
 
 /* The child of a vfork shares its parent's memory and plays no match. */
@@ -379,7 +392,7 @@ void hak_matches_bring(const struct match_line *line)
 
 void hak_matches_tell(struct learned_program *program)
 {
-    if (board.mode == MATCHES_OFF || !try_busy())
+    if (board.mode == MATCHES_OFF || !await_busy())
         return;
     program->match_count = 0;
     for (uint32_t knob = 0; knob < KNOB_COUNT; knob++)

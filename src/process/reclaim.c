@@ -163,7 +163,7 @@ static void look_after_one(uint64_t now, uint64_t decay)
 static size_t purge_aged(uint64_t now, uint64_t decay)
 {
     uint64_t before = now - decay;
-    hak_caches_drain(before);
+    hak_caches_drain(before, NULL);
     hak_private_drain_some();
     size_t keep = keep_bytes();
     if (!hak_lock_try(&hak_region.purge_lock))
@@ -210,10 +210,10 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     return bytes;
 }
 
-/* Returns cached blocks to their slabs, except those in caches of running threads. */
+/* Returns cached and withheld blocks to their slabs, except those in caches of running threads. */
 static void drain_all(void)
 {
-    hak_caches_drain(UINT64_MAX);
+    hak_caches_drain(UINT64_MAX, hak_waiting_drain);
     hak_caches_drain_idle(UINT64_MAX);
     hak_private_drain_all();
 }
@@ -293,7 +293,7 @@ static void gather(void)
     struct cache *own = hak_cache_at_rest();
     if (own != NULL) {
         hak_cache_begin(own);
-        hak_waiting_drain(&(struct slow_path){.cache = own});
+        hak_waiting_drain(own);
         hak_cache_flush_all(own);
         hak_cache_end(own);
     }

@@ -17,7 +17,7 @@
 static HAK_NOINLINE void send_all_home(const struct slow_path *path)
 {
     if (path->cache != NULL) {
-        hak_waiting_drain(path);
+        hak_waiting_drain(path->cache);
         hak_cache_flush_all(path->cache);
     }
     hak_reclaim_empty_heaps();

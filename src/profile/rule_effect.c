@@ -16,6 +16,11 @@ void hak_rule_effect_of(uint64_t classes)
     classes_of_rules = classes;
 }
 
+uint64_t hak_rule_effect_classes(void)
+{
+    return classes_of_rules;
+}
+
 /* The page that the block begins on; false: it is in no shared slab of the class any more. */
 static bool find_page(struct page_of_blocks *page, const void *block, uint32_t class_index)
 {

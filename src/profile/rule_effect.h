@@ -17,6 +17,7 @@
 
 /* Learned rules of these classes act, a bit each. */
 void hak_rule_effect_of(uint64_t classes);
+uint64_t hak_rule_effect_classes(void);
 
 /* At a sample: holds windows back, observes pages, and tells the log of those that are done. */
 void hak_rule_effect_look(struct site_log *log, uint64_t volume, uint64_t generation_bytes);

@@ -7,6 +7,7 @@
 #include "heap/draw.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"
@@ -210,7 +211,7 @@ void hak_show_open(void)
 {
     uint32_t expected = SHOW_NONE;
     if (HAK_LIKELY(hak_load_relaxed(&state) != SHOW_NONE) ||
-        hak_os_clock_ms() < hak_load_relaxed(&retry_ms) ||
+        hak_os_clock_ms() < hak_load_relaxed(&retry_ms) || hak_is_away() ||
         !hak_cas_acquire(&state, &expected, SHOW_OPENING))
         return;
     if (!hak_os_ask_begin()) {

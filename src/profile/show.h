@@ -7,12 +7,12 @@
  *             second after the first tick at the latest. A child of fork, or another copy,
  *             forgets its parent's board before anything of it is changed, and makes its own with
  *             its first sample: what the parent had sampled until the copy is shown there, too. A
- *             child of vfork is its parent, sharing its memory. At the end of a process its board
- *             is removed; one that is killed leaves it. The next process that makes one removes
- *             those left, but the newest HAK_SHOW_KEPT of black boxes; a black box under its own
- *             number, of an earlier process, it sets aside. A program that filters its system calls
- *             (os/confine.h) keeps the board that it has, or has none: its sites are counted all
- *             the same. One that changed its user keeps it, too.
+ *             child of vfork is its parent, sharing its memory, and makes none. At the end of a
+ *             process its board is removed; one that is killed leaves it. The next process that
+ *             makes one removes those left, but the newest HAK_SHOW_KEPT of black boxes; a black
+ *             box under its own number, of an earlier process, it sets aside. A program that
+ *             filters its system calls (os/confine.h) keeps the board that it has, or has none: its
+ *             sites are counted all the same. One that changed its user keeps it, too.
  * Argument    `state` is moved NONE -> OPENING by exchange, so one thread makes the board, and no
  *             other waits: they count where the process has its own. Then the sites are shown and
  *             the state is READY; from then on the adding threads raise the sums (profile/sites.h),

@@ -28,6 +28,7 @@
 #define CORE_SECOND_BYTES (4 * HAK_GIB)
 
 hak_static_assert(HAK_SITE_CLASSES == HAK_LONG_CLASS_COUNT, "classes with a twin");
+hak_static_assert(HAK_SITE_FRAMES == HAK_ROUTE_FRAMES, "what is distinguished can be diverted");
 
 struct module {
     char name[HAK_SITE_MODULE_BYTES];
@@ -40,9 +41,8 @@ static struct site_log site_log;
 static struct module modules[MODULES_MOST];
 static uint32_t module_count; /* the first is none */
 static struct {
-    uint8_t module; /* of its address, and of the one above */
-    uint8_t above_module;
-    uint16_t distance; /* on the stack between them, by 8 bytes; 0: it varies, or is not known */
+    uint8_t modules[HAK_SITE_FRAMES]; /* of its frames */
+    uint16_t distance; /* of its caller's on the stack, by 8 bytes; 0: it varies, or is not known */
     bool is_measured;
 } sites[HAK_SITE_RULES_MOST];
 static struct site_line brought[HAK_RULES_BROUGHT_MOST];
@@ -126,8 +126,8 @@ static struct site_line line_of(uint32_t index)
         .judged = (uint32_t)hak_least(rule->judged, HAK_SITE_COUNT_MOST),
     };
     line.survivors = (uint32_t)hak_least(rule->survivors, line.judged);
-    add_place(&line.place, sites[index].module, rule->key.address);
-    add_place(&line.above, sites[index].above_module, rule->key.above);
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
+        add_place(&line.places[i], sites[index].modules[i], rule->key.frames[i]);
     return line;
 }
 
@@ -147,41 +147,70 @@ static void apply(uint32_t index, const struct site_line *line)
     hak_site_log_set(&site_log, index, state, hak_load_relaxed(&volume_bytes));
 }
 
-/* A new site meets the rule that waits for it. */
+/* A rule of a caller splits the site, unless this has a rule in force. */
+static void split_for(const struct site_line *caller, uint32_t index, const struct site_line *line)
+{
+    enum rule_state state = (enum rule_state)site_log.rules[index].state;
+    if (caller->state != RULE_WATCHED && hak_site_line_is_above(caller, line) &&
+        !hak_rule_acts(state) && state != RULE_FORBIDDEN)
+        hak_site_log_set(&site_log, index, RULE_MIXED, hak_load_relaxed(&volume_bytes));
+}
+
+/* A new site meets the rule that waits for it, and those of its callers. */
 static void meet(uint32_t index)
 {
-    struct site_line line = line_of(index);
+    struct site_line line = line_of(index), found;
     for (uint32_t i = 0; i < brought_count; i++) {
         if (!hak_site_line_is_same(&line, &brought[i]))
             continue;
-        struct site_line found = brought[i];
+        found = brought[i];
         brought[i] = brought[--brought_count];
         apply(index, &found);
-        return;
+        break;
     }
+    for (uint32_t i = 0; i < brought_count; i++)
+        split_for(&brought[i], index, &line);
 }
 
 static void name(uint32_t index)
 {
     const struct site_key *key = &site_log.rules[index].key;
-    sites[index].module = find_module(key->address);
-    sites[index].above_module = find_module(key->above);
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
+        sites[index].modules[i] = find_module(key->frames[i]);
     meet(index);
 }
 
-/* Where the caller of a wrapper stands on the stack: a site of which it varies is not split. */
-static void measure(struct site_key key, const uintptr_t *stacks)
+/* Where the caller of a site stands on the stack; false: it varies, or is not known. */
+static bool measure(uint32_t index, uintptr_t stack, uintptr_t caller_stack)
 {
-    struct site_key any = {.address = key.address, .class_index = key.class_index};
-    uint32_t index = hak_site_log_find(&site_log, any);
-    uintptr_t distance = stacks[1] - sizeof(uintptr_t) - stacks[0];
-    bool is_known = HAK_OS_RETURNS_ON_STACK && stacks[0] != 0 && stacks[1] > stacks[0] &&
+    uintptr_t distance = caller_stack - sizeof(uintptr_t) - stack;
+    bool is_known = HAK_OS_RETURNS_ON_STACK && stack != 0 && caller_stack > stack &&
                     distance <= HAK_ROUTE_DISTANCE_MOST && distance % 8 == 0;
     uint16_t words = is_known ? (uint16_t)(distance / 8) : 0;
-    if (index == 0 || (sites[index].is_measured && sites[index].distance == words))
-        return;
-    sites[index].distance = sites[index].is_measured ? 0 : words;
+    if (!sites[index].is_measured)
+        sites[index].distance = words;
+    else if (sites[index].distance != words)
+        sites[index].distance = 0;
     sites[index].is_measured = true;
+    return sites[index].distance != 0;
+}
+
+/* Leaves only the callers that requests can be told apart by. */
+static void cut(struct site_key *key, const uintptr_t *stacks)
+{
+    struct site_key site = {.class_index = key->class_index};
+    for (uint32_t i = 0; i + 1 < HAK_SITE_FRAMES && key->frames[i + 1] != 0; i++) {
+        site.frames[i] = key->frames[i];
+        uint32_t index = hak_site_log_find(&site_log, site);
+        if (index == 0)
+            return;
+        if (!measure(index, stacks[i], stacks[i + 1])) {
+            memset(&key->frames[i + 1], 0, (HAK_SITE_FRAMES - i - 1) * sizeof *key->frames);
+            return;
+        }
+        if (site_log.rules[index].state != RULE_MIXED)
+            return;
+    }
 }
 
 static bool may_act(void)
@@ -218,28 +247,44 @@ static void read_facts(uint32_t class_index, struct site_facts *facts)
     };
 }
 
-/* A rule that acts as a route, and the split that it needs; returns how many. */
-static uint32_t add_routes(struct route *routes, uint32_t index)
+/* Whether it acts, and the stack shows the callers that it is for. */
+static bool is_routed(uint32_t index)
 {
-    const struct site_rule *rule = &site_log.rules[index];
+    if (!hak_rule_acts((enum rule_state)site_log.rules[index].state))
+        return false;
+    for (uint32_t i = site_log.rules[index].wrapper; i != 0; i = site_log.rules[i].wrapper)
+        if (sites[i].distance == 0)
+            return false;
+    return true;
+}
+
+static struct route route_of(uint32_t index, enum route_kind kind)
+{
+    const struct site_key *key = &site_log.rules[index].key;
+    struct route route = {.class_index = key->class_index, .kind = kind};
+    memcpy(route.frames, key->frames, sizeof route.frames);
+    if (kind == ROUTE_SPLIT)
+        route.distance = sites[index].distance * 8u;
+    return route;
+}
+
+/* The rules that are routed, and the splits that these need, before them; returns how many. */
+static uint32_t find_routes(struct route *routes)
+{
+    static const enum route_kind kinds[RULE_STATES] = {
+        [RULE_CANARY] = ROUTE_HALF, [RULE_ACTIVE] = ROUTE_LONG, [RULE_PINNED] = ROUTE_ALWAYS};
+    static bool is_split[HAK_SITE_RULES_MOST]; /* the busy one's */
     uint32_t count = 0;
-    struct route route = {.address = rule->key.address,
-                          .above = rule->key.above,
-                          .class_index = rule->key.class_index,
-                          .kind = rule->state == RULE_CANARY   ? ROUTE_HALF
-                                  : rule->state == RULE_PINNED ? ROUTE_ALWAYS
-                                                               : ROUTE_LONG};
-    if (rule->key.above != 0) {
-        struct site_key any = {.address = rule->key.address, .class_index = rule->key.class_index};
-        uint32_t wrapper = hak_site_log_find(&site_log, any);
-        if (sites[wrapper].distance == 0)
-            return 0;
-        routes[count] = route;
-        routes[count].above = 0;
-        routes[count].kind = ROUTE_SPLIT;
-        routes[count++].distance = sites[wrapper].distance * 8u;
+    memset(is_split, 0, site_log.rule_count * sizeof *is_split);
+    for (uint32_t i = 1; i < site_log.rule_count; i++)
+        for (uint32_t j = is_routed(i) ? i : 0; j != 0; j = site_log.rules[j].wrapper)
+            is_split[site_log.rules[j].wrapper] = true;
+    for (uint32_t i = 1; i < site_log.rule_count; i++) {
+        if (is_routed(i))
+            routes[count++] = route_of(i, kinds[site_log.rules[i].state]);
+        else if (is_split[i])
+            routes[count++] = route_of(i, ROUTE_SPLIT);
     }
-    routes[count++] = route;
     return count;
 }
 
@@ -260,15 +305,11 @@ static void count_decisions(void)
 static void publish(void)
 {
     static struct route routes[HAK_SITE_RULES_MOST]; /* the busy one's */
-    uint32_t count = 0;
+    uint32_t count = find_routes(routes);
     uint64_t classes = 0;
-    for (uint32_t i = 1; i < site_log.rule_count && count + 2 <= HAK_SITE_RULES_MOST; i++) {
-        if (!hak_rule_acts((enum rule_state)site_log.rules[i].state))
-            continue;
-        count += add_routes(routes + count, i);
-        if (site_log.rules[i].state != RULE_PINNED)
-            classes |= (uint64_t)1 << site_log.rules[i].key.class_index;
-    }
+    for (uint32_t i = 0; i < count; i++)
+        if (routes[i].kind == ROUTE_LONG || routes[i].kind == ROUTE_HALF)
+            classes |= (uint64_t)1 << routes[i].class_index;
     hak_route_publish(routes, may_act() ? count : 0);
     hak_rule_effect_of(may_act() ? classes : 0);
     count_decisions();
@@ -293,11 +334,10 @@ static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t wei
     uint64_t volume = hak_load_relaxed(&volume_bytes);
     uint64_t generation = hak_most(HAK_SITE_GENERATION_LEAST, hak_held_bytes());
     uint32_t known = (uint32_t)hak_most(site_log.rule_count, 1);
+    cut(&key, stacks);
     uint64_t ticket = hak_site_log_begin(&site_log, key, weight, volume, generation);
     for (uint32_t i = known; i < site_log.rule_count; i++)
         name(i);
-    if (key.above != 0)
-        measure(key, stacks);
     hak_rule_effect_look(&site_log, volume, generation);
     if (generation_start_ns == 0)
         generation_start_ns = hak_os_clock_ns();
@@ -320,8 +360,8 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
     hak_fetch_add_relaxed(&volume_bytes, bytes);
     if (!try_busy())
         return 0;
-    struct site_key key = {
-        .address = frames[0], .above = frame_count > 1 ? frames[1] : 0, .class_index = class_index};
+    struct site_key key = {.class_index = class_index};
+    memcpy(key.frames, frames, hak_least(frame_count, HAK_SITE_FRAMES) * sizeof *frames);
     uint64_t ticket = begin(key, stacks, weight);
     end_busy();
     return ticket;
@@ -332,12 +372,13 @@ void hak_rules_end(uint64_t ticket, uint64_t weight)
     hak_site_log_end(&site_log, ticket, weight);
 }
 
-/* The site is known already; false: it is not. */
+/* The site is known already; false: it is not, but its wrappers may be. */
 static bool apply_to_known(const struct site_line *line)
 {
     bool is_known = false;
     for (uint32_t i = 1; i < site_log.rule_count; i++) {
         struct site_line known = line_of(i);
+        split_for(line, i, &known);
         if (!hak_site_line_is_same(&known, line))
             continue;
         apply(i, line);
@@ -391,6 +432,28 @@ bool hak_rules_line(uint32_t index, struct site_line *line)
     if (!wait_busy())
         return false;
     bool is_there = find_line(index, line);
+    end_busy();
+    return is_there;
+}
+
+static bool find_effect(uint32_t index, struct effect_line *line)
+{
+    uint64_t classes = hak_rule_effect_classes();
+    for (; classes != 0 && index != 0; index--)
+        classes &= classes - 1;
+    if (classes == 0)
+        return false;
+    uint32_t class_index = (uint32_t)__builtin_ctzll(classes);
+    line->block_bytes = hak_size_classes[class_index].block_bytes;
+    line->effect = site_log.classes[class_index].effect;
+    return true;
+}
+
+bool hak_rules_effect(uint32_t index, struct effect_line *line)
+{
+    if (!wait_busy())
+        return false;
+    bool is_there = find_effect(index, line);
     end_busy();
     return is_there;
 }

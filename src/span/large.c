@@ -18,10 +18,15 @@
 /* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
  * is used; 1 MiB is where clearing costs as much as 40 page faults. */
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
-/* Memory of which only one page in so many is missing is cleared, but for once in so many times:
- * what little a program uses of it by now would never show. */
+/* Pieces of so much of which only one page in so many is missing are cleared, but for once in so
+ * many times: what little a program uses of it by now would never show. */
+#define PIECE_BYTES (2 * HAK_MIB)
 #define MISSING_SHARE 8
 #define CLEARS_PER_PURGE 128u
+/* Most sparse blocks are told by so much of their start, and long ones, where another question does
+ * not count, of their end. */
+#define END_BYTES HAK_GRANULE_BYTES
+#define LONG_BYTES (8 * HAK_MIB)
 /* Blocks with this alignment or less may start at any cache line. */
 #define COLOUR_ALIGNMENT_MOST HAK_CACHE_LINE_BYTES
 #define COLOURS 16u
@@ -68,23 +73,52 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
+static void purge_or_clear(char *start, size_t bytes)
+{
+    if (bytes != 0 && !hak_os_purge(start, bytes))
+        memset(start, 0, bytes);
+}
+
 static _Atomic uint32_t clear_count;
 
-/* Who used most of it before will do so again, and would pay a page fault for each page. */
-static bool is_rather_cleared(void *start, size_t bytes)
+/* Who used most of a piece before will do so again, and would pay a page fault for each page. */
+static bool is_dense(char *start, size_t bytes)
 {
-    return bytes < PURGE_RATHER_THAN_CLEAR_BYTES ||
-           (hak_fetch_add_relaxed(&clear_count, 1) % CLEARS_PER_PURGE != CLEARS_PER_PURGE - 1 &&
-            hak_os_is_resident(start, bytes, MISSING_SHARE));
+    return hak_os_is_resident(start, bytes, MISSING_SHARE);
+}
+
+static bool is_sparse(char *start, size_t bytes)
+{
+    if (hak_fetch_add_relaxed(&clear_count, 1) % CLEARS_PER_PURGE == CLEARS_PER_PURGE - 1)
+        return true;
+    return !is_dense(start, END_BYTES) &&
+           (bytes < LONG_BYTES || !is_dense(start + bytes - END_BYTES, END_BYTES));
+}
+
+static void clear_pieces(char *start, size_t bytes)
+{
+    size_t done = 0;
+    for (size_t at = 0, piece; at < bytes; at += piece) {
+        piece = bytes - at < PIECE_BYTES + END_BYTES ? bytes - at : PIECE_BYTES;
+        if (!is_dense(start + at, piece))
+            continue;
+        purge_or_clear(start + done, at - done);
+        memset(start + at, 0, piece);
+        done = at + piece;
+    }
+    purge_or_clear(start + done, bytes - done);
 }
 
 static void clear(struct span *span, size_t before, size_t bytes)
 {
-    void *start = hak_granule_address(span->first);
-    if (!is_rather_cleared(start, hak_span_bytes(span)) &&
-        hak_os_purge(start, hak_span_bytes(span)))
-        return;
-    memset((char *)start + before, 0, bytes);
+    char *start = hak_granule_address(span->first);
+    size_t used_bytes = hak_align_up(before + bytes, hak_os_page_bytes());
+    if (hak_span_bytes(span) < PURGE_RATHER_THAN_CLEAR_BYTES)
+        memset(start + before, 0, bytes);
+    else if (is_sparse(start, used_bytes))
+        purge_or_clear(start, used_bytes);
+    else
+        clear_pieces(start, used_bytes);
 }
 
 /* The span holds the block from now on. */

@@ -24,16 +24,24 @@ refused no_rule 1 "line 1 of $work/lines is no rule" rules "$work/a" import "$wo
 asked pin 0 rules "$work/a" pin alpha+0x12bb 100
 shows pin ': 1 rule of alpha written$'
 asked forbid 0 rules "$work/a" forbid libx.so+0x40 1 alpha+0x77
+asked forbid_three 0 rules "$work/a" forbid libx.so+0x40 1 alpha+0x77 alpha+0x88
+refused four 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin a+0x1 1 a+0x2 a+0x3 a+0x4
+refused no_place 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin a+0x1 1 a+0x2 a
 asked list 0 rules "$work/a"
 shows list '^pinned     alpha\+0x12bb, 112 bytes: no samples$'
 shows list '^forbidden  libx.so\+0x40 < alpha\+0x77, 8 bytes: no samples$'
+shows list '^forbidden  libx.so\+0x40 < alpha\+0x77 < alpha\+0x88, 8 bytes: no samples$'
 asked json 0 rules --json "$work/a"
 check "it is JSON" python3 -c 'import json, sys
 rules = json.load(open(sys.argv[1]))
-assert [rule["state"] for rule in rules] == ["pinned", "forbidden"], rules
-assert rules[1]["caller"] == "alpha+0x77", rules' "$work/json.out"
+assert [rule["state"] for rule in rules] == ["pinned", "forbidden", "forbidden"], rules
+assert rules[1]["caller"] == rules[2]["caller"] == "alpha+0x77", rules
+assert [rule["effect"] for rule in rules] == [None] * 3, rules
+callers = sorted(rule["second_caller"] for rule in rules)
+assert callers == ["", "", "alpha+0x88"], rules' "$work/json.out"
 asked export 0 rules "$work/a" export
 shows export '^site pinned 112 0 0 alpha\+0x12bb -$'
+shows export '^site forbidden 8 0 0 libx.so\+0x40 alpha\+0x77 alpha\+0x88$'
 echo "site active 128 412 400 alpha+0x99 -" >"$work/lines"
 asked import 0 rules "$work/a" import "$work/lines"
 asked again 0 rules "$work/a"
@@ -42,3 +50,24 @@ asked free 0 rules "$work/a" free alpha+0x12bb 112
 asked freed 0 rules "$work/a"
 shows freed '^watched    alpha\+0x12bb'
 asked lint 0 learned lint "$work/a"
+
+# Lines of one, two and three places come over, and evidence of the same site adds up.
+cp /bin/true "$work/beta"
+HAKMEM_PROFILE=$work/b LD_PRELOAD=$PRELOAD_LIB "$work/beta" >/dev/null 2>&1
+cat >"$work/lines" <<END
+site mixed 64 90 30 liby.so+0x1@5 -
+site mixed 64 80 30 liby.so+0x1@5 beta+0x2
+site active 64 40 40 liby.so+0x1@5 beta+0x2 beta+0x3
+END
+asked three 0 rules "$work/b" import "$work/lines"
+asked exported 0 rules "$work/b" export
+equal "what was imported is exported" "$(sort "$work/exported.out")" "$(sort "$work/lines")"
+asked merged 0 learned merge "$work/b" "$work/b"
+check "evidence adds up" grep -q '^site active 64 80 80 liby.so+0x1@5 beta+0x2 beta+0x3$' \
+    "$work/merged.out"
+sed 's/ beta+0x3$//' "$work/b" >"$work/cut"
+refused cut 1 "has a wrong checksum" learned lint "$work/cut"
+cp "$work/b" "$work/c"
+asked changed 0 rules "$work/c" pin liby.so+0x1@5 64 beta+0x2 beta+0x3
+asked differs 0 learned diff "$work/b" "$work/c"
+shows differs '^\+beta '

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/fuzz/learned_fuzz.c - any bytes as a file of what was learned, as they are and with a right
- * checksum: nothing outside them is read, and what is read is written again as the same bytes. */
+ * checksum, and as a line of an answer: nothing outside them is read, and what is read is written
+ * again as the same bytes. */
 #include "fuzz.h"
 
+#include "learn/effect_line.h"
 #include "learn/learned_file.h"
 
 #include <stdio.h>
@@ -42,6 +44,21 @@ static void read_it(const char *bytes, size_t count)
     CHECK_EQ(hak_learned_read(&learned, written, again), LEARNED_READ);
 }
 
+/* What an answer about rules has beside the lines of files. */
+static void read_effect(const char *bytes, size_t count)
+{
+    char written[HAK_EFFECT_LINE_BYTES];
+    struct text text = {.start = written, .bytes = sizeof written};
+    struct effect_line line;
+    size_t used = hak_effect_line_read(&line, bytes, count);
+    CHECK(used <= count);
+    if (used == 0)
+        return;
+    hak_effect_line_write(&text, &line);
+    CHECK_EQ(text.used, used);
+    CHECK(memcmp(written, bytes, used) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
 {
     /* A block of its own, so that a byte read beyond it is noticed. */
@@ -50,6 +67,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *bytes, size_t byte_count)
     CHECK(sealed != NULL);
     memcpy(sealed, bytes, byte_count);
     read_it(sealed, byte_count);
+    read_effect(sealed, byte_count);
     snprintf(line, sizeof line, "crc32 %08x\n", checksum(sealed, byte_count));
     memcpy(sealed + byte_count, line, LAST_LINE_BYTES);
     read_it(sealed, byte_count + LAST_LINE_BYTES);

@@ -39,7 +39,7 @@ static inline void own_heap_check(void)
 static inline void cache_empty(struct cache *cache)
 {
     hak_cache_begin(cache);
-    hak_waiting_drain(&(struct slow_path){.cache = cache});
+    hak_waiting_drain(cache);
     hak_cache_flush_all(cache);
     CHECK(hak_cache_is_sound(cache));
     hak_cache_end(cache);

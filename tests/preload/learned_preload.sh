@@ -110,7 +110,7 @@ learns empty small
 silent empty
 check "an empty file is as good as none" [ -s "$file" ]
 head -c 40000 /dev/zero >"$file"
-refuses long "is larger than 32 KiB"
+refuses long "is larger than 36 KiB"
 rm "$file"
 mkdir "$file"
 learns folder small

@@ -195,6 +195,29 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
     CHECK(board_path(path, sizeof path, getpid()));
 }
 
+/* Its number is nobody's when it has ended: the first sample of its parent's memory makes none. */
+TEST(a_child_of_vfork_makes_no_board)
+{
+    char path[64];
+    time_limit(100);
+    check_is_served();
+    CHECK(hakmem_profile_start != NULL);
+    clock_gettime(CLOCK_REALTIME_COARSE, &begun);
+    CHECK_EQ(hakmem_option_set("heap_profile_samples", "0"), 0);
+    hakmem_profile_start(MEAN);
+    CHECK(!board_path(path, sizeof path, getpid()));
+    int child = vfork();
+    if (child == 0) {
+        allocate(1, 20000);
+        _exit(0);
+    }
+    await_child(child);
+    CHECK(!board_path(path, sizeof path, child));
+    allocate(1, 20000);
+    CHECK(board_path(path, sizeof path, getpid()));
+    check_written();
+}
+
 static void on_signal(int number)
 {
     int saved = errno;

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from processes import LIBRARY, OUT, check, hakmem
+from processes import HAKMEM, LIBRARY, OUT, check, hakmem, says
 
 KEEPER = str(OUT / "tests/preload_keeper")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="sites."))
@@ -37,6 +37,18 @@ def end(process):
     """Lets it end well before its time."""
     process.terminate()
     valley(process)
+
+
+def wait_for(pid, what, is_so):
+    """Until hakmem serves it, and its statistics of memory are so."""
+    end_s = time.monotonic() + 60
+    while True:
+        ran = subprocess.run([HAKMEM, "top", "--json", str(pid)], capture_output=True, text=True,
+                             check=False)
+        if ran.returncode == 0 and is_so(json.loads(ran.stdout)["memory"]):
+            return
+        check(f"{what}: {ran.stdout}{ran.stderr}", time.monotonic() < end_s)
+        time.sleep(0.1)
 
 
 def rules(*arguments, status=0):
@@ -74,8 +86,29 @@ everybody = json.loads(rules("--json"))
 check(f"without a process, all are listed: {everybody}",
       any(r["state"] == "active" for p in everybody if p["pid"] == process.pid
           for r in p["rules"]))
+says("what it changes is shown, measured or not", rules(process.pid),
+     r"(?m)^effect     128 bytes: (not yet measured: of 32 pages each, \d+ were|pages are in use)")
 WARM = valley(process)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
+
+# What the rule changes is measured, and shown.
+process = start(4000, 0, learn="sites", profile=LEARNED)
+wait_for(process.pid, "it runs", lambda memory: memory["long_live_bytes"] > 0)
+end_s = time.monotonic() + 100
+kept = None
+while kept is None or kept < 10:
+    check(f"slabs are kept free, and this is measured: {kept} %", time.monotonic() < end_s)
+    effects = [r["effect"] for r in states(process.pid) if r["state"] == "active"]
+    check(f"an active rule has an effect: {effects}", all(effects))
+    kept = effects[0]["kept_free_percent"] if effects else None
+    time.sleep(0.2)
+check(f"pages were observed: {effects}",
+      effects[0]["pages"] >= 32 and effects[0]["held_back_pages"] >= 32 and
+      effects[0]["used_percent"] < effects[0]["held_back_used_percent"])
+says("it is shown in words", rules(process.pid),
+     r"(?m)^effect     128 bytes: pages are in use for \d+ % of the time, and for \d+ % while the "
+     r"rules are held back: they keep \d+ % of the slabs free$")
+end(process)
 
 # All sites behind one function: its callers are told apart where the stack shows them.
 if os.uname().machine == "x86_64":
@@ -85,6 +118,32 @@ if os.uname().machine == "x86_64":
           re.search(r"^active     preload_keeper\+0x\w+ < preload_keeper\+0x\w+, 128", listed,
                     re.M))
     check(f"behind a wrapper: {WRAPPED} KiB in the valley of {STATIC}", WRAPPED < 0.8 * STATIC)
+
+    # Behind two, the callers above both are told apart, in the next run from its start.
+    PLACE = r"preload_keeper\+0x\w+"
+    THREE = rf"^active     ({PLACE}) < ({PLACE}) < ({PLACE}), 128"
+    WRAPPED_TWICE = valley(start(40, 2, learn="sites", profile=WORK / "twice"))
+    listed = rules("--program", "preload_keeper", WORK / "twice")
+    check(f"the caller above both has the rule: {listed}",
+          len(re.findall("^active ", listed, re.M)) == 1 and re.search(THREE, listed, re.M))
+    check(f"behind two wrappers: {WRAPPED_TWICE} KiB in the valley of {STATIC}",
+          WRAPPED_TWICE < 0.8 * STATIC)
+    chain = re.search(THREE, listed, re.M).groups()
+    process = start(4000, 2, learn="sites", profile=WORK / "pinned")
+    wait_for(process.pid, "it runs", lambda memory: memory["small_live_bytes"] > 0)
+    rules(process.pid, "pin", chain[0], 120, *chain[1:])
+    wait_for(process.pid, "blocks are diverted", lambda memory: memory["long_live_bytes"] > 0)
+    pinned = [r for r in states(process.pid) if r["state"] == "pinned"]
+    check(f"three places are pinned: {pinned}",
+          [(r["site"], r["caller"], r["second_caller"]) for r in pinned] == [chain])
+    end(process)
+
+    # A caller all of whose blocks stay is not split.
+    valley(start(40, 3, learn="sites", profile=WORK / "apart"))
+    listed = rules("--program", "preload_keeper", WORK / "apart")
+    check(f"the caller has the rule: {listed}",
+          re.search(rf"^active     {PLACE} < {PLACE}, 128", listed, re.M))
+    check(f"no caller of it has one: {listed}", not re.search(rf"({PLACE} < ){{2}}", listed))
 
 # mode=research learns, and changes nothing.
 RESEARCH = start(25, 0, mode="research", stats="off", stats_shm="off", crash_report="off",

@@ -61,7 +61,7 @@ static enum hak_partition partition_of(const void *block)
 /* Whether requests of the function return to `address`: whether they follow its diversion. */
 static bool is_site(uint32_t site, uintptr_t address)
 {
-    struct route route = {.address = address, .class_index = 0, .kind = ROUTE_LONG};
+    struct route route = {.frames = {address}, .class_index = 0, .kind = ROUTE_LONG};
     bool is_diverted = false;
     CHECK_EQ(hak_route_publish(&route, 1), 1);
     for (int i = 0; i < 8; i++) { /* some blocks may be sampled */
@@ -117,7 +117,7 @@ static uint32_t choose(struct racer *racer, struct route *routes)
     uint32_t count = 0;
     for (uint32_t i = 0; i < ROUTES; i++)
         if ((draw(racer) & 1) != 0)
-            routes[count++] = (struct route){.address = sites[i & 1],
+            routes[count++] = (struct route){.frames = {sites[i & 1]},
                                              .class_index = i / 2,
                                              .kind = draw(racer) & 1 ? ROUTE_LONG : ROUTE_HALF};
     return count;

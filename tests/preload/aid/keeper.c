@@ -3,11 +3,14 @@
  * site keeps one block in fifty for long.
  *
  *   keeper BURSTS WRAPPER    WRAPPER 1: all three sites allocate by one function
+ *                            2: by a function that allocates by another one
+ *                            3: the same, and the third site has such a function of its own
  *
  * Prints "valley KIB": resident after the bursts of the last third, in the mean. SIGTERM lets it
  * end after the burst that it is in.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +24,7 @@
 static void *burst[BURST];
 static void *kept[KEPT];
 static uint32_t kept_count;
-static int has_wrapper;
+static int wrapper_kind;
 static volatile sig_atomic_t is_told_to_end;
 
 __attribute__((noinline)) static void *wrapper(size_t bytes)
@@ -31,11 +34,29 @@ __attribute__((noinline)) static void *wrapper(size_t bytes)
     return block;
 }
 
+__attribute__((noinline)) static void *outer_wrapper(size_t bytes)
+{
+    void *block = wrapper(bytes);
+    __asm__ volatile("" ::: "memory");
+    return block;
+}
+
+__attribute__((noinline)) static void *keeping_wrapper(size_t bytes)
+{
+    void *block = wrapper(bytes);
+    __asm__ volatile("" ::"i"(1) : "memory");
+    return block;
+}
+
 /* Functions that differ, which the compiler keeps apart. */
 #define SITE(name, number)                                                                         \
     __attribute__((noinline)) static void *name(void)                                              \
     {                                                                                              \
-        void *block = has_wrapper ? wrapper(BYTES) : malloc(BYTES);                                \
+        bool is_kept = (number) == 3;                                                              \
+        void *block = wrapper_kind == 0               ? malloc(BYTES)                              \
+                      : wrapper_kind == 1             ? wrapper(BYTES)                             \
+                      : wrapper_kind == 2 || !is_kept ? outer_wrapper(BYTES)                       \
+                                                      : keeping_wrapper(BYTES);                    \
         if (block == NULL)                                                                         \
             abort();                                                                               \
         memset(block, number, BYTES);                                                              \
@@ -91,7 +112,7 @@ int main(int argc, char **argv)
 {
     int bursts = argc > 1 ? atoi(argv[1]) : 1;
     uint64_t sum = 0, count = 0;
-    has_wrapper = argc > 2 && atoi(argv[2]) != 0;
+    wrapper_kind = argc > 2 ? atoi(argv[2]) : 0;
     signal(SIGTERM, tell_to_end);
     for (int i = 0; i < bursts && !is_told_to_end; i++) {
         load();

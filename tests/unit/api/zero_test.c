@@ -190,6 +190,33 @@ TEST(calloc_of_a_long_block_that_is_used_costs_few_faults)
     CHECK(faults() - before >= (ROUNDS - 129) * PAGES / 4);
 }
 
+/* Each page of a half of the block. */
+static void use_half(size_t bytes, size_t from)
+{
+    unsigned char *block = hak_calloc(1, bytes);
+    CHECK(block != NULL);
+    for (size_t i = from; i < from + bytes / 2; i += 4096) {
+        CHECK_EQ(block[i], 0);
+        block[i] = 0xdb;
+    }
+    hak_free(block);
+}
+
+TEST(calloc_of_a_long_block_of_which_a_half_is_used_costs_few_faults)
+{
+    enum { ROUNDS = 100, HALF_PAGES = 4 * 1024 * 1024 / 4096 };
+    if (UNDER_ASAN)
+        SKIP("the sanitizer keeps what is freed");
+    refuse_huge_pages();
+    for (size_t from = 0; from <= 4 * HAK_MIB; from += 4 * HAK_MIB) {
+        use_half(8 * HAK_MIB, from);
+        long before = faults();
+        for (int round = 0; round < ROUNDS; round++)
+            use_half(8 * HAK_MIB, from);
+        CHECK(faults() - before <= 4 * HALF_PAGES); /* and once in 128 times all goes */
+    }
+}
+
 TEST(calloc_of_a_long_block_is_zero_where_the_kernel_tells_nothing)
 {
     refuse_huge_pages();

@@ -10,6 +10,8 @@
 #include "stay.h"
 #include "unit/smaps.h"
 
+#include <pthread.h>
+
 TEST(the_usable_size_is_what_was_asked_for)
 {
     for (size_t bytes = 1; bytes < 400000; bytes += bytes / 3 + 1) {
@@ -118,6 +120,26 @@ TEST(quarantined_blocks_are_withheld_not_live)
     CHECK_EQ(after.remote_free_bytes - before.remote_free_bytes,
              full.live_bytes - before.live_bytes);
     hak_thread_flush();
+    CHECK_EQ(stats_now().remote_free_bytes, 0);
+}
+
+static void *free_some_and_end(void *argument)
+{
+    for (int i = 0; i < 100; i++)
+        hak_free(take_some(1000));
+    hak_free(take_some(SPAN_BYTES));
+    return argument;
+}
+
+TEST(what_ended_threads_withheld_is_there_when_memory_is_asked_back)
+{
+    pthread_t thread;
+    hak_free(take_some(1));
+    hak_thread_flush();
+    CHECK_EQ(pthread_create(&thread, NULL, free_some_and_end, NULL), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(stats_now().remote_free_bytes >= 100 * 1000 + SPAN_BYTES);
+    hakmem_trim(0);
     CHECK_EQ(stats_now().remote_free_bytes, 0);
 }
 

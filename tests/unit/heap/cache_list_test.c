@@ -66,13 +66,13 @@ TEST(free_caches_are_emptied_by_age)
     hold_a_block(cache);
     hak_cache_return(cache);
     cache->free_ms = 1000;
-    hak_caches_drain(999);
+    hak_caches_drain(999, NULL);
     CHECK_EQ(hak_cache_count(cache, CLASS), 1);
-    hak_caches_drain(1000);
+    hak_caches_drain(1000, NULL);
     CHECK_EQ(hak_cache_count(cache, CLASS), 0);
     /* Empty, it is not looked at again. */
     cache->free_ms = 1000;
-    hak_caches_drain(UINT64_MAX);
+    hak_caches_drain(UINT64_MAX, NULL);
     CHECK_EQ(cache->free_ms, 1000);
 }
 

@@ -9,6 +9,7 @@
 #define CLASS 8u /* blocks of 128 bytes */
 #define SITE 0x401234u
 #define ABOVE 0x405678u
+#define DISTANT 0x409abcu
 
 static uint8_t bin_for(size_t bytes)
 {
@@ -29,7 +30,7 @@ TEST(without_a_route_nothing_is_diverted)
 
 TEST(a_class_with_a_site_is_closed_to_the_hot_path_and_no_other)
 {
-    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_LONG};
+    struct route route = {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_LONG};
     CHECK_EQ(hak_size_classes[CLASS].block_bytes, 128);
     CHECK_EQ(hak_route_publish(&route, 1), 1);
     CHECK(hak_route_is_on());
@@ -53,8 +54,8 @@ TEST(a_class_with_a_site_is_closed_to_the_hot_path_and_no_other)
 TEST(the_smallest_and_the_largest_class_are_closed_whole)
 {
     struct route routes[] = {
-        {.address = SITE, .class_index = 0, .kind = ROUTE_LONG},
-        {.address = SITE, .class_index = HAK_LONG_CLASS_COUNT - 1, .kind = ROUTE_LONG}};
+        {.frames = {SITE}, .class_index = 0, .kind = ROUTE_LONG},
+        {.frames = {SITE}, .class_index = HAK_LONG_CLASS_COUNT - 1, .kind = ROUTE_LONG}};
     CHECK_EQ(hak_route_publish(routes, 2), 2);
     CHECK_EQ(bin_for(0), 0);
     CHECK_EQ(bin_for(8), 0);
@@ -73,7 +74,8 @@ static const enum hak_partition held_partitions[][3] = {
 TEST(what_is_held_back_is_ordinary_for_that_time)
 {
     for (int kind = ROUTE_LONG; kind <= ROUTE_ALWAYS; kind++) {
-        struct route route = {.address = SITE, .class_index = CLASS, .kind = (enum route_kind)kind};
+        struct route route = {
+            .frames = {SITE}, .class_index = CLASS, .kind = (enum route_kind)kind};
         hak_route_publish(&route, 1);
         for (int hold = HOLD_NONE; hold <= HOLD_ALL; hold++) {
             hak_route_hold((enum route_hold)hold);
@@ -115,8 +117,8 @@ TEST(a_wrapper_is_split_by_the_caller_that_the_stack_shows)
 {
     static _Alignas(4096) uintptr_t stack[1024]; /* two pages */
     struct route routes[] = {
-        {.address = SITE, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
-        {.address = SITE, .above = ABOVE, .class_index = CLASS, .kind = ROUTE_LONG}};
+        {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
+        {.frames = {SITE, ABOVE}, .class_index = CLASS, .kind = ROUTE_LONG}};
     CHECK_EQ(hak_route_publish(routes, 2), 2);
     CHECK_EQ(hak_load_relaxed(&hak_route_sites), 1); /* a split is none */
     struct os_caller caller = {SITE, (uintptr_t)&stack[10]};
@@ -131,16 +133,45 @@ TEST(a_wrapper_is_split_by_the_caller_that_the_stack_shows)
     CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
 }
 
+TEST(a_wrapper_behind_a_wrapper_is_split_by_the_caller_above_both)
+{
+    static _Alignas(4096) uintptr_t stack[1024]; /* two pages */
+    struct route routes[] = {
+        {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
+        {.frames = {SITE, ABOVE}, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 16},
+        {.frames = {SITE, ABOVE, DISTANT}, .class_index = CLASS, .kind = ROUTE_LONG},
+        {.frames = {SITE, ABOVE + 1}, .class_index = CLASS, .kind = ROUTE_LONG}};
+    CHECK_EQ(hak_route_publish(routes, 4), 4);
+    CHECK_EQ(hak_load_relaxed(&hak_route_sites), 2);
+    struct os_caller caller = {SITE, (uintptr_t)&stack[10]};
+    stack[10 + 2 + 3] = ABOVE;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+    stack[10 + 2 + 3 + 1 + 2] = DISTANT;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_LONG);
+    stack[10 + 2 + 3 + 1 + 2] = DISTANT + 1;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+    /* A caller that is no wrapper counts by itself. */
+    stack[10 + 2 + 3] = ABOVE + 1;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_LONG);
+    stack[10 + 2 + 3] = DISTANT;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+    /* The first caller is in the page that the frame ends in, the second one is not. */
+    caller.frame = (uintptr_t)&stack[512 - 6];
+    stack[512 - 6 + 2 + 3] = ABOVE;
+    stack[512 + 2] = DISTANT;
+    CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+}
+
 TEST(what_finds_no_room_is_ordinary)
 {
     static struct route routes[1024];
     uint32_t found = 0;
     for (uint32_t i = 0; i < 1024; i++)
         routes[i] =
-            (struct route){.address = SITE + 5 * i, .class_index = CLASS, .kind = ROUTE_LONG};
+            (struct route){.frames = {SITE + 5 * i}, .class_index = CLASS, .kind = ROUTE_LONG};
     uint32_t entered = hak_route_publish(routes, 1024);
     CHECK(entered > 500 && entered < 1024);
     for (uint32_t i = 0; i < 1024; i++)
-        found += find(routes[i].address) == PARTITION_LONG;
+        found += find(routes[i].frames[0]) == PARTITION_LONG;
     CHECK_EQ(found, entered);
 }

@@ -180,6 +180,23 @@ TEST(sealed_but_malformed_files_are_refused)
     CHECK_EQ(read_text(with(" 2008\n", " 1125899906842624\n")), LEARNED_READ);
 }
 
+/* As many rules as there may be, of three places each. */
+static void put_longest_sites(struct learned_program *program)
+{
+    struct site_line line = {.state = RULE_FORBIDDEN,
+                             .block_bytes = 4096,
+                             .judged = HAK_SITE_COUNT_MOST,
+                             .survivors = HAK_SITE_COUNT_MOST};
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++) {
+        memset(line.places[i].module, 'm', sizeof line.places[i].module - 1);
+        line.places[i].offset = HAK_SITE_OFFSET_MOST;
+        line.places[i].build_id = UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < HAK_LEARNED_SITES_MOST; i++, line.places[2].offset--)
+        CHECK(hak_learned_put_site(program, &line));
+    CHECK(!hak_learned_put_site(program, &line));
+}
+
 TEST(a_full_record_fits_and_the_last_one_goes)
 {
     char name[100];
@@ -190,6 +207,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
         program.runs = program.logs[0].episodes = UINT32_MAX;
         program.logs[1].decay_ms = program.logs[1].fault_ms = UINT64_MAX;
         program.sizes = sizes_of(HAK_SIZE_LINES_MOST);
+        put_longest_sites(&program);
         hak_learned_put(&learned, &program);
     }
     CHECK_EQ(learned.count, HAK_LEARNED_PROGRAMS_MOST);
@@ -199,6 +217,7 @@ TEST(a_full_record_fits_and_the_last_one_goes)
     CHECK_EQ(again.count, HAK_LEARNED_PROGRAMS_MOST);
     CHECK(memcmp(again.programs[0].name, "32", 2) == 0);
     CHECK_EQ(again.programs[0].sizes.count, HAK_SIZE_LINES_MOST);
+    CHECK_EQ(again.programs[0].site_count, HAK_LEARNED_SITES_MOST);
     CHECK_EQ(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].sizes.count, 0);
     CHECK(memcmp(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].name, "01", 2) == 0);
 }

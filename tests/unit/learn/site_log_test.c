@@ -67,7 +67,35 @@ static void free_due(void)
 
 static struct site_key key_of(uint32_t site)
 {
-    return (struct site_key){.address = 0x401000 + 16 * site, .class_index = CLASS};
+    return (struct site_key){.frames = {0x401000 + 16 * site}, .class_index = CLASS};
+}
+
+/* Behind a wrapper, and behind two. */
+static struct site_key called_from(uint32_t caller)
+{
+    struct site_key key = key_of(99);
+    key.frames[1] = 0x500000 + 16 * caller;
+    return key;
+}
+
+static struct site_key called_twice_from(uint32_t wrapper, uint32_t caller)
+{
+    struct site_key key = called_from(wrapper);
+    key.frames[2] = 0x600000 + 16 * caller;
+    return key;
+}
+
+/* The rules that distinguish so many frames. */
+static uint32_t rules_of_frames(uint32_t frames)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 1; i < past.rule_count; i++) {
+        uint32_t used = 0;
+        while (used < HAK_SITE_FRAMES && past.rules[i].key.frames[used] != 0)
+            used++;
+        count += used == frames;
+    }
+    return count;
 }
 
 /* One sampled block, which lives for so many thousandths of a generation. */
@@ -176,7 +204,7 @@ static const char *decisions(void)
         used += (size_t)snprintf(
             lines + used, sizeof lines - used, "%u %u %s\n",
             (unsigned)(decision->volume / GENERATION),
-            (unsigned)((past.rules[decision->rule].key.address - key_of(0).address) / 16),
+            (unsigned)((past.rules[decision->rule].key.frames[0] - key_of(0).frames[0]) / 16),
             hak_rule_state_word((enum rule_state)decision->to));
     }
     return lines;
@@ -248,16 +276,80 @@ TEST(a_wrapper_is_mixed_and_its_callers_are_distinguished)
     begin_world(5);
     for (uint32_t i = 0; i < 60 * RATE; i++) {
         bool is_kept = draw() % 20 == 0;
-        struct site_key key = key_of(99);
-        key.above = 0x500000 + 16 * (is_kept ? draw() % 2 : 2 + draw() % 6);
-        allocate(key, is_kept ? 20000 : 100);
+        allocate(called_from(is_kept ? draw() % 2 : 2 + draw() % 6), is_kept ? 20000 : 100);
     }
     CHECK_EQ(state_of(key_of(99)), RULE_MIXED);
-    for (uint32_t caller = 0; caller < 8; caller++) {
-        struct site_key key = key_of(99);
-        key.above = 0x500000 + 16 * caller;
-        CHECK(caller < 2 ? state_of(key) == RULE_ACTIVE : state_of(key) == RULE_WATCHED);
+    for (uint32_t caller = 0; caller < 8; caller++)
+        CHECK_EQ(state_of(called_from(caller)), caller < 2 ? RULE_ACTIVE : RULE_WATCHED);
+}
+
+TEST(a_wrapper_behind_a_wrapper_is_mixed_and_the_callers_above_both_are_distinguished)
+{
+    begin_world(5);
+    for (uint32_t i = 0; i < 60 * RATE; i++) {
+        bool is_kept = draw() % 20 == 0;
+        allocate(called_twice_from(7, is_kept ? draw() % 2 : 2 + draw() % 6),
+                 is_kept ? 20000 : 100);
     }
+    CHECK_EQ(state_of(key_of(99)), RULE_MIXED);
+    CHECK_EQ(state_of(called_from(7)), RULE_MIXED);
+    for (uint32_t caller = 0; caller < 8; caller++) {
+        struct site_key key = called_twice_from(7, caller);
+        CHECK_EQ(state_of(key), caller < 2 ? RULE_ACTIVE : RULE_WATCHED);
+        const struct site_rule *rule = &past.rules[hak_site_log_find(&past, key)];
+        CHECK_EQ(rule->wrapper, hak_site_log_find(&past, called_from(7)));
+        CHECK_EQ(past.rules[rule->wrapper].wrapper, hak_site_log_find(&past, key_of(99)));
+    }
+    /* The callers' callers are no wrappers, whatever they do. */
+    for (uint32_t i = 0; i < 20 * RATE; i++)
+        allocate(called_twice_from(7, 2 + draw() % 6), draw() % 3 == 0 ? 20000 : 100);
+    for (uint32_t caller = 0; caller < 8; caller++)
+        CHECK(state_of(called_twice_from(7, caller)) != RULE_MIXED);
+}
+
+TEST(a_caller_whose_blocks_stay_or_go_together_is_not_split)
+{
+    begin_world(5);
+    for (uint32_t i = 0; i < 60 * RATE; i++) {
+        bool is_kept = draw() % 20 == 0;
+        allocate(called_twice_from(is_kept ? 7 : 8, draw() % 4), is_kept ? 20000 : 100);
+    }
+    CHECK_EQ(state_of(key_of(99)), RULE_MIXED);
+    CHECK_EQ(state_of(called_twice_from(7, 0)), RULE_ACTIVE);
+    CHECK_EQ(state_of(called_twice_from(8, 0)), RULE_WATCHED);
+    CHECK_EQ(rules_of_frames(2), 2);
+    CHECK_EQ(rules_of_frames(3), 0);
+}
+
+TEST(a_site_whose_caller_is_not_known_is_not_split)
+{
+    begin_world(5);
+    for (uint32_t i = 0; i < 60 * RATE; i++) {
+        bool is_kept = draw() % 5 < 3;
+        allocate(key_of(1), is_kept ? 20000 : 100);
+        allocate(key_of(2), 100);
+    }
+    CHECK_EQ(state_of(key_of(1)), RULE_ACTIVE);
+    CHECK_EQ(rules_of_frames(2), 0);
+}
+
+TEST(callers_of_callers_leave_room_for_other_sites)
+{
+    begin_world(1);
+    for (uint32_t wrapper = 0; wrapper < 8; wrapper++) {
+        hak_site_log_set(&past, hak_site_log_find(&past, key_of(99)), RULE_MIXED, volume);
+        uint32_t rule = hak_site_log_find(&past, called_from(wrapper));
+        hak_site_log_set(&past, rule, RULE_MIXED, volume);
+    }
+    for (uint32_t caller = 0; caller < 100000; caller++)
+        allocate(called_twice_from(caller % 8, caller), 100);
+    CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST / 4 * 3);
+    CHECK_EQ(hak_site_log_find(&past, called_twice_from(0, 99992)), 0);
+    for (uint32_t site = 0; site < 100000; site++)
+        allocate(site % 2 == 0 ? key_of(200 + site) : called_from(8 + site), 100);
+    CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST);
+    CHECK(state_of(key_of(200)) == RULE_WATCHED && rules_of_frames(1) > 100);
+    CHECK(rules_of_frames(2) > 100);
 }
 
 TEST(rules_that_may_not_act_only_observe)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/lock_test.c - states of a lock, and ranks that are asserted. */
+#include "asleep.h"
 #include "check.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -93,6 +94,52 @@ TEST(a_thread_that_waits_for_a_lock_sleeps_and_is_woken)
     CHECK(hak_load_relaxed(&waits->time_ns) >= slept_ns);
     CHECK_EQ(steps, 1);
     CHECK_EQ(hak_load_relaxed(&low.state), 0);
+}
+
+#define PATIENCE_MS 100
+/* Below the time after which a sleeper checks by itself. */
+#define UNWOKEN_MS 900
+
+static atomic_int patient_id, taker_id;
+static _Atomic uint64_t deadline_ms;
+
+static void *take_for_a_while(void *argument)
+{
+    deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
+    patient_id = thread_id();
+    if (hak_lock_take_within(&low, PATIENCE_MS))
+        hak_lock_give_among(&low);
+    return argument;
+}
+
+static void *take_in_any_case(void *argument)
+{
+    taker_id = thread_id();
+    hak_lock_take(&low);
+    hak_lock_give(&low);
+    return argument;
+}
+
+/* The first sleeper is woken, and its time is up. */
+TEST(a_waking_that_comes_too_late_for_one_thread_is_another_one_s)
+{
+    for (int i = 0; i < 5; i++) {
+        pthread_t patient, taker;
+        patient_id = taker_id = 0;
+        hak_lock_take(&low);
+        CHECK_EQ(pthread_create(&patient, NULL, take_for_a_while, NULL), 0);
+        while (patient_id == 0 || (!is_asleep(patient_id) && hak_os_clock_ms() < deadline_ms))
+            sched_yield();
+        CHECK_EQ(pthread_create(&taker, NULL, take_in_any_case, NULL), 0);
+        await_sleep(&taker_id);
+        while (hak_os_clock_ms() < deadline_ms)
+            sched_yield();
+        uint64_t given_ms = hak_os_clock_ms();
+        hak_lock_give(&low);
+        CHECK_EQ(pthread_join(patient, NULL), 0);
+        CHECK_EQ(pthread_join(taker, NULL), 0);
+        CHECK(hak_os_clock_ms() - given_ms < UNWOKEN_MS);
+    }
 }
 
 static uint64_t blocked_signals(void)

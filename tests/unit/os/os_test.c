@@ -66,7 +66,7 @@ TEST(purged_memory_reads_as_zero_and_only_that)
 
 TEST(of_resident_memory_few_pages_are_missing)
 {
-    enum { LONG = 3 * 1024 * 1024, PAGE = 64 * 1024 };
+    enum { LONG = 12 * 1024 * 1024, PAGE = 64 * 1024 };
     unsigned char *start = hak_os_reserve(LONG);
     CHECK(start != NULL && hak_os_commit(start, LONG));
     hak_os_refuse_huge_pages(start, LONG);
@@ -75,10 +75,10 @@ TEST(of_resident_memory_few_pages_are_missing)
     CHECK(hak_os_is_resident(start, LONG, 8));
     CHECK(hak_os_purge(start + LONG - 2 * PAGE, PAGE));
     CHECK(hak_os_is_resident(start, LONG, 8));
-    CHECK(hak_os_purge(start + LONG - 5 * PAGE, 3 * PAGE));
-    CHECK(!hak_os_is_resident(start, LONG, 8)); /* a quarter of the last MiB */
+    CHECK(hak_os_purge(start + LONG - 17 * PAGE, 15 * PAGE));
+    CHECK(!hak_os_is_resident(start, LONG, 8)); /* a quarter of the last 4 MiB */
     CHECK(hak_os_is_resident(start, LONG, 2));
-    CHECK(hak_os_purge(start, PAGE));
+    CHECK(hak_os_purge(start, 33 * PAGE));
     CHECK(!hak_os_is_resident(start, LONG, 2));
     hak_os_release(start, LONG);
     CHECK(!hak_os_is_resident(start, LONG, 2));

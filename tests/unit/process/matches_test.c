@@ -7,11 +7,13 @@
 #include "check.h"
 #include "conf/conf.h"
 #include "heap/slow_clock.h"
+#include "learn/learned_file.h"
 #include "os/confine.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
 #include "process/start.h"
 
+#include <pthread.h>
 #include <time.h>
 
 static struct match_board board;
@@ -217,4 +219,31 @@ TEST(in_shadow_nothing_that_wins_holds)
         CHECK_EQ(board.contests[i].may_act, 0);
         CHECK_EQ(board.contests[i].holds, 0);
     }
+}
+
+#define LOOKS 200000
+
+static _Atomic int looks_left = LOOKS;
+
+static void *play_on(void *argument)
+{
+    while (--looks_left > 0)
+        hak_matches_look();
+    return argument;
+}
+
+/* The end of a process comes while its other threads still play. */
+TEST(what_is_known_is_told_whoever_plays)
+{
+    static struct learned_program program;
+    pthread_t thread;
+    begin(LEARN_MATCHES);
+    play(1);
+    CHECK_EQ(pthread_create(&thread, NULL, play_on, NULL), 0);
+    while (looks_left > 0) {
+        program.match_count = UINT32_MAX;
+        hak_matches_tell(&program);
+        CHECK(program.match_count <= HAK_MATCH_LINES_MOST);
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
 }

@@ -94,7 +94,7 @@ TEST(the_next_thread_finds_the_bins_as_the_last_one_left_them)
     run(take_a_block);
     size_t capacity_bytes = seen_cache->capacity_bytes;
     CHECK(capacity_bytes > 0);
-    hak_caches_drain(seen_cache->free_ms - 1); /* too young */
+    hak_caches_drain(seen_cache->free_ms - 1, NULL); /* too young */
     CHECK_EQ(seen_cache->capacity_bytes, capacity_bytes);
     uint64_t before = refills(seen_cache);
     run(take_a_block);
@@ -106,7 +106,7 @@ TEST(the_bins_of_a_free_cache_are_emptied_when_it_is_old_enough)
     run(take_a_block);
     struct slab *slab = hak_slab_at(seen_block);
     CHECK(slab->used > 1);
-    hak_caches_drain(seen_cache->free_ms);
+    hak_caches_drain(seen_cache->free_ms, NULL);
     CHECK_EQ(seen_cache->capacity_bytes, 0);
     CHECK_EQ(slab->used, 1);
 }
@@ -212,7 +212,7 @@ static void child_allocates(void)
 
 static void check_in_child(enum cache_place place, enum heap_state state)
 {
-    hak_caches_drain(UINT64_MAX);
+    hak_caches_drain(UINT64_MAX, NULL);
     CHECK_EQ(seen_cache->place, place);
     CHECK_EQ(hak_load_relaxed(&hak_heap_at(0)->state), state);
     CHECK_EQ(hak_lock_held, 0);

@@ -63,7 +63,7 @@ static void live_through_window(void)
 
 TEST(pages_of_held_back_windows_are_in_use_for_longer)
 {
-    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_LONG};
+    struct route route = {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_LONG};
     const struct rule_effect *effect = &site_log.classes[CLASS].effect;
     uint32_t windows = 0;
     hak_free(hak_malloc(BYTES));
@@ -81,7 +81,7 @@ TEST(pages_of_held_back_windows_are_in_use_for_longer)
 
 TEST(without_a_rule_nothing_is_observed_and_nothing_held_back)
 {
-    struct route route = {.address = SITE, .class_index = CLASS, .kind = ROUTE_LONG};
+    struct route route = {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_LONG};
     hak_route_publish(&route, 1);
     for (uint32_t i = 0; i < 1000; i++) {
         volume += WINDOW;

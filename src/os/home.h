@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* os/home.h - whether this process is the one whose memory it runs in: a child of vfork is not.
+ *
+ * Owns        the id of the process that the memory belongs to.
+ * Invariants  a child of vfork has its parent's memory and an id of its own. What is named after a
+ *             process is the parent's business: left by the child, it would stay under a number
+ *             that is nobody's.
+ * Threads     any; the id is set at the start, and in copies before they have other threads.
+ * Tests       tests/preload/profile.c
+ */
+#ifndef HAK_OS_HOME_H
+#define HAK_OS_HOME_H
+
+#include "base/compiler.h"
+
+/* In the process that the memory belongs to: at its start, and in a copy of the process. */
+void hak_home_begin(void);
+
+/* It is that process; it is a child of vfork. Before hak_home_begin neither is known. */
+bool hak_is_at_home(void);
+bool hak_is_away(void);
+
+#endif
