@@ -233,7 +233,7 @@ static bool refuse_silent(const struct ask *ask, uint32_t wait_ms)
                   ask->process.pid, ask->process.name, (wait_ms + 999) / 1000);
 }
 
-/* Once, to who sits at a terminal. */
+/* Once, and only on a terminal. */
 static bool tell_wait(const struct ask *ask, uint64_t waited_ms)
 {
     if (waited_ms < TOLD_MS || !isatty(STDERR_FILENO))

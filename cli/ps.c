@@ -19,7 +19,7 @@
 
 enum { ROWS_MOST = 4096, FILES_MOST = 1024 };
 
-/* Who is asked for numbers shows them for so long, and is waited for. */
+/* What a process is asked: to publish its statistics for 5 s. How long an answer may take. */
 #define ASKED_WORDS "watch 5"
 #define ASKED_MS 2500u
 #define LOOK_MS 50

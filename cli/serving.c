@@ -244,7 +244,7 @@ const char *serving_obstacle(int process)
     static struct serving serving;
     if (!serving_read(&serving, process)) {
         if (serving.error == ENOENT || serving.error == ESRCH)
-            return NULL; /* who asks will say that there is none */
+            return NULL; /* the caller reports that there is no such process */
         snprintf(line, sizeof line, "cannot determine whether hakmem serves process %d: %s",
                  process, strerror(serving.error));
         return line;

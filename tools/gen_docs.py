@@ -66,7 +66,8 @@ SAMPLE_TEXT = """# /etc/hakmem.conf: options of all programs of this machine tha
 # HAKMEM_CONF and HAKMEM_<NAME> in a program's environment win over this file. `hakmem options`
 # shows the values in force, and reports errors in this file.
 """
-MODES_TEXT = """## Modes
+MODES_TEXT = """
+## Modes
 
 A mode is a set of option values; all modes run the same machine code. Options that are set
 explicitly keep their values. Values in bold differ from the default.
@@ -230,7 +231,8 @@ not collected yet) and `free` in slabs; and `taken`, the blocks that left slabs 
 bins or for the program. `taken` is exact and shows the size distribution in slow paths; a class
 whose blocks circulate in bins shows little of its traffic. It is not a number of requests.
 """
-MEMBERS_TEXT = """## Each cache and each heap
+MEMBERS_TEXT = """
+## Each cache and each heap
 
 The first 64 caches, by processor or thread number, and the first 64 heaps. In the raw form they are
 `processor_0_bytes`, `thread_7_misses`, `heap_1_steals`; in JSON the lists `caches` and `heaps`.
@@ -238,7 +240,8 @@ The first 64 caches, by processor or thread number, and the first 64 heaps. In t
 form it is a number from the second table.
 
 """
-EXACT_TEXT = """## Requests, with `HAKMEM_STATS=exact` only
+EXACT_TEXT = """
+## Requests, with `HAKMEM_STATS=exact` only
 
 Bins stay empty, so every malloc and every free takes the slow path and is counted exactly, in all
 threads and in signal handlers. This is slow: `bench_random_mixed` takes 469 instructions a cycle
@@ -256,13 +259,15 @@ sizes that the class serves.
   misses, counted exactly.
 
 """
-LOCKS_TEXT = """## Locks
+LOCKS_TEXT = """
+## Locks
 
 How often a thread found each lock held, and the total nanoseconds that all threads waited for it.
 An uncontended lock is not counted and costs nothing extra.
 
 """
-DECISIONS_TEXT = """## Decisions
+DECISIONS_TEXT = """
+## Decisions
 
 `hakmem top` shows the latest, and so does a crash report (`HAKMEM_CRASH_REPORT=1`). Where hakmem
 was built with systemtap-sdt-dev, each of these events, and each slow-path counter, is a USDT probe

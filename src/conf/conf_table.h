@@ -51,7 +51,7 @@
       "events")                                                                                    \
     X(foreign, CHOICE, 0, 0, 2, "ignore|forward|abort",                                            \
       "what free does with pointers that are not hakmem's: count them, pass them to libc, or "     \
-      "abort")                                                                                     \
+      "abort; unset: count those that glibc's free would accept, and abort on others")             \
     X(deepbind, CHOICE, 0, 0, 1, "off|on",                                                         \
       "whether dlopen honours RTLD_DEEPBIND; libraries opened with it, such as PHP's, then use "   \
       "libc's malloc beside a preloaded hakmem")                                                   \
@@ -71,7 +71,8 @@
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "maximum memory that hakmem holds; requests beyond it are refused (0: no limit)")            \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \
-      "above this much memory no free memory is kept (0: memory.high of the control group)")       \
+      "above this much memory no free memory is kept (0: memory.high of the control group, or "    \
+      "nine tenths of its memory.max)")                                                            \
     X(thread_cache, BYTES, 4 * HAK_MIB, 64 * HAK_KIB, 256 * HAK_MIB, "",                           \
       "maximum free memory in one processor's or thread's cache")                                  \
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \

@@ -42,8 +42,8 @@ void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struc
  * bytes. */
 size_t hak_heap_purge_swept(struct heap *heap, const struct swept *swept);
 
-/* How far a sweep of everything has come, dense and busy slabs too. Zeroed to begin with. It is for
- * who asks for it: it takes a system call for each run of dead pages. */
+/* How far a sweep of everything has come, dense and busy slabs too. Zeroed to begin with. Only
+ * on request: it takes a system call for each run of dead pages. */
 struct whole_sweep {
     uint32_t class_index;
     uint32_t slabs_left; /* of those that were there in the beginning */

@@ -78,8 +78,8 @@ enum os_move {
  * of the process is locked. */
 enum os_move hak_os_move(void *from, void *to, size_t bytes);
 
-/* Has the kernel put memory behind each page, now. What is there stays, whoever writes to it
- * meanwhile. */
+/* Has the kernel put memory behind each page, now. Contents stay, also those that other
+ * threads write meanwhile. */
 void hak_os_touch(void *start, size_t bytes);
 
 /* True when of each 4 MiB of these pages of ours no more than one in `missing_share` is without

@@ -13,8 +13,8 @@
  *             is found out by its next slow path, or its end; until then others wait for the lock.
  * Argument    hak_lock_held is set before a lock is had and cleared after it is given, so a handler
  *             may see it early or late but never misses a lock. The bad case is a handler that
- *             takes its own thread's live section for one left by a jump, and mends it under the
- *             feet of who goes on with it. It needs a frame of the section at or below the
+ *             takes its own thread's live section for one left by a jump, and repairs what the
+ *             thread goes on to use. It needs a frame of the section at or below the
  *             handler's. The frame is written before the bit and again after it: a handler between
  *             the two writes that ran a section of its own leaves a deeper frame behind, which is
  *             overwritten before another handler can come, unless that one comes in the same three

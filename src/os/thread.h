@@ -7,12 +7,12 @@
  *             thread if it was one, ends it with its last thread, and takes no lock when ours is
  *             made, so that it may be made anywhere. What the thread runs calls nothing of libc but
  *             plain system calls and memory functions, and never hakmem's malloc. It receives no
- *             signal, is scheduled as an ordinary thread is whoever made it, and has no restartable
- *             sequence. Changes of user id do not reach it: it is ended before them
+ *             signal, is scheduled as an ordinary thread whatever thread made it, and has no
+ *             restartable sequence. Changes of user id do not reach it: it is ended before them
  *             (os/identity.h).
  * Threads     one at a time starts a given thread, which is over. The kernel clears `id` when the
- *             thread is over, and wakes who waits for that: its memory may be used again then. It
- *             counts as one of the process's threads for a moment longer.
+ *             thread is over, and wakes the threads that wait for that: its memory may be used
+ *             again then. It counts as one of the process's threads for a moment longer.
  * Tests       tests/unit/os/thread_test.c, tests/preload/ending.c
  */
 #ifndef HAK_OS_THREAD_H

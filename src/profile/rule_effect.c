@@ -62,7 +62,7 @@ static bool is_used(const struct page_of_blocks *page)
 static uint32_t draw_class(void)
 {
     uint64_t classes = classes_of_rules;
-    uint32_t count = (uint32_t)__builtin_popcountll(classes);
+    uint32_t count = hak_bit_count(classes);
     if (count == 0)
         return HAK_LONG_CLASS_COUNT;
     for (uint32_t skipped = (uint32_t)(hak_draw_random() % count); skipped != 0; skipped--)

@@ -21,7 +21,7 @@
 
 struct slab;
 
-/* Where the slabs of one heap come home to; part of the heap, never freed. */
+/* The owner of the slabs of one heap; part of the heap, never freed. */
 struct slab_owner {
     _Atomic(struct slab *) pending; /* stack of slabs with remote frees */
     _Atomic(struct slab *) purged;  /* stack of slabs that were out while pages went back */

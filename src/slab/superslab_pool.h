@@ -69,7 +69,7 @@ void hak_pool_end_huge(uint32_t first_granule);
 struct granule_range hak_pool_give(uint32_t first_granule, uint32_t count, uint32_t dirty_count);
 
 /* Returns to the kernel what has been free and warm since `before_ms`, at most `budget` superslabs.
- * Returns the bytes that were purged. Those who may meet others at it hold the region's purge
+ * Returns the bytes that were purged. Callers that may run beside others hold the region's purge
  * lock. */
 size_t hak_pool_purge(uint64_t before_ms, uint32_t budget);
 

@@ -19,7 +19,7 @@
 /* name, meaning */
 #define HAK_STAT_TABLE(X)                                                                          \
     X(refills, "empty bins filled from slabs")                                                     \
-    X(flushes, "full bins emptied by half")                                                        \
+    X(flushes, "full bins flushed to slabs")                                                       \
     X(pending_slabs, "stage 0: slabs collected after frees into a busy heap")                      \
     X(pending_blocks, "stage 0: blocks collected with them")                                       \
     X(spare_slabs, "stage 1: the heap's own empty slabs, reused")                                  \

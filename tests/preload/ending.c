@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -97,28 +98,39 @@ static void *sleep_for_ever(void *argument)
     return argument;
 }
 
+/* A process that has worked, alone or beside a thread that sleeps. */
+static pid_t start_sleeper(bool is_threaded)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        if (is_threaded)
+            start_thread(sleep_for_ever, NULL);
+        work();
+        if (is_threaded)
+            pthread_exit(NULL);
+        sleep_for_ever(NULL);
+    }
+    return child;
+}
+
 /* A process in each of its states: at work, with our thread awake, with it gone or asleep. */
 TEST(a_signal_ends_the_process_at_any_moment)
 {
     static const int signals[] = {SIGTERM, SIGHUP, SIGINT};
     static const int waits_ms[] = {0, 3, 10, 50, 300, 1500};
+    pid_t children[3];
     time_limit(200);
-    for (unsigned i = 0; i < 3; i++)
-        for (unsigned j = 0; j < sizeof waits_ms / sizeof *waits_ms; j++) {
-            pid_t child = fork();
-            if (child == 0) {
-                if (j % 2 == 0)
-                    start_thread(sleep_for_ever, NULL);
-                work();
-                if (j % 2 == 0)
-                    pthread_exit(NULL);
-                sleep_for_ever(NULL);
-            }
-            sleep_ms(100 + waits_ms[j]);
-            CHECK_EQ(kill(child, signals[i]), 0);
-            int status = status_within(child, PATIENCE_MS);
+    for (unsigned j = 0; j < sizeof waits_ms / sizeof *waits_ms; j++) {
+        for (unsigned i = 0; i < 3; i++)
+            children[i] = start_sleeper(j % 2 == 0);
+        sleep_ms(100 + waits_ms[j]);
+        for (unsigned i = 0; i < 3; i++)
+            CHECK_EQ(kill(children[i], signals[i]), 0);
+        for (unsigned i = 0; i < 3; i++) {
+            int status = status_within(children[i], PATIENCE_MS);
             CHECK(WIFSIGNALED(status) && WTERMSIG(status) == signals[i]);
         }
+    }
 }
 
 /* The kernel's id of our thread; 0: there is none. */

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# run.sh [limit | hardened] - everything at once for HAK_SOAK_SECONDS (60; with HAK_FULL 900), after
+# run.sh [limit | hardened] - everything at once for HAK_SOAK_SECONDS (30; with HAK_FULL 900), after
 # a second for each seed that once failed; with `limit` under a limit that refuses requests, with
 # `hardened` in that mode. A seed that fails goes into seeds.txt.
 . "$(dirname "$0")/../preload/lib.sh"
 
-seconds=60
+seconds=30
 ! full || seconds=900
 seconds=${HAK_SOAK_SECONDS:-$seconds}
 limit_s=$((seconds + 100))

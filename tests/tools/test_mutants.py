@@ -62,16 +62,18 @@ def test_the_name_and_the_rank_of_a_change_do_not_depend_on_other_lines(found, t
     assert len({change.name for change in found}) == len(found)
 
 
-def run_program(script, seconds):
+def run_program(script, seconds, memory_bytes=4 << 30):
     """What trials.run says of a program, and how many processes it left."""
     code = """
         import sys
         from mutation import trials
+        trials.MEMORY_BYTES_MOST = int(sys.argv[3])
         trials.become_reaper()
         failed = trials.run(["sh", "-c", sys.argv[1]], ("WORD=said",), float(sys.argv[2]))
         print(failed, "left", len(trials.descendants()))
         """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), script, str(seconds)],
+    words = [script, str(seconds), str(memory_bytes)]
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), *words],
                           cwd=ROOT / "tools", check=True, capture_output=True, text=True,
                           timeout=60)
     return done.stdout.strip()
@@ -85,8 +87,12 @@ def run_program(script, seconds):
     ("exec >&-; sleep 1000", 0.5, "time limit"),
     ("while echo word; do :; done", 0.5, "time limit"),
     ("setsid sleep 1000 & exit 0", 50, ""),
-    ("python3 -c 'import time; all = b\"x\" * (9 << 29); time.sleep(99)'", 50, "limit of memory"),
     ("i=0; while [ $((i += 1)) -lt 600 ]; do sleep 1000 & done; wait", 50, "limit of processes"),
 ])
 def test_a_program_ends_within_its_limits_and_leaves_no_process(script, seconds, said):
     assert run_program(script, seconds) == f"{said} left 0".strip()
+
+
+def test_a_program_ends_within_its_limit_of_memory():
+    script = "python3 -c 'import time; all = b\"x\" * (9 << 25); time.sleep(99)'"
+    assert run_program(script, 50, 1 << 28) == "limit of memory left 0"

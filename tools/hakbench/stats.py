@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as scipy_stats
 
 RESAMPLES = 5000
 CONFIDENCE = 0.95
@@ -42,8 +41,9 @@ def summarize(sample):
     deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     mean = float(values.mean())
     low, high = median_interval(values)
-    mad = float(scipy_stats.median_abs_deviation(values))
-    return Summary(len(values), float(np.median(values)), mean, deviation, mad,
+    median = float(np.median(values))
+    mad = float(np.median(np.abs(values - median)))
+    return Summary(len(values), median, mean, deviation, mad,
                    deviation / mean if mean else 0.0, low, high, tuple(outliers(values)))
 
 
@@ -106,4 +106,4 @@ def verdict(ratio, floor_width):
 
 def geometric_mean(values):
     """Of positive numbers."""
-    return float(scipy_stats.gmean(np.asarray(values, dtype=float)))
+    return float(np.exp(np.log(np.asarray(values, dtype=float)).mean()))

@@ -37,6 +37,7 @@ static void run(void)
     prctl(PR_GET_NAME, name);
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, sizeof blocked);
     hak_store_release(&stage, 1);
+    hak_os_futex_wake(&stage, 1);
     while (hak_load_acquire(&stage) == 1)
         hak_os_futex_wait(&stage, 1, 10);
 }
@@ -44,6 +45,7 @@ static void run(void)
 static void end(void)
 {
     hak_store_release(&stage, 2);
+    hak_os_futex_wake(&stage, 1);
     while (!hak_os_thread_is_over(&thread))
         hak_os_thread_await(&thread, 1000);
 }

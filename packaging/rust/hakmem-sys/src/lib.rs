@@ -11,6 +11,14 @@ pub struct hakmem_heap {
     _opaque: [u8; 0],
 }
 
+/// What a checked access was about to do.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum hakmem_access {
+    HAKMEM_WRITE,
+    HAKMEM_READ,
+}
+
 /// A structure of the header that holds numbers only.
 macro_rules! counters {
     ($(#[$doc:meta])* $name:ident { $($field:ident,)* }) => {
@@ -108,9 +116,20 @@ extern "C" {
         alignment: usize,
         bytes: usize,
     ) -> c_int;
+    pub fn hakmem_malloc_long(bytes: usize) -> *mut c_void;
+    pub fn hakmem_calloc_long(count: usize, bytes: usize) -> *mut c_void;
+    pub fn hakmem_aligned_alloc_long(alignment: usize, bytes: usize) -> *mut c_void;
     pub fn hakmem_usable_size(block: *const c_void) -> usize;
     pub fn hakmem_good_size(bytes: usize) -> usize;
     pub fn hakmem_is_owned(block: *const c_void) -> c_int;
+    pub fn hakmem_object_size(address: *const c_void) -> usize;
+    pub fn hakmem_bounds_stop(
+        function: *const c_char,
+        access: hakmem_access,
+        address: *const c_void,
+        bytes: usize,
+        caller: *const c_void,
+    );
 
     pub fn hakmem_heap_new() -> *mut hakmem_heap;
     pub fn hakmem_heap_malloc(heap: *mut hakmem_heap, bytes: usize) -> *mut c_void;
@@ -141,6 +160,10 @@ extern "C" {
     pub fn hakmem_option_set(name: *const c_char, value: *const c_char) -> c_int;
     pub fn hakmem_stats_get(stats: *mut hakmem_stats, stats_bytes: usize) -> c_int;
     pub fn hakmem_stats_print(fd: c_int, form: *const c_char) -> c_int;
+    pub fn hakmem_profile_start(mean_bytes: usize);
+    pub fn hakmem_profile_stop();
+    pub fn hakmem_profile_write(fd: c_int) -> c_int;
+    pub fn hakmem_profile_print(fd: c_int, form: *const c_char) -> c_int;
     pub fn hakmem_residency_get(residency: *mut hakmem_residency, residency_bytes: usize) -> c_int;
 }
 
@@ -174,7 +197,9 @@ mod tests {
         let mut count = 0;
         for part in code.flat_map(|part| part.split(|c: char| c != '_' && !c.is_alphanumeric())) {
             let is_type = ["hakmem_heap", "hakmem_conf"].contains(&part)
-                || HEADER.contains(&format!("struct {} {{", part));
+                || ["struct", "enum"]
+                    .iter()
+                    .any(|kind| HEADER.contains(&format!("{} {} {{", kind, part)));
             if part.starts_with("hakmem_") && !is_type {
                 assert!(own.contains(&format!("pub fn {}(", part)), "{}", part);
                 count += 1;

@@ -25,7 +25,8 @@ pub use global::Hakmem;
 #[cfg(feature = "allocator-api2")]
 pub use heap::Heap;
 pub use process::{
-    option, residency, set_limit, set_option, stats, thread_idle, trim, version, write_stats,
+    option, residency, set_limit, set_option, start_profile, stats, stop_profile, thread_idle,
+    trim, version, write_profile, write_stats,
 };
 
 pub use hakmem_sys::{

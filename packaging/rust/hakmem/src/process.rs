@@ -46,6 +46,24 @@ pub fn write_stats(file: &impl AsRawFd, form: &str) -> io::Result<()> {
     result(unsafe { hakmem_sys::hakmem_stats_print(file.as_raw_fd(), form.as_ptr()) })
 }
 
+/// Starts sampling about one allocation per `mean_bytes` for the heap profile, which
+/// `hakmem profile PID` shows. 0: the option heap_profile_rate.
+pub fn start_profile(mean_bytes: usize) {
+    unsafe { hakmem_sys::hakmem_profile_start(mean_bytes) }
+}
+
+/// Stops sampling. Blocks that were sampled are tracked until they are freed.
+pub fn stop_profile() {
+    unsafe { hakmem_sys::hakmem_profile_stop() }
+}
+
+/// Writes the samples so far to a file, in one of the forms pprof, heap_v2, folded and json, without
+/// function names, which `hakmem profile FILE` finds.
+pub fn write_profile(file: &impl AsRawFd, form: &str) -> io::Result<()> {
+    let form = c_string(form)?;
+    result(unsafe { hakmem_sys::hakmem_profile_print(file.as_raw_fd(), form.as_ptr()) })
+}
+
 /// Gives the kernel all memory that is free, but for about `pad_bytes`, and returns the bytes given.
 pub fn trim(pad_bytes: usize) -> usize {
     unsafe { hakmem_sys::hakmem_trim(pad_bytes) }

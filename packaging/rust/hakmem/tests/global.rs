@@ -134,3 +134,18 @@ fn statistics_are_written_in_every_form() {
     assert!(hakmem::write_stats(&File::create(&path).unwrap(), "verse").is_err());
     std::fs::remove_file(path).unwrap();
 }
+
+#[test]
+fn a_profile_of_the_program_is_written_in_every_form() {
+    hakmem::start_profile(1 << 12);
+    let held: Vec<Vec<u8>> = (0..100).map(|_| vec![1; 100_000]).collect();
+    hakmem::stop_profile();
+    let path = std::env::temp_dir().join(format!("hakmem-profile-{}", std::process::id()));
+    for form in ["pprof", "heap_v2", "folded", "json"] {
+        hakmem::write_profile(&File::create(&path).unwrap(), form).unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() > 0, "{}", form);
+    }
+    assert!(hakmem::write_profile(&File::create(&path).unwrap(), "verse").is_err());
+    std::fs::remove_file(path).unwrap();
+    drop(held);
+}
