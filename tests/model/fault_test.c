@@ -148,7 +148,7 @@ static void *hold_heap(void *argument)
 static void have_two_heaps(void)
 {
     static _Atomic uint32_t is_there;
-    pthread_t thread = start_thread(hold_heap, &is_there);
+    start_thread(hold_heap, &is_there);
     while (hak_load_acquire(&is_there) == 0)
         usleep(100);
 }
