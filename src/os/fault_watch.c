@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "os/confine.h"
+#include "os/flag.h"
 #include "os/os.h"
 #include "os/program.h"
 
@@ -15,7 +16,6 @@
 
 /* Actions that the front has stood over and may still be read by a handler under way. */
 #define RECORDS 16u
-#define YIELDS_MOST 10000
 
 /* Clang has no such attribute; builds with it, for sanitizers and fuzzers, may call instead. */
 #if defined(__clang__)
@@ -98,8 +98,7 @@ static bool is_front(const struct sigaction *action)
 static uint64_t take_turn(void)
 {
     uint64_t blocked = hak_os_block_signals();
-    for (int i = 0; i < YIELDS_MOST && !hak_flag_take(&turn); i++)
-        hak_os_yield();
+    (void)hak_flag_await(&turn);
     return blocked;
 }
 

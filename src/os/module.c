@@ -7,6 +7,7 @@
 #include "os/confine.h"
 #include "os/elf.h"
 #include "os/file_calls.h"
+#include "os/flag.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -15,8 +16,6 @@
 
 #define PATH_BYTES 240u
 #define BUFFER_BYTES 1024u
-/* Others need a millisecond for a report; a holder that a fork left behind never ends it. */
-#define YIELDS_MOST 10000
 
 /* A line of /proc/self/maps. */
 struct mapping {
@@ -41,16 +40,6 @@ static struct {
     struct mapping mapping;
     struct location locations[HAK_OS_MODULE_ADDRESSES];
 } reader;
-
-static bool take_reader(void)
-{
-    for (int i = 0; i < YIELDS_MOST; i++) {
-        if (hak_flag_take(&reader.is_taken))
-            return true;
-        hak_os_yield();
-    }
-    return false;
-}
 
 /* The next character; -1 at the end. */
 static int next(void)
@@ -179,7 +168,7 @@ static void add_one(struct text *text, uintptr_t address, const struct location 
 void hak_os_module_add(struct text *text, const uintptr_t *addresses, uint32_t count)
 {
     int saved = errno;
-    bool has_reader = take_reader();
+    bool has_reader = hak_flag_await(&reader.is_taken);
     count = (uint32_t)hak_least(count, HAK_OS_MODULE_ADDRESSES);
     bool is_known = has_reader && read_locations(addresses, count);
     for (uint32_t i = 0; i < count && addresses[i] != 0; i++) {

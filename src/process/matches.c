@@ -10,6 +10,7 @@
 #include "learn/match_line.h"
 #include "misuse/harden.h"
 #include "os/confine.h"
+#include "os/flag.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/random.h"
@@ -21,8 +22,6 @@
 #define LATE_WINDOWS 40u
 /* The allocated bytes of two halves of a match may differ by this much, in thousandths. */
 #define MIXTURE_MOST 300u
-/* The end of the process waits so often for a thread that plays, which takes microseconds. */
-#define YIELDS_MOST 10000
 /* Blocks of 1 MiB or more between two looks, so that their room is worth a match. */
 #define SPANS_USED 8u
 
@@ -306,17 +305,6 @@ static void stop(void)
     board.mode = MATCHES_STOPPED;
 }
 
-/* False: the thread inside does not leave. */
-static bool await_busy(void)
-{
-    for (int i = 0; i < YIELDS_MOST; i++) {
-        if (hak_flag_take(&is_busy))
-            return true;
-        hak_os_yield();
-    }
-    return false;
-}
-
 /* The child of a vfork shares its parent's memory and plays no match. */
 void hak_matches_look(void)
 {
@@ -380,7 +368,7 @@ void hak_matches_bring(const struct match_line *line)
 
 void hak_matches_tell(struct learned_program *program)
 {
-    if (board.mode == MATCHES_OFF || !await_busy())
+    if (board.mode == MATCHES_OFF || !hak_flag_await(&is_busy))
         return;
     program->match_count = 0;
     for (uint32_t knob = 0; knob < KNOB_COUNT; knob++)

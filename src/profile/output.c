@@ -2,6 +2,7 @@
 #include "profile/output.h"
 
 #include "os/copy_mark.h"
+#include "os/flag.h"
 #include "os/os.h"
 #include "profile/pprof.h"
 #include "profile/sites.h"
@@ -26,18 +27,6 @@ enum profile_form hak_profile_form_of(const char *name)
     return form;
 }
 
-/* False: another thread holds the buffer for too long. */
-static bool await_buffer(void)
-{
-    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
-    while (!hak_flag_take(&hak_copy_mark->is_writing_profile)) {
-        if (hak_os_clock_ms() > deadline_ms)
-            return false;
-        hak_os_yield();
-    }
-    return true;
-}
-
 int hak_profile_output(const struct profile_target *to, enum profile_form form)
 {
     static void (*const writes[PROFILE_FORM_COUNT])(struct profile_writer *) = {
@@ -45,12 +34,11 @@ int hak_profile_output(const struct profile_target *to, enum profile_form form)
         HAK_PROFILE_FORM_TABLE(X)
 #undef X
     };
-    if (!await_buffer())
+    if (!hak_flag_await_within(&hak_copy_mark->is_writing_profile, PATIENCE_MS))
         return EBUSY;
     struct profile_writer writer = hak_profile_writer(to);
     writes[form](&writer);
     int error = hak_profile_writer_end(&writer);
-    /* release: partner is the acquire in await_buffer */
     hak_flag_give(&hak_copy_mark->is_writing_profile);
     return error;
 }

@@ -7,6 +7,7 @@
 #include "misuse/harden.h"
 #include "misuse/report.h"
 #include "os/fault_watch.h"
+#include "os/flag.h"
 #include "os/module.h"
 #include "os/os.h"
 #include "os/signal_names.h"
@@ -15,7 +16,6 @@
 #include "stats/counters.h"
 
 #define TOLD_MOST 8u
-#define YIELDS_MOST 10000
 
 /* One report at a time has the room for its lines. */
 static char line[HAK_MISUSE_STATE_BYTES];
@@ -129,11 +129,8 @@ static bool is_new(const struct os_fault *fault)
 
 void hak_guard_report(const struct os_fault *fault)
 {
-    for (int i = 0; !hak_flag_take(&is_writing); i++) {
-        if (i == YIELDS_MOST)
-            return; /* a fork has left it so, or the report itself has faulted */
-        hak_os_yield();
-    }
+    if (!hak_flag_await(&is_writing))
+        return; /* a fork has left it so, or the report itself has faulted */
     if (is_new(fault))
         tell(fault);
     hak_flag_give(&is_writing);

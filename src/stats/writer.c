@@ -7,6 +7,7 @@
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
 #include "os/copy_mark.h"
+#include "os/flag.h"
 #include "os/listen.h"
 #include "os/os.h"
 #include "os/output.h"
@@ -73,17 +74,6 @@ static void stream_add(void *target, const char *piece, size_t bytes)
 
 /* Who has it, has the buffer; who had it in the process that this one is a copy of is not here. */
 #define IS_BUSY (&hak_copy_mark->is_printing)
-
-static bool await_busy(void)
-{
-    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
-    while (!hak_flag_take(IS_BUSY)) {
-        if (hak_os_clock_ms() > deadline_ms)
-            return false;
-        hak_os_yield();
-    }
-    return true;
-}
 
 static int print_to(struct stream stream, enum emit_form form)
 {
@@ -277,7 +267,7 @@ HAK_AT_START uint32_t hak_stats_writer_patience_ms(void)
 
 const char *hak_stats_writer_show_for(uint32_t seconds)
 {
-    if (!await_busy())
+    if (!hak_flag_await_within(IS_BUSY, PATIENCE_MS))
         return "another thread has been printing for too long";
     uint64_t now = hak_os_clock_ms();
     hak_store_relaxed(&hak_copy_mark->shown_until_ms, now + (uint64_t)seconds * 1000);
@@ -328,7 +318,8 @@ HAK_AT_START void hak_stats_writer_start(void (*stir)(void))
 __attribute__((destructor)) static void print_at_exit(void)
 {
     bool has_shown = hak_load_relaxed(&next_show_ms) != NEVER_MS;
-    if ((hak_conf_number(stats) == STATS_OFF && !has_shown) || !await_busy())
+    if ((hak_conf_number(stats) == STATS_OFF && !has_shown) ||
+        !hak_flag_await_within(IS_BUSY, PATIENCE_MS))
         return;
     if (hak_conf_number(stats) != STATS_OFF) {
         hak_binding_tell();
@@ -350,7 +341,7 @@ static enum emit_form find_form(const char *name)
 
 static int print_now(struct stream stream, enum emit_form form)
 {
-    if (!await_busy())
+    if (!hak_flag_await_within(IS_BUSY, PATIENCE_MS))
         return EBUSY;
     int error = print_to(stream, form);
     hak_flag_give(IS_BUSY);
