@@ -31,6 +31,14 @@ HAK_INLINE uint32_t hak_bit_count(uint64_t word)
     return (uint32_t)((word * 0x0101010101010101ull) >> 56);
 }
 
+/* Index of the set bit with `rank` set bits below it; `word` has more than those. */
+HAK_INLINE uint32_t hak_bit_of_rank(uint64_t word, uint32_t rank)
+{
+    for (; rank != 0; rank--)
+        word &= word - 1;
+    return hak_bit_lowest(word);
+}
+
 /* Mixes all bits into all bits (the finalizer of SplitMix64). */
 HAK_INLINE uint64_t hak_bit_mix(uint64_t word)
 {

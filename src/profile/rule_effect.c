@@ -65,9 +65,7 @@ static uint32_t draw_class(void)
     uint32_t count = hak_bit_count(classes);
     if (count == 0)
         return HAK_LONG_CLASS_COUNT;
-    for (uint32_t skipped = (uint32_t)(hak_draw_random() % count); skipped != 0; skipped--)
-        classes &= classes - 1;
-    return (uint32_t)__builtin_ctzll(classes);
+    return hak_bit_of_rank(classes, (uint32_t)(hak_draw_random() % count));
 }
 
 static void begin_window(void)

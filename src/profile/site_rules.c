@@ -8,6 +8,7 @@
 #include "heap/limit.h"
 #include "heap/route.h"
 #include "misuse/harden.h"
+#include "os/flag.h"
 #include "os/os.h"
 #include "os/unwind.h"
 #include "policy/policy_table.h"
@@ -20,7 +21,6 @@
 #include <string.h>
 
 #define MODULES_MOST 64u
-#define YIELDS_MOST 10000
 #define QUIET_GENERATIONS 64u
 /* Picoseconds that a diverted request costs more: docs/adr/0038-rules-of-call-sites.md. */
 #define DIVERT_PS 2500u
@@ -56,25 +56,13 @@ static _Atomic bool is_frozen;
 
 static bool try_busy(void)
 {
-    uint32_t expected = 0;
-    /* acquire: partner is the release in end_busy */
-    return !hak_load_relaxed(&is_frozen) && hak_cas_acquire(&is_busy, &expected, 1);
-}
-
-static void end_busy(void)
-{
-    hak_store_release(&is_busy, 0); /* partner: the acquire in try_busy */
+    return !hak_load_relaxed(&is_frozen) && hak_flag_take(&is_busy);
 }
 
 /* Waits until the thread inside has left. */
 static bool wait_busy(void)
 {
-    for (int i = 0; i < YIELDS_MOST; i++) {
-        if (try_busy())
-            return true;
-        hak_os_yield();
-    }
-    return false;
+    return !hak_load_relaxed(&is_frozen) && hak_flag_await(&is_busy);
 }
 
 static uint64_t first_eight(const struct board_module *module)
@@ -363,7 +351,7 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
     struct site_key key = {.class_index = class_index};
     memcpy(key.frames, frames, hak_least(frame_count, HAK_SITE_FRAMES) * sizeof *frames);
     uint64_t ticket = begin(key, stacks, weight);
-    end_busy();
+    hak_flag_give(&is_busy);
     return ticket;
 }
 
@@ -409,7 +397,7 @@ bool hak_rules_bring(const struct site_line *line)
     if (!wait_busy())
         return false;
     bool is_brought = bring(line);
-    end_busy();
+    hak_flag_give(&is_busy);
     return is_brought;
 }
 
@@ -432,18 +420,16 @@ bool hak_rules_line(uint32_t index, struct site_line *line)
     if (!wait_busy())
         return false;
     bool is_there = find_line(index, line);
-    end_busy();
+    hak_flag_give(&is_busy);
     return is_there;
 }
 
 static bool find_effect(uint32_t index, struct effect_line *line)
 {
     uint64_t classes = hak_rule_effect_classes();
-    for (; classes != 0 && index != 0; index--)
-        classes &= classes - 1;
-    if (classes == 0)
+    if (index >= hak_bit_count(classes))
         return false;
-    uint32_t class_index = (uint32_t)__builtin_ctzll(classes);
+    uint32_t class_index = hak_bit_of_rank(classes, index);
     line->block_bytes = hak_size_classes[class_index].block_bytes;
     line->effect = site_log.classes[class_index].effect;
     return true;
@@ -454,7 +440,7 @@ bool hak_rules_effect(uint32_t index, struct effect_line *line)
     if (!wait_busy())
         return false;
     bool is_there = find_effect(index, line);
-    end_busy();
+    hak_flag_give(&is_busy);
     return is_there;
 }
 

@@ -32,6 +32,15 @@ TEST(bits_are_counted_as_the_compiler_counts_them)
     CHECK_EQ(hak_bit_count(~0ull), 64);
 }
 
+TEST(bits_are_found_by_rank)
+{
+    for (uint32_t rank = 0; rank < 64; rank++)
+        CHECK_EQ(hak_bit_of_rank(~0ull, rank), rank);
+    CHECK_EQ(hak_bit_of_rank(0x8000000000000011, 0), 0);
+    CHECK_EQ(hak_bit_of_rank(0x8000000000000011, 1), 4);
+    CHECK_EQ(hak_bit_of_rank(0x8000000000000011, 2), 63);
+}
+
 TEST(a_low_mask_may_be_empty_or_whole)
 {
     CHECK_EQ(hak_bit_low_mask(0), 0);
