@@ -31,6 +31,29 @@ struct private_heap *hak_private_first(void)
     return hak_load_acquire(&heaps);
 }
 
+/* In a handler of our own fork. A thread that is still inside may wait for what the fork holds; in
+ * the child it is absent. False: there is one. */
+static bool claim(struct private_heap *heap)
+{
+    if (!heap->heap.is_claimed)
+        heap->heap.is_claimed = hak_lock_try_among(&heap->heap.lock);
+    return heap->heap.is_claimed;
+}
+
+/* False only in a handler of our own fork. */
+static bool lock_one(struct private_heap *heap)
+{
+    if (HAK_UNLIKELY(hak_lock_has_all()))
+        return claim(heap);
+    hak_lock_take(&heap->heap.lock);
+    return true;
+}
+
+static bool try_one(struct private_heap *heap)
+{
+    return HAK_UNLIKELY(hak_lock_has_all()) ? claim(heap) : hak_lock_try(&heap->heap.lock);
+}
+
 static void *handle_of(const struct private_heap *heap)
 {
     return (void *)((uintptr_t)heap | (uintptr_t)heap->generation << ADDRESS_BITS);
@@ -52,6 +75,12 @@ static struct private_heap *new_record(void)
     return heap;
 }
 
+/* One that no handler of fork can have is lost, like a frozen one. */
+static bool is_of_use(struct private_heap *heap)
+{
+    return heap->state != PRIVATE_FROZEN && (!hak_lock_has_all() || claim(heap));
+}
+
 static struct private_heap *take_parked(void)
 {
     hak_lock_take(&set_lock);
@@ -60,7 +89,7 @@ static struct private_heap *take_parked(void)
         heap = parked;
         if (heap != NULL)
             parked = heap->parked_next;
-    } while (heap != NULL && heap->state == PRIVATE_FROZEN);
+    } while (heap != NULL && !is_of_use(heap));
     hak_lock_give(&set_lock);
     return heap;
 }
@@ -77,7 +106,7 @@ void *hak_private_create(enum private_kind kind)
         /* release: partner is the acquire in first, for hak_private_mend */
         hak_store_release(&heaps, heap);
     }
-    hak_lock_take(&heap->heap.lock);
+    lock_one(heap); /* a new or a claimed one in a handler of fork, too */
     heap->state = PRIVATE_LIVE;
     heap->is_inner = kind == PRIVATE_INNER;
     heap->heap.owner.is_sparse = kind == PRIVATE_INNER;
@@ -103,7 +132,8 @@ static struct private_heap *record_of(void *handle, const char *what)
 struct private_heap *hak_private_enter(void *handle, const char *what)
 {
     struct private_heap *heap = record_of(handle, what);
-    hak_lock_take(&heap->heap.lock);
+    if (HAK_UNLIKELY(!lock_one(heap)))
+        return NULL;
     if (HAK_LIKELY(heap->state == PRIVATE_LIVE && handle == handle_of(heap)))
         return heap;
     bool is_frozen = heap->state == PRIVATE_FROZEN && handle == handle_of(heap);
@@ -116,7 +146,7 @@ struct private_heap *hak_private_enter(void *handle, const char *what)
 void hak_private_visit(heap_visitor *visit, void *context)
 {
     for (struct private_heap *heap = hak_private_first(); heap != NULL; heap = heap->next) {
-        bool is_entered = hak_lock_try(&heap->heap.lock);
+        bool is_entered = try_one(heap);
         bool is_whole = is_entered && heap->state != PRIVATE_FROZEN;
         visit(&heap->heap, is_whole ? HEAP_ENTERED : HEAP_CLOSED, context);
         if (is_entered)
@@ -205,7 +235,7 @@ void hak_private_trim(struct private_heap *heap)
 
 static void drain(struct private_heap *heap)
 {
-    if (!hak_lock_try(&heap->heap.lock))
+    if (!try_one(heap))
         return;
     if (heap->state != PRIVATE_FROZEN)
         hak_private_trim(heap);
@@ -242,7 +272,7 @@ static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep, siz
 {
     bool is_over = true;
     struct swept swept;
-    if (!hak_lock_try(&heap->heap.lock))
+    if (!try_one(heap))
         return true;
     if (heap->state != PRIVATE_FROZEN) {
         /* All inside: a heap that is destroyed must have its slabs. */

@@ -20,9 +20,11 @@
  *             it on the pending stack, and the token rule holds. Large blocks leave their group
  *             under the SPAN lock after the exchange of the tag, whose winner frees; destroy frees
  *             them the same way, one by one, so the loser of a race is reported. fork takes the
- *             locks like any thread, but waits for each a bounded time only: its holder may be the
- *             interrupted thread itself. What it could not take is frozen in the child: no memory
- *             comes from it, frees are accepted, destroy returns nothing. Holders wait for DEPOT,
+ *             locks like any thread, but waits for each a bounded time only. What it could not take
+ *             is frozen in the child: no memory comes from it, frees are accepted, destroy returns
+ *             nothing. To handlers of that fork it is the same, in the parent too, until its thread
+ *             leaves it; they do not wait for that, as the fork holds what the thread may need. A
+ *             heap that they create is theirs as one that was taken. Holders wait for DEPOT,
  *             SPAN, REGION and META alone, and threads that are inside a shared heap never wait for
  *             these locks.
  * Threads     any thread, not signal handlers; PRIVATE_SET guards the lists, PRIVATE each heap.
@@ -54,8 +56,9 @@ enum private_kind { PRIVATE_OF_PROGRAM, PRIVATE_INNER };
 /* The handle of a new heap; NULL: out of memory. */
 void *hak_private_create(enum private_kind kind);
 
-/* The heap behind a handle with its lock held; NULL when it is frozen. An invalid handle, or that
- * of a destroyed heap, is misuse, reported as `what`. */
+/* The heap behind a handle with its lock held; NULL when it is frozen, or to a handler of fork if
+ * another thread is inside. An invalid handle, or that of a destroyed heap, is misuse, reported as
+ * `what`. */
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
 

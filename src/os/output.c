@@ -2,12 +2,17 @@
 #define _GNU_SOURCE
 #include "os/output.h"
 
+#include "base/atomic.h"
+#include "base/bits.h"
+#include "os/confine.h"
 #include "os/file_calls.h"
 #include "os/os.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +79,50 @@ static void swallow_signals(uint64_t before)
         raised = pending_signals() & ~before;
 }
 
+/* A pipe that has room takes so much at once. */
+#define PIECE_BYTES 4096
+/* Who waits for room looks so often whether it is still to wait. */
+#define LOOK_MS 50
+
+static HAK_TLS bool (*is_called_off)(void);
+
+void hak_os_output_end_when(bool (*is_over)(void))
+{
+    is_called_off = is_over;
+}
+
+/* True when it has room, or the write tells what is the matter. */
+static bool has_room(int fd)
+{
+    struct pollfd asked = {fd, POLLOUT, 0};
+    struct timespec most = {0, LOOK_MS * 1000000L};
+    if (!hak_os_ask_begin())
+        return true;
+    bool has = syscall(SYS_ppoll, &asked, 1, &most, NULL, 0) != 0;
+    hak_os_ask_end();
+    return has;
+}
+
+/* Waits for the reader of a pipe, which may take less at once; false: that is called off. */
+static bool await_room(const struct os_kept_fd *kept, size_t *count)
+{
+    if (is_called_off == NULL || (kept->type != S_IFIFO && kept->type != S_IFSOCK))
+        return true;
+    *count = hak_least(*count, PIECE_BYTES);
+    while (!has_room(kept->fd))
+        if (is_called_off())
+            return false;
+    return true;
+}
+
+/* Whether to write so much, or less; 0, or an error number. */
+static int look_before(const struct os_kept_fd *kept, size_t *count)
+{
+    if (!await_room(kept, count))
+        return EINTR;
+    return hak_os_kept_is_same(kept) ? 0 : EBADF;
+}
+
 /* `kept`: what fd must be before each call, as one may wait for long; NULL: whatever it is. */
 static int write_all(int fd, const struct os_kept_fd *kept, const char *bytes, size_t count)
 {
@@ -82,11 +131,10 @@ static int write_all(int fd, const struct os_kept_fd *kept, const char *bytes, s
     uint64_t blocked = hak_os_block_signals();
     uint64_t before = pending_signals();
     while (count > 0) {
-        if (kept != NULL && !hak_os_kept_is_same(kept)) {
-            error = EBADF;
+        size_t piece = count;
+        if (kept != NULL && (error = look_before(kept, &piece)) != 0)
             break;
-        }
-        ssize_t written = hak_call_write(fd, bytes, count);
+        ssize_t written = hak_call_write(fd, bytes, piece);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {

@@ -220,6 +220,7 @@ static void give_back(void)
 static void run(void)
 {
     hak_thread_be_apart();
+    hak_os_output_end_when(is_paused);
     if (hak_os_ask_begin()) { /* its later calls are a confined program's, too */
         hak_os_thread_be_ordinary();
         hak_os_thread_name("hakmem");
@@ -262,11 +263,9 @@ static bool start_one(void)
     return false;
 }
 
-static void start_here(void)
+static void start_at_home(void)
 {
     uint32_t expected = BACKGROUND_NONE;
-    if (!hak_is_at_home())
-        return;
     /* acquire: partner is the store in `ends`, after which the other one changes nothing */
     if (!hak_cas_acquire(&state, &expected, BACKGROUND_RUNS))
         return;
@@ -277,6 +276,16 @@ static void start_here(void)
     if (may_start)
         hak_store_relaxed(&refused_ms, hak_os_clock_ms());
     hak_store_relaxed(&state, BACKGROUND_NONE);
+}
+
+/* A handler that copied the process in the middle of it would leave the copy a thread that `forget`
+ * takes for its parent's, and another would be started on the same stack. */
+static void start_here(void)
+{
+    uint64_t signals = hak_os_block_signals();
+    if (hak_is_at_home())
+        start_at_home();
+    hak_os_restore_signals(signals);
 }
 
 /* A confined program gets none: its filter may kill it for the calls needed. */

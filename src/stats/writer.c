@@ -177,7 +177,7 @@ static void print(void)
         stream.kept = &file;
     if (stream.kept != NULL)
         error = print_to(stream, form_in_force());
-    if (error != 0)
+    if (error != 0 && error != EINTR) /* given up in a pause of the background thread */
         complain(name.name, error);
 }
 

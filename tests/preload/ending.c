@@ -4,6 +4,7 @@
  * this fails, a process stays for ever, or keeps rights that it has given up. */
 #include "program.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -198,6 +199,37 @@ TEST(no_thread_keeps_an_identity_that_the_program_gave_up)
         }
         CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
     }
+}
+
+/* Its main thread runs no slow path that would print. */
+PART(changes_its_identity_while_its_statistics_are_not_read)
+{
+    struct pollfd report = {STDERR_FILENO, POLLOUT, 0};
+    CHECK(await_own_thread() != 0);
+    raise(SIGUSR2);
+    while (poll(&report, 1, 0) != 0)
+        sleep_ms(1);
+    CHECK_EQ(setuid(getuid()), 0);
+    _exit(0);
+}
+
+TEST(our_thread_gives_up_a_report_that_nobody_reads_when_the_identity_changes)
+{
+    int report[2];
+    time_limit(100);
+    check_is_served();
+    if (!is_preloaded())
+        return;
+    CHECK_EQ(pipe(report), 0);
+    CHECK_EQ(fcntl(report[1], F_SETPIPE_SZ, 4096), 4096); /* less than a report */
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(report[1], STDERR_FILENO);
+        setenv("HAKMEM_STATS_SIGNAL", "USR2", 1);
+        setenv("HAKMEM_STATS", "openmetrics", 1);
+        become("changes_its_identity_while_its_statistics_are_not_read");
+    }
+    CHECK_CHILD_ENDS_WELL(child, PATIENCE_MS);
 }
 
 TEST(a_process_of_one_thread_may_have_a_user_namespace_of_its_own)

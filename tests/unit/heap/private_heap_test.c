@@ -11,6 +11,10 @@
 #include "span/large.h"
 #include "threads.h"
 
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #define BLOCKS 3000
 
 static struct private_heap *entered(void *handle)
@@ -187,4 +191,142 @@ TEST(a_heap_that_is_busy_for_longer_than_fork_waits_is_frozen_in_the_child)
     in_thread(fork_while_entered, heap);
     hak_private_leave(record);
     CHECK(hakmem_heap_malloc(heap, 10) != NULL);
+}
+
+static void (*fork_handler)(void);
+
+static void call_fork_handler(void)
+{
+    if (fork_handler != NULL)
+        fork_handler();
+}
+
+/* Before hakmem's constructor registers its own: all three are called while the fork holds the
+ * locks. */
+__attribute__((constructor(101))) static void register_fork_handler(void)
+{
+    if (pthread_atfork(call_fork_handler, call_fork_handler, call_fork_handler) != 0)
+        _exit(1);
+}
+
+static hakmem_heap *forked_heap;
+static void *held_blocks[3]; /* for the handlers of one process to free */
+static int handled;
+static _Atomic bool is_inside, may_leave;
+
+static void *stay_inside(void *handle)
+{
+    struct private_heap *record = entered(handle);
+    atomic_store(&is_inside, true);
+    while (!atomic_load(&may_leave))
+        sched_yield();
+    hak_private_leave(record);
+    return NULL;
+}
+
+static pthread_t start_inside(hakmem_heap *heap)
+{
+    pthread_t thread = start_thread(stay_inside, heap);
+    while (!atomic_load(&is_inside))
+        sched_yield();
+    return thread;
+}
+
+static pid_t fork_with_handler(void (*handler)(void))
+{
+    fork_handler = handler;
+    pid_t pid = fork();
+    fork_handler = NULL;
+    CHECK(pid >= 0);
+    return pid;
+}
+
+static void check_child(pid_t pid)
+{
+    int status;
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK_EQ(status, 0);
+}
+
+static void get_nothing(void)
+{
+    CHECK(hak_lock_has_all());
+    CHECK_EQ(hakmem_heap_malloc(forked_heap, 48), NULL);
+    CHECK_EQ(hakmem_heap_malloc(forked_heap, 500000), NULL);
+    hakmem_heap_free(forked_heap, held_blocks[handled++]);
+    hakmem_heap_trim(forked_heap);
+    hak_private_drain_all();
+    hak_private_sweep_all();
+}
+
+TEST(a_handler_of_fork_gets_nothing_from_a_heap_that_another_thread_is_inside)
+{
+    forked_heap = new_heap();
+    void *block = hakmem_heap_malloc(forked_heap, 48);
+    for (int i = 0; i < 3; i++)
+        held_blocks[i] = hakmem_heap_malloc(forked_heap, 48);
+    pthread_t thread = start_inside(forked_heap);
+    pid_t pid = fork_with_handler(get_nothing);
+    CHECK_EQ(handled, 2);
+    if (pid == 0) {
+        use_frozen(forked_heap);
+        _exit(0);
+    }
+    check_child(pid);
+    CHECK_EQ(hak_load_relaxed(&hak_slab_at(block)->remote_count), 2); /* nobody collected */
+    atomic_store(&may_leave, true);
+    join_thread(thread);
+    CHECK(hakmem_heap_malloc(forked_heap, 48) != NULL);
+    CHECK(hak_private_is_sound(entered(forked_heap)));
+}
+
+static void get_some(void)
+{
+    CHECK(hakmem_heap_malloc(forked_heap, 48) != NULL);
+}
+
+static void await_and_get_some(void)
+{
+    if (handled++ == 0) {
+        const struct private_heap *record = hak_private_first();
+        CHECK_EQ(hakmem_heap_malloc(forked_heap, 48), NULL);
+        atomic_store(&may_leave, true);
+        while (hak_load_relaxed(&record->heap.lock.state) != 0)
+            sched_yield();
+    }
+    get_some();
+}
+
+TEST(a_heap_that_its_thread_leaves_during_a_fork_serves_the_handlers_and_the_child)
+{
+    forked_heap = new_heap();
+    pthread_t thread = start_inside(forked_heap);
+    pid_t pid = fork_with_handler(await_and_get_some);
+    get_some();
+    if (pid == 0)
+        _exit(0);
+    check_child(pid);
+    join_thread(thread);
+    CHECK_EQ(heap_stats_now(forked_heap).live_block_count, 3);
+}
+
+static void make_and_get_some(void)
+{
+    if (handled++ == 0)
+        forked_heap = new_heap();
+    get_some();
+}
+
+TEST(a_heap_that_a_handler_of_fork_makes_serves_parent_and_child)
+{
+    hakmem_heap_destroy(new_heap()); /* a record for the first time */
+    for (int i = 0; i < 2; i++) {
+        handled = 0;
+        pid_t pid = fork_with_handler(make_and_get_some);
+        get_some();
+        if (pid == 0)
+            _exit(0);
+        check_child(pid);
+        CHECK_EQ(heap_stats_now(forked_heap).live_block_count, 3);
+    }
 }

@@ -7,13 +7,18 @@
 #include "base/limits.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "faults.h"
 #include "hakmem/hakmem.h"
 #include "os/os.h"
 #include "os/thread.h"
 #include "stats/writer.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define BLOCK_BYTES (8 * HAK_MIB)
@@ -98,4 +103,58 @@ TEST(it_needs_less_than_half_of_its_stack)
     }
     CHECK(stack_used_bytes() > 0);
     CHECK(stack_used_bytes() < HAK_THREAD_STACK_BYTES / 2);
+}
+
+static pid_t copy_pid = -1;
+static bool was_interrupted;
+
+static void copy_in_handler(int number)
+{
+    (void)number;
+    copy_pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+}
+
+static void raise_once(void)
+{
+    hak_store_relaxed(&hak_os_fault.watch, NULL);
+    raise(SIGUSR1);
+    was_interrupted = copy_pid != -1;
+}
+
+static unsigned running_count(void)
+{
+    return !hak_os_thread_is_over(hak_background_thread(0)) +
+           !hak_os_thread_is_over(hak_background_thread(1));
+}
+
+static unsigned task_count(void)
+{
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (const struct dirent *i; (i = readdir(tasks)) != NULL;)
+        count += i->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+TEST(no_handler_copies_the_process_in_the_middle_of_its_start)
+{
+    need_faults();
+    if (!HAK_OWN_THREADS_ALLOWED)
+        SKIP("this build has no thread of its own");
+    CHECK(runs_soon());
+    hak_background_pause();
+    signal(SIGUSR1, copy_in_handler);
+    hak_store_relaxed(&hak_os_fault.watch, raise_once);
+    hak_background_resume(); /* which starts it */
+    work();
+    CHECK(!was_interrupted && copy_pid != -1); /* the signal waited for the end of it */
+    if (copy_pid == 0) {
+        CHECK_EQ(task_count(), 1 + running_count());
+        _exit(0);
+    }
+    int status;
+    CHECK_EQ(waitpid(copy_pid, &status, 0), copy_pid);
+    CHECK_EQ(status, 0);
 }
