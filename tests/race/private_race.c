@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/private_race.c - threads allocate from and free into each other's heaps while heaps of
- * others are made and destroyed. */
+ * others are made, swept and destroyed. */
 #include "api/api.h"
 #include "heap/private_heap.h"
 #include "process/start.h"
@@ -70,6 +70,8 @@ static void come_and_go(struct racer *racer)
         }
         if (draw(racer) % 16 == 0)
             hak_private_drain_all();
+        if (draw(racer) % 16 == 0)
+            hak_private_sweep_all();
         hakmem_heap_destroy(heap);
     }
 }
