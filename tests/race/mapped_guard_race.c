@@ -53,6 +53,7 @@ TEST(blocks_passed_between_threads_belong_to_one_thread_each)
 
 #define TAKERS 2u
 #define TURNS 5000u
+#define POLLS 1000u
 
 static _Atomic uint32_t arrived;
 
@@ -62,8 +63,12 @@ static void take_together(struct racer *racer)
     (void)racer;
     for (uint32_t turn = 1; turn <= TURNS; turn++) {
         hak_fetch_add_relaxed(&arrived, 1);
-        while (hak_load_relaxed(&arrived) < turn * TAKERS)
-            hak_cpu_relax();
+        for (uint32_t polls = 0; hak_load_relaxed(&arrived) < turn * TAKERS; polls++) {
+            if (polls < POLLS)
+                hak_cpu_relax();
+            else
+                sched_yield(); /* the other one may wait for this processor */
+        }
         void *block = hak_mapped_guard_take(100, 16, &nothing);
         CHECK(hak_guarded_is_live(block));
         hak_guarded_give(block, &nothing);
