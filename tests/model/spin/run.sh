@@ -10,7 +10,7 @@
 #         the model and of how it is searched, is searched with HAK_FULL only. What was changed is
 #         always searched.
 # Exits   0 all as it must be, 1 not so, 77 spin or a C compiler is missing.
-# Needs   about 1.2 GB and 3 minutes for all, most of it for `remote`; a minute for the mutants.
+# Needs   about 1.2 GB and 3 minutes for all, most of it for `remote`; 40 s for the mutants.
 
 compiler=${CC:-gcc}
 depth=20000
