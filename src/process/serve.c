@@ -34,9 +34,9 @@ static void *serve_twice(hak_server *server, const struct request *request,
     return server(path->cache, request, TRY_LAST);
 }
 
-/* For a handler that interrupted its thread under a lock, which happens once in a process (from then
- * on signals are blocked there), or inside a heap while others are inside all heaps. Guarded blocks
- * need no lock; they read as zero. */
+/* For a handler that interrupted its thread under a lock, which happens once in a process (signals
+ * are blocked there from then on), or inside a heap while others are inside all heaps. Guarded
+ * blocks need no lock; they read as zero. */
 static HAK_NOINLINE void *serve_without_locks(const struct request *request)
 {
     if (hak_lock_is_noted(HAK_LOCK_START))
