@@ -10,8 +10,6 @@
 #include "process/tick.h"
 #include "profile/sampler.h"
 
-#include <string.h>
-
 /* The tick is looked at once in so many operations on a heap. */
 #define OPERATIONS_PER_TICK 1024
 
@@ -22,9 +20,15 @@ struct private_heap *hak_user_heap_enter(hakmem_heap *handle, const char *what)
     return hak_private_enter(handle, what);
 }
 
+/* Inside; true: the tick is due, outside. */
+static bool note_operation(struct private_heap *heap)
+{
+    return ++heap->operation_count % OPERATIONS_PER_TICK == 0;
+}
+
 void hak_user_heap_leave(struct private_heap *heap)
 {
-    bool is_due = ++heap->operation_count % OPERATIONS_PER_TICK == 0;
+    bool is_due = note_operation(heap);
     hak_private_leave(heap);
     if (HAK_UNLIKELY(is_due))
         hak_tick_now();
@@ -35,12 +39,10 @@ static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_co
     struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
     if (heap == NULL)
         return NULL;
-    bool is_zero = false;
-    void *block = content == LARGE_ZERO ? hak_heap_take_one(&heap->heap, class_index, &is_zero)
-                                        : hak_heap_take_used(&heap->heap, class_index);
-    hak_user_heap_leave(heap);
-    if (content == LARGE_ZERO && block != NULL && !is_zero)
-        memset(block, 0, hak_size_classes[class_index].block_bytes);
+    bool is_due = note_operation(heap);
+    void *block = hak_private_take(heap, class_index, content == LARGE_ZERO);
+    if (HAK_UNLIKELY(is_due))
+        hak_tick_now();
     return block;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "heap/refill.h"
 #include "heap/supply.h"
 #include "heap/sweep.h"
 #include "misuse/report.h"
@@ -10,6 +11,8 @@
 #include "region/meta.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+
+#include <string.h>
 
 #define MAGIC 0x68616b6865617021ull
 /* Addresses of records have no more bits than this; a handle holds its generation above them. */
@@ -129,6 +132,42 @@ void hak_private_leave(struct private_heap *heap)
     hak_lock_give(&heap->heap.lock);
 }
 
+/* As hak_heap_take_one; leaves the heap. */
+static void *take_and_leave(struct private_heap *heap, uint32_t class_index, bool *is_zero,
+                            struct pool_granules *brought)
+{
+    void *block = hak_heap_take_one(&heap->heap, class_index, is_zero, brought);
+    hak_private_leave(heap);
+    return block;
+}
+
+/* A second time, with memory brought from outside. */
+static void *bring_and_take(void *handle, struct private_heap *heap, uint32_t class_index,
+                            bool *is_zero)
+{
+    void *block = NULL;
+    hak_supply_grow_records_ahead();
+    struct pool_granules brought =
+        hak_supply_bring(class_index, &heap->heap.owner, &heap->heap.stats);
+    if (brought.count != 0 && (heap = hak_private_enter(handle, "invalid heap")) != NULL)
+        block = take_and_leave(heap, class_index, is_zero, &brought);
+    hak_supply_give_up(&brought);
+    return block;
+}
+
+void *hak_private_take(struct private_heap *heap, uint32_t class_index, bool wants_zero)
+{
+    void *handle = handle_of(heap);
+    struct pool_granules none = HAK_NO_GRANULES;
+    bool is_zero = !wants_zero, *asked = wants_zero ? &is_zero : NULL;
+    void *block = take_and_leave(heap, class_index, asked, &none);
+    if (HAK_UNLIKELY(block == NULL))
+        block = bring_and_take(handle, heap, class_index, asked);
+    if (block != NULL && !is_zero)
+        memset(block, 0, hak_size_classes[class_index].block_bytes);
+    return block;
+}
+
 /* Retires the slabs of a list with all that is in them; returns how many they were. */
 static uint32_t retire_list(struct heap *heap, struct list_link *list)
 {
@@ -237,19 +276,25 @@ void hak_private_drain_all(void)
     hak_lock_give(&set_lock);
 }
 
-/* One go of a sweep; true when it is over, or somebody else is inside. */
+/* One go of a sweep; true when it is over, or somebody else is inside. Nobody waits inside for the
+ * kernel; with PRIVATE_SET held the record becomes no other heap while slabs are out. */
 static bool sweep_some(struct private_heap *heap, struct whole_sweep *sweep, size_t *bytes)
 {
     bool is_over = true;
     struct swept swept;
     if (!hak_lock_try(&heap->heap.lock))
         return true;
-    if (heap->state != PRIVATE_FROZEN) {
-        /* All inside: a heap that is destroyed must have its slabs. */
+    bool is_whole = heap->state != PRIVATE_FROZEN;
+    if (is_whole)
         is_over = hak_heap_sweep_whole(&heap->heap, sweep, &swept);
-        *bytes += hak_heap_purge_swept(&heap->heap, &swept);
-        hak_heap_collect(&heap->heap);
-    }
+    hak_lock_give(&heap->heap.lock);
+    if (!is_whole)
+        return true;
+    *bytes += hak_heap_purge_swept(&heap->heap, &swept);
+    hak_lock_take(&heap->heap.lock);
+    hak_heap_collect(&heap->heap);
+    if (heap->state == PRIVATE_PARKED)
+        retire_slabs(&heap->heap); /* it was destroyed without them */
     hak_lock_give(&heap->heap.lock);
     return is_over;
 }
@@ -271,27 +316,19 @@ size_t hak_private_sweep_all(void)
     return bytes;
 }
 
-static void use_add_list(struct private_use *use, const struct list_link *list)
-{
-    for (const struct list_link *i = list->next; i != list; i = i->next) {
-        const struct slab *slab = hak_list_element(i, struct slab, link);
-        use->block_count += slab->used;
-        use->block_bytes += (uint64_t)slab->used * slab->block_bytes;
-        use->held_bytes += (uint64_t)slab->granule_count << HAK_GRANULE_SHIFT;
-    }
-}
-
 struct private_use hak_private_use(struct private_heap *heap)
 {
     struct private_use use = {0, 0, 0};
     hak_heap_collect(&heap->heap);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
-        if (heap->heap.spare[i] != NULL)
-            use.held_bytes += (uint64_t)heap->heap.spare[i]->granule_count << HAK_GRANULE_SHIFT;
-        for (uint32_t mask = heap->heap.partial_mask[i]; mask != 0; mask &= mask - 1)
-            use_add_list(&use, &heap->heap.partial[i][hak_bit_lowest(mask)]);
+        const struct class_use *class_use = &heap->heap.owner.use[i];
+        const struct size_class *size_class = &hak_size_classes[i];
+        uint64_t blocks = hak_load_relaxed(&class_use->used_blocks);
+        use.block_count += blocks;
+        use.block_bytes += blocks * size_class->block_bytes;
+        use.held_bytes += hak_load_relaxed(&class_use->slabs) * size_class->granule_count
+                          << HAK_GRANULE_SHIFT;
     }
-    use_add_list(&use, &heap->heap.full);
     size_t large_count;
     size_t large_bytes = hak_large_group_bytes(&heap->large_blocks, &large_count);
     use.block_count += large_count;

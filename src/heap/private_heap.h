@@ -24,7 +24,10 @@
  *             interrupted thread itself. What it could not take is frozen in the child: no memory
  *             comes from it, frees are accepted, destroy returns nothing. Holders wait for DEPOT,
  *             SPAN, REGION and META alone, and threads that are inside a shared heap never wait for
- *             these locks.
+ *             these locks. No holder asks the kernel for memory, or gives pages back: memory is
+ *             brought from outside, and slabs are out while they are purged. A heap may be
+ *             destroyed without those, by the program's thread, which then waits for PRIVATE_SET;
+ *             the sweeping thread holds that lock until it has retired them.
  * Threads     any thread, not signal handlers; PRIVATE_SET guards the lists, PRIVATE each heap.
  * Tests       tests/unit/heap/private_heap_test.c, tests/race/private_race.c
  */
@@ -58,6 +61,10 @@ void *hak_private_create(enum private_kind kind);
  * of a destroyed heap, is misuse, reported as `what`. */
 struct private_heap *hak_private_enter(void *handle, const char *what);
 void hak_private_leave(struct private_heap *heap);
+
+/* A block of the class from the heap that the caller entered, and leaves it: memory is added
+ * outside. All zero on request. NULL: out of memory. */
+void *hak_private_take(struct private_heap *heap, uint32_t class_index, bool wants_zero);
 
 /* First of all records; the others follow through `next`. */
 struct private_heap *hak_private_first(void);

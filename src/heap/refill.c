@@ -48,7 +48,7 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
 }
 
 /* A slab with free blocks when the heap has no partial one, of what was brought if nothing else is
- * there. With NULL, memory is added while the heap is entered. */
+ * there. */
 static struct slab *find_slab(struct heap *heap, uint32_t class_index,
                               struct pool_granules *brought)
 {
@@ -59,8 +59,6 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index,
     }
     if (!heap->owner.is_private) /* what lives in others' slabs must not be destroyed with it */
         slab = steal(heap, class_index);
-    if (slab == NULL && brought == NULL)
-        return hak_supply_slab(class_index, &heap->owner, &heap->stats);
     if (slab == NULL)
         slab = hak_supply_make(class_index, brought, &heap->owner, &heap->stats);
     return slab != NULL ? slab : hak_supply_present(class_index, &heap->owner, &heap->stats);
@@ -103,22 +101,15 @@ static void *take_zero(struct heap *heap, uint32_t class_index, bool *is_zero,
     return block;
 }
 
-static void *take_used(struct heap *heap, uint32_t class_index, struct pool_granules *brought)
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero,
+                        struct pool_granules *brought)
 {
+    if (is_zero != NULL)
+        return take_zero(heap, class_index, is_zero, brought);
     void *block = NULL;
     hak_heap_collect(heap);
     take(heap, class_index, &block, 1, brought);
     return block;
-}
-
-void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero)
-{
-    return take_zero(heap, class_index, is_zero, NULL);
-}
-
-void *hak_heap_take_used(struct heap *heap, uint32_t class_index)
-{
-    return take_used(heap, class_index, NULL);
 }
 
 /* Into the bin, while the heap is held: no fork finds them in between. What another thread has left
@@ -198,8 +189,7 @@ static void *take_one(uint32_t class_index, bool *is_zero, struct pool_granules 
     struct heap *heap = hak_heap_enter();
     if (heap == NULL)
         return NULL;
-    void *block = is_zero != NULL ? take_zero(heap, class_index, is_zero, brought)
-                                  : take_used(heap, class_index, brought);
+    void *block = hak_heap_take_one(heap, class_index, is_zero, brought);
     hak_heap_leave(heap);
     return block;
 }

@@ -38,9 +38,9 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
 /* A large block within the limit; NULL: out of memory. */
 void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
 
-/* The same as hak_take_one from a user heap that the caller is inside: memory is added
- * meanwhile. */
-void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero);
-void *hak_heap_take_used(struct heap *heap, uint32_t class_index);
+/* The same as hak_take_one from a heap that the caller is inside, of what was brought if nothing
+ * else is there; NULL: memory must be brought (heap/supply.h). */
+void *hak_heap_take_one(struct heap *heap, uint32_t class_index, bool *is_zero,
+                        struct pool_granules *brought);
 
 #endif

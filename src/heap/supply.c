@@ -254,16 +254,6 @@ void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
     hak_lock_give(&hak_region.growth_lock);
 }
 
-struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
-                             struct stat_block *stats)
-{
-    struct slab *slab = hak_supply_present(class_index, owner, stats);
-    if (slab != NULL)
-        return slab;
-    struct pool_granules granules = hak_supply_bring(class_index, owner, stats);
-    return hak_supply_make(class_index, &granules, owner, stats);
-}
-
 void *hak_supply_large(struct span *cached, const struct large_request *request)
 {
     if (cached == NULL && !hak_limit_admits(request->bytes))

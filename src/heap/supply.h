@@ -34,12 +34,8 @@ HAK_INLINE struct slab *hak_slab_at(const void *block)
     return hak_tag_is_slab(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
 }
 
-/* A new slab of the class for `owner`; counts from what it was made. NULL: out of memory. */
-struct slab *hak_supply_slab(uint32_t class_index, struct slab_owner *owner,
-                             struct stat_block *stats);
-
-/* The same in its parts, for heaps that many threads share: nobody asks the kernel for memory
- * while inside one. First, inside the heap: of a superslab that is there. */
+/* A new slab of the class for `owner`, counted by what it was made of, in three steps: nobody asks
+ * the kernel for memory while inside a heap. First, inside: of a superslab that is there. */
 struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
                                 struct stat_block *stats);
 

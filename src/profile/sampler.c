@@ -44,17 +44,9 @@ static void *take_block(uint32_t class_index, bool wants_zero)
 {
     void *handle = heap_of_samples();
     struct private_heap *heap = handle == NULL ? NULL : hak_private_enter(handle, "invalid heap");
-    if (heap == NULL)
-        return NULL;
-    bool is_zero = false;
     /* Samples of both partitions share slabs: they are few, and some live long. */
-    class_index = hak_class_ordinary(class_index);
-    void *block = wants_zero ? hak_heap_take_one(&heap->heap, class_index, &is_zero)
-                             : hak_heap_take_used(&heap->heap, class_index);
-    hak_private_leave(heap);
-    if (block != NULL && wants_zero && !is_zero)
-        memset(block, 0, hak_size_classes[class_index].block_bytes);
-    return block;
+    return heap == NULL ? NULL
+                        : hak_private_take(heap, hak_class_ordinary(class_index), wants_zero);
 }
 
 static void note_for_profile(struct live_sample *sample, const uintptr_t *frames, uint32_t count,

@@ -8,6 +8,7 @@
 #include "mailboxes.h"
 #include "model/account.h"
 #include "process/start.h"
+#include "slabs.h"
 
 #define TAKERS 3u
 #define BLOCKS 60000u
@@ -24,7 +25,7 @@ static void take_and_hand_out(struct racer *racer)
         CHECK(heap != NULL);
         uint32_t count = 1 + (uint32_t)draw(racer) % 16;
         for (uint32_t i = 0; i < count; i++)
-            CHECK((blocks[i] = hak_heap_take_used(heap, CLASS_INDEX)) != NULL);
+            CHECK((blocks[i] = take_block(heap, CLASS_INDEX)) != NULL);
         if (draw(racer) % 256 == 0)
             CHECK(hak_heap_is_sound(heap));
         if (draw(racer) % 64 == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/private_race.c - threads allocate from and free into each other's heaps while heaps of
- * others are made and destroyed. */
+ * others are made, swept and destroyed. */
 #include "api/api.h"
 #include "heap/private_heap.h"
 #include "process/start.h"
@@ -13,6 +13,7 @@
 #define SLOTS 64u
 #define STEPS 6000u
 #define ROUNDS 400u
+#define THINNED 224u
 
 static hakmem_heap *shared[SHARED_HEAPS];
 static _Atomic(uint64_t *) slots[SHARED_HEAPS][SLOTS];
@@ -70,6 +71,8 @@ static void come_and_go(struct racer *racer)
         }
         if (draw(racer) % 16 == 0)
             hak_private_drain_all();
+        if (draw(racer) % 16 == 0)
+            hak_private_sweep_all();
         hakmem_heap_destroy(heap);
     }
 }
@@ -151,4 +154,60 @@ TEST(heaps_can_be_counted_while_they_are_made_used_and_destroyed)
     for (uint32_t i = 0; i < SHARED_HEAPS; i++)
         hakmem_heap_destroy(shared[i]);
     CHECK_EQ(stats_now().live_bytes, 0);
+}
+
+static _Atomic bool is_over;
+
+static uint64_t block_count(struct private_heap *heap)
+{
+    return hak_private_use(heap).block_count;
+}
+
+/* All of its slabs. */
+static uint64_t is_out(struct private_heap *heap)
+{
+    return heap->heap.partial_mask[hak_class_of(1000)] == 0 && hak_list_is_empty(&heap->heap.full);
+}
+
+static uint64_t inside(hakmem_heap *handle, uint64_t (*ask)(struct private_heap *heap))
+{
+    struct private_heap *heap = hak_private_enter(handle, "test");
+    uint64_t answer = ask(heap);
+    hak_private_leave(heap);
+    return answer;
+}
+
+/* Heaps of dead pages are destroyed while their slabs are being purged, if that comes soon. */
+static void thin_and_destroy(struct racer *racer)
+{
+    (void)racer;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        void *blocks[THINNED];
+        hakmem_heap *heap = new_heap();
+        CHECK_EQ(inside(heap, block_count), 0);
+        for (uint32_t at = 0; at < THINNED; at++)
+            CHECK((blocks[at] = hakmem_heap_calloc(heap, 1, 1000)) != NULL);
+        for (uint32_t at = 0; at < THINNED; at++)
+            if (at % 8 != 0)
+                hakmem_heap_free(heap, blocks[at]);
+        for (uint32_t tries = 0; tries < 1000 && !inside(heap, is_out); tries++)
+            sched_yield();
+        hakmem_heap_destroy(heap);
+    }
+    atomic_store(&is_over, true);
+}
+
+static void sweep_again_and_again(struct racer *racer)
+{
+    while (!atomic_load(&is_over)) {
+        hak_private_sweep_all();
+        stumble(racer);
+    }
+}
+
+TEST(a_heap_that_is_destroyed_while_it_is_purged_leaves_no_block_to_the_next_one)
+{
+    void (*const bodies[])(struct racer *) = {thin_and_destroy, sweep_again_and_again};
+    race(2, bodies);
+    CHECK_EQ(hak_slab_record_count(), 0);
 }

@@ -6,6 +6,7 @@
 #include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/remote.h"
+#include "slabs.h"
 
 #define PUBLISHERS 3u
 #define BLOCKS 200000u
@@ -76,7 +77,7 @@ TEST(every_remotely_freed_block_is_collected_once)
 {
     CHECK(hak_process_start());
     struct stat_block stats = {{0}};
-    slab = hak_supply_slab(CLASS_INDEX, &owner, &stats);
+    slab = make_slab(CLASS_INDEX, &owner, &stats);
     CHECK(slab != NULL);
     void (*const bodies[])(struct racer *) = {hand_out_and_collect, publish_groups, publish_groups,
                                               publish_groups};

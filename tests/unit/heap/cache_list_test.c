@@ -9,6 +9,7 @@
 #include "heap/rooms.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "slabs.h"
 
 #define CLASS 4u
 
@@ -31,7 +32,7 @@ static void hold_a_block(struct cache *cache)
     cache->capacity_bytes = 3 * hak_size_classes[CLASS].block_bytes;
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
-    void *block = hak_heap_take_one(heap, CLASS, &is_zero);
+    void *block = take_block_zero(heap, CLASS, &is_zero);
     hak_heap_leave(heap);
     CHECK(block != NULL);
     CHECK_EQ(hak_cache_push_some(cache, CLASS, &block, 1), 1);

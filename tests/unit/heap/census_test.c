@@ -11,6 +11,7 @@
 #include "heap/private_heap.h"
 #include "heap/refill.h"
 #include "process/start.h"
+#include "slabs.h"
 #include "threads.h"
 
 #include <stdlib.h>
@@ -215,7 +216,7 @@ TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
     hak_heap_leave(first);
     CHECK(hak_heap_try_enter(other));
     uint32_t class_index = hak_class_of(400);
-    void *block = hak_heap_take_used(other, class_index);
+    void *block = take_block(other, class_index);
     hak_heap_leave(other);
     CHECK(block != NULL);
     own.live[class_index]++;

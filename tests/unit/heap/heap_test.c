@@ -9,6 +9,7 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "slab/superslab_pool.h"
+#include "slabs.h"
 
 #define CLASS hak_class_of(64)
 
@@ -251,7 +252,7 @@ TEST(a_zero_block_comes_from_memory_that_was_never_used)
     give(CLASS, block);
     hak_cache_flush_all(cache);
     bool is_zero = false;
-    unsigned char *zero = hak_heap_take_one(heap, CLASS, &is_zero);
+    unsigned char *zero = take_block_zero(heap, CLASS, &is_zero);
     CHECK(zero != NULL);
     CHECK(is_zero);
     CHECK(zero != block);
@@ -567,7 +568,7 @@ TEST(what_lies_free_in_another_heap_serves_before_new_memory)
     void *block = take(CLASS), *other = take(CLASS);
     hak_cache_flush_all(cache);
     CHECK(hak_heap_try_enter(to));
-    void *stolen = hak_heap_take_used(to, CLASS);
+    void *stolen = take_block(to, CLASS);
     CHECK_EQ(hak_slab_at(stolen), hak_slab_at(block));
     CHECK_EQ(counted(&to->stats, HAK_STAT_stolen_slabs), 1);
     CHECK_EQ(hak_slab_record_count(), 1);
@@ -582,7 +583,7 @@ TEST(a_heap_that_somebody_is_in_keeps_its_slabs)
     void *block = take(CLASS);
     hak_cache_flush_all(cache);
     CHECK(hak_heap_try_enter(from) && hak_heap_try_enter(to));
-    CHECK(hak_slab_at(hak_heap_take_used(to, CLASS)) != hak_slab_at(block));
+    CHECK(hak_slab_at(take_block(to, CLASS)) != hak_slab_at(block));
     hak_heap_leave(to);
     hak_heap_leave(from);
 }

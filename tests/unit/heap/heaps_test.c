@@ -12,6 +12,7 @@
 #include "heap/supply.h"
 #include "os/os.h"
 #include "process/start.h"
+#include "slabs.h"
 #include "stay.h"
 #include "threads.h"
 
@@ -153,7 +154,7 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
     pthread_t thread = start_thread(take_all_present, NULL);
     await_sleep(&waiter);
     CHECK(hak_heap_try_enter(heap));
-    CHECK(hak_heap_take_used(heap, CLASS) != NULL);
+    CHECK(take_block(heap, CLASS) != NULL);
     hak_heap_leave(heap);
     hak_lock_give(&hak_region.growth_lock);
     join_thread(thread);
@@ -168,7 +169,7 @@ TEST(a_thread_that_waits_for_memory_to_be_added_is_inside_no_heap)
 TEST(a_slab_that_was_brought_back_to_another_heap_serves_before_a_new_one)
 {
     struct heap *heap = entered(), *other = hak_heap_enter();
-    void *block = hak_heap_take_used(other, CLASS);
+    void *block = take_block(other, CLASS);
     struct slab *slab = hak_slab_at(block);
     hak_heap_take_out(other, slab);
     hak_heap_leave(other);
@@ -205,7 +206,7 @@ static pthread_t start_inside(struct heap *heap)
 TEST(when_all_else_has_failed_a_heap_is_awaited_that_has_a_block)
 {
     struct heap *heap = entered(), *other = hak_heap_enter();
-    CHECK(hak_heap_take_used(other, CLASS) != NULL);
+    CHECK(take_block(other, CLASS) != NULL);
     hak_heap_leave(other);
     hak_heap_leave(heap);
     pthread_t thread = start_inside(other);
@@ -397,7 +398,7 @@ TEST(a_heap_that_its_thread_leaves_while_a_handler_of_fork_waits_goes_on_afterwa
 TEST(in_a_copy_frees_that_were_under_way_come_home)
 {
     struct heap *heap = entered();
-    void *counted = hak_heap_take_used(heap, CLASS), *pushed = hak_heap_take_used(heap, CLASS);
+    void *counted = take_block(heap, CLASS), *pushed = take_block(heap, CLASS);
     struct slab *slab = hak_slab_at(counted);
     hak_flush_one(slab, pushed);                        /* the heap is busy: published */
     CHECK_EQ(hak_pending_take_all(&heap->owner), slab); /* in a collector's hand */

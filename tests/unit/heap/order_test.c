@@ -5,6 +5,7 @@
 #include "check.h"
 #include "heap/supply.h"
 #include "process/start.h"
+#include "slabs.h"
 
 static struct slab_owner owner = {.heap_id = 9};
 static struct stat_block stats;
@@ -14,7 +15,7 @@ static void slab_with(uint32_t used, void **block)
 {
     void *blocks[HAK_ORDER_BLOCKS_MOST];
     CHECK(hak_process_start());
-    struct slab *slab = hak_supply_slab(hak_class_of(8192), &owner, &stats);
+    struct slab *slab = make_slab(hak_class_of(8192), &owner, &stats);
     CHECK(slab != NULL);
     CHECK_EQ(hak_slab_take(slab, blocks, used), used);
     *block = blocks[0];

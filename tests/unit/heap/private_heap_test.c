@@ -8,6 +8,7 @@
 #include "process/start.h"
 #include "public.h"
 #include "region/meta.h"
+#include "region/region.h"
 #include "span/large.h"
 #include "threads.h"
 
@@ -133,6 +134,44 @@ TEST(a_slab_that_a_free_is_under_way_into_outlives_destruction_and_is_inherited)
     hak_pending_push(slab);
     hakmem_heap_trim(heap);
     CHECK_EQ(hak_load_relaxed(&slab->remote_count), 0);
+    hakmem_heap_destroy(heap);
+    CHECK_EQ(hak_slab_record_count(), 0);
+}
+
+static void *take_one(void *heap)
+{
+    return hakmem_heap_malloc(heap, 48);
+}
+
+TEST(no_thread_waits_for_one_that_adds_memory_to_the_heap)
+{
+    hakmem_heap *heap = new_heap();
+    struct private_heap *record = entered(heap);
+    hak_private_leave(record);
+    hak_lock_take(&hak_region.growth_lock); /* memory takes long */
+    pthread_t thread = start_thread(take_one, heap);
+    while ((hak_load_relaxed(&hak_region.growth_lock.state) & HAK_LOCK_SLEEPS) == 0)
+        sched_yield();
+    CHECK(hak_lock_take_within(&record->heap.lock, 10000));
+    hak_lock_give_among(&record->heap.lock);
+    hak_lock_give(&hak_region.growth_lock);
+    CHECK(join_thread(thread) != NULL);
+    hakmem_heap_destroy(heap);
+}
+
+TEST(what_a_heap_holds_is_known_while_slabs_of_it_are_out)
+{
+    hakmem_heap *heap = new_heap();
+    void *block = hakmem_heap_malloc(heap, 1000);
+    struct private_heap *record = entered(heap);
+    struct private_use before = hak_private_use(record);
+    hak_heap_take_out(&record->heap, hak_slab_at(block));
+    struct private_use use = hak_private_use(record);
+    CHECK_EQ(use.block_count, 1);
+    CHECK_EQ(use.block_bytes, before.block_bytes);
+    CHECK_EQ(use.held_bytes, before.held_bytes);
+    hak_heap_bring_back(hak_slab_at(block));
+    hak_private_leave(record);
     hakmem_heap_destroy(heap);
     CHECK_EQ(hak_slab_record_count(), 0);
 }

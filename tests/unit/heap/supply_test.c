@@ -14,6 +14,7 @@
 #include "region/mappings.h"
 #include "region/tag_map.h"
 #include "slab/superslab_pool.h"
+#include "slabs.h"
 #include "span/span_heap.h"
 #include "threads.h"
 
@@ -23,7 +24,7 @@ static struct stat_block stats;
 static struct slab *supply(size_t bytes)
 {
     CHECK(hak_process_start());
-    struct slab *slab = hak_supply_slab(hak_class_of(bytes), &owner, &stats);
+    struct slab *slab = make_slab(hak_class_of(bytes), &owner, &stats);
     CHECK(slab != NULL);
     return slab;
 }
@@ -70,7 +71,7 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
     while (hak_pool_superslab_count() < 4) {
         static struct slab_owner another; /* has next to nothing */
         memset(another.use, 0, sizeof another.use);
-        CHECK(hak_supply_slab(hak_class_of(64), &another, &stats) != NULL);
+        CHECK(make_slab(hak_class_of(64), &another, &stats) != NULL);
     }
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
 }
@@ -126,7 +127,7 @@ TEST(without_memory_there_is_no_slab_and_everything_is_as_before)
     need_faults();
     CHECK(hak_process_start());
     hak_os_fault_every(1);
-    CHECK_EQ(hak_supply_slab(3, &owner, &stats), NULL);
+    CHECK_EQ(make_slab(3, &owner, &stats), NULL);
     hak_os_fault_every(0);
     CHECK_EQ(hak_slab_record_count(), 0);
     supply(64);
@@ -139,7 +140,7 @@ TEST(granules_are_not_lost_when_there_is_no_memory_for_their_record)
     CHECK(hak_process_start());
     for (uint32_t every = 1; every < 40; every++) {
         hak_os_fault_every(every);
-        struct slab *slab = hak_supply_slab(hak_class_of(131072), &owner, &stats);
+        struct slab *slab = make_slab(hak_class_of(131072), &owner, &stats);
         hak_os_fault_every(0);
         if (slab != NULL)
             hak_supply_retire(slab);
@@ -219,7 +220,7 @@ TEST(a_superslab_for_which_the_kernel_refuses_huge_pages_is_a_small_one)
     uint32_t before = hak_pool_huge_count();
     hak_os_fault_every(1);
     while (hak_span_clean_bytes() >= HAK_SUPERSLAB_BYTES &&
-           hak_supply_slab(hak_class_of(65536), &owner, &stats) != NULL)
+           make_slab(hak_class_of(65536), &owner, &stats) != NULL)
         continue;
     uint32_t superslabs = hak_pool_superslab_count();
     hak_os_fault_every(0);
@@ -239,7 +240,7 @@ TEST(what_is_sparse_shares_superslabs_of_small_pages_that_were_never_used)
     uint32_t huge_count = hak_pool_huge_count();
     struct slab *slabs[3];
     for (uint32_t i = 0; i < 3; i++) {
-        slabs[i] = hak_supply_slab(hak_class_of(64 << i), &sparse, &stats);
+        slabs[i] = make_slab(hak_class_of(64 << i), &sparse, &stats);
         CHECK(slabs[i] != NULL);
         CHECK_EQ(slabs[i]->zero_from, 0);
         CHECK_EQ(slabs[i]->start / HAK_SUPERSLAB_BYTES, slabs[0]->start / HAK_SUPERSLAB_BYTES);

@@ -9,6 +9,7 @@
 #include "os/os.h"
 #include "process/start.h"
 #include "slab/pages.h"
+#include "slabs.h"
 
 #include <string.h>
 
@@ -33,7 +34,7 @@ static uint32_t fill(struct heap *heap, uint32_t keep)
     uint32_t count = SLABS * hak_size_classes[CLASS].block_count;
     for (uint32_t i = 0; i < count; i++) {
         bool is_zero;
-        blocks[i] = hak_heap_take_one(heap, CLASS, &is_zero);
+        blocks[i] = take_block_zero(heap, CLASS, &is_zero);
         CHECK(blocks[i] != NULL);
         memset(blocks[i], (int)(i % 250) + 1, 64);
     }
@@ -94,7 +95,7 @@ TEST(a_slab_in_use_is_left_alone)
     void *again[64];
     for (uint32_t i = 0; i < 64; i++) {
         bool is_zero;
-        again[i] = hak_heap_take_one(heap, CLASS, &is_zero);
+        again[i] = take_block_zero(heap, CLASS, &is_zero);
         hak_slab_at(again[i])->heat = SLAB_HOT;
     }
     pass(heap);
@@ -176,7 +177,7 @@ TEST(blocks_come_home_to_a_slab_that_is_out_and_none_is_taken)
     CHECK_EQ(slab->place, SLAB_OUT); /* neither spare nor retired */
     size_t slabs = hak_slab_record_count();
     for (uint32_t i = 0; i < 2 * SLABS * hak_size_classes[CLASS].block_count; i++)
-        CHECK(hak_slab_at(hak_heap_take_used(heap, CLASS)) != slab);
+        CHECK(hak_slab_at(take_block(heap, CLASS)) != slab);
     CHECK(hak_heap_is_sound(heap));
     CHECK(hak_slab_record_count() >= slabs);
     CHECK(hak_heap_purge_swept(heap, &swept) > 0);
@@ -238,7 +239,7 @@ TEST(an_empty_slab_that_nobody_wants_goes_back)
 {
     struct heap *heap = enter();
     bool is_zero;
-    void *block = hak_heap_take_one(heap, CLASS, &is_zero);
+    void *block = take_block_zero(heap, CLASS, &is_zero);
     hak_heap_give(heap, hak_slab_at(block), block);
     CHECK(heap->spare[CLASS] != NULL);
     pass(heap);
@@ -257,7 +258,7 @@ TEST(a_class_is_sparse_when_all_of_many_slabs_are)
     for (uint32_t i = 1; i < count; i++) {
         bool is_zero;
         if (i % 4 != 0)
-            CHECK(hak_heap_take_one(heap, CLASS, &is_zero) != NULL);
+            CHECK(take_block_zero(heap, CLASS, &is_zero) != NULL);
     }
     CHECK(!hak_heap_class_is_sparse(heap, CLASS));
 }

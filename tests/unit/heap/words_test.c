@@ -10,6 +10,7 @@
 #include "heap/refill.h"
 #include "process/start.h"
 #include "slab/size_class.h"
+#include "slabs.h"
 
 #define CLASS hak_class_of(48)
 #define COUNT 1000u
@@ -28,7 +29,7 @@ static struct heap *take_shuffled(uint32_t distance)
     struct heap *heap = hak_heap_enter();
     CHECK(heap != NULL);
     for (uint32_t i = 0; i < COUNT; i++)
-        CHECK((blocks[i] = hak_heap_take_used(heap, CLASS)) != NULL);
+        CHECK((blocks[i] = take_block(heap, CLASS)) != NULL);
     hak_heap_leave(heap);
     for (uint32_t i = 0; i + distance < COUNT && distance != 0; i += 3) {
         void *block = blocks[i];

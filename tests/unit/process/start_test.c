@@ -13,6 +13,7 @@
 #include "process/slow_path.h"
 #include "process/start.h"
 #include "slab/superslab_pool.h"
+#include "slabs.h"
 #include "span/span_heap.h"
 #include "threads.h"
 
@@ -561,7 +562,7 @@ TEST(a_slow_path_goes_on_in_parent_and_child_when_a_handler_forks)
     hak_cache_begin(interrupted_cache);
     CHECK(hak_heap_try_enter(hak_heap_at(0)));
     raise(SIGUSR1);
-    void *block = hak_heap_take_used(hak_heap_at(0), 4);
+    void *block = take_block(hak_heap_at(0), 4);
     CHECK(hak_heap_is_sound(hak_heap_at(0)));
     hak_heap_leave(hak_heap_at(0));
     hak_cache_end(interrupted_cache);

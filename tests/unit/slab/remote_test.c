@@ -5,6 +5,7 @@
 #include "heap/supply.h"
 #include "process/start.h"
 #include "slab/remote.h"
+#include "slabs.h"
 #include "threads.h"
 
 #include <setjmp.h>
@@ -18,7 +19,7 @@ static void *blocks[HAK_SLAB_BLOCKS_MAX];
 static struct slab *slab_with(uint32_t taken)
 {
     CHECK(hak_process_start());
-    struct slab *slab = hak_supply_slab(hak_class_of(64), &owner, &stats);
+    struct slab *slab = make_slab(hak_class_of(64), &owner, &stats);
     CHECK(slab != NULL);
     CHECK_EQ(hak_slab_take(slab, blocks, taken), taken);
     return slab;

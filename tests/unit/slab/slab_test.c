@@ -5,6 +5,7 @@
 #include "process/start.h"
 #include "region/tag_map.h"
 #include "slab/slab_give.h"
+#include "slabs.h"
 
 static struct slab_owner owner = {.heap_id = 5};
 static struct stat_block stats;
@@ -14,7 +15,7 @@ static void *blocks[HAK_SLAB_BLOCKS_MAX];
 static struct slab *slab_of(size_t bytes)
 {
     CHECK(hak_process_start());
-    struct slab *slab = hak_supply_slab(hak_class_of(bytes), &owner, &stats);
+    struct slab *slab = make_slab(hak_class_of(bytes), &owner, &stats);
     CHECK(slab != NULL);
     CHECK_EQ(slab->block_bytes, bytes);
     return slab;
