@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-/* Memory is out: everything that this thread has cached and everything that is free goes home. */
+/* Memory is out: everything that this thread has cached and everything that is free is returned. */
 static HAK_NOINLINE void send_all_home(const struct slow_path *path)
 {
     if (path->cache != NULL) {

@@ -59,7 +59,7 @@ static unsigned worker_count;
 static _Atomic unsigned refused_count;
 #define REFUSED_PARTS 10
 
-/* A block says in its first and in its last word who has it. */
+/* The first and the last word of a block name its owner. */
 struct owned {
     uint64_t *words;
     size_t count;
