@@ -12,11 +12,11 @@
 #define HAK_CLI_MIGRATE_TABLE_H
 
 #define MIGRATE_JEMALLOC(X)                                                                        \
-    X(jemalloc, "dirty_decay_ms", "decay", "ms", "free memory older than that goes back")          \
-    X(jemalloc, "muzzy_decay_ms", "", "", "memory goes back in one step: decay")                   \
+    X(jemalloc, "dirty_decay_ms", "decay", "ms", "older free memory is returned")                  \
+    X(jemalloc, "muzzy_decay_ms", "", "", "memory is returned in one step: decay")                 \
     X(jemalloc, "background_thread", "maintenance", "true=on,false=off",                           \
       "one thread, from 32 MiB on")                                                                \
-    X(jemalloc, "max_background_threads", "", "", "it is one")                                     \
+    X(jemalloc, "max_background_threads", "", "", "there is one at most")                          \
     X(jemalloc, "narenas", "", "", "there are as many heaps as processors run its threads")        \
     X(jemalloc, "percpu_arena", "", "", "caches belong to processors where that is possible")      \
     X(jemalloc, "oversize_threshold", "", "", "blocks above 128 KiB are spans of their own")       \
@@ -91,28 +91,28 @@
     X(jemalloc, "lg_prof_interval", "", "", "hakmem ctl PID dump writes a profile at any time")    \
     X(jemalloc, "prof_pid_namespace", "", "", "files are named by the process's own PID")          \
     X(jemalloc, "huge_arena_pac_thp", "", "", "thp applies to all memory")                         \
-    X(jemalloc, "hpa", "", "", "hakmem has no huge page allocator: thp")                           \
-    X(jemalloc, "hpa_slab_max_alloc", "", "", "hakmem has no huge page allocator: thp")            \
-    X(jemalloc, "hpa_hugification_threshold", "", "", "hakmem has no huge page allocator: thp")    \
+    X(jemalloc, "hpa", "", "", "no huge page allocator; see option thp")                           \
+    X(jemalloc, "hpa_slab_max_alloc", "", "", "no huge page allocator; see option thp")            \
+    X(jemalloc, "hpa_hugification_threshold", "", "", "no huge page allocator; see option thp")    \
     X(jemalloc, "hpa_hugification_threshold_ratio", "", "",                                        \
-      "hakmem has no huge page allocator: thp")                                                    \
-    X(jemalloc, "hpa_hugify_delay_ms", "", "", "hakmem has no huge page allocator: thp")           \
-    X(jemalloc, "hpa_hugify_sync", "", "", "hakmem has no huge page allocator: thp")               \
-    X(jemalloc, "hpa_min_purge_interval_ms", "", "", "hakmem has no huge page allocator: thp")     \
-    X(jemalloc, "hpa_min_purge_delay_ms", "", "", "hakmem has no huge page allocator: thp")        \
-    X(jemalloc, "hpa_dirty_mult", "", "", "hakmem has no huge page allocator: thp")                \
-    X(jemalloc, "hpa_purge_threshold", "", "", "hakmem has no huge page allocator: thp")           \
-    X(jemalloc, "hpa_purge_threshold_ratio", "", "", "hakmem has no huge page allocator: thp")     \
-    X(jemalloc, "hpa_sec_nshards", "", "", "hakmem has no huge page allocator: thp")               \
-    X(jemalloc, "hpa_sec_max_alloc", "", "", "hakmem has no huge page allocator: thp")             \
-    X(jemalloc, "hpa_sec_max_bytes", "", "", "hakmem has no huge page allocator: thp")             \
-    X(jemalloc, "hpa_sec_batch_fill_extra", "", "", "hakmem has no huge page allocator: thp")      \
+      "no huge page allocator; see option thp")                                                    \
+    X(jemalloc, "hpa_hugify_delay_ms", "", "", "no huge page allocator; see option thp")           \
+    X(jemalloc, "hpa_hugify_sync", "", "", "no huge page allocator; see option thp")               \
+    X(jemalloc, "hpa_min_purge_interval_ms", "", "", "no huge page allocator; see option thp")     \
+    X(jemalloc, "hpa_min_purge_delay_ms", "", "", "no huge page allocator; see option thp")        \
+    X(jemalloc, "hpa_dirty_mult", "", "", "no huge page allocator; see option thp")                \
+    X(jemalloc, "hpa_purge_threshold", "", "", "no huge page allocator; see option thp")           \
+    X(jemalloc, "hpa_purge_threshold_ratio", "", "", "no huge page allocator; see option thp")     \
+    X(jemalloc, "hpa_sec_nshards", "", "", "no huge page allocator; see option thp")               \
+    X(jemalloc, "hpa_sec_max_alloc", "", "", "no huge page allocator; see option thp")             \
+    X(jemalloc, "hpa_sec_max_bytes", "", "", "no huge page allocator; see option thp")             \
+    X(jemalloc, "hpa_sec_batch_fill_extra", "", "", "no huge page allocator; see option thp")      \
     X(jemalloc, "experimental_hpa_max_purge_nhp", "", "",                                          \
-      "hakmem has no huge page allocator: thp")                                                    \
+      "no huge page allocator; see option thp")                                                    \
     X(jemalloc, "experimental_hpa_enforce_hugify", "", "",                                         \
-      "hakmem has no huge page allocator: thp")                                                    \
+      "no huge page allocator; see option thp")                                                    \
     X(jemalloc, "experimental_hpa_start_huge_if_thp_always", "", "",                               \
-      "hakmem has no huge page allocator: thp")
+      "no huge page allocator; see option thp")
 
 #define MIGRATE_TCMALLOC(X)                                                                        \
     X(tcmalloc, "TCMALLOC_RELEASE_RATE", "decay", "0=never,1=125ms",                               \
@@ -132,12 +132,17 @@
     X(tcmalloc, "HEAPCHECK", "heap_profile", "*=leaks", "samples show what was not freed")         \
     X(tcmalloc, "TCMALLOC_DISABLE_MEMORY_RELEASE", "decay", "true=never,false=125ms", "")          \
     X(tcmalloc, "TCMALLOC_TRANSFER_NUM_OBJ", "", "", "batches follow demand")                      \
-    X(tcmalloc, "TCMALLOC_MEMFS_MALLOC_PATH", "", "", "transparent huge pages only: thp")          \
-    X(tcmalloc, "TCMALLOC_MEMFS_LIMIT_MB", "", "", "transparent huge pages only: thp")             \
-    X(tcmalloc, "TCMALLOC_MEMFS_ABORT_ON_FAIL", "", "", "transparent huge pages only: thp")        \
-    X(tcmalloc, "TCMALLOC_MEMFS_IGNORE_MMAP_FAIL", "", "", "transparent huge pages only: thp")     \
-    X(tcmalloc, "TCMALLOC_MEMFS_MAP_PRIVATE", "", "", "transparent huge pages only: thp")          \
-    X(tcmalloc, "TCMALLOC_MEMFS_DISABLE_FALLBACK", "", "", "transparent huge pages only: thp")     \
+    X(tcmalloc, "TCMALLOC_MEMFS_MALLOC_PATH", "", "",                                              \
+      "transparent huge pages only; see option thp")                                               \
+    X(tcmalloc, "TCMALLOC_MEMFS_LIMIT_MB", "", "", "transparent huge pages only; see option thp")  \
+    X(tcmalloc, "TCMALLOC_MEMFS_ABORT_ON_FAIL", "", "",                                            \
+      "transparent huge pages only; see option thp")                                               \
+    X(tcmalloc, "TCMALLOC_MEMFS_IGNORE_MMAP_FAIL", "", "",                                         \
+      "transparent huge pages only; see option thp")                                               \
+    X(tcmalloc, "TCMALLOC_MEMFS_MAP_PRIVATE", "", "",                                              \
+      "transparent huge pages only; see option thp")                                               \
+    X(tcmalloc, "TCMALLOC_MEMFS_DISABLE_FALLBACK", "", "",                                         \
+      "transparent huge pages only; see option thp")                                               \
     X(tcmalloc, "TCMALLOC_DEVMEM_START", "", "", "memory comes from mmap")                         \
     X(tcmalloc, "TCMALLOC_DEVMEM_LIMIT", "", "", "memory comes from mmap")                         \
     X(tcmalloc, "HEAP_PROFILE_ALLOCATION_INTERVAL", "", "",                                        \
@@ -159,7 +164,8 @@
     X(mimalloc, "MIMALLOC_ALLOW_LARGE_OS_PAGES", "thp", "true=on,false=auto",                      \
       "transparent huge pages only")                                                               \
     X(mimalloc, "MIMALLOC_ALLOW_THP", "thp", "true=auto,false=off", "")                            \
-    X(mimalloc, "MIMALLOC_RESERVE_HUGE_OS_PAGES", "", "", "transparent huge pages only: thp")      \
+    X(mimalloc, "MIMALLOC_RESERVE_HUGE_OS_PAGES", "", "",                                          \
+      "transparent huge pages only; see option thp")                                               \
     X(mimalloc, "MIMALLOC_RESERVE_OS_MEMORY", "", "",                                              \
       "nothing is reserved; prewarm takes and touches memory at the start")                        \
     X(mimalloc, "MIMALLOC_EAGER_COMMIT", "", "", "addresses are mapped as they are needed")        \
@@ -170,7 +176,8 @@
     X(mimalloc, "MIMALLOC_LARGE_OS_PAGES", "thp", "true=on,false=auto",                            \
       "transparent huge pages only")                                                               \
     X(mimalloc, "MIMALLOC_RESET_DELAY", "decay", "ms", "")                                         \
-    X(mimalloc, "MIMALLOC_RESERVE_HUGE_OS_PAGES_AT", "", "", "transparent huge pages only: thp")   \
+    X(mimalloc, "MIMALLOC_RESERVE_HUGE_OS_PAGES_AT", "", "",                                       \
+      "transparent huge pages only; see option thp")                                               \
     X(mimalloc, "MIMALLOC_EAGER_REGION_COMMIT", "", "", "addresses are mapped as they are needed") \
     X(mimalloc, "MIMALLOC_EAGER_COMMIT_DELAY", "", "", "addresses are mapped as they are needed")  \
     X(mimalloc, "MIMALLOC_RESET_DECOMMITS", "", "", "memory is returned by madvise")               \

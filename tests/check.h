@@ -152,7 +152,7 @@ static inline void check_have_own_stderr(const char *sentence)
     CHECK_FAILED("cannot start %s again", path);
 }
 
-/* Forks; returns 1 in the child, whose fd 2 the parent reads and who leaves no core file. */
+/* Forks; returns 1 in the child, whose fd 2 the parent reads and which leaves no core file. */
 static inline int check_child_starts(struct check_child *child)
 {
     int pipe_fds[2];

@@ -3,7 +3,7 @@
  *
  * Owns        nothing.
  * Invariants  the rest of a parcel is a function of its seed and the position.
- * Threads     whoever has the parcel.
+ * Threads     the one that has the parcel.
  * Tests       tests/model/threads_test.c, tests/race/api_race.c, tests/fuzz/threads_fuzz.c
  */
 #ifndef TESTS_PARCEL_H

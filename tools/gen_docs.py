@@ -42,6 +42,8 @@ Settings are read at process start. Later sources win:
 4. `HAKMEM_CONF="name=value,name=value"` in the environment;
 5. `HAKMEM_<NAME>=value` in the environment, the name in capitals.
 
+How they are written and read:
+
 * In 2 to 4, and after `-o` of `hakmem run`, `:` and `=` are the same, white space around names and
   values is ignored, and `HAKMEM_DECAY` is another name of `decay`.
 * Sizes take K, M, G, T; times take ms or s, and -1 or `never`.
@@ -332,7 +334,7 @@ def options():
             mask = int(default, 0)
             default = "none" if mask == 0 else "+".join(
                 name for bit, name in enumerate(names) if mask >> bit & 1)
-            accepted = "none, all, or some of " + "+".join(names)
+            accepted = "none, all, or some of these, joined by +: " + ", ".join(names)
         elif kind == "TEXT":
             default, accepted = "", "up to 255 characters"
         else:

@@ -12,7 +12,7 @@
  */
 #include "bench.h"
 
-/* The byte that a slot's block begins with. Of the address, because the loop has it at hand. */
+/* The byte that a slot's block begins with: of the address, which the loop has anyway. */
 static inline unsigned char slot_mark(unsigned char **slot)
 {
     return (unsigned char)(uintptr_t)slot;

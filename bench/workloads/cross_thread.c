@@ -7,7 +7,7 @@
  * does STEPS steps on SLOTS slots of its own and has a letter box of BOX places. A step replaces
  * the block in a random slot by one of 8 bytes to 16 KiB, each doubling as likely as each other;
  * every second old block goes into a random place of a random thread's box, and what lay there is
- * freed at once, by whoever put the new one there. All else is freed by its own thread. One
+ * freed at once, by the thread that put the new one there. All else is freed by its own thread. One
  * operation is one step; all threads are counted together.
  *
  * Checked at each free: both ends of a block; blocks below 16 bytes: its only word.

@@ -7,7 +7,7 @@
  * BLOCKS blocks of MIN <= bytes < MAX, frees every second one, leaves the others to the next
  * thread of its line, and frees what the thread before left. One operation is one block.
  *
- * Notes: microseconds of a thread's life from its start to its end as seen by who starts it, and
+ * Notes: microseconds of a thread's life from its start to its end as seen by its starter, and
  * resident memory after a tenth of the threads and after all.
  *
  * Checked at each free: both ends of the block.

@@ -17,7 +17,7 @@
 struct row {
     struct frame at; /* where the memory is asked for */
     char *callers;   /* of the largest of its sites: "< f < g", from the inside outwards */
-    char *freed_by;  /* the same of who freed a block of a site last; NULL: not known */
+    char *freed_by;  /* the same of the last free of a site's block; NULL: not known */
     uint32_t site_count;
     uint64_t most_bytes; /* of one of its sites */
     uint64_t values[VALUE_COUNT];

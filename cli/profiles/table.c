@@ -128,7 +128,7 @@ static void print_place(const struct table *table, const struct profile *profile
     fprintf(table->to, "%s%s\n", paths, table->has_colours ? "\033[0m" : "");
 }
 
-/* Who frees such blocks, where any was: "others freed by < f < g". */
+/* The functions that freed such blocks, if any were freed: "others freed by < f < g". */
 static void print_freed_by(const struct table *table, const struct row *row, uint32_t at)
 {
     static const char words[] = "others freed by ";

@@ -29,9 +29,9 @@
  *   a bin is closed             By a sequence on this processor only: never in the middle of one.
  *   a limit becomes smaller     Two bytes that no commit stores. The old limit is inside the same
  *                               slots.
- *   an id moves                 Who had the id before (mm_cid) and who has it now are ordered by
- *                               the kernel: a full barrier when a thread leaves a processor, and an
- *                               atomic exchange where ids are taken.
+ *   an id moves                 The threads that had the id (mm_cid) before and now are ordered
+ *                               by the kernel: a full barrier when a thread leaves a processor, and
+ *                               an atomic exchange where ids are taken.
  *   the window grows            A block comes from another thread by some synchronisation of the
  *                               program's, behind which its tag and the window's bounds are seen. A
  *                               pointer that is no block is looked at again in the slow function. */

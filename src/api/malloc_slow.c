@@ -273,7 +273,7 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
     }
     uint32_t class_index = slab->class_index;
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
-    /* Of a block in use the bit is 0, whoever holds the heap. */
+    /* The bit of a block in use is 0, whichever thread holds the heap. */
     uint64_t bit = 1ull << (index & 63);
     if (HAK_UNLIKELY(hak_load_relaxed(&slab->words[index >> 6]) & bit))
         hak_slab_report(slab, index >> 6, bit, "double free", "already free");

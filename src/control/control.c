@@ -144,7 +144,7 @@ static bool write_state(const struct work *work, uint64_t state)
     return write_field(work, offsetof(struct control_request, state), &state, sizeof state);
 }
 
-/* Who cannot say that it begins does not. */
+/* A request whose beginning cannot be written down is not carried out. */
 static bool serve(struct work *work)
 {
     char answer[HAK_REQUEST_ANSWER_BYTES] = "";

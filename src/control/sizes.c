@@ -34,7 +34,7 @@ static int write_all(const struct os_kept_fd *file, const struct size_spread *sp
 
 bool hak_control_sizes_list(const struct os_kept_fd *file, struct text *answer)
 {
-    static struct size_spread spread; /* of the one who is inside */
+    static struct size_spread spread; /* of the thread that is inside */
     if (!hak_size_log_read(&spread, hak_os_clock_ns())) {
         hak_text_add(answer, "nothing was sampled: start the program with learn=sites or "
                              "heap_profile=on, or say `hakmem ctl PID profile on`");

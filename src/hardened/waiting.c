@@ -14,10 +14,10 @@
 #define FETCHED_AHEAD 4
 /* Each cache's share of the quarantine is at least this. */
 #define SHARE_BYTES_LEAST (64 * HAK_KIB)
-/* No more gathers before it goes home. */
+/* No more gathers before it is flushed. */
 #define GATHERED_BYTES_MOST (64 * HAK_KIB)
 
-hak_static_assert(HAK_QUARANTINE_GATHERED <= HAK_FLUSH_BLOCKS_MOST, "they go home together");
+hak_static_assert(HAK_QUARANTINE_GATHERED <= HAK_FLUSH_BLOCKS_MOST, "they are flushed together");
 
 static _Noreturn HAK_NOINLINE void report(const void *block)
 {

@@ -16,7 +16,7 @@
  * go home. True: some did, or, for there is no cache (NULL), the block itself. */
 bool hak_waiting_keep(struct cache *cache, const struct place *place);
 
-/* All that wait in the cache go home. It is the caller's, and busy. */
+/* Flushes all that wait in the cache. It is the caller's, and busy. */
 void hak_waiting_drain(struct cache *cache);
 
 #endif

@@ -28,7 +28,7 @@ uint32_t hak_cache_push_some(struct cache *cache, uint32_t class_index, void *co
     return hak_slot_push_some(cache->bins, class_index, blocks, count);
 }
 
-/* acquire, release: partner is who forks, and must not copy a process whose blocks are out */
+/* acquire, release: partner is a fork, which must not copy a process whose blocks are out */
 static void begin_flight(struct cache *cache)
 {
     hak_fetch_add_acq_rel(&cache->in_flight, 1);

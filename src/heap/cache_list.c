@@ -256,7 +256,7 @@ static struct cache *take_old(uint64_t before_ms, bool is_withheld_asked_for)
     return cache;
 }
 
-/* Who leaves by a jump meanwhile, or stays behind when the process is copied, loses the cache. */
+/* A thread that leaves by a jump meanwhile, or is absent from a copy, loses the cache. */
 void hak_caches_drain(uint64_t before_ms, void (*drain)(struct cache *cache))
 {
     struct cache *cache;
@@ -309,7 +309,7 @@ static bool is_idle(struct cache *cache, uint64_t before_ms)
     return cache->seen_ms <= before_ms && holds_blocks(cache);
 }
 
-/* From now on threads find empty bins; who is in the middle of a sequence may still use the old
+/* From now on threads find empty bins; one in the middle of a sequence may still use the old
  * ones. */
 static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
 {
@@ -386,7 +386,7 @@ void hak_caches_await(const struct cache *own, uint32_t patience_ms)
         bool is_mine = cache == own && !hak_cache_is_processors(cache);
         while (!is_mine && is_being_changed(cache) && hak_os_clock_ms() < deadline_ms)
             hak_os_yield();
-        /* Who has left a flush by a jump is not waited for again. */
+        /* A thread that left a flush by a jump is not waited for again. */
         if (hak_load_relaxed(&cache->in_flight) > 0 && hak_os_clock_ms() >= deadline_ms)
             hak_store_relaxed(&cache->in_flight, 0);
     }
@@ -439,8 +439,7 @@ void hak_caches_mend(void)
     hak_store_relaxed(&free_bytes, 0); /* counted anew: their change may be half done, too */
     for (struct cache *cache = free_caches; cache != NULL; cache = cache->next_free) {
         hak_counter_add(&free_bytes, cache->free_bytes);
-        hak_word_publish(&cache->place,
-                         CACHE_FREE); /* who was to take it had said so, and is gone */
+        hak_word_publish(&cache->place, CACHE_FREE); /* the thread that was taking it is gone */
     }
     hak_lock_give(&hak_caches_lock_word);
 }

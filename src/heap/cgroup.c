@@ -9,7 +9,7 @@
 
 /* What is no hakmem memory needs room below memory.max, too. */
 #define SHARE_OF_MAX_PERCENT 90
-/* What the threads that can run at a time may keep at hand, for each CPU of the quota. */
+/* What the threads that can run at a time may keep cached, for each CPU of the quota. */
 #define CACHE_BYTES_PER_CPU (8 * HAK_MIB)
 #define PRESSURE_LOOK_MS 500
 #define PRESSED_PERCENT 10

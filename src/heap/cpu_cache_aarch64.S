@@ -154,7 +154,7 @@ SECTION hak_cpu_cache_lower
     b.ne    1f
     ldr     w14, [x13]                      /* top, countdown */
     tst     w14, #0xffff
-    b.eq    1f                              /* closed: who opens it stores the header whole */
+    b.eq    1f                              /* closed: opening it stores the whole header */
     lsr     w9, w14, #16
     add     w15, w9, #1
     subs    w9, w9, w2

@@ -156,7 +156,7 @@ SECTION hak_cpu_cache_lower
     jne     1f
     movl    (%r11,%rdi,4), %ecx
     testw   %cx, %cx
-    je      1f                              /* closed: who opens it stores the header whole */
+    je      1f                              /* closed: opening it stores the whole header */
     shrl    $16, %ecx
     leal    1(%rcx), %eax
     subl    %edx, %ecx

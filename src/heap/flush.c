@@ -47,7 +47,7 @@ static bool try_enter(struct heap *heap)
     return !heap->owner.is_private && HAK_LIKELY(!hak_lock_is_inside()) && hak_heap_try_enter(heap);
 }
 
-/* Blocks came home to a slab of the heap, which is entered. */
+/* Blocks were returned to a slab of the heap, which is entered. */
 HAK_INLINE void settle(struct heap *heap, struct slab *slab)
 {
     if (HAK_UNLIKELY(!hak_heap_is_settled(slab)))
@@ -284,7 +284,7 @@ void hak_flush_words(const struct words *words, uint32_t class_index, struct sta
     end(&pass, stats);
 }
 
-/* Of blocks in the caller's hands the bits are stable, whoever holds the heap: they are in use. */
+/* The bits of the caller's blocks are stable, whichever thread holds the heap: they are in use. */
 HAK_RACY void hak_flush_check(void *const *blocks, uint32_t count, uint32_t class_index)
 {
     for (uint32_t i = 0; i < count; i++) {

@@ -86,7 +86,7 @@ bool hak_heap_settle(struct heap *heap, struct slab *slab)
         return true;
     if (HAK_UNLIKELY(hak_slab_is_full(slab))) {
         unlist(heap, slab);
-        if (slab->is_private) { /* who destroys the heap must find it */
+        if (slab->is_private) { /* heap_destroy must find it */
             hak_list_insert_first(&heap->full, &slab->link);
             slab->place = SLAB_FULL;
         }

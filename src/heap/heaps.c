@@ -11,7 +11,7 @@
 
 /* So many processors are told apart. */
 #define PROCESSORS_MOST 256u
-/* Who waits for a heap looks for another way after so long. */
+/* A thread that waits for a heap looks for another one after so long. */
 #define WAIT_MS 20u
 /* A visit waits so long for one heap, and no more for the others if it was in vain. */
 #define VISIT_PATIENCE_MS 10u
@@ -26,7 +26,7 @@ static struct {
     _Atomic(struct heap *) near[PROCESSORS_MOST]; /* of a processor; NULL: it has none yet */
     _Atomic(struct heap *) list[HAK_HEAPS_MOST];
 } heaps;
-static struct hak_lock heaps_lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS); /* who makes one more */
+static struct hak_lock heaps_lock = HAK_LOCK_START_WITH(HAK_LOCK_HEAPS); /* to make one more */
 
 uint32_t hak_heap_count(void)
 {
@@ -194,7 +194,7 @@ static struct heap *enter_or_make(_Atomic(struct heap *) *place, bool is_nested,
     return heap;
 }
 
-/* A handler that interrupted who is inside a heap or a section does not wait. */
+/* A handler that interrupted a thread inside a heap or a section does not wait. */
 static HAK_NOINLINE struct heap *enter_slow(_Atomic(struct heap *) *place)
 {
     bool is_nested = hak_heap_is_held() || hak_lock_is_inside();
@@ -282,7 +282,7 @@ static bool lose_left(bool is_over)
         if (hak_lock_is_own(&heap->lock)) {
             lose(heap);
             is_any_lost = true;
-            hak_lock_give_among(&heap->lock); /* who waits for it finds it lost */
+            hak_lock_give_among(&heap->lock); /* a waiter finds it lost */
         }
         hak_heap_forget(hak_held_heaps.before[at]);
     }

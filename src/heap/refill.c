@@ -283,7 +283,7 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
     return block;
 }
 
-/* A span that the heap of the processor has at hand; NULL: none, or somebody is inside. */
+/* A span from the span cache of the processor's heap; NULL: none, or the heap is busy. */
 static struct span *find_span(const struct large_request *request)
 {
     struct heap *heap = hak_heap_near();

@@ -61,7 +61,7 @@ void hak_rooms_destroy(struct bins *bins, uint32_t word_count, bool is_processor
     hak_meta_pool_give(is_processors ? &processor_pool : &slot_pools[order], bins);
 }
 
-/* release: partner is the acquire of who counts (heap/cache.h) */
+/* release: partner is the acquire of a count (heap/cache.h) */
 static void publish(struct cache *cache, struct bins *bins)
 {
     __atomic_store_n(&cache->bins, bins, __ATOMIC_RELEASE);
@@ -84,7 +84,7 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
 void hak_rooms_show(const struct cache *cache)
 {
     bool is_watched = hak_harden_has(HARDEN_WATCHED);
-    /* release: partner is the load of who pops; it depends on the address */
+    /* release: partner is the load of a pop; it depends on the address */
     __atomic_store_n(&hak_bins_of[cache->id],
                      is_watched ? (struct bins *)&hak_bins_closed : cache->bins, __ATOMIC_RELEASE);
 }

@@ -189,7 +189,7 @@ static void set_classes(uint64_t classes)
 
 uint32_t hak_route_publish(const struct route *routes, uint32_t count)
 {
-    static uint64_t words[PLACES]; /* of the one who writes */
+    static uint64_t words[PLACES]; /* of the only writer */
     uint64_t classes = 0, sites = 0;
     uint32_t entered = 0;
     for (uint32_t i = 0; i < PLACES; i++)

@@ -42,7 +42,7 @@ static bool is_due(const struct heap *heap, struct slab *slab)
     return freed * FREED_SHARE > slab->swept_used;
 }
 
-/* A sweep of everything asks only whether blocks were taken or came home since the last look. */
+/* A sweep of everything asks only whether blocks were taken or returned since the last look. */
 static bool has_changed(struct slab *slab)
 {
     if (slab->heat != SLAB_HOT && slab->swept_used == slab->used)
@@ -51,8 +51,8 @@ static bool has_changed(struct slab *slab)
     return true;
 }
 
-/* Looks for dead pages of a slab, which is taken out if it has some; whoever looks next knows how
- * it was. */
+/* Looks for dead pages of a slab, which is taken out if it has some, and notes the slab's state
+ * for the next look. */
 static void look(struct heap *heap, struct slab *slab, struct swept *swept)
 {
     struct dead_leaves leaves = hak_slab_dead_leaves(slab);

@@ -21,7 +21,7 @@ struct word {
     struct slab *slab;
     uintptr_t start; /* of the word's first block */
     uint64_t kept;   /* those that go back into the bin */
-    uint64_t given;  /* those that go home */
+    uint64_t given;  /* those that are returned */
     uint32_t bytes;  /* of all the word's blocks */
     uint32_t word_index;
 };

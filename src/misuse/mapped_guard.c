@@ -24,7 +24,7 @@ static struct mapped *take_record(void)
         uint32_t state = GUARDED_FREE;
         /* acquire: partner is the release in give_record */
         if (hak_cas_acquire(&table[i].record.state, &state, GUARDED_BUSY)) {
-            /* Before the block is known: who frees it sees the count. */
+            /* Before the block is known: a free of it sees the count. */
             hak_fetch_add_relaxed(&hak_mapped_guards_used, 1);
             return &table[i];
         }

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Who asks reads a few small files at most. */
+/* A thread that asks reads a few small files at most. */
 #define WAIT_NS 1000000
 #define WAITS_MOST 1000
 #define PREPARING_MOST 2

@@ -13,7 +13,7 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-/* Who waits looks again after so long, should a waking be lost. */
+/* A waiter looks again after so long, should a waking be lost. */
 #define WAIT_MS 100
 
 /* Used until the page is mapped, or if it cannot be. */

@@ -180,8 +180,8 @@ static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
     return ticks != 0 && start_ticks != 0 && ticks != start_ticks;
 }
 
-/* Whoever opens the file to write while the lease is there makes the kernel send a signal: one that
- * is ignored by default. */
+/* If another process opens the file to write while the lease is there, the kernel sends a signal:
+ * one that is ignored by default. */
 bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space, uint64_t start_ticks)
 {
     int saved = errno;

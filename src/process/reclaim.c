@@ -249,7 +249,7 @@ void hak_reclaim_empty_heaps(void)
     hak_heaps_visit(tidy, NULL);
 }
 
-/* Enters the heap as the one that purges. Who does already is waited for outside of it. */
+/* Enters the heap as the one that purges. Another purge is waited for outside of the heap. */
 static bool enter_to_purge(struct heap *heap)
 {
     while (hak_heap_enter_within(heap, BACKGROUND_PATIENCE_MS)) {
@@ -287,7 +287,7 @@ static size_t sweep_whole(void)
     return bytes;
 }
 
-/* Blocks that are free but lie about come home to their slabs, and empty slabs to the pool. */
+/* Collects remotely freed blocks into their slabs, and returns empty slabs to the pool. */
 static void gather(void)
 {
     struct cache *own = hak_cache_at_rest();

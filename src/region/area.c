@@ -51,6 +51,6 @@ enum os_map hak_area_grow(struct area *area, size_t bytes, size_t step_bytes)
         return result;
     }
     refuse_huge_pages(area, usable, end);
-    hak_store_release(&area->usable_bytes, end); /* partners: acquires of those who use it */
+    hak_store_release(&area->usable_bytes, end); /* partners: acquires of its users */
     return OS_MAPPED;
 }

@@ -98,8 +98,8 @@ static void adopt_layout(char *start, struct layout at)
     hak_region.records_end = (uintptr_t)start + at.marks;
 }
 
-/* The slots of guarded blocks and the window, and the records somewhere else: who knows an address
- * of a block does not know theirs. Both are open only when both have a place. */
+/* The slots of guarded blocks and the window, and the records somewhere else: an address of a
+ * block does not reveal theirs. Both are open only when both have a place. */
 static bool start_both(size_t window_bytes)
 {
     size_t guard = hak_os_page_bytes(), front = guard + slots_bytes() + guard;

@@ -61,7 +61,7 @@ HAK_INLINE struct slab *hak_pending_next(struct slab *slab)
 }
 
 /* Moves remote frees into the free bitmap. The caller holds the heap and the slab's token. Returns
- * how many blocks came home; sets *is_done when the token has lapsed (else the caller pushes
+ * how many blocks were collected; sets *is_done when the token has lapsed (else the caller pushes
  * again). */
 uint32_t hak_remote_collect(struct slab *slab, bool *is_done);
 

@@ -135,7 +135,7 @@ bool hak_pool_has_warm(uint64_t before_ms);
  * the superslabs from which slabs still come back; what was free in them is lost. */
 void hak_pool_mend(void);
 
-/* For forks, and for who looks at the pool and the spans together. */
+/* For forks, and for reading the pool and the spans together. */
 extern struct hak_lock hak_pool_lock;
 
 #endif

@@ -51,7 +51,7 @@ void hak_large_group_mend(struct list_link *group)
             i->prev = before;
             before = i;
         } else {
-            hak_list_start(i); /* whoever goes on with it may take it out once more */
+            hak_list_start(i); /* a later step may take it out once more */
         }
     }
     before->next = group;

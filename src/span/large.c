@@ -81,7 +81,7 @@ static void purge_or_clear(char *start, size_t bytes)
 
 static _Atomic uint32_t clear_count;
 
-/* Who used most of a piece before will do so again, and would pay a page fault for each page. */
+/* A piece of which most was used will be used so again, at a page fault for each page. */
 static bool is_dense(char *start, size_t bytes)
 {
     return hak_os_is_resident(start, bytes, MISSING_SHARE);

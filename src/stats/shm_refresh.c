@@ -59,7 +59,7 @@ static void start_board(uint32_t pid)
 void hak_shm_refresh(void)
 {
     uint32_t pid = hak_os_pid();
-    static struct shm_page page; /* belongs to who holds the writer */
+    static struct shm_page page; /* belongs to the writer's holder */
     if (pid != shm_pid)
         start_board(pid);
     if (is_refused)

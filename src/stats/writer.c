@@ -24,7 +24,7 @@
 
 /* Most reports fit; pages that are not written cost nothing. */
 #define BUFFER_BYTES (64 * HAK_KIB)
-/* Who was asked to print waits so long for another one. */
+/* How long a thread that shall print waits for another one that prints. */
 #define PATIENCE_MS 1000
 /* The background thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
@@ -72,7 +72,7 @@ static void stream_add(void *target, const char *piece, size_t bytes)
     hak_text_add_bytes(&stream->text, piece, bytes);
 }
 
-/* Who has it, has the buffer; who had it in the process that this one is a copy of is not here. */
+/* Its holder has the buffer. In a copy of a process the holder may be absent. */
 #define IS_BUSY (&hak_copy_mark->is_printing)
 
 static int print_to(struct stream stream, enum emit_form form)

@@ -51,13 +51,13 @@ static inline void free_by_stranger(void *block)
     in_thread(free_in_thread, block);
 }
 
-/* The same, and the thread sends home what it has before it ends. */
+/* The same, and the thread flushes what it has before it ends. */
 static inline void free_home_by_stranger(void *block)
 {
     in_thread(free_home_in_thread, block);
 }
 
-/* Takes so many blocks of the size that freeing half of them sends home all that was freed
+/* Takes so many blocks of the size that freeing half of them flushes all that was freed
  * before. */
 static inline void others_take(size_t bytes)
 {

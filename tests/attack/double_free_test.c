@@ -83,7 +83,7 @@ static void *take_and_free(void *argument)
     void **block = argument;
     *block = hak_malloc(32768);
     hak_free(*block);
-    return NULL; /* and the slab goes home with the thread */
+    return NULL; /* and the slab is returned with the thread */
 }
 
 static void free_after_retirement(void)

@@ -21,7 +21,7 @@ __attribute__((constructor(101))) static void guard_all(void)
 #include "misuse/guarded.h"
 #include "misuse/sampled_guard.h"
 
-/* A guarded block; others of its size were at hand at first. */
+/* A guarded block; others of its size were cached at first. */
 static inline char *take_guarded(size_t bytes)
 {
     for (int i = 0; i < 10000; i++) {

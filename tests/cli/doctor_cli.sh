@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# `hakmem doctor`: what it says of the machine is what the kernel says, and of a process who serves
-# it. If this fails, people change the wrong settings.
+# `hakmem doctor`: what it says of the machine is what the kernel says, and of a process which
+# allocator serves it. If this fails, people change the wrong settings.
 . "$(dirname "$0")/lib.sh"
 needs sh sed cat sleep
 

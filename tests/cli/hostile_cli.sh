@@ -90,7 +90,7 @@ for command in run stats profile autopsy; do
     refused "empty_$command" $status "''" $command ''
 done
 
-# Whoever reads may leave, and nothing hangs without standard files.
+# A reader may leave, and nothing hangs without standard files.
 first=$("$hakmem" options | head -n 1)
 check "options, one line of it: $first" [ "${first%% *}" = OPTION ]
 status=0

@@ -129,7 +129,7 @@ static void worker_send(struct worker *worker, struct order order)
     sem_post(&worker->go);
 }
 
-/* Waits for those of the mask; who was told to end is joined. */
+/* Waits for those of the mask, and joins those that were told to end. */
 static void workers_await(uint32_t mask)
 {
     for (int i = 0; i < __builtin_popcount(mask); i++)

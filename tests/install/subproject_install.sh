@@ -47,12 +47,15 @@ flags=$(grep '"command": .*c_object.dir' "$work/folder/compile_commands.json" | 
 check "the project is compiled with its own flags: $flags" \
     sh -c 'case $1 in *-fno-builtin* | *-g1* | *-fvisib* | *HAK* | "") exit 1 ;; esac' sh "$flags"
 
+# How it is compiled was seen above.
 project fetched "$CMAKE" FetchContent "$tarball" -G "Unix Makefiles" \
-    -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_BUILD_TYPE=Release -DHAKMEM_FLAGS=-O0
 
 # CMake 3.13 is for Pythons that are no more; its wheel is unpacked, not installed.
 full || exit 0
 [ "$(uname -m)" = x86_64 ] || skip "there is no such CMake for this machine"
+CMAKE_BUILD_PARALLEL_LEVEL=$(nproc)
+export CMAKE_BUILD_PARALLEL_LEVEL
 quietly "$CMAKE" --version
 pip=$root/out/venv/bin/pip
 [ -x "$pip" ] || pip=pip3

@@ -25,7 +25,7 @@ chmod +x "$work/bin/git"
 PATH=$work/bin:$PATH
 quietly "$tree/packaging/package.sh" tarball "$work/third.made"
 check "it makes itself again" cmp "$tarball" "$work/third.made/${tarball##*/}"
-quietly "$CMAKE" -S "$tree" -B "$work/build" -G Ninja
+quietly "$CMAKE" -S "$tree" -B "$work/build" -G Ninja -DHAKMEM_FLAGS=-O0
 quietly "$CMAKE" --build "$work/build"
 silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
 serves built env LD_PRELOAD="$work/build/libhakmem.so" "$work/use"

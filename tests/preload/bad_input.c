@@ -351,7 +351,7 @@ static void *freed_block(size_t bytes)
     void *block = malloc(bytes);
     fill(block, bytes, 1);
     free(block);
-    malloc_trim(0); /* what the thread has at hand goes home */
+    malloc_trim(0); /* what the thread has cached is flushed */
     return block;
 }
 
@@ -395,7 +395,7 @@ static void ask_hakmem_inside(void *block)
     kept += hakmem_usable_size(block);
 }
 
-/* Undefined in C; reported at once where a block's size is looked up, when it comes home else. */
+/* Undefined in C; reported at once where a block's size is looked up, else when it is flushed. */
 TEST(pointers_into_blocks_are_not_freed_or_resized)
 {
     CHECK_OWN_STDERR();

@@ -39,7 +39,7 @@ check "every option is shown once" cmp "$work/rows" "$work/shown"
 check "all of them are built in" [ -z "$(said | grep -v '(built-in)$')" ]
 decay=$(value decay)
 
-# The sources, and who wins.
+# The sources, and which one wins.
 asked sources HAKMEM_SHOW_CONF=1 HAKMEM_CONF=decay:3s,retain:4M,stats:off HAKMEM_RETAIN=5M
 equal "a packed setting" "$(value decay)" "3000 (HAKMEM_CONF)"
 equal "a variable of its own wins" "$(value retain)" "5242880 (environment)"

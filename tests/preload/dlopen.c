@@ -60,7 +60,7 @@ TEST(a_library_that_would_use_libcs_malloc_uses_hakmem)
     CHECK_EQ(dlclose(library), 0);
 }
 
-/* The search goes by who called dlopen: this program's RUNPATH is where it stands. */
+/* The search goes by the caller of dlopen: this program's RUNPATH is where it stands. */
 TEST(a_library_is_searched_for_where_the_program_says)
 {
     void *library = dlopen("libpreload_deep.so", RTLD_NOW | RTLD_LOCAL);

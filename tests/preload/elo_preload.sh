@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # `hakmem elo` of a live process, which plays matches because its mode says so; research keeps what
-# wins in the shadow, and who does not ask for matches has none. If this fails, nobody can see what
-# hakmem tries, or it tries without being asked.
+# wins in the shadow, and a process that does not ask for matches has none. If this fails, what
+# hakmem tries cannot be seen, or it tries without being asked.
 . "$(dirname "$0")/lib.sh"
 needs python3
 hakmem=$OUT/hakmem
@@ -72,12 +72,16 @@ stops
 
 # What is known is kept in the file, and the next run begins with half of it.
 file=$work/learned
-(cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
-    HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" \
-    "$OUT/larson_system" 24 8 1024 5000 1 12345 2) >/dev/null
-elo saved --json "$file"
-equal "the file is read" "$status" 0
-check "it has what was tried" [ "$(json "$work/saved.out" 'len(b)')" -ge 2 ]
+for seconds in 6 24; do
+    (cd "$work/preloaded" && exec timeout "$limit_s" env LD_PRELOAD="$PRELOAD_LIB" \
+        HAKMEM_LEARN=matches HAKMEM_PROFILE="$file" \
+        "$OUT/larson_system" $seconds 8 1024 5000 1 12345 2) >/dev/null
+    elo saved --json "$file"
+    equal "the file is read" "$status" 0
+    tried=$(json "$work/saved.out" 'len(b)')
+    [ "$tried" -lt 2 ] || break
+done
+check "it has what was tried" [ "$tried" -ge 2 ]
 equal "of this program" "$(json "$work/saved.out" 'b[0]["program"]')" larson_system
 elo saved_words "$file"
 check "as a table" grep -q '^larson_system  *flush_keep_percent ' "$work/saved_words.out"
@@ -100,7 +104,7 @@ stops
 starts balanced
 becomes "it runs" grep -q libhakmem "/proc/$pid/maps"
 elo balanced "$pid"
-equal "who does not ask for matches has none" "$status" 1
+equal "a process that does not ask for matches has none" "$status" 1
 check "and is told how" grep -q 'HAKMEM_MODE=learning' "$work/balanced.said"
 stops
 

@@ -71,7 +71,7 @@ static void exit_with_blocks(void)
 }
 
 /* C17 7.22.3: the lifetime of a block ends when it is freed; an allocator that tidies up at exit
- * takes it from those who run later. */
+ * takes it from code that runs later. */
 TEST(blocks_live_until_the_process_is_gone)
 {
     CHECK_EXITS(exit_with_blocks(), 24);

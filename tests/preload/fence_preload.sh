@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Fence mode: misuse stops at the instruction, or at the free, with lines that tell what, where, and
-# who allocated and freed the block; real programs and our own run in it as they do elsewhere, and
-# go on where there are more blocks than mappings. If this fails, whoever searches a mistake finds
-# none, or finds one of hakmem's.
+# which thread allocated and freed the block; real programs and our own run in it as they do
+# elsewhere, and go on where there are more blocks than mappings. If this fails, a search for a
+# mistake finds none, or one of hakmem's.
 . "$(dirname "$0")/lib.sh"
 fence=$OUT/tests/preload_fence
 segv=139

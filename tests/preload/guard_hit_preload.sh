@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# A fault at the guard of a sampled block is told: what it was, by which thread, where, who
-# allocated and freed the block. Then the program goes on or dies as without hakmem, and does not
-# find a handler of hakmem's anywhere. If this fails, a found mistake is told by SIGSEGV alone, or a
-# correct program feels the handler.
+# A fault at the guard of a sampled block is told: what it was, by which thread, where, and which
+# threads allocated and freed the block. Then the program goes on or dies as without hakmem, and
+# does not find a handler of hakmem's anywhere. If this fails, a found mistake is told by SIGSEGV
+# alone, or a correct program feels the handler.
 . "$(dirname "$0")/lib.sh"
 hit=$OUT/tests/preload_guard_hit
 

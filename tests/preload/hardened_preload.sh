@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Real programs and our own in hardened mode: whoever uses memory as the standards say notices
-# nothing, and is never reported. If this fails, nobody can leave the mode on.
+# Real programs and our own in hardened mode: a program that uses memory as the standards say
+# notices nothing, and is never reported. If this fails, the mode cannot be left on.
 . "$(dirname "$0")/lib.sh"
 
 # on COMMAND...: says the same in hardened mode as on the system's malloc.

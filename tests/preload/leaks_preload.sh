@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/preload/leaks_preload.sh - heap_profile=leaks tells who did not free, oldest first; and the
-# boards of processes: private, removed at their end, left by a kill, bounded.
+# tests/preload/leaks_preload.sh - heap_profile=leaks tells what was not freed, oldest first; and
+# the boards of processes: private, removed at their end, left by a kill, bounded.
 . "$(dirname "$0")/lib.sh"
 needs cc
 needs strings

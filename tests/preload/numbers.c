@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/numbers.c - mallinfo, mallinfo2, malloc_info, malloc_stats and malloc_trim tell the
- * truth about a scripted program. If this fails, whoever watches memory by them is misled: other
+ * truth about a scripted program. If this fails, a watcher of memory is misled: other
  * replacements let these fall through to libc's empty heap. */
 #include "program.h"
 

@@ -17,7 +17,7 @@ old_ratio=$(cat $ratio)
 # With a ratio it is exact what is restored; a limit in KiB would be lost.
 [ "$(cat /proc/sys/vm/overcommit_kbytes)" = 0 ] || skip "vm.overcommit_kbytes is in use"
 
-# All memory twice may be promised: enough for who runs beside this test.
+# All memory twice may be promised: enough for what runs beside this test.
 memory_kb=$(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo)
 promised_kb=$(awk '$1 == "Committed_AS:" { print $2 }' /proc/meminfo)
 [ $((memory_kb * 2 - promised_kb)) -gt 4194304 ] || skip "too much memory is promised already"

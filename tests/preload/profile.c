@@ -50,8 +50,8 @@ static int board_path(char *path, size_t bytes, int pid)
     return stat(path, &about) == 0 && (about.st_mode & 0777) == 0600 && is_later(about.st_ctim);
 }
 
-/* The profile that the library writes is whole, whoever allocates and loads meanwhile: what each
- * message says of its length leads from one to the next, and to the end. */
+/* The profile that the library writes is whole, whatever is allocated and loaded meanwhile: what
+ * each message says of its length leads from one to the next, and to the end. */
 static void check_written(void)
 {
     static unsigned char bytes[1 << 20];

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# HAKMEM_LIMIT refuses, and the program dies of it: one line says why. If this fails, somebody
-# looks for a leak, or for a bug in hakmem, where it is a limit of his own.
+# HAKMEM_LIMIT refuses, and the program dies of it: one line says why. If this fails, users
+# look for a leak, or for a bug in hakmem, where it is a limit of their own.
 . "$(dirname "$0")/lib.sh"
 needs python3
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # hakmem's own build, tests and tools on hakmem: what is built and said is what is without it. If
-# this fails, who works on hakmem would be the first to suffer from it.
+# this fails, hakmem's contributors would be the first to suffer from it.
 . "$(dirname "$0")/lib.sh"
 limit_s=900
 needs cmake ninja gcc python3
@@ -19,7 +19,7 @@ both() {
 }
 
 both configure cmake -S "$root" -B build -G Ninja -DCMAKE_BUILD_TYPE=None -DHAKMEM_PRESET=self \
-    "-DHAKMEM_FLAGS=-O1;-ffile-prefix-map=$work/plain=.;-ffile-prefix-map=$work/preloaded=." \
+    "-DHAKMEM_FLAGS=-O0;-ffile-prefix-map=$work/plain=.;-ffile-prefix-map=$work/preloaded=." \
     -DHAKMEM_TESTS=unit
 both build cmake --build build --target hakmem_shared unit_slab_slab_test unit_base_bits_test
 check "compilers and linkers came to hakmem" [ "$(reports build)" -ge 100 ]

@@ -3,10 +3,12 @@
 """learn=sites: a call site that keeps what it allocates gets a rule, its blocks lie apart, and the
 process becomes smaller between bursts; the rule is listed, kept in the file, pinned and forbidden.
 If this fails, learning does nothing, does harm, or cannot be looked at."""
+import atexit
 import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import time
@@ -22,8 +24,10 @@ def start(bursts, wrapper, **settings):
     environment = {**os.environ, "LD_PRELOAD": LIBRARY,
                    "HAKMEM_PRICE": "compact",
                    **{f"HAKMEM_{name.upper()}": str(value) for name, value in settings.items()}}
-    return subprocess.Popen([KEEPER, str(bursts), str(wrapper)], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    started = subprocess.Popen([KEEPER, str(bursts), str(wrapper)], env=environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    atexit.register(started.kill)
+    return started
 
 
 def valley(process):
@@ -61,10 +65,18 @@ def states(source):
     return [rule for rule in json.loads(rules("--json", source)) if rule["state"] != "candidate"]
 
 
-# Without learning, with learning, and with what the first run learned.
-STATIC = valley(start(40, 0, learn="none"))
+# Without learning, with learning, with all sites behind one function and behind two, one with a
+# function of its own, and with learning that changes nothing. They sleep most of the time.
 LEARNED = WORK / "learned"
-COLD = valley(start(40, 0, learn="sites", profile=LEARNED))
+HAS_CALLERS = os.uname().machine == "x86_64"
+RUNS = {"static": start(40, 0, learn="none"),
+        "cold": start(40, 0, learn="sites", profile=LEARNED),
+        "research": start(25, 0, mode="research", stats="off", stats_shm="off", crash_report="off",
+                          learn="sites", profile=WORK / "research")}
+for name, wrapper in (("wrapped", 1), ("twice", 2), ("apart", 3)) if HAS_CALLERS else ():
+    RUNS[name] = start(40, wrapper, learn="sites", profile=WORK / name)
+VALLEYS = {name: valley(process) for name, process in RUNS.items()}
+STATIC, COLD = VALLEYS["static"], VALLEYS["cold"]
 listed = rules("--program", "preload_keeper", LEARNED)
 check(f"the rule is in the file: {listed}",
       re.search(r"^active     preload_keeper\+0x[0-9a-f]+, 128 bytes: \d+ % of \d+ samples "
@@ -72,7 +84,12 @@ check(f"the rule is in the file: {listed}",
 check(f"one site keeps: {listed}", listed.count("active ") == 1)
 check(f"cold: {COLD} KiB in the valley of {STATIC}", COLD < 0.8 * STATIC)
 
+# With what the first run learned; one that runs until it is told to end, in which rules are
+# measured; one for rules of the user.
+shutil.copy(LEARNED, WORK / "measured")
 process = start(40, 0, learn="sites", profile=LEARNED)
+MEASURED = start(4000, 0, learn="sites", profile=WORK / "measured")
+TOLD = start(4000, 0, learn="sites", profile=WORK / "told")
 time.sleep(2)
 WARM_RULES = states(process.pid)
 check(f"it starts with the rule: {WARM_RULES}", any(r["state"] == "active" for r in WARM_RULES))
@@ -92,7 +109,7 @@ WARM = valley(process)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
 
 # What the rule changes is measured, and shown.
-process = start(4000, 0, learn="sites", profile=LEARNED)
+process = MEASURED
 wait_for(process.pid, "it runs", lambda memory: memory["long_live_bytes"] > 0)
 end_s = time.monotonic() + 100
 kept = None
@@ -111,8 +128,8 @@ says("it is shown in words", rules(process.pid),
 end(process)
 
 # All sites behind one function: its callers are told apart where the stack shows them.
-if os.uname().machine == "x86_64":
-    WRAPPED = valley(start(40, 1, learn="sites", profile=WORK / "wrapped"))
+if HAS_CALLERS:
+    WRAPPED = VALLEYS["wrapped"]
     listed = rules("--program", "preload_keeper", WORK / "wrapped")
     check(f"the caller has the rule: {listed}",
           re.search(r"^active     preload_keeper\+0x\w+ < preload_keeper\+0x\w+, 128", listed,
@@ -122,7 +139,7 @@ if os.uname().machine == "x86_64":
     # Behind two, the callers above both are told apart, in the next run from its start.
     PLACE = r"preload_keeper\+0x\w+"
     THREE = rf"^active     ({PLACE}) < ({PLACE}) < ({PLACE}), 128"
-    WRAPPED_TWICE = valley(start(40, 2, learn="sites", profile=WORK / "twice"))
+    WRAPPED_TWICE = VALLEYS["twice"]
     listed = rules("--program", "preload_keeper", WORK / "twice")
     check(f"the caller above both has the rule: {listed}",
           len(re.findall("^active ", listed, re.M)) == 1 and re.search(THREE, listed, re.M))
@@ -139,24 +156,19 @@ if os.uname().machine == "x86_64":
     end(process)
 
     # A caller all of whose blocks stay is not split.
-    valley(start(40, 3, learn="sites", profile=WORK / "apart"))
     listed = rules("--program", "preload_keeper", WORK / "apart")
     check(f"the caller has the rule: {listed}",
           re.search(rf"^active     {PLACE} < {PLACE}, 128", listed, re.M))
     check(f"no caller of it has one: {listed}", not re.search(rf"({PLACE} < ){{2}}", listed))
 
 # mode=research learns, and changes nothing.
-RESEARCH = start(25, 0, mode="research", stats="off", stats_shm="off", crash_report="off",
-                 learn="sites", profile=WORK / "research")
-valley(RESEARCH)
 listed = rules("--program", "preload_keeper", WORK / "research")
 check(f"research in the shadow: {listed}", not re.search("^(active|canary)", listed, re.M))
 check(f"research learns: {listed}", re.search("^(shadow|candidate)", listed, re.M))
 
 # What the user says stays, in a process and in a file.
 site = next(r for r in WARM_RULES if r["state"] == "active")
-process = start(4000, 0, learn="sites", profile=WORK / "told")
-time.sleep(1)
+process = TOLD
 said = rules(process.pid, "forbid", site["site"], 120)
 check(f"forbid: {said}", "the site is forbidden" in said)
 time.sleep(2)
@@ -174,7 +186,7 @@ rules("--program", "preload_keeper", LEARNED, "import", WORK / "lines")
 check("the rules came over",
       re.search("^pinned ", rules("--program", "preload_keeper", LEARNED), re.M))
 
-# Who is not learning says so.
+# A process that does not learn says so.
 process = start(4000, 0, learn="none")
 time.sleep(0.5)
 check("a process that does not learn says so",

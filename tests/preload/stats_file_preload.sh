@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Where statistics go: to the file that is named, whole, whoever appends to it; and if it cannot be
-# written, the program says so in one line and ends as it would have. If this fails, a full disk or
-# a wrong path changes what programs do.
+# Where statistics go: to the file that is named, whole, whatever else appends to it; and if it
+# cannot be written, the program says so in one line and ends as it would have. If this fails, a
+# full disk or a wrong path changes what programs do.
 . "$(dirname "$0")/lib.sh"
 needs sh python3
 python=$(python3 -c 'import sys; print(sys.executable)') # and no script of that name

@@ -249,7 +249,7 @@ static long least_kb(void)
     return resident_kb();
 }
 
-/* Ten at a time; how much is warm at the end is a matter of who met whom. */
+/* Ten at a time; how much is warm at the end is a matter of chance. */
 TEST(two_thousand_threads_come_and_go_and_leave_nothing)
 {
     time_limit(100);

@@ -99,7 +99,7 @@ def serve(*what):
 
 
 def check_serve_all(process):
-    """All processes of this user on one port, told apart by labels; who ends is left out."""
+    """All processes of this user on one port, told apart by labels; one that ends is left out."""
     other = start(f"import sys; kept = bytearray(200 << 20); {WAITS}", HAKMEM_STATS_SHM="1")
     server, address = serve("--all")
 
@@ -123,7 +123,7 @@ def check_serve_all(process):
     equal("both are there", {process.pid, other.pid} <= set(look()), True)
     becomes("each with its own numbers", are_told_apart)
     stop(other)
-    equal("who ended is left out", set(look()) & {process.pid, other.pid}, {process.pid})
+    equal("one that ended is left out", set(look()) & {process.pid, other.pid}, {process.pid})
     server.terminate()
     server.wait(20)
 
@@ -272,7 +272,7 @@ def leak(process):
 
 
 def check_sites():
-    """Who holds the memory, and what grows, with the profile on; else how to switch it on."""
+    """What holds the memory, and what grows, with the profile on; else how to switch it on."""
     process = holder()
     switch = f"the heap profile is off; to switch it on: hakmem ctl {process.pid} profile on"
     equal("how to switch it on", switch in top(process.pid, "--once"), True)

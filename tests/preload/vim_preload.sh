@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# vi edits a large file by commands: substitutes, moves, sorts, undoes. If this fails, whoever
-# preloads hakmem cannot take it back with an editor.
+# vi edits a large file by commands: substitutes, moves, sorts, undoes. If this fails, an
+# editor on hakmem damages files.
 . "$(dirname "$0")/lib.sh"
 vi=
 for program in vim vim.tiny vi; do

@@ -50,7 +50,7 @@ static void *count(void *argument HAK_UNUSED)
     return NULL;
 }
 
-TEST(what_waits_is_counted_beside_those_who_free_it)
+TEST(what_waits_is_counted_while_threads_free_it)
 {
     pthread_t threads[RACERS], counter = start_thread(count, NULL);
     start_threads(threads, RACERS, exchange);

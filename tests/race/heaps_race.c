@@ -72,7 +72,7 @@ static void look_on(struct racer *racer)
     }
 }
 
-TEST(blocks_come_home_while_their_slabs_change_heaps)
+TEST(blocks_are_flushed_while_their_slabs_change_heaps)
 {
     CHECK(hak_process_start());
     hak_heaps_note_threads(8);

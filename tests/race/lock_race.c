@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/lock_race.c - who holds a lock is alone. */
+/* tests/race/lock_race.c - one thread at a time holds a lock. */
 #include "os/lock.h"
 #include "racers.h"
 

@@ -2,7 +2,7 @@
 /* tests/race/mailboxes.h - blocks that threads hand each other, signed on the way.
  *
  * Owns        the mailboxes, and how many blocks were handed out and freed.
- * Invariants  whoever receives a block finds what its sender wrote.
+ * Invariants  a receiver of a block finds what its sender wrote.
  * Threads     any.
  * Tests       tests/race/
  */

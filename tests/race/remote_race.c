@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/race/remote_race.c - many publishers against one who collects. What a publisher wrote into
+/* tests/race/remote_race.c - many publishers against one collector. What a publisher wrote into
  * a block happens before the collector hands it out again. */
 #include "heap/supply.h"
 #include "mailboxes.h"

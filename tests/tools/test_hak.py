@@ -116,8 +116,11 @@ def test_a_name_that_no_test_has_is_told_before_anything_is_built(hak):
     assert not ran.builds and not any(call.startswith("ctest") for call in ran.calls)
 
 
-def test_without_a_substring_all_is_built(hak):
-    assert hak("test").builds == [f"cmake --build out/{build}" for build in
-                                  ("debug", "tiny", "tsan", "release", "arm64")]
+def test_without_a_substring_all_is_built_but_of_debug_and_tiny_what_tests_run(hak):
+    programs = "tests/fork_preload tests/unit_base_list_test"
+    assert hak("test").builds == [
+        f"cmake --build out/debug --target libhakmem.so {programs.replace(' ', ' tests/soak ')}",
+        f"cmake --build out/tiny --target libhakmem.so {programs}",
+        *(f"cmake --build out/{build}" for build in ("tsan", "release", "arm64"))]
     assert "'--ful'" in hak("test", "--ful").stderr
     assert "'a'" in hak("test", "a", "b").stderr

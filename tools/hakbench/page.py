@@ -79,8 +79,8 @@ def document(measured, name):
     lines = ["# Benchmarks", ""]
     if len(found) > 1:
         lines += [tables.readme(measured, f"{name}.svg")]
-    lines += ["## Cases", "", "Time and peak memory, medians; an operation is what "
-              "docs/WORKLOADS.md says, a program its whole run.", "",
+    lines += ["## Cases", "", "Medians of time and peak memory: of an operation, which "
+              "docs/WORKLOADS.md defines, or of a whole program.", "",
               "| Case | Known as | Command | Noise | " + " | ".join(shown) + " |",
               "|---|---|---|---:|" + "---:|" * len(shown)]
     for result in sorted(found, key=_rank):

@@ -85,8 +85,9 @@ def write_page(name):
     place = PAGES / name
     place.parent.mkdir(parents=True, exist_ok=True)
     parts = re.split(r"(^```.*?^```$|`[^`\n]+`)", (ROOT / name).read_text(), flags=re.M | re.S)
-    place.write_text("".join(part if part.startswith("`") else LINK.sub(lead, part)
-                             for part in parts))
+    alone = "---\nhide: [navigation]\n---\n" if name == pathlib.Path("README.md") else ""
+    place.write_text(alone + "".join(part if part.startswith("`") else LINK.sub(lead, part)
+                                     for part in parts))
 
 
 def write_manual(path):

@@ -32,7 +32,7 @@ static const struct call theirs[] = {
 #include "calls.h"
 };
 
-/* What threads, children and the end take, whoever serves malloc. */
+/* What threads, children and the end take, whichever malloc serves. */
 static const int ours[] = {SYS_exit,           SYS_exit_group,  SYS_clone,           SYS_clone3,
                            SYS_wait4,          SYS_rseq,        SYS_set_robust_list, SYS_mmap,
                            SYS_rt_sigprocmask, SYS_munmap,      SYS_futex,           SYS_mprotect,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/install/consumer/use.c - a C program as any, with threads and a child. It ends well if its
- * blocks kept their contents; who served them is in hakmem's statistics. */
+ * blocks kept their contents; which allocator served them is in hakmem's statistics. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

@@ -63,7 +63,7 @@ TEST(huge_alignments_that_come_and_go_use_the_same_addresses)
         *block = 1;
         hak_free(block);
     }
-    /* two at hand to the heap's span cache and the span heap, and the first one */
+    /* one each in the heap's span cache and the span heap, and the first one */
     CHECK(hak_load_relaxed(&hak_region.committed_bytes) <= committed + 3 * HAK_GIB);
     CHECK(hak_span_heap_is_sound());
 }

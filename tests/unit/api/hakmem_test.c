@@ -95,7 +95,7 @@ TEST(a_trim_gives_back_what_is_free_but_for_the_pad)
     CHECK_EQ(hakmem_trim(0), 0);
 }
 
-TEST(an_idle_thread_keeps_nothing_at_hand)
+TEST(an_idle_thread_keeps_nothing_cached)
 {
     static void *blocks[1000];
     hakmem_thread_idle(); /* before the first allocation, too */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/api/kept_block_test.c - a thread keeps small blocks that it frees, whoever allocated
- * them; those of the program's own heaps go home. */
+/* tests/unit/api/kept_block_test.c - a thread keeps small blocks that it frees, whichever
+ * thread allocated them; those of the program's own heaps are returned to them. */
 #include "api/api.h"
 #include "check.h"
 #include "public.h"
@@ -45,7 +45,7 @@ TEST(a_thread_keeps_small_blocks_that_it_frees)
         CHECK(keeps(sizes[i], hak_malloc(sizes[i])));
 }
 
-TEST(blocks_of_private_heaps_go_home)
+TEST(blocks_of_private_heaps_are_returned_to_them)
 {
     hakmem_heap *heap = new_heap();
     CHECK(!keeps(100, hakmem_heap_malloc(heap, 100)));
@@ -53,7 +53,7 @@ TEST(blocks_of_private_heaps_go_home)
     hakmem_heap_destroy(heap);
 }
 
-/* The thread's bin is full of another's blocks; they go home when it ends, and nothing is lost. */
+/* The thread's bin is full of another's blocks; its end flushes them, and nothing is lost. */
 static void *blocks[20000];
 
 static void *free_all(void *argument)
@@ -64,7 +64,7 @@ static void *free_all(void *argument)
     return argument;
 }
 
-TEST(what_a_thread_frees_for_another_comes_home)
+TEST(what_a_thread_frees_for_another_is_returned)
 {
     for (int i = 0; i < 20000; i++)
         CHECK((blocks[i] = hak_malloc(64 + (size_t)i % 1000)) != NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/conf/conf_start_test.c - where settings come from, and who wins; modes and prices. */
+/* tests/unit/conf/conf_start_test.c - the sources of settings and their order; modes, prices. */
 #include "check.h"
 #include "conf/conf.h"
 #include "conf/conf_modes.h"

@@ -75,7 +75,7 @@ TEST(a_block_that_another_thread_freed_is_in_its_bin)
     }
 }
 
-TEST(a_block_that_was_freed_while_its_heap_was_busy_is_on_its_way_home)
+TEST(a_block_that_was_freed_while_its_heap_was_busy_is_not_collected_yet)
 {
     void *block = hak_malloc(48);
     struct slab *slab = hak_slab_at(block);

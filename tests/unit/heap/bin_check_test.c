@@ -89,7 +89,7 @@ static void one_is_kept_of_two(uint32_t first, uint32_t second)
     hak_bin_check_once(&(struct bin_checked){blocks, BLOCKS / 4, BLOCKS}, 3, seen);
 }
 
-TEST(what_stays_in_the_bin_is_looked_for_among_what_goes_home)
+TEST(what_stays_in_the_bin_is_searched_for_among_what_is_flushed)
 {
     CHECK_ABORTS(one_is_kept_of_two(0, BLOCKS - 1), "already free");
     CHECK_ABORTS(one_is_kept_of_two(BLOCKS / 4 - 1, BLOCKS / 4), "already free");

@@ -146,7 +146,7 @@ static void check_counted_while_drawn(void)
     CHECK_EQ(popped(), 280000);
 }
 
-/* A closed bin keeps its countdown: who opens it stores the header whole. */
+/* A closed bin keeps its countdown: opening it stores the whole header. */
 static void check_closed_is_not_drawn(void)
 {
     uint32_t top;

@@ -228,7 +228,7 @@ TEST(slabs_that_move_to_another_heap_take_their_blocks_along)
     check_live();
 }
 
-TEST(blocks_at_the_door_of_a_busy_heap_are_on_their_way_home)
+TEST(blocks_published_to_a_busy_heap_are_not_collected_yet)
 {
     void *block = taken(100);
     struct heap *heap = hak_heap_at(0);

@@ -256,7 +256,7 @@ static void *open_when_asked(void *argument)
     return argument;
 }
 
-/* Who closed the bin may be on another processor by then. */
+/* The thread that closed the bin may be on another processor by then. */
 TEST(a_bin_that_is_opened_in_the_middle_of_a_push_is_full_or_open)
 {
     pthread_t other;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/heap/heap_test.c - bins are filled from slabs and go home to them. */
+/* tests/unit/heap/heap_test.c - bins are filled from slabs and flushed to them. */
 #include "check.h"
 #include "heap/flush.h"
 #include "heap/heaps.h"
@@ -115,7 +115,7 @@ TEST(every_class_can_be_refilled_and_flushed)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_full_bin_sends_the_older_half_home)
+TEST(a_full_bin_flushes_the_older_half)
 {
     struct heap *heap = start();
     hak_store_relaxed(&hak_policy.class_cache_bytes, 4 * HAK_KIB);
@@ -208,7 +208,7 @@ TEST(an_empty_slab_of_large_blocks_is_not_kept)
     CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_NONE);
 }
 
-TEST(a_block_can_go_home_past_the_bin)
+TEST(a_block_can_be_returned_past_the_bin)
 {
     struct heap *heap = start();
     void *block = take(CLASS), *other = take(CLASS);
@@ -277,7 +277,7 @@ TEST(a_block_of_a_larger_class_is_taken_from_what_the_heap_has)
     CHECK(is_sound(heap));
 }
 
-TEST(remote_frees_come_home_at_the_next_refill)
+TEST(remote_frees_are_collected_at_the_next_refill)
 {
     struct heap *heap = start();
     void *block = take(CLASS);
@@ -289,7 +289,7 @@ TEST(remote_frees_come_home_at_the_next_refill)
     CHECK_EQ(counted(&heap->stats, HAK_STAT_pending_slabs), 1);
 }
 
-TEST(a_slab_whose_last_block_comes_home_remotely_is_retired)
+TEST(a_slab_whose_last_block_is_freed_remotely_is_retired)
 {
     struct heap *heap = start();
     uint32_t class_index = hak_class_of(8192);
@@ -301,7 +301,7 @@ TEST(a_slab_whose_last_block_comes_home_remotely_is_retired)
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(a_surrendered_slab_changes_its_heap_and_its_blocks_come_home)
+TEST(a_surrendered_slab_changes_its_heap_and_its_blocks_return_to_it)
 {
     struct heap *from = start(), *to = second(from);
     void *kept = take(CLASS), *late = take(CLASS);
@@ -322,7 +322,7 @@ TEST(a_surrendered_slab_changes_its_heap_and_its_blocks_come_home)
     CHECK(is_sound(from) && is_sound(to));
 }
 
-TEST(blocks_of_many_slabs_in_a_bin_go_home_word_by_word_when_it_is_flushed)
+TEST(blocks_of_many_slabs_in_a_bin_are_returned_word_by_word_when_it_is_flushed)
 {
     enum { COUNT = 256 };
     struct heap *heap = start();
@@ -359,7 +359,7 @@ static void take_sorted(uint32_t count, uint32_t swaps)
     }
 }
 
-TEST(neighbours_go_home_upwards_and_downwards_across_words_and_slabs)
+TEST(neighbours_are_returned_upwards_and_downwards_across_words_and_slabs)
 {
     enum { COUNT = 3000 };
     struct heap *heap = start();
@@ -390,7 +390,7 @@ static void reorder(uint32_t count, uint32_t step)
             blocks[at++] = before[i];
 }
 
-TEST(blocks_go_home_in_any_order)
+TEST(blocks_are_returned_in_any_order)
 {
     enum { COUNT = 3000 };
     struct heap *heap = start();
@@ -443,7 +443,7 @@ static void flush_rows(uint32_t count, uint32_t step, uint32_t length)
     hak_flush_rows(&rows, CLASS, &cache->stats);
 }
 
-TEST(rows_go_home_with_any_step_upwards_and_downwards)
+TEST(rows_are_returned_with_any_step_upwards_and_downwards)
 {
     enum { COUNT = 3000 };
     struct heap *heap = start();
@@ -550,7 +550,7 @@ TEST(a_slab_found_on_the_stack_of_its_old_heap_is_forwarded)
     CHECK(other != first);
 }
 
-TEST(a_cached_block_whose_slab_moved_goes_home_to_the_new_heap)
+TEST(a_cached_block_whose_slab_moved_is_flushed_to_the_new_heap)
 {
     struct heap *from = start(), *to = second(from);
     void *block = take(CLASS), *other = take(CLASS);
@@ -612,7 +612,7 @@ TEST(bins_that_were_quiet_are_shrunk)
     CHECK(is_sound(heap));
 }
 
-TEST(a_block_cached_twice_is_a_double_free_when_it_goes_home)
+TEST(a_block_cached_twice_is_a_double_free_when_it_is_flushed)
 {
     start();
     void *block = take(CLASS);

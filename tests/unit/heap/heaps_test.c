@@ -51,7 +51,7 @@ TEST(a_heap_that_is_held_is_not_entered_again)
     struct heap *heap = entered();
     CHECK(hak_heap_is_held());
     CHECK(!hak_heap_try_enter(heap));
-    CHECK(!hak_heap_enter_within(heap, 1000)); /* whoever holds one waits for none */
+    CHECK(!hak_heap_enter_within(heap, 1000)); /* a holder of one waits for none */
     CHECK_EQ(hak_held_heaps.note & HAK_HELD_HEAPS_COUNT, 1);
     hak_heap_leave(heap);
     CHECK(hak_heap_enter_within(heap, 0));
@@ -80,7 +80,7 @@ static void *enter_and_leave(void *wanted)
     return heap;
 }
 
-TEST(who_has_waited_for_a_heap_makes_one_more)
+TEST(a_thread_that_waited_for_a_heap_makes_one_more)
 {
     struct heap *heap = entered();
     uint64_t start_ms = hak_os_clock_ms();
@@ -395,7 +395,7 @@ TEST(a_heap_that_its_thread_leaves_while_a_handler_of_fork_waits_goes_on_afterwa
 }
 
 /* What a thread that stayed behind had in its hands. */
-TEST(in_a_copy_frees_that_were_under_way_come_home)
+TEST(in_a_copy_frees_that_were_under_way_are_collected)
 {
     struct heap *heap = entered();
     void *counted = take_block(heap, CLASS), *pushed = take_block(heap, CLASS);

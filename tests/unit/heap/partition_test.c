@@ -120,7 +120,7 @@ TEST(the_census_counts_both_partitions)
     CHECK(was->slabs != 0);
 }
 
-TEST(all_of_the_long_partition_goes_home_and_back)
+TEST(all_slabs_of_the_long_partition_can_be_returned)
 {
     take_all();
     for (int i = 0; i < COUNT; i++)

@@ -164,7 +164,7 @@ static void give_rest(struct heap *heap, struct slab *slab)
             hak_heap_give(heap, slab, blocks[i]);
 }
 
-TEST(blocks_come_home_to_a_slab_that_is_out_and_none_is_taken)
+TEST(blocks_return_to_a_slab_that_is_out_and_none_is_taken)
 {
     struct heap *heap = enter();
     struct swept swept;

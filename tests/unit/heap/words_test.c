@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/heap/words_test.c - blocks of a bin are gathered by the words of their bitmaps, and
- * go home word by word. */
+ * are returned word by word. */
 #include "check.h"
 
 #include "base/bits.h"

@@ -5,7 +5,7 @@
 
 static struct quarantine quarantine;
 
-TEST(who_came_first_goes_first)
+TEST(the_first_to_enter_is_the_first_to_leave)
 {
     CHECK(hak_quarantine_first(&quarantine) == NULL);
     static char blocks[3 * HAK_QUARANTINE_BLOCKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/os/listen_test.c - a signal reaches the listener and whoever handled it before. */
+/* tests/unit/os/listen_test.c - a signal reaches the listener and its earlier handler. */
 #include "os/listen.h"
 
 #include "check.h"

@@ -65,7 +65,7 @@ TEST(a_pipe_is_not_waited_for)
     CHECK(mkfifo(name, 0600) == 0);
     alarm(20);
     CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
-    int fd = open(name, O_RDWR); /* somebody who writes nothing */
+    int fd = open(name, O_RDWR); /* another one, which writes nothing */
     CHECK_EQ(reads(name), OS_FILE_IRREGULAR);
     close(fd);
 }

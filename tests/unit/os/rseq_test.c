@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/os/rseq_test.c - who may use restartable sequences. */
+/* tests/unit/os/rseq_test.c - when restartable sequences may be used. */
 #include "os/rseq.h"
 
 #include "check.h"

@@ -232,7 +232,7 @@ static void *play_on(void *argument)
 }
 
 /* The end of a process comes while its other threads still play. */
-TEST(what_is_known_is_told_whoever_plays)
+TEST(what_is_known_is_told_whichever_thread_plays)
 {
     static struct learned_program program;
     pthread_t thread;

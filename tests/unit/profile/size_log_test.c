@@ -77,7 +77,7 @@ TEST(a_moment_in_between_is_no_huge_sum)
     struct live_sample late = sample_of(2, 64, 30), first = sample_of(1, 32, 0);
     hak_size_log_begin(&first);
     hak_size_log_begin(&late);
-    /* As a reader sees it who looked at the clock before the sample was taken. */
+    /* As seen by a reader that looked at the clock before the sample was taken. */
     CHECK_EQ(cell_at(64, 20)->block_ms, 0);
     CHECK_EQ(cell_at(64, 20)->slack_ms, 0);
     CHECK_EQ(cell_at(64, 31)->block_ms, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/region/area_test.c - an area grows in place, whoever left it half grown. */
+/* tests/unit/region/area_test.c - an area grows in place, also one that was left half grown. */
 #include "base/limits.h"
 #include "check.h"
 #include "faults.h"

@@ -71,7 +71,7 @@ TEST(each_free_block_of_a_word_is_as_likely_as_each_other)
     uint32_t blocks = (uint32_t)hak_least(64, slab->block_count - word * 64);
     for (uint32_t i = 0; i < EACH * blocks; i++) {
         hak_free(block);
-        hak_thread_flush(); /* what waits goes home, and what is ready */
+        hak_thread_flush(); /* flushes what waits, and what is ready */
         block = take_some(64);
         uint32_t index = (uint32_t)((uintptr_t)block - slab->start) / slab->block_bytes;
         CHECK_EQ(index / 64, word);

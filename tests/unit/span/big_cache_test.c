@@ -230,7 +230,7 @@ TEST(memory_that_the_kernel_does_not_take_stays_warm)
     CHECK(hak_big_cache_is_needed()); /* and nobody tries again */
 }
 
-TEST(who_pays_for_speed_keeps_the_first_ones_too)
+TEST(at_price_speed_the_first_ones_are_kept_too)
 {
     setenv("HAKMEM_PRICE", "speed", 1);
     use_once(5);
