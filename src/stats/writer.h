@@ -6,14 +6,14 @@
  * Invariants  nothing is allocated. A report is made whole in a buffer and written at once, so that
  *             processes that append to one file do not mix their lines; one that does not fit goes
  *             out in pieces, as do the background thread's to a pipe, whose reader it awaits (the
- *             rest is lost if the thread must end meanwhile). The file is open from the start on, for a program that drops
- *             privileges; children of fork append to the same one, or to their own if %p is in the
- *             name, opened when they print. What is written to is still the file that was opened,
- *             or standard error as it was at the start (os/kept_fd.h): a file that the program
- *             closed is reopened by name, and if standard error cannot be reached the report is
- *             lost. A failure to write is reported once, in one line, and has no other effect. The
- *             handler of the signal sets a flag and wakes the background thread; that thread, or
- *             the next slow path, prints.
+ *             rest is lost if the thread must end meanwhile). The file is open from the start on,
+ *             for a program that drops privileges; children of fork append to the same one, or to
+ *             their own if %p is in the name, opened when they print. What is written to is still
+ *             the file that was opened, or standard error as it was at the start (os/kept_fd.h): a
+ *             file that the program closed is reopened by name, and if standard error cannot be
+ *             reached the report is lost. A failure to write is reported once, in one line, and has
+ *             no other effect. The handler of the signal sets a flag and wakes the background
+ *             thread; that thread, or the next slow path, prints.
  * Threads     one prints at a time; other slow paths continue, an explicit request to print waits.
  * Tests       tests/preload/stats_file_preload.sh, tests/preload/own_files.c
  */
