@@ -147,6 +147,8 @@ def find_suite(tree, jobs):
             return folder, f"ctest -j{jobs} --timeout 200"
         if (folder / "meson-info").exists():
             return folder, f"meson test --no-rebuild --num-processes {jobs}"
+        if (folder / "Build").exists() and (folder / "Build.PL").exists():
+            return folder, "./Build test"
         makefiles = [folder / name for name in ("GNUmakefile", "Makefile", "makefile")]
         for makefile in [path for path in makefiles if path.exists()]:
             if "TEST_LOGS" in makefile.read_text(errors="replace"):

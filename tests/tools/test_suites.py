@@ -297,6 +297,13 @@ def test_a_target_of_make_is_found(tmp_path, makefile, command):
     assert (found and found[1]) == command
 
 
+def test_a_perl_module_that_builds_without_make_has_a_suite(tmp_path):
+    (tmp_path / "Build.PL").touch()
+    assert suites.find_suite(tmp_path, 2) is None
+    (tmp_path / "Build").touch()
+    assert suites.find_suite(tmp_path, 2) == (tmp_path, "./Build test")
+
+
 def test_what_several_builds_need_is_had_at_once(package, monkeypatch):
     asked = []
     monkeypatch.setattr(package.place, "gather", lambda names, log: asked.append(names))
