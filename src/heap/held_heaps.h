@@ -21,7 +21,7 @@
 #include "base/compiler.h"
 
 /* A thread holds two at most, one of them to take a slab from; so does each handler inside. One
- * that finds no place is refused. */
+ * that finds no place gets a guarded block (process/serve.c). */
 #define HAK_HELD_HEAPS_MOST 4u
 
 /* Small, since the room for static thread storage is. */

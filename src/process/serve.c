@@ -34,16 +34,17 @@ static void *serve_twice(hak_server *server, const struct request *request,
     return server(path->cache, request, TRY_LAST);
 }
 
-/* For a handler that interrupted its thread under a lock. Guarded blocks need none; they read as
- * zero. This is for the first handler of a process: from then on signals are blocked there. */
+/* For a handler that interrupted its thread under a lock, which happens once in a process (signals
+ * are blocked there from then on), or inside a heap while others are inside all heaps. Guarded
+ * blocks need no lock; they read as zero. */
 static HAK_NOINLINE void *serve_without_locks(const struct request *request)
 {
+    if (hak_lock_is_noted(HAK_LOCK_START))
+        return NULL;
     size_t bytes = hak_most(request->bytes, 1);
     size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
     struct guarded_trace nothing = {{0}, hak_os_thread_label()};
     void *block = NULL;
-    if (!hak_lock_is_inside() || hak_lock_is_noted(HAK_LOCK_START))
-        return NULL;
     if (hak_sampled_guard_fits(bytes, alignment))
         block = hak_sampled_guard_take(bytes, alignment, &nothing);
     if (block == NULL && hak_limit_admits(bytes))
@@ -54,8 +55,9 @@ static HAK_NOINLINE void *serve_without_locks(const struct request *request)
 static void *serve_once(hak_server *server, const struct request *request)
 {
     struct slow_path path = hak_slow_path_begin();
-    void *block = HAK_LIKELY(!path.is_refused) ? serve_twice(server, request, &path)
-                                               : serve_without_locks(request);
+    void *block = HAK_LIKELY(!path.is_refused) ? serve_twice(server, request, &path) : NULL;
+    if (HAK_UNLIKELY(block == NULL) && (hak_lock_is_inside() || hak_heap_is_held()))
+        block = serve_without_locks(request);
     hak_slow_path_end(&path);
     return block;
 }

@@ -496,7 +496,7 @@ TEST(a_free_inside_a_section_of_the_same_thread_is_deferred)
 static void *interrupted_block;
 
 /* Blocks that no bin has: all that a handler may do with them, locks or not. */
-static void allocate_under_locks(int number)
+static void allocate_past_bins(int number)
 {
     (void)number;
     char *block = hak_malloc(9000), *zero = hak_calloc(3, 1000);
@@ -524,7 +524,7 @@ TEST(a_handler_that_interrupts_its_thread_under_a_lock_can_allocate)
 {
     interrupted_block = hak_malloc(HAK_MIB);
     CHECK(interrupted_block != NULL);
-    signal(SIGUSR1, allocate_under_locks);
+    signal(SIGUSR1, allocate_past_bins);
     alarm(30);
     take_locks();
     raise(SIGUSR1);
@@ -535,6 +535,22 @@ TEST(a_handler_that_interrupts_its_thread_under_a_lock_can_allocate)
     hak_free(interrupted_block);
     CHECK(hak_load_relaxed(&hak_lock_signals_matter)); /* none will again */
     take_all_kinds(NULL);
+}
+
+TEST(a_handler_that_finds_no_heap_to_enter_can_allocate)
+{
+    interrupted_block = hak_malloc(HAK_MIB);
+    CHECK(interrupted_block != NULL);
+    signal(SIGUSR1, allocate_past_bins);
+    struct heap *entered[HAK_HELD_HEAPS_MOST];
+    for (uint32_t i = 0; i < HAK_HELD_HEAPS_MOST; i++)
+        CHECK((entered[i] = hak_heap_enter()) != NULL);
+    CHECK_EQ(hak_heap_enter(), NULL);
+    raise(SIGUSR1);
+    for (uint32_t i = HAK_HELD_HEAPS_MOST; i-- > 0;)
+        hak_heap_leave(entered[i]);
+    CHECK_EQ(handled, 1);
+    hak_free(interrupted_block);
 }
 
 static void fork_in_handler(int number)
