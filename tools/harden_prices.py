@@ -121,7 +121,7 @@ def cases():
 def arms():
     """{row of a table: variables}; the first is what the others are compared with."""
     accepted = next(accepted for name, _, accepted, _ in gen_docs.options() if name == "harden")
-    members = accepted.rsplit(" ", 1)[1].split("+")
+    members = accepted.rsplit(": ", 1)[1].split(", ")
     return {"balanced": {"HAKMEM_MODE": "balanced"},
             **{f"`{member}`": {"HAKMEM_MODE": "balanced", "HAKMEM_HARDEN": member}
                for member in members},
