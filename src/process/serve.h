@@ -6,8 +6,9 @@
  *             (process/slow_path.h) and leaves everything as it was where there is no memory. When
  *             it finds none, the thread's cached blocks are flushed and free memory is purged
  *             before the last try; at hakmem's own limit, other threads' cached blocks too, before
- *             all of that is repeated. A handler that interrupted its thread under a lock gets a
- *             guarded block, which takes no lock (misuse/sampled_guard.h, misuse/mapped_guard.h).
+ *             all of that is repeated. A handler that interrupted its thread under a lock, or that
+ *             finds no heap to enter, gets a guarded block, which takes no lock
+ *             (misuse/sampled_guard.h, misuse/mapped_guard.h).
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */
