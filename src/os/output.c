@@ -81,14 +81,18 @@ static void swallow_signals(uint64_t before)
 
 /* A pipe that has room takes so much at once. */
 #define PIECE_BYTES 4096
-/* Who waits for room looks so often whether it is still to wait. */
+/* A thread that waits for room looks so often whether it is still to wait. */
 #define LOOK_MS 50
 
-static HAK_TLS bool (*is_called_off)(void);
+/* Of one thread, known by where its errno is: room for static thread storage is small. */
+static _Atomic(int *) errno_of_thread;
+static _Atomic(bool (*)(void)) is_called_off;
 
 void hak_os_output_end_when(bool (*is_over)(void))
 {
-    is_called_off = is_over;
+    hak_store_relaxed(&is_called_off, is_over);
+    /* relaxed: partner is the load of the same thread; no other one has this errno */
+    hak_store_relaxed(&errno_of_thread, &errno);
 }
 
 /* True when it has room, or the write tells what is the matter. */
@@ -106,11 +110,12 @@ static bool has_room(int fd)
 /* Waits for the reader of a pipe, which may take less at once; false: that is called off. */
 static bool await_room(const struct os_kept_fd *kept, size_t *count)
 {
-    if (is_called_off == NULL || (kept->type != S_IFIFO && kept->type != S_IFSOCK))
+    if (hak_load_relaxed(&errno_of_thread) != &errno ||
+        (kept->type != S_IFIFO && kept->type != S_IFSOCK))
         return true;
     *count = hak_least(*count, PIECE_BYTES);
     while (!has_room(kept->fd))
-        if (is_called_off())
+        if (hak_load_relaxed(&is_called_off)())
             return false;
     return true;
 }

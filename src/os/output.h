@@ -25,8 +25,9 @@ int hak_os_output_create(const char *path);
 /* Writes all to what the caller takes `fd` to be; returns 0 or an error number. */
 int hak_os_output_write(int fd, const char *bytes, size_t count);
 
-/* In the calling thread, from now on: where the reader of a pipe keeps it waiting, the next
- * function gives up with EINTR once `is_over` says so. Not in a program that confined itself. */
+/* In the calling thread, hakmem's own, from now on: where the reader of a pipe keeps it waiting,
+ * the next function gives up with EINTR once `is_over` says so. Not in a program that confined
+ * itself. */
 void hak_os_output_end_when(bool (*is_over)(void));
 
 /* The same as long as it leads to the file that it led to; EBADF from then on. */
