@@ -178,24 +178,32 @@ bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacit
     return true;
 }
 
-/* The room of a closed bin is found from its top down; what it was to have is not missed. A bin
- * that was to get its first room has none. */
+/* The room is found from the header, of a closed bin from its top down: whoever left may have begun
+ * to note other bins. A bin that was to get its first room has none. */
 static void mend(struct cache *cache, uint32_t class_index)
 {
     const struct bin *bin = hak_bin_of(cache->bins, class_index);
-    uint32_t top = bin->bottom, begin = top;
-    if (bin->top != 0)
-        return;
-    while (words_of(cache)[begin] != NULL)
-        begin--;
-    hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)begin);
+    struct bin_slots slots = {.bottom = hak_word_peek(&bin->bottom),
+                              .top = hak_word_peek(&bin->top),
+                              .limit = hak_word_peek(&bin->limit)};
+    bool is_closed = slots.top == 0;
+    if (is_closed)
+        slots.top = slots.limit = slots.bottom;
+    while (words_of(cache)[slots.bottom] != NULL)
+        slots.bottom--;
+    hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)slots.bottom);
     cache->rooms[class_index].order = 0;
-    if (begin != 0)
-        hak_bin_open(cache->bins, class_index, (struct bin_slots){begin, top, top});
+    uint32_t used_words = (uint32_t)hak_most(slots.top, slots.limit) + 1;
+    cache->used_words = (uint32_t)hak_most(cache->used_words, used_words);
+    if (is_closed && slots.bottom != 0)
+        hak_bin_open(cache->bins, class_index, slots);
 }
 
+/* Rooms without a bin are not missed. */
 void hak_rooms_mend(struct cache *cache)
 {
+    cache->used_words = HAK_FIRST_SLOT;
+    memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         mend(cache, i);
     size_t bytes = 0;

@@ -6,10 +6,10 @@
  *             others.
  * Invariants  a bin is closed while it moves to another room, and its old slots are unchanged until
  *             it is open again: if the move is left unfinished by a jump, or by a copy of the
- *             process, the blocks are found in the old room. A limit moves alone, by one store. A
- *             processor's bins have all the address space that they may ever need from the start:
- *             only touched pages use memory. A slot's begin with a page and move with all that is
- *             in them.
+ *             process, the blocks are found in the old room, and every room by its bin's header. A
+ *             limit moves alone, by one store. A processor's bins have all the address space that
+ *             they may ever need from the start: only touched pages use memory. A slot's begin with
+ *             a page and move with all that is in them.
  * Threads     the lock CACHES; what bins lead to, as heap/bins.h says.
  * Tests       tests/unit/heap/bins_test.c
  */
@@ -43,7 +43,7 @@ void hak_rooms_show(const struct cache *cache);
  * any more, and all is as before. What it holds beyond its capacity stays until it is popped. */
 bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacity);
 
-/* Opens bins that were left closed. */
+/* Opens bins that were left closed, and notes anew where the slots of all are. */
 void hak_rooms_mend(struct cache *cache);
 
 #endif

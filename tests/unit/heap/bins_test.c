@@ -110,6 +110,31 @@ static void check_first_room(void)
     CHECK_EQ(hak_bin_pop(CLASS), NULL);
 }
 
+/* What a thread leaves that stops while it gives the cache other bins. */
+static void check_begun_swap(void)
+{
+    resize(3);
+    push(0, 3);
+    CHECK(hak_rooms_try_lock());
+    cache->used_words = HAK_FIRST_SLOT;
+    memset(cache->free_rooms, 0, sizeof cache->free_rooms);
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
+        cache->rooms[i].begin = 0;
+    hak_rooms_mend(cache);
+    for (uint32_t i = 0; i < 20; i++)
+        if (i != CLASS)
+            CHECK(hak_room_resize(cache, i, 30));
+    hak_rooms_unlock();
+    for (uint32_t i = 0; i < 20; i++)
+        while (i != CLASS && hak_bin_push(i, &blocks[100]))
+            continue;
+    pop(0, 3);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+    for (uint32_t i = 0; i < 20; i++)
+        while (i != CLASS && hak_bin_pop(i) != NULL)
+            continue;
+}
+
 static uint64_t popped(void)
 {
     return hak_load_relaxed(&cache->popped[CLASS]) - hak_bin_of(cache->bins, CLASS)->countdown;
@@ -194,6 +219,11 @@ TEST(a_closed_bin_is_empty_and_full_until_it_is_mended)
 TEST(a_bin_whose_first_room_was_left_half_given_has_none)
 {
     check_both(check_first_room);
+}
+
+TEST(bins_that_were_to_be_replaced_keep_their_slots)
+{
+    check_both(check_begun_swap);
 }
 
 TEST(each_pop_is_counted_once)
