@@ -3,14 +3,11 @@
 
 #include "base/bits.h"
 #include "heap/private_heap.h"
-#include "heap/refill.h"
 #include "os/unwind.h"
 #include "process/slow_path.h"
 #include "profile/show.h"
 #include "profile/site_rules.h"
 #include "profile/size_log.h"
-
-#include <string.h>
 
 /* Enough to identify the freeing code. */
 #define FREEING_FRAMES 8u

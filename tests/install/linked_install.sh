@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A program takes the installed hakmem in by hand: the object first, -lhakmem shared and static,
 # position independent or not, bound at once; the linker has nothing to say about any of it. If this
-# fails, a program built as the README says has with libc's malloc, or none.
+# fails, a program built as the README says runs on libc's malloc, or does not start.
 . "$(dirname "$0")/lib.sh"
 needs "$CC" "$CXX"
 installed
