@@ -134,12 +134,12 @@ echo '#include <string.h>
         prctl(PR_SET_NAME, "titled");
         return kept ? (int)sleep(60) : 1;
     }' >"$work/titled.c"
-cc -fno-builtin -o "$work/titled" "$work/titled.c" -Wl,--no-as-needed -L"$work" -lfirst
+cc -fno-builtin -o "$work/server" "$work/titled.c" -Wl,--no-as-needed -L"$work" -lfirst
 # titled NAME SETTING...
 titled() {
     name=$1
     shift
-    env "$@" LD_PRELOAD="$PRELOAD_LIB" LD_LIBRARY_PATH="$work" "$work/titled" &
+    env "$@" LD_PRELOAD="$PRELOAD_LIB" LD_LIBRARY_PATH="$work" "$work/server" &
     process=$!
     becomes "it is titled" grep -q titled "/proc/$process/comm"
     [ "$#" = 0 ] || published_whole
