@@ -190,7 +190,7 @@ void __wrap_hak_os_futex_wait(const void *word, uint32_t value, uint32_t timeout
     }
     is_watching = false;
     uint64_t found = memory_newest((uintptr_t)word, 4, HERE);
-    note_event((struct event){HERE, (uintptr_t)word, found, (uint8_t)self, WAIT, 0, 0});
+    note_event((struct event){HERE, (uintptr_t)word, found, (uint8_t)self, WAIT, HAPPENS, 0});
     if (found == value && choose_oddly(2) == 0) /* it may return for no reason */
         sleep_on(word, timeout_ms);
     is_watching = true;
@@ -206,7 +206,7 @@ void __wrap_hak_os_futex_wake(const void *word, uint32_t count)
     }
     is_watching = false;
     step();
-    note_event((struct event){HERE, (uintptr_t)word, count, (uint8_t)self, WAKE, 0, 0});
+    note_event((struct event){HERE, (uintptr_t)word, count, (uint8_t)self, WAKE, HAPPENS, 0});
     if (order_of(HERE, WAKE, HAPPENS) == HAPPENS)
         wake_up(word, count);
     is_watching = true;
@@ -260,10 +260,21 @@ bool __wrap_hak_os_rseq_fence(void)
         return __real_hak_os_rseq_fence();
     is_watching = false;
     step();
-    memory_fence_all();
-    note_event((struct event){HERE, 0, 0, (uint8_t)self, FENCE, __ATOMIC_SEQ_CST, 0});
+    if (order_of(HERE, RESTART, HAPPENS) == HAPPENS) {
+        memory_fence_all();
+        restart_sequences();
+    }
+    note_event((struct event){HERE, 0, 0, (uint8_t)self, RESTART, HAPPENS, 0});
     is_watching = true;
     return true;
+}
+
+/* Which heap is near, and no more. */
+uint32_t __real_hak_os_processor(void);
+uint32_t __wrap_hak_os_processor(void);
+uint32_t __wrap_hak_os_processor(void)
+{
+    return is_watching ? 0 : __real_hak_os_processor();
 }
 
 _Noreturn void __real_hak_panic(const char *what);

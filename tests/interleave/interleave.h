@@ -13,6 +13,7 @@
 #ifndef TESTS_INTERLEAVE_INTERLEAVE_H
 #define TESTS_INTERLEAVE_INTERLEAVE_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -54,6 +55,11 @@ _Noreturn void interleave_fail(const char *what);
 void interleave_note(uint32_t outcome);
 bool interleave_saw(uint32_t outcome);
 
+/* A restartable sequence begins; a fence for such sends it back here before its next access. */
+#define SEQUENCE_BEGIN() ((void)_setjmp(*interleave_sequence_begin()))
+jmp_buf *interleave_sequence_begin(void);
+void interleave_sequence_end(void); /* right behind its last store */
+
 /* Which body calls, from 1 on. */
 uint32_t interleave_self(void);
 
@@ -63,9 +69,10 @@ struct kept_order {
     const char *reason;
 };
 
-/* Weakens each memory order of the source file, one after the other. True if each was noticed, save
- * for exactly the kept ones (the list ends with NULL). Prints the table. */
-bool interleave_needs_orders(const char *file, const struct harness *harnesses, uint32_t count,
+/* Weakens each memory order of the source files (parts of their paths, with spaces in between), one
+ * after the other, and leaves out each wake-up and each fence that restarts sequences. True if each
+ * was noticed, save for exactly the kept ones (the list ends with NULL). Prints the table. */
+bool interleave_needs_orders(const char *files, const struct harness *harnesses, uint32_t count,
                              const struct kept_order *kept);
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/atomic.h"
 #include "interleave.h"
 
-static _Atomic uint32_t x, y;
+static _Atomic uint32_t x, y, z;
 static uint32_t r1, r2, r3, r4, plain;
 
 static void note_pair(void)
@@ -75,6 +75,20 @@ TEST(sequentially_consistent_operations_are_in_one_order)
     CHECK(RUN(sc_store_x_load_y, sc_store_y_load_x, note_pair).failure == NULL);
     CHECK(!interleave_saw(0));
     CHECK(interleave_saw(1) && interleave_saw(4) && interleave_saw(5));
+}
+
+BODY(store_x_change_load_y)
+{
+    uint32_t none = 0;
+    hak_store_relaxed(&x, 1);
+    (void)hak_cas_acquire(&z, &none, 1);
+    r1 = hak_load_relaxed(&y);
+}
+
+TEST(a_change_that_acquires_is_not_a_full_fence)
+{
+    CHECK(RUN(store_x_change_load_y, store_y_fence_load_x, note_pair).failure == NULL);
+    CHECK(interleave_saw(0));
 }
 
 BODY(write_release)

@@ -38,7 +38,7 @@ enum operation {
     FENCE,
     WAIT,
     WAKE,
-    YIELD,
+    RESTART,
     OPERATION_COUNT
 };
 extern const char *const operation_names[OPERATION_COUNT];
@@ -51,6 +51,8 @@ void step(void);                       /* another thread may go on before this o
 void yield_step(void);                 /* others go on first, if they can */
 void sleep_on(const void *word, uint32_t most_ms); /* 0: without limit */
 void wake_up(const void *word, uint32_t count);
+void restart_sequences(void); /* of all threads */
+void leave_sequence(void);    /* does not return if this one's is to begin anew */
 _Noreturn void fail_at(const char *what, const void *pc, const void *other_pc);
 _Noreturn void start_again(void); /* this execution taught something; the search begins anew */
 uint64_t model_ms(void);
@@ -84,11 +86,11 @@ bool memory_cas(uintptr_t address, uint32_t bytes, uint64_t *expected, uint64_t 
 void memory_fence(int order, const void *pc);
 /* The newest value, as the kernel reads it in one step with what it does then. */
 uint64_t memory_newest(uintptr_t address, uint32_t bytes, const void *pc);
-/* All threads of the process have executed a full fence. */
+/* All threads of the process have executed a full fence, and begin their sequences anew. */
 void memory_fence_all(void);
 
-/* orders.c: the order that counts for this operation. A wake-up has no order: it happens or is left
- * out. */
+/* orders.c: the order that counts for this operation. A wake-up and a restart of sequences have
+ * none: they happen or are left out. */
 #define HAPPENS 6
 #define LEFT_OUT 0
 int order_of(const void *pc, enum operation operation, int order);

@@ -218,6 +218,7 @@ void memory_touch(uintptr_t address, size_t bytes, bool is_write, const void *pc
 {
     if (is_on_a_stack(address))
         return;
+    leave_sequence();
     if (++touch_count > TOUCHES_MOST)
         interleave_fail("does not end: too many accesses");
     for (size_t left = bytes, part; left > 0; address += part, left -= part) {
@@ -284,6 +285,7 @@ static struct place *approach(uintptr_t address, uint32_t bytes, bool is_write)
     struct part *part = part_at(cell_at(address), address, bytes);
     if (!is_concurrent)
         return NULL;
+    leave_sequence();
     if (part->execution != execution) {
         part->execution = execution;
         part->threads = 0;
@@ -297,6 +299,7 @@ static struct place *approach(uintptr_t address, uint32_t bytes, bool is_write)
         return NULL;
     }
     step();
+    leave_sequence();
     struct place *place = &places[part->place - 1];
     if (place->execution != execution) {
         place->execution = execution;

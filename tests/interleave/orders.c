@@ -145,8 +145,20 @@ static int compare_sites(const void *one, const void *other)
                                 : (int)a->operation - (int)b->operation;
 }
 
+/* Whether one of the words is a part of the path. */
+static bool is_of(const char *path, const char *words)
+{
+    char word[80];
+    for (; *words != '\0'; words += strcspn(words, " "), words += strspn(words, " ")) {
+        copy_text(word, sizeof word, words, " ");
+        if (strstr(path, word) != NULL)
+            return true;
+    }
+    return false;
+}
+
 /* In the order of the file: where things are in memory differs from run to run. */
-static void find_sources(const char *file)
+static void find_sources(const char *files)
 {
     const void *pcs[SITES_MOST];
     uint32_t places[SITES_MOST], indices[SITES_MOST], count = 0;
@@ -165,7 +177,7 @@ static void find_sources(const char *file)
     }
     qsort(indices, count, sizeof *indices, compare_sites);
     for (uint32_t i = 0; i < count; i++)
-        if (strstr(found[indices[i]].file, file) != NULL)
+        if (is_of(found[indices[i]].file, files))
             add_source(&sites[places[indices[i]]], &found[indices[i]]);
     number_sources();
 }
@@ -210,8 +222,9 @@ static void name_part(uint32_t source, uint32_t part, char *name, size_t bytes)
     char ordinal[16] = "";
     if (of->ordinal > 1)
         snprintf(ordinal, sizeof ordinal, " #%u", of->ordinal);
-    snprintf(name, bytes, "%.79s %s %s%s: %s", of->function, operation_names[of->operation],
-             order_names[of->order], ordinal, part_names[part]);
+    const char *order = order_names[of->order];
+    snprintf(name, bytes, "%.79s %s%s%s%s: %s", of->function, operation_names[of->operation],
+             *order == '\0' ? "" : " ", order, ordinal, part_names[part]);
 }
 
 /* Weakens one part of an order beyond what is weak already; false, and as it was: that is
@@ -280,14 +293,14 @@ static bool weaken_together(const struct spare *spares, uint32_t spare_count,
     return is_right && kept_count == 0;
 }
 
-bool interleave_needs_orders(const char *file, const struct harness *harnesses, uint32_t count,
+bool interleave_needs_orders(const char *files, const struct harness *harnesses, uint32_t count,
                              const struct kept_order *kept)
 {
     static struct spare spares[SOURCES_MOST * PART_COUNT + 1];
     for (uint32_t i = 0; i < count; i++)
         if (!interleave_holds(&harnesses[i]))
             return false;
-    find_sources(file);
+    find_sources(files);
     uint32_t spare_count = weaken_each(harnesses, count, spares);
     bool is_right = weaken_together(spares, spare_count, harnesses, count, kept);
     fflush(stdout);

@@ -37,6 +37,8 @@ struct thread {
     enum thread_state state;
     const void *waits_for;
     bool is_late; /* its time was over before it was woken */
+    bool is_in_sequence, is_to_restart;
+    jmp_buf sequence;
 };
 
 enum verdict { HOLDS, FAILED, BEGINS_ANEW };
@@ -61,8 +63,9 @@ bool is_watching, is_concurrent;
 static bool is_in_fibre;
 
 const char *const operation_names[OPERATION_COUNT] = {
-    "load", "store", "exchange",   "fetch_add", "fetch_sub",  "fetch_and",  "fetch_or", "fetch_xor",
-    "cas",  "cas",   "failed cas", "fence",     "futex wait", "futex wake", "yield"};
+    "load",       "store",    "exchange",   "fetch_add",  "fetch_sub",
+    "fetch_and",  "fetch_or", "fetch_xor",  "cas",        "cas",
+    "failed cas", "fence",    "futex wait", "futex wake", "restart of sequences"};
 const char *const order_names[] = {"relaxed", "consume", "acquire", "release",
                                    "acq_rel", "seq_cst", ""};
 
@@ -266,6 +269,33 @@ void wake_up(const void *word, uint32_t most)
     }
 }
 
+jmp_buf *interleave_sequence_begin(void)
+{
+    threads[self].is_in_sequence = true;
+    threads[self].is_to_restart = false;
+    return &threads[self].sequence;
+}
+
+void interleave_sequence_end(void)
+{
+    threads[self].is_in_sequence = false;
+}
+
+void restart_sequences(void)
+{
+    for (uint32_t i = 0; i < thread_count; i++)
+        threads[i].is_to_restart = threads[i].is_in_sequence;
+}
+
+void leave_sequence(void)
+{
+    if (!threads[self].is_to_restart)
+        return;
+    threads[self].is_to_restart = false;
+    is_watching = true;
+    _longjmp(threads[self].sequence, 1);
+}
+
 uint64_t model_ms(void)
 {
     return ms;
@@ -309,6 +339,7 @@ static void prepare(uint32_t index, void (*body)(void))
     *--top = (void *)run_body;
     thread->stack_pointer = top - 6;
     thread->body = body;
+    thread->is_in_sequence = thread->is_to_restart = false;
     thread->state = READY;
 }
 
