@@ -83,6 +83,23 @@ def test_a_program_that_fails_unchanged_is_run_again(failures, said, monkeypatch
     assert not left
 
 
+def test_waiting_costs_no_processor():
+    code = """
+        import sys
+        from mutation import trials
+        trials.become_reaper()
+        trials.Trials.failure = lambda _, script, most: trials.run(["sh", "-c", script], (), most)
+        cost = object.__new__(trials.Trials).cost_of(sys.argv[1])
+        print(cost.seconds, cost.processor)
+        """
+    works = "(i=0; while [ $((i += 1)) -lt 500000 ]; do :; done) & wait"
+    costs = [subprocess.run([sys.executable, "-c", textwrap.dedent(code), script],
+                            cwd=ROOT / "tools", check=True, capture_output=True, text=True,
+                            timeout=100).stdout.split() for script in ("sleep 2", works)]
+    (waits_s, waits_processor), (_, works_processor) = (map(float, cost) for cost in costs)
+    assert waits_s >= 2 and waits_processor < 0.2 < works_processor
+
+
 def run_program(script, seconds, memory_bytes=4 << 30):
     """What trials.run says of a program, and how many processes it left."""
     code = """
