@@ -7,8 +7,11 @@ with the file that a run with another seed left, in turn, and prints the medians
 
 The word SEED among the arguments becomes a number, another one for the run that is learned from.
 "static" stands there twice: the difference of its two rows is noise. "cost s" is the processor time
-and the memory, by the option price (HAKMEM_PRICE) that all runs have."""
+and the memory, by the option price (HAKMEM_PRICE) that all runs have; "to static" is the mean of
+its ratios to the two static runs of the same round, with its standard error. Each round begins with
+another run."""
 import argparse
+import math
 import os
 import pathlib
 import shutil
@@ -27,7 +30,7 @@ VARIANTS = {
     "learned": {"HAKMEM_MODE": "learning"},
 }
 COLUMNS = ("time s", "CPU s", "page faults", "in the first second", "mean RSS MiB", "peak RSS MiB",
-           "cost s")
+           "cost s", "to static")
 # So many MiB held for a second cost as much as a second of a processor.
 CORE_SECOND_MIB = {"speed": 40960, "even": 4096, "compact": 409.6}
 PAGE_MIB = os.sysconf("SC_PAGESIZE") / 2**20
@@ -80,6 +83,13 @@ def run(command, seed, settings, profile):
             mean_mib, usage.ru_maxrss / 1024, busy_s + mean_mib * wall_s / price)
 
 
+def to_static(rows, pairs):
+    """The costs of some runs relative to the two static runs beside each, with the error."""
+    ratios = [2 * row[-1] / (one[-1] + other[-1]) for row, (one, other) in zip(rows, pairs)]
+    error = statistics.stdev(ratios) / len(ratios) ** 0.5 if len(ratios) > 1 else math.nan
+    return f"{statistics.geometric_mean(ratios):.3f} ± {error:.3f}"
+
+
 def main():
     """Runs all, interleaved."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -93,19 +103,23 @@ def main():
     run(asked.command, 7, VARIANTS["learning"], first)
     results = {name: [] for name in VARIANTS}
     for number in range(asked.rounds):
-        for name, settings in VARIANTS.items():
+        names = list(VARIANTS)
+        at = number % len(names)
+        for name in names[at:] + names[:at]:
             profile = None
             if name.startswith("learn"):
                 profile = work / f"{name}{number}"
                 if name == "learned":
                     shutil.copy(first, profile)
-            results[name].append(run(asked.command, 42 + number, settings, profile))
+            results[name].append(run(asked.command, 42 + number, VARIANTS[name], profile))
     print("| " + " | ".join(("run", *COLUMNS)) + " |")
     print("| --- " + "| ---: " * len(COLUMNS) + "|")
+    pairs = list(zip(results["static"], results["static again"]))
     for name, rows in results.items():
         medians = [statistics.median(column) for column in zip(*rows)]
         print(f"| {name} | {medians[0]:.2f} | {medians[1]:.2f} | {medians[2]:,.0f} | "
-              f"{medians[3]:,.0f} | {medians[4]:.1f} | {medians[5]:.1f} | {medians[6]:.3f} |",
+              f"{medians[3]:,.0f} | {medians[4]:.1f} | {medians[5]:.1f} | {medians[6]:.3f} | "
+              f"{to_static(rows, pairs)} |",
               flush=True)
     shutil.rmtree(work)
 
