@@ -29,7 +29,7 @@ hakmem_heap *hakmem_heap_new(void)
 void *hakmem_heap_malloc(hakmem_heap *heap, size_t bytes)
 {
     hak_exact_request(bytes);
-    return hak_user_heap_take(heap, bytes, 0, LARGE_ANY, HAK_OS_CALLER());
+    return hak_user_heap_take(heap, bytes, 0, false, HAK_OS_CALLER());
 }
 
 void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
@@ -40,7 +40,7 @@ void *hakmem_heap_calloc(hakmem_heap *heap, size_t count, size_t bytes)
         return NULL;
     }
     hak_exact_request(total);
-    return hak_user_heap_take(heap, total, 0, LARGE_ZERO, HAK_OS_CALLER());
+    return hak_user_heap_take(heap, total, 0, true, HAK_OS_CALLER());
 }
 
 void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t bytes)
@@ -50,7 +50,7 @@ void *hakmem_heap_aligned_alloc(hakmem_heap *heap, size_t alignment, size_t byte
         return NULL;
     }
     hak_exact_request(bytes);
-    return hak_user_heap_take(heap, bytes, alignment, LARGE_ANY, HAK_OS_CALLER());
+    return hak_user_heap_take(heap, bytes, alignment, false, HAK_OS_CALLER());
 }
 
 /* Misuse unless the block is one of the heap that the handle names. */

@@ -44,8 +44,10 @@ struct form {
 static void *take(size_t bytes, struct form form)
 {
     if (HAK_UNLIKELY(hak_is_hardened()) && hak_exact_request(bytes))
-        return hak_hardened_take(
-            &(struct request){bytes, form.alignment, form.kind, false, form.partition});
+        return hak_hardened_take(&(struct request){.bytes = bytes,
+                                                   .alignment = form.alignment,
+                                                   .kind = form.kind,
+                                                   .partition = form.partition});
     if (HAK_UNLIKELY(form.partition == PARTITION_LONG))
         return form.alignment == 0 ? hak_long_slow(bytes)
                                    : hak_long_aligned_slow(form.alignment, bytes);

@@ -108,7 +108,7 @@ static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller 
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
     void *moved = heap_of_block == NULL
                       ? malloc_again(with_slack(old_bytes, bytes), partition_of(block))
-                      : hak_user_heap_take(heap_of_block, bytes, 0, LARGE_ANY, caller);
+                      : hak_user_heap_take(heap_of_block, bytes, 0, false, caller);
     if (moved == NULL)
         return NULL;
     copy(moved, block, hak_least(old_bytes, bytes));

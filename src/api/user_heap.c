@@ -3,9 +3,7 @@
 
 #include "api/api.h"
 #include "base/bits.h"
-#include "heap/limit.h"
 #include "heap/refill.h"
-#include "process/reclaim.h"
 #include "process/serve.h"
 #include "process/tick.h"
 #include "profile/sampler.h"
@@ -34,30 +32,30 @@ void hak_user_heap_leave(struct private_heap *heap)
         hak_tick_now();
 }
 
-static void *take_small(hakmem_heap *handle, uint32_t class_index, enum large_content content)
+static void *take_small(const struct request *request, uint32_t class_index)
 {
-    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(request->user_heap, "invalid heap");
     if (heap == NULL)
         return NULL;
     bool is_due = note_operation(heap);
-    void *block = hak_private_take(heap, class_index, content == LARGE_ZERO);
+    void *block = hak_private_take(heap, class_index, request->is_zero);
     if (HAK_UNLIKELY(is_due))
         hak_tick_now();
     return block;
 }
 
 /* Clearing and growing takes place outside the lock. */
-static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
-                        enum large_content content)
+static void *take_large(const struct request *request)
 {
-    struct private_heap *heap = hak_user_heap_enter(handle, "invalid heap");
+    struct private_heap *heap = hak_user_heap_enter(request->user_heap, "invalid heap");
     if (heap == NULL)
         return NULL;
     hak_user_heap_leave(heap);
-    void *block = hak_take_large(bytes, alignment, content);
+    void *block = hak_take_large(request->bytes, request->alignment,
+                                 request->is_zero ? LARGE_ZERO : LARGE_ANY);
     if (block == NULL)
         return NULL;
-    heap = hak_user_heap_enter(handle, "invalid heap");
+    heap = hak_user_heap_enter(request->user_heap, "invalid heap");
     if (heap == NULL) {
         hak_large_give(block);
         return NULL;
@@ -68,12 +66,13 @@ static void *take_large(hakmem_heap *handle, size_t bytes, size_t alignment,
     return block;
 }
 
-static void *take_once(hakmem_heap *handle, size_t bytes, size_t alignment,
-                       enum large_content content)
+/* The cache is not used: blocks come one by one, under the heap's lock. */
+static void *take_once(struct cache *cache, const struct request *request, enum hak_try turn)
 {
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
-    return class_index != HAK_CLASS_NONE ? take_small(handle, class_index, content)
-                                         : take_large(handle, bytes, alignment, content);
+    uint32_t class_index = hak_class_of_aligned(request->bytes, request->alignment);
+    (void)cache;
+    (void)turn;
+    return class_index != HAK_CLASS_NONE ? take_small(request, class_index) : take_large(request);
 }
 
 /* What every block of the size is aligned to. */
@@ -97,34 +96,28 @@ void hak_user_heap_note(hakmem_heap *handle, const void *block, size_t bytes, si
 }
 
 /* A block that is there. */
-static void note_drawn(hakmem_heap *handle, const void *block, size_t bytes, size_t alignment,
-                       struct os_caller caller)
+static void note_drawn(const struct request *request, const void *block, struct os_caller caller)
 {
-    uint32_t class_index = hak_class_of_aligned(bytes, alignment);
+    uint32_t class_index = hak_class_of_aligned(request->bytes, request->alignment);
     bool is_small = class_index != HAK_CLASS_NONE;
-    hak_user_heap_note(handle, block, bytes,
-                       is_small ? hak_size_classes[class_index].block_bytes : bytes, caller);
+    hak_user_heap_note(request->user_heap, block, request->bytes,
+                       is_small ? hak_size_classes[class_index].block_bytes : request->bytes,
+                       caller);
 }
 
-void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
-                         enum large_content content, struct os_caller caller)
+void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment, bool is_zero,
+                         struct os_caller caller)
 {
-    void *block = NULL;
-    alignment = hak_most(alignment, least_alignment(bytes));
-    if (bytes <= HAK_REQUEST_BYTES_MAX && alignment <= HAK_REQUEST_BYTES_MAX) {
-        block = take_once(handle, bytes, alignment, content);
-        if (HAK_UNLIKELY(block == NULL)) {
-            hak_thread_flush();
-            if (hak_limit_is_set())
-                hak_reclaim_relieve();
-            else
-                hak_reclaim_purge_all();
-            block = take_once(handle, bytes, alignment, content);
-        }
-    }
-    if (HAK_UNLIKELY(block == NULL))
+    struct request request = {.bytes = bytes,
+                              .alignment = hak_most(alignment, least_alignment(bytes)),
+                              .is_zero = is_zero,
+                              .user_heap = handle};
+    if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))
         return hak_refuse(bytes);
-    if (hak_draw_is_on())
-        note_drawn(handle, block, bytes, alignment, caller);
+    void *block = take_once(NULL, &request, TRY_FIRST);
+    if (HAK_UNLIKELY(block == NULL))
+        block = hak_serve(take_once, &request);
+    if (hak_draw_is_on() && block != NULL)
+        note_drawn(&request, block, caller);
     return block;
 }

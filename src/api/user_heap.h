@@ -12,12 +12,11 @@
 #include "hakmem/hakmem.h"
 #include "heap/private_heap.h"
 #include "os/frames.h"
-#include "span/large.h"
 
 /* A block of at least `bytes` aligned to `alignment`, and to what every block of the size is
  * aligned to; NULL with ENOMEM: out of memory, or refused. */
-void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment,
-                         enum large_content content, struct os_caller caller);
+void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment, bool is_zero,
+                         struct os_caller caller);
 
 /* While the heap profile is on: draws whether a new block of the heap is a sample, which counts as
  * so many bytes. */

@@ -154,7 +154,7 @@ static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
     hak_store_relaxed(&is_asleep, 1);
-    hak_fence_full(); /* partner: the exchange in hak_reclaim_tick, before hak_background_wake */
+    hak_fence_full(); /* partner: the fence in hak_background_wake */
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
     while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
@@ -190,7 +190,7 @@ static bool ends(uint64_t last_activity)
 {
     uint32_t expected = BACKGROUND_NONE;
     hak_store_relaxed(&state, BACKGROUND_NONE);
-    hak_fence_full(); /* partner: the exchange in hak_reclaim_tick, before hak_background_wake */
+    hak_fence_full(); /* partner: the fence in hak_background_wake */
     return is_paused() || activity() == last_activity ||
            !hak_cas_acquire(&state, &expected, BACKGROUND_RUNS);
 }
@@ -316,6 +316,9 @@ void hak_background_consider(void)
 
 void hak_background_wake(void)
 {
+    /* partners: the fences in sleep_until_woken and `ends`. What this thread did before is counted
+     * where they look for it, or it finds here that the other one sleeps or has ended. */
+    hak_fence_full();
     hak_background_stir();
     hak_background_consider();
 }

@@ -39,7 +39,7 @@ static void *serve_twice(hak_server *server, const struct request *request,
  * blocks need no lock; they read as zero. */
 static HAK_NOINLINE void *serve_without_locks(const struct request *request)
 {
-    if (hak_lock_is_noted(HAK_LOCK_START))
+    if (hak_lock_is_noted(HAK_LOCK_START) || request->user_heap != NULL)
         return NULL;
     size_t bytes = hak_most(request->bytes, 1);
     size_t alignment = hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);

@@ -8,7 +8,8 @@
  *             before the last try; at hakmem's own limit, other threads' cached blocks too, before
  *             all of that is repeated. A handler that interrupted its thread under a lock, or that
  *             finds no heap to enter, gets a guarded block, which takes no lock
- *             (misuse/sampled_guard.h, misuse/mapped_guard.h).
+ *             (misuse/sampled_guard.h, misuse/mapped_guard.h), unless a user heap is named: a
+ *             block of it comes from there or not at all.
  * Threads     any.
  * Tests       tests/unit/api/malloc_test.c, tests/model/fault_test.c, tests/preload/limits.c
  */
@@ -25,6 +26,7 @@ struct request {
     enum mark_kind kind;
     bool is_zero;
     enum hak_partition partition;
+    void *user_heap; /* a handle of heap/private_heap.h; NULL: any heap but those */
 };
 
 /* TRY_LAST: a block of any larger class will do. */

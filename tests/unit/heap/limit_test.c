@@ -180,6 +180,26 @@ TEST(a_private_heap_obeys_the_limit)
     hak_free(block);
 }
 
+/* A slab of each class is left, without a block. */
+TEST(a_private_heap_gets_what_heaps_and_caches_keep_before_it_is_refused)
+{
+    hakmem_heap *heap = hakmem_heap_new();
+    hakmem_heap_free(heap, hakmem_heap_malloc(heap, 1000));
+    size_t before = hak_held_bytes();
+    for (uint32_t i = 0; i < HAK_CLASS_COUNT; i++)
+        CHECK((blocks[i] = hak_malloc(hak_size_classes[i].block_bytes)) != NULL);
+    give_all(HAK_CLASS_COUNT);
+    size_t freed_bytes = hak_held_bytes() - before;
+    limit_to(hak_held_bytes());
+    while (hakmem_heap_malloc(heap, 1000) != NULL)
+        ;
+    CHECK_EQ(errno, ENOMEM);
+    struct hakmem_heap_stats stats;
+    CHECK_EQ(hakmem_heap_stats_get(heap, &stats, sizeof stats), 0);
+    CHECK(stats.held_bytes > freed_bytes / 10 * 8);
+    hakmem_heap_destroy(heap);
+}
+
 TEST(above_the_soft_limit_free_memory_goes_before_more_is_taken)
 {
     void *live = hak_malloc(10 * HAK_MIB), *freed = hak_malloc(10 * HAK_MIB);
