@@ -517,5 +517,9 @@ bool interleave_holds(const struct harness *asked)
     if (explored.failure != NULL)
         print_trace();
     fflush(stdout);
+    if (explored.failure != NULL && getenv("HAK_REPLAY") != NULL) {
+        raise(SIGTRAP); /* for a debugger: the same execution once more */
+        run_once();
+    }
     return explored.failure == NULL;
 }
