@@ -30,8 +30,8 @@ from mutation import changes, trials
 RECORD = ROOT / "tests/mutants.toml"
 FOLDERS = ("slab", "span", "heap")
 BUILDS = ("debug", "tiny")
-# Slower programs are left to the tests themselves.
-PROGRAM_SECONDS_MOST = 5
+# Programs that compute for longer are left to the tests themselves.
+PROCESSOR_SECONDS_MOST = 5
 
 worker = None
 
@@ -47,8 +47,8 @@ def judge(change, programs):
     return worker.judge(change, programs)
 
 
-def seconds_of(program):
-    return worker.seconds_of(program)
+def cost_of(program):
+    return worker.cost_of(program)
 
 
 def all_changes(file):
@@ -76,7 +76,7 @@ class Session:
         self.pool = pool
         self.equivalent = {name_of(row) for row in record.get("equivalent", ())}
         self.is_quick = is_quick
-        self.seconds = {}
+        self.costs = {}
         self.survivors = []
         self.by_folder = {}
 
@@ -85,15 +85,20 @@ class Session:
         found = trials.programs_for(file, BUILDS[:1] if self.is_quick else BUILDS)
         if self.is_quick:
             found = {program: rank for program, rank in found.items() if rank == 0}
-        unknown = [program for program in found if program not in self.seconds]
-        self.seconds.update(zip(unknown, self.pool.map(seconds_of, unknown)))
+        unknown = [program for program in found if program not in self.costs]
+        for program, cost in zip(unknown, self.pool.map(cost_of, unknown)):
+            self.costs[program] = cost
+            if cost.failed:
+                print(f"{program} failed unchanged, and passed when it was run again: "
+                      f"{cost.failed}", flush=True)
         own = pathlib.Path(file).stem
 
         def order(program):
             is_own = f"_{own}_" in program.name and not program.variables
-            return found[program], not is_own, BUILDS.index(program.build), self.seconds[program]
-        return {program: self.seconds[program] for program in sorted(found, key=order)
-                if self.seconds[program] <= PROGRAM_SECONDS_MOST}
+            build = BUILDS.index(program.build)
+            return found[program], not is_own, build, self.costs[program].processor
+        return {program: self.costs[program] for program in sorted(found, key=order)
+                if self.costs[program].processor <= PROCESSOR_SECONDS_MOST}
 
     def verdicts(self, candidates, most):
         """Judges changes until so many count: (change, verdict, by what) as they come."""
@@ -109,6 +114,8 @@ class Session:
             for job in done:
                 verdict, by_what = job.result()
                 change = running.pop(job)
+                if verdict == "equal" and self.is_quick:  # a listed change that is none any more
+                    verdict = "survived"
                 if verdict == "survived" and change.name in self.equivalent:
                     verdict = "equivalent"
                 counted += verdict in ("killed", "survived")

@@ -51,11 +51,13 @@ struct stat_block {
     _Atomic uint64_t counters[HAK_STAT_COUNT];
 };
 
-/* The same for a cache, or, without one (NULL), for all threads that have none. */
-#define hak_stat_add_for(cache, name, value)                                                       \
+/* The same for a cache, or, without one (NULL), for all threads that have none. It is asked for
+ * once: that of the processor is another one, or none, where the thread has moved. */
+#define hak_stat_add_for(owner, name, value)                                                       \
     do {                                                                                           \
-        if (HAK_LIKELY((cache) != NULL))                                                           \
-            hak_stat_add_shared(&(cache)->stats, name, value);                                     \
+        struct cache *cache_ = (owner);                                                            \
+        if (HAK_LIKELY(cache_ != NULL))                                                            \
+            hak_stat_add_shared(&cache_->stats, name, value);                                      \
         else                                                                                       \
             hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
                                   (uint64_t)(value));                                              \
@@ -63,9 +65,10 @@ struct stat_block {
 extern struct stat_block hak_stat_cacheless;
 
 /* The same, not to the last count (base/atomic.h), for paths that an atomic addition would slow. */
-#define hak_stat_add_here(cache, name, value)                                                      \
+#define hak_stat_add_here(owner, name, value)                                                      \
     do {                                                                                           \
-        struct stat_block *block_ = (cache) != NULL ? &(cache)->stats : &hak_stat_cacheless;       \
+        struct cache *cache_ = (owner);                                                            \
+        struct stat_block *block_ = cache_ != NULL ? &cache_->stats : &hak_stat_cacheless;         \
         uint64_t value_ = (uint64_t)(value);                                                       \
         hak_probe(name, value_);                                                                   \
         hak_counter_add_here(&block_->counters[HAK_STAT_##name], value_);                          \

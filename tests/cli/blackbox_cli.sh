@@ -42,6 +42,11 @@ read_truth() {
     od -A n -t u8 -N 40 -v -w8 "$work/file" | awk '{ print NR - 1, $1 }' >"$work/truth"
 }
 
+has_leaked() {
+    read_truth
+    awk '{ sum += $2 } END { exit !(sum > 8e6) }' "$work/truth"
+}
+
 # leak SEED COMMAND...: in the background, as a process of the command.
 leak() {
     seed=$1
@@ -73,11 +78,7 @@ leak_until_full() {
 leak_and_die() {
     leak "$1" env HAKMEM_LIMIT=512M
     # When 8 MB have leaked, and up to four tenths of a second later.
-    for _ in $(seq 400); do
-        read_truth
-        awk '{ sum += $2 } END { exit !(sum > 8e6) }' "$work/truth" && break
-        sleep 0.05
-    done
+    becomes "seed $1 leaks" has_leaked
     sleep "0.$(awk -v seed="$1" 'BEGIN { srand(seed); printf "%03d", rand() * 400 }')"
     kill -KILL "$leaker_pid"
     wait "$leaker_pid" 2>/dev/null || :

@@ -75,27 +75,45 @@ shows leaks 'live +blocks +oldest +grows a min  where$'
 shows leaks '  yard::keep  holder\.cpp:'
 
 # What grows while it is watched.
-# grows NAME STATUS COUNT ARGUMENT...: `hakmem growth`; the holder leaks so often between its looks.
+# grows NAME STATUS COUNT ARGUMENT...: `hakmem growth`, which takes $took seconds; the holder leaks
+# so often between its looks.
 leaked=0
-sleeps() { [ "$(cut -d ' ' -f 3 "/proc/$1/stat")" = S ]; }
+look_for_growth() {
+    begun=$(date +%s%N)
+    "$hakmem" growth "$holder_pid" "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    growth_pid=$!
+}
+# On a busy machine it may have slept, and ended, before anybody saw it.
+is_seen_asleep() {
+    grep -q '^State:.S' "/proc/$growth_pid/status" && return
+    [ -d "/proc/$growth_pid" ] || look_for_growth "$@"
+    return 1
+}
 grows() {
     name=$1
     expected=$2
     count=$3
     shift 3
-    "$hakmem" growth "$holder_pid" "$@" >"$work/$name.out" 2>"$work/$name.err" &
-    growth_pid=$!
-    becomes "it has looked, and sleeps" sleeps "$growth_pid"
+    look_for_growth "$@"
+    becomes "it has looked, and sleeps" is_seen_asleep "$@"
+    kill -STOP "$growth_pid" # it shall not look again before all has leaked
     for _ in $(seq "$count"); do echo >&7; done
     leaked=$((leaked + count))
     await done "$leaked"
+    kill -CONT "$growth_pid"
     status=0
     wait "$growth_pid" || status=$?
+    took=$(awk -v ns=$(($(date +%s%N) - begun)) 'BEGIN { print ns / 1e9 }')
     equal "$name: exit status, $(head -c 300 "$work/$name.err")" "$status" "$expected"
 }
 grows growth 0 3 2s
-grown='^ +\+[23]\.[0-9] MiB +\+1\.[0-9] MiB/s +[23]\.[0-9] MiB +[0-9.]+ m?s'
+grown='^ +\+[23]\.[0-9] MiB +\+[0-9.]+ [KM]iB/s +[23]\.[0-9] MiB +[0-9.]+ m?s'
 shows growth "$grown  yard::leak  holder\.cpp:"
+# Its two looks were two seconds apart at least, and no more than it took; a tenth is rounding.
+check "so much a second, in $took s: $(cat "$work/growth.out")" awk -v took="$took" '
+    /yard::leak/ { a_second = $4 == "KiB/s" ? $3 / 1024 : $3
+        is_right = a_second < $1 / 2 + 0.1 && a_second > $1 / took - 0.1 }
+    END { exit !is_right }' "$work/growth.out"
 check "nothing else" sh -c '! grep -q yard::keep "$0"' "$work/growth.out"
 grows too_much 3 1 1 --most 500K
 shows too_much 'yard::leak'
@@ -106,18 +124,21 @@ shows not_too_much '^nothing$'
 if unshare --mount --pid --fork true 2>/dev/null; then
     mkdir "$work/inside"
     cp "$work/holder" "$work/inside/boxed"
-    (sleep 20 | unshare --mount --pid --fork sh -c 'mount -t tmpfs shm /dev/shm &&
+    mkfifo "$work/boxed_in"
+    unshare --mount --pid --fork sh -c 'mount -t tmpfs shm /dev/shm &&
         mount --bind "$0/inside" "$0/plain" && cd "$0/plain" && exec env HAKMEM_HEAP_PROFILE=on \
         HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
         LD_PRELOAD="$1" "$0/plain/boxed"' "$work" "$PRELOAD_LIB" \
-        >"$work/boxed" 2>/dev/null) &
+        <"$work/boxed_in" >"$work/boxed" 2>/dev/null &
+    outer_pid=$!
+    exec 8>"$work/boxed_in"
     becomes "the boxed one is ready" grep -q ready "$work/boxed"
-    boxed_pid=$(for folder in /proc/[0-9]*; do
-        [ "$(cat "$folder/comm" 2>/dev/null)" != boxed ] || echo "${folder#/proc/}"
-    done)
+    boxed_pid=$(cat "/proc/$outer_pid/task/$outer_pid/children")
+    boxed_pid=${boxed_pid% }
     asked boxed 0 profile "$boxed_pid" --folded
     shows boxed ';main;yard::keep [78][0-9]{6}$'
     kill -KILL "$boxed_pid"
+    exec 8>&-
 fi
 
 # A file that is another one by now names nothing.
@@ -234,7 +255,8 @@ env HAKMEM_BLACKBOX=on LD_PRELOAD="$PRELOAD_LIB" sh -c '"$0/holder" <"$0/unasked
     exec sleep 30' "$work" >"$work/unasked" &
 parent_pid=$!
 exec 7>"$work/unasked_in"
-becomes "it is ready" grep -q ready "$work/unasked"
+names_the_ready() { grep -q ready "$work/unasked" && grep -q '^[0-9]' "$work/unasked"; }
+becomes "it is ready" names_the_ready
 unasked_pid=$(sed '/ready/d' "$work/unasked")
 kill -KILL "$unasked_pid"
 becomes "it waits for its parent" grep -q '^State:.*Z' "/proc/$unasked_pid/status"

@@ -33,10 +33,17 @@ plain=$!
 HAKMEM_STATS_SHM=1 "$hakmem" run sleep 60 &
 shown=$!
 process="$preloaded $own $linked $plain $shown"
-becomes "it runs" grep -q sleep "/proc/$preloaded/comm"
-becomes "it has its libraries" grep -q '/libc[.-]' "/proc/$preloaded/maps"
-becomes "the other one as well" grep -q '/libc[.-]' "/proc/$own/maps"
-becomes "the numbers are shown" [ -e "/dev/shm/hakmem.$shown" ]
+# runs PROCESS NAME: it has become a program of that name, and has mapped its libraries: libc is the
+# last.
+runs() {
+    becomes "$2 runs" grep -qx "$2" "/proc/$1/comm"
+    becomes "$2 has its libraries" grep -q '/libc[.-]' "/proc/$1/maps"
+}
+runs "$preloaded" sleep
+runs "$own" preload_own_mal
+runs "$linked" larson_hakmem
+runs "$plain" sleep
+becomes "the numbers are shown, whole" "$hakmem" top --json "$shown"
 asked listed 0 ps
 equal "the head" "$(awk 'NR == 1 { print $1, $2, $3, $4, $5 }' "$work/listed.out")" \
     "PID NAME RESIDENT LIVE ALLOCATOR"

@@ -66,16 +66,18 @@ HAKMEM_HEAP_PROFILE=on run "$work/leak"
 [ "$(boards)" = "$before" ] || fail "a board stays after a normal end"
 
 # A black box outlives a kill; a mere profile goes with the next process that makes a board.
+names_program() { head -c 60000 "$board" | strings | grep -q "$work/leak"; }
+# start_and_kill NAME [named]: kills it once it is ready, and its board names the program.
 start_and_kill()
 {
     mkfifo "$work/said.$1" 2> /dev/null || true
     LD_PRELOAD="$PRELOAD_LIB" "$work/leak" wait > "$work/said.$1" 2> /dev/null &
     pid=$!
     read -r ready < "$work/said.$1"
-    [ -n "$2" ] && sleep 1.5
+    board=/dev/shm/hakmem.profile.$pid
+    [ -z "$2" ] || becomes "the board names the program" names_program
     kill -9 "$pid"
     wait "$pid" 2> /dev/null || :
-    board=/dev/shm/hakmem.profile.$pid
 }
 export HAKMEM_HEAP_PROFILE=on
 start_and_kill profile ""
@@ -83,13 +85,14 @@ start_and_kill profile ""
 [ "$(stat -c %a "$board")" = 600 ] || fail "the board is private"
 first=$board
 export HAKMEM_BLACKBOX=on
-start_and_kill blackbox wait
+start_and_kill blackbox named
 unset HAKMEM_BLACKBOX
 [ -f "$board" ] || fail "a black box stays"
 [ ! -f "$first" ] || fail "the board of a killed process was not removed"
 box=$board
 run "$work/leak"
 [ -f "$box" ] || fail "a black box was removed by another process"
-head -c 60000 "$box" | strings | grep -q "$work/leak" || fail "the box names no module"
+board=$box
+names_program || fail "the box names no module"
 rm -f "$box"
 check_count=15

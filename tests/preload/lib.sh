@@ -150,6 +150,11 @@ becomes() {
     done
 }
 
+# listens SOCKET: somebody accepts there. (The file exists a moment before.)
+listens() {
+    python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])' "$1"
+}
+
 # processes PROCESS: it and all that it started.
 processes() {
     echo "$1"

@@ -64,7 +64,7 @@ user=$(id -un)
 run() {
     rm -f "$work/socket"
     server "$1" "$2" memcached -u "$user" -U 0 -s "$work/socket" -t 4 -m 256
-    becomes "$1 listens" [ -S "$work/socket" ]
+    becomes "$1 listens" listens "$work/socket"
     python3 "$work/load.py" "$work/socket" $rounds >"$work/$1.load" ||
         fail "$1: the clients' end: $(cat "$work/$1.err")"
     [ -z "$2" ] || mapped

@@ -101,16 +101,27 @@ print(digests)
 END
 if full; then rounds=5000; else rounds=200; fi
 
+workers() { cat "/proc/$server_process/task/$server_process/children"; }
+# Two workers, none of which is one of $workers.
+are_new() {
+    [ "$(workers | wc -w)" = 2 ] || return 1
+    for worker in $workers; do
+        ! workers | grep -qw "$worker" || return 1
+    done
+}
+
 # run NAME LIBRARY: a server, load, new workers, load, the server's end.
 run() {
     rm -f "$work/socket" "$work/inner"
     server "$1" "$2" nginx -e stderr -p "$work" -c "$work/nginx.conf"
-    becomes "$1 listens" [ -S "$work/socket" ]
+    becomes "$1 listens" listens "$work/socket"
     python3 "$work/load.py" "$work/socket" $rounds >"$work/$1.load" ||
         fail "$1: the clients' end: $(cat "$work/$1.err")"
+    workers=$(workers)
     kill -HUP "$server_process"
     python3 "$work/load.py" "$work/socket" $rounds >>"$work/$1.load" ||
         fail "$1: the clients' end: $(cat "$work/$1.err")"
+    becomes "$1: the workers are new ones" are_new
     [ -z "$2" ] || mapped
     ends QUIT
 }

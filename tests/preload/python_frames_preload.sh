@@ -42,10 +42,7 @@ PYTHONMALLOC=malloc HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_RATE=2048 \
     "$python" -X perf "$work/service.py" <"$work/in" >"$work/said" &
 pid=$!
 exec 7>"$work/in"
-for _ in $(seq 200); do
-    ! grep -q ready "$work/said" || break
-    sleep 0.05
-done
+becomes "the program is ready" grep -q ready "$work/said"
 "$OUT/hakmem" profile "$pid" >"$work/table" || fail "the profile of $pid"
 "$OUT/hakmem" profile "$pid" --folded >"$work/folded" || fail "the profile of $pid"
 exec 7>&-

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from processes import HAKMEM, LIBRARY, OUT, check, hakmem, says
+from processes import HAKMEM, LIBRARY, OUT, becomes, check, hakmem, says
 
 KEEPER = str(OUT / "tests/preload_keeper")
 WORK = pathlib.Path(tempfile.mkdtemp(prefix="sites."))
@@ -90,7 +90,7 @@ shutil.copy(LEARNED, WORK / "measured")
 process = start(40, 0, learn="sites", profile=LEARNED)
 MEASURED = start(4000, 0, learn="sites", profile=WORK / "measured")
 TOLD = start(4000, 0, learn="sites", profile=WORK / "told")
-time.sleep(2)
+wait_for(process.pid, "it diverts", lambda memory: memory["diverted_sites"] > 0)
 WARM_RULES = states(process.pid)
 check(f"it starts with the rule: {WARM_RULES}", any(r["state"] == "active" for r in WARM_RULES))
 COUNTED = json.loads(hakmem("top", "--json", process.pid))
@@ -171,9 +171,8 @@ site = next(r for r in WARM_RULES if r["state"] == "active")
 process = TOLD
 said = rules(process.pid, "forbid", site["site"], 120)
 check(f"forbid: {said}", "the site is forbidden" in said)
-time.sleep(2)
-check("it is forbidden", [r["state"] for r in states(process.pid)
-                          if r["site"] == site["site"]] == ["forbidden"])
+becomes("it is forbidden", lambda: [r["state"] for r in states(process.pid)
+                                    if r["site"] == site["site"]] == ["forbidden"])
 said = rules(process.pid, "pin", site["site"], 128)
 check(f"pin: {said}", "the site is pinned" in said)
 end(process)
@@ -188,7 +187,7 @@ check("the rules came over",
 
 # A process that does not learn says so.
 process = start(4000, 0, learn="none")
-time.sleep(0.5)
+wait_for(process.pid, "it runs", lambda memory: memory["small_live_bytes"] > 0)
 check("a process that does not learn says so",
       "start the program with learn=sites" in rules(process.pid, status=1))
 end(process)

@@ -65,13 +65,15 @@ env HAKMEM_STATS=1 LD_PRELOAD="$PRELOAD_LIB" "$python" -c "$exits" 2>&- || statu
 equal "closed: the exit status" $status 7
 # After the reader has gone, so that the report meets a broken pipe.
 mkfifo "$work/broken"
-(exec 3<"$work/broken"; sleep 0.2) &
+(: 3<"$work/broken") &
 reader=$!
 status=0
 env HAKMEM_STATS=1 LD_PRELOAD="$PRELOAD_LIB" "$python" -c "
-import time, signal, sys
+import select, signal, sys
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-time.sleep(1)
+gone = select.poll()
+gone.register(2, 0)
+gone.poll()
 sys.exit(7)" 2>"$work/broken" || status=$?
 wait $reader
 equal "a broken pipe: the exit status" $status 7

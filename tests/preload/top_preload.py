@@ -171,7 +171,8 @@ class Screen:
         """The same with a pattern."""
         deadline = time.monotonic() + seconds
         while not re.search(pattern, self.seen):
-            if time.monotonic() > deadline or not select.select([self.terminal], [], [], 5)[0]:
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([self.terminal], [], [], left)[0]:
                 fail(f"{pattern} is not in {self.seen[-3000:]}")
             self.seen += os.read(self.terminal, 65536)
         self.seen = b""
@@ -183,9 +184,13 @@ class Screen:
     def end(self):
         """Quits; how it ended."""
         self.type(b"q")
+        return self.ended()
+
+    def ended(self):
+        """Waits until it has; how."""
         try:
-            while os.read(self.terminal, 65536):
-                pass
+            while said := os.read(self.terminal, 65536):
+                self.seen += said
         except OSError:
             pass
         os.close(self.terminal)
@@ -196,34 +201,21 @@ def check_terminal(process):
     """Keys do what they say; the terminal is as before, after a signal, too."""
     for end in (b"q", signal.SIGTERM):
         screen = Screen("top", process.pid)
-        deadline = time.monotonic() + 30
-        keys = [b"s", b"h", b"+", b"-", b"\x1b", b"/zz", b"p", b"p"]
-        while time.monotonic() < deadline:
-            if select.select([screen.terminal], [], [], 0.2)[0]:
-                try:
-                    screen.seen += os.read(screen.terminal, 65536)
-                except OSError:
-                    break
-            elif keys:
-                screen.type(keys.pop())
-            elif end == b"q":
-                screen.type(end)
-            else:
-                os.kill(screen.child, end)
-        status = os.waitpid(screen.child, 0)[1]
-        seen = screen.seen
+        screen.shows(b"every 1s")
+        for keys, words in ((b"p", b"PAUSED"), (b"p", b"every 1s"),
+                            (b"/zz", b"no block of up to 128K of such a size"),
+                            (b"\x1b", b"every 1s"), (b"-", b"every 0.5s"), (b"+", b"every 1s"),
+                            (b"h", b"q quit   c call sites, sizes   s sort order"),
+                            (b"h", b"every 1s"), (b"s", b"by free")):
+            screen.type(keys)
+            screen.shows(words)
+        screen.shows_match(rb"resident \x1b\[34m[_.,~+*#-]+\x1b\[0m \S+ +live ")
         if end == b"q":
-            equal("quit ends well", os.waitstatus_to_exitcode(status), 0)
+            equal("quit ends well", screen.end(), 0)
         else:
-            equal("the signal ends it", os.WTERMSIG(status), signal.SIGTERM)
-        equal("sizes are sorted", b"by free" in seen or b"by held" in seen, True)
-        equal("there is help", b"quit" in seen, True)
-        equal("it pauses", b"PAUSED" in seen, True)
-        equal("sizes are filtered", b"no block of up to 128K of such a size" in seen, True)
-        equal("there are lines of what was",
-              bool(re.search(rb"resident \x1b\[34m[_.,~+*#-]+\x1b\[0m \S+ +live ", seen)), True)
-        equal("the terminal is given back", seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
-        os.close(screen.terminal)
+            os.kill(screen.child, end)
+            equal("the signal ends it", screen.ended(), -signal.SIGTERM)
+        equal("the terminal is given back", screen.seen.endswith(b"\x1b[?25h\x1b[?1049l"), True)
 
 
 WORKS = ("""
@@ -239,7 +231,6 @@ while time.monotonic() < end:
 def check_attach():
     """A process that was started without an option is asked to show itself, and is in the list."""
     process = start(WORKS, PYTHONMALLOC="malloc")
-    time.sleep(1)
     once = top(process.pid, "--once")
     equal("it is shown", "Where the heap" in once, True)
     equal("since it was asked", shm_file(process.pid).exists(), True)
@@ -358,7 +349,6 @@ def check_bad():
 
 def check_ended(process):
     """What a killed one left is shown, as such, and goes when anybody looks at another one."""
-    time.sleep(0.1)
     for _ in range(2):
         once = subprocess.run([HAKMEM, "top", str(process.pid), "--once"], capture_output=True,
                               text=True, timeout=60, check=True)

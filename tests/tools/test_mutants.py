@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 from conftest import ROOT
-from mutation import changes
+from mutation import changes, trials
 
 SOURCE = """\
 #define MOST 16u
@@ -27,6 +27,13 @@ int take(int a, int b)
                : 0;
 }
 """
+
+
+# Its name is no text.
+NAMELESS = """exec python3 -c '
+import ctypes, time
+ctypes.CDLL(None).prctl(15, b"\\xff")
+time.sleep(1000)'"""
 
 
 @pytest.fixture(name="found")
@@ -62,6 +69,37 @@ def test_the_name_and_the_rank_of_a_change_do_not_depend_on_other_lines(found, t
     assert len({change.name for change in found}) == len(found)
 
 
+@pytest.mark.parametrize("failures, said", [
+    ([""], ""), (["one", ""], "one"), (["one", "two"], None)])
+def test_a_program_that_fails_unchanged_is_run_again(failures, said, monkeypatch):
+    left = list(failures)
+    monkeypatch.setattr(trials.Trials, "failure", lambda *_: left.pop(0))
+    worker = object.__new__(trials.Trials)
+    if said is None:
+        with pytest.raises(SystemExit, match="it fails unchanged: one and two"):
+            worker.cost_of("it")
+    else:
+        assert worker.cost_of("it").failed == said
+    assert not left
+
+
+def test_waiting_costs_no_processor():
+    code = """
+        import sys
+        from mutation import trials
+        trials.become_reaper()
+        trials.Trials.failure = lambda _, script, most: trials.run(["sh", "-c", script], (), most)
+        cost = object.__new__(trials.Trials).cost_of(sys.argv[1])
+        print(cost.seconds, cost.processor)
+        """
+    works = "(i=0; while [ $((i += 1)) -lt 500000 ]; do :; done) & wait"
+    costs = [subprocess.run([sys.executable, "-c", textwrap.dedent(code), script],
+                            cwd=ROOT / "tools", check=True, capture_output=True, text=True,
+                            timeout=100).stdout.split() for script in ("sleep 2", works)]
+    (waits_s, waits_processor), (_, works_processor) = (map(float, cost) for cost in costs)
+    assert waits_s >= 2 and waits_processor < 0.2 < works_processor
+
+
 def run_program(script, seconds, memory_bytes=4 << 30):
     """What trials.run says of a program, and how many processes it left."""
     code = """
@@ -87,6 +125,7 @@ def run_program(script, seconds, memory_bytes=4 << 30):
     ("exec >&-; sleep 1000", 0.5, "time limit"),
     ("while echo word; do :; done", 0.5, "time limit"),
     ("setsid sleep 1000 & exit 0", 50, ""),
+    (NAMELESS, 0.5, "time limit"),
     ("i=0; while [ $((i += 1)) -lt 600 ]; do sleep 1000 & done; wait", 50, "limit of processes"),
 ])
 def test_a_program_ends_within_its_limits_and_leaves_no_process(script, seconds, said):

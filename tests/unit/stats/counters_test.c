@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/stats/counters_test.c - counters count what they are named after. */
 #include "check.h"
+#include "heap/cache.h"
 #include "stats/counters.h"
 
 TEST(counters_start_at_zero_and_are_apart)
@@ -23,4 +24,24 @@ TEST(the_counters_of_the_process_add_up)
     hak_stat_global_add(foreign_frees, 1);
     CHECK_EQ(hak_load_relaxed(&hak_stat_globals.foreign_frees), 3);
     CHECK_EQ(hak_load_relaxed(&hak_stat_globals.fallback), 0);
+}
+
+static struct cache cache;
+static int asked_count;
+
+/* As hak_own_cache says it to a thread that moves to a processor without a cache. */
+static struct cache *own_cache(void)
+{
+    return asked_count++ == 0 ? &cache : NULL;
+}
+
+TEST(a_thread_that_moves_counts_in_the_cache_that_it_found)
+{
+    hak_stat_add_here(own_cache(), realloc_copied_bytes, 5);
+    CHECK_EQ(asked_count, 1);
+    CHECK_EQ(hak_load_relaxed(&cache.stats.counters[HAK_STAT_realloc_copied_bytes]), 5);
+    asked_count = 0;
+    hak_stat_add_for(own_cache(), spans_taken, 1);
+    CHECK_EQ(asked_count, 1);
+    CHECK_EQ(hak_load_relaxed(&cache.stats.counters[HAK_STAT_spans_taken]), 1);
 }
