@@ -59,7 +59,7 @@ static void require_block_of(hakmem_heap *handle, const void *block, const char 
     if (!hak_region_holds(block) || hak_tag_read(hak_granule_of(block)) == HAK_TAG_HOLE)
         hak_misuse(what, block, 0, "not from hakmem");
     if (hak_tag_read(hak_granule_of(block)) == HAK_TAG_NONE)
-        hak_misuse(what, block, 0, "nothing is allocated there");
+        hak_misuse_nothing(what, block);
     if (hak_private_handle_of(block, what) != handle)
         hak_misuse(what, block, 0, "a block of another heap");
 }

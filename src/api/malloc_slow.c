@@ -330,7 +330,7 @@ static HAK_NOINLINE void free_anything(void *block)
     if (HAK_UNLIKELY(tag == HAK_TAG_HOLE))
         hak_foreign_free(block);
     else if (HAK_UNLIKELY(tag == HAK_TAG_NONE))
-        hak_misuse("invalid free", block, 0, "nothing is allocated there");
+        hak_misuse_nothing("invalid free", block);
     else
         give_watched(block, tag);
 }

@@ -42,7 +42,7 @@ static size_t alignment_of(struct mark mark)
 static bool find_small(struct slab *slab, const char *what, struct place *place)
 {
     if (slab == NULL)
-        hak_misuse(what, place->block, 0, "nothing is allocated there");
+        hak_misuse_nothing(what, place->block);
     if (slab->is_private)
         return false;
     hak_slab_index_of(slab, place->block, what);
@@ -76,7 +76,7 @@ bool hak_place_find(void *block, const char *what, struct place *place)
     place->block = block;
     place->mark = hak_mark_at(block);
     if (tag == HAK_TAG_NONE)
-        hak_misuse(what, block, 0, "nothing is allocated there");
+        hak_misuse_nothing(what, block);
     if (hak_tag_is_slab(tag))
         return find_small(hak_owner_read(granule), what, place);
     return find_large(what, place);

@@ -229,13 +229,18 @@ static void give_empty(void *block)
         hak_misuse("double free", block, 0, "already free, or never allocated");
 }
 
-/* Whatever else is wrong with it is found by the pool. */
-static HAK_NOINLINE void give_fenced(void *block, const struct claim *claim,
-                                     struct os_caller caller)
+/* Whatever else is wrong with a fenced block is found by the pool. */
+static void check_fenced(const void *block, const struct claim *claim)
 {
     struct mark mark;
     if (hak_fenced_look(block, &mark))
         check_claim(block, mark, claim);
+}
+
+static HAK_NOINLINE void give_fenced(void *block, const struct claim *claim,
+                                     struct os_caller caller)
+{
+    check_fenced(block, claim);
     if (hak_sampler_watches())
         hak_sampler_end(block);
     hak_fenced_give(block, caller);
@@ -400,6 +405,8 @@ bool hak_hardened_resize(void **block, size_t bytes)
         *block = resized;
         return true;
     }
+    if (hak_fence_holds(*block))
+        check_fenced(*block, &(struct claim){.bytes = HAK_ANY_BYTES});
     if (!hak_zero_size_holds(*block))
         return false;
     if (!hak_zero_size_is_live(*block))

@@ -29,7 +29,7 @@ static struct guard_record *find(const void *block, const char *what)
 {
     struct guard_record *record = record_of(block);
     if (HAK_UNLIKELY(record == NULL))
-        hak_misuse(what, block, 0, "nothing is allocated there");
+        hak_misuse_nothing(what, block);
     return record;
 }
 

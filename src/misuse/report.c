@@ -25,3 +25,8 @@ _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, c
     hak_os_stderr_line(&text);
     abort();
 }
+
+_Noreturn void hak_misuse_nothing(const char *what, const void *pointer)
+{
+    hak_misuse(what, pointer, 0, "nothing is allocated there: freed before, or never allocated");
+}

@@ -18,4 +18,8 @@
  * says in what state hakmem found it. */
 _Noreturn void hak_misuse(const char *what, const void *pointer, size_t bytes, const char *state);
 
+/* The same where no block is. What is left of a large block that was freed does not tell that there
+ * was one. */
+_Noreturn void hak_misuse_nothing(const char *what, const void *pointer);
+
 #endif

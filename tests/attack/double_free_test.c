@@ -33,7 +33,8 @@ static void free_large_twice(void)
 
 TEST(a_large_block_freed_twice_is_reported_at_once)
 {
-    CHECK_REPORTS(free_large_twice(), "invalid free", "nothing is allocated there\n");
+    CHECK_REPORTS(free_large_twice(), "invalid free",
+                  "nothing is allocated there: freed before, or never allocated\n");
 }
 
 static void *free_block_twice(void *block)
@@ -60,7 +61,8 @@ static void free_by_two_strangers(size_t bytes)
 TEST(a_block_freed_by_two_other_threads_is_reported_by_the_second)
 {
     CHECK_REPORTS(free_by_two_strangers(64), "double free", "block of 64 bytes, already free\n");
-    CHECK_ABORTS(free_by_two_strangers(32768), "nothing is allocated there\n"); /* nor a slab */
+    CHECK_ABORTS(free_by_two_strangers(32768),
+                 "nothing is allocated there: freed before, or never allocated\n"); /* nor a slab */
 }
 
 static void free_with_stranger(void)
@@ -95,5 +97,6 @@ static void free_after_retirement(void)
 
 TEST(a_free_where_a_slab_used_to_be_is_reported)
 {
-    CHECK_REPORTS(free_after_retirement(), "invalid free", "nothing is allocated there\n");
+    CHECK_REPORTS(free_after_retirement(), "invalid free",
+                  "nothing is allocated there: freed before, or never allocated\n");
 }

@@ -157,6 +157,10 @@ TEST(the_form_must_be_the_one_that_allocated_it)
                  "allocated by operator new, but freed in another way, allocated by thread ");
     CHECK_ABORTS(hak_delete_array(hak_new(24)),
                  "allocated by operator new, but freed in another way");
+    CHECK_ABORTS(hak_realloc(hak_new(24), 48),
+                 "allocated by operator new, but freed in another way, allocated by thread ");
+    CHECK_ABORTS(hak_realloc(hak_new_array(24), 0),
+                 "allocated by operator new[], but freed in another way");
     CHECK_ABORTS(hak_free_sized(take(24), 25), "freed with another size");
     CHECK_ABORTS(hak_delete_aligned(hak_new_aligned(64, 64), 32), "freed with another alignment");
 }
@@ -164,6 +168,7 @@ TEST(the_form_must_be_the_one_that_allocated_it)
 TEST(the_right_forms_pass)
 {
     hak_free(take(24));
+    hak_free(hak_realloc(take(24), 48));
     hak_free_sized(take(24), 24);
     hak_free_aligned_sized(hak_aligned_alloc(64, 100), 64, 100);
     hak_delete(hak_new(24));

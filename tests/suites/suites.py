@@ -130,7 +130,8 @@ def default_build():
 def build_folders(tree):
     """Folders in which a build may have left a suite, the likeliest first."""
     patterns = ("obj", "obj-*", "build*", "_build*", "debian/build*", "*/obj-*")
-    named = sorted(path for pattern in patterns for path in tree.glob(pattern) if path.is_dir())
+    named = sorted(path for pattern in patterns for path in tree.glob(pattern)
+                   if path.is_dir() and path.name != "build-aux")
     return [*named, tree]
 
 

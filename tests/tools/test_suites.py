@@ -297,6 +297,13 @@ def test_a_target_of_make_is_found(tmp_path, makefile, command):
     assert (found and found[1]) == command
 
 
+def test_scripts_that_a_build_uses_are_no_build(tmp_path):
+    for folder in (tmp_path / "build-aux", tmp_path):
+        folder.mkdir(exist_ok=True)
+        (folder / "Makefile").write_text("check:\n\ttrue\n")
+    assert suites.find_suite(tmp_path, 2) == (tmp_path, "make -k check")
+
+
 def test_a_perl_module_that_builds_without_make_has_a_suite(tmp_path):
     (tmp_path / "Build.PL").touch()
     assert suites.find_suite(tmp_path, 2) is None
