@@ -22,24 +22,20 @@ static void touch(const void *address, size_t bytes, bool is_write, const void *
     is_watching = true;
 }
 
-void __tsan_init(void);
 void __tsan_init(void)
 {
 }
 
-void __tsan_func_entry(void *pc);
 void __tsan_func_entry(void *pc)
 {
     (void)pc;
 }
 
-void __tsan_func_exit(void);
 void __tsan_func_exit(void)
 {
 }
 
 #define PLAIN(name, bytes, is_write)                                                               \
-    void __tsan_##name(void *address);                                                             \
     void __tsan_##name(void *address)                                                              \
     {                                                                                              \
         touch(address, bytes, is_write, HERE);                                                     \
@@ -57,20 +53,17 @@ PLAIN_SIZE(4)
 PLAIN_SIZE(8)
 PLAIN_SIZE(16)
 
-void __tsan_read_range(void *address, size_t bytes);
 void __tsan_read_range(void *address, size_t bytes)
 {
     touch(address, bytes, false, HERE);
 }
 
-void __tsan_write_range(void *address, size_t bytes);
 void __tsan_write_range(void *address, size_t bytes)
 {
     touch(address, bytes, true, HERE);
 }
 
 void *__real_memcpy(void *to, const void *from, size_t bytes);
-void *__wrap_memcpy(void *to, const void *from, size_t bytes);
 void *__wrap_memcpy(void *to, const void *from, size_t bytes)
 {
     touch(from, bytes, false, HERE);
@@ -79,7 +72,6 @@ void *__wrap_memcpy(void *to, const void *from, size_t bytes)
 }
 
 void *__real_memset(void *to, int value, size_t bytes);
-void *__wrap_memset(void *to, int value, size_t bytes);
 void *__wrap_memset(void *to, int value, size_t bytes)
 {
     touch(to, bytes, true, HERE);
@@ -88,8 +80,6 @@ void *__wrap_memset(void *to, int value, size_t bytes)
 
 /* Atomic operations. */
 #define CHANGE(bits, name, operation, plainly)                                                     \
-    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *address,                  \
-                                                uint##bits##_t operand, int order);                \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *address,                  \
                                                 uint##bits##_t operand, int order)                 \
     {                                                                                              \
@@ -103,9 +93,6 @@ void *__wrap_memset(void *to, int value, size_t bytes)
     }
 
 #define COMPARE(bits, name, is_weak)                                                               \
-    int __tsan_atomic##bits##_compare_exchange_##name(                                             \
-        volatile uint##bits##_t *address, uint##bits##_t *expected, uint##bits##_t desired,        \
-        int order, int failure_order);                                                             \
     int __tsan_atomic##bits##_compare_exchange_##name(                                             \
         volatile uint##bits##_t *address, uint##bits##_t *expected, uint##bits##_t desired,        \
         int order, int failure_order)                                                              \
@@ -126,7 +113,6 @@ void *__wrap_memset(void *to, int value, size_t bytes)
     }
 
 #define ATOMICS(bits)                                                                              \
-    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *address, int order);  \
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *address, int order)   \
     {                                                                                              \
         if (!is_watching)                                                                          \
@@ -137,8 +123,6 @@ void *__wrap_memset(void *to, int value, size_t bytes)
         is_watching = true;                                                                        \
         return (uint##bits##_t)value;                                                              \
     }                                                                                              \
-    void __tsan_atomic##bits##_store(volatile uint##bits##_t *address, uint##bits##_t value,       \
-                                     int order);                                                   \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *address, uint##bits##_t value,       \
                                      int order)                                                    \
     {                                                                                              \
@@ -163,7 +147,6 @@ ATOMICS(16)
 ATOMICS(32)
 ATOMICS(64)
 
-void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
 {
     if (!is_watching)
@@ -173,7 +156,6 @@ void __tsan_atomic_thread_fence(int order)
     is_watching = true;
 }
 
-void __tsan_atomic_signal_fence(int order);
 void __tsan_atomic_signal_fence(int order)
 {
     (void)order;
@@ -181,7 +163,6 @@ void __tsan_atomic_signal_fence(int order)
 
 /* The kernel (os/os.h). */
 void __real_hak_os_futex_wait(const void *word, uint32_t value, uint32_t timeout_ms);
-void __wrap_hak_os_futex_wait(const void *word, uint32_t value, uint32_t timeout_ms);
 void __wrap_hak_os_futex_wait(const void *word, uint32_t value, uint32_t timeout_ms)
 {
     if (!is_watching) {
@@ -197,7 +178,6 @@ void __wrap_hak_os_futex_wait(const void *word, uint32_t value, uint32_t timeout
 }
 
 void __real_hak_os_futex_wake(const void *word, uint32_t count);
-void __wrap_hak_os_futex_wake(const void *word, uint32_t count);
 void __wrap_hak_os_futex_wake(const void *word, uint32_t count)
 {
     if (!is_watching) {
@@ -214,7 +194,6 @@ void __wrap_hak_os_futex_wake(const void *word, uint32_t count)
 
 /* Its only use there: a short sleep. */
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (!is_watching)
@@ -226,7 +205,6 @@ long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 
 void __real_hak_os_yield(void);
-void __wrap_hak_os_yield(void);
 void __wrap_hak_os_yield(void)
 {
     if (!is_watching) {
@@ -239,21 +217,18 @@ void __wrap_hak_os_yield(void)
 }
 
 uint64_t __real_hak_os_clock_ms(void);
-uint64_t __wrap_hak_os_clock_ms(void);
 uint64_t __wrap_hak_os_clock_ms(void)
 {
     return is_watching ? model_ms() : __real_hak_os_clock_ms();
 }
 
 uint64_t __real_hak_os_clock_ns(void);
-uint64_t __wrap_hak_os_clock_ns(void);
 uint64_t __wrap_hak_os_clock_ns(void)
 {
     return is_watching ? model_ms() * 1000000 : __real_hak_os_clock_ns();
 }
 
 bool __real_hak_os_rseq_fence(void);
-bool __wrap_hak_os_rseq_fence(void);
 bool __wrap_hak_os_rseq_fence(void)
 {
     if (!is_watching)
@@ -271,14 +246,12 @@ bool __wrap_hak_os_rseq_fence(void)
 
 /* Which heap is near, and no more. */
 uint32_t __real_hak_os_processor(void);
-uint32_t __wrap_hak_os_processor(void);
 uint32_t __wrap_hak_os_processor(void)
 {
     return is_watching ? 0 : __real_hak_os_processor();
 }
 
 _Noreturn void __real_hak_panic(const char *what);
-_Noreturn void __wrap_hak_panic(const char *what);
 _Noreturn void __wrap_hak_panic(const char *what)
 {
     if (is_watching)
@@ -287,8 +260,6 @@ _Noreturn void __wrap_hak_panic(const char *what)
 }
 
 _Noreturn void __real_hak_misuse(const char *what, const void *block, size_t bytes,
-                                 const char *state);
-_Noreturn void __wrap_hak_misuse(const char *what, const void *block, size_t bytes,
                                  const char *state);
 _Noreturn void __wrap_hak_misuse(const char *what, const void *block, size_t bytes,
                                  const char *state)

@@ -37,10 +37,11 @@ struct explored {
     const char *failure; /* NULL: none within the bounds */
 };
 
-/* All executions within the bounds (with HAK_FULL, one more of each), until one fails. */
+/* All executions within the bounds, until one fails. */
 struct explored interleave_explore(const struct harness *harness);
 
-/* The same, with one line about it and, where one failed, its trace. */
+/* The same (with HAK_FULL, one preemption and oddity more), with one line about it and, where one
+ * failed, its trace. */
 bool interleave_holds(const struct harness *harness);
 
 /* The program under test is at fault: this execution has failed. */

@@ -3,6 +3,7 @@
  * ever. */
 #include "../check.h"
 #include "interleave.h"
+#include "os/flag.h"
 #include "os/lock.h"
 #include "policy/policy_table.h"
 
@@ -140,4 +141,41 @@ TEST(every_order_of_the_lock_is_needed)
          "it only says that a thread sleeps; who takes the lock acquires it by another one"},
         {NULL, NULL}};
     CHECK(interleave_needs_orders("src/os/lock.", harnesses, HARNESS_COUNT, kept));
+}
+
+static _Atomic uint32_t flag;
+
+static void take_flag_and_give(void)
+{
+    if (!hak_flag_await(&flag))
+        return;
+    work();
+    hak_flag_give(&flag);
+}
+
+static void try_flag(void)
+{
+    if (!hak_flag_take(&flag))
+        return;
+    work();
+    hak_flag_give(&flag);
+}
+
+static void all_have_worked_by_flag(void)
+{
+    MUST(guarded == takings && guarded >= 2);
+    MUST(hak_load_relaxed(&flag) == 0);
+}
+
+TEST(a_flag_is_one_threads_at_a_time_and_its_orders_are_needed)
+{
+    static const struct harness by_flag = {"a flag",
+                                           NULL,
+                                           {take_flag_and_give, take_flag_and_give, try_flag},
+                                           all_have_worked_by_flag,
+                                           2,
+                                           2,
+                                           0};
+    static const struct kept_order kept[] = {{NULL, NULL}};
+    CHECK(interleave_needs_orders("os/flag.h lock_interleave.", &by_flag, 1, kept));
 }

@@ -61,6 +61,8 @@ extern bool is_watching;   /* code under test runs, and is told of */
 extern bool is_concurrent; /* and its threads */
 bool is_on_a_stack(uintptr_t address);
 
+bool holds_within(const struct harness *asked); /* whatever HAK_FULL says */
+
 struct event {
     const void *pc;
     uintptr_t address;

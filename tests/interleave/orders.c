@@ -298,7 +298,7 @@ bool interleave_needs_orders(const char *files, const struct harness *harnesses,
 {
     static struct spare spares[SOURCES_MOST * PART_COUNT + 1];
     for (uint32_t i = 0; i < count; i++)
-        if (!interleave_holds(&harnesses[i]))
+        if (!holds_within(&harnesses[i]))
             return false;
     find_sources(files);
     uint32_t spare_count = weaken_each(harnesses, count, spares);

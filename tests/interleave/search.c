@@ -21,6 +21,7 @@
 #define STACK_BYTES (256 * 1024)
 #define TRAIL_MOST 20000u
 #define EVENTS_MOST 20000u
+#define EVENTS_SHOWN 100u /* the last ones */
 #define STEPS_MOST 5000u
 #define EXECUTIONS_MOST 20000000u
 
@@ -36,7 +37,8 @@ struct thread {
     void (*body)(void);
     enum thread_state state;
     const void *waits_for;
-    bool is_late; /* its time was over before it was woken */
+    uint32_t before_it; /* a bit for each thread that is to go on before this one, which yielded */
+    bool is_late;       /* its time was over before it was woken */
     bool is_in_sequence, is_to_restart;
     jmp_buf sequence;
 };
@@ -52,6 +54,7 @@ static uint32_t thread_count;
 static void *driver_stack_pointer;
 static uintptr_t driver_thread_pointer;
 static const struct harness *harness;
+static uint32_t beyond; /* its bounds */
 static uint32_t preemptions_left, oddities_left, time_outs_left, steps;
 static uint64_t ms;
 static enum verdict verdict;
@@ -206,6 +209,16 @@ static bool leave(void)
     return true;
 }
 
+/* This thread went on, or cannot. */
+static void note_step(void)
+{
+    for (uint32_t i = 1; i < thread_count; i++) {
+        threads[i].before_it &= ~(1u << self);
+        if (i != self && threads[i].state == YIELDED && threads[i].before_it == 0)
+            threads[i].state = READY;
+    }
+}
+
 void step(void)
 {
     uint32_t others[THREADS_MOST + 2];
@@ -221,9 +234,7 @@ void step(void)
         preemptions_left--;
         resume_other(others[taken - 1]);
     }
-    for (uint32_t i = 1; i < thread_count; i++)
-        if (i != self && threads[i].state == YIELDED)
-            threads[i].state = READY;
+    note_step();
 }
 
 void yield_step(void)
@@ -232,7 +243,11 @@ void yield_step(void)
         return;
     if (++steps > STEPS_MOST)
         interleave_fail("does not end: too many steps");
+    note_step();
     threads[self].state = YIELDED;
+    threads[self].before_it = 0;
+    for (uint32_t i = 1; i < thread_count; i++)
+        threads[self].before_it |= threads[i].state == READY ? 1u << i : 0;
     (void)leave();
     threads[self].state = READY;
 }
@@ -250,6 +265,7 @@ void sleep_on(const void *word, uint32_t most_ms)
     thread->state = most_ms != 0 ? ASLEEP_FOR_A_TIME : ASLEEP;
     thread->waits_for = word;
     thread->is_late = false;
+    note_step();
     if (!leave())
         fail_asleep();
     ms += thread->is_late ? most_ms : 0;
@@ -323,6 +339,7 @@ static void run_body(void)
     threads[self].body();
     is_watching = false;
     threads[self].state = OVER;
+    note_step();
     if (is_concurrent && leave())
         __builtin_unreachable();
     for (uint32_t i = 1; is_concurrent && i < thread_count; i++)
@@ -375,7 +392,7 @@ static void run_bodies(void)
 
 static uint32_t more(uint32_t bound)
 {
-    return bound == UNBOUNDED || getenv("HAK_FULL") == NULL ? bound : bound + 1;
+    return bound == UNBOUNDED ? bound : bound + beyond;
 }
 
 static void run_once(void)
@@ -479,7 +496,10 @@ static void print_trace(void)
         describe_pc(failure_pcs[i], where, sizeof where);
         printf("    at %s\n", where);
     }
-    for (uint32_t i = 0; i < event_count; i++) {
+    if (event_count > EVENTS_SHOWN)
+        printf("    ... %u operations\n", event_count - EVENTS_SHOWN);
+    for (uint32_t i = event_count > EVENTS_SHOWN ? event_count - EVENTS_SHOWN : 0; i < event_count;
+         i++) {
         const struct event *event = &events[i];
         describe_pc(event->pc, where, sizeof where);
         printf("    %u: %-10s %-8s %#lx = %#lx%s  %s\n", event->thread,
@@ -489,7 +509,7 @@ static void print_trace(void)
     }
 }
 
-bool interleave_holds(const struct harness *asked)
+bool holds_within(const struct harness *asked)
 {
     struct explored explored = interleave_explore(asked);
     printf("%s: %lu executions, up to %u choices, %u preemptions, %u oddities: %s\n", asked->name,
@@ -498,5 +518,17 @@ bool interleave_holds(const struct harness *asked)
     if (explored.failure != NULL)
         print_trace();
     fflush(stdout);
+    if (explored.failure != NULL && getenv("HAK_REPLAY") != NULL) {
+        raise(SIGTRAP); /* for a debugger: the same execution once more */
+        run_once();
+    }
     return explored.failure == NULL;
+}
+
+bool interleave_holds(const struct harness *asked)
+{
+    beyond = getenv("HAK_FULL") != NULL;
+    bool holds = holds_within(asked);
+    beyond = 0;
+    return holds;
 }

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/interleave/span_interleave.c - free spans under their lock, and the caches of spans that
+ * heaps keep: no granule has two owners, none is lost. */
+#include "../check.h"
+#include "interleave.h"
+#include "process/start.h"
+#include "region/meta.h"
+#include "span/span_cache.h"
+#include "span/span_heap.h"
+
+static size_t free_bytes;
+static struct span_cache caches[2];
+
+/* Free memory that has been used, in two pieces. */
+static void make(void)
+{
+    bool is_zero;
+    CHECK(hak_process_start());
+    struct span *first = hak_span_take(6, 1, &is_zero), *between = hak_span_take(1, 1, &is_zero);
+    struct span *second = hak_span_take(6, 1, &is_zero);
+    CHECK(first != NULL && between != NULL && second != NULL);
+    hak_span_give(first);
+    hak_span_give(second);
+    hak_meta_prewarm(64 * 1024);
+    free_bytes = hak_span_warm_bytes() + hak_span_clean_bytes();
+}
+
+static struct span *take(uint32_t count)
+{
+    bool is_zero;
+    struct span *span = hak_span_take(count, 1, &is_zero);
+    MUST(span != NULL && span->count == count);
+    for (uint32_t i = 0; i < count; i++) /* a race, if a granule has two owners */
+        *(uint64_t *)hak_granule_address(span->first + i) = interleave_self();
+    return span;
+}
+
+static void take_and_give(void)
+{
+    hak_span_give(take(3));
+}
+
+static void take_more_and_give(void)
+{
+    hak_span_give(take(5));
+}
+
+static void take_and_cut(void)
+{
+    struct span *span = take(4);
+    hak_span_cut(span, 2);
+    hak_span_give(span);
+}
+
+static void keep_in(struct span_cache *cache)
+{
+    hak_span_cache_put(cache, take(2));
+    struct span *span = hak_span_cache_take(cache, 2, 1);
+    MUST(span != NULL);
+    hak_span_cache_put(cache, span);
+}
+
+static void keep_in_first(void)
+{
+    keep_in(&caches[0]);
+}
+
+static void keep_in_second(void)
+{
+    keep_in(&caches[1]);
+}
+
+static void sum(void)
+{
+    struct span_cache_sums sums = hak_span_caches_sum();
+    MUST(sums.count <= 2 && sums.bytes <= 4 * HAK_GRANULE_BYTES);
+}
+
+static void drop_all(void)
+{
+    for (int i = 0; i < 2; i++)
+        hak_span_cache_drop(&caches[i], UINT64_MAX, 0, 0);
+}
+
+static void all_is_free(void)
+{
+    drop_all();
+    MUST(hak_span_caches_sum().count == 0);
+    MUST(hak_span_warm_bytes() + hak_span_clean_bytes() == free_bytes);
+    MUST(hak_span_heap_is_sound());
+}
+
+static const struct harness harnesses[] = {
+    {"two take and give", NULL, {take_and_give, take_more_and_give}, all_is_free, 2, 1, 0},
+    {"one cuts", NULL, {take_and_give, take_and_cut}, all_is_free, 2, 0, 0},
+    {"three take and give",
+     NULL,
+     {take_and_give, take_more_and_give, take_and_cut},
+     all_is_free,
+     1,
+     0,
+     0},
+    {"two caches begin", NULL, {keep_in_first, keep_in_second, sum}, all_is_free, 1, 1, 0},
+};
+#define HARNESS_COUNT (sizeof harnesses / sizeof *harnesses)
+
+TEST(no_granule_has_two_owners_and_none_is_lost)
+{
+    make();
+    for (uint32_t i = 0; i < HARNESS_COUNT; i++)
+        CHECK(interleave_holds(&harnesses[i]));
+}
+
+TEST(every_order_of_spans_is_needed)
+{
+    static const struct kept_order kept[] = {{NULL, NULL}};
+    make();
+    CHECK(interleave_needs_orders("src/span/", harnesses, HARNESS_COUNT, kept));
+}
