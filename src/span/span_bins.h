@@ -5,7 +5,7 @@
  * Invariants  the bit of a bin is set while it holds a span. All zero is empty: a list is started
  *             with its first span, since most bins never have one.
  * Threads     under the SPAN lock.
- * Tests       tests/unit/span/span_heap_test.c
+ * Tests       tests/unit/span/span_bins_test.c, tests/unit/span/span_heap_test.c
  */
 #ifndef HAK_SPAN_SPAN_BINS_H
 #define HAK_SPAN_SPAN_BINS_H
