@@ -120,7 +120,7 @@ def main():
     """Measures and writes."""
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "out/release").resolve()
     library = out / "libhakmem.so"
-    if not library.exists(): # the loader would go on without it
+    if not library.exists():  # the loader would go on without it
         sys.exit(f"no {library}")
     with tempfile.TemporaryDirectory() as work:
         program = build(work)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/user_heap.h"
 
-#include "api/api.h"
 #include "base/bits.h"
 #include "heap/refill.h"
 #include "process/serve.h"

@@ -41,8 +41,7 @@ static const struct harness harnesses[] = {
 
 TEST(nobody_asks_once_the_program_is_confined)
 {
-    for (uint32_t i = 0; i < HARNESS_COUNT; i++)
-        CHECK(interleave_holds(&harnesses[i]));
+    CHECK(interleave_hold(harnesses, HARNESS_COUNT));
 }
 
 TEST(every_order_of_confinement_is_needed)

@@ -129,8 +129,7 @@ static const struct harness harnesses[] = {
 TEST(no_block_is_served_twice_or_lost_while_a_processors_bins_are_emptied)
 {
     make();
-    for (uint32_t i = 0; i < HARNESS_COUNT; i++)
-        CHECK(interleave_holds(&harnesses[i]));
+    CHECK(interleave_hold(harnesses, HARNESS_COUNT));
 }
 
 TEST(every_order_of_the_bins_is_needed)

@@ -40,9 +40,9 @@ struct explored {
 /* All executions within the bounds, until one fails. */
 struct explored interleave_explore(const struct harness *harness);
 
-/* The same (with HAK_FULL, one preemption and oddity more), with one line about it and, where one
- * failed, its trace. */
-bool interleave_holds(const struct harness *harness);
+/* The same of each harness, until one fails (with HAK_FULL, one preemption and oddity more), with
+ * one line about each and the trace of an execution that failed. */
+bool interleave_hold(const struct harness *harnesses, uint32_t count);
 
 /* The program under test is at fault: this execution has failed. */
 _Noreturn void interleave_fail(const char *what);

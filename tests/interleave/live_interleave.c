@@ -165,8 +165,7 @@ static const struct harness harnesses[] = {
 TEST(a_sample_is_found_whole_and_removed_once)
 {
     make();
-    for (uint32_t i = 0; i < HARNESS_COUNT; i++)
-        CHECK(interleave_holds(&harnesses[i]));
+    CHECK(interleave_hold(harnesses, HARNESS_COUNT));
 }
 
 TEST(every_order_of_the_table_is_needed)

@@ -525,10 +525,12 @@ bool holds_within(const struct harness *asked)
     return explored.failure == NULL;
 }
 
-bool interleave_holds(const struct harness *asked)
+bool interleave_hold(const struct harness *harnesses, uint32_t count)
 {
+    bool hold = true;
     beyond = getenv("HAK_FULL") != NULL;
-    bool holds = holds_within(asked);
+    for (uint32_t i = 0; hold && i < count; i++)
+        hold = holds_within(&harnesses[i]);
     beyond = 0;
-    return holds;
+    return hold;
 }

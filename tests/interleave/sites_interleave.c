@@ -107,8 +107,7 @@ static const struct harness harnesses[] = {
 TEST(a_stack_has_one_number_and_a_number_its_whole_stack)
 {
     make();
-    for (uint32_t i = 0; i < HARNESS_COUNT; i++)
-        CHECK(interleave_holds(&harnesses[i]));
+    CHECK(interleave_hold(harnesses, HARNESS_COUNT));
 }
 
 static const struct harness shown_harnesses[] = {
@@ -119,8 +118,7 @@ static const struct harness shown_harnesses[] = {
 TEST(a_site_that_is_shown_is_whole)
 {
     CHECK(hak_process_start());
-    for (uint32_t i = 0; i < 2; i++)
-        CHECK(interleave_holds(&shown_harnesses[i]));
+    CHECK(interleave_hold(shown_harnesses, 2));
 }
 
 TEST(every_order_of_shown_sites_is_needed)
