@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "heap/cpu_cache.h"
+#include "os/os.h"
 
 #define PLACES 1024u
 #define WAYS 2u
@@ -75,14 +76,21 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static uintptr_t 
     return *(const volatile uintptr_t *)at;
 }
 
+/* Whether the stack certainly goes on from `stack` to the word at `at` above it. */
+HAK_INLINE bool is_stack(uintptr_t stack, uintptr_t at)
+{
+    return stack / HAK_PAGE_BYTES_LEAST == at / HAK_PAGE_BYTES_LEAST ||
+           (hak_os_is_on_main_stack(stack) && hak_os_is_on_main_stack(at));
+}
+
 /* The word of the site as its callers have it, where it is split; each step leads further up the
- * page. 0: the page ends before, or it is no site of the table. */
+ * stack. 0: the stack may end before, or it is no site of the table. */
 static uint64_t find_split(uint64_t site, uint64_t word, uintptr_t frame)
 {
     uintptr_t stack = frame + FRAME_WORDS * sizeof(uintptr_t), at = stack;
     while (kind_of(word) == ROUTE_SPLIT) {
         at += (uint32_t)(word >> DISTANCE_SHIFT) * 8;
-        if (stack / HAK_PAGE_BYTES_LEAST != at / HAK_PAGE_BYTES_LEAST)
+        if (!is_stack(stack, at))
             return 0;
         site = site_above(site, read_stack(at));
         word = find(site);

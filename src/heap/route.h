@@ -9,11 +9,11 @@
  *             other. Frees go to the bin of their tag, as usual. A site is the address that the
  *             request returns to. A wrapper has the kind ROUTE_SPLIT: then its caller's return
  *             address counts, too, which lies a fixed distance up the stack; a caller that is a
- *             wrapper itself is split by its own. Addresses are read only within the page that the
- *             first frame ends in, so that no read faults; where one is not in this page, or is no
- *             site of the table, the request is ordinary. At times requests of diverted sites are
- *             held back: they are ordinary, too. What that changes is measured on pages that
- *             ordinary blocks come from meanwhile (learn/holdback.h).
+ *             wrapper itself is split by its own. Addresses are read only where no read faults:
+ *             within the page that the first frame ends in, and on the main thread's stack; where
+ *             one lies elsewhere, or is no site of the table, the request is ordinary. At times
+ *             requests of diverted sites are held back: they are ordinary, too. What that changes
+ *             is measured on pages that ordinary blocks come from meanwhile (learn/holdback.h).
  * Argument    Words of the table, bytes of the sizes and the mask of classes are each written in
  *             one step and ordered by nothing: a request meanwhile comes from either partition, and
  *             each is correct for any block.

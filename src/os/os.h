@@ -140,6 +140,8 @@ long hak_os_read_text(const char *path, char *text, size_t bytes);
 
 /* The environment of the process, even before libc has started; NULL when it cannot be found. */
 char **hak_os_environment(void);
+/* Certainly on the stack of the main thread, which goes on from there; false where libc is musl. */
+bool hak_os_is_on_main_stack(uintptr_t address);
 
 /* True when the program runs with raised privileges, so that its environment is not trusted. */
 bool hak_os_is_privileged(void);

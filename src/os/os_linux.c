@@ -36,6 +36,8 @@
 #endif
 
 #define NO_ADVICE (-1)
+/* The least that the kernel keeps other mappings below the stack of the main thread is 128 MiB. */
+#define MAIN_STACK_BYTES (64 * HAK_MIB)
 
 #define USABLE (PROT_READ | PROT_WRITE)
 #define FRESH (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
@@ -388,7 +390,8 @@ long hak_os_read_text(const char *path, char *text, size_t bytes)
     return length;
 }
 
-/* The loader sets this before anything else runs: argc, argv and the environment stand there. */
+/* The loader sets this before anything else runs: argc, argv and the environment stand there, and
+ * below it is the stack of the main thread. */
 extern void *__libc_stack_end __attribute__((weak));
 
 char **hak_os_environment(void)
@@ -397,6 +400,12 @@ char **hak_os_environment(void)
         return environ;
     uintptr_t *stack = __libc_stack_end;
     return (char **)(void *)(stack + 1 + stack[0] + 1);
+}
+
+bool hak_os_is_on_main_stack(uintptr_t address)
+{
+    return &__libc_stack_end != NULL &&
+           (uintptr_t)__libc_stack_end - address - 1 < MAIN_STACK_BYTES;
 }
 
 bool hak_os_is_privileged(void)

@@ -6,6 +6,8 @@
 #include "check.h"
 #include "heap/cpu_cache.h"
 
+#include <pthread.h>
+
 #define CLASS 8u /* blocks of 128 bytes */
 #define SITE 0x401234u
 #define ABOVE 0x405678u
@@ -160,6 +162,38 @@ TEST(a_wrapper_behind_a_wrapper_is_split_by_the_caller_above_both)
     stack[512 - 6 + 2 + 3] = ABOVE;
     stack[512 + 2] = DISTANT;
     CHECK_EQ(hak_route_find(CLASS, caller), PARTITION_ORDINARY);
+}
+
+/* A frame at the end of a page of this thread's stack, with the caller in the next page. */
+__attribute__((no_sanitize("address"))) static enum hak_partition find_across_pages(void)
+{
+    _Alignas(4096) volatile uintptr_t stack[1024];
+    stack[512 + 2] = ABOVE;
+    return hak_route_find(CLASS, (struct os_caller){SITE, (uintptr_t)&stack[512 - 3]});
+}
+
+static void *find_in_thread(void *found)
+{
+    *(enum hak_partition *)found = find_across_pages();
+    return NULL;
+}
+
+TEST(a_caller_in_the_next_page_of_the_stack_counts_in_the_main_thread_alone)
+{
+    struct route routes[] = {
+        {.frames = {SITE}, .class_index = CLASS, .kind = ROUTE_SPLIT, .distance = 24},
+        {.frames = {SITE, ABOVE}, .class_index = CLASS, .kind = ROUTE_LONG}};
+    CHECK_EQ(hak_route_publish(routes, 2), 2);
+#ifdef __GLIBC__
+    CHECK_EQ(find_across_pages(), PARTITION_LONG);
+#else
+    CHECK_EQ(find_across_pages(), PARTITION_ORDINARY);
+#endif
+    pthread_t thread;
+    enum hak_partition found = PARTITION_LONG;
+    CHECK_EQ(pthread_create(&thread, NULL, find_in_thread, &found), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_EQ(found, PARTITION_ORDINARY);
 }
 
 TEST(what_finds_no_room_is_ordinary)
