@@ -17,7 +17,9 @@
  * Resizing    RESIZE: a bin's slots move, under the lock, which is only tried: the bin is closed by
  *             a sequence that looks whether these are the bins it means, its slots are copied by a
  *             thread that may have moved meanwhile, and it is opened by one plain store. A push
- *             reads the limit before it reads top.
+ *             reads top first: of a closed bin it is above no limit, of an open one it comes with
+ *             the limit. As in the code, top falls from EMPTY to limit, and is 0 while the
+ *             bin is closed.
  * Memory      every store is seen at once: on a processor a sequence sees its own stores, and the
  *             fence is a full barrier on all.
  * Left out    more than one class, batches (a sequence of n slots and one commit: the same),
@@ -28,7 +30,13 @@
 #define THREADS 2
 #define CPUS 2
 #define NOWHERE 9               /* preempted */
-#define SLOTS 2                 /* of a bin */
+#ifdef ONE_SLOT
+#define SLOTS 1                 /* of a bin */
+#else
+#define SLOTS 2
+#endif
+#define EMPTY (SLOTS + 1)       /* top of an empty bin */
+#define LOWEST 1                /* limit of an open one */
 #define BLOCKS 2
 #ifndef OPERATIONS
 #define OPERATIONS 2            /* of the second thread */
@@ -46,8 +54,8 @@
 
 /* Bins of one class: {top, limit, closed_top, base} are one header. */
 #define AREAS 3                 /* one a processor and an empty one */
-byte top[AREAS];
-byte limit[AREAS] = SLOTS;
+byte top[AREAS] = EMPTY;
+byte limit[AREAS] = LOWEST;
 byte closed_top[AREAS];
 byte base[AREAS];               /* where the slots are; a part of top and limit in the code */
 byte popped[AREAS];
@@ -108,13 +116,13 @@ next:	if
 
 takes:	atomic { begin(); a = entry[runs_on[me]] }
 	if
-	:: atomic { STEP && top[a] > 0 -> seen = SLOT(a, base[a], top[a] - 1) }
-	:: atomic { STEP && top[a] == 0 -> end_sequence(); goto refill }
+	:: atomic { STEP && top[a] > 0 && top[a] < EMPTY -> seen = SLOT(a, base[a], top[a] - 1) }
+	:: atomic { STEP && (top[a] == 0 || top[a] == EMPTY) -> end_sequence(); goto refill }
 	:: atomic { ABORTED -> end_sequence(); goto takes }
 	fi;
 	if
 	:: atomic { STEP ->
-		top[a]--;
+		top[a]++;
 		popped[a]++;
 		pops++;
 		assert(block[seen] == CACHED);
@@ -136,15 +144,7 @@ refill:	atomic {
 
 frees:	atomic { begin(); a = entry[runs_on[me]] }
 	if
-#ifdef BUG_TOP_FIRST
-	:: atomic { STEP -> n = top[a]; b = base[a] }
-#else
-	:: atomic { STEP -> most = limit[a] }
-#endif
-	:: atomic { ABORTED -> end_sequence(); goto frees }
-	fi;
-	if
-#ifdef BUG_TOP_FIRST
+#ifdef BUG_LIMIT_FIRST
 	:: atomic { STEP -> most = limit[a] }
 #else
 	:: atomic { STEP -> n = top[a]; b = base[a] }
@@ -152,8 +152,16 @@ frees:	atomic { begin(); a = entry[runs_on[me]] }
 	:: atomic { ABORTED -> end_sequence(); goto frees }
 	fi;
 	if
-	:: atomic { STEP && n < most -> SLOT(a, b, n) = mine }
-	:: atomic { STEP && n >= most ->
+#ifdef BUG_LIMIT_FIRST
+	:: atomic { STEP -> n = top[a]; b = base[a] }
+#else
+	:: atomic { STEP -> most = limit[a] }
+#endif
+	:: atomic { ABORTED -> end_sequence(); goto frees }
+	fi;
+	if
+	:: atomic { STEP && n > most -> assert(n - 1 >= LOWEST); SLOT(a, b, n - 2) = mine }
+	:: atomic { STEP && n <= most ->
 		end_sequence();
 		block[mine] = HOME;
 		mine = 0;
@@ -163,7 +171,7 @@ frees:	atomic { begin(); a = entry[runs_on[me]] }
 	fi;
 	if
 	:: atomic { STEP ->
-		top[a]++;
+		top[a]--;
 		block[mine] = CACHED;
 		mine = 0;
 		end_sequence();
@@ -213,24 +221,26 @@ resizes:
 		base[a] = 1 - base[a];
 		closed_top[a] = 0;
 		top[a] = n;
-		limit[a] = SLOTS;
+		limit[a] = LOWEST;
 		most = 1 - base[a]
 	}
+	seen = n - 1;
 	do
-	:: atomic { seen < n -> SLOT(a, 1 - most, seen) = SLOT(a, most, seen); seen++ }
-	:: atomic { seen == n -> break }
+	:: atomic { seen < SLOTS -> SLOT(a, 1 - most, seen) = SLOT(a, most, seen); seen++ }
+	:: atomic { seen == SLOTS -> break }
 	od;
 	atomic { locked = 0; end_sequence(); goto next }
 #else
+	seen = n - 1;
 	do
-	:: atomic { seen < n -> SLOT(a, 1 - base[a], seen) = SLOT(a, base[a], seen); seen++ }
-	:: atomic { seen == n -> break }
+	:: atomic { seen < SLOTS -> SLOT(a, 1 - base[a], seen) = SLOT(a, base[a], seen); seen++ }
+	:: atomic { seen == SLOTS -> break }
 	od;
 	atomic {
 		base[a] = 1 - base[a];
 		closed_top[a] = 0;
 		top[a] = n;
-		limit[a] = SLOTS
+		limit[a] = LOWEST
 	}
 	atomic { locked = 0; end_sequence(); goto next }
 #endif
@@ -251,16 +261,16 @@ inline fence_on(cpu) {
 
 /* Without a sequence: it must be alone on the bins, which are open. */
 inline send_home(area) {
-	assert(limit[area] == SLOTS);
+	assert(limit[area] == LOWEST);
 	do
-	:: atomic { top[area] > 0 ->
+	:: atomic { top[area] < EMPTY ->
 		seen = SLOT(area, base[area], top[area] - 1);
 		assert(block[seen] == CACHED);
 		block[seen] = HOME;
-		top[area]--;
+		top[area]++;
 		seen = 0
 	   }
-	:: atomic { top[area] == 0 ->
+	:: atomic { top[area] == EMPTY ->
 		counted = counted + popped[area];
 #ifndef BUG_COUNT_KEPT
 		popped[area] = 0;
@@ -319,7 +329,7 @@ init {
 	atomic {
 		entry[1] = 1;
 		/* One block in the first processor's cache, one in the second thread's hand. */
-		SLOT(0, 0, 0) = 1; top[0] = 1;
+		SLOT(0, 0, SLOTS - 1) = 1; top[0] = SLOTS;
 		block[1] = CACHED; block[2] = LIVE;
 		run thread(0);
 		run thread(1);
@@ -332,16 +342,17 @@ init {
 		:: a < AREAS ->
 			if
 			:: entry[0] == a || entry[1] == a ->
-				assert(limit[a] == SLOTS && closed_top[a] == 0);
+				assert(limit[a] == LOWEST && closed_top[a] == 0);
+				i = top[a] - 1;
 				do
-				:: i < top[a] ->
+				:: i < SLOTS ->
 					assert(block[SLOT(a, base[a], i)] == CACHED);
 					assert(!(found & (1 << SLOT(a, base[a], i))));
 					found = found | (1 << SLOT(a, base[a], i));
 					i++
 				:: else -> break
 				od
-			:: else -> assert(top[a] == 0)
+			:: else -> assert(top[a] == EMPTY)
 			fi;
 			counted = counted + popped[a];
 			i = 0;

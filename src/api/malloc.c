@@ -3,6 +3,7 @@
 #include "api/malloc_names.h"
 #include "hardened/hardened.h"
 #include "heap/cpu_cache.h"
+#include "heap/slot.h"
 
 /* The hot path, whole, where there is none in assembly. Anything unusual - a thread without a
  * cache, an empty or full bin, a large or foreign block, NULL - falls through to the slow function
@@ -25,7 +26,7 @@ HAK_INLINE void *take(size_t bytes)
     if (HAK_UNLIKELY(block == NULL))
         return NULL;
     bool is_due = bin->countdown == 0;
-    hak_bin_commit(bin, -0x10001);
+    hak_bin_commit(bin, HAK_BIN_POPPED);
     return HAK_UNLIKELY(is_due) ? hak_malloc_noted(block, bins, scaled, bytes) : block;
 }
 
@@ -41,11 +42,12 @@ HAK_INLINE bool give(void *block)
     struct bins *bins = bins_here();
     struct bin *bin = hak_bin_at(bins, scaled);
     uint32_t top = hak_word_peek(&bin->top);
-    if (HAK_UNLIKELY(top >= hak_word_peek(&bin->limit)))
+    void **slot = (void **)(void *)bins + top;
+    if (HAK_UNLIKELY(top <= hak_word_peek(&bin->limit) || hak_word_peek(slot) == block))
         return false;
-    hak_word_publish((void **)(void *)bins + top + 1, block);
+    hak_word_publish(slot - 1, block);
     hak_compiler_fence();
-    hak_bin_commit(bin, 1);
+    hak_bin_commit(bin, HAK_BIN_PUSHED);
     return true;
 }
 

@@ -21,11 +21,12 @@
  *   a bin is opened             Only a closed bin is, by one 8-byte store with release, while top
  *                               and limit are 0. Pop reads slots through top, which orders them
  *                               behind it. Push reads limit and top by two loads, of which either
- *                               may be the older: with a limit of 0 the bin is full; with a top of
- *                               0, which is no slot, it is taken to be full, too. Without this
- *                               second test the block would go into the headers. (bins.h: limit is
- *                               read before top. Here the test takes the place of that order: a
- *                               load with acquire before each push costs more.)
+ *                               may be the older: with a top of 0, which is above no limit, the
+ *                               bin is full; with a limit of 0, which is no slot, it is taken to
+ *                               be full, too. Without this second test the block would go below
+ *                               the slots of a bin that is full. (On x86-64 the limit is loaded
+ *                               behind top. Here the test takes the place of that order: a load
+ *                               with acquire before each push costs more.)
  *   a bin is closed             By a sequence on this processor only: never in the middle of one.
  *   a limit becomes smaller     Two bytes that no commit stores. The old limit is inside the same
  *                               slots.
@@ -42,7 +43,7 @@
     .set    REGION_TAGS, 16
     .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
-    .set    HIGHER_OR_SAME, 2               /* the flag C alone */
+    .set    EQUAL, 4                        /* the flag Z alone */
 
 .macro ENTRY name
     .section .text.hot, "ax"
@@ -82,7 +83,7 @@ ENTRY \name
     and     x10, x15, #0xffff
     ldr     x10, [x14, x10, lsl #3]                 /* block */
     cbz     x10, 1f
-    sub     w15, w15, #1
+    add     w15, w15, #1
     subs    w15, w15, #0x10, lsl #12
     str     w15, [x11]
 .Lend_\name:
@@ -127,12 +128,16 @@ ENTRY \name
     add     x13, x12, x10, lsl #2
     ldrh    w9, [x13, #4]                           /* limit */
     ldr     w15, [x13]                              /* top, countdown */
-    ands    w11, w15, #0xffff
-    ccmp    w11, w9, #HIGHER_OR_SAME, ne            /* top 0: as if above the limit */
-    b.hs    1f
+    and     w11, w15, #0xffff
+    cmp     w11, w9
+    ccmp    w9, #0, #EQUAL, hi                      /* limit 0: as if above top */
+    b.eq    1f
     add     x12, x12, x11, lsl #3
-    add     w15, w15, #1
-    str     x0, [x12, #8]
+    ldr     x11, [x12]
+    cmp     x11, x0                                 /* freed just before */
+    b.eq    1f
+    sub     w15, w15, #1
+    str     x0, [x12, #-8]
     str     w15, [x13]
 .Lend_\name:
     ret

@@ -275,7 +275,8 @@ static void give_small(struct cache *cache, void *block, uint32_t tag)
     uint32_t index = hak_slab_index_of(slab, block, "invalid free");
     /* The bit of a block in use is 0, whichever thread holds the heap. */
     uint64_t bit = 1ull << (index & 63);
-    if (HAK_UNLIKELY(hak_load_relaxed(&slab->words[index >> 6]) & bit))
+    if (HAK_UNLIKELY((hak_load_relaxed(&slab->words[index >> 6]) & bit) != 0 ||
+                     hak_bin_has_on_top(class_index, block)))
         hak_slab_report(slab, index >> 6, bit, "double free", "already free");
     if (hak_bin_push(class_index, block))
         return;

@@ -50,7 +50,7 @@ ENTRY \name
     movq    (%rsi,%rax,8), %rax                     /* block */
     testq   %rax, %rax
     je      1f
-    subl    $0x10001, (%rsi,%r8,4)                  /* top, countdown */
+    subl    $0xffff, (%rsi,%r8,4)                   /* top, countdown */
 .Lend_\name:
     jc      2f
     ret
@@ -81,12 +81,13 @@ ENTRY \name
     leaq    hak_bins_of(%rip), %r8
     movl    (%rcx,%r9), %ecx                        /* id */
     movq    (%r8,%rcx,8), %r9                       /* struct bins */
-    movzwl  4(%r9,%rax,4), %r10d                    /* limit; before top (heap/bins.h) */
     movzwl  (%r9,%rax,4), %ecx                      /* top */
-    cmpl    %r10d, %ecx
-    jae     1f
-    movq    %rdi, 8(%r9,%rcx,8)
-    addl    $1, (%r9,%rax,4)
+    cmpw    4(%r9,%rax,4), %cx                      /* limit */
+    jbe     1f
+    cmpq    (%r9,%rcx,8), %rdi                      /* freed just before */
+    je      1f
+    movq    %rdi, -8(%r9,%rcx,8)
+    subl    $1, (%r9,%rax,4)
 .Lend_\name:
     ret
 1:

@@ -23,11 +23,11 @@ const char *hak_address_meaning(enum address_kind kind)
 
 static bool is_in_bin(const struct cache *cache, uint32_t class_index, const void *block)
 {
-    void **slots = (void **)(void *)hak_word_peek(&cache->bins);
-    slots += hak_word_peek(&cache->rooms[class_index].begin);
+    void **bottom = (void **)(void *)hak_word_peek(&cache->bins);
+    bottom += hak_word_peek(&cache->rooms[class_index].bottom);
     uint32_t count = hak_cache_count(cache, class_index);
     for (uint32_t i = 1; i <= count; i++)
-        if (hak_word_peek(&slots[i]) == block)
+        if (hak_word_peek(bottom - i) == block)
             return true;
     return false;
 }

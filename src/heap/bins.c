@@ -7,6 +7,8 @@
 #include "heap/cpu_cache.h"
 #include "heap/slot.h"
 
+#include <string.h>
+
 hak_static_assert(sizeof(struct bin) == HAK_BIN_SCALE * 4,
                   "a scaled bin is a quarter of an offset");
 hak_static_assert(offsetof(struct rseq_area, section) == 8, "as the assembly has it");
@@ -81,11 +83,9 @@ uint32_t hak_slot_pop_some(struct bins *bins, uint32_t class_index, void **block
     struct bin_slots slots = slot_seize(bin);
     if (slots.top == 0)
         return 0;
-    uint32_t count = (uint32_t)hak_least(slots.top - slots.bottom, most);
-    void **top = (void **)(void *)bins + slots.top;
-    for (uint32_t i = 0; i < count; i++)
-        blocks[i] = *top--;
-    slots.top -= count;
+    uint32_t count = (uint32_t)hak_least(slots.bottom - slots.top, most);
+    memcpy(blocks, (void **)(void *)bins + slots.top, count * sizeof *blocks);
+    slots.top += count;
     slot_open(bin, slots);
     return count;
 }
@@ -97,11 +97,9 @@ uint32_t hak_slot_push_some(struct bins *bins, uint32_t class_index, void *const
     struct bin_slots slots = slot_seize(bin);
     if (slots.top == 0)
         return 0;
-    uint32_t pushed = (uint32_t)hak_least(hak_excess(slots.limit, slots.top), count);
-    void **top = (void **)(void *)bins + slots.top;
-    for (uint32_t i = 1; i <= pushed; i++)
-        *++top = blocks[count - i];
-    slots.top += pushed;
+    uint32_t pushed = (uint32_t)hak_least(hak_excess(slots.top, slots.limit), count);
+    slots.top -= pushed;
+    memcpy((void **)(void *)bins + slots.top, blocks + count - pushed, pushed * sizeof *blocks);
     slot_open(bin, slots);
     return pushed;
 }
@@ -187,13 +185,20 @@ bool hak_bin_push(uint32_t class_index, void *block)
         return hak_cpu_cache_push(HAK_BIN_OF_CLASS(class_index), block);
     struct bins *bins = bins_here(id);
     struct bin *bin = hak_bin_of(bins, class_index);
-    uint32_t limit = hak_word_peek(&bin->limit), top = hak_word_peek(&bin->top);
-    if (top >= limit)
+    void **top = (void **)(void *)bins + hak_word_peek(&bin->top);
+    if (top <= (void **)(void *)bins + hak_word_peek(&bin->limit) || hak_word_peek(top) == block)
         return false;
-    hak_word_publish(&((void **)(void *)bins)[top + 1], block);
+    hak_word_publish(top - 1, block);
     hak_compiler_fence();
-    hak_bin_commit(bin, 1);
+    hak_bin_commit(bin, HAK_BIN_PUSHED);
     return true;
+}
+
+bool hak_bin_has_on_top(uint32_t class_index, const void *block)
+{
+    struct bins *bins = bins_here(hak_here_id());
+    uint32_t top = hak_word_peek(&hak_bin_of(bins, class_index)->top);
+    return hak_word_peek((void **)(void *)bins + top) == block;
 }
 
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)

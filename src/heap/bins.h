@@ -6,26 +6,26 @@
  *       bins[0]      nothing, for ever
  *       bins[1 + c]  {top, countdown, limit, bottom}   class c; top, limit and bottom count words
  *       ...          zero up to the highest tag        from the start of struct bins
- *       slots        NULL, block, block, ..., NULL, block, ...
+ *       slots        ..., block, block, NULL, ..., block, NULL, ...
  *
- * Owns        struct bin and struct bins. A bin is a stack of block addresses whose lowest slot
- *             holds NULL: the popped value itself says "empty".
- * Invariants  slots above the NULL, up to top, are blocks of the bin's class, none twice, of any
+ * Owns        struct bin and struct bins. A bin is a stack of block addresses that grows downwards
+ *             from a slot with NULL: the popped value itself says "empty".
+ * Invariants  slots from top to below the NULL are blocks of the bin's class, none twice, of any
  *             heap but the program's own. Every unusual state looks empty and full at once (top and
  *             limit 0, where bins[0] is the NULL): bins without slots, closed ones, and all of
- *             hak_bins_closed, which threads without a cache find, and all in hardened mode. Pop
- *             and push read top, use its slot and commit by one store to {top, countdown}. On a
- *             processor's bins that is a restartable sequence: a thread that is interrupted before
- *             the commit restarts. On a slot's bins, which belong to one thread, the same code runs
- *             without the kernel's help: a handler that interrupts it may pop the same block. A bin
- *             may be opened from another processor while this one is in the middle of a push: limit
- *             is read before top, so that a limit that is not 0 has its top with it (the header is
- *             stored whole); with the old top, 0, the block would go into a header. (On arm64 push
- *             takes a top of 0 for full instead.) Batches are also moved by one commit. A slot's
- *             bin is closed meanwhile. Each pop lowers countdown; where it passes 0, hak_bin_note
- *             adds 65,536 to `popped`: blocks taken are counted exactly, at no cost. While
- *             allocations are sampled (heap/draw.h) it is lowered so that it passes 0 with the
- *             sample, by one commit, too.
+ *             hak_bins_closed, which threads without a cache find, and all in hardened mode. A bin
+ *             is full where top is not above limit, and to a block that is on top already: the slow
+ *             path reports that one. Pop and push read top, use its slot and commit by one store to
+ *             {top, countdown}. On a processor's bins that is a restartable sequence: a thread that
+ *             is interrupted before the commit restarts. On a slot's bins, which belong to one
+ *             thread, the same code runs without the kernel's help: a handler that interrupts it
+ *             may pop the same block. A bin may be opened from another processor while this one is
+ *             in the middle of a push: top is read before limit, and the header is stored whole. So
+ *             a top of 0 is above no limit, and any other has its limit with it. Batches are also
+ *             moved by one commit. A slot's bin is closed meanwhile. Each pop lowers countdown;
+ *             where it passes 0, hak_bin_note adds 65,536 to `popped`: blocks taken are counted
+ *             exactly, at no cost. While allocations are sampled (heap/draw.h) it is lowered so
+ *             that it passes 0 with the sample, by one commit, too.
  * Threads     the thread that runs on the processor, or has the slot. Others may count (relaxed: a
  *             count may be wrong by what happens meanwhile). A closed bin of a processor belongs to
  *             the thread that closed it, under the lock CACHES; one of a slot, to its thread.
@@ -40,11 +40,11 @@
 #include "region/tag_map.h"
 #include "slab/size_class.h"
 
-/* In one word: pop subtracts one from both halves of its lower half. */
+/* In one word: pop adds one to its first quarter and subtracts one from its second. */
 struct bin {
-    alignas(8) uint16_t top; /* last filled slot; 0: closed, or no slots yet */
+    alignas(8) uint16_t top; /* the newest block's slot; 0: closed, or no slots yet */
     uint16_t countdown;      /* pops until it is noted */
-    uint16_t limit;          /* last usable slot */
+    uint16_t limit;          /* the lowest usable slot */
     uint16_t bottom;         /* open: the slot with the NULL; closed: what top was */
 };
 
@@ -103,13 +103,6 @@ HAK_INLINE struct bin *hak_bin_of(struct bins *bins, uint32_t class_index)
     return &bins->bins[class_index + 1];
 }
 
-/* A block came (1) or left (-0x10001): of a slot's bin, by its thread. */
-HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
-{
-    uint32_t *word = (uint32_t *)(void *)bin;
-    hak_word_publish(word, *word + (uint32_t)change);
-}
-
 struct popped {
     void *block;        /* NULL: the bin is empty */
     struct bins *noted; /* whose countdown passed 0 with this pop: for hak_bin_note; else NULL */
@@ -119,8 +112,12 @@ struct popped {
 struct popped hak_bin_pop_noted(uint32_t class_index);
 void *hak_bin_pop(uint32_t class_index);
 
-/* False: the bin is full. */
+/* False: the bin is full, or the block is on top of it. */
 bool hak_bin_push(uint32_t class_index, void *block);
+
+/* Whether the block is on top of the calling thread's bin. A block in use never is, wherever the
+ * thread moves meanwhile: no other one pushes it. */
+bool hak_bin_has_on_top(uint32_t class_index, const void *block);
 
 /* Prevents pops and pushes until hak_bin_open: of these bins, if the thread is still on them, which
  * have slots. *top: its last filled slot. Under the lock CACHES. */
@@ -137,13 +134,13 @@ uint64_t hak_bin_note(struct bins *bins, size_t scaled);
 /* Draws the bin's next sample if none is: for bins from before sampling began. */
 void hak_bin_draw(struct cache *cache, uint32_t class_index);
 
-/* Blocks the bin holds, whose slots begin behind `begin`; by any thread. */
-HAK_INLINE uint32_t hak_bin_peek(const struct bin *bin, uint32_t begin)
+/* Blocks the bin holds, whose NULL is in the slot `bottom`; by any thread. */
+HAK_INLINE uint32_t hak_bin_peek(const struct bin *bin, uint32_t bottom)
 {
     uint32_t top = hak_word_peek(&bin->top);
     if (top == 0)
         top = hak_word_peek(&bin->bottom);
-    return top > begin ? top - begin : 0;
+    return bottom > top ? bottom - top : 0;
 }
 
 #endif

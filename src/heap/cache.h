@@ -24,8 +24,8 @@ enum cache_place { CACHE_IN_USE, CACHE_FREE, CACHE_LOST, CACHE_OF_PROCESSOR };
 
 /* The slots of one bin. */
 struct room {
-    uint16_t begin;     /* the word with the NULL; 0: none yet */
-    uint8_t order;      /* it has 2^order words, that one among them */
+    uint16_t bottom;    /* the word with the NULL, its last one; 0: none yet */
+    uint8_t order;      /* it has 2^order words */
     uint8_t miss_count; /* since it last grew */
     bool was_missed;    /* since the last look for quiet bins */
     bool was_flushed;   /* and no refill came since */
@@ -50,7 +50,7 @@ struct cache {
     size_t capacity_bytes; /* what all bins may hold; peeked at. Under the lock CACHES, as below */
     uint32_t word_count;   /* of the bins' memory */
     uint32_t used_words;   /* of these, in rooms or behind them */
-    uint16_t free_rooms[HAK_ROOM_ORDERS];         /* by order; each room's first word is the next */
+    uint16_t free_rooms[HAK_ROOM_ORDERS];         /* by order; each room's last word is the next */
     struct room rooms[HAK_ALL_CLASS_COUNT];       /* counts and flags: hints */
     _Atomic uint64_t popped[HAK_ALL_CLASS_COUNT]; /* less countdown: blocks that were popped */
     _Atomic uint8_t drawn[HAK_ALL_CLASS_COUNT];   /* enum draw_state of its countdown */
@@ -101,7 +101,7 @@ HAK_INLINE uint32_t hak_cache_count(const struct cache *cache, uint32_t class_in
 {
     struct bins *bins = hak_cache_bins(cache);
     return hak_bin_peek(hak_bin_of(bins, class_index),
-                        hak_word_peek(&cache->rooms[class_index].begin));
+                        hak_word_peek(&cache->rooms[class_index].bottom));
 }
 
 /* Blocks that the bin of a class may hold. */
@@ -109,8 +109,8 @@ HAK_INLINE uint32_t hak_cache_capacity(const struct cache *cache, uint32_t class
 {
     struct bins *bins = hak_cache_bins(cache);
     uint32_t limit = hak_word_peek(&hak_bin_of(bins, class_index)->limit);
-    uint32_t begin = hak_word_peek(&cache->rooms[class_index].begin);
-    return limit > begin ? limit - begin : 0;
+    uint32_t bottom = hak_word_peek(&cache->rooms[class_index].bottom);
+    return limit != 0 && bottom > limit ? bottom - limit : 0;
 }
 
 /* The newest blocks of a bin, up to `most`; of the processor that the thread runs on, or of a slot

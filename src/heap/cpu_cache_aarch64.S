@@ -10,7 +10,7 @@
 #include "base/size_class_table.h"
 
     .hidden hak_rseq_id_offset, hak_here, hak_bins_closed
-    .set    HIGHER_OR_SAME, 2               /* the flag C alone */
+    .set    EQUAL, 4                        /* the flag Z alone */
 
 /* What the hot path reaches from one register: bins by id, and behind them the bin of each size, by
  * eighths. */
@@ -67,7 +67,7 @@ SECTION hak_cpu_cache_pop
     and     x15, x14, #0xffff
     ldr     x15, [x12, x15, lsl #3]
     cbz     x15, 1f
-    sub     w14, w14, #1
+    add     w14, w14, #1
     subs    w14, w14, #0x10, lsl #12
     str     w14, [x13]
 .Lend_hak_cpu_cache_pop:
@@ -80,16 +80,20 @@ SECTION hak_cpu_cache_pop
     ret
 SECTION_END hak_cpu_cache_pop
 
-/* (scaled, block) -> true, or false: full */
+/* (scaled, block) -> true, or false: full, or it is on top */
 SECTION hak_cpu_cache_push
     ldrh    w15, [x13, #4]                  /* limit */
     ldr     w14, [x13]                      /* top, countdown */
-    ands    w9, w14, #0xffff
-    ccmp    w9, w15, #HIGHER_OR_SAME, ne
-    b.hs    1f
+    and     w9, w14, #0xffff
+    cmp     w9, w15
+    ccmp    w15, #0, #EQUAL, hi
+    b.eq    1f
     add     x12, x12, x9, lsl #3
-    add     w14, w14, #1
-    str     x1, [x12, #8]
+    ldr     x9, [x12]
+    cmp     x9, x1
+    b.eq    1f
+    sub     w14, w14, #1
+    str     x1, [x12, #-8]
     str     w14, [x13]
 .Lend_hak_cpu_cache_push:
     mov     w0, #1
@@ -98,7 +102,7 @@ SECTION hak_cpu_cache_push
     ret
 SECTION_END hak_cpu_cache_push
 
-/* (scaled, blocks, most) -> count. Ends at the NULL below the lowest block. */
+/* (scaled, blocks, most) -> count. Ends at the NULL above the oldest block. */
 SECTION hak_cpu_cache_pop_some
     ldr     w14, [x13]                      /* top, countdown */
     and     w15, w14, #0xffff
@@ -108,11 +112,11 @@ SECTION hak_cpu_cache_pop_some
     ldr     x10, [x12, x15, lsl #3]
     cbz     x10, 2f
     str     x10, [x1, x9, lsl #3]
-    sub     w15, w15, #1
+    add     w15, w15, #1
     add     w9, w9, #1
     b       1b
 2:  cbz     w9, 3f
-    sub     w14, w14, w9
+    add     w14, w14, w9
     str     w14, [x13]
 .Lend_hak_cpu_cache_pop_some:
 3:  mov     w0, w9
@@ -123,10 +127,11 @@ SECTION_END hak_cpu_cache_pop_some
 SECTION hak_cpu_cache_push_some
     ldrh    w15, [x13, #4]                  /* limit */
     ldr     w14, [x13]                      /* top, countdown */
-    ands    w9, w14, #0xffff
-    ccmp    w9, w15, #HIGHER_OR_SAME, ne
-    b.hs    3f
-    sub     w15, w15, w9                    /* room */
+    and     w9, w14, #0xffff
+    cmp     w9, w15
+    ccmp    w15, #0, #EQUAL, hi
+    b.eq    3f
+    sub     w15, w9, w15                    /* room */
     cmp     w15, w2
     csel    w15, w15, w2, lo
     add     x12, x12, x9, lsl #3            /* top */
@@ -136,9 +141,9 @@ SECTION hak_cpu_cache_push_some
     b.hs    2f
     ldr     x11, [x10, #-8]!
     add     w9, w9, #1
-    str     x11, [x12, x9, lsl #3]
+    str     x11, [x12, #-8]!
     b       1b
-2:  add     w14, w14, w15
+2:  sub     w14, w14, w15
     str     w14, [x13]
 .Lend_hak_cpu_cache_push_some:
     mov     w0, w15

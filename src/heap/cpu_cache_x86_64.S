@@ -65,7 +65,7 @@ SECTION hak_cpu_cache_pop
     xorl    %edx, %edx
     testq   %rax, %rax
     je      1f
-    subl    $0x10001, (%r11,%rdi,4)
+    subl    $0xffff, (%r11,%rdi,4)          /* top + 1, countdown - 1 */
 .Lend_hak_cpu_cache_pop:
     jc      2f
 1:  ret
@@ -73,15 +73,16 @@ SECTION hak_cpu_cache_pop
     ret
 SECTION_END hak_cpu_cache_pop
 
-/* (scaled, block) -> true, or false: full */
+/* (scaled, block) -> true, or false: full, or it is on top */
 SECTION hak_cpu_cache_push
     xorl    %eax, %eax
-    movzwl  4(%r11,%rdi,4), %edx            /* limit; before top (heap/bins.h) */
-    movzwl  (%r11,%rdi,4), %ecx
-    cmpl    %edx, %ecx
-    jae     1f
-    movq    %rsi, 8(%r11,%rcx,8)
-    addl    $1, (%r11,%rdi,4)
+    movzwl  (%r11,%rdi,4), %ecx             /* top */
+    cmpw    4(%r11,%rdi,4), %cx             /* limit */
+    jbe     1f
+    cmpq    (%r11,%rcx,8), %rsi
+    je      1f
+    movq    %rsi, -8(%r11,%rcx,8)
+    subl    $1, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_push:
     movl    $1, %eax
 1:  ret
@@ -92,57 +93,58 @@ SECTION hak_cpu_cache_pop_some
     movq    (%r11,%rdi,4), %rcx             /* the header whole: top and bottom of one moment */
     xorl    %eax, %eax
     movzwl  %cx, %r9d                       /* top */
+    testl   %r9d, %r9d
+    je      3f                              /* closed */
     shrq    $48, %rcx                       /* bottom */
-    leaq    8(%r11,%r9,8), %r10             /* behind the top slot */
-    subl    %ecx, %r9d
-    jbe     3f                              /* empty, or closed */
-    cmpl    %edx, %r9d
-    cmoval  %edx, %r9d
-    movl    %r9d, %eax                      /* count */
+    leaq    (%r11,%r9,8), %r10
+    subl    %r9d, %ecx
+    je      3f                              /* empty */
+    cmpl    %edx, %ecx
+    cmoval  %edx, %ecx
+    movl    %ecx, %eax                      /* count */
     movq    %rsi, %r8
-    shrl    $1, %r9d
+    shrl    $1, %ecx
     je      2f
-1:  movups  -16(%r10), %xmm0
-    subq    $16, %r10
-    shufpd  $1, %xmm0, %xmm0
+1:  movups  (%r10), %xmm0
+    addq    $16, %r10
     movups  %xmm0, (%r8)
     addq    $16, %r8
-    decl    %r9d
+    decl    %ecx
     jne     1b
 2:  testb   $1, %al
     je      4f
-    movq    -8(%r10), %r10
+    movq    (%r10), %r10
     movq    %r10, (%r8)
-4:  subl    %eax, (%r11,%rdi,4)
+4:  addl    %eax, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_pop_some:
 3:  ret
 SECTION_END hak_cpu_cache_pop_some
 
 /* (scaled, blocks, count) -> count, from the last on */
 SECTION hak_cpu_cache_push_some
-    movzwl  4(%r11,%rdi,4), %eax            /* limit; before top (heap/bins.h) */
-    movzwl  (%r11,%rdi,4), %ecx
-    subl    %ecx, %eax                      /* room */
+    movzwl  (%r11,%rdi,4), %ecx             /* top */
+    movzwl  4(%r11,%rdi,4), %r9d            /* limit */
+    movl    %ecx, %eax
+    subl    %r9d, %eax                      /* room */
     jbe     3f
     cmpl    %edx, %eax
     cmoval  %edx, %eax
-    leaq    8(%r11,%rcx,8), %r10            /* behind the top slot */
+    leaq    (%r11,%rcx,8), %r10             /* the top slot */
     leaq    (%rsi,%rdx,8), %r8              /* behind the last */
     movl    %eax, %ecx
     shrl    $1, %ecx
     je      2f
 1:  movups  -16(%r8), %xmm0
     subq    $16, %r8
-    shufpd  $1, %xmm0, %xmm0
-    movups  %xmm0, (%r10)
-    addq    $16, %r10
+    movups  %xmm0, -16(%r10)
+    subq    $16, %r10
     decl    %ecx
     jne     1b
 2:  testb   $1, %al
     je      4f
     movq    -8(%r8), %r8
-    movq    %r8, (%r10)
-4:  addl    %eax, (%r11,%rdi,4)
+    movq    %r8, -8(%r10)
+4:  subl    %eax, (%r11,%rdi,4)
 .Lend_hak_cpu_cache_push_some:
     ret
 3:  xorl    %eax, %eax

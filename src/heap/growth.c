@@ -143,7 +143,7 @@ bool hak_growth_note_miss(struct cache *cache, uint32_t class_index)
 
 static bool lower(struct cache *cache, uint32_t class_index, uint32_t capacity)
 {
-    if (cache->rooms[class_index].begin == 0 || !hak_rooms_try_lock())
+    if (cache->rooms[class_index].bottom == 0 || !hak_rooms_try_lock())
         return false;
     bool is_lower = resize(cache, class_index, capacity);
     hak_growth_begin(&cache->rooms[class_index]);

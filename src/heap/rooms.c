@@ -75,7 +75,7 @@ void hak_rooms_start(struct cache *cache, struct bins *bins, uint32_t word_count
     hak_word_publish(&cache->capacity_bytes, (size_t)0);
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
-        hak_word_publish(&cache->rooms[i].begin, (uint16_t)0);
+        hak_word_publish(&cache->rooms[i].bottom, (uint16_t)0);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
         hak_store_relaxed(&cache->drawn[i], DRAW_NONE);
     publish(cache, bins);
@@ -118,50 +118,49 @@ static bool extend(struct cache *cache)
     return true;
 }
 
-/* Words for a room; 0: there are none. */
+/* The last word of a room; 0: there is none. */
 static uint32_t take(struct cache *cache, uint32_t order)
 {
-    uint32_t begin = cache->free_rooms[order];
-    if (begin != 0) {
-        cache->free_rooms[order] = (uint16_t)(uintptr_t)words_of(cache)[begin];
-        return begin;
+    uint32_t bottom = cache->free_rooms[order];
+    if (bottom != 0) {
+        cache->free_rooms[order] = (uint16_t)(uintptr_t)words_of(cache)[bottom];
+        return bottom;
     }
     while (cache->used_words + (1u << order) > cache->word_count)
         if (!extend(cache))
             return 0;
-    begin = cache->used_words;
     cache->used_words += 1u << order;
-    return begin;
+    return cache->used_words - 1;
 }
 
-static void give(struct cache *cache, uint32_t begin, uint32_t order)
+static void give(struct cache *cache, uint32_t bottom, uint32_t order)
 {
-    words_of(cache)[begin] = (void *)(uintptr_t)cache->free_rooms[order];
-    cache->free_rooms[order] = (uint16_t)begin;
+    words_of(cache)[bottom] = (void *)(uintptr_t)cache->free_rooms[order];
+    cache->free_rooms[order] = (uint16_t)bottom;
 }
 
 /* The bin moves to a larger room, or to its first. */
 static bool move(struct cache *cache, uint32_t class_index, uint32_t order, uint32_t capacity)
 {
     struct room *room = &cache->rooms[class_index];
-    uint32_t begin = take(cache, order), top = 0;
-    if (begin == 0)
+    uint32_t bottom = take(cache, order), top = 0;
+    if (bottom == 0)
         return false;
-    if (room->begin != 0 && !hak_bin_close(cache->bins, class_index, &top)) {
-        give(cache, begin, order);
+    if (room->bottom != 0 && !hak_bin_close(cache->bins, class_index, &top)) {
+        give(cache, bottom, order);
         return false;
     }
-    uint32_t held = top - (room->begin != 0 ? room->begin : top);
+    uint32_t old_bottom = room->bottom, old_order = room->order;
+    uint32_t held = old_bottom != 0 ? old_bottom - top : 0;
     void **words = words_of(cache);
-    words[begin] = NULL;
-    memcpy(words + begin + 1, words + room->begin + 1, held * sizeof *words);
-    uint32_t old_begin = room->begin, old_order = room->order;
-    hak_word_publish(&room->begin, (uint16_t)begin);
-    room->order = (uint8_t)order;
+    words[bottom] = NULL;
+    memcpy(words + bottom - held, words + top, held * sizeof *words);
     hak_bin_open(cache->bins, class_index,
-                 (struct bin_slots){begin, begin + held, begin + capacity});
-    if (old_begin != 0)
-        give(cache, old_begin, old_order);
+                 (struct bin_slots){bottom, bottom - held, bottom - capacity});
+    hak_word_publish(&room->bottom, (uint16_t)bottom);
+    room->order = (uint8_t)order;
+    if (old_bottom != 0)
+        give(cache, old_bottom, old_order);
     return true;
 }
 
@@ -170,15 +169,15 @@ bool hak_room_resize(struct cache *cache, uint32_t class_index, uint32_t capacit
     struct room *room = &cache->rooms[class_index];
     uint32_t order = hak_bit_highest(hak_most(capacity + 1, HAK_BIN_SLOTS_LEAST) * 2 - 1);
     hak_assert(order < HAK_ROOM_ORDERS);
-    if (room->begin == 0 || order > room->order)
+    if (room->bottom == 0 || order > room->order)
         return move(cache, class_index, order, capacity);
     struct bin *bin = hak_bin_of(cache->bins, class_index);
     hak_assert(hak_word_peek(&bin->top) != 0); /* else a push would write over headers */
-    hak_word_publish(&bin->limit, (uint16_t)(room->begin + capacity));
+    hak_word_publish(&bin->limit, (uint16_t)(room->bottom - capacity));
     return true;
 }
 
-/* The room is found from the header, of a closed bin from its top down: whoever left may have begun
+/* The room is found from the header, of a closed bin from its top on: whoever left may have begun
  * to note other bins. A bin that was to get its first room has none. */
 static void mend(struct cache *cache, uint32_t class_index)
 {
@@ -190,11 +189,10 @@ static void mend(struct cache *cache, uint32_t class_index)
     if (is_closed)
         slots.top = slots.limit = slots.bottom;
     while (words_of(cache)[slots.bottom] != NULL)
-        slots.bottom--;
-    hak_word_publish(&cache->rooms[class_index].begin, (uint16_t)slots.bottom);
+        slots.bottom++;
+    hak_word_publish(&cache->rooms[class_index].bottom, (uint16_t)slots.bottom);
     cache->rooms[class_index].order = 0;
-    uint32_t used_words = (uint32_t)hak_most(slots.top, slots.limit) + 1;
-    cache->used_words = (uint32_t)hak_most(cache->used_words, used_words);
+    cache->used_words = (uint32_t)hak_most(cache->used_words, slots.bottom + 1);
     if (is_closed && slots.bottom != 0)
         hak_bin_open(cache->bins, class_index, slots);
 }

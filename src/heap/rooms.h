@@ -2,7 +2,7 @@
 /* heap/rooms.h - where the slots of a cache's bins are.
  *
  * Owns        the memory of struct bins, and what part of it each bin has: a room, a power of two
- *             of words, of which the first is the NULL. Rooms that bins outgrew are reused by
+ *             of words, of which the last is the NULL. Rooms that bins outgrew are reused by
  *             others.
  * Invariants  a bin is closed while it moves to another room, and its old slots are unchanged until
  *             it is open again: if the move is left unfinished by a jump, or by a copy of the

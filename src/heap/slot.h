@@ -11,6 +11,15 @@
 
 #include "heap/bins.h"
 
+/* A block came or left: of a slot's bin, by its thread. */
+#define HAK_BIN_PUSHED (-1)
+#define HAK_BIN_POPPED (-0xffff)
+HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
+{
+    uint32_t *word = (uint32_t *)(void *)bin;
+    hak_word_publish(word, *word + (uint32_t)change);
+}
+
 /* A block; NULL: the bin is empty. */
 HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, uint32_t class_index)
 {
@@ -19,7 +28,7 @@ HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, uint32_t class_in
     if (block == NULL)
         return (struct popped){NULL, NULL};
     bool is_due = bin->countdown == 0;
-    hak_bin_commit(bin, -0x10001);
+    hak_bin_commit(bin, HAK_BIN_POPPED);
     return (struct popped){block, is_due ? bins : NULL};
 }
 
@@ -31,11 +40,12 @@ HAK_INLINE void *hak_slot_pop(struct bins *bins, uint32_t class_index)
     return popped.block;
 }
 
-/* What will be popped after `count` others, no more than there are headers; or anything. A hint. */
+/* What will be popped after `count` others; or anything. A hint. */
 HAK_INLINE void *hak_slot_ahead(struct bins *bins, uint32_t class_index, uint32_t count)
 {
-    uint32_t top = hak_word_peek(&hak_bin_of(bins, class_index)->top);
-    return ((void **)(void *)bins)[hak_most(top, count) - count];
+    const struct bin *bin = hak_bin_of(bins, class_index);
+    uint32_t at = hak_word_peek(&bin->top) + count;
+    return ((void **)(void *)bins)[hak_least(at, hak_word_peek(&bin->bottom))];
 }
 
 /* The newest blocks, up to `most`, newest first; or as many pushed as there is room for, from the

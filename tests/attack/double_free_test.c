@@ -6,8 +6,9 @@
 static void free_twice(bool is_home_between)
 {
     others_take(64);
-    void *block = others[1];
+    void *block = others[1], *between = hak_malloc(64);
     hak_free(block);
+    hak_free(between);
     if (is_home_between)
         others_free(FIRST_HALF);
     hak_free(block);
@@ -22,6 +23,36 @@ TEST(a_small_block_freed_twice_is_reported_when_its_second_copy_is_flushed)
         CHECK_REPORTS(free_twice(is_home_between), "double free",
                       ", block of 64 bytes, already free\n");
     }
+}
+
+/* The bin is asked for nothing afterwards: whoever does not see it now never will. */
+static void free_twice_in_a_row(size_t bytes)
+{
+    void *block = hak_malloc(bytes), *other = hak_malloc(bytes);
+    hak_free(other);
+    hak_free(block);
+    hak_free(block);
+    _exit(0);
+}
+
+TEST(a_small_block_freed_twice_in_a_row_is_reported_at_once)
+{
+    CHECK_REPORTS(free_twice_in_a_row(8), "double free", "block of 8 bytes, already free\n");
+    CHECK_REPORTS(free_twice_in_a_row(64), "double free", "block of 64 bytes, already free\n");
+    CHECK_REPORTS(free_twice_in_a_row(1024), "double free", "block of 1024 bytes, already free\n");
+}
+
+static void free_again_by_realloc(void)
+{
+    void *block = hak_malloc(64);
+    hak_free(block);
+    void *moved = hak_realloc(block, 1000);
+    _exit(moved == NULL);
+}
+
+TEST(realloc_of_the_block_freed_last_is_reported_at_once)
+{
+    CHECK_REPORTS(free_again_by_realloc(), "double free", "block of 64 bytes, already free\n");
 }
 
 static void free_large_twice(void)

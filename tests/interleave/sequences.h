@@ -13,6 +13,7 @@
 
 #include "heap/bins.h"
 #include "heap/cpu_cache.h"
+#include "heap/slot.h"
 #include "interleave.h"
 
 const bool hak_has_cpu_caches = true;
@@ -26,9 +27,9 @@ static struct bins *bins_now(void)
     return __atomic_load_n(&hak_bins_of[hak_here_id()], __ATOMIC_ACQUIRE);
 }
 
-static void commit(struct bin *bin, uint32_t change)
+static void commit(struct bin *bin, int32_t change)
 {
-    hak_bin_commit(bin, (int32_t)change);
+    hak_bin_commit(bin, change);
     interleave_sequence_end();
 }
 
@@ -39,7 +40,7 @@ struct popped hak_cpu_cache_pop(size_t scaled)
     struct bin *bin = hak_bin_at(bins, scaled);
     void *block = hak_word_peek(&((void **)(void *)bins)[hak_word_peek(&bin->top)]);
     if (block != NULL)
-        commit(bin, -0x10001u);
+        commit(bin, HAK_BIN_POPPED);
     interleave_sequence_end();
     return (struct popped){block, NULL};
 }
@@ -49,11 +50,12 @@ bool hak_cpu_cache_push(size_t scaled, void *block)
     SEQUENCE_BEGIN();
     struct bins *bins = bins_now();
     struct bin *bin = hak_bin_at(bins, scaled);
-    uint32_t limit = hak_word_peek(&bin->limit), top = hak_word_peek(&bin->top);
-    bool is_room = top < limit;
+    uint32_t top = hak_word_peek(&bin->top);
+    void **slot = (void **)(void *)bins + top;
+    bool is_room = top > hak_word_peek(&bin->limit) && hak_word_peek(slot) != block;
     if (is_room) {
-        hak_word_publish(&((void **)(void *)bins)[top + 1], block);
-        commit(bin, 1);
+        hak_word_publish(slot - 1, block);
+        commit(bin, HAK_BIN_PUSHED);
     }
     interleave_sequence_end();
     return is_room;

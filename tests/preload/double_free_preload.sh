@@ -6,7 +6,8 @@ command -v cc >/dev/null || skip "no C compiler"
 cat >"$work/twice.c" <<'END'
 #include <stdlib.h>
 #include <unistd.h>
-/* twice BYTES OTHERS: frees a block twice in a row, among others that are freed then. */
+/* twice BYTES OTHERS: frees a block twice: in a row, or with the first of others in between, which
+ * are freed then. */
 int main(int argument_count, char **arguments)
 {
     static void *others[5000];
@@ -16,10 +17,12 @@ int main(int argument_count, char **arguments)
         others[i] = malloc(bytes);
     void *volatile p = malloc(bytes);
     free(p);
+    if (count > 0)
+        free(others[0]);
     free(p);
     if (write(1, "both are over\n", 14) != 14)
         return 1;
-    for (int i = 0; i < count; i++)
+    for (int i = 1; i < count; i++)
         free(others[i]);
     return 0;
 }
@@ -84,7 +87,10 @@ for caches in processor thread; do
     for bytes in 16 64 1000; do
         twice alone "$work/twice" $bytes
         equal "$caches, $bytes alone: it aborts, $(cat "$work/alone.err")" "$status" 134
-        equal "$caches, $bytes alone: when it ends" "$(cat "$work/alone.out")" "both are over"
+        equal "$caches, $bytes alone: at once" "$(cat "$work/alone.out")" ""
+        twice pair "$work/twice" $bytes 1
+        equal "$caches, $bytes, one between: it aborts, $(cat "$work/pair.err")" "$status" 134
+        equal "$caches, $bytes, one between: when it ends" "$(cat "$work/pair.out")" "both are over"
         twice among "$work/twice" $bytes 5000
         equal "$caches, $bytes among others: it aborts, $(cat "$work/among.err")" "$status" 134
         equal "$caches, $bytes: when the bin is full" "$(cat "$work/among.out")" "both are over"

@@ -178,6 +178,7 @@ caught "$hang"      safety heap_fork BUG_NO_PATIENCE
 
 verified safety cache_drain
 verified safety cache_drain RESIZE
+verified safety cache_drain RESIZE ONE_SLOT
 caught "$assertion" safety cache_drain BUG_FENCE_BEFORE_SWAP
 caught "$assertion" safety cache_drain BUG_WORK_BEFORE_FENCE
 caught "$assertion" safety cache_drain BUG_COUNT_KEPT
@@ -185,7 +186,7 @@ caught "$assertion" safety cache_drain RESIZE BUG_CLOSE_OUTSIDE
 caught "$assertion" safety cache_drain RESIZE BUG_CLOSE_UNCHECKED
 caught "$assertion" safety cache_drain RESIZE BUG_OPEN_BEFORE_COPY
 caught "$assertion" safety cache_drain RESIZE BUG_DRAIN_UNLOCKED
-caught "$assertion" safety cache_drain RESIZE BUG_TOP_FIRST
+caught "$assertion" safety cache_drain RESIZE ONE_SLOT BUG_LIMIT_FIRST
 
 [ "$new_record" = /dev/null ] || [ $failed != 0 ] || cp "$new_record" "$record"
 exit $failed

@@ -98,7 +98,7 @@ static void check_closed(void)
 static void check_first_room(void)
 {
     CHECK(hak_rooms_try_lock());
-    cache->rooms[CLASS].begin = HAK_FIRST_SLOT;
+    cache->rooms[CLASS].bottom = HAK_FIRST_SLOT + 31;
     cache->rooms[CLASS].order = 5;
     hak_rooms_mend(cache);
     hak_rooms_unlock();
@@ -119,7 +119,7 @@ static void check_begun_swap(void)
     cache->used_words = HAK_FIRST_SLOT;
     memset(cache->free_rooms, 0, sizeof cache->free_rooms);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
-        cache->rooms[i].begin = 0;
+        cache->rooms[i].bottom = 0;
     hak_rooms_mend(cache);
     for (uint32_t i = 0; i < 20; i++)
         if (i != CLASS)
@@ -270,6 +270,24 @@ TEST(a_room_that_was_outgrown_serves_another_bin)
     hak_rooms_unlock();
     CHECK_EQ(cache->used_words, used + 128);
     CHECK_EQ(hak_bin_pop(CLASS + 1), NULL);
+}
+
+static void check_on_top(void)
+{
+    resize(3);
+    push(0, 2);
+    CHECK(hak_bin_has_on_top(CLASS, &blocks[1]) && !hak_bin_has_on_top(CLASS, &blocks[0]));
+    CHECK(!hak_bin_push(CLASS, &blocks[1]));
+    CHECK_EQ(hak_cache_count(cache, CLASS), 2);
+    pop(0, 2);
+    CHECK(!hak_bin_has_on_top(CLASS, &blocks[0]));
+    push(0, 1);
+    pop(0, 1);
+}
+
+TEST(a_block_that_is_on_top_of_a_bin_is_not_pushed_again)
+{
+    check_both(check_on_top);
 }
 
 TEST(bins_are_found_as_tags_name_them)

@@ -86,7 +86,7 @@ TEST(a_block_of_the_long_partition_is_as_large_as_any_other)
 static bool has_long_rooms(const struct cache *cache)
 {
     for (uint32_t i = HAK_CLASS_COUNT; i < HAK_ALL_CLASS_COUNT; i++)
-        if (cache->rooms[i].begin != 0)
+        if (cache->rooms[i].bottom != 0)
             return true;
     return false;
 }
