@@ -120,7 +120,7 @@ void hakmem_heap_destroy(hakmem_heap *handle)
     heap->has_samples = false;
     hak_private_destroy(heap);
     hak_tick_now();
-    hak_background_wake();
+    hak_background_consider();
 }
 
 void hakmem_heap_trim(hakmem_heap *handle)

@@ -307,7 +307,7 @@ static void give(void *block, uint32_t tag)
     }
     hak_slow_path_end(&path);
     if (!hak_tag_is_slab(tag))
-        hak_background_wake();
+        hak_background_consider();
 }
 
 /* The ends of samples are seen. */

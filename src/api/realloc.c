@@ -168,7 +168,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
         return move(block, old_bytes, bytes, caller);
     hak_limit_settle();
     if (moved == block)
-        hak_background_wake();
+        hak_background_consider();
     return moved;
 }
 

@@ -30,7 +30,7 @@ HAK_INLINE void retain(const struct place *place)
     else
         hak_slow_path_end_quick(&path);
     if (HAK_UNLIKELY(place->slab == NULL))
-        hak_background_wake();
+        hak_background_consider();
 }
 
 /* The block is a sample if it is drawn. */
@@ -336,7 +336,7 @@ static void *resize_large(struct place *place, struct mark mark, size_t bytes)
         hak_hardened_block_open(block, &(struct request){.bytes = bytes});
         retain(place);
     } else {
-        hak_background_wake();
+        hak_background_consider();
     }
     hak_limit_settle();
     return block;

@@ -334,7 +334,8 @@ static void start(void)
 
 void hak_background_stir(void)
 {
-    if (hak_load_relaxed(&is_asleep) != 0) {
+    /* seq_cst: partner is the fence in sleep_until_woken */
+    if (HAK_UNLIKELY(hak_load_seq_cst(&is_asleep) != 0)) {
         hak_store_relaxed(&is_asleep, 0);
         hak_os_futex_wake(&is_asleep, 1);
     }
@@ -342,18 +343,18 @@ void hak_background_stir(void)
 
 void hak_background_consider(void)
 {
-    if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE))
-        return;
-    if (is_due() || has_something_to_read())
+    /* seq_cst: partner is the fence in `leave` */
+    if (HAK_LIKELY(hak_load_seq_cst(&state) != BACKGROUND_NONE))
+        hak_background_stir();
+    else if (is_due() || has_something_to_read())
         start();
 }
 
 void hak_background_wake(void)
 {
-    /* partners: the fences in sleep_until_woken and `ends`. What this thread did before is counted
-     * where they look for it, or it finds here that the other one sleeps or has ended. */
+    /* partners: the fences in sleep_until_woken and `leave`. What this thread did before is counted
+     * where the other one looks, or it finds here that that one sleeps or has ended. */
     hak_fence_full();
-    hak_background_stir();
     hak_background_consider();
 }
 

@@ -11,9 +11,10 @@
  *             too. A forked child has none until it has grown; a child of vfork starts none, since
  *             its exec would end a thread of its parent's memory.
  * Argument    The last call of a program for hours may come while the thread ends or falls asleep.
- *             The caller writes `activity`, passes a fence, then reads the state and whether it
- *             sleeps; the thread stores "none" or "asleep", passes a fence, then reads `activity`:
- *             one of the two sees the other, and the thread is restarted, woken or kept running.
+ *             The caller writes `activity`, passes a fence (or does both in the order seq_cst),
+ *             then reads the state and whether the thread sleeps; the thread stores "none" or
+ *             "asleep", passes a fence, then reads `activity`: one of the two sees the other, and
+ *             the thread is restarted, woken or kept running.
  *             While the old thread is exiting, a new one uses the second record. A pause: the
  *             starter stores "runs", then reads the count of pauses; the pausing thread counts,
  *             then awaits "none" and the end of both. Its end is alike: the last to resume lowers
@@ -30,11 +31,10 @@
 
 struct os_thread;
 
-/* Starts it when it is due, or wakes it; from the tick, and after a large block became free, which
- * may be the last call for long. */
+/* Starts it when it is due, or wakes it; from the tick. */
 void hak_background_wake(void);
 
-/* Starts it when it is due. */
+/* The same without a fence, after a large block was counted by hak_stat_add_for, or was resized. */
 void hak_background_consider(void);
 
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */
