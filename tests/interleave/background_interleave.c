@@ -64,7 +64,7 @@ size_t hak_reclaim_visit(bool *is_done)
     note_seen();
     if (++visits == CALM_VISITS)
         for (uint32_t i = 1; i < FIRST_PLACE; i++)
-            if ((late & BODY(i)) != 0)
+            if ((late & BODY_BIT(i)) != 0)
                 interleave_begin(i);
     *is_done = true;
     return 0;
@@ -126,8 +126,8 @@ uint32_t hak_stats_writer_patience_ms(void)
     return patience_ms;
 }
 
-#define PLACES BODY(FIRST_PLACE) | BODY(FIRST_PLACE + 1)
-#define OTHERS BODY(1) | BODY(2)
+#define PLACES BODY_BIT(FIRST_PLACE) | BODY_BIT(FIRST_PLACE + 1)
+#define OTHERS BODY_BIT(1) | BODY_BIT(2)
 
 /* A program of several threads, with free memory. */
 static void begin(void)

@@ -67,9 +67,9 @@ void interleave_preempt(uint32_t thread);
 /* Which body calls, from 1 on. */
 uint32_t interleave_self(void);
 
-/* For `start`: these bodies, BODY(1) | ..., wait until another one makes them begin, and may wait
+/* For `start`: these bodies (BODY_BIT) wait until another one makes them begin, and may wait
  * at the end; and waits of up to so long always end, beyond the harness's time-outs. */
-#define BODY(number) (1u << (number))
+#define BODY_BIT(number) (1u << (number))
 void interleave_let_wait(uint32_t bodies);
 void interleave_end_waits(uint32_t most_ms);
 
