@@ -5,6 +5,7 @@
 #include "../check.h"
 #include "base/limits.h"
 #include "interleave.h"
+#include "os/home.h"
 #include "os/os.h"
 #include "process/background.h"
 #include "quiet_process.h"
@@ -133,6 +134,7 @@ uint32_t hak_stats_writer_patience_ms(void)
 static void begin(void)
 {
     forget();
+    hak_home_begin();
     interleave_let_wait(late | PLACES);
     interleave_end_waits(100); /* as between two visits */
     hak_store_relaxed(&hak_region.committed_bytes, HAK_GIB);

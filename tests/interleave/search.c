@@ -448,7 +448,8 @@ static void run_bodies(void)
     self = 0;
     uint32_t count = find_others(ready);
     is_concurrent = true;
-    run_from(ready[choose(count)]);
+    if (count != 0) /* else all wait */
+        run_from(ready[choose(count)]);
     is_concurrent = false;
     for (uint32_t i = 1; i < thread_count; i++)
         memory_join(i);
