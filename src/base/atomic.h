@@ -39,6 +39,12 @@
 #define hak_cas_release(pointer, expected, desired)                                                \
     atomic_compare_exchange_weak_explicit((pointer), (expected), (desired), memory_order_release,  \
                                           memory_order_relaxed)
+
+/* Where each of two threads writes a word and then reads the other one's, one of them finds what
+ * the other wrote: by a full fence in between, or by both operations of this order. */
+#define hak_load_seq_cst(pointer) atomic_load_explicit((pointer), memory_order_seq_cst)
+#define hak_fetch_add_seq_cst(pointer, value)                                                      \
+    atomic_fetch_add_explicit((pointer), (value), memory_order_seq_cst)
 #define hak_fence_full() atomic_thread_fence(memory_order_seq_cst)
 
 /* A flag that one thread at a time has; false: another one has it. Taking it is acquire, giving it

@@ -18,7 +18,8 @@
  *             one step and ordered by nothing: a request meanwhile comes from either partition, and
  *             each is correct for any block.
  * Threads     one writes at a time; any reads.
- * Tests       tests/unit/heap/route_test.c, tests/race/route_race.c, tests/preload/sites_preload.py
+ * Tests       tests/unit/heap/route_test.c, tests/race/route_race.c,
+ *             tests/interleave/route_interleave.c, tests/preload/sites_preload.py
  */
 #ifndef HAK_HEAP_ROUTE_H
 #define HAK_HEAP_ROUTE_H

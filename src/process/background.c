@@ -55,7 +55,6 @@ enum background_state { BACKGROUND_NONE, BACKGROUND_RUNS };
 static _Atomic uint32_t state;
 static struct os_thread threads[2];
 static _Atomic uint32_t pauses;
-static _Atomic uint32_t was_paused; /* it ran when a pause began */
 static _Atomic uint32_t is_asleep;
 static _Atomic uint32_t alarm_count;
 static _Atomic uint32_t is_wanted; /* though the heap is small, while something is to be shown */
@@ -154,7 +153,8 @@ static void sleep_until_woken(uint64_t last_activity)
 {
     uint32_t patience;
     hak_store_relaxed(&is_asleep, 1);
-    hak_fence_full(); /* partner: the fence in hak_background_wake */
+    /* partners: the fences in hak_background_wake and hak_background_pause */
+    hak_fence_full();
     if (activity() != last_activity)
         hak_store_relaxed(&is_asleep, 0);
     while (hak_load_relaxed(&is_asleep) != 0 && !is_paused() && (patience = patience_ms()) != 0) {
@@ -185,14 +185,45 @@ static uint32_t calm_visits_most(void)
     return CALM_VISITS + (keep_ms > AWAITED_MS ? 0 : (uint32_t)(keep_ms / CALM_MS));
 }
 
-/* True if no thread was active since: this one is done, and another may be started. */
-static bool ends(uint64_t last_activity)
+/* For the thread that runs, or is about to be started; false: there is another one. */
+static bool claim(void)
 {
     uint32_t expected = BACKGROUND_NONE;
-    hak_store_relaxed(&state, BACKGROUND_NONE);
-    hak_fence_full(); /* partner: the fence in hak_background_wake */
-    return is_paused() || activity() == last_activity ||
-           !hak_cas_acquire(&state, &expected, BACKGROUND_RUNS);
+    /* acquire: partner is the release in `leave` */
+    return hak_cas_acquire(&state, &expected, BACKGROUND_RUNS);
+}
+
+/* What this thread did is done; another one may claim. */
+static void leave(void)
+{
+    hak_store_release(&state, BACKGROUND_NONE);
+    hak_fence_full(); /* partners: the fences in hak_background_wake and hak_background_resume */
+}
+
+/* True: this one is done, unless threads were active since. */
+static bool ends(uint64_t last_activity)
+{
+    leave();
+    return is_paused() || activity() == last_activity || !claim();
+}
+
+/* True: this one is done, unless the pause is over. */
+static bool ends_for_pause(void)
+{
+    leave();
+    return is_paused() || !claim();
+}
+
+static bool ends_or_sleeps(uint64_t last_activity, bool is_calm_for_long)
+{
+    if (is_paused())
+        return ends_for_pause();
+    if (!is_calm_for_long)
+        return false;
+    if (patience_ms() == 0)
+        return ends(last_activity);
+    sleep_until_woken(last_activity);
+    return false;
 }
 
 static void give_back(void)
@@ -208,10 +239,7 @@ static void give_back(void)
         bool is_calm = bytes == 0 && is_done;
         calm_visits = is_calm && (now == last || is_needless()) ? calm_visits + 1 : 0;
         last = now;
-        bool is_calm_for_long = calm_visits >= calm_visits_most();
-        if (is_calm_for_long && patience_ms() != 0)
-            sleep_until_woken(now);
-        else if ((is_calm_for_long || is_paused()) && ends(now))
+        if (ends_or_sleeps(now, calm_visits >= calm_visits_most()))
             return;
         wait_ms(is_calm ? CALM_MS : BUSY_MS);
     }
@@ -241,7 +269,6 @@ static void forget(void)
     hak_os_thread_forget(&threads[1]);
     hak_store_relaxed(&state, BACKGROUND_NONE);
     hak_store_relaxed(&pauses, 0);
-    hak_store_relaxed(&was_paused, 0);
     hak_store_relaxed(&is_asleep, 0);
     hak_store_relaxed(&is_wanted, 0);
     hak_store_relaxed(&is_bare_copy, hak_load_relaxed(&hak_copy_mark->state) != COPY_SETTLED);
@@ -263,19 +290,26 @@ static bool start_one(void)
     return false;
 }
 
+static void start_claimed(void)
+{
+    if (start_one())
+        return;
+    hak_store_relaxed(&refused_ms, hak_os_clock_ms());
+    leave();
+}
+
 static void start_at_home(void)
 {
-    uint32_t expected = BACKGROUND_NONE;
-    /* acquire: partner is the store in `ends`, after which the other one changes nothing */
-    if (!hak_cas_acquire(&state, &expected, BACKGROUND_RUNS))
-        return;
-    hak_fence_full(); /* partner: the fence in hak_background_pause */
-    bool may_start = !is_paused();
-    if (may_start && start_one())
-        return;
-    if (may_start)
-        hak_store_relaxed(&refused_ms, hak_os_clock_ms());
-    hak_store_relaxed(&state, BACKGROUND_NONE);
+    do {
+        if (!claim())
+            return;
+        hak_fence_full(); /* partner: the fence in hak_background_pause */
+        if (!is_paused()) {
+            start_claimed();
+            return;
+        }
+        leave();
+    } while (!is_paused()); /* and else hak_background_resume finds what is due */
 }
 
 /* A handler that copied the process in the middle of it would leave the copy a thread that `forget`
@@ -300,7 +334,8 @@ static void start(void)
 
 void hak_background_stir(void)
 {
-    if (hak_load_relaxed(&is_asleep) != 0) {
+    /* seq_cst: partner is the fence in sleep_until_woken */
+    if (HAK_UNLIKELY(hak_load_seq_cst(&is_asleep) != 0)) {
         hak_store_relaxed(&is_asleep, 0);
         hak_os_futex_wake(&is_asleep, 1);
     }
@@ -308,18 +343,18 @@ void hak_background_stir(void)
 
 void hak_background_consider(void)
 {
-    if (HAK_LIKELY(hak_load_relaxed(&state) != BACKGROUND_NONE))
-        return;
-    if (is_due() || has_something_to_read())
+    /* seq_cst: partner is the fence in `leave` */
+    if (HAK_LIKELY(hak_load_seq_cst(&state) != BACKGROUND_NONE))
+        hak_background_stir();
+    else if (is_due() || has_something_to_read())
         start();
 }
 
 void hak_background_wake(void)
 {
-    /* partners: the fences in sleep_until_woken and `ends`. What this thread did before is counted
-     * where they look for it, or it finds here that the other one sleeps or has ended. */
+    /* partners: the fences in sleep_until_woken and `leave`. What this thread did before is counted
+     * where the other one looks, or it finds here that that one sleeps or has ended. */
     hak_fence_full();
-    hak_background_stir();
     hak_background_consider();
 }
 
@@ -336,7 +371,7 @@ void hak_background_consider_slabs(void)
 
 static bool is_here(void)
 {
-    return hak_load_acquire(&state) != BACKGROUND_NONE || !hak_os_thread_is_over(&threads[0]) ||
+    return hak_load_relaxed(&state) != BACKGROUND_NONE || !hak_os_thread_is_over(&threads[0]) ||
            !hak_os_thread_is_over(&threads[1]);
 }
 
@@ -345,9 +380,8 @@ void hak_background_pause(void)
     if (!hak_is_at_home())
         return;
     hak_fetch_add_relaxed(&pauses, 1);
-    hak_fence_full(); /* partner: the fence in `start` */
-    if (hak_load_relaxed(&state) == BACKGROUND_RUNS)
-        hak_store_relaxed(&was_paused, 1);
+    /* partners: the fences in start_at_home and sleep_until_woken */
+    hak_fence_full();
     uint64_t deadline_ms =
         hak_thread_is_outside() ? UINT64_MAX : hak_os_clock_ms() + PAUSE_IN_HANDLER_MS;
     while (is_here() && hak_os_clock_ms() < deadline_ms) {
@@ -367,10 +401,10 @@ void hak_background_resume(void)
 {
     if (!hak_is_at_home())
         return;
-    if (hak_fetch_add_relaxed(&pauses, -1u) == 1 && hak_load_relaxed(&was_paused) != 0) {
-        hak_store_relaxed(&was_paused, 0);
-        start();
-    }
+    if (hak_fetch_add_relaxed(&pauses, -1u) != 1)
+        return;
+    hak_fence_full(); /* partner: the fence in `leave` */
+    hak_background_consider();
 }
 
 const struct os_thread *hak_background_thread(uint32_t place)

@@ -10,14 +10,19 @@
  *             none of libc's threads (os/thread.h), so any call may start it, a free
  *             too. A forked child has none until it has grown; a child of vfork starts none, since
  *             its exec would end a thread of its parent's memory.
- * Argument    The last call of a program for hours may come while the thread ends. The caller
- *             writes `activity`, passes a fence (the tick's exchange), then reads the state; the
- *             thread stores "none", passes a fence, then reads `activity`: one of the two sees the
- *             other, and restarts the thread or keeps it running. While the old thread is exiting,
- *             a new one uses the second record. A pause: the starter stores "runs", then reads the
- *             count of pauses; the pausing thread counts, then awaits "none" and the end of both.
+ * Argument    The last call of a program for hours may come while the thread ends or falls asleep.
+ *             The caller writes `activity`, passes a fence (or does both in the order seq_cst),
+ *             then reads the state and whether the thread sleeps; the thread stores "none" or
+ *             "asleep", passes a fence, then reads `activity`: one of the two sees the other, and
+ *             the thread is restarted, woken or kept running.
+ *             While the old thread is exiting, a new one uses the second record. A pause: the
+ *             starter stores "runs", then reads the count of pauses; the pausing thread counts,
+ *             then awaits "none" and the end of both. Its end is alike: the last to resume lowers
+ *             the count, then reads the state and starts what is due; a thread that ends, or was
+ *             not started, for the pause stores "none", then reads the count again.
  * Threads     any, also inside slow paths and locks and in signal handlers.
- * Tests       tests/preload/idle.c, tests/preload/ending.c, tests/model/fault_test.c
+ * Tests       tests/interleave/background_interleave.c, tests/preload/idle.c,
+ *             tests/preload/ending.c, tests/model/fault_test.c
  */
 #ifndef HAK_PROCESS_BACKGROUND_H
 #define HAK_PROCESS_BACKGROUND_H
@@ -29,7 +34,7 @@ struct os_thread;
 /* Starts it when it is due, or wakes it; from the tick. */
 void hak_background_wake(void);
 
-/* Starts it when it is due, after a large block became free. */
+/* The same without a fence, after a large block was counted by hak_stat_add_for, or was resized. */
 void hak_background_consider(void);
 
 /* The same after a thread looked after its cache: what lies free in slabs is counted. */

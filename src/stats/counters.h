@@ -56,11 +56,11 @@ struct stat_block {
 #define hak_stat_add_for(owner, name, value)                                                       \
     do {                                                                                           \
         struct cache *cache_ = (owner);                                                            \
-        if (HAK_LIKELY(cache_ != NULL))                                                            \
-            hak_stat_add_shared(&cache_->stats, name, value);                                      \
-        else                                                                                       \
-            hak_fetch_add_relaxed(&hak_stat_cacheless.counters[HAK_STAT_##name],                   \
-                                  (uint64_t)(value));                                              \
+        struct stat_block *block_ = cache_ != NULL ? &cache_->stats : &hak_stat_cacheless;         \
+        uint64_t value_ = (uint64_t)(value);                                                       \
+        hak_probe(name, value_);                                                                   \
+        /* seq_cst: partner is the fence of the background thread (process/background.h) */        \
+        hak_fetch_add_seq_cst(&block_->counters[HAK_STAT_##name], value_);                         \
     } while (0)
 extern struct stat_block hak_stat_cacheless;
 

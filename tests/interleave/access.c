@@ -8,6 +8,7 @@
 #include "machine.h"
 
 #include <string.h>
+#include <sys/syscall.h>
 
 #define HERE __builtin_return_address(0)
 #define ATOMIC_ORDER __ATOMIC_SEQ_CST
@@ -192,12 +193,14 @@ void __wrap_hak_os_futex_wake(const void *word, uint32_t count)
     is_watching = true;
 }
 
-/* Its only use there: a short sleep. */
+/* Its uses there: a short sleep, and the mask of signals, of which none come. */
 long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (!is_watching)
         return __real_syscall(number, a, b, c, d, e, f);
+    if (number == SYS_rt_sigprocmask)
+        return 0;
     is_watching = false;
     yield_step();
     is_watching = true;
@@ -242,6 +245,23 @@ bool __wrap_hak_os_rseq_fence(void)
     note_event((struct event){HERE, 0, 0, (uint8_t)self, RESTART, HAPPENS, 0});
     is_watching = true;
     return true;
+}
+
+/* The handlers of fork, which only a harness calls. */
+static void (*before_fork)(void), (*after_fork)(void);
+
+void __wrap_hak_os_at_fork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    (void)in_parent;
+    before_fork = before;
+    after_fork = in_child;
+}
+
+void interleave_fork(void)
+{
+    before_fork();
+    go_on_alone();
+    after_fork();
 }
 
 /* Which heap is near, and no more. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/interleave/drain_interleave.c - the bins of a processor are emptied while a thread uses
- * them: no block is served twice or lost. */
+/* tests/interleave/drain_interleave.c - the bins of a processor are emptied, or get other slots,
+ * while threads use them: no block is served twice or lost. */
 #include "../check.h"
 #include "heap/cache.h"
 #include "heap/cache_list.h"
@@ -17,6 +17,7 @@ static struct rseq_area areas[] = {{.cpu_id = 0, .mm_cid = 0}, {.cpu_id = 1, .mm
 static struct slab *slab;
 static uint32_t class_index, held_count;
 static struct cache *cache;
+static void *spare_block; /* in use, and not in the bin */
 
 /* A processor whose bin has a few blocks, of a slab that has more in use. */
 static void make(void)
@@ -36,6 +37,7 @@ static void make(void)
     CHECK(slab != NULL && hak_slab_take(slab, blocks, BLOCKS + 1) == BLOCKS + 1);
     CHECK(hak_heap_receive(heap, slab));
     hak_heap_leave(heap);
+    spare_block = blocks[BLOCKS];
     CHECK(hak_rooms_try_lock());
     CHECK(hak_room_resize(cache, class_index, BLOCKS + 1));
     hak_rooms_unlock();
@@ -97,6 +99,56 @@ static void drain(void)
     hak_heap_leave(heap);
 }
 
+static void push_spare(void)
+{
+    hak_here = &areas[0];
+    push(spare_block);
+}
+
+static bool resize_to(uint32_t capacity)
+{
+    hak_here = &areas[0];
+    if (!hak_rooms_try_lock())
+        return false;
+    bool is_done = hak_room_resize(cache, class_index, capacity);
+    hak_rooms_unlock();
+    return is_done;
+}
+
+static void resize(void)
+{
+    resize_to(HAK_BIN_SLOTS_LEAST);
+}
+
+/* To a room of its own, by a thread that is moved in the middle of it. */
+static void resize_and_move(void)
+{
+    moves_to = &areas[1];
+    resize();
+}
+
+/* The bin moves twice, the second time to where it was or behind it. */
+static void resize_twice(void)
+{
+    resize_and_move();
+    resize_to(2 * HAK_BIN_SLOTS_LEAST);
+}
+
+static void lower(void)
+{
+    resize_to(1);
+}
+
+/* What others had in their hands is not to be lost in the child. */
+static void fork_and_use(void)
+{
+    hak_here = &areas[1];
+    interleave_fork();
+    struct heap *heap = hak_heap_enter();
+    hak_heap_collect(heap); /* what was freed while fork had the heap */
+    hak_heap_leave(heap);
+}
+
 /* Another processor gets a cache. */
 static void create(void)
 {
@@ -123,6 +175,26 @@ static const struct harness harnesses[] = {
     {"two pops", NULL, {pop_twice, drain}, each_is_somewhere, 2, 1, 0},
     {"a pop and a push", NULL, {pop_and_push, drain}, each_is_somewhere, 2, 1, 0},
     {"a new cache", NULL, {create, count}, NULL, 2, 2, 0},
+    {"a room and a pop", NULL, {pop_and_push, resize}, each_is_somewhere, 3, 2, 0},
+    {"a room elsewhere", NULL, {pop_and_push, resize_and_move}, each_is_somewhere, 3, 2, 0},
+    {"a room elsewhere and a push",
+     NULL,
+     {push_spare, resize_and_move},
+     each_is_somewhere,
+     3,
+     2,
+     0},
+    {"two rooms", NULL, {pop_and_push, resize_twice}, each_is_somewhere, 3, 1, 0},
+    {"a lower limit", NULL, {push_spare, lower}, each_is_somewhere, 3, 2, 0},
+    {"a fork and a drain", NULL, {fork_and_use, drain}, each_is_somewhere, 2, 1, 0},
+    {"a fork and a room",
+     NULL,
+     {fork_and_use, resize_and_move, pop_and_push},
+     each_is_somewhere,
+     1,
+     0,
+     0},
+    {"a room and a drain", NULL, {pop_once, resize_and_move, drain}, each_is_somewhere, 1, 1, 0},
 };
 #define HARNESS_COUNT (sizeof harnesses / sizeof *harnesses)
 
@@ -135,15 +207,16 @@ TEST(no_block_is_served_twice_or_lost_while_a_processors_bins_are_emptied)
 TEST(every_order_of_the_bins_is_needed)
 {
     static const struct kept_order kept[] = {
-        {"store_header store release: without release",
-         "where a bin is opened while its processor uses it: here none is moved"},
         {"hak_cache_bins load acquire: without acquire", "what is counted there is a hint"},
-        {"swap_out_locked fetch_add acq_rel: without acquire", "for fork"},
-        {"swap_out_locked fetch_add acq_rel: without release", "for fork"},
+        {"swap_out_locked fetch_add acq_rel: without acquire", "the copy of fork has all stores"},
+        {"swap_out_locked fetch_add acq_rel: without release", "the copy of fork has all stores"},
         {"hak_caches_drain_idle restart of sequences: left out",
          "only asks whether the kernel has them"},
-        {"hak_caches_drain_idle fetch_sub acq_rel: without acquire", "for fork"},
-        {"hak_caches_drain_idle fetch_sub acq_rel: without release", "for fork"},
+        {"hak_caches_drain_idle fetch_sub acq_rel: without acquire",
+         "the copy of fork has all stores"},
+        {"hak_caches_drain_idle fetch_sub acq_rel: without release",
+         "the copy of fork has all stores"},
+        {"is_being_changed load acquire: without acquire", "the copy of fork has all stores"},
         {"publish store release: without release", "what is counted there is a hint"},
         {NULL, NULL}};
     make();

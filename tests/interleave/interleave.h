@@ -60,9 +60,25 @@ bool interleave_saw(uint32_t outcome);
 #define SEQUENCE_BEGIN() ((void)_setjmp(*interleave_sequence_begin()))
 jmp_buf *interleave_sequence_begin(void);
 void interleave_sequence_end(void); /* right behind its last store */
+/* This thread runs in place of another one, whose sequence is to begin anew, and knows what that
+ * one has done. */
+void interleave_preempt(uint32_t thread);
 
 /* Which body calls, from 1 on. */
 uint32_t interleave_self(void);
+
+/* For `start`: these bodies (BODY_BIT) wait until another one makes them begin, and may wait
+ * at the end; and waits of up to so long always end, beyond the harness's time-outs. */
+#define BODY_BIT(number) (1u << (number))
+void interleave_let_wait(uint32_t bodies);
+void interleave_end_waits(uint32_t most_ms);
+
+/* A body begins, with what this thread knows; or once more, as soon as it waits again. */
+void interleave_begin(uint32_t body);
+void interleave_wait_to_begin(void); /* the first that such a body does */
+
+/* The thread forks, and goes on in the child: it has memory as it is then, and no other thread. */
+void interleave_fork(void);
 
 /* An order that may be weaker as far as the harnesses tell, and why it stays. */
 struct kept_order {

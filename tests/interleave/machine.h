@@ -55,6 +55,7 @@ void restart_sequences(void); /* of all threads */
 void leave_sequence(void);    /* does not return if this one's is to begin anew */
 _Noreturn void fail_at(const char *what, const void *pc, const void *other_pc);
 _Noreturn void start_again(void); /* this execution taught something; the search begins anew */
+void go_on_alone(void);           /* other threads are no more */
 uint64_t model_ms(void);
 extern uint32_t self;      /* the thread that runs; 0: alone */
 extern bool is_watching;   /* code under test runs, and is told of */
@@ -77,6 +78,8 @@ void memory_forget(void); /* all that was learned of the program */
 void memory_begin(void);  /* an execution */
 void memory_spawn(uint32_t thread);
 void memory_join(uint32_t thread);
+/* What one has done is before what the other does from now on. */
+void memory_order(uint32_t earlier, uint32_t later);
 void memory_restore(void); /* undoes the execution's writes */
 void memory_touch(uintptr_t address, size_t bytes, bool is_write, const void *pc);
 uint64_t memory_load(uintptr_t address, uint32_t bytes, int order, const void *pc);

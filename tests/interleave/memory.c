@@ -127,6 +127,12 @@ void memory_join(uint32_t thread)
     join(&now[0], &now[thread]);
 }
 
+void memory_order(uint32_t earlier, uint32_t later)
+{
+    join(&now[later], &now[earlier]);
+    now[earlier].clock[earlier]++;
+}
+
 void memory_restore(void)
 {
     for (uint32_t i = 0; i < touched_count; i++)

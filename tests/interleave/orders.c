@@ -103,11 +103,18 @@ void describe_pc(const void *pc, char *text, size_t bytes)
              source.line);
 }
 
+/* The path in the sources: a compiler's cache may bring objects that were built elsewhere. */
+static const char *inside(const char *path)
+{
+    const char *at = strstr(path, "/src/");
+    return at == NULL ? path : at;
+}
+
 static bool is_same(const struct source *one, const struct source *other)
 {
     return one->line == other->line && one->operation == other->operation &&
            one->order == other->order && strcmp(one->function, other->function) == 0 &&
-           strcmp(one->file, other->file) == 0;
+           strcmp(inside(one->file), inside(other->file)) == 0;
 }
 
 static void add_source(struct site *site, const struct source *source)
@@ -139,7 +146,7 @@ static void number_sources(void)
 static int compare_sites(const void *one, const void *other)
 {
     const struct source *a = &found[*(const uint32_t *)one], *b = &found[*(const uint32_t *)other];
-    int by_file = strcmp(a->file, b->file);
+    int by_file = strcmp(inside(a->file), inside(b->file));
     return by_file != 0         ? by_file
            : a->line != b->line ? (a->line < b->line ? -1 : 1)
                                 : (int)a->operation - (int)b->operation;

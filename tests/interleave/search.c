@@ -29,7 +29,7 @@ struct choice {
     uint16_t taken, count;
 };
 
-enum thread_state { READY, YIELDED, ASLEEP, ASLEEP_FOR_A_TIME, OVER };
+enum thread_state { READY, YIELDED, ASLEEP, ASLEEP_FOR_A_TIME, ASLEEP_SHORTLY, OVER };
 
 struct thread {
     void *stack, *stack_pointer;
@@ -61,6 +61,8 @@ static enum verdict verdict;
 static char failure[200];
 static const void *failure_pcs[2]; /* where, if that says more */
 static bool saw[64];
+static uint32_t waiting, begun; /* a bit for each body that waits to begin, and that is to */
+static uint32_t short_ms;
 uint32_t self;
 bool is_watching, is_concurrent;
 static bool is_in_fibre;
@@ -180,7 +182,8 @@ static uint32_t find_others(uint32_t *others)
         if (i != self && threads[i].state == READY)
             others[count++] = i;
     for (uint32_t i = 1; i < thread_count; i++)
-        if (time_outs_left > 0 && threads[i].state == ASLEEP_FOR_A_TIME)
+        if (threads[i].state == ASLEEP_SHORTLY ||
+            (time_outs_left > 0 && threads[i].state == ASLEEP_FOR_A_TIME))
             others[count++] = i;
     for (uint32_t i = 1; count == 0 && i < thread_count; i++)
         if (threads[i].state == YIELDED)
@@ -188,12 +191,20 @@ static uint32_t find_others(uint32_t *others)
     return count;
 }
 
+static bool is_asleep_for_a_time(uint32_t thread)
+{
+    return threads[thread].state == ASLEEP_FOR_A_TIME || threads[thread].state == ASLEEP_SHORTLY;
+}
+
+static bool is_asleep(uint32_t thread)
+{
+    return threads[thread].state == ASLEEP || is_asleep_for_a_time(thread);
+}
+
 static void resume_other(uint32_t thread)
 {
-    if (threads[thread].state == ASLEEP_FOR_A_TIME) {
-        threads[thread].is_late = true;
-        time_outs_left--;
-    }
+    threads[thread].is_late |= is_asleep_for_a_time(thread);
+    time_outs_left -= threads[thread].state == ASLEEP_FOR_A_TIME;
     threads[thread].state = READY;
     resume(thread);
 }
@@ -257,18 +268,55 @@ _Noreturn static void fail_asleep(void)
     interleave_fail("no thread can go on: a wake-up is lost, or they wait for each other");
 }
 
+/* All are over, or asleep for good. */
+static void end_asleep(void)
+{
+    for (uint32_t i = 1; i < thread_count; i++)
+        if (threads[i].state != OVER && (waiting >> i & 1) == 0)
+            fail_asleep();
+    go_to_driver();
+}
+
 void sleep_on(const void *word, uint32_t most_ms)
 {
     struct thread *thread = &threads[self];
     if (!is_concurrent)
         fail_asleep();
-    thread->state = most_ms != 0 ? ASLEEP_FOR_A_TIME : ASLEEP;
+    thread->state = most_ms == 0          ? ASLEEP
+                    : most_ms <= short_ms ? ASLEEP_SHORTLY
+                                          : ASLEEP_FOR_A_TIME;
     thread->waits_for = word;
     thread->is_late = false;
     note_step();
     if (!leave())
-        fail_asleep();
+        end_asleep();
     ms += thread->is_late ? most_ms : 0;
+}
+
+void interleave_let_wait(uint32_t bodies)
+{
+    waiting = bodies;
+}
+
+void interleave_end_waits(uint32_t most_ms)
+{
+    short_ms = most_ms;
+}
+
+void interleave_begin(uint32_t body)
+{
+    memory_order(self, body);
+    begun |= 1u << body;
+    wake_up(&begun + body, 1);
+}
+
+void interleave_wait_to_begin(void)
+{
+    is_watching = false;
+    while ((begun >> self & 1) == 0)
+        sleep_on(&begun + self, 0);
+    begun &= ~(1u << self);
+    is_watching = true;
 }
 
 void wake_up(const void *word, uint32_t most)
@@ -276,8 +324,7 @@ void wake_up(const void *word, uint32_t most)
     for (; most > 0; most--) {
         uint32_t asleep[THREADS_MOST], count = 0;
         for (uint32_t i = 1; i < thread_count; i++)
-            if ((threads[i].state == ASLEEP || threads[i].state == ASLEEP_FOR_A_TIME) &&
-                threads[i].waits_for == word)
+            if (is_asleep(i) && threads[i].waits_for == word)
                 asleep[count++] = i;
         if (count == 0)
             return;
@@ -297,6 +344,12 @@ void interleave_sequence_end(void)
     threads[self].is_in_sequence = false;
 }
 
+void interleave_preempt(uint32_t thread)
+{
+    threads[thread].is_to_restart = threads[thread].is_in_sequence;
+    memory_order(thread, self);
+}
+
 void restart_sequences(void)
 {
     for (uint32_t i = 0; i < thread_count; i++)
@@ -310,6 +363,14 @@ void leave_sequence(void)
     threads[self].is_to_restart = false;
     is_watching = true;
     _longjmp(threads[self].sequence, 1);
+}
+
+void go_on_alone(void)
+{
+    for (uint32_t i = 1; i < thread_count; i++)
+        if (i != self)
+            threads[i].state = OVER;
+    is_concurrent = false;
 }
 
 uint64_t model_ms(void)
@@ -342,9 +403,8 @@ static void run_body(void)
     note_step();
     if (is_concurrent && leave())
         __builtin_unreachable();
-    for (uint32_t i = 1; is_concurrent && i < thread_count; i++)
-        if (threads[i].state != OVER)
-            fail_asleep();
+    if (is_concurrent)
+        end_asleep();
     go_to_driver();
 }
 
@@ -357,7 +417,8 @@ static void prepare(uint32_t index, void (*body)(void))
     thread->stack_pointer = top - 6;
     thread->body = body;
     thread->is_in_sequence = thread->is_to_restart = false;
-    thread->state = READY;
+    thread->state = (waiting & ~begun) >> index & 1 ? ASLEEP : READY;
+    thread->waits_for = &begun + index;
 }
 
 static void run_from(uint32_t index)
@@ -383,8 +444,12 @@ static void run_bodies(void)
         prepare(i, harness->bodies[i - 1]);
         memory_spawn(i);
     }
+    uint32_t ready[THREADS_MOST + 2];
+    self = 0;
+    uint32_t count = find_others(ready);
     is_concurrent = true;
-    run_from(1 + choose(thread_count - 1));
+    if (count != 0) /* else all wait */
+        run_from(ready[choose(count)]);
     is_concurrent = false;
     for (uint32_t i = 1; i < thread_count; i++)
         memory_join(i);
@@ -403,6 +468,7 @@ static void run_once(void)
     oddities_left = more(harness->oddities);
     time_outs_left = harness->time_outs;
     ms = 1000;
+    waiting = begun = short_ms = 0;
     memory_begin();
     run_alone(harness->start);
     if (verdict == HOLDS)

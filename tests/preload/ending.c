@@ -201,6 +201,19 @@ TEST(no_thread_keeps_an_identity_that_the_program_gave_up)
     }
 }
 
+TEST(the_identity_changes_while_our_thread_sleeps)
+{
+    time_limit(100);
+    WITH_SETTING("HAKMEM_STATS_INTERVAL", "1000s");
+    check_is_served();
+    if (!is_preloaded())
+        return;
+    work();
+    CHECK(own_thread_sleeps_within(PATIENCE_MS));
+    CHECK_EQ(setuid(getuid()), 0);
+    CHECK(await_own_thread() != 0);
+}
+
 /* Its main thread runs no slow path that would print. */
 PART(changes_its_identity_while_its_statistics_are_not_read)
 {

@@ -205,6 +205,26 @@ TEST(a_block_that_shrinks_gives_the_rest_back_while_the_program_sleeps)
     become("shrinks_one_block");
 }
 
+TEST(our_sleeping_thread_gives_back_the_large_blocks_that_are_freed_last)
+{
+    time_limit(200);
+    WITH_SETTING("HAKMEM_STATS_INTERVAL", "1000s");
+    enum { COUNT = 13, BYTES = 8 << 20 };
+    char *large[COUNT];
+    size_t base = resident_bytes();
+    run_on_processor(0);
+    for (int i = 0; i < COUNT; i++) {
+        large[i] = malloc(BYTES);
+        CHECK(large[i] != NULL);
+        memset(large[i], 1, BYTES);
+    }
+    CHECK(own_thread_sleeps_within(PATIENCE_MS));
+    run_on_processor(1); /* where it has no cache yet, whose slow paths would tell */
+    for (int i = 0; i < COUNT; i++)
+        free(large[i]);
+    CHECK(shrinks_to(base + BYTES));
+}
+
 static void work_without_own_thread(void)
 {
     check_kept();

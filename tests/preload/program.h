@@ -284,6 +284,37 @@ static inline int own_threads(void)
     return find_own_threads(&id);
 }
 
+/* How often a thread of this process has waited for something. */
+static inline long waits_of(int id)
+{
+    char path[64], line[256];
+    long waits = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", id);
+    FILE *status = fopen(path, "r");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL)
+        if (sscanf(line, "voluntary_ctxt_switches: %ld", &waits) == 1)
+            break;
+    if (status != NULL)
+        fclose(status);
+    return waits;
+}
+
+/* Waits until hakmem's thread sleeps for longer than between two looks at free memory. */
+static inline int own_thread_sleeps_within(uint64_t most_ms)
+{
+    uint64_t start = now_ms(), quiet_ms = start;
+    for (long waits = -1, before; now_ms() - start < most_ms; sleep_ms(10)) {
+        int id;
+        before = waits;
+        waits = find_own_threads(&id) == 1 ? waits_of(id) : -1;
+        if (waits < 0 || waits != before)
+            quiet_ms = now_ms();
+        else if (now_ms() - quiet_ms > 1000)
+            return 1;
+    }
+    return 0;
+}
+
 static inline long resident_kb(void)
 {
     return (long)(resident_bytes() / 1024);
