@@ -509,7 +509,7 @@ static void *sleep_only(void *argument)
 static long resident_soon_kb(long enough_kb)
 {
     long kb = resident_kb();
-    for (unsigned i = 0; i < 200 && kb > enough_kb; i++) {
+    for (unsigned i = 0; i < 800 && kb > enough_kb; i++) {
         sleep_ms(100);
         kb = resident_kb();
     }
@@ -538,7 +538,7 @@ static void check_little_is_left(void *(*body)(void *))
 {
     if (why_not() != NULL)
         SKIP(why_not());
-    time_limit(100);
+    time_limit(300);
     check_is_served();
     long asleep_kb = sleepers_kb(sleep_only, LONG_MAX);
     long after_kb = sleepers_kb(body, asleep_kb + SLEEPERS_MOST_KB);
