@@ -33,7 +33,7 @@ def work(seconds):
         longest, last = max(longest, now - last), now
     return longest
 """
-BUSY = WORKS + "print('ready', flush=True)\nwork(100)"
+BUSY = WORKS + "print('ready', flush=True)\nwork(1000)"
 ASLEEP = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
@@ -348,7 +348,7 @@ def check_users():
          "cannot determine|another user")
     stop(theirs)
     dropped = start(WORKS + "os.setresgid(1234, 1234, 1234); os.setresuid(1234, 1234, 1234)\n"
-                    "print('ready', flush=True); work(100)")
+                    "print('ready', flush=True); work(1000)")
     says("its user may not", ctl("--wait", "2", dropped.pid, "trim", status=1,
                                  preexec_fn=become(1234)), "cannot determine|did not answer")
     says("root may", ctl(dropped.pid, "trim"), "returned")
