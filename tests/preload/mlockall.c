@@ -85,21 +85,21 @@ static void needs_root(void)
 TEST(root_locks_before_it_allocates)
 {
     needs_root();
-    time_limit(100);
+    time_limit(500);
     CHECK_EXITS(become("what_locks_before_it_allocates"), 0);
 }
 
 TEST(root_locks_after_it_allocated)
 {
     needs_root();
-    time_limit(100);
+    time_limit(500);
     CHECK_EXITS(become("what_locks_after_it_allocated"), 0);
 }
 
 TEST(root_locks_unlocks_and_locks)
 {
     needs_root();
-    time_limit(100);
+    time_limit(500);
     for (unsigned i = 0; i < 3; i++) {
         lock_everything();
         dirty_and_calloc(1);
@@ -151,7 +151,7 @@ TEST(root_locks_only_mapped_memory_and_freed_memory_is_returned)
 {
     needs_root();
     needs_new_kernel();
-    time_limit(100);
+    time_limit(500);
     check_is_served();
     free(hidden(malloc(1)));
     lock_everything();
@@ -174,7 +174,7 @@ TEST(root_locks_only_mapped_memory_and_freed_memory_is_returned)
 TEST(a_locked_page_does_not_keep_the_others_from_going_back)
 {
     needs_new_kernel();
-    time_limit(100);
+    time_limit(500);
     static char *blocks[100];
     for (int round = 0; round < 2; round++) {
         size_t bytes = round == 0 ? BLOCK_BYTES : 20000;
@@ -226,7 +226,7 @@ static void become_as_contained_root(const char *part)
 static void check_limited(void (*start)(const char *part), const char *part)
 {
     needs_root();
-    time_limit(100);
+    time_limit(500);
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (pid == 0)

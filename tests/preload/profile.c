@@ -108,7 +108,7 @@ static void *work(void *seed)
 
 TEST(a_profile_is_written_while_threads_allocate_and_libraries_come_and_go)
 {
-    time_limit(100);
+    time_limit(500);
     begin();
     static const char *const names[] = {"libm.so.6", "libresolv.so.2", "libutil.so.1",
                                         "libanl.so.1", "libnss_files.so.2"};
@@ -161,7 +161,7 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
             }
             _exit(0);
         }
-        CHECK_CHILD_ENDS_WELL(child, 20000);
+        CHECK_CHILD_ENDS_WELL(child, 60000);
     }
     for (int i = 0; i < 50; i++) {
         int child = vfork();
@@ -169,7 +169,7 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
             free(malloc(3000));
             _exit(0);
         }
-        CHECK_CHILD_ENDS_WELL(child, 20000);
+        CHECK_CHILD_ENDS_WELL(child, 60000);
     }
     is_over = 1;
     join_threads(threads, 3);
@@ -181,7 +181,7 @@ TEST(children_of_all_kinds_leave_their_parent_s_board_alone)
 TEST(a_child_of_vfork_makes_no_board)
 {
     char path[64];
-    time_limit(100);
+    time_limit(500);
     check_is_served();
     CHECK(hakmem_profile_start != NULL);
     clock_gettime(CLOCK_REALTIME_COARSE, &begun);
@@ -193,7 +193,7 @@ TEST(a_child_of_vfork_makes_no_board)
         allocate(1, 20000);
         _exit(0);
     }
-    CHECK_CHILD_ENDS_WELL(child, 20000);
+    CHECK_CHILD_ENDS_WELL(child, 60000);
     CHECK(!board_path(path, sizeof path, child));
     allocate(1, 20000);
     CHECK(board_path(path, sizeof path, getpid()));

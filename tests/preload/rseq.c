@@ -330,7 +330,7 @@ static void *move_workers(void *argument)
 static void *fork_children(void *argument)
 {
     while (!has_ended) {
-        CHECK_ENDS_WELL((take_and_free(77, 300), _exit(damaged_count != 0)), 20000);
+        CHECK_ENDS_WELL((take_and_free(77, 300), _exit(damaged_count != 0)), 60000);
         child_count++;
         sleep_ms(2);
     }
@@ -348,7 +348,7 @@ static void *vfork_children(void *argument)
                 execl("/bin/true", "true", (char *)NULL);
             _exit(0);
         }
-        CHECK_CHILD_ENDS_WELL(pid, 20000);
+        CHECK_CHILD_ENDS_WELL(pid, 60000);
         take_and_free(99, 100);
         spawn_count++;
     }
