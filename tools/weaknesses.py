@@ -19,7 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs/ATTACKS.md"
 SIZES = (10, 100, 800, 262144)
-LIMIT_S = 100
+LIMIT_S = 600
 KINDS = {415: "double free", 416: "use after free", 122: "heap overflow, written",
          124: "underflow, written", 126: "over-read", 127: "under-read",
          590: "free of memory that is not on the heap",

@@ -44,7 +44,7 @@ read_truth() {
 
 has_leaked() {
     read_truth
-    awk '{ sum += $2 } END { exit !(sum > 8e6) }' "$work/truth"
+    awk '{ sum += $2 } END { exit !(sum > 32e6) }' "$work/truth"
 }
 
 # leak SEED COMMAND...: in the background, as a process of the command.
@@ -77,7 +77,7 @@ leak_until_full() {
 # leak_and_die SEED: the same by a signal.
 leak_and_die() {
     leak "$1" env HAKMEM_LIMIT=512M
-    # When 8 MB have leaked, and up to four tenths of a second later.
+    # When 32 MB have leaked, and up to four tenths of a second later.
     becomes "seed $1 leaks" has_leaked
     sleep "0.$(awk -v seed="$1" 'BEGIN { srand(seed); printf "%03d", rand() * 400 }')"
     kill -KILL "$leaker_pid"
@@ -86,7 +86,8 @@ leak_and_die() {
 }
 
 # compare: what autopsy says and what was; a function of more than 4 MiB within five deviations of
-# its samples, together no less than 95 %, a table's rounding included.
+# samples of its largest block, which are six or more of its own, together no less than 95 %, a
+# table's rounding included: a sum of 20 MB is wrong by 0.8 %.
 compare() {
     awk -v rate=$rate '
         FNR == NR { true_bytes[$1] = $2; sum += $2; next }
@@ -96,7 +97,7 @@ compare() {
             found[site] += $1 * unit
         }
         END {
-            if (sum < 8e6) { print "too little was leaked: " sum; exit 1 }
+            if (sum < 20e6) { print "too little was leaked: " sum; exit 1 }
             for (site = 0; site < 5; site++) {
                 attributed += found[site]
                 off = found[site] - true_bytes[site]

@@ -22,15 +22,15 @@ refused ps_word 2 "ps: unexpected argument 'all'" ps all
 
 process=
 at_end() { [ -z "$process" ] || kill $process 2>/dev/null || :; }
-"$hakmem" run sleep 60 &
+"$hakmem" run sleep 600 &
 preloaded=$!
 "$hakmem" run "$OUT/tests/preload_own_malloc" wait 2>/dev/null &
 own=$!
-"$OUT/larson_hakmem" 60 8 64 100 1 1 1 >/dev/null 2>&1 &
+"$OUT/larson_hakmem" 600 8 64 100 1 1 1 >/dev/null 2>&1 &
 linked=$!
-sleep 61 &
+sleep 601 &
 plain=$!
-HAKMEM_STATS_SHM=1 "$hakmem" run sleep 60 &
+HAKMEM_STATS_SHM=1 "$hakmem" run sleep 600 &
 shown=$!
 process="$preloaded $own $linked $plain $shown"
 # runs PROCESS NAME: it has become a program of that name, and has mapped its libraries: libc is the

@@ -37,7 +37,7 @@ of() {
     asked "$1" "${2:-0}" doctor "$process"
     stopped
 }
-"$hakmem" run -o decay=9s sleep 60 &
+"$hakmem" run -o decay=9s sleep 600 &
 process=$!
 of preloaded
 shows preloaded '^process [0-9]+ \(sleep\)$'
@@ -45,7 +45,7 @@ shows preloaded '^ok +hakmem serves malloc: /.*libhakmem\.so.* is mapped\.$'
 shows preloaded 'It was started with HAKMEM_DECAY=9s\.'
 shows preloaded '^note +[0-9.]+ [KM]iB resident, .* 1 thread\.$'
 shows preloaded '^ok +[0-9]+ of [0-9]+ mappings are used\.$'
-sleep 60 &
+sleep 600 &
 process=$!
 of plain 1
 shows plain "^no +The C library's malloc serves; "
@@ -72,26 +72,26 @@ echo 'static _Alignas(16) char arena[1 << 20];
     void *malloc(unsigned long bytes) { return arena + (used += bytes / 16 * 16 + 16); }
     void free(void *p) { (void)p; }' >"$work/first.c"
 cc -shared -fPIC -fno-builtin -o "$work/libfirst.so" "$work/first.c"
-LD_PRELOAD=$work/libfirst.so:$PRELOAD_LIB sleep 60 &
+LD_PRELOAD=$work/libfirst.so:$PRELOAD_LIB sleep 600 &
 process=$!
 of behind 1
 shows behind '^no +hakmem is mapped but serves nothing: /.*/libfirst\.so comes before it\.$'
-LD_PRELOAD=$PRELOAD_LIB:$work/libfirst.so sleep 60 &
+LD_PRELOAD=$PRELOAD_LIB:$work/libfirst.so sleep 600 &
 process=$!
 of before
 shows before '^ok +hakmem serves malloc: '
 cp "$PRELOAD_LIB" "$work/libhakmem.so.9"
-LD_PRELOAD=$work/libhakmem.so.9 sleep 60 &
+LD_PRELOAD=$work/libhakmem.so.9 sleep 600 &
 process=$!
 awaited
 rm "$work/libhakmem.so.9"
 of replaced
 shows replaced 'That file has been replaced since: restart the process to use the new one\.'
-LD_PRELOAD=/no/such/libhakmem.so sleep 60 2>/dev/null &
+LD_PRELOAD=/no/such/libhakmem.so sleep 600 2>/dev/null &
 process=$!
 of missing 1
 shows missing '^fix +LD_PRELOAD names hakmem, but it is not mapped: '
-"$OUT/thread_sleep_hakmem" >/dev/null 2>&1 &
+"$OUT/thread_sleep_hakmem" 1 1 1 600000 >/dev/null 2>&1 &
 process=$!
 of linked
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
@@ -108,7 +108,7 @@ published_whole() {
 published() {
     name=$1
     shift
-    env HAKMEM_STATS_SHM=1 "$@" LD_PRELOAD="$PRELOAD_LIB" sleep 60 &
+    env HAKMEM_STATS_SHM=1 "$@" LD_PRELOAD="$PRELOAD_LIB" sleep 600 &
     process=$!
     published_whole
     asked "$name" 0 doctor "$process"
@@ -132,7 +132,7 @@ echo '#include <string.h>
         char *volatile kept = malloc(10);
         memset(environ[0], 0, (unsigned long)(last + strlen(last) - environ[0]));
         prctl(PR_SET_NAME, "titled");
-        return kept ? (int)sleep(60) : 1;
+        return kept ? (int)sleep(600) : 1;
     }' >"$work/titled.c"
 cc -fno-builtin -o "$work/server" "$work/titled.c" -Wl,--no-as-needed -L"$work" -lfirst
 # titled NAME SETTING...

@@ -154,7 +154,6 @@ printf 'hakmem_x{pid="1",size="8"} 1\n# EOF\n' | cat "$work/openmetrics.stats" -
 sed -i 's/^hakmem_live_bytes /hakmem_live_bytes{pid="7",program="x"} /' "$work/many"
 refused many 1 "is of one of many processes" stats "$work/many"
 mkfifo "$work/pipe"
-limit_s=20
 refused pipe 1 "the file is empty" stats "$work/pipe"
 if [ "$(id -u)" != 0 ]; then
     chmod 0 "$work/mine"

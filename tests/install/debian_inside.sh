@@ -68,5 +68,5 @@ done
 
 quietly dpkg --purge libhakmem-dev libhakmem0
 everything >"$work/after"
-equal "nothing stays" "$(diff "$work/before" "$work/after")" ""
+equal "nothing stays" "$(differs "$work/before" "$work/after")" ""
 check "the loader's cache has it no more" sh -c '! ldconfig -p | grep -q libhakmem'

@@ -19,5 +19,5 @@ quietly "$CMAKE" --build "$build" --target uninstall
 ldconfig
 everything >"$work/after"
 # Folders that others use as well may stay.
-equal "no file stays" "$(diff "$work/before" "$work/after" | sed -n 's/^> //p' |
+equal "no file stays" "$(differs "$work/before" "$work/after" | sed -n 's/^> //p' |
     while read -r path; do [ -d "$path" ] && [ "${path##*/}" != hakmem ] || echo "$path"; done)" ""

@@ -27,11 +27,19 @@ if ! full; then
     printf '#!/bin/sh\n[ "$*" = build ] || { echo "not played: $*"; exit 1; }\n' >"$work/tree/hak"
 fi
 
+# A busy machine takes longer than a second: redis listens, and shows what it holds.
+cat >"$work/awaited" <<END
+until [ -S "$work/socket" ] &&
+    "$OUT/hakmem" top --once \$! 2>&1 | grep -q '^  live, up to 128K *[1-9]'; do sleep 0.1; done
+END
+
 # plays DOCUMENT SECTION: as one shell, which ends at the first command that fails; redis is given
 # a socket, so that no port can be taken.
 plays() {
+    rm -f "$work/socket"
     awk -v section="$2" -f "$tests/blocks.awk" "$root/$1" |
-        sed "s,--port [0-9]*,--port 0 --unixsocket $work/socket," >"$work/played"
+        sed "s,--port [0-9]*,--port 0 --unixsocket $work/socket,
+            /^sleep 1\$/r $work/awaited" >"$work/played"
     check "$1 has commands under '$2'" [ -s "$work/played" ]
     status=0
     (cd "$work/tree" && exec timeout "$limit_s" sh -eu "$work/played") </dev/null \

@@ -23,7 +23,11 @@ if [ -z "$new" ]; then
     mount -t tmpfs none "$new"
     mkdir "$new/upper" "$new/work" "$new/root"
     mount -t overlay overlay -o "lowerdir=/,upperdir=$new/upper,workdir=$new/work" "$new/root"
+    changed=$new/upper
     new=$new/root
+    mount --bind "$changed" "$new/mnt"
+    CHANGED=/mnt
+    export CHANGED
 fi
 for folder in $folders; do
     mkdir -p "$new$folder"
@@ -51,4 +55,13 @@ everything() {
         \( -path /var/lib/dpkg -o -path /var/cache -o -path /var/log \) -prune -o -print \
         2>/dev/null |
         sort
+}
+
+# differs BEFORE AFTER: lines of diff. In a copy of the machine's root others may make and remove
+# files meanwhile: $CHANGED has what was made in the copy, and a device for what was removed there.
+differs() {
+    diff "$1" "$2" | sed -n '/^[<>] /p' | while read -r sign path; do
+        [ -z "${CHANGED:-}" ] || [ -e "$CHANGED$path" ] || [ -L "$CHANGED$path" ] || continue
+        echo "$sign $path"
+    done
 }

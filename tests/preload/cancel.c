@@ -42,7 +42,7 @@ static void *be_refused(void *argument)
 
 TEST(a_message_of_a_refusal_is_written)
 {
-    time_limit(60);
+    time_limit(300);
     WITH_SETTING("HAKMEM_LIMIT", "64M");
     check_ends_when_asked(be_refused);
 }
@@ -68,7 +68,7 @@ static void *work_until_printed(void *argument)
 PART(a_thread_prints)
 {
     const char *number = getenv("CANCEL_FD");
-    time_limit(60);
+    time_limit(300);
     CHECK(number != NULL);
     statistics_fd = atoi(number);
     check_ends_when_asked(work_until_printed);
@@ -78,7 +78,7 @@ PART(a_thread_prints)
 TEST(statistics_are_printed_at_intervals)
 {
     char path[64], number[16];
-    time_limit(60);
+    time_limit(300);
     int fd = memfd_create("statistics", 0);
     CHECK(fd >= 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
@@ -104,7 +104,7 @@ static void *work_until_sampled(void *argument)
 
 TEST(the_board_of_a_heap_profile_is_made)
 {
-    time_limit(60);
+    time_limit(300);
     WITH_SETTING("HAKMEM_HEAP_PROFILE", "on");
     snprintf(board, sizeof board, "/dev/shm/hakmem.profile.%d", (int)getpid());
     check_ends_when_asked(work_until_sampled);

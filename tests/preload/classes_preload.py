@@ -54,7 +54,7 @@ for settings in {"learn": "big_cache+decay+sites"}, {"heap_profile": "on"}:
     check(f"{settings}: they asked for 1,010 bytes: {row}", 1000 < mean < 1020)
     check("as text", "the best table of at most 20 classes" in
           classes(process.pid, "--count", "20"))
-    process.communicate("end\n", timeout=60)
+    process.communicate("end\n", timeout=300)
     kept = json.loads(classes(FILE, "--json"))
     row = size_class(kept, 1024)
     check(f"{settings}: the file has them: {row}", 1000 < row["requested_bytes"] /
@@ -66,7 +66,7 @@ for settings in {"learn": "big_cache+decay+sites"}, {"heap_profile": "on"}:
 # Another run adds to it.
 samples = kept["samples"]
 process = start(profile=FILE, heap_profile="on")
-process.communicate("end\n", timeout=60)
+process.communicate("end\n", timeout=300)
 again = json.loads(classes(FILE, "--json"))
 check(f"half of {samples} and more: {again['samples']}", again["samples"] > samples / 2 + 1)
 
@@ -75,6 +75,6 @@ FILE.unlink()
 process = start(profile=FILE)
 said = classes(process.pid, status=1)
 check(f"why: {said}", "nothing was sampled: start the program with learn=sites" in said)
-process.communicate("end\n", timeout=60)
+process.communicate("end\n", timeout=300)
 check("no sizes in the file", "\nsize" not in FILE.read_text())
 print("ok")

@@ -77,7 +77,6 @@ asked folder PATH="$PATH"
 says "/etc/hakmem.conf: is not a regular file, ignored"
 rmdir "$etc/hakmem.conf"
 mkfifo "$etc/hakmem.conf"
-limit_s=20
 asked pipe PATH="$PATH"
 says "/etc/hakmem.conf: is not a regular file, ignored"
 rm "$etc/hakmem.conf"

@@ -34,7 +34,7 @@ def run(*arguments, **settings):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         ran = subprocess.run([OUT / "tests/preload_exact", folder, *arguments],
-                             check=False, capture_output=True, text=True, timeout=100,
+                             check=False, capture_output=True, text=True, timeout=300,
                              env={"LD_PRELOAD": os.environ["PRELOAD_LIB"],
                                   "HAKMEM_MAINTENANCE": "on" if arguments else "off", **settings})
         equal(f"the program ends well: {ran.stderr[:300]}", ran.returncode, 0)

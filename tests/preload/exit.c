@@ -80,13 +80,13 @@ TEST(blocks_live_until_the_process_is_gone)
 TEST(handlers_of_exit_can_allocate)
 {
     check_is_served();
-    time_limit(60);
+    time_limit(300);
     CHECK_EXITS(exit_with_handlers(), 21);
 }
 
 TEST(handlers_of_quick_exit_can_allocate)
 {
-    time_limit(60);
+    time_limit(300);
     CHECK_EXITS(quick_exit_with_handlers(), 22);
 }
 
@@ -119,7 +119,7 @@ static void exit_under_busy_threads(void)
 
 TEST(a_process_ends_well_while_threads_allocate)
 {
-    time_limit(100);
+    time_limit(500);
     for (unsigned i = 0; i < 40; i++)
         CHECK_EXITS(exit_under_busy_threads(), 24);
 }

@@ -36,7 +36,7 @@ def main():
         folder = pathlib.Path(name)
         # Guarded blocks, a sample, lie outside the window and are of no class.
         ran = subprocess.run([OUT / "tests/preload_forms", folder], check=False,
-                             capture_output=True, text=True, timeout=100,
+                             capture_output=True, text=True, timeout=300,
                              env={"LD_PRELOAD": os.environ["PRELOAD_LIB"],
                                   "HAKMEM_GUARD_RATE": "0"})
         equal(f"the program ends well: {ran.stderr}", ran.returncode, 0)

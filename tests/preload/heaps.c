@@ -10,7 +10,7 @@
 
 #define THREADS 4
 #define ROUNDS 300
-#define CHILD_LIMIT_MS 15000
+#define CHILD_LIMIT_MS 60000
 
 TEST(all_functions_are_there_when_hakmem_serves)
 {
@@ -72,7 +72,7 @@ static void *use_request_heaps(void *argument)
 
 TEST(threads_with_a_heap_for_each_request_come_and_go)
 {
-    time_limit(100);
+    time_limit(500);
     for (int round = 0; round < 3; round++) {
         pthread_t threads[THREADS];
         start_threads(threads, THREADS, use_request_heaps);
@@ -134,7 +134,7 @@ static void live_as_child(hakmem_heap *heap, char *kept)
 
 TEST(a_child_of_a_process_that_is_busy_in_heaps_can_use_and_destroy_them)
 {
-    time_limit(100);
+    time_limit(500);
     pthread_t threads[THREADS];
     hakmem_heap *heap = new_heap();
     char *kept = hakmem_heap_malloc(heap, 300);

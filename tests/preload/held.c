@@ -25,7 +25,7 @@ static unsigned take_until_refused(size_t bytes)
 
 TEST(a_program_takes_what_the_limit_allows_and_has_it_again_after_frees)
 {
-    time_limit(100);
+    time_limit(500);
     WITH_SETTING("HAKMEM_LIMIT", "40M");
     check_is_served();
     size_t before = resident_bytes();
@@ -65,7 +65,7 @@ static void *take_and_give(void *argument)
 /* Four times 64 blocks of 300 KB would take 77 MB. */
 TEST(threads_share_the_limit_and_all_of_it_is_there_in_the_end)
 {
-    time_limit(100);
+    time_limit(500);
     WITH_SETTING("HAKMEM_LIMIT", "40M");
     check_is_served();
     pthread_t threads[THREADS];
@@ -82,7 +82,7 @@ TEST(threads_share_the_limit_and_all_of_it_is_there_in_the_end)
 
 TEST(a_limit_below_what_the_start_takes_refuses_and_the_program_ends_well)
 {
-    time_limit(100);
+    time_limit(500);
     WITH_SETTING("HAKMEM_LIMIT", "300K");
     check_is_served();
     CHECK(malloc(10 * MIB) == NULL);
@@ -91,7 +91,7 @@ TEST(a_limit_below_what_the_start_takes_refuses_and_the_program_ends_well)
 
 TEST(above_the_soft_limit_free_memory_is_returned_at_once)
 {
-    time_limit(100);
+    time_limit(500);
     WITH_SETTING("HAKMEM_SOFT_LIMIT", "24M");
     check_is_served();
     size_t before = resident_bytes();

@@ -56,7 +56,7 @@ static int shrinks_to(size_t bytes)
 
 TEST(a_sleeping_program_shrinks_to_the_pages_it_needs)
 {
-    time_limit(200);
+    time_limit(550);
     check_is_served();
     CHECK_EQ(own_threads(), 0);
     size_t base = resident_bytes();
@@ -112,7 +112,7 @@ static void visit_processors(void)
 
 TEST(a_single_threaded_program_gets_a_background_thread_only_when_much_is_free)
 {
-    time_limit(200);
+    time_limit(550);
     const volatile char *single_threaded = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
     size_t base = resident_bytes();
     fill_all();
@@ -174,7 +174,7 @@ static int has_own_thread_while_it_works(void)
 
 TEST(a_program_whose_threads_use_memory_has_ours_while_it_works_and_is_large)
 {
-    time_limit(200);
+    time_limit(550);
     start_thread(use_memory, NULL);
     if (run_on_processor(0) == 1)
         SKIP("one processor, whose cache is enough for all threads");
@@ -201,7 +201,7 @@ PART(shrinks_one_block)
 
 TEST(a_block_that_shrinks_gives_the_rest_back_while_the_program_sleeps)
 {
-    time_limit(200);
+    time_limit(550);
     become("shrinks_one_block");
 }
 
@@ -235,7 +235,7 @@ static void work_without_own_thread(void)
 
 TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
 {
-    time_limit(200);
+    time_limit(550);
     fill_all();
     free_most();
     CHECK(has_own_thread_soon());
@@ -247,7 +247,7 @@ TEST(a_child_of_a_large_process_has_no_thread_of_ours_and_works)
 
 TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
 {
-    time_limit(200);
+    time_limit(550);
     WITH_SETTING("HAKMEM_DECAY", "2s");
     enum { COUNT = 40, BYTES = 4 << 20 };
     char *large[COUNT];
@@ -265,7 +265,7 @@ TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
 
 TEST(no_thread_is_started_when_the_user_forbids_it)
 {
-    time_limit(100);
+    time_limit(500);
     WITH_SETTING("HAKMEM_MAINTENANCE", "off");
     fill_all();
     free_most();

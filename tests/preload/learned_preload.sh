@@ -56,27 +56,33 @@ equal "another decay, another time" "$(counter other pool_keep_ms)" 1000
 learns warm_again small
 equal "what was learned waits" "$(counter warm_again pool_keep_ms)" "$taught"
 
-# The memory of the first second.
+# The memory of the first second; a busy machine may let no program have it in its first second.
 rm "$file"
-learns first waves HAKMEM_STATS_INTERVAL=100ms
-rm "$file"
-learns cold_large large
-learns warm_large large
+learns first waves
+for i in 1 2 3 4; do
+    rm "$file"
+    learns cold_large large
+    learns warm_large large
+    [ "$(line first_second | cut -d' ' -f2)" -le 50000000 ] || break
+done
 silent warm_large
 check "it is written: $(line first_second)" [ "$(line first_second | cut -d' ' -f2)" -gt 50000000 ]
 # It is for people: faults before main are no fewer, and memory that is not needed at once costs.
-learns lasting waves HAKMEM_STATS_INTERVAL=100ms
+learns lasting waves
 equal "nothing is touched for it" \
     "$(awk '$1 == "policy_prewarm_bytes:" { sum += $2 } END { print sum + 0 }' \
         "$work/lasting.stats")" 0
-held() { sed -n 's/^resident_bytes: //p' "$work/$1.stats" | head -1; }
+held() { cat "$work/$1.out"; }
 check "a warm start is no larger: $(held lasting) after $(held first)" \
-    [ "$(held lasting)" -lt $(($(held first) + 4000000)) ]
+    [ "$(held lasting)" -lt $(($(held first) + 1000000)) ]
 cp "$file" "$work/before"
 learns forked fork
 check "a child writes nothing" cmp -s "$file" "$work/before"
-rm "$file"
-learns closed closed
+for i in 1 2 3 4; do
+    rm "$file"
+    learns closed closed
+    ! grep -q '^first_second 1 5' "$file" || break
+done
 check "closed descriptors: it is written" grep -q '^first_second 1 5' "$file"
 
 # Words of learn.

@@ -22,7 +22,7 @@ def start(shows):
 
 def stop(process):
     """Lets it end, well."""
-    process.communicate("\n", timeout=60)
+    process.communicate("\n", timeout=300)
     equal("the program ends well", process.returncode, 0)
     equal("nothing is left of it", shm_file(process.pid).exists(), False)
 
@@ -30,7 +30,7 @@ def stop(process):
 def end_by(process, number):
     """Ends it by a signal, and waits."""
     os.kill(process.pid, number)
-    equal("it ends", process.wait(30), -number)
+    equal("it ends", process.wait(300), -number)
     equal("it leaves its numbers", shm_file(process.pid).exists(), True)
 
 

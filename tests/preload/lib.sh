@@ -9,7 +9,7 @@
 set -eu
 : "${PRELOAD_LIB:?says where libhakmem.so is}"
 tests=$(cd "$(dirname "$0")" && pwd)
-limit_s=${limit_s:-120}
+limit_s=${limit_s:-600}
 check_count=0
 
 # Nothing of the caller's settings reaches the programs.
@@ -138,14 +138,14 @@ has_started() {
         [ "$(cat "/proc/${started% }/comm")" != timeout ]
 }
 
-# becomes SENTENCE COMMAND...: the sentence comes true within half a minute.
+# becomes SENTENCE COMMAND...: the sentence comes true within two minutes.
 becomes() {
     sentence=$1
     shift
     tries=0
     until "$@" >"$work/becomes" 2>&1; do
         tries=$((tries + 1))
-        [ $tries -lt 300 ] || fail "$sentence ($*): $(tail -n 5 "$work/becomes")"
+        [ $tries -lt 1200 ] || fail "$sentence ($*): $(tail -n 5 "$work/becomes")"
         sleep 0.1
     done
 }

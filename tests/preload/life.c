@@ -9,7 +9,7 @@
 #include <setjmp.h>
 #include <sys/time.h>
 
-#define CHILD_LIMIT_MS 30000
+#define CHILD_LIMIT_MS 60000
 #define STACK_BYTES (256u << 10)
 
 /* All kinds of slow paths; blocks go to other threads, and others' come back. */
@@ -92,7 +92,7 @@ static char *run_clone(int flags)
 TEST(a_clone_without_pthreads_allocates_in_its_parents_memory_or_a_copy)
 {
     check_is_served();
-    time_limit(100);
+    time_limit(500);
     work(2000);
     for (unsigned i = 0; i < 30; i++) {
         char *block = run_clone(CLONE_VM | CLONE_VFORK);
@@ -110,14 +110,14 @@ TEST(a_clone_without_pthreads_allocates_in_its_parents_memory_or_a_copy)
 TEST(a_clone_without_pthreads_ends_though_hakmem_shows_its_memory)
 {
     WITH_SETTING("HAKMEM_BLACKBOX", "on");
-    time_limit(100);
+    time_limit(500);
     for (unsigned i = 0; i < 3; i++)
         CHECK_EQ(run_clone(0), NULL);
 }
 
 TEST(a_daemon_allocates_with_all_its_threads)
 {
-    time_limit(60);
+    time_limit(300);
     int ends[2];
     CHECK_EQ(pipe(ends), 0);
     pthread_t busy = start_thread(stay_busy, (void *)1);
@@ -179,7 +179,7 @@ static void allocate_in_handler(int number)
 
 TEST(handlers_can_allocate_wherever_they_interrupt)
 {
-    time_limit(60);
+    time_limit(300);
     start_timer(allocate_in_handler, SA_RESTART, 500);
     pthread_t busy = start_thread(stay_busy, (void *)1);
     while (handled_count < 400)
@@ -197,7 +197,7 @@ static void ignore_signal(int number)
 /* Signals in the middle of hakmem's own system calls do not make them fail. */
 TEST(interrupted_system_calls_do_not_fail_requests)
 {
-    time_limit(60);
+    time_limit(300);
     start_timer(ignore_signal, 0, 1000);
     for (unsigned i = 0; i < 300; i++) {
         char *block = malloc((size_t)(1 + i % 40) << 20);
@@ -229,7 +229,7 @@ static void fork_in_handler(int number)
 
 TEST(a_handler_can_fork_wherever_it_interrupts_and_both_go_on)
 {
-    time_limit(100);
+    time_limit(500);
     /* Longer than a fork takes: both threads go on between. */
     start_timer(fork_in_handler, SA_RESTART, 15000);
     pthread_t busy = start_thread(stay_busy, (void *)1);
@@ -252,7 +252,7 @@ static void check_child_works(void)
 
 TEST(a_thread_can_be_cancelled_at_any_instruction_of_malloc)
 {
-    time_limit(100);
+    time_limit(500);
     pthread_t busy = start_thread(stay_busy, (void *)1);
     for (unsigned i = 0; i < 100; i++) {
         pthread_t thread = start_thread(work_until_cancelled, (void *)(uintptr_t)(i + 2));
@@ -315,7 +315,7 @@ TEST(jumps_out_of_slow_paths_cost_little_memory_and_block_no_thread)
     static unsigned state = 1;
     static volatile unsigned jump_count;
     static long early_kb;
-    time_limit(100);
+    time_limit(500);
     jumper = pthread_self();
     static pthread_t busy, interrupter;
     struct sigaction action = {.sa_handler = jump_out};
@@ -356,7 +356,7 @@ static void *hold_blocks(void *argument)
 TEST(a_process_of_a_thousand_threads_forks_and_its_child_uses_what_they_left)
 {
     static pthread_t threads[THREADS];
-    time_limit(100);
+    time_limit(500);
     pthread_attr_t attributes;
     CHECK_EQ(pthread_attr_init(&attributes), 0);
     CHECK_EQ(pthread_attr_setstacksize(&attributes, 64 << 10), 0);

@@ -56,7 +56,7 @@ static void use_up(size_t limit_bytes, size_t block_bytes, const char *counter)
 
 static void start_small(void)
 {
-    time_limit(110);
+    time_limit(500);
     check_is_served();
     free(hidden(malloc(100000)));
     free(hidden(malloc(10)));

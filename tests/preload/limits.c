@@ -13,7 +13,7 @@
 static void be_limited(const char *sentence)
 {
     struct rlimit limit;
-    time_limit(110);
+    time_limit(500);
     CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
     if (limit.rlim_cur == LIMIT_BYTES)
         return;

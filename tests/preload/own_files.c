@@ -17,7 +17,7 @@ static char data_path[128], file_path[128];
 
 static void new_folder(void)
 {
-    time_limit(100);
+    time_limit(500);
     folder_put("data", DATA);
     strcpy(data_path, folder_path("data"));
     strcpy(file_path, folder_path("statistics"));
@@ -314,7 +314,7 @@ PART(what_has_a_child)
     pid_t pid = fork();
     if (pid == 0)
         exit(0);
-    CHECK_CHILD_ENDS_WELL(pid, 30000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
     printf("%d\n", (int)pid);
     fflush(stdout);
 }
@@ -381,6 +381,6 @@ TEST(malloc_stats_prints_on_what_the_program_has_for_standard_error)
         malloc_stats();
         _exit(0);
     }
-    CHECK_CHILD_ENDS_WELL(pid, 30000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
     CHECK_EQ(count(contents(file_path), "hakmem statistics, process "), 1);
 }

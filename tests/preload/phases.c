@@ -57,7 +57,7 @@ static size_t least_before(const size_t *resident, unsigned cycle)
 /* With price=speed all has its place after ten. */
 TEST(after_twenty_eight_cycles_no_more_is_resident_than_after_ten)
 {
-    time_limit(250);
+    time_limit(550);
     check_is_served();
     size_t resident[CYCLES];
     for (uintptr_t cycle = 1; cycle <= CYCLES; cycle++) {

@@ -24,7 +24,7 @@ chmod 755 "$work/libhakmem.so"
 cd "$work/database"
 HOME=$work/database
 export HOME
-limit_s=280
+limit_s=1400
 
 # database NAME LIBRARY COMMAND...: as the cluster's owner, who writes the statistics.
 database() {

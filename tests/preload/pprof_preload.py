@@ -26,7 +26,7 @@ def start(folder, **settings):
 
 def stop(process):
     """Lets it end well; what it said on standard error."""
-    said = process.communicate("", timeout=30)[1]
+    said = process.communicate("", timeout=300)[1]
     check(f"it ends well: {said}", process.returncode == 0)
     return said
 
@@ -34,7 +34,7 @@ def stop(process):
 def command(folder, *arguments, status=0):
     """Runs the command; what it said."""
     ran = subprocess.run([HAKMEM, *map(str, arguments)], cwd=folder, capture_output=True,
-                         timeout=60, check=False)
+                         timeout=300, check=False)
     check(f"{arguments}: {ran.returncode}, {ran.stderr}", ran.returncode == status)
     return ran.stdout if status == 0 else ran.stderr.decode()
 
@@ -127,7 +127,7 @@ def check_texts(folder, pid, prefix):
     check("heap_v2 begins well", heap.read_text().startswith("heap_v2/1\n  t*: "))
     if shutil.which("jeprof") is not None:
         ran = subprocess.run(["jeprof", "--text", "--show_bytes", HOLDER, heap], text=True,
-                             capture_output=True, timeout=60, check=False)
+                             capture_output=True, timeout=300, check=False)
         row = re.search(r"^Total: (\d+) B$", ran.stdout, re.M)
         check(f"jeprof reads it: {ran.stderr}", ran.returncode == 0 and row)
         near("jeprof's total", int(row[1]), 8000000)

@@ -16,7 +16,7 @@ static long faults(void)
 
 TEST(memory_is_there_before_main)
 {
-    time_limit(60);
+    time_limit(300);
     WITH_SETTING("HAKMEM_PREWARM", "32M");
     check_is_served();
     long before = faults();
@@ -29,7 +29,7 @@ TEST(memory_is_there_before_main)
 
 TEST(memory_that_cannot_be_had_is_not_prewarmed)
 {
-    time_limit(60);
+    time_limit(300);
     WITH_SETTING("HAKMEM_PREWARM", "32M");
     WITH_SETTING("HAKMEM_LIMIT", "16M");
     check_is_served();

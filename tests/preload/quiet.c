@@ -51,7 +51,7 @@ static void check_silence(int fd)
     char said[1024];
     ssize_t got = read(pipe_fds[0], said, sizeof said - 1);
     close(pipe_fds[0]);
-    CHECK_CHILD_ENDS_WELL(pid, 30000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
     if (got != 0)
         CHECK_FAILED("on fd %d: \"%.*s\"", fd, (int)(got < 0 ? 0 : got), said);
 }
@@ -64,12 +64,12 @@ PART(what_is_remarkable)
 
 TEST(nothing_is_printed_on_stdout)
 {
-    time_limit(60);
+    time_limit(300);
     check_silence(STDOUT_FILENO);
 }
 
 TEST(nothing_is_printed_on_stderr)
 {
-    time_limit(60);
+    time_limit(300);
     check_silence(STDERR_FILENO);
 }

@@ -151,7 +151,7 @@ def shown(folder, when):
     texts = {}
     for form in ("text", *READERS):
         ran = subprocess.run([hakmem, "stats", folder / f"{when}.{form}"], check=False,
-                             capture_output=True, text=True, timeout=60)
+                             capture_output=True, text=True, timeout=300)
         equal(f"hakmem stats reads {form}: {ran.stderr}", (ran.returncode, ran.stderr), (0, ""))
         lines = ran.stdout.splitlines()
         if form == "text":

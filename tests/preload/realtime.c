@@ -152,7 +152,7 @@ static int status_of(const char *mode, const char *prewarm)
  * three may do without. A call kills in any. */
 TEST(no_call_and_no_fault_once_it_is_warm)
 {
-    time_limit(120);
+    time_limit(500);
     int status = 1;
     for (int i = 0; i < 3 && status != 0; i++) {
         status = status_of("realtime", NULL);
@@ -165,7 +165,7 @@ TEST(no_call_and_no_fault_once_it_is_warm)
 
 TEST(without_memory_ahead_it_would_ask_the_kernel)
 {
-    time_limit(120);
+    time_limit(500);
     int status = status_of("realtime", "0");
     CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
 }

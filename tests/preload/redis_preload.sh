@@ -10,7 +10,7 @@
 needs redis-server redis-cli redis-benchmark
 
 cd "$work/preloaded"
-limit_s=250
+limit_s=1200
 
 # start NAME LIBRARY LOG: with I/O threads and lazy frees, so that blocks are freed by other threads
 # than took them; LOG is yes or no.
@@ -37,7 +37,7 @@ background() {
     tries=0
     until [ "$(ask INFO persistence | tr -d '\r' | sed -n "s/^$2://p")" = 0 ]; do
         tries=$((tries + 1))
-        [ $tries -lt 600 ] || fail "$1 does not end"
+        [ $tries -lt 3000 ] || fail "$1 does not end"
         sleep 0.1
     done
 }

@@ -123,5 +123,5 @@ TEST(in_a_child_of_fork)
         at = look();
         _exit(at.live_bytes > 20000 * 300 ? 0 : 1);
     }
-    CHECK_CHILD_ENDS_WELL(pid, 20000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
 }

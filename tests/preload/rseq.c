@@ -330,7 +330,7 @@ static void *move_workers(void *argument)
 static void *fork_children(void *argument)
 {
     while (!has_ended) {
-        CHECK_ENDS_WELL((take_and_free(77, 300), _exit(damaged_count != 0)), 20000);
+        CHECK_ENDS_WELL((take_and_free(77, 300), _exit(damaged_count != 0)), 60000);
         child_count++;
         sleep_ms(2);
     }
@@ -348,7 +348,7 @@ static void *vfork_children(void *argument)
                 execl("/bin/true", "true", (char *)NULL);
             _exit(0);
         }
-        CHECK_CHILD_ENDS_WELL(pid, 20000);
+        CHECK_CHILD_ENDS_WELL(pid, 60000);
         take_and_free(99, 100);
         spawn_count++;
     }
@@ -509,7 +509,7 @@ static void *sleep_only(void *argument)
 static long resident_soon_kb(long enough_kb)
 {
     long kb = resident_kb();
-    for (unsigned i = 0; i < 200 && kb > enough_kb; i++) {
+    for (unsigned i = 0; i < 800 && kb > enough_kb; i++) {
         sleep_ms(100);
         kb = resident_kb();
     }
@@ -538,7 +538,7 @@ static void check_little_is_left(void *(*body)(void *))
 {
     if (why_not() != NULL)
         SKIP(why_not());
-    time_limit(100);
+    time_limit(300);
     check_is_served();
     long asleep_kb = sleepers_kb(sleep_only, LONG_MAX);
     long after_kb = sleepers_kb(body, asleep_kb + SLEEPERS_MOST_KB);

@@ -17,7 +17,7 @@
 #define LOADS (is_full() ? 10000u : 200u)
 #define FORKS (is_full() ? 10000u : 100u)
 #define THREADS (is_full() ? 100000u : 2000u)
-#define SECONDS (is_full() ? 600u : 100u) /* of each */
+#define SECONDS (is_full() ? 600u : 500u) /* of each */
 #define GROWN_MOST ((size_t)8 << 20)
 
 /* A board begins with words (src/profile/board.h): 0 is the magic number, 3 the length of the file,
@@ -240,7 +240,7 @@ TEST(children_that_allocate_and_exit)
             unlink(path);
             _exit(0);
         }
-        CHECK_CHILD_ENDS_WELL(pid, 20000);
+        CHECK_CHILD_ENDS_WELL(pid, 60000);
     }
     is_over = 1;
     pthread_join(worker, NULL);

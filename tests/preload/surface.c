@@ -237,7 +237,7 @@ TEST(controls_answer)
 /* Blocks that libc's own malloc made, in a process that forwards them: as after RTLD_DEEPBIND. */
 TEST(blocks_of_libc_reach_libc_and_not_our_own_name_for_its_free)
 {
-    time_limit(20);
+    time_limit(300);
     WITH_SETTING("HAKMEM_FOREIGN", "forward");
     void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
     CHECK(libc != NULL);

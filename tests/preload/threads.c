@@ -60,7 +60,7 @@ static void *set_all_keys(void *argument)
 TEST(destructors_of_every_round_can_allocate_and_free)
 {
     check_is_served();
-    time_limit(60);
+    time_limit(300);
     for (unsigned i = 0; i < KEYS; i++)
         CHECK_EQ(pthread_key_create(&keys[i], destroy_and_come_again), 0);
     for (unsigned i = 0; i < 40; i++) {
@@ -81,7 +81,7 @@ static void *set_one_key(void *argument)
 
 TEST(a_thread_that_never_allocated_can_do_so_in_its_destructors)
 {
-    time_limit(60);
+    time_limit(300);
     CHECK_EQ(pthread_key_create(&keys[0], destroy_and_come_again), 0);
     for (unsigned i = 0; i < 50; i++)
         in_thread(set_one_key, new_value(0, 0));
@@ -135,7 +135,7 @@ static void *register_in_order(void *argument)
 
 TEST(destructors_of_keys_and_objects_can_allocate_in_every_order)
 {
-    time_limit(60);
+    time_limit(300);
     CHECK_EQ(pthread_key_create(&keys[0], end_object), 0);
     CHECK_EQ(pthread_key_create(&keys[1], end_object), 0);
     CHECK_EQ(pthread_key_create(&keys[2], free), 0);
@@ -182,7 +182,7 @@ static void *use_and_free_blocks(void *argument)
 
 TEST(the_living_use_and_free_blocks_of_dead_threads)
 {
-    time_limit(60);
+    time_limit(300);
     static struct left left[4];
     for (unsigned round = 0; round < 10; round++) {
         for (unsigned i = 0; i < 4; i++)
@@ -241,19 +241,26 @@ static void check_grown(long early_kb, long late_kb)
                      grown_kb, early_kb);
 }
 
-/* What is left when everything that can be given back has been. */
+/* What is left when everything that can be given back has been. One trim passes by a heap that
+ * hakmem's own thread is inside, and on a busy machine stays for a while. */
 static long least_kb(void)
 {
+    long least = LONG_MAX;
     for (unsigned i = 0; i < RELAYS; i++)
         free(atomic_exchange(&relay[i], NULL));
-    malloc_trim(0);
-    return resident_kb();
+    for (unsigned i = 0; i < 20; i++) {
+        malloc_trim(0);
+        long kb = resident_kb();
+        least = kb < least ? kb : least;
+        sleep_ms(10);
+    }
+    return least;
 }
 
 /* Ten at a time; how much is warm at the end is a matter of chance. */
 TEST(two_thousand_threads_come_and_go_and_leave_nothing)
 {
-    time_limit(100);
+    time_limit(500);
     long early_kb = 0;
     for (uintptr_t i = 0; i < CHURN_THREADS; i += 10) {
         run_threads(i, 10, pass_on);
@@ -285,7 +292,7 @@ static void *use_and_free_all(void *argument)
  * the least of many moments is not. */
 TEST(a_thread_for_each_of_two_thousand_requests_needs_the_memory_of_a_few)
 {
-    time_limit(100);
+    time_limit(500);
     long least_of[CHURN_THREADS / STRETCH];
     for (uintptr_t i = 0; i < CHURN_THREADS; i++) {
         run_threads(i, 1, use_and_free_all);
@@ -325,7 +332,7 @@ static void *wait_to_be_cancelled(void *argument)
 
 TEST(a_cancelled_thread_can_clean_up)
 {
-    time_limit(60);
+    time_limit(300);
     CHECK_EQ(sem_init(&is_in_cleanup, 0, 0), 0);
     for (unsigned i = 0; i < 50; i++) {
         pthread_t thread = start_thread(wait_to_be_cancelled, NULL);
@@ -347,11 +354,11 @@ static void *outlive_main(void *argument)
 
 TEST(threads_go_on_after_main_has_ended)
 {
-    time_limit(60);
+    time_limit(300);
     pid_t pid = fork();
     if (pid == 0) {
         start_thread(outlive_main, NULL);
         pthread_exit(NULL);
     }
-    CHECK_CHILD_ENDS_WELL(pid, 20000);
+    CHECK_CHILD_ENDS_WELL(pid, 60000);
 }

@@ -71,9 +71,10 @@ static void sweep_heap(struct racer *racer, struct heap *heap)
 
 static void sweep(struct racer *racer)
 {
-    while (atomic_load(&takers_done_count) < TAKERS)
+    do { /* once at least, if the others are done before its first turn */
         for (uint32_t i = 0; i < hak_heap_count(); i++)
             sweep_heap(racer, hak_heap_at(i));
+    } while (atomic_load(&takers_done_count) < TAKERS);
 }
 
 TEST(pages_of_slabs_in_use_go_back_while_blocks_come_and_go)

@@ -57,7 +57,7 @@ static inline struct hakmem_residency check_residency_adds_up(void)
 {
     struct hakmem_residency at;
     uint64_t told = 0;
-    for (int tries = 0; tries < 5; tries++) {
+    for (int tries = 0; tries < 500; tries++) {
         CHECK_EQ(hakmem_residency_get(&at, sizeof at), 0);
         CHECK_EQ(at.resident_bytes, at.live_bytes + at.cached_bytes + at.withheld_bytes +
                                         at.slab_free_bytes + at.pinned_bytes + at.retained_bytes +

@@ -108,9 +108,10 @@ static void wait_until(_Atomic int *word, int value)
         syscall(SYS_futex, word, FUTEX_WAIT, now, NULL, NULL, 0);
 }
 
-static void say(_Atomic int *word, int value)
+/* By one more than it was, for those that wait. */
+static void count_up(_Atomic int *word)
 {
-    atomic_store(word, value);
+    atomic_fetch_add(word, 1);
     syscall(SYS_futex, word, FUTEX_WAKE, THREADS_MOST, NULL, NULL, 0);
 }
 
@@ -198,7 +199,7 @@ static void *work(void *argument)
 {
     void **from_others = argument;
     struct block *list = more(NULL, bytes_each / 4);
-    say(&ready_count, atomic_fetch_add(&ready_count, 1) + 1);
+    count_up(&ready_count);
     wait_until(&stage, 1);
     for (int i = 0; i < HANDED_OVER; i++)
         free(from_others[i]);
@@ -210,7 +211,7 @@ static void *work(void *argument)
     release(list);
     sleep_ms(150);
     release(more(NULL, bytes_each / 8));
-    say(&done_count, atomic_fetch_add(&done_count, 1) + 1);
+    count_up(&done_count);
     wait_until(&stage, 2); /* for ever: a thread's end takes more calls */
     return NULL;
 }
@@ -265,7 +266,7 @@ int main(int argument_count, char **arguments)
                 is_openssh ? COUNT(of_openssh) : COUNT(of_an_allocator)) != 0)
         return 77;
 
-    say(&stage, 1);
+    count_up(&stage);
     list = more(list, bytes_each);
     list = thin(list);
     grow(bytes_each / 2);

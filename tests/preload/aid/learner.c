@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/preload/aid/learner.c - a program whose memory comes and goes; what it is asked for:
  *
- *     learner waves          free memory of slabs is wanted again after 300 ms, many times
+ *     learner waves          tells its resident bytes at its start; free memory of slabs is wanted
+ *                            again after 300 ms, many times
  *     learner large          holds 48 MiB in its first second, and tells its faults meanwhile
  *     learner small          ends
  *     learner fork           a child that learned ends by exit, then its parent by _exit
@@ -42,8 +43,19 @@ static void work_ms(long ms)
     } while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
 }
 
+static long resident_bytes(void)
+{
+    long resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file == NULL || fscanf(file, "%*d %ld", &resident) != 1)
+        abort();
+    fclose(file);
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
 static void make_waves(void)
 {
+    printf("%ld\n", resident_bytes());
     for (int wave = 0; wave < WAVES; wave++) {
         for (int i = 0; i < BLOCKS; i++)
             memset(blocks[i] = malloc(600), 1, 600);

@@ -81,12 +81,12 @@ TEST(distances_beyond_the_countdown_are_told_as_one_more)
 {
     hak_draw_start(MEAN * 1000, 0, 0);
     uint32_t beyond = 0;
-    for (uint32_t k = 0; k < 100000; k++) {
+    for (uint32_t k = 0; k < DRAWS; k++) {
         uint32_t distance = hak_draw_distance(64, 0, 65536);
         CHECK(distance <= 65537);
         beyond += distance == 65537;
     }
-    check_near(beyond / 100000.0, 1 - chance_of(64.0 * 65536 / (MEAN * 1000)), 0.02);
+    check_near((double)beyond / DRAWS, 1 - chance_of(64.0 * 65536 / (MEAN * 1000)), 0.02);
 }
 
 /* Requests of so many bytes, as many a second, for so many seconds: the samples, and what they
