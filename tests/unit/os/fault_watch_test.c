@@ -146,7 +146,8 @@ TEST(where_nothing_handles_a_fault_the_process_dies_of_it)
 {
     start();
     page = NULL; /* what is told of is tested elsewhere */
+    volatile char *volatile nowhere = (volatile char *)8;
     hak_os_fault_watch_raise();
-    CHECK_FAULTS(*(volatile char *)8 = 1);
+    CHECK_FAULTS(*nowhere = 1);
     CHECK_FAULTS(raise(SIGSEGV));
 }
