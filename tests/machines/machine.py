@@ -81,7 +81,8 @@ TESTS = (
     ("tests/preload/raw_fork.c", ["copies_by_several_threads_that_allocate_live"], 60, PRELOAD),
 )
 # An emulator needs longer for what a few seconds do.
-VARIABLES = {"mode": ["HAKMEM_STATS=json"], "rseq": ["RSEQ_TEST_MS=20000", "HAK_EMULATED=1"],
+VARIABLES = {"mode": ["HAKMEM_STATS=json"],
+             "rseq": ["RSEQ_TEST_MS=20000", "RSEQ_TEST_OPERATIONS=1000000", "HAK_EMULATED=1"],
              "raw_fork": ["HAK_EMULATED=1"]}
 # Programs of the build's own folder, if it has unit tests, as they are: on a libc as new as the
 # build's.
