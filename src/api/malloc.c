@@ -21,13 +21,9 @@ HAK_INLINE void *take(size_t bytes)
         return NULL;
     struct bins *bins = bins_here();
     uint32_t scaled = hak_word_peek(&hak_hot_sizes[(bytes + 7) / 8]);
-    struct bin *bin = hak_bin_at(bins, scaled);
-    void *block = hak_word_peek((void **)(void *)bins + hak_word_peek(&bin->top));
-    if (HAK_UNLIKELY(block == NULL))
-        return NULL;
-    bool is_due = bin->countdown == 0;
-    hak_bin_commit(bin, HAK_BIN_POPPED);
-    return HAK_UNLIKELY(is_due) ? hak_malloc_noted(block, bins, scaled, bytes) : block;
+    struct popped popped = hak_slot_pop_noted(bins, hak_bin_at(bins, scaled));
+    return HAK_UNLIKELY(popped.noted != NULL) ? hak_malloc_noted(popped.block, bins, scaled, bytes)
+                                              : popped.block;
 }
 
 /* Puts the block into the bin of its class; false: the slow way, nothing was written. */
@@ -40,15 +36,7 @@ HAK_INLINE bool give(void *block)
     if (HAK_UNLIKELY(scaled >= HAK_BIN_LIMIT))
         return false;
     struct bins *bins = bins_here();
-    struct bin *bin = hak_bin_at(bins, scaled);
-    uint32_t top = hak_word_peek(&bin->top);
-    void **slot = (void **)(void *)bins + top;
-    if (HAK_UNLIKELY(top <= hak_word_peek(&bin->limit) || hak_word_peek(slot) == block))
-        return false;
-    hak_word_publish(slot - 1, block);
-    hak_compiler_fence();
-    hak_bin_commit(bin, HAK_BIN_PUSHED);
-    return true;
+    return hak_slot_push(bins, hak_bin_at(bins, scaled), block);
 }
 
 HAK_HOT void *hak_malloc(size_t bytes)

@@ -112,8 +112,10 @@ static struct bins *bins_here(uint32_t id)
 struct popped hak_bin_pop_noted(uint32_t class_index)
 {
     uint32_t id = hak_here_id();
-    return HAK_LIKELY(hak_id_is_processor(id)) ? hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index))
-                                               : hak_slot_pop_noted(bins_here(id), class_index);
+    if (HAK_LIKELY(hak_id_is_processor(id)))
+        return hak_cpu_cache_pop(HAK_BIN_OF_CLASS(class_index));
+    struct bins *bins = bins_here(id);
+    return hak_slot_pop_noted(bins, hak_bin_of(bins, class_index));
 }
 
 void *hak_bin_pop(uint32_t class_index)
@@ -184,14 +186,7 @@ bool hak_bin_push(uint32_t class_index, void *block)
     if (hak_id_is_processor(id))
         return hak_cpu_cache_push(HAK_BIN_OF_CLASS(class_index), block);
     struct bins *bins = bins_here(id);
-    struct bin *bin = hak_bin_of(bins, class_index);
-    void **top = (void **)(void *)bins + hak_word_peek(&bin->top);
-    if (top <= (void **)(void *)bins + hak_word_peek(&bin->limit) || hak_word_peek(top) == block)
-        return false;
-    hak_word_publish(top - 1, block);
-    hak_compiler_fence();
-    hak_bin_commit(bin, HAK_BIN_PUSHED);
-    return true;
+    return hak_slot_push(bins, hak_bin_of(bins, class_index), block);
 }
 
 bool hak_bin_has_on_top(uint32_t class_index, const void *block)

@@ -21,11 +21,10 @@ HAK_INLINE void hak_bin_commit(struct bin *bin, int32_t change)
 }
 
 /* A block; NULL: the bin is empty. */
-HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, uint32_t class_index)
+HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, struct bin *bin)
 {
-    struct bin *bin = hak_bin_of(bins, class_index);
-    void *block = ((void **)(void *)bins)[hak_word_peek(&bin->top)];
-    if (block == NULL)
+    void *block = hak_word_peek((void **)(void *)bins + hak_word_peek(&bin->top));
+    if (HAK_UNLIKELY(block == NULL))
         return (struct popped){NULL, NULL};
     bool is_due = bin->countdown == 0;
     hak_bin_commit(bin, HAK_BIN_POPPED);
@@ -34,10 +33,23 @@ HAK_INLINE struct popped hak_slot_pop_noted(struct bins *bins, uint32_t class_in
 
 HAK_INLINE void *hak_slot_pop(struct bins *bins, uint32_t class_index)
 {
-    struct popped popped = hak_slot_pop_noted(bins, class_index);
+    struct popped popped = hak_slot_pop_noted(bins, hak_bin_of(bins, class_index));
     if (HAK_UNLIKELY(popped.noted != NULL))
         hak_bin_note(popped.noted, HAK_BIN_OF_CLASS(class_index));
     return popped.block;
+}
+
+/* False: the bin is full, or the block is on top of it. */
+HAK_INLINE bool hak_slot_push(struct bins *bins, struct bin *bin, void *block)
+{
+    uint32_t top = hak_word_peek(&bin->top);
+    void **slot = (void **)(void *)bins + top;
+    if (HAK_UNLIKELY(top <= hak_word_peek(&bin->limit) || hak_word_peek(slot) == block))
+        return false;
+    hak_word_publish(slot - 1, block);
+    hak_compiler_fence();
+    hak_bin_commit(bin, HAK_BIN_PUSHED);
+    return true;
 }
 
 /* What will be popped after `count` others; or anything. A hint. */
