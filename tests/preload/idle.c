@@ -205,6 +205,15 @@ TEST(a_block_that_shrinks_gives_the_rest_back_while_the_program_sleeps)
     become("shrinks_one_block");
 }
 
+static void take_large(char **large, int count, size_t bytes)
+{
+    for (int i = 0; i < count; i++) {
+        large[i] = malloc(bytes);
+        CHECK(large[i] != NULL);
+        memset(large[i], 1, bytes);
+    }
+}
+
 TEST(our_sleeping_thread_gives_back_the_large_blocks_that_are_freed_last)
 {
     time_limit(200);
@@ -213,11 +222,7 @@ TEST(our_sleeping_thread_gives_back_the_large_blocks_that_are_freed_last)
     char *large[COUNT];
     size_t base = resident_bytes();
     run_on_processor(0);
-    for (int i = 0; i < COUNT; i++) {
-        large[i] = malloc(BYTES);
-        CHECK(large[i] != NULL);
-        memset(large[i], 1, BYTES);
-    }
+    take_large(large, COUNT, BYTES);
     CHECK(own_thread_sleeps_within(PATIENCE_MS));
     run_on_processor(1); /* where it has no cache yet, whose slow paths would tell */
     for (int i = 0; i < COUNT; i++)
@@ -252,11 +257,7 @@ TEST(a_sleeping_program_gives_back_what_it_keeps_for_seconds)
     enum { COUNT = 40, BYTES = 4 << 20 };
     char *large[COUNT];
     size_t base = resident_bytes();
-    for (int i = 0; i < COUNT; i++) {
-        large[i] = malloc(BYTES);
-        CHECK(large[i] != NULL);
-        memset(large[i], 1, BYTES);
-    }
+    take_large(large, COUNT, BYTES);
     for (int i = 0; i < COUNT; i++)
         free(large[i]);
     CHECK(resident_bytes() > base + (size_t)COUNT / 2 * BYTES);
