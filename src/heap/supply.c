@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
+#include "heap/huge_pace.h"
 #include "heap/limit.h"
 #include "heap/wait.h"
 #include "misuse/harden.h"
@@ -24,6 +25,9 @@
 /* Of the granules of superslabs, what is touched at the start: two superslabs. */
 #define TOUCHED_MOST 64
 
+/* Under the growth lock. */
+static struct huge_pace pace;
+
 /* Whether superslabs are huge only where we ask for it one by one. */
 static bool huge_pages_are_asked_for(void)
 {
@@ -40,7 +44,7 @@ static bool return_superslab(struct granule_range range)
     if (span != NULL)
         hak_span_give(span);
     else
-        hak_pool_add(range.first, PARTITION_ORDINARY, false, false);
+        hak_pool_add(range.first, PARTITION_ORDINARY, false, PAGES_SMALL);
     return span != NULL;
 }
 
@@ -125,6 +129,27 @@ static bool choose_pages(uint32_t first, bool is_wished, struct stat_block *stat
     return is_huge;
 }
 
+/* What the superslab for a slab of the class is to be backed by. */
+static enum huge_turn turn_of(uint32_t class_index, const struct slab_owner *owner, bool is_zero)
+{
+    if (!is_zero || owner->is_sparse)
+        return HUGE_TURN_SMALL;
+    if (hak_conf_number(thp) == THP_ON)
+        return HUGE_TURN_UNTIMED;
+    return deserves_huge(class_index, owner) ? hak_huge_turn(&pace) : HUGE_TURN_SMALL;
+}
+
+/* Touches the superslab, for which a huge page was asked, and notes how long that took. */
+static void time_huge(uint32_t first, struct stat_block *stats)
+{
+    uint64_t before_ns = hak_os_clock_ns();
+    hak_os_touch(hak_granule_address(first), 1);
+    uint64_t took_us = (hak_os_clock_ns() - before_ns) / 1000;
+    bool was_slow = took_us >= hak_policy_read(huge_slow_us);
+    hak_huge_timed(&pace, was_slow);
+    hak_stat_add_shared(stats, huge_slow, was_slow);
+}
+
 static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
                           struct stat_block *stats)
 {
@@ -133,13 +158,18 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     struct granule_range range = take_superslab(partition, &is_zero);
     if (range.count == 0)
         return false;
-    bool is_wished = is_zero && !owner->is_sparse &&
-                     (hak_conf_number(thp) == THP_ON || deserves_huge(class_index, owner));
+    enum huge_turn turn = turn_of(class_index, owner, is_zero);
+    bool is_wished = turn != HUGE_TURN_SMALL;
     bool is_huge = choose_pages(range.first, is_wished, stats);
+    enum superslab_pages pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
+    if (is_huge && turn == HUGE_TURN_TIMED) {
+        time_huge(range.first, stats);
+        pages = PAGES_HUGE;
+    }
     if (is_huge && is_wished)
         hak_event_log(huge_superslab, hak_size_classes[class_index].block_bytes);
     hak_event_log(fresh_superslab, hak_size_classes[class_index].block_bytes);
-    hak_pool_add(range.first, partition, is_zero, is_huge);
+    hak_pool_add(range.first, partition, is_zero, pages);
     return true;
 }
 

@@ -247,7 +247,8 @@ struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_pa
     return granules;
 }
 
-void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero, bool is_huge)
+void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero,
+                  enum superslab_pages pages)
 {
     struct superslab *superslab = superslab_of(first_granule);
     hak_assert(first_granule % HAK_SUPERSLAB_GRANULES == 0);
@@ -258,7 +259,7 @@ void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_
     superslab->warm_link = (struct list_link){NULL, NULL};
     superslab->free = ALL_GRANULES;
     superslab->dirty = is_zero ? 0 : ALL_GRANULES;
-    superslab->pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
+    superslab->pages = (uint16_t)pages;
     superslab->partition = (uint16_t)partition;
     superslab->group_heap[0] = 0;
     superslab->group_heap[1] = 0;

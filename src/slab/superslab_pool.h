@@ -52,8 +52,9 @@ struct pool_granules {
 struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition);
 
 /* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
- * `is_huge` whether the kernel may back it by a huge page. */
-void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero, bool is_huge);
+ * `pages` what it is backed by. */
+void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero,
+                  enum superslab_pages pages);
 
 /* Pages of the superslab with that granule are about to go back to the kernel one by one: it is no
  * longer huge, lest the kernel fill it again. True when memory that nobody touched may be resident

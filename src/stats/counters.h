@@ -28,6 +28,7 @@
     X(purged_slabs, "stage 3: slabs made on clean granules of a superslab in use")                 \
     X(fresh_slabs, "stage 4: slabs made on a new superslab")                                       \
     X(huge_superslabs, "new superslabs for which huge pages were requested")                       \
+    X(huge_slow, "huge pages that took huge_slow_us or longer: the next superslabs were small")    \
     X(retired_slabs, "empty slabs returned to the superslab pool")                                 \
     X(swept_slabs, "sparse slabs searched for pages without a live block")                         \
     X(swept_bytes, "returned to the kernel from such slabs")                                       \

@@ -61,8 +61,11 @@ TEST(the_stages_are_counted)
     CHECK_EQ(counted(HAK_STAT_recycled_slabs), 1);
 }
 
+#define NEVER_SLOW 60000000 /* us */
+
 TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
 {
+    hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 2);
     hak_store_relaxed(&hak_policy.huge_class_bytes, 4 * HAK_GRANULE_BYTES);
     while (hak_pool_superslab_count() < 3)
@@ -74,6 +77,29 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
         CHECK(make_slab(hak_class_of(64), &another, &stats) != NULL);
     }
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
+}
+
+/* How many of `count` new superslabs asked for huge pages. */
+static uint64_t asked_of(uint32_t count)
+{
+    uint64_t before = counted(HAK_STAT_huge_superslabs);
+    for (uint32_t most = hak_pool_superslab_count() + count; hak_pool_superslab_count() < most;)
+        supply(64);
+    return counted(HAK_STAT_huge_superslabs) - before;
+}
+
+TEST(after_a_slow_huge_page_superslabs_are_small_for_a_while)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
+    if (asked_of(10) != 10)
+        SKIP("huge pages are not to be asked for");
+    CHECK_EQ(counted(HAK_STAT_huge_slow), 0);
+    hak_store_relaxed(&hak_policy.huge_slow_us, 0);
+    /* Two of ten were timed, the first and the ninth; the next that is timed is the seventeenth. */
+    CHECK_EQ(asked_of(7 + 1 + 3 + 7), 7 + 1 + 1);
+    CHECK_EQ(counted(HAK_STAT_huge_slow), 3);
 }
 
 TEST(huge_pages_are_not_asked_where_the_user_forbids_them)

@@ -22,7 +22,7 @@ static uint32_t superslab_add(void)
     CHECK(hak_process_start());
     struct granule_range range = hak_region_grow(ALL);
     CHECK(range.count >= ALL);
-    hak_pool_add(range.first, PARTITION_ORDINARY, true, false);
+    hak_pool_add(range.first, PARTITION_ORDINARY, true, PAGES_SMALL);
     return range.first;
 }
 
@@ -198,7 +198,7 @@ TEST(a_superslab_that_comes_back_is_no_heaps)
     take(ALL);
     superslab_add();
     CHECK_EQ(hak_pool_give(first, ALL, ALL).first, first);
-    hak_pool_add(first, PARTITION_ORDINARY, false, false);
+    hak_pool_add(first, PARTITION_ORDINARY, false, PAGES_SMALL);
     CHECK_EQ(hak_pool_take(1, 2, PARTITION_ORDINARY).first, first);
 }
 
@@ -207,7 +207,7 @@ static uint32_t huge_half_taken(void)
 {
     CHECK(hak_process_start());
     uint32_t first = hak_region_grow(ALL).first;
-    hak_pool_add(first, PARTITION_ORDINARY, true, true);
+    hak_pool_add(first, PARTITION_ORDINARY, true, PAGES_ASKED);
     CHECK_EQ(hak_pool_warm_count(), 0);
     return take(ALL / 2).first;
 }
@@ -257,6 +257,15 @@ TEST(a_huge_superslab_that_was_returned_whole_may_be_huge_again)
     CHECK_EQ(hak_pool_warm_count(), ALL / 2);
 }
 
+TEST(a_touched_huge_superslab_goes_back_although_nobody_used_it)
+{
+    CHECK(hak_process_start());
+    hak_pool_add(hak_region_grow(ALL).first, PARTITION_ORDINARY, true, PAGES_HUGE);
+    CHECK_EQ(hak_pool_warm_count(), ALL);
+    CHECK_EQ(hak_pool_purge(UINT64_MAX, UINT32_MAX), HAK_SUPERSLAB_BYTES);
+    CHECK_EQ(hak_pool_warm_count(), 0);
+}
+
 TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
 {
     huge_half_taken();
@@ -272,7 +281,7 @@ TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
     CHECK_EQ(hak_mappings_count(), 0);
     hak_pool_end_huge(spare.first);
     CHECK_EQ(hak_mappings_count(), 2);
-    hak_pool_add(spare.first, PARTITION_ORDINARY, false, false);
+    hak_pool_add(spare.first, PARTITION_ORDINARY, false, PAGES_SMALL);
     take(ALL);
     take(ALL);
     CHECK(!hak_pool_break_huge(spare.first));
@@ -313,7 +322,7 @@ TEST(granules_of_one_partition_never_serve_another)
     uint32_t ordinary = superslab_add();
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 0);
     struct granule_range range = hak_region_grow(ALL);
-    hak_pool_add(range.first, PARTITION_LONG, true, false);
+    hak_pool_add(range.first, PARTITION_LONG, true, PAGES_SMALL);
     for (uint32_t i = 0; i < ALL; i++) {
         CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).first / ALL, range.first / ALL);
         CHECK_EQ(take(1).first / ALL, ordinary / ALL);
@@ -326,7 +335,7 @@ static void take_two_long(uint32_t first[2])
 {
     for (int i = 0; i < 2; i++) {
         first[i] = hak_process_start() ? hak_region_grow(ALL).first : 0;
-        hak_pool_add(first[i], PARTITION_LONG, true, false);
+        hak_pool_add(first[i], PARTITION_LONG, true, PAGES_SMALL);
         CHECK_EQ(hak_pool_take(ALL, 1, PARTITION_LONG).count, ALL);
     }
 }
@@ -362,7 +371,7 @@ TEST(a_pool_that_a_jump_left_locked_restarts_with_memory_returned_later)
 {
     uint32_t first = superslab_add();
     uint32_t huge = hak_region_grow(ALL).first;
-    hak_pool_add(huge, PARTITION_LONG, true, true);
+    hak_pool_add(huge, PARTITION_LONG, true, PAGES_ASKED);
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_LONG).count, 1);
     uint32_t kept = take(1).first;
     give_dirty(take(1).first, 1);
