@@ -60,7 +60,7 @@ void *hak_aligned_slow(size_t alignment, size_t bytes);
 void *hak_aligned(size_t alignment, size_t bytes);
 void *hak_calloc_slow(size_t bytes);
 /* From here on calloc asks its slow path first: that one knows which memory is zero already. */
-#define HAK_ZERO_KNOWLEDGE_BYTES 1024
+#define HAK_ZERO_KNOWLEDGE_BYTES 4096
 /* On behalf of a call that is counted already (stats/exact.h). */
 void *hak_malloc_uncounted(size_t bytes, int partition); /* enum hak_partition */
 void hak_free_uncounted(void *block);

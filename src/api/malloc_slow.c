@@ -52,11 +52,10 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
     void *block = hak_bin_pop(class_index);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);
-    if (block == NULL && content == CONTENT_ZERO) {
-        bool is_zero = false;
+    if (block == NULL && content == CONTENT_ZERO &&
+        (block = hak_take_untouched(class_index)) != NULL) {
         hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
-        block = hak_take_one(class_index, &is_zero);
-        return is_zero ? block : clear(block, class_index, content);
+        return block;
     }
     if (block == NULL)
         block = hak_refill(cache, class_index);
@@ -239,7 +238,13 @@ void *hak_malloc_uncounted(size_t bytes, int partition)
 
 void *hak_calloc_slow(size_t bytes)
 {
-    return serve((struct request){.bytes = bytes, .is_zero = true});
+    struct request request = {.bytes = bytes, .is_zero = true};
+    if (HAK_UNLIKELY(hak_exact_request(bytes)))
+        return hak_hardened_take(&request);
+    void *block = NULL;
+    if (bytes <= HAK_CLASS_BYTES_MAX)
+        block = pop(hak_class_of(bytes), bytes, HAK_OS_CALLER());
+    return block != NULL ? memset(block, 0, bytes) : take(&request);
 }
 
 void *hak_aligned_slow(size_t alignment, size_t bytes)

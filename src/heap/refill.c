@@ -83,13 +83,19 @@ static uint32_t take(struct heap *heap, uint32_t class_index, void **blocks, uin
     return taken;
 }
 
-static void *take_zero(struct heap *heap, uint32_t class_index, bool *is_zero,
-                       struct pool_granules *brought)
+/* The slab that serves the next request. */
+static struct slab *next_slab(struct heap *heap, uint32_t class_index,
+                              struct pool_granules *brought)
 {
     hak_heap_collect(heap);
     struct slab *slab = hak_heap_densest(heap, class_index);
-    if (slab == NULL)
-        slab = find_slab(heap, class_index, brought);
+    return slab != NULL ? slab : find_slab(heap, class_index, brought);
+}
+
+static void *take_zero(struct heap *heap, uint32_t class_index, bool *is_zero,
+                       struct pool_granules *brought)
+{
+    struct slab *slab = next_slab(heap, class_index, brought);
     if (slab == NULL)
         return NULL;
     void *block = hak_slab_take_zero(slab);
@@ -200,6 +206,37 @@ void *hak_take_one(uint32_t class_index, bool *is_zero)
     void *block = take_one(class_index, is_zero, &brought);
     if (block == NULL && bring(class_index, &brought)) {
         block = take_one(class_index, is_zero, &brought);
+        hak_supply_give_up(&brought);
+    }
+    return block;
+}
+
+/* `*is_short`: there is no slab, and memory for one must be brought. */
+static void *take_untouched(uint32_t class_index, struct pool_granules *brought, bool *is_short)
+{
+    struct heap *heap = hak_heap_enter();
+    *is_short = false;
+    if (heap == NULL)
+        return NULL;
+    void *block = NULL;
+    struct slab *slab = next_slab(heap, class_index, brought);
+    if (slab != NULL) {
+        block = hak_slab_take_zero(slab);
+        hak_use_take(heap->owner.use, class_index, block != NULL);
+        hak_heap_settle(heap, slab);
+    }
+    hak_heap_leave(heap);
+    *is_short = slab == NULL;
+    return block;
+}
+
+void *hak_take_untouched(uint32_t class_index)
+{
+    struct pool_granules brought = HAK_NO_GRANULES;
+    bool is_short;
+    void *block = take_untouched(class_index, &brought, &is_short);
+    if (is_short && bring(class_index, &brought)) {
+        block = take_untouched(class_index, &brought, &is_short);
         hak_supply_give_up(&brought);
     }
     return block;

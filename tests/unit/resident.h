@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "base/limits.h"
 #include "check.h"
+#include "policy/policy_table.h"
 #include "region/region.h"
 
 #include <sys/mman.h>
@@ -19,9 +20,11 @@
 
 #define RESIDENT_STEP_BYTES (64 * HAK_MIB)
 
-/* A huge page would bring neighbours in that nobody touched. */
+/* A huge page would bring neighbours in that nobody touched; and where they are asked for, some are
+ * touched to see how soon they come. */
 static inline void refuse_huge_pages(void)
 {
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, HAK_MIB);
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0)
         SKIP("this kernel, or emulator, does not let a process refuse huge pages");
 }

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "check.h"
 #include "faults.h"
+#include "heap/census.h"
 #include "os/confine.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -16,9 +17,10 @@
 
 enum { ROUND_BYTES = 8 * 1024 * 1024, BLOCKS_MOST = ROUND_BYTES / 1024 };
 
-/* From where calloc asks what is zero, through all classes, to large blocks. */
-static const size_t sizes[] = {1024, 1500, 4096, 16384, 40000, 131072, 200000, 1000000, 8388608};
-enum { SIZE_COUNT = sizeof sizes / sizeof *sizes };
+/* Through all classes to large blocks. From the third on calloc asks what is zero. */
+static const size_t sizes[] = {
+    1024, 1500, HAK_ZERO_KNOWLEDGE_BYTES, 5000, 16384, 40000, 131072, 200000, 1000000, 8388608};
+enum { SIZE_COUNT = sizeof sizes / sizeof *sizes, FIRST_ASKED = 2 };
 
 static unsigned char *blocks[BLOCKS_MOST];
 
@@ -54,7 +56,7 @@ static void check_all_zero(size_t bytes)
 TEST(calloc_does_not_touch_fresh_memory)
 {
     refuse_huge_pages();
-    for (int i = 0; i < SIZE_COUNT; i++) {
+    for (int i = FIRST_ASKED; i < SIZE_COUNT; i++) {
         size_t before = window_resident_bytes();
         take_all(sizes[i]);
         CHECK_EQ(window_resident_bytes(), before);
@@ -65,7 +67,7 @@ TEST(calloc_does_not_touch_fresh_memory)
 TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
 {
     refuse_huge_pages();
-    for (int i = 0; i < SIZE_COUNT; i++) {
+    for (int i = FIRST_ASKED; i < SIZE_COUNT; i++) {
         take_all(sizes[i]);
         poison_all(sizes[i]);
         size_t poisoned = window_resident_bytes();
@@ -79,6 +81,20 @@ TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
         poison_all(sizes[i]);
         free_all(sizes[i]);
     }
+}
+
+/* What is freed is served again from the bin, and a bin without blocks is filled, where no memory is
+ * untouched: each block alone would have to be taken under the lock of its heap. */
+TEST(calloc_fills_bins_where_memory_was_used_before)
+{
+    take_all(8192);
+    free_all(8192);
+    hak_thread_flush();
+    uint64_t before = hak_census_counter(HAK_STAT_refills);
+    take_all(8192);
+    uint64_t refills = hak_census_counter(HAK_STAT_refills) - before;
+    CHECK(refills > 0 && refills < count_of(8192) / 2);
+    check_all_zero(8192);
 }
 
 /* Each round meets what the one before left, blocks of all sizes side by side. */
