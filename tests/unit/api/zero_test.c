@@ -83,8 +83,8 @@ TEST(calloc_does_not_touch_memory_that_went_back_to_the_kernel)
     }
 }
 
-/* What is freed is served again from the bin, and a bin without blocks is filled, where no memory is
- * untouched: each block alone would have to be taken under the lock of its heap. */
+/* A bin without blocks is filled where no memory is untouched: each block alone would have to be
+ * taken under the lock of its heap. */
 TEST(calloc_fills_bins_where_memory_was_used_before)
 {
     take_all(8192);
