@@ -6,6 +6,7 @@
 #include "conf/conf.h"
 #include "hardened/sample.h"
 #include "misuse/report.h"
+#include "misuse/zero_size.h"
 #include "os/find_object.h"
 #include "os/frames.h"
 #include "os/libc_block.h"
@@ -65,10 +66,20 @@ static void reject(const void *block, const char *what)
         hak_misuse(what, block, 0, "neither from hakmem nor from libc");
 }
 
+static void give_empty(void *block)
+{
+    if (!hak_zero_size_give(block))
+        hak_misuse("double free", block, 0, "already free, or never allocated");
+}
+
 void hak_foreign_free(void *block)
 {
     if (hak_guarded_holds(block)) {
         hak_sample_free(block, HAK_OS_CALLER());
+        return;
+    }
+    if (hak_zero_size_holds(block)) {
+        give_empty(block);
         return;
     }
     reject(block, "invalid free");

@@ -7,6 +7,7 @@
 #include "hardened/hardened.h"
 #include "heap/supply.h"
 #include "misuse/guarded.h"
+#include "misuse/zero_size.h"
 #include "process/start.h"
 #include "profile/output.h"
 #include "profile/profile.h"
@@ -76,7 +77,7 @@ int hakmem_is_owned(const void *block)
     if (HAK_UNLIKELY(hak_hardened_is_on()) && hak_hardened_is_live(block))
         return 1;
     if (!hak_region_holds(block))
-        return hak_guarded_is_live(block);
+        return hak_guarded_is_live(block) || hak_zero_size_is_live(block);
     uint32_t granule = hak_granule_of(block);
     uint32_t tag = hak_tag_read(granule);
     if (!hak_tag_is_slab(tag))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/check.h"
+#include "conf/conf.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
 #include "hardened/waiting.h"
@@ -11,6 +12,7 @@
 #include "heap/route.h"
 #include "heap/supply.h"
 #include "misuse/report.h"
+#include "misuse/zero_size.h"
 #include "os/os.h"
 #include "process/background.h"
 #include "process/serve.h"
@@ -211,10 +213,20 @@ HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
     return pop(hak_class_of(bytes), bytes, caller);
 }
 
+/* A block of size 0; NULL: one of more bytes will do. */
+static HAK_NOINLINE void *take_empty(void)
+{
+    if (!hak_process_start() || hak_conf_number(zero_size) != ZERO_SIZE_INACCESSIBLE)
+        return NULL;
+    return hak_zero_size_take();
+}
+
 void *hak_malloc_slow(size_t bytes)
 {
     struct request request = {.bytes = bytes};
     void *block;
+    if (HAK_UNLIKELY(bytes == 0) && !hak_exact_request(0) && (block = take_empty()) != NULL)
+        return block;
     if (HAK_UNLIKELY(hak_route_is_on()) && (block = pop_routed(&request, HAK_OS_CALLER())) != NULL)
         return block;
     if (HAK_UNLIKELY(hak_exact_request(bytes)))

@@ -96,7 +96,7 @@ static bool find_block(const void *address, struct extent *found)
             is_found = find_large(granule, found);
     } else if (hak_guarded_holds(address)) {
         is_found = find_guarded(address, found);
-    } else if (hak_hardened_is_on() && hak_zero_size_holds(address)) {
+    } else if (hak_zero_size_holds(address)) {
         *found = (struct extent){.start = (uintptr_t)address};
         is_found = true;
     }

@@ -9,6 +9,7 @@
 #include "heap/private_heap.h"
 #include "heap/route.h"
 #include "misuse/report.h"
+#include "misuse/zero_size.h"
 #include "process/background.h"
 #include "process/start.h"
 #include "profile/sampler.h"
@@ -184,6 +185,17 @@ static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_ca
     return moved;
 }
 
+/* A block of size 0 becomes an ordinary one. */
+static void *resize_empty(void *block, size_t bytes)
+{
+    if (!hak_zero_size_is_live(block))
+        hak_misuse("invalid realloc", block, 0, "already free");
+    void *moved = malloc_again(bytes, PARTITION_ORDINARY);
+    if (moved != NULL)
+        free_again(block);
+    return moved;
+}
+
 /* The slab of an ordinary small block, with nobody to watch; NULL: anything else. */
 HAK_INLINE const struct slab *ordinary_slab_of(const void *block)
 {
@@ -225,9 +237,11 @@ static HAK_NOINLINE void *realloc_slow(void *block, size_t bytes, struct os_call
     if (HAK_UNLIKELY(hak_hardened_is_on() && hak_hardened_resize(&block, bytes)))
         return block;
     size_t old_bytes = usable_bytes(block, "invalid realloc");
+    if (old_bytes == 0 && hak_guarded_holds(block))
+        return resize_guarded(block, bytes, caller);
     if (old_bytes == 0)
-        return hak_guarded_holds(block) ? resize_guarded(block, bytes, caller)
-                                        : hak_foreign_realloc(block, bytes);
+        return hak_zero_size_holds(block) ? resize_empty(block, bytes)
+                                          : hak_foreign_realloc(block, bytes);
     void *moved = resize(block, old_bytes, bytes, caller);
     /* ISO C lets a shrinking realloc fail, but nobody expects it. */
     return moved == NULL && bytes <= old_bytes ? block : moved;
@@ -259,6 +273,8 @@ size_t hak_malloc_usable_size(void *block)
         return bytes;
     if (hak_guarded_holds(block))
         return hak_guarded_usable_bytes(block, what);
+    if (HAK_UNLIKELY(hak_zero_size_holds(block)) && !hak_zero_size_is_live(block))
+        hak_misuse(what, block, 0, "already free");
     return usable_bytes(block, what);
 }
 

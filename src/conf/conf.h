@@ -53,6 +53,7 @@ bool hak_conf_wants_fence(void);
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };
 enum conf_caches { CACHES_PROCESSOR, CACHES_THREAD };
 enum conf_maintenance { MAINTENANCE_OFF, MAINTENANCE_ON };
+enum conf_zero_size { ZERO_SIZE_INACCESSIBLE, ZERO_SIZE_ORDINARY };
 enum conf_thp { THP_OFF, THP_AUTO, THP_ON };
 enum conf_crash_report { CRASH_REPORT_OFF, CRASH_REPORT_ON };
 enum conf_heap_profile {

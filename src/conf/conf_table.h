@@ -86,6 +86,9 @@
       "checks that stop misuse, each at a cost (docs/HARDEN.md)")                                  \
     X(quarantine, BYTES, 8 * HAK_MIB, 0, HAK_GIB, "",                                              \
       "freed memory that is withheld from reuse, with harden=quarantine")                          \
+    X(zero_size, CHOICE, 0, 0, 1, "inaccessible|ordinary",                                         \
+      "what malloc(0) returns: an address that nobody may read or write, or a small block, for "   \
+      "programs that use it all the same")                                                         \
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
       "one allocation per about this many bytes that slow paths take is placed against a "         \
       "guard page (0: none)")                                                                      \

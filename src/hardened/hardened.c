@@ -126,8 +126,6 @@ HAK_INLINE bool find(void *block, const char *what, struct place *place)
 
 bool hak_hardened_is_live(const void *block)
 {
-    if (hak_zero_size_holds(block))
-        return hak_zero_size_is_live(block);
     if (!hak_region_holds(block) || (uintptr_t)block % 16 != 0)
         return false;
     uint32_t granule = hak_granule_of(block);
@@ -223,12 +221,6 @@ HAK_INLINE void check_seals(const struct place *place, struct mark mark)
         hak_misuse("underflow", place->block, mark.bytes, "the bytes before it were overwritten");
 }
 
-static void give_empty(void *block)
-{
-    if (!hak_zero_size_give(block))
-        hak_misuse("double free", block, 0, "already free, or never allocated");
-}
-
 /* Whatever else is wrong with a fenced block is found by the pool. */
 static void check_fenced(const void *block, const struct claim *claim)
 {
@@ -250,14 +242,10 @@ bool hak_hardened_give(void *block, const struct claim *claim)
 {
     struct place place;
     if (HAK_UNLIKELY(!find(block, "invalid free", &place))) {
-        if (hak_fence_holds(block)) {
+        bool is_fenced = hak_fence_holds(block);
+        if (is_fenced)
             give_fenced(block, claim, HAK_OS_CALLER());
-            return true;
-        }
-        if (!hak_zero_size_holds(block))
-            return false;
-        give_empty(block);
-        return true;
+        return is_fenced;
     }
     if (hak_sampler_watches())
         hak_sampler_end(block);
@@ -275,16 +263,10 @@ bool hak_hardened_usable_bytes(void *block, size_t *bytes)
 {
     const char *what = "invalid malloc_usable_size";
     struct place place;
-    if (HAK_LIKELY(find(block, what, &place))) {
-        uint64_t word;
-        *bytes = hak_hardened_block_content_bytes(&place, live_mark(&place, what, &word));
-        return true;
-    }
-    if (!hak_zero_size_holds(block))
+    uint64_t word;
+    if (HAK_UNLIKELY(!find(block, what, &place)))
         return false;
-    if (!hak_zero_size_is_live(block))
-        hak_misuse(what, block, 0, "already free");
-    *bytes = 0;
+    *bytes = hak_hardened_block_content_bytes(&place, live_mark(&place, what, &word));
     return true;
 }
 
@@ -407,10 +389,5 @@ bool hak_hardened_resize(void **block, size_t bytes)
     }
     if (hak_fence_holds(*block))
         check_fenced(*block, &(struct claim){.bytes = HAK_ANY_BYTES});
-    if (!hak_zero_size_holds(*block))
-        return false;
-    if (!hak_zero_size_is_live(*block))
-        hak_misuse("invalid realloc", *block, 0, "already free");
-    *block = copy(*block, 0, bytes, PARTITION_ORDINARY);
-    return true;
+    return false;
 }

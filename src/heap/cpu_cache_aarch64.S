@@ -30,7 +30,8 @@ hak_bins_of:
     .type   hak_hot_sizes, %object
     .size   hak_hot_sizes, 32768 / 8 + 1
 hak_hot_sizes:
-    .fill   2, 1, HAK_BIN_OF_CLASS(0)
+    .byte   0                               /* size 0: the slow way */
+    .byte   HAK_BIN_OF_CLASS(0)
     HAK_SIZE_CLASSES_HOT(ROW)
 
 /* Opens a function: x12 has the bins, x13 the bin. */

@@ -7,7 +7,7 @@ const bool hak_has_cpu_caches = false;
 
 #define ROW(index, below, bytes) [(below) / 8 + 1 ...(bytes) / 8] = HAK_BIN_OF_CLASS(index),
 const uint32_t hak_hot_size_step = 8;
-uint8_t hak_hot_sizes[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[0 ... 1] = HAK_BIN_OF_CLASS(0),
+uint8_t hak_hot_sizes[HAK_CLASS_HOT_BYTES_MAX / 8 + 1] = {[1] = HAK_BIN_OF_CLASS(0),
                                                           HAK_SIZE_CLASSES_HOT(ROW)};
 
 struct bins *hak_bins_of[HAK_ID_CLOSED + 1] = {[HAK_ID_CLOSED] = (struct bins *)&hak_bins_closed};

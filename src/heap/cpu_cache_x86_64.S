@@ -24,7 +24,8 @@
     .type   hak_hot_sizes, @object
     .size   hak_hot_sizes, 32768 + 1
 hak_hot_sizes:
-    .fill   9, 1, HAK_BIN_OF_CLASS(0)
+    .byte   0                               /* size 0: the slow way */
+    .fill   8, 1, HAK_BIN_OF_CLASS(0)
     HAK_SIZE_CLASSES_HOT(ROW)
 
     .p2align 6

@@ -180,7 +180,7 @@ static bool enter(uint64_t *words, const struct route *route)
 static void set_sizes(uint32_t class_index, uint8_t bin)
 {
     uint32_t below = class_index == 0 ? 0 : hak_size_classes[class_index - 1].block_bytes;
-    uint32_t first = class_index == 0 ? 0 : below / hak_hot_size_step + 1;
+    uint32_t first = below / hak_hot_size_step + 1;
     uint32_t last = hak_size_classes[class_index].block_bytes / hak_hot_size_step;
     for (uint32_t i = first; i <= last; i++)
         hak_word_publish(&hak_hot_sizes[i], bin);

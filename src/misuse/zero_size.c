@@ -9,42 +9,58 @@
 #define BLOCK_COUNT ((size_t)1 << 20)
 #define TRIES 64
 
-static uintptr_t range;
+static _Atomic uintptr_t range; /* 0: not reserved yet */
 static _Atomic size_t next;
 static _Atomic uint64_t taken[BLOCK_COUNT / 64];
 
 void hak_zero_size_start(void)
 {
-    range = (uintptr_t)hak_os_reserve(BLOCK_COUNT * BLOCK_BYTES);
+    uintptr_t none = 0;
+    if (hak_load_relaxed(&range) != 0)
+        return;
+    void *fresh = hak_os_reserve(BLOCK_COUNT * BLOCK_BYTES);
+    /* relaxed: an address of which nothing is read */
+    if (fresh != NULL &&
+        !atomic_compare_exchange_strong_explicit(&range, &none, (uintptr_t)fresh,
+                                                 memory_order_relaxed, memory_order_relaxed))
+        hak_os_release(fresh, BLOCK_COUNT * BLOCK_BYTES);
+}
+
+static size_t offset_of(const void *block)
+{
+    return (uintptr_t)block - hak_load_relaxed(&range);
 }
 
 bool hak_zero_size_holds(const void *block)
 {
-    return range != 0 && (uintptr_t)block - range < BLOCK_COUNT * BLOCK_BYTES;
+    return hak_load_relaxed(&range) != 0 && offset_of(block) < BLOCK_COUNT * BLOCK_BYTES;
 }
 
 void *hak_zero_size_take(void)
 {
-    for (int i = 0; range != 0 && i < TRIES; i++) {
+    hak_zero_size_start();
+    uintptr_t start = hak_load_relaxed(&range);
+    for (int i = 0; start != 0 && i < TRIES; i++) {
         size_t at = hak_fetch_add_relaxed(&next, 1) % BLOCK_COUNT;
         uint64_t bit = 1ull << at % 64;
         /* acquire: partner is the release in hak_zero_size_give */
         if ((atomic_fetch_or_explicit(&taken[at / 64], bit, memory_order_acquire) & bit) == 0)
-            return (void *)(range + at * BLOCK_BYTES);
+            return (void *)(start + at * BLOCK_BYTES);
     }
     return NULL;
 }
 
 bool hak_zero_size_is_live(const void *block)
 {
-    size_t offset = (uintptr_t)block - range;
+    size_t offset = offset_of(block);
     size_t at = offset / BLOCK_BYTES;
-    return offset % BLOCK_BYTES == 0 && (hak_load_relaxed(&taken[at / 64]) >> at % 64 & 1) != 0;
+    return hak_zero_size_holds(block) && offset % BLOCK_BYTES == 0 &&
+           (hak_load_relaxed(&taken[at / 64]) >> at % 64 & 1) != 0;
 }
 
 bool hak_zero_size_give(void *block)
 {
-    size_t offset = (uintptr_t)block - range;
+    size_t offset = offset_of(block);
     size_t at = offset / BLOCK_BYTES;
     uint64_t bit = 1ull << at % 64;
     if (offset % BLOCK_BYTES != 0)

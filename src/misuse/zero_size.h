@@ -12,16 +12,16 @@
 
 #include "base/compiler.h"
 
-/* Reserves the range; without it there are no such blocks. */
+/* Reserves the range, which the first block does at the latest. */
 void hak_zero_size_start(void);
 
-/* A block; NULL: there is none left. */
+/* A block; NULL: there is none left, or no address space. */
 void *hak_zero_size_take(void);
 
 /* True when the address lies in the range. */
 bool hak_zero_size_holds(const void *block);
 
-/* True when the block is allocated. */
+/* True when it is such a block, and allocated. */
 bool hak_zero_size_is_live(const void *block);
 
 /* Gives it back; false: it is free already, or none. */

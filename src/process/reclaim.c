@@ -11,6 +11,7 @@
 #include "heap/supply.h"
 #include "heap/sweep.h"
 #include "learn/keep_time.h"
+#include "misuse/zero_size.h"
 #include "os/confine.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
@@ -411,6 +412,7 @@ void hak_prewarm(void)
         touch_block(start, block_bytes);
         hak_large_give(start);
     }
+    hak_zero_size_start();
     hak_region_touch_tables();
     hak_os_touch(&hak_span_free, sizeof hak_span_free);
     hak_os_touch(hak_lock_waits, sizeof hak_lock_waits); /* written when somebody first waits */

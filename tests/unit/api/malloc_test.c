@@ -3,6 +3,8 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "conf/conf.h"
+#include "hakmem/hakmem.h"
 #include "process/start.h"
 #include "threads.h"
 
@@ -14,6 +16,24 @@ TEST(malloc_of_0_gives_unique_pointers)
     void *first = hak_malloc(0), *second = hak_malloc(0);
     CHECK(first != NULL && second != NULL);
     CHECK(first != second);
+    CHECK(hakmem_is_owned(first) && hakmem_object_size(first) == 0);
+    CHECK_FAULTS(*(volatile char *)first = 1);
+    first = hak_realloc(first, 100);
+    memset(first, 1, 100);
+    CHECK_EQ(hak_realloc(second, 0), NULL);
+    CHECK(!hakmem_is_owned(second));
+    CHECK_ABORTS(hak_free(second), "double free");
+    CHECK_ABORTS(hak_realloc(second, 10), "invalid realloc");
+    hak_free(first);
+}
+
+TEST(malloc_of_0_gives_small_blocks_where_the_user_wants_them)
+{
+    hak_conf.number[CONF_zero_size] = ZERO_SIZE_ORDINARY;
+    void *first = hak_malloc(0), *second = hak_malloc(0);
+    CHECK(first != second);
+    CHECK_EQ(hak_malloc_usable_size(first), 8);
+    memset(first, 1, 8);
     hak_free(first);
     hak_free(second);
 }

@@ -144,7 +144,8 @@ TEST(reallocarray_multiplies_and_refuses_to_overflow)
 TEST(the_usable_size_is_at_least_what_was_asked)
 {
     CHECK_EQ(hak_malloc_usable_size(NULL), 0);
-    for (size_t bytes = 0; bytes < HAK_MIB; bytes += 1 + bytes / 32) {
+    CHECK_EQ(hak_malloc_usable_size(hak_malloc(0)), 0);
+    for (size_t bytes = 1; bytes < HAK_MIB; bytes += 1 + bytes / 32) {
         unsigned char *block = hak_malloc(bytes);
         size_t usable = hak_malloc_usable_size(block);
         CHECK(usable >= bytes);

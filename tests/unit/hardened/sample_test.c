@@ -116,6 +116,7 @@ TEST(guarded_blocks_are_counted_and_resident)
 
 TEST(a_guarded_block_of_no_bytes_has_one)
 {
+    hak_conf.number[CONF_zero_size] = ZERO_SIZE_ORDINARY;
     char *block = GUARDED(hak_malloc(0));
     CHECK_EQ(hak_malloc_usable_size(block), 1);
     hak_free(block);

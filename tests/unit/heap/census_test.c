@@ -112,7 +112,7 @@ static size_t some_bytes(void)
 {
     seed = seed * 1664525u + 1013904223u;
     uint32_t dice = (seed >> 8) % 100;
-    return (seed >> 12) % (dice < 90 ? 600 : dice < 98 ? 30000 : 200000);
+    return 1 + (seed >> 12) % (dice < 90 ? 600 : dice < 98 ? 30000 : 200000);
 }
 
 TEST(one_thread_is_counted_to_the_block)
@@ -164,7 +164,7 @@ static void *sleeper(void *argument)
     uint32_t state = self * 77u + 1u;
     for (int i = 0; i < COUNT; i++) {
         state = state * 1664525u + 1013904223u;
-        shared[self][i] = taken((state >> 10) % (i % 50 ? 900 : 150000));
+        shared[self][i] = taken(1 + (state >> 10) % (i % 50 ? 900 : 150000));
     }
     for (int k = 0; k < STEPS; k++) {
         pthread_barrier_wait(&step);
@@ -196,7 +196,7 @@ TEST(several_quiet_threads_are_counted_to_the_block)
 static void *allocate_and_end(void *argument)
 {
     for (int i = 0; i < COUNT; i++)
-        shared[0][i] = taken((size_t)i % 900);
+        shared[0][i] = taken(1 + (size_t)i % 900);
     for (int i = 0; i < COUNT; i += 2)
         given(shared[0][i]);
     return argument;

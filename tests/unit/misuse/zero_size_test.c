@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "../../check.h"
 
+#include "faults.h"
 #include "misuse/zero_size.h"
+#include "os/os_fault.h"
+#include "threads.h"
 
 TEST(blocks_of_no_bytes_are_apart_and_given_back_once)
 {
-    CHECK(hak_zero_size_take() == NULL); /* nothing is reserved yet */
-    CHECK(!hak_zero_size_holds(NULL));
-    hak_zero_size_start();
+    CHECK(!hak_zero_size_holds(NULL) && !hak_zero_size_is_live(NULL));
     char *first = hak_zero_size_take(), *second = hak_zero_size_take();
     CHECK(first != NULL && second != NULL && first != second);
     CHECK(hak_zero_size_holds(first) && hak_zero_size_is_live(first) && (size_t)first % 16 == 0);
@@ -18,9 +19,35 @@ TEST(blocks_of_no_bytes_are_apart_and_given_back_once)
     CHECK_FAULTS(*(volatile char *)second = 1);
 }
 
+static char *taken[2];
+
+static void *take_first(void *number)
+{
+    taken[(uintptr_t)number - 1] = hak_zero_size_take();
+    return NULL;
+}
+
+TEST(two_threads_that_take_the_first_at_once_have_one_range)
+{
+    pthread_t threads[2];
+    start_threads(threads, 2, take_first);
+    join_threads(threads, 2);
+    CHECK(taken[0] != NULL && taken[1] != NULL && taken[0] != taken[1]);
+    for (int i = 0; i < 2; i++)
+        CHECK(hak_zero_size_holds(taken[i]) && hak_zero_size_give(taken[i]));
+}
+
+TEST(without_address_space_there_is_none)
+{
+    need_faults();
+    hak_os_fault_every(1);
+    CHECK(hak_zero_size_take() == NULL);
+    hak_os_fault_every(0);
+    CHECK(hak_zero_size_take() != NULL);
+}
+
 TEST(when_all_are_taken_there_is_none)
 {
-    hak_zero_size_start();
     for (size_t i = 0; i < (size_t)1 << 20; i++)
         if (hak_zero_size_take() == NULL)
             CHECK(!"too early");

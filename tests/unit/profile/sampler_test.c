@@ -355,7 +355,7 @@ TEST(every_way_to_allocate_is_sampled_and_keeps_its_promises)
         void *object = hak_new(bytes);
         void *empty = hak_malloc(0), *empty_too = hak_malloc(0);
         CHECK(empty != NULL && empty != empty_too);
-        CHECK_EQ(hak_malloc_usable_size(empty), 8);
+        CHECK_EQ(hak_malloc_usable_size(empty), 0);
         hak_free(empty);
         hak_free(empty_too);
         hak_delete_sized(object, bytes);
