@@ -41,7 +41,7 @@ run() { LD_PRELOAD="$PRELOAD_LIB" "$@"; }
 
 # What is freed is not told; what is kept is, with its size, the oldest first.
 HAKMEM_HEAP_PROFILE=leaks \
-    HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=16K run "$work/leak" 2> "$work/said"
+    HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=4K run "$work/leak" 2> "$work/said"
 grep -q '^hakmem: about [0-9.]* MiB not freed, allocated at 2 places' "$work/said" ||
     fail "the first line: $(cat "$work/said")"
 [ "$(grep -c '^hakmem: not freed: ' "$work/said")" = 2 ] || fail "two places: $(cat "$work/said")"

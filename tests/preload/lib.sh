@@ -19,6 +19,7 @@ done
 unset LD_PRELOAD
 LC_ALL=C
 export LC_ALL
+umask 022
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/preload.XXXXXX")
 mkdir "$work/plain" "$work/preloaded"

@@ -12,6 +12,7 @@ HAKMEM = str(OUT / "hakmem")
 LIBRARY = os.environ["PRELOAD_LIB"]
 PYTHON = os.path.realpath(sys.executable)
 STARTED = []
+os.umask(0o022)  # hakmem reads no file that others may write
 
 
 def fail(*words):

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 python=
 for one in python3 python3.12 python3.13 python3.14 \
-    "$HOME"/.pyenv/versions/3.1[2-9].*/bin/python3; do
+    "${HOME:-}"/.pyenv/versions/3.1[2-9].*/bin/python3; do
     if "$one" -X perf -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
         python=$one
         break
@@ -37,7 +37,8 @@ print("ready", flush=True)
 sys.stdin.read()
 P
 mkfifo "$work/in"
-PYTHONMALLOC=malloc HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_RATE=2048 \
+# Nearly every block is a sample.
+PYTHONMALLOC=malloc HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_RATE=256 \
     HAKMEM_HEAP_PROFILE_SAMPLES=0 LD_PRELOAD="$PRELOAD_LIB" \
     "$python" -X perf "$work/service.py" <"$work/in" >"$work/said" &
 pid=$!

@@ -31,7 +31,7 @@ def equal(what, left, right):
         sys.exit(f"FAILED: {what}: {left} is not {right}")
 
 
-REASONS = re.findall(r'X\((\w+),\s*"([^"]*)"\)', (ROOT / "src/os/rseq.h").read_text())
+REASONS = re.findall(r'X\((\w+),[\s\\]*"([^"]*)"\)', (ROOT / "src/os/rseq.h").read_text())
 
 
 def reason_of(kind, meaning):

@@ -151,7 +151,8 @@ int main(int argument_count, char **arguments)
                 strcmp(arguments[3], way.name) != 0)
                 return;
             way.run(what, true);
-            go_on();
+            if (!misuse_in_vain) // else nothing was harmed
+                go_on();
             exit(misuse_in_vain);
         });
 }

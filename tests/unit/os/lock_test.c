@@ -119,9 +119,11 @@ static void *take_in_any_case(void *argument)
     return argument;
 }
 
-/* The first sleeper is woken, and its time is up. */
+/* The first sleeper is woken, and its time is up. If the waking were lost, 59 rounds of 60 would
+ * take as long as the other one sleeps; a busy machine can make one or two so long. */
 TEST(a_waking_that_comes_too_late_for_one_thread_is_another_one_s)
 {
+    int long_count = 0;
     for (int i = 0; i < 5; i++) {
         pthread_t patient, taker;
         patient_id = taker_id = 0;
@@ -137,8 +139,9 @@ TEST(a_waking_that_comes_too_late_for_one_thread_is_another_one_s)
         hak_lock_give(&low);
         CHECK_EQ(pthread_join(patient, NULL), 0);
         CHECK_EQ(pthread_join(taker, NULL), 0);
-        CHECK(hak_os_clock_ms() - given_ms < UNWOKEN_MS);
+        long_count += hak_os_clock_ms() - given_ms >= UNWOKEN_MS;
     }
+    CHECK(long_count <= 2);
 }
 
 static uint64_t blocked_signals(void)

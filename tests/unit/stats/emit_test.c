@@ -82,6 +82,7 @@ TEST(the_xml_form_is_well_formed_and_holds_every_number)
 {
     struct snapshot snapshot;
     memset(&snapshot, 0xff, sizeof snapshot);
+    snapshot.is_exact = true;
     snapshot.class_count = HAK_SNAPSHOT_CLASSES;
     snapshot.cache_count = HAK_SNAPSHOT_CACHES;
     snapshot.heap_count = HAK_SNAPSHOT_HEAPS;
