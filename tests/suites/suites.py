@@ -79,6 +79,13 @@ def library(build):
     return path
 
 
+def replace(source, target):
+    """Copies a file to a name that programs may have mapped: theirs stays as it is."""
+    new = target.with_name(f"{target.name}.new")
+    shutil.copy(source, new)
+    os.replace(new, target)
+
+
 class Reporter:
     """One line a step, also in a log; on a terminal, a line that shows what runs and how much is
     left."""
@@ -248,7 +255,7 @@ class Package:
         variables = {}
         if way != "system":
             build, settings = WAYS[way]
-            shutil.copy(self.libraries[build], self.place.store / f"libhakmem-{build}.so")
+            replace(self.libraries[build], self.place.store / f"libhakmem-{build}.so")
             variables = {"LD_PRELOAD": str(self.place.inside / f"libhakmem-{build}.so"),
                          "HAKMEM_STATS": "raw", "HAKMEM_STATS_FILE": f"{inside}/stats", **settings}
         words = " ".join(f"{name}={value}" for name, value in variables.items())

@@ -3,6 +3,7 @@
 differences that are none, or hides some."""
 import fcntl
 import json
+import mmap
 import os
 import shutil
 import signal
@@ -267,6 +268,18 @@ def test_a_build_that_is_kept_serves_another_library(package, tmp_path):
     assert again.next_step(("hakmem",)) == ("system", 1)
     again.finish(suites.work(again, ("hakmem",), far(), Quiet()))
     assert not again.tree.exists() and not again.state.has_steps("made")
+
+
+def test_programs_keep_the_library_that_they_have_mapped(tmp_path):
+    source, target = tmp_path / "libhakmem.so", tmp_path / "libhakmem-release.so"
+    source.write_bytes(b"first")
+    suites.replace(source, target)
+    with open(target, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+        source.write_bytes(b"other")
+        suites.replace(source, target)
+        assert mapped[:] == b"first"
+    assert target.read_bytes() == b"other"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, source.name]
 
 
 def test_what_takes_too_long_on_the_systems_allocator_has_no_result(package):
