@@ -118,12 +118,14 @@ HAKMEM_API int hakmem_is_owned(const void *block);
 /* Bytes from `address` to the end of the block that contains it; SIZE_MAX: no block of hakmem's
  * does. Any address is allowed, also inside a block. The end of a block is that of
  * hakmem_usable_size: in hardened mode the requested size, else the usable size. For blocks of up
- * to 128 KiB the answer distinguishes live from freed in hardened mode only. */
+ * to 128 KiB the answer distinguishes live from freed in hardened mode only. 0: the address is
+ * hakmem's and nobody may use it, as behind the end of a block; in a block of up to 128 KiB that
+ * hardened mode knows to be free; and just before a guarded block. */
 HAKMEM_API size_t hakmem_object_size(const void *address);
 
 /* Reports in one line that `function`, called at `caller`, was about to write or read `bytes` at
- * `address` beyond the end of a block, and aborts; returns if the access stays inside, or if the
- * address lies in no block. libhakmem-bounds.so calls it. */
+ * `address` beyond the end of a block, or where nobody may, and aborts; returns if the access stays
+ * inside, or if the address is none of hakmem's. libhakmem-bounds.so calls it. */
 enum hakmem_access { HAKMEM_WRITE, HAKMEM_READ };
 HAKMEM_API void hakmem_bounds_stop(const char *function, enum hakmem_access access,
                                    const void *address, size_t bytes, const void *caller);

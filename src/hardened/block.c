@@ -312,6 +312,7 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes)
     if (hak_harden_has(HARDEN_CANARY))
         hak_canary_write(place->block, bytes, capacity);
     mark.bytes = bytes;
+    mark.generation++;
     mark.alignment_shift = 0; /* it is a block of realloc's from now on */
     mark.state = MARK_LIVE;
     /* release: as in hak_hardened_block_open */

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "hardened/fenced.h"
+#include "hardened/look_back.h"
 #include "hardened/waiting.h"
 #include "heap/limit.h"
 #include "heap/slot.h"
@@ -54,13 +55,25 @@ static void *take_ready(uint32_t class_index)
     return block;
 }
 
+/* A new block, after a look at what was allocated and freed before. */
+static void *look_back_and_take(struct cache *cache, const struct request *request,
+                                enum hak_try turn)
+{
+    if (HAK_LIKELY(cache != NULL && turn == TRY_FIRST))
+        hak_look_back(cache);
+    void *block = hak_hardened_block_take(cache, request, turn);
+    if (HAK_LIKELY(cache != NULL && block != NULL && hak_slab_at(block) != NULL))
+        hak_look_back_note(cache, block);
+    return block;
+}
+
 /* Requests for which there is no ready block. A handler may get a guarded block, which has neither
  * mark nor canary. */
 static HAK_NOINLINE void *take_slow(const struct request *request)
 {
     if (request->bytes > HAK_REQUEST_BYTES_MAX || request->alignment > HAK_REQUEST_BYTES_MAX)
         return hak_refuse(request->bytes);
-    void *block = hak_serve(hak_hardened_block_take, request);
+    void *block = hak_serve(look_back_and_take, request);
     if (block != NULL && !hak_guarded_holds(block))
         hak_hardened_block_open(block, request);
     return block;
@@ -296,6 +309,7 @@ static bool resize_small(const struct place *place, struct mark mark, size_t byt
     if (hak_sampler_watches())
         hak_sampler_resize(place->block, bytes);
     mark.bytes = bytes;
+    mark.generation++;        /* whoever reads its end meanwhile sees that it changed */
     mark.alignment_shift = 0; /* it is a block of realloc's from now on */
     mark.state = MARK_LIVE;
     /* release: as in hak_hardened_block_open */

@@ -12,6 +12,8 @@
 
 /* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
 #define FETCHED_AHEAD 4
+/* So much of a block is looked at while it waits. */
+#define LOOKED_AT_BYTES_MOST (4 * HAK_KIB)
 /* Each cache's share of the quarantine is at least this. */
 #define SHARE_BYTES_LEAST (64 * HAK_KIB)
 /* No more gathers before it is flushed. */
@@ -140,6 +142,19 @@ bool hak_waiting_keep(struct cache *cache, const struct place *place)
         gather(quarantine, cache, place->block, place->capacity);
     }
     return quarantine->gathered_count == 0;
+}
+
+void hak_waiting_look(struct cache *cache)
+{
+    const struct quarantine *quarantine = hak_load_relaxed(&cache->quarantine);
+    if (quarantine == NULL || quarantine->count == 0)
+        return;
+    const void *block = hak_quarantine_at(quarantine, quarantine->count - 1);
+    uint32_t tag = hak_tag_read(hak_granule_of(block));
+    if (!hak_tag_is_class(tag))
+        return;
+    size_t capacity = hak_size_classes[hak_tag_class(tag)].block_bytes;
+    verify(block, hak_least(capacity, LOOKED_AT_BYTES_MOST));
 }
 
 void hak_waiting_drain(struct cache *cache)

@@ -16,6 +16,10 @@
  * go home. True: some did, or, for there is no cache (NULL), the block itself. */
 bool hak_waiting_keep(struct cache *cache, const struct place *place);
 
+/* Reports the block that was freed last if it has been written to since; of a long one the
+ * beginning is looked at, of a large one nothing. */
+void hak_waiting_look(struct cache *cache);
+
 /* Flushes all that wait in the cache. It is the caller's, and busy. */
 void hak_waiting_drain(struct cache *cache);
 

@@ -56,12 +56,12 @@ struct cache {
     _Atomic uint8_t drawn[HAK_ALL_CLASS_COUNT];   /* enum draw_state of its countdown */
     _Atomic(struct quarantine *) quarantine;      /* in hardened mode, from the first free on */
     struct stat_block stats;                      /* any thread reads */
-
-    struct cache *next; /* all caches; constant once published */
+    struct cache *next;                           /* all caches; constant once published */
     struct cache *next_free;
     uint32_t generation; /* of the process that its thread lives in: forks since the first */
     uint64_t free_ms;    /* since when it is free, and what its bins may hold meanwhile */
     size_t free_bytes;
+    void *last_slow; /* in hardened mode: the block of a slab that a slow path took last */
 };
 
 /* Frames are aligned to 16 bytes. Both in one word: no handler sees a slow path that has begun with

@@ -10,8 +10,9 @@
 
 hak_static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "bytes are told by shifts of words");
 hak_static_assert(HAK_CANARY_BYTES_LEAST >= HAK_CANARY_WORD_BYTES &&
-                      HAK_SEAL_LOOK_BYTES == 2 * HAK_CANARY_WORD_BYTES,
-                  "a canary has a word at least, the end of a block two");
+                      HAK_SEAL_LOOK_BYTES % (2 * HAK_CANARY_WORD_BYTES) == 0,
+                  "a canary has a word at least, the end of a block is read by two");
+hak_static_assert(HAK_SEAL_LOOK_BYTES <= HAK_MARK_BLOCK_BYTES_LEAST, "no block is shorter");
 
 /* A word that every supported machine reads and combines at once. */
 typedef uint64_t lanes __attribute__((vector_size(16), aligned(1), may_alias));
@@ -77,13 +78,39 @@ bool hak_canary_end_is_whole(const char *block, size_t capacity, enum canary_fre
                    (mark.state == MARK_CLEARED && hak_harden_has(HARDEN_ZERO));
     if (!is_zero && mark.state != MARK_LIVE)
         return true; /* nobody can tell */
-    size_t at = capacity - HAK_SEAL_LOOK_BYTES;
-    struct pair end = pair_at(block + at);
-    uint64_t wrong = end.words[0] | end.words[1];
-    if (!is_zero) {
-        uint64_t canary = hak_canary_of(block);
-        wrong = wrong_bits(end.words[0], at, mark.bytes, canary) |
-                wrong_bits(end.words[1], at + HAK_CANARY_WORD_BYTES, mark.bytes, canary);
+    uint64_t canary = hak_canary_of(block), wrong = 0;
+    size_t looked_at = mark.state == MARK_CLEARED ? HAK_SEAL_LOOK_FREED_BYTES : HAK_SEAL_LOOK_BYTES;
+    for (size_t at = capacity - looked_at; at < capacity; at += sizeof(struct pair)) {
+        struct pair found = pair_at(block + at);
+        if (is_zero)
+            wrong |= found.words[0] | found.words[1];
+        else
+            wrong |= wrong_bits(found.words[0], at, mark.bytes, canary) |
+                     wrong_bits(found.words[1], at + HAK_CANARY_WORD_BYTES, mark.bytes, canary);
     }
+    return wrong == 0 || !hak_mark_is_still(at_mark, word);
+}
+
+typedef uint64_t loose_word __attribute__((may_alias, aligned(1)));
+
+HAK_RACY static uint64_t word_at(const char *from)
+{
+    return *(const volatile loose_word *)(const void *)from;
+}
+
+bool hak_canary_is_whole_now(const char *block, size_t capacity)
+{
+    _Atomic uint64_t *at_mark = hak_mark_at(block);
+    /* acquire: as above */
+    uint64_t word = hak_load_acquire(at_mark);
+    struct mark mark = hak_mark_unpack(word);
+    if (mark.state != MARK_LIVE)
+        return true;
+    uint64_t canary = hak_canary_of(block), wrong = 0;
+    const char *end = block + mark.bytes;
+    size_t last = hak_canary_last(mark.bytes, capacity);
+    for (size_t at = 0; at < last; at += HAK_CANARY_WORD_BYTES)
+        wrong |= word_at(end + at) ^ canary;
+    wrong |= word_at(end + last) ^ hak_canary_word(canary, last);
     return wrong == 0 || !hak_mark_is_still(at_mark, word);
 }

@@ -19,8 +19,11 @@
 
 #define HAK_CANARY_BYTES_LEAST 8u
 #define HAK_CANARY_BYTES_MOST 32u
-/* So much of the end of its left neighbour is looked at when a block is freed. */
-#define HAK_SEAL_LOOK_BYTES 16u
+/* So much of the end of its left neighbour is looked at when a block is freed. Less if that was
+ * freed: what was written farther from the end was rather written to that block, which is found
+ * when it leaves the quarantine. */
+#define HAK_SEAL_LOOK_BYTES 32u
+#define HAK_SEAL_LOOK_FREED_BYTES 16u
 
 #define HAK_CANARY_WORD_BYTES sizeof(uint64_t)
 
@@ -68,6 +71,10 @@ enum canary_fresh { CANARY_FRESH_UNKNOWN, CANARY_FRESH_ZERO };
 
 /* True when the end of a neighbour is as its mark requires, or it cannot be determined. */
 bool hak_canary_end_is_whole(const char *block, size_t capacity, enum canary_fresh fresh);
+
+/* True when the canary of a block that others may be using is as its mark requires, or it cannot be
+ * determined. */
+bool hak_canary_is_whole_now(const char *block, size_t capacity);
 
 /* True when all bytes are 0. */
 bool hak_canary_is_zero(const char *start, size_t bytes);

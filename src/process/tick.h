@@ -18,6 +18,10 @@
 #define HAK_SLOW_OPERATIONS_PER_TICK 64
 #define HAK_SLOW_OPERATIONS_PER_LOOK 4
 #define HAK_TICK_LATE_MS 50
+/* The bins of a cache are checked as at the end of the process (api/exit_check.c) after so many of
+ * its slow operations, then after twice as many, and so on up to the most. */
+#define HAK_SLOW_OPERATIONS_UNTIL_CHECK 2
+#define HAK_SLOW_OPERATIONS_UNTIL_LAST_CHECK 16
 
 /* A thread reads the clock, then maintains its cache and the process if due. */
 void hak_tick_look(struct cache *cache);
@@ -44,7 +48,8 @@ HAK_INLINE void hak_slow_path_end(const struct slow_path *path)
             hak_slow_end(path->begun_ns);
         uint32_t count = hak_load_relaxed(&cache->slow_count) + 1;
         hak_store_relaxed(&cache->slow_count, count);
-        if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0))
+        if (HAK_UNLIKELY(count % HAK_SLOW_OPERATIONS_PER_LOOK == 0 ||
+                         count == HAK_SLOW_OPERATIONS_UNTIL_CHECK))
             hak_tick_look(cache);
     }
     if (HAK_UNLIKELY(path->is_shielded))

@@ -183,10 +183,11 @@ _Noreturn void hak_slab_report(const struct slab *slab, uint32_t word_index, uin
                state);
 }
 
-void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits)
+/* The bump index only grows while blocks of the slab are in use. */
+HAK_RACY void hak_slab_check_word(const struct slab *slab, uint32_t word_index, uint64_t bits)
 {
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
-    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= slab->bump))
+    if (HAK_UNLIKELY(word_index * 64 + hak_bit_highest(bits) >= hak_word_peek(&slab->bump)))
         hak_slab_report(slab, word_index, bits & -(1ull << hak_bit_highest(bits)), "invalid free",
                         "never allocated");
     if (HAK_UNLIKELY((word & bits) != 0))

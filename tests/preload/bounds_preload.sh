@@ -67,6 +67,26 @@ runs 134 "$both" memset 1
 check "hardened mode knows what was asked for" grep -q 'block of 100 bytes' "$work/err"
 unset HAKMEM_MODE
 
+# misplaced WHERE WHAT CASE OFFSET REST: 8 bytes at an offset of a block that hakmem knows not to be
+# there, or not to begin there yet.
+misplaced() {
+    function=${3#read_} access=write what=$2
+    [ "$function" = "$3" ] || access=read what=$(echo "$2" | sed s/underflow/underread/)
+    runs 134 "$both" "$1" "$3"
+    line="^hakmem: $what by $function: pointer 0x[0-9a-f]+, block of [0-9]+ bytes, $access of"
+    line="$line 8 bytes at offset $4 of the block at 0x[0-9a-f]+, $5,"
+    line="$line by thread [0-9]+ \(preload_bounds\) at .*preload_bounds\+0x[0-9a-f]+$"
+    check "$3 $1: $(cat "$work/err")" grep -qE "$line" "$work/err"
+}
+for case in memcpy memmove memset strcpy snprintf read fread fgets __memcpy_chk read_memcpy; do
+    HAKMEM_MODE=hardened
+    export HAKMEM_MODE
+    misplaced freed "use of free memory" "$case" 0 "which is free"
+    HAKMEM_MODE=fence
+    misplaced before underflow "$case" -1 "1 byte before its start"
+done
+unset HAKMEM_MODE
+
 # A guarded block, which knows as much in any mode.
 HAKMEM_GUARD_RATE=1
 export HAKMEM_GUARD_RATE

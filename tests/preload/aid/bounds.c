@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bounds CASE BYTES [OFFSET]: writes, or reads, so many bytes more than fit behind the offset of a
  * block by the function that CASE names; 0: exactly what fits. Says "went on" if nothing stops it.
- * Without arguments it lists the cases. */
+ * Without arguments it lists the cases. "freed CASE" and "before CASE" write or read 8 bytes of a
+ * freed block, and from the byte before a block on. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -139,6 +140,23 @@ static void run_elsewhere(void)
     }
 }
 
+static int run_misplaced(const char *where, const char *name)
+{
+    char *block = malloc(40);
+    if (block == NULL)
+        return 2;
+    to = block - 1;
+    if (strcmp(where, "freed") == 0) {
+        free(block);
+        to = block;
+    }
+    bytes = 8;
+    text[bytes - 1] = '\0';
+    run(name);
+    puts("went on");
+    return 0;
+}
+
 /* The functions that write into the block that other threads and libraries never see. */
 int main(int argument_count, char **arguments)
 {
@@ -158,6 +176,8 @@ int main(int argument_count, char **arguments)
         puts("went on");
         return 0;
     }
+    if (strcmp(arguments[1], "freed") == 0 || strcmp(arguments[1], "before") == 0)
+        return run_misplaced(arguments[1], arguments[2]);
     size_t asked = argument_count > 4 ? strtoul(arguments[4], NULL, 10) : 100;
     size_t offset = argument_count > 3 ? strtoul(arguments[3], NULL, 10) : 0;
     char *block = malloc(asked);

@@ -30,6 +30,24 @@ TEST(a_byte_that_is_not_0_is_found_wherever_it_is)
     }
 }
 
+TEST(the_canary_of_a_live_block_is_looked_at_by_others)
+{
+    for (size_t bytes = 24; bytes < 5000; bytes += bytes / 2) {
+        char *block = take_some(bytes);
+        size_t capacity = hak_slab_at(block)->block_bytes;
+        for (size_t at = bytes; at < capacity && at < bytes + HAK_CANARY_BYTES_MOST; at++) {
+            CHECK(hak_canary_is_whole_now(block, capacity));
+            block[at] ^= 1;
+            CHECK(!hak_canary_is_whole_now(block, capacity));
+            block[at] ^= 1;
+        }
+        block[bytes - 1] ^= 1; /* the program's own */
+        CHECK(hak_canary_is_whole_now(block, capacity));
+        hak_free(block);
+        CHECK(hak_canary_is_whole_now(block, capacity)); /* it has none */
+    }
+}
+
 TEST(the_end_of_a_live_block_is_known)
 {
     char *block = take_some(40);
