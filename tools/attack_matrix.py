@@ -55,6 +55,8 @@ def outcome(program, name, size, variables):
 
 def main():
     out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "out/release").resolve()
+    if not (out / "libhakmem.so").exists():
+        sys.exit(f"attack_matrix.py: no libhakmem.so in {out}")
     library = {"LD_PRELOAD": str(out / "libhakmem.so")}
     allocators = {"hakmem": library, "hakmem hardened": {**library, "HAKMEM_MODE": "hardened"},
                   "hakmem fence": {**library, "HAKMEM_MODE": "fence"}, **peers()}
