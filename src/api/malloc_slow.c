@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/check.h"
-#include "conf/conf.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
 #include "hardened/waiting.h"
@@ -216,9 +215,7 @@ HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
 /* A block of size 0; NULL: one of more bytes will do. */
 static HAK_NOINLINE void *take_empty(void)
 {
-    if (!hak_process_start() || hak_conf_number(zero_size) != ZERO_SIZE_INACCESSIBLE)
-        return NULL;
-    return hak_zero_size_take();
+    return hak_process_start() ? hak_zero_size_take() : NULL;
 }
 
 void *hak_malloc_slow(size_t bytes)

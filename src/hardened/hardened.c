@@ -62,7 +62,7 @@ static void *look_back_and_take(struct cache *cache, const struct request *reque
     if (HAK_LIKELY(cache != NULL && turn == TRY_FIRST))
         hak_look_back(cache);
     void *block = hak_hardened_block_take(cache, request, turn);
-    if (HAK_LIKELY(cache != NULL && block != NULL && hak_slab_at(block) != NULL))
+    if (HAK_LIKELY(cache != NULL && block != NULL))
         hak_look_back_note(cache, block);
     return block;
 }
@@ -83,7 +83,7 @@ static HAK_NOINLINE void *take_slow(const struct request *request)
 static void *take_empty(const struct request *request)
 {
     bool is_empty = request->bytes == 0 && request->alignment <= HAK_ORDINARY_ALIGNMENT;
-    return is_empty && hak_harden_has(HARDEN_ZERO) ? hak_zero_size_take() : NULL;
+    return is_empty ? hak_zero_size_take() : NULL;
 }
 
 void *hak_hardened_take(const struct request *request)

@@ -6,6 +6,9 @@
 #include "misuse/canary.h"
 #include "misuse/report.h"
 
+/* In struct cache. */
+enum last_slow { LAST_BLOCK, LAST_HEAP };
+
 /* What is wrong with a block. */
 enum flaw { FLAW_NONE, FLAW_BEHIND, FLAW_BEFORE };
 
@@ -28,30 +31,18 @@ static enum flaw find_flaw_inside(const struct heap *heap, char *block)
     uint32_t granule = hak_granule_of(block), index;
     if (!hak_tag_is_class(hak_tag_read(granule)))
         return FLAW_NONE;
-    struct slab *slab = hak_owner_read(granule);
+    /* acquire: partner is the release in hak_owner_write; the owner of the slab is as new */
+    struct slab *slab = hak_load_acquire(&hak_region.owners[granule]);
     bool is_its = slab != NULL && hak_load_relaxed(&slab->owner) == &heap->owner;
     if (!is_its || !hak_slab_find_start(slab, block, &index) || index >= slab->block_count)
         return FLAW_NONE;
     return find_flaw(slab, block);
 }
 
-/* The heap that the slab there may belong to, entered; NULL: none, or a thread is inside. */
-static struct heap *enter_heap_of(const void *block)
+/* Does nothing while another thread is inside the heap. */
+static void look_at(struct heap *heap, char *block)
 {
-    uint32_t granule = hak_granule_of(block);
-    const struct slab *slab =
-        hak_tag_is_class(hak_tag_read(granule)) ? hak_owner_read(granule) : NULL;
-    if (slab == NULL || slab->is_private || hak_lock_is_inside())
-        return NULL;
-    /* acquire: partner is the release in hak_heap_receive */
-    struct heap *heap = hak_heap_of(hak_load_acquire(&slab->owner));
-    return !heap->owner.is_private && hak_heap_try_enter(heap) ? heap : NULL;
-}
-
-static void look_at(char *block)
-{
-    struct heap *heap = enter_heap_of(block);
-    if (heap == NULL)
+    if (hak_lock_is_inside() || !hak_heap_try_enter(heap))
         return;
     enum flaw flaw = find_flaw_inside(heap, block);
     size_t bytes = hak_mark_unpack(hak_load_relaxed(hak_mark_of(block))).bytes;
@@ -65,6 +56,16 @@ static void look_at(char *block)
 void hak_look_back(struct cache *cache)
 {
     hak_waiting_look(cache);
-    if (cache->last_slow != NULL && hak_harden_has(HARDEN_CANARY))
-        look_at(cache->last_slow);
+    if (cache->last_slow[LAST_BLOCK] != NULL && hak_harden_has(HARDEN_CANARY))
+        look_at(cache->last_slow[LAST_HEAP], cache->last_slow[LAST_BLOCK]);
+}
+
+void hak_look_back_note(struct cache *cache, void *block)
+{
+    struct slab *slab = hak_slab_at(block);
+    if (slab == NULL)
+        return;
+    cache->last_slow[LAST_BLOCK] = block;
+    /* acquire: partner is the release in hak_heap_receive */
+    cache->last_slow[LAST_HEAP] = hak_heap_of(hak_load_acquire(&slab->owner));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hardened/look_back.h - a look at blocks that were not freed, or have not been free for long.
  *
- * Owns        in each cache the block that its last slow path took.
+ * Owns        in each cache the block that its last slow path took, and the heap it came from.
  * Invariants  a block is read only while its slab cannot go: in the quarantine, or inside the
  *             slab's heap.
  * Threads     the one that has the cache, in a slow path, outside every heap.
@@ -18,10 +18,7 @@
  * at that is in use by others just now. */
 void hak_look_back(struct cache *cache);
 
-/* Such a block was taken. */
-HAK_INLINE void hak_look_back_note(struct cache *cache, void *block)
-{
-    cache->last_slow = block;
-}
+/* The slow path has taken this block, which nobody else knows yet. */
+void hak_look_back_note(struct cache *cache, void *block);
 
 #endif

@@ -61,7 +61,7 @@ struct cache {
     uint32_t generation; /* of the process that its thread lives in: forks since the first */
     uint64_t free_ms;    /* since when it is free, and what its bins may hold meanwhile */
     size_t free_bytes;
-    void *last_slow; /* in hardened mode: the block of a slab that a slow path took last */
+    void *last_slow[2]; /* in hardened mode: a block and its heap (hardened/look_back.h) */
 };
 
 /* Frames are aligned to 16 bytes. Both in one word: no handler sees a slow path that has begun with

@@ -4,7 +4,6 @@
 #include "base/bits.h"
 #include "conf/conf.h"
 #include "misuse/mark.h"
-#include "misuse/zero_size.h"
 #include "os/random.h"
 
 _Atomic uint32_t hak_harden = HARDEN_UNSTARTED;
@@ -21,8 +20,6 @@ void hak_harden_start(bool is_fenced)
         hak_harden_secret = hak_os_random();
     if (set != 0) {
         hak_mark_start();
-        if (set & HARDEN_ZERO)
-            hak_zero_size_start();
         set |= HARDEN_EXACT;
     }
     if (hak_conf_number(stats) == STATS_EXACT)

@@ -3,6 +3,7 @@
 
 #include "base/atomic.h"
 #include "base/limits.h"
+#include "conf/conf.h"
 #include "os/os.h"
 
 #define BLOCK_BYTES 16u
@@ -38,6 +39,8 @@ bool hak_zero_size_holds(const void *block)
 
 void *hak_zero_size_take(void)
 {
+    if (hak_conf_number(zero_size) != ZERO_SIZE_INACCESSIBLE)
+        return NULL;
     hak_zero_size_start();
     uintptr_t start = hak_load_relaxed(&range);
     for (int i = 0; start != 0 && i < TRIES; i++) {

@@ -15,7 +15,7 @@
 /* Reserves the range, which the first block does at the latest. */
 void hak_zero_size_start(void);
 
-/* A block; NULL: there is none left, or no address space. */
+/* A block; NULL: option zero_size is ordinary, there is none left, or no address space. */
 void *hak_zero_size_take(void);
 
 /* True when the address lies in the range. */

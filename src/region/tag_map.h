@@ -66,7 +66,8 @@ HAK_INLINE void *hak_owner_read(size_t granule)
 HAK_INLINE void hak_owner_write(size_t granule, size_t count, void *record)
 {
     for (size_t i = 0; i < count; i++)
-        hak_store_relaxed(&hak_region.owners[granule + i], record);
+        /* release: partner is the acquire in hardened/look_back.c */
+        hak_store_release(&hak_region.owners[granule + i], record);
 }
 
 #endif
