@@ -48,7 +48,10 @@ refused no_mode 2 "run: nothing follows --mode" run --mode
 refused option 2 "there is no option 'colour'" run -o colour=red ls
 refused value 2 "decay: bad value 'soon', accepted: 0ms to never" run -o decay=soon ls
 refused no_value 2 "-o takes NAME=VALUE, not 'decay'" run -o decay ls
+folders=$PATH
+PATH=/usr/bin:/bin # in one that this user may not read there might be such a program
 refused absent 127 "no_such_program: No such file" run no_such_program
+PATH=$folders
 refused absent_path 127 "/no/such/program: No such file" run /no/such/program
 echo text >"$work/text"
 refused text 126 "text: Permission denied" run "$work/text"

@@ -156,8 +156,8 @@ refused many 1 "is of one of many processes" stats "$work/many"
 mkfifo "$work/pipe"
 refused pipe 1 "the file is empty" stats "$work/pipe"
 if [ "$(id -u)" != 0 ]; then
-    chmod 0 "$work/mine"
-    refused denied 1 "Permission denied" stats "$work/mine"
+    chmod 0 "$work/prose"
+    refused denied 1 "Permission denied" stats "$work/prose"
 fi
 # Any piece of a report is refused in one line, wherever it is cut: never shown as if it were whole,
 # never a crash.

@@ -58,7 +58,7 @@ for wave in range(5):
     print(digests)
 END
 if full; then rounds=20000; else rounds=600; fi
-user=$(id -un)
+user=$(id -un 2>/dev/null || id -u) # it may have no name
 
 # run NAME LIBRARY: a server, the load, the server's end.
 run() {

@@ -3,6 +3,8 @@
 # fails, users' data pass through memory that is not safe.
 . "$(dirname "$0")/lib.sh"
 needs sqlite3
+HOME=$work # where it looks for settings
+export HOME
 
 cat >"$work/rows.sql" <<'END'
 CREATE TABLE item(id INTEGER PRIMARY KEY, name TEXT, weight REAL, note BLOB);

@@ -135,8 +135,10 @@ TEST(a_thread_is_ordinary_though_its_maker_is_not)
 {
     struct sched_param first = {.sched_priority = 1};
     hak_os_start();
-    if (!has_threads() || sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+    if (!has_threads())
         return;
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        SKIP("no thread may be anything else here");
     CHECK(hak_os_thread_start(&thread, look_at_policy, &mine));
     while (!hak_os_thread_is_over(&thread))
         hak_os_thread_await(&thread, 1000);
