@@ -7,26 +7,32 @@ needs cmake ninja gcc python3
 root=$(cd "$tests/../.." && pwd)
 unset CMAKE_C_COMPILER_LAUNCHER CMAKE_CXX_COMPILER_LAUNCHER
 
-# both NAME COMMAND...: ends well without and with hakmem, which served. What is said may name the
-# folder.
-both() {
-    plainly "$@"
-    preloaded "$@"
-    for how in .plain ''; do
+# end_well NAME HOW...: without hakmem (.plain) and with it (''), which served.
+end_well() {
+    name=$1
+    shift
+    for how; do
         equal "$name$how ends well" "$(cat "$work/$name$how.status")" 0
     done
     served "$name"
 }
 
-both configure cmake -S "$root" -B build -G Ninja -DCMAKE_BUILD_TYPE=None -DHAKMEM_PRESET=self \
-    "-DHAKMEM_FLAGS=-O0;-ffile-prefix-map=$work/plain=.;-ffile-prefix-map=$work/preloaded=." \
-    -DHAKMEM_TESTS=unit
-both build cmake --build build --target hakmem_shared unit_slab_slab_test unit_base_bits_test
+for how in plainly preloaded; do
+    $how configure cmake -S "$root" -B build -G Ninja -DCMAKE_BUILD_TYPE=None \
+        -DHAKMEM_PRESET=self -DHAKMEM_TESTS=unit \
+        "-DHAKMEM_FLAGS=-O0;-ffile-prefix-map=$work/plain=.;-ffile-prefix-map=$work/preloaded=."
+done
+end_well configure .plain ''
+# Without hakmem only what is compared: the library.
+plainly build cmake --build build --target hakmem_shared
+preloaded build cmake --build build --target hakmem_shared unit_slab_slab_test unit_base_bits_test
+end_well build .plain ''
 check "compilers and linkers came to hakmem" [ "$(reports build)" -ge 100 ]
 check "the library is the same" \
     cmp "$work/plain/build/libhakmem.so" "$work/preloaded/build/libhakmem.so"
 
-both tests ctest --test-dir build -R '^self[.]unit[.](slab[.]slab|base[.]bits)_test'
+preloaded tests ctest --test-dir build -R '^self[.]unit[.](slab[.]slab|base[.]bits)_test'
+end_well tests ''
 check "its tests pass: $(tail -n 4 "$work/tests.out")" \
     grep -q '^100% tests passed, 0 tests failed out of [1-9][0-9]' "$work/tests.out"
 
