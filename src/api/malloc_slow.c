@@ -192,7 +192,7 @@ HAK_INLINE void *pop(uint32_t class_index, size_t bytes, struct os_caller caller
  * site of the class is diverted, or the bin is empty. */
 HAK_INLINE void *pop_routed(struct request *request, struct os_caller caller)
 {
-    if (request->bytes > HAK_CLASS_EVEN_BYTES_MAX)
+    if (request->bytes - 1 >= HAK_CLASS_EVEN_BYTES_MAX) /* or none */
         return NULL;
     uint32_t class_index = hak_class_of(request->bytes);
     if (!hak_route_has(class_index))
@@ -212,22 +212,16 @@ HAK_INLINE void *pop_larger(size_t bytes, struct os_caller caller)
     return pop(hak_class_of(bytes), bytes, caller);
 }
 
-/* A block of size 0; NULL: one of more bytes will do. */
-static HAK_NOINLINE void *take_empty(void)
-{
-    return hak_process_start() ? hak_zero_size_take() : NULL;
-}
-
 void *hak_malloc_slow(size_t bytes)
 {
     struct request request = {.bytes = bytes};
     void *block;
-    if (HAK_UNLIKELY(bytes == 0) && !hak_exact_request(0) && (block = take_empty()) != NULL)
-        return block;
     if (HAK_UNLIKELY(hak_route_is_on()) && (block = pop_routed(&request, HAK_OS_CALLER())) != NULL)
         return block;
     if (HAK_UNLIKELY(hak_exact_request(bytes)))
         return hak_hardened_take(&request);
+    if (HAK_UNLIKELY(bytes == 0) && (block = hak_zero_size_take()) != NULL)
+        return block;
     block = pop_larger(bytes, HAK_OS_CALLER());
     return block != NULL ? block : take(&request);
 }

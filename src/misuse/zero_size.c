@@ -7,7 +7,7 @@
 #include "os/os.h"
 
 #define BLOCK_BYTES 16u
-#define BLOCK_COUNT ((size_t)1 << 20)
+#define BLOCK_COUNT ((size_t)1 << 18)
 #define TRIES 64
 
 static _Atomic uintptr_t range; /* 0: not reserved yet */

@@ -69,6 +69,7 @@ rows() {
     shown guard_rate preload/guard_hit_preload.sh
     shown learn preload/learned_preload.sh
     shown fence preload/fence_preload.sh
+    shown zero_size unit/api/malloc_test.c
     shown fence_side preload/fence_preload.sh
     shown fence_alignment attack/fenced.h
     shown fence_quarantine unit/misuse/fence_test.c

@@ -37,8 +37,8 @@ print("ready", flush=True)
 sys.stdin.read()
 P
 mkfifo "$work/in"
-# Nearly every block is a sample.
-PYTHONMALLOC=malloc HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_RATE=256 \
+# Most blocks are samples; with 256 bytes the start of Python alone filled the table of stacks.
+PYTHONMALLOC=malloc HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_RATE=1024 \
     HAKMEM_HEAP_PROFILE_SAMPLES=0 LD_PRELOAD="$PRELOAD_LIB" \
     "$python" -X perf "$work/service.py" <"$work/in" >"$work/said" &
 pid=$!

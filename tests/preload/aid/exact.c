@@ -227,7 +227,7 @@ int main(int argument_count, char **arguments)
     *(void **)&operator_new = find("_Znwm");
     *(void **)&operator_delete = find("_ZdlPv");
     for (size_t i = 0; i < SIZES; i++) {
-        void *probe = malloc(sizes[i]);
+        void *probe = malloc(sizes[i] + (sizes[i] == 0)); /* counted with the least class */
         class_bytes[i] = sizes[i] > LARGEST_CLASS_BYTES ? 0 : malloc_usable_size(probe);
         free(probe);
     }
