@@ -5,6 +5,7 @@
 #include "heap/cache.h"
 #include "heap/census.h"
 #include "misuse/guarded.h"
+#include "misuse/zero_size.h"
 #include "misuse/report.h"
 #include "os/crash.h"
 #include "os/module.h"
@@ -43,7 +44,9 @@ static void tell_address(struct text *text, const struct crash *crash)
     hak_text_add(text, " at address 0x");
     hak_text_add_number(text, (uintptr_t)crash->fault.address, 16);
     hak_text_add(text, ", ");
-    hak_text_add(text, hak_address_meaning(where.kind));
+    hak_text_add(text, hak_zero_size_holds(crash->fault.address)
+                           ? "in a block of 0 bytes, as of malloc(0) (zero_size=ordinary allows it)"
+                           : hak_address_meaning(where.kind));
     if (where.block != 0) {
         hak_text_add(text, " of ");
         hak_text_add_number(text, where.block_bytes, 10);

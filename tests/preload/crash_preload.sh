@@ -22,6 +22,8 @@ says "SIGSEGV at address 0x8, near NULL\$"
 says "refills: [1-9]"
 says "window_committed_bytes: [1-9]"
 says "[0-9]+ ms before: make_heap, 1 heap"
+crashes empty $segv
+says "SIGSEGV at address 0x[0-9a-f]+, in a block of 0 bytes, as of malloc\(0\).*zero_size=ordinary"
 crashes live $segv
 at="SIGSEGV at address 0x[0-9a-f]+,"
 says "$at in a live block of 43[0-9]* bytes, 20000 from its start; the page"

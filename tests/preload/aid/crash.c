@@ -107,6 +107,7 @@ int main(int argument_count, char **arguments)
     for (int i = 0; i < 64; i++)
         free(freed[i]);
     ON("null", put((char *)8))
+    ON("empty", put((char *)malloc((size_t)hidden(NULL)) + 5))
     ON("live", forbid_and_put(block + 20000))
     ON("freed", forbid_and_put(freed[1] + 20000))
     ON("large", forbid_and_put(large + 700000))
