@@ -146,7 +146,7 @@ static size_t bytes_of(uint64_t sum)
 
 /* Counts so many more blocks and granules held. Held and warm bytes together may exceed the peak of
  * held bytes only by little: the program has needed that much anyway, and within it no memory is
- * given up early. */
+ * given up early. Nor is what slabs have just left: a wave of small blocks wants it again. */
 static void count_held(uint32_t blocks, uint32_t granules)
 {
     uint64_t more = blocks * HELD_ONE + granules;
@@ -155,7 +155,12 @@ static void count_held(uint32_t blocks, uint32_t granules)
     if (bytes > peak)
         hak_store_relaxed(&peak_bytes, peak = bytes); /* a race loses a little of the peak, once */
     size_t most = hak_big_cache_most_bytes(bytes, peak);
-    if (HAK_LIKELY(hak_span_warm_bytes() <= most))
+    size_t warm = hak_span_warm_bytes();
+    if (HAK_LIKELY(warm <= most))
+        return;
+    most += hak_least(hak_span_attached_bytes(hak_big_cache_keep_ms()), SIZE_MAX - most);
+    most = hak_least(most, hak_policy_read(big_cache_bytes));
+    if (warm <= most)
         return;
     if (!hak_lock_try(&hak_region.purge_lock))
         return; /* somebody gives memory back; the next change looks again */

@@ -16,6 +16,21 @@
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
+/* Granules without a record, in superslabs. */
+static struct {
+    _Atomic size_t bytes, peak_bytes;
+    _Atomic uint64_t attached_ms; /* when some last got a record again */
+} detached;
+
+/* relaxed, all of it: a race loses a little of the peak, once */
+static void note_detached(uint32_t count)
+{
+    size_t bytes = (size_t)count << HAK_GRANULE_SHIFT;
+    size_t now = hak_fetch_add_relaxed(&detached.bytes, bytes) + bytes;
+    if (now > hak_load_relaxed(&detached.peak_bytes))
+        hak_store_relaxed(&detached.peak_bytes, now);
+}
+
 /* Processes below this size do not ask for the machine's memory nodes. */
 #define NODES_FROM_BYTES (64 * HAK_MIB)
 
@@ -159,6 +174,7 @@ struct granule_range hak_span_fresh_superslab(void)
     hak_span_free_start(); /* the superslab may be the first span that is given back */
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
     hak_span_unlock();
+    note_detached(range.count);
     return range;
 }
 
@@ -313,9 +329,24 @@ void hak_span_cut(struct span *span, uint32_t count)
     hak_span_give(tail);
 }
 
+static void note_attached(uint32_t count)
+{
+    hak_fetch_sub_relaxed(&detached.bytes, (size_t)count << HAK_GRANULE_SHIFT);
+    hak_store_relaxed(&detached.attached_ms, hak_os_clock_ms());
+}
+
+size_t hak_span_attached_bytes(uint64_t within_ms)
+{
+    size_t now = hak_load_relaxed(&detached.bytes);
+    if (hak_os_clock_ms() - hak_load_relaxed(&detached.attached_ms) >= within_ms)
+        hak_store_relaxed(&detached.peak_bytes, now);
+    return hak_excess(hak_load_relaxed(&detached.peak_bytes), now);
+}
+
 struct granule_range hak_span_detach(struct span *span)
 {
     struct granule_range range = {span->first, span->count};
+    note_detached(span->count);
     hak_meta_pool_give(&hak_span_pool, span);
     return range;
 }
@@ -329,6 +360,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->state = SPAN_USED;
         span->node = own_node();
         span->piece_count = 0;
+        note_attached(range.count);
     }
     return span;
 }

@@ -272,6 +272,28 @@ TEST(what_was_needed_before_stays_warm)
     CHECK_EQ(hak_load_relaxed(&hak_os_counters.purged_bytes), 0);
 }
 
+TEST(what_superslabs_left_just_now_stays_warm)
+{
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, 1000000);
+    hak_store_relaxed(&hak_policy.big_cache_slack_bytes, 4 * HAK_MIB);
+    hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    struct granule_range ranges[8];
+    bool is_zero;
+    for (int i = 0; i < 8; i++)
+        ranges[i] = hak_span_detach(
+            hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, &is_zero));
+    for (int i = 0; i < 8; i++)
+        hak_span_give(hak_span_attach(ranges[i]));
+    CHECK_EQ(hak_span_warm_bytes(), 8 * HAK_SUPERSLAB_BYTES);
+    hak_large_give(take(HAK_MIB));
+    CHECK_EQ(hak_load_relaxed(&hak_stat_globals.spans_evicted_bytes), 0);
+    hak_store_relaxed(&hak_policy.decay_ms, 0);
+    hak_large_give(take(HAK_MIB));
+    CHECK(HAK_SUPERSLAB_BYTES < HAK_MIB || /* of tiny builds: the slack is larger */
+          hak_load_relaxed(&hak_stat_globals.spans_evicted_bytes) > 0);
+}
+
 TEST(a_zero_block_on_locked_memory_reads_as_zero)
 {
     if (UNDER_ASAN)

@@ -181,6 +181,24 @@ TEST(granules_survive_their_record)
     CHECK(hak_span_heap_is_sound());
 }
 
+TEST(granules_that_just_got_a_record_again_are_known_for_a_while)
+{
+    struct span *spans[3] = {take(4), take(4), take(4)};
+    struct granule_range ranges[3];
+    for (int i = 0; i < 3; i++)
+        ranges[i] = hak_span_detach(spans[i]);
+    CHECK_EQ(hak_span_attached_bytes(1000000), 0);
+    spans[0] = hak_span_attach(ranges[0]);
+    spans[1] = hak_span_attach(ranges[1]);
+    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(8));
+    ranges[0] = hak_span_detach(spans[0]);
+    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(4));
+    CHECK_EQ(hak_span_attached_bytes(0), 0);
+    CHECK_EQ(hak_span_attached_bytes(1000000), 0); /* once forgotten, for good */
+    spans[2] = hak_span_attach(ranges[2]);
+    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(4));
+}
+
 TEST(a_purged_span_is_clean_and_reads_as_zero)
 {
     struct span *span = take(2), *wall = take(1);
