@@ -6,9 +6,6 @@
 #include "misuse/canary.h"
 #include "misuse/report.h"
 
-/* In struct cache. */
-enum last_slow { LAST_BLOCK, LAST_HEAP };
-
 /* What is wrong with a block. */
 enum flaw { FLAW_NONE, FLAW_BEHIND, FLAW_BEFORE };
 
@@ -56,8 +53,8 @@ static void look_at(struct heap *heap, char *block)
 void hak_look_back(struct cache *cache)
 {
     hak_waiting_look(cache);
-    if (cache->last_slow[LAST_BLOCK] != NULL && hak_harden_has(HARDEN_CANARY))
-        look_at(cache->last_slow[LAST_HEAP], cache->last_slow[LAST_BLOCK]);
+    if (cache->last_slow != NULL && hak_harden_has(HARDEN_CANARY))
+        look_at(cache->last_slow_heap, cache->last_slow);
 }
 
 void hak_look_back_note(struct cache *cache, void *block)
@@ -65,7 +62,7 @@ void hak_look_back_note(struct cache *cache, void *block)
     struct slab *slab = hak_slab_at(block);
     if (slab == NULL)
         return;
-    cache->last_slow[LAST_BLOCK] = block;
+    cache->last_slow = block;
     /* acquire: partner is the release in hak_heap_receive */
-    cache->last_slow[LAST_HEAP] = hak_heap_of(hak_load_acquire(&slab->owner));
+    cache->last_slow_heap = hak_heap_of(hak_load_acquire(&slab->owner));
 }

@@ -4,8 +4,7 @@
  * Owns        struct cache: where the bins are, how many slots each has, and when the cache was
  *             last maintained. Blocks come from any heap and return to their own.
  * Invariants  a block is in one bin, held by a thread, or in a slab. Records are never freed.
- *             Blocks that a thread flushes from a processor's bins are counted in `in_flight`: a
- *             fork waits for them.
+ *             Blocks flushed from a processor's bins count as `in_flight`, for which a fork waits.
  * Threads     of a slot, the thread that has it. Of a processor, all that run on it, whenever one
  *             interrupts the other: bins change by sequences only (heap/cpu_cache.h), slots under
  *             the lock CACHES, and the rest are hints or atomic.
@@ -61,7 +60,8 @@ struct cache {
     uint32_t generation; /* of the process that its thread lives in: forks since the first */
     uint64_t free_ms;    /* since when it is free, and what its bins may hold meanwhile */
     size_t free_bytes;
-    void *last_slow[2]; /* in hardened mode: a block and its heap (hardened/look_back.h) */
+    void *last_slow; /* in hardened mode: a block, and its heap (hardened/look_back.h) */
+    struct heap *last_slow_heap;
 };
 
 /* Frames are aligned to 16 bytes. Both in one word: no handler sees a slow path that has begun with

@@ -31,6 +31,12 @@ static void note_detached(uint32_t count)
         hak_store_relaxed(&detached.peak_bytes, now);
 }
 
+static void note_attached(uint32_t count)
+{
+    hak_fetch_sub_relaxed(&detached.bytes, (size_t)count << HAK_GRANULE_SHIFT);
+    hak_store_relaxed(&detached.attached_ms, hak_os_clock_ms());
+}
+
 /* Processes below this size do not ask for the machine's memory nodes. */
 #define NODES_FROM_BYTES (64 * HAK_MIB)
 
@@ -327,12 +333,6 @@ void hak_span_cut(struct span *span, uint32_t count)
     hak_span_pieces_cut(span, count, tail);
     span->count = count;
     hak_span_give(tail);
-}
-
-static void note_attached(uint32_t count)
-{
-    hak_fetch_sub_relaxed(&detached.bytes, (size_t)count << HAK_GRANULE_SHIFT);
-    hak_store_relaxed(&detached.attached_ms, hak_os_clock_ms());
 }
 
 size_t hak_span_attached_bytes(uint64_t within_ms)
