@@ -3,7 +3,9 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "heap/cache.h"
 #include "heap/refill.h"
+#include "heap/slot.h"
 #include "heap/supply.h"
 #include "misuse/canary.h"
 #include "misuse/report.h"
@@ -114,6 +116,9 @@ void *hak_hardened_block_take(struct cache *cache, const struct request *request
     void *block = NULL;
     if (HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);
+    /* A cache that a jump may have left in the middle of a change is not asked in passing. */
+    if (block == NULL && cache != NULL)
+        block = hak_slot_pop(cache->bins, class_index);
     if (block == NULL)
         block = cache != NULL ? hak_refill(cache, class_index) : hak_take_one(class_index, NULL);
     if (HAK_UNLIKELY(block == NULL) && turn == TRY_LAST)
@@ -145,15 +150,18 @@ static bool raise_margins(const struct place *place)
         return false;
     if (hak_guard_raise(place->block + place->capacity, page))
         return true;
-    hak_guard_lower(place->block - page, page);
+    hak_guard_undo(place->block - page, page);
     return false;
 }
 
-static void lower_margins(const struct place *place)
+/* Makes a large block and what lies beside it usable again; false: a part is not. */
+static bool lower_all(const struct place *place, struct mark mark)
 {
     size_t page = hak_os_page_bytes();
-    hak_guard_lower(place->block - page, page);
-    hak_guard_lower(place->block + place->capacity, page);
+    if (mark.kind == MARK_SHUT) /* between its guards: one mapping, which is not divided first */
+        return hak_guard_lower(place->block - page, place->capacity + 2 * page, 3);
+    return !mark.is_guarded || (hak_guard_lower(place->block - page, page, 1) &&
+                                hak_guard_lower(place->block + place->capacity, page, 1));
 }
 
 void hak_hardened_block_open(void *block, const struct request *request)
@@ -258,10 +266,10 @@ static void clear_behind(char *block, size_t content_bytes, size_t end_bytes)
     memset(block + content_bytes, 0, rest_bytes - content_bytes);
 }
 
-static void lower_behind(const struct place *place, struct mark mark)
+static bool lower_behind(const struct place *place, struct mark mark)
 {
-    if (mark.is_guarded)
-        hak_guard_lower(place->block + place->capacity, hak_os_page_bytes());
+    return !mark.is_guarded ||
+           hak_guard_lower(place->block + place->capacity, hak_os_page_bytes(), 1);
 }
 
 /* True when the block has both guards again; else it has none. */
@@ -272,7 +280,7 @@ static bool raise_behind(const struct place *place, struct mark mark)
         return false;
     if (hak_guard_raise(place->block + place->capacity, page))
         return true;
-    hak_guard_lower(place->block - page, page);
+    hak_guard_undo(place->block - page, page);
     return false;
 }
 
@@ -303,8 +311,9 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes)
     if (capacity == place->capacity) { /* as when a program appends: only the canary moves */
         size_t end_bytes = hak_least(old_bytes + HAK_CANARY_BYTES_MOST, capacity);
         memset(place->block + kept_bytes, 0, end_bytes - kept_bytes);
+    } else if (!lower_behind(place, mark)) {
+        return false;
     } else {
-        lower_behind(place, mark);
         clear_behind(place->block, kept_bytes, hak_most(place->capacity, capacity));
         place->capacity = capacity;
         mark.is_guarded = raise_behind(place, mark);
@@ -330,10 +339,12 @@ static bool carry(const struct place *place, struct mark mark, char *start, size
     size_t moved_bytes = hak_least(hak_large_usable_bytes(old_start, "invalid realloc"),
                                    hak_large_usable_bytes(start, "invalid realloc")) -
                          margin;
-    lower_behind(place, mark);
-    enum span_move result = hak_large_carry(old_start, start, margin);
-    mark.is_guarded = raise_behind(place, mark);
-    hak_store_relaxed(place->mark, hak_mark_pack(mark));
+    enum span_move result = SPAN_STAYED;
+    if (lower_behind(place, mark)) {
+        result = hak_large_carry(old_start, start, margin);
+        mark.is_guarded = raise_behind(place, mark);
+        hak_store_relaxed(place->mark, hak_mark_pack(mark));
+    }
     if (result == SPAN_DAMAGED)
         return false;
     if (result == SPAN_STAYED)
@@ -370,11 +381,11 @@ void hak_hardened_block_give_large(const struct place *place)
     if (hak_harden_has(HARDEN_ZERO) && mark.kind != MARK_SHUT &&
         HAK_UNLIKELY(!hak_canary_is_zero(place->block, place->capacity)))
         hak_misuse("use after free", place->block, mark.bytes, "written to while it was free");
-    if (mark.kind == MARK_SHUT)
-        hak_guard_lower(place->block, place->capacity);
-    if (mark.is_guarded)
-        lower_margins(place);
+    bool is_usable = lower_all(place, mark);
     /* The next block here may be a private heap's. */
     hak_store_relaxed(place->mark, hak_mark_pack((struct mark){.generation = mark.generation}));
-    hak_large_give(span_start(place->block));
+    if (HAK_LIKELY(is_usable))
+        hak_large_give(span_start(place->block));
+    else
+        hak_large_lose(span_start(place->block));
 }

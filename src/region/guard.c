@@ -22,10 +22,10 @@ static bool take(void)
     return false;
 }
 
-static void give(void)
+static void give(uint32_t count)
 {
-    hak_mappings_give(MAPPINGS_PER_GUARD);
-    hak_fetch_add_relaxed(&raised_count, -1u);
+    hak_mappings_give(MAPPINGS_PER_GUARD * count);
+    hak_fetch_sub_relaxed(&raised_count, count);
 }
 
 bool hak_guard_raise(void *start, size_t bytes)
@@ -34,14 +34,20 @@ bool hak_guard_raise(void *start, size_t bytes)
         return false;
     if (hak_os_deny(start, bytes))
         return true;
-    give();
+    give(1);
     return false;
 }
 
-void hak_guard_lower(void *start, size_t bytes)
+bool hak_guard_lower(void *start, size_t bytes, uint32_t count)
 {
-    /* Its neighbours are usable or guards themselves: no mapping is split, so it cannot fail. */
-    bool is_lowered = hak_os_allow(start, bytes);
+    if (HAK_UNLIKELY(!hak_os_allow(start, bytes)))
+        return false;
+    give(count);
+    return true;
+}
+
+void hak_guard_undo(void *start, size_t bytes)
+{
+    bool is_lowered = hak_guard_lower(start, bytes, 1);
     hak_require(is_lowered, "the kernel does not lower a guard");
-    give();
 }

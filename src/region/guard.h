@@ -4,7 +4,9 @@
  * Owns        the number of guards raised. Each may split a mapping of the kernel's in three, which
  *             counts with what else divides the window (region/mappings.h).
  * Invariants  a raised guard is lowered with the same bounds before its pages are reused; never
- *             more than half of the mappings that hakmem may make are used.
+ *             more than half of the mappings that hakmem may make are used. Lowering can fail: the
+ *             pages count as data of the program's again (RLIMIT_DATA), and another part of the
+ *             process may have used up its mappings. What stays raised is not reused.
  * Threads     any; the ranges are the caller's.
  * Tests       tests/unit/region/guard_test.c
  */
@@ -17,7 +19,11 @@
  * the kernel refused, and they are unchanged. */
 bool hak_guard_raise(void *start, size_t bytes);
 
-/* Makes the pages of a raised guard usable again. */
-void hak_guard_lower(void *start, size_t bytes);
+/* Makes the pages of `count` raised guards, side by side, usable again; false: the kernel refused,
+ * and they stay as they are. */
+bool hak_guard_lower(void *start, size_t bytes, uint32_t count);
+
+/* The same for one that was raised just now, on behalf of nobody else. */
+void hak_guard_undo(void *start, size_t bytes);
 
 #endif

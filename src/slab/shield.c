@@ -45,15 +45,17 @@ bool hak_slab_shield(struct slab *slab)
     return true;
 }
 
-void hak_slab_unshield(struct slab *slab)
+bool hak_slab_unshield(struct slab *slab)
 {
     size_t page = hak_os_page_bytes();
     char *start = granules_of(slab);
+    bool is_done = true;
     if (slab->guards & GUARD_FIRST)
-        hak_guard_lower(start, page);
+        is_done = hak_guard_lower(start, page, 1);
     if (slab->guards & GUARD_LAST)
-        hak_guard_lower(start + granules_bytes(slab) - page, page);
+        is_done &= hak_guard_lower(start + granules_bytes(slab) - page, page, 1);
     slab->guards = 0;
+    return is_done;
 }
 
 /* Makes up to 64 blocks that were never handed out free ones, so that there is something to choose

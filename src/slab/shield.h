@@ -16,8 +16,8 @@
  * memory. Sets start, block_count and guards of the slab, whose granules and blocks are set. */
 bool hak_slab_shield(struct slab *slab);
 
-/* Lowers the guards of an unused slab. */
-void hak_slab_unshield(struct slab *slab);
+/* Lowers the guards of an unused slab; false: one stays raised, and its granules are lost. */
+bool hak_slab_unshield(struct slab *slab);
 
 /* Moves up to `count` blocks to `blocks`, any of those that are free in a word of the bitmap, and
  * then in another; returns how many. */

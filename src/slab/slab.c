@@ -78,13 +78,13 @@ struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool 
     return slab;
 }
 
-void hak_slab_destroy(struct slab *slab)
+bool hak_slab_destroy(struct slab *slab)
 {
     hak_assert(slab->used == 0);
-    if (HAK_UNLIKELY(slab->guards != 0))
-        hak_slab_unshield(slab);
+    bool is_usable = HAK_LIKELY(slab->guards == 0) || hak_slab_unshield(slab);
     hak_owner_write(hak_granule_of((void *)slab->start), slab->granule_count, NULL);
     hak_meta_pool_give(&record_pools[shape_of(slab->word_count)], slab);
+    return is_usable;
 }
 
 /* Writes down `count` blocks that follow each other. */

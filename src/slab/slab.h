@@ -81,8 +81,8 @@ struct slab {
 struct slab *hak_slab_create(uint32_t class_index, uint32_t first_granule, bool is_zero,
                              struct slab_owner *owner);
 
-/* Gives the record of an unused slab back and clears its part of the owner map. */
-void hak_slab_destroy(struct slab *slab);
+/* Gives the record of an unused slab back; false: a guard stays raised, its granules are lost. */
+bool hak_slab_destroy(struct slab *slab);
 
 /* Moves up to `count` blocks to `blocks`, lowest address first; returns how many. */
 uint32_t hak_slab_take(struct slab *slab, void **blocks, uint32_t count);

@@ -158,7 +158,7 @@ static void count_held(uint32_t blocks, uint32_t granules)
     size_t warm = hak_span_warm_bytes();
     if (HAK_LIKELY(warm <= most))
         return;
-    most += hak_least(hak_span_attached_bytes(hak_big_cache_keep_ms()), SIZE_MAX - most);
+    most += hak_least(hak_span_attached_bytes(), SIZE_MAX - most);
     most = hak_least(most, hak_policy_read(big_cache_bytes));
     if (warm <= most)
         return;
@@ -320,6 +320,14 @@ void hak_large_give_up(struct span *span)
 void hak_large_give(void *block)
 {
     hak_large_release(hak_large_end(block));
+}
+
+void hak_large_lose(void *block)
+{
+    struct span *span = hak_large_end(block);
+    count_given(1, span->count);
+    hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
+    hak_span_lose(span);
 }
 
 size_t hak_large_usable_bytes(const void *block, const char *what)

@@ -38,6 +38,10 @@ void *hak_large_take_in(struct span *span, const struct large_request *request);
 /* Frees a large block; anything that is not the start of one is misuse, reported. */
 void hak_large_give(void *block);
 
+/* The same for one that cannot be used again: its memory goes to the kernel, its addresses are
+ * lost. */
+void hak_large_lose(void *block);
+
 /* The same in steps: its span is the caller's. Whether a cache may have it; into the cache,
  * whose heap is held and which may hold so much; or back to the span heap, at once to the kernel
  * where few blocks ever came back. */

@@ -28,6 +28,31 @@ END
     equal "the limit holds in hardened mode, and memory that was freed can be had again" \
         "$(tr '\n' ' ' <"$work/limit.out")" "refused with True 10000000 "
 fi
+if command -v python3 >/dev/null; then
+    # A freed large block has no access: it does not count as data until it is used again.
+    cat >"$work/data.py" <<'END'
+import resource
+resource.setrlimit(resource.RLIMIT_DATA, (256 << 20, resource.RLIM_INFINITY))
+freed = bytearray(64 << 20)
+freed = None
+kept = []
+try:
+    while len(kept) < 1000:
+        kept.append(bytearray(64 << 20))
+except MemoryError:
+    print("refused with", 1 < len(kept) < 4)
+try:
+    while len(kept) < 100000:
+        kept.append(bytearray(5000))
+except MemoryError:
+    pass
+kept = None
+print(len(bytearray(10000000)))
+END
+    preloaded data env HAKMEM_MODE=hardened python3 "$work/data.py"
+    equal "under a limit of data memory is refused, and what was freed can be had again" \
+        "$(tr '\n' ' ' <"$work/data.out")" "refused with True 10000000 "
+fi
 if command -v perl >/dev/null; then
     on perl "$tests/perl_workload.pl"
 fi
