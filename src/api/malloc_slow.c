@@ -53,14 +53,13 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
     void *block = hak_bin_pop(class_index);
     if (block == NULL && HAK_UNLIKELY(hak_region_is_tight()))
         block = hak_take_tight(cache, class_index, alignment);
+    bool is_zero = false;
     if (block == NULL && content == CONTENT_ZERO &&
-        (block = hak_take_untouched(class_index)) != NULL) {
+        (block = hak_take_untouched(class_index, &is_zero)) != NULL)
         hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
-        return block;
-    }
     if (block == NULL)
         block = hak_refill(cache, class_index);
-    return clear(block, class_index, content);
+    return is_zero ? block : clear(block, class_index, content);
 }
 
 /* A block of any larger class: of the same partition, or of the other. */

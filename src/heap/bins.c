@@ -191,9 +191,13 @@ bool hak_bin_push(uint32_t class_index, void *block)
 
 bool hak_bin_has_on_top(uint32_t class_index, const void *block)
 {
-    struct bins *bins = bins_here(hak_here_id());
+    uint32_t id = hak_here_id();
+    struct bins *bins = bins_here(id);
     uint32_t top = hak_word_peek(&hak_bin_of(bins, class_index)->top);
-    return hak_word_peek((void **)(void *)bins + top) == block;
+    bool is_there = hak_word_peek((void **)(void *)bins + top) == block;
+    hak_compiler_fence();
+    /* Bins that this thread has left change meanwhile, and slots need not be seen before tops. */
+    return is_there && hak_here_id() == id;
 }
 
 bool hak_bin_close(struct bins *bins, uint32_t class_index, uint32_t *top)

@@ -212,7 +212,8 @@ void *hak_take_one(uint32_t class_index, bool *is_zero)
 }
 
 /* `*is_short`: there is no slab, and memory for one must be brought. */
-static void *take_untouched(uint32_t class_index, struct pool_granules *brought, bool *is_short)
+static void *take_untouched(uint32_t class_index, struct pool_granules *brought, bool *is_zero,
+                            bool *is_short)
 {
     struct heap *heap = hak_heap_enter();
     *is_short = false;
@@ -222,6 +223,9 @@ static void *take_untouched(uint32_t class_index, struct pool_granules *brought,
     struct slab *slab = next_slab(heap, class_index, brought);
     if (slab != NULL) {
         block = hak_slab_take_zero(slab);
+        *is_zero = block != NULL;
+        if (block == NULL && slab->used == 0) /* made just now: it must not go back at once */
+            hak_slab_take(slab, &block, 1);
         hak_use_take(heap->owner.use, class_index, block != NULL);
         hak_heap_settle(heap, slab);
     }
@@ -230,13 +234,13 @@ static void *take_untouched(uint32_t class_index, struct pool_granules *brought,
     return block;
 }
 
-void *hak_take_untouched(uint32_t class_index)
+void *hak_take_untouched(uint32_t class_index, bool *is_zero)
 {
     struct pool_granules brought = HAK_NO_GRANULES;
     bool is_short;
-    void *block = take_untouched(class_index, &brought, &is_short);
+    void *block = take_untouched(class_index, &brought, is_zero, &is_short);
     if (is_short && bring(class_index, &brought)) {
-        block = take_untouched(class_index, &brought, &is_short);
+        block = take_untouched(class_index, &brought, is_zero, &is_short);
         hak_supply_give_up(&brought);
     }
     return block;

@@ -23,9 +23,9 @@ void *hak_refill(struct cache *cache, uint32_t class_index);
  * was used before. */
 void *hak_take_one(uint32_t class_index, bool *is_zero);
 
-/* One block that reads as zero and was never handed out; NULL: the slab that serves the class next
- * has none. */
-void *hak_take_untouched(uint32_t class_index);
+/* One block that reads as zero and was never handed out, or, where *is_zero says otherwise, the
+ * first of a slab in used memory; NULL: the slab that serves the class next has neither. */
+void *hak_take_untouched(uint32_t class_index, bool *is_zero);
 
 /* One block of this or a larger class, aligned to `alignment`, from the cache (NULL: none) or from
  * slabs that are there already; NULL: there is none. For times when no new slab can or should

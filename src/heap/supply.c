@@ -162,7 +162,8 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     bool is_wished = turn != HUGE_TURN_SMALL;
     bool is_huge = choose_pages(range.first, is_wished, stats);
     enum superslab_pages pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
-    if (is_huge && turn == HUGE_TURN_TIMED) {
+    /* What is touched was counted, and compared with the limit. */
+    if (is_huge && turn == HUGE_TURN_TIMED && hak_limit_settle()) {
         time_huge(range.first, stats);
         pages = PAGES_HUGE;
     }
@@ -306,6 +307,8 @@ void hak_supply_retire(struct slab *slab)
         (uint32_t)(hak_align_up(touched_bytes, HAK_GRANULE_BYTES) >> HAK_GRANULE_SHIFT);
     hak_tag_write(first, count, HAK_TAG_NONE);
     hak_use_note_slab(hak_load_relaxed(&slab->owner)->use, slab->class_index, -1, 0);
-    hak_slab_destroy(slab);
-    give_granules(first, count, dirty_count);
+    if (HAK_LIKELY(hak_slab_destroy(slab)))
+        give_granules(first, count, dirty_count);
+    else
+        hak_os_purge(hak_granule_address(first), (size_t)count << HAK_GRANULE_SHIFT);
 }

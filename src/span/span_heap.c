@@ -16,15 +16,31 @@
 static _Atomic size_t lost_bytes;
 static _Atomic size_t known_bytes;
 
-/* Granules without a record, in superslabs. */
+/* Granules without a record, in superslabs; and their peaks in intervals as long as free memory is
+ * kept: this one, and the one before. */
 static struct {
-    _Atomic size_t bytes, peak_bytes;
-    _Atomic uint64_t attached_ms; /* when some last got a record again */
+    _Atomic size_t bytes, peak_bytes, last_peak_bytes;
+    _Atomic uint64_t since_ms; /* when this interval began */
 } detached;
 
-/* relaxed, all of it: a race loses a little of the peak, once */
+/* relaxed, all of it: a race loses a little of a peak, once */
+static void begin_interval_when_due(void)
+{
+    uint64_t since_ms = hak_load_relaxed(&detached.since_ms);
+    uint64_t past_ms = hak_excess(hak_os_clock_ms(), since_ms), keep_ms = hak_big_cache_keep_ms();
+    if (HAK_LIKELY(past_ms < keep_ms))
+        return;
+    size_t now = hak_load_relaxed(&detached.bytes);
+    bool is_next = past_ms / 2 < keep_ms; /* no whole interval went by without a look */
+    hak_store_relaxed(&detached.last_peak_bytes,
+                      is_next ? hak_load_relaxed(&detached.peak_bytes) : now);
+    hak_store_relaxed(&detached.peak_bytes, now);
+    hak_store_relaxed(&detached.since_ms, since_ms + past_ms);
+}
+
 static void note_detached(uint32_t count)
 {
+    begin_interval_when_due();
     size_t bytes = (size_t)count << HAK_GRANULE_SHIFT;
     size_t now = hak_fetch_add_relaxed(&detached.bytes, bytes) + bytes;
     if (now > hak_load_relaxed(&detached.peak_bytes))
@@ -33,8 +49,8 @@ static void note_detached(uint32_t count)
 
 static void note_attached(uint32_t count)
 {
+    begin_interval_when_due();
     hak_fetch_sub_relaxed(&detached.bytes, (size_t)count << HAK_GRANULE_SHIFT);
-    hak_store_relaxed(&detached.attached_ms, hak_os_clock_ms());
 }
 
 /* Processes below this size do not ask for the machine's memory nodes. */
@@ -335,12 +351,12 @@ void hak_span_cut(struct span *span, uint32_t count)
     hak_span_give(tail);
 }
 
-size_t hak_span_attached_bytes(uint64_t within_ms)
+size_t hak_span_attached_bytes(void)
 {
-    size_t now = hak_load_relaxed(&detached.bytes);
-    if (hak_os_clock_ms() - hak_load_relaxed(&detached.attached_ms) >= within_ms)
-        hak_store_relaxed(&detached.peak_bytes, now);
-    return hak_excess(hak_load_relaxed(&detached.peak_bytes), now);
+    begin_interval_when_due();
+    size_t peak = hak_most(hak_load_relaxed(&detached.peak_bytes),
+                           hak_load_relaxed(&detached.last_peak_bytes));
+    return hak_excess(peak, hak_load_relaxed(&detached.bytes));
 }
 
 struct granule_range hak_span_detach(struct span *span)

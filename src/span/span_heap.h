@@ -57,9 +57,9 @@ void hak_span_cut(struct span *span, uint32_t count);
 struct granule_range hak_span_detach(struct span *span);
 struct span *hak_span_attach(struct granule_range range);
 
-/* Bytes by which less is detached now than at the peak; 0 from `within_ms` after the last was
- * attached on. */
-size_t hak_span_attached_bytes(uint64_t within_ms);
+/* Bytes by which less is detached now than lately: within once to twice the time for which free
+ * memory is kept. */
+size_t hak_span_attached_bytes(void);
 
 /* Bytes free and warm, free and clean or bare; without the lock, for decisions and statistics. */
 size_t hak_span_warm_bytes(void);

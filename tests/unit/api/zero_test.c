@@ -238,3 +238,20 @@ TEST(calloc_of_a_long_block_is_zero_where_the_kernel_tells_nothing)
     }
     hak_store_relaxed(&hak_os_confined, false);
 }
+
+/* A slab for it is made in used memory, and serves it: it does not go back first. */
+TEST(calloc_in_used_memory_makes_one_slab)
+{
+    enum { BYTES = 50000 };
+    unsigned char *block = hak_malloc(BYTES);
+    CHECK(block != NULL);
+    memset(block, 0xdb, BYTES);
+    hak_free(block);
+    uint64_t made = hak_census_counter(HAK_STAT_recycled_slabs);
+    uint64_t retired = hak_census_counter(HAK_STAT_retired_slabs);
+    block = hak_calloc(1, BYTES);
+    CHECK(block != NULL);
+    CHECK_BYTES(block, BYTES, 0);
+    CHECK_EQ(hak_census_counter(HAK_STAT_recycled_slabs), made + 1);
+    CHECK_EQ(hak_census_counter(HAK_STAT_retired_slabs), retired);
+}

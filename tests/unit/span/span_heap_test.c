@@ -8,6 +8,7 @@
 #include "process/start.h"
 #include "threads.h"
 
+#include "policy/policy_table.h"
 #include "region/tag_map.h"
 #include "span/span_heap.h"
 #include "span/span_lock.h"
@@ -181,22 +182,42 @@ TEST(granules_survive_their_record)
     CHECK(hak_span_heap_is_sound());
 }
 
-TEST(granules_that_just_got_a_record_again_are_known_for_a_while)
+TEST(what_superslabs_left_lately_is_known_for_as_long_as_memory_is_kept)
 {
     struct span *spans[3] = {take(4), take(4), take(4)};
     struct granule_range ranges[3];
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
     for (int i = 0; i < 3; i++)
         ranges[i] = hak_span_detach(spans[i]);
-    CHECK_EQ(hak_span_attached_bytes(1000000), 0);
+    CHECK_EQ(hak_span_attached_bytes(), 0);
     spans[0] = hak_span_attach(ranges[0]);
     spans[1] = hak_span_attach(ranges[1]);
-    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(8));
+    CHECK_EQ(hak_span_attached_bytes(), granules_bytes(8));
     ranges[0] = hak_span_detach(spans[0]);
-    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(4));
-    CHECK_EQ(hak_span_attached_bytes(0), 0);
-    CHECK_EQ(hak_span_attached_bytes(1000000), 0); /* once forgotten, for good */
+    CHECK_EQ(hak_span_attached_bytes(), granules_bytes(4));
+    hak_store_relaxed(&hak_policy.decay_ms, 0);
+    CHECK_EQ(hak_span_attached_bytes(), 0);
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
+    CHECK_EQ(hak_span_attached_bytes(), 0); /* once forgotten, for good */
     spans[2] = hak_span_attach(ranges[2]);
-    CHECK_EQ(hak_span_attached_bytes(1000000), granules_bytes(4));
+    CHECK_EQ(hak_span_attached_bytes(), granules_bytes(4));
+}
+
+TEST(an_old_peak_is_not_what_the_next_superslab_left)
+{
+    struct span *spans[2] = {take(4), take(4)};
+    struct granule_range ranges[2];
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
+    for (int i = 0; i < 2; i++)
+        ranges[i] = hak_span_detach(spans[i]);
+    hak_span_attach(ranges[0]);
+    CHECK_EQ(hak_span_attached_bytes(), granules_bytes(4));
+    hak_store_relaxed(&hak_policy.decay_ms, 1);
+    for (uint64_t start_ms = hak_os_clock_ms(); hak_os_clock_ms() < start_ms + 3;)
+        ;
+    hak_span_attach(ranges[1]);
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
+    CHECK_EQ(hak_span_attached_bytes(), granules_bytes(4));
 }
 
 TEST(a_purged_span_is_clean_and_reads_as_zero)
