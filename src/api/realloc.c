@@ -84,7 +84,18 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
 {
     size_t roomy_bytes = old_bytes + old_bytes / GROWTH_SHARE;
     bool is_step = bytes > old_bytes && bytes < roomy_bytes;
-    return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX ? roomy_bytes : bytes;
+    bool is_limited = hak_policy_read(limit_bytes) != 0;
+    return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX && !is_limited ? roomy_bytes : bytes;
+}
+
+/* Memory for a small block that must move; what it needs may be there where more is not. */
+HAK_INLINE void *new_place(size_t old_bytes, size_t bytes, enum hak_partition partition)
+{
+    size_t wished_bytes = with_slack(old_bytes, bytes);
+    void *moved = malloc_again(wished_bytes, partition);
+    if (HAK_UNLIKELY(moved == NULL) && wished_bytes > bytes)
+        moved = malloc_again(bytes, partition);
+    return moved;
 }
 
 /* What the block holds, as far as there is room. */
@@ -108,7 +119,7 @@ static void *move(void *block, size_t old_bytes, size_t bytes, struct os_caller 
 {
     hakmem_heap *heap_of_block = hak_private_handle_of(block, "invalid realloc");
     void *moved = heap_of_block == NULL
-                      ? malloc_again(with_slack(old_bytes, bytes), partition_of(block))
+                      ? new_place(old_bytes, bytes, partition_of(block))
                       : hak_user_heap_take(heap_of_block, bytes, 0, false, caller);
     if (moved == NULL)
         return NULL;
@@ -177,7 +188,7 @@ static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_calle
 static HAK_NOINLINE void *resize_guarded(void *block, size_t bytes, struct os_caller caller)
 {
     size_t old_bytes = hak_guarded_usable_bytes(block, "invalid realloc");
-    void *moved = hak_malloc(bytes);
+    void *moved = malloc_again(bytes, PARTITION_ORDINARY);
     if (moved == NULL)
         return bytes <= old_bytes ? block : NULL;
     memcpy(moved, block, hak_least(old_bytes, bytes));
@@ -213,7 +224,7 @@ HAK_INLINE const struct slab *ordinary_slab_of(const void *block)
 /* Another place for such a block. ISO C lets a shrinking realloc fail, but nobody expects it. */
 static HAK_NOINLINE void *move_ordinary(void *block, size_t old_bytes, size_t bytes)
 {
-    void *moved = hak_malloc(with_slack(old_bytes, bytes));
+    void *moved = new_place(old_bytes, bytes, PARTITION_ORDINARY);
     if (HAK_UNLIKELY(moved == NULL))
         return bytes <= old_bytes ? block : NULL;
     copy(moved, block, hak_least(old_bytes, bytes));

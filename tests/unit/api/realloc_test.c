@@ -4,6 +4,8 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "faults.h"
+#include "os/os_fault.h"
 #include "slab/size_class.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -182,4 +184,22 @@ TEST(a_block_that_grows_to_256_mib_needs_at_no_time_a_tenth_more)
     getrusage(RUSAGE_SELF, &after);
     CHECK((size_t)(after.ru_maxrss - before.ru_maxrss) <= most / 1024 / 10 * 11);
     CHECK_BYTES(block, most, 1);
+}
+
+/* What a step of growth needs may be there where room for more is not. */
+TEST(a_block_grows_where_there_is_no_memory_for_room)
+{
+    need_faults();
+    void *kept = hak_malloc(65537), *freed = hak_malloc(65537);
+    unsigned char *block = filled(65536);
+    CHECK(kept != NULL && freed != NULL);
+    hak_os_fault_every(1);
+    while (hak_malloc(81920) != NULL)
+        ;
+    hak_free(freed);
+    CHECK(hak_malloc(81920) == NULL);
+    unsigned char *grown = hak_realloc(block, 65537);
+    hak_os_fault_every(0);
+    CHECK(grown != NULL);
+    check_filled(grown, 65536, 65536);
 }

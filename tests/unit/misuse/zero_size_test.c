@@ -46,10 +46,17 @@ TEST(without_address_space_there_is_none)
     CHECK(hak_zero_size_take() != NULL);
 }
 
-TEST(when_all_are_taken_there_is_none)
+TEST(when_all_are_taken_there_is_none_until_some_are_given_back)
 {
-    for (size_t i = 0; i < (size_t)1 << 18; i++)
-        if (hak_zero_size_take() == NULL)
+    enum { COUNT = 1 << 18 };
+    static void *blocks[COUNT];
+    for (size_t i = 0; i < COUNT; i++)
+        if ((blocks[i] = hak_zero_size_take()) == NULL)
             CHECK(!"too early");
     CHECK(hak_zero_size_take() == NULL);
+    CHECK(hak_zero_size_take() == NULL);
+    for (size_t i = 0; i < COUNT; i++)
+        if (i % 4096 == 4000 && !hak_zero_size_give(blocks[i]))
+            CHECK(!"not given");
+    CHECK(hak_zero_size_take() != NULL); /* one in 4,096 is free: full words are passed over */
 }
