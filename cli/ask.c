@@ -330,3 +330,14 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
     process_leave(&ask->process);
     return true;
 }
+
+bool ask_is_interrupted(void)
+{
+    return was_interrupted != 0;
+}
+
+void ask_end_by_signal(void)
+{
+    signal(was_interrupted, SIG_DFL);
+    raise(was_interrupted);
+}

@@ -169,6 +169,9 @@ int complain_usage(const char *command);
 /* Names a word that the subcommand does not take; returns EXIT_USAGE. */
 int complain_word(const char *command, const char *word);
 
+/* Reads the options as a program does that is started from here. */
+void settings_read(void);
+
 /* Why something was refused, for the caller to say. */
 struct reason {
     char text[512];

@@ -230,23 +230,25 @@ static int understand_words(struct order *order, char **words, char ***rest)
                     "ctl: a process can be asked to trim, dump, set or profile, not '%.60s'", what);
 }
 
-/* The options before the process. */
-static int understand_options(struct order *order, char ***rest)
+/* Takes the options out that do not belong to one request: they may stand anywhere. */
+static int understand_options(struct order *order, char **words)
 {
-    for (; **rest != NULL; ++*rest) {
-        if (strcmp(**rest, "--later") == 0) {
+    char **left = words;
+    for (; *words != NULL; words++) {
+        if (strcmp(*words, "--later") == 0) {
             order->is_for_later = true;
-            continue;
+        } else if (strcmp(*words, "--wait") != 0) {
+            *left++ = *words;
+        } else {
+            const char *word = *++words;
+            int seconds = number_from(word, 1, WAIT_MOST_SECONDS);
+            if (seconds < 0)
+                return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
+                                WAIT_MOST_SECONDS, word == NULL ? "nothing" : word);
+            order->wait_ms = (uint32_t)seconds * 1000;
         }
-        if (strcmp(**rest, "--wait") != 0)
-            break;
-        const char *word = *++*rest;
-        int seconds = number_from(word, 1, WAIT_MOST_SECONDS);
-        if (seconds < 0)
-            return complain(EXIT_USAGE, "ctl: --wait takes 1 to %d seconds, not '%.60s'",
-                            WAIT_MOST_SECONDS, word == NULL ? "nothing" : word);
-        order->wait_ms = (uint32_t)seconds * 1000;
     }
+    *left = NULL;
     return EXIT_DONE;
 }
 
@@ -255,7 +257,7 @@ int command_ctl(int argument_count, char **arguments)
     (void)argument_count;
     struct order order = {.wait_ms = ASK_WAIT_MS};
     char **rest = arguments + 1;
-    int understood = understand_options(&order, &rest);
+    int understood = understand_options(&order, rest);
     if (understood != EXIT_DONE)
         return understood;
     if (*rest == NULL)

@@ -72,12 +72,21 @@ static void examine_kernel(void)
              name.release);
 }
 
-static void examine_caches(void)
+/* Where a program that is started from here will have its caches, and why; as the library itself
+ * finds out (heap/cache_list.c). */
+static enum rseq_reason find_reason(void)
 {
     uint32_t ids;
-    enum rseq_reason reason = hak_conf_number(caches) == CACHES_THREAD
-                                  ? RSEQ_CHOSEN
-                                  : hak_os_rseq_start(UINT32_MAX, &ids);
+    if (hak_conf_number(caches) == CACHES_THREAD)
+        return RSEQ_CHOSEN;
+    if (hak_conf_number(harden) != 0 || hak_conf_number(stats) == STATS_EXACT)
+        return RSEQ_WATCHED;
+    return hak_os_rseq_start(UINT32_MAX, &ids);
+}
+
+static void examine_caches(void)
+{
+    enum rseq_reason reason = find_reason();
     if (reason != RSEQ_PROCESSOR)
         find("note", "rseq: thread, each thread keeps its own free blocks: %s.",
              hak_rseq_meaning(reason));
@@ -226,9 +235,6 @@ static void examine_environment(void)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (getenv(others[i]) != NULL)
             find("note", "%s is set: hakmem does not read it.", others[i]);
-    unsetenv("HAKMEM_ABORT_CONF");
-    unsetenv("HAKMEM_SHOW_CONF");
-    hak_conf_start();
     int set = 0;
     for (int i = 0; i < CONF_COUNT; i++)
         set += hak_conf.source[i] >= CONF_FILE;
@@ -247,6 +253,7 @@ int command_doctor(int argument_count, char **arguments)
             return complain(EXIT_USAGE, "doctor: '%.60s' is not a process id", arguments[1]);
         return examine_process(process);
     }
+    settings_read();
     examine_kernel();
     examine_caches();
     examine_overcommit();

@@ -66,9 +66,12 @@ static int understand(struct wish *wish, char **words)
         return complain_usage("growth");
     wish->process = words[0];
     wish->seconds = seconds_from(words[1]);
-    if (wish->seconds == 0 || words[2] != NULL)
-        return complain(EXIT_USAGE, "growth: 0.1 to 86400 seconds, once, not also '%.60s'",
-                        words[wish->seconds == 0 ? 1 : 2]);
+    if (wish->seconds == 0)
+        return complain(EXIT_USAGE,
+                        "growth: SECONDS is 0.1 to 86400 seconds, such as 30 or 30s, not '%.60s'",
+                        words[1]);
+    if (words[2] != NULL)
+        return complain_word("growth", words[2]);
     if (process_number_from(words[0]) == 0)
         return complain(EXIT_USAGE, "growth: '%.60s' is not a process id", words[0]);
     return EXIT_DONE;

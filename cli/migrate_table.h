@@ -88,7 +88,8 @@
     X(jemalloc, "prof_time_resolution", "", "", "times are in milliseconds")                       \
     X(jemalloc, "prof_unbias", "", "", "profiles are unbiased")                                    \
     X(jemalloc, "prof_leak_error", "", "", "hakmem growth --most has an exit status for tests")    \
-    X(jemalloc, "lg_prof_interval", "", "", "hakmem ctl PID dump writes a profile at any time")    \
+    X(jemalloc, "lg_prof_interval", "", "",                                                        \
+      "hakmem ctl PID dump --heap-v2 writes a profile at any time")                                \
     X(jemalloc, "prof_pid_namespace", "", "", "files are named by the process's own PID")          \
     X(jemalloc, "huge_arena_pac_thp", "", "", "thp applies to all memory")                         \
     X(jemalloc, "hpa", "", "", "no huge page allocator; see option thp")                           \
@@ -146,13 +147,13 @@
     X(tcmalloc, "TCMALLOC_DEVMEM_START", "", "", "memory comes from mmap")                         \
     X(tcmalloc, "TCMALLOC_DEVMEM_LIMIT", "", "", "memory comes from mmap")                         \
     X(tcmalloc, "HEAP_PROFILE_ALLOCATION_INTERVAL", "", "",                                        \
-      "hakmem ctl PID dump writes a profile at any time")                                          \
+      "hakmem ctl PID dump --pprof writes a profile at any time")                                  \
     X(tcmalloc, "HEAP_PROFILE_DEALLOCATION_INTERVAL", "", "",                                      \
-      "hakmem ctl PID dump writes a profile at any time")                                          \
+      "hakmem ctl PID dump --pprof writes a profile at any time")                                  \
     X(tcmalloc, "HEAP_PROFILE_INUSE_INTERVAL", "", "",                                             \
-      "hakmem ctl PID dump writes a profile at any time")                                          \
+      "hakmem ctl PID dump --pprof writes a profile at any time")                                  \
     X(tcmalloc, "HEAP_PROFILE_TIME_INTERVAL", "", "",                                              \
-      "hakmem ctl PID dump writes a profile at any time")                                          \
+      "hakmem ctl PID dump --pprof writes a profile at any time")                                  \
     X(tcmalloc, "HEAP_PROFILE_MMAP", "", "", "only allocations are sampled")                       \
     X(tcmalloc, "PERFTOOLS_VERBOSE", "", "", "hakmem prints nothing unless asked")
 

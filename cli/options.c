@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 #include "conf/conf.h"
+#include "words.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -108,25 +109,33 @@ static void print_json(int option, const char *before)
     putchar('}');
 }
 
-int command_options(int argument_count, char **arguments)
+void settings_read(void)
 {
-    bool is_json = argument_count > 1 && strcmp(arguments[1], "--json") == 0;
-    argument_count -= is_json;
-    arguments += is_json;
-    for (int i = 1; i < argument_count; i++)
-        if (arguments[i][0] == '-')
-            return complain_word("options", arguments[i]);
-        else if (hak_conf_find(arguments[i]) == CONF_COUNT)
-            return complain_option(arguments[i], strlen(arguments[i]));
-    /* These would end this program, or print what is printed here. */
+    /* These would end this program, or print what it prints itself. */
     unsetenv("HAKMEM_ABORT_CONF");
     unsetenv("HAKMEM_SHOW_CONF");
     hak_conf_start();
+}
+
+int command_options(int argument_count, char **arguments)
+{
+    (void)argument_count;
+    bool is_json = false;
+    char **names = arguments + 1;
+    const struct word_option options[] = {{"--json", &is_json, NULL}, {0}};
+    int understood = words_read("options", names, options);
+    if (understood != EXIT_DONE)
+        return understood;
+    int count = 0;
+    for (; names[count] != NULL; count++)
+        if (hak_conf_find(names[count]) == CONF_COUNT)
+            return complain_option(names[count], strlen(names[count]));
+    settings_read();
     if (!is_json)
         printf("%-15s %-20s %s\n", "OPTION", "VALUE", "FROM");
-    int count = argument_count < 2 ? CONF_COUNT : argument_count - 1;
-    for (int i = 0; i < count; i++) {
-        int option = argument_count < 2 ? i : (int)hak_conf_find(arguments[i + 1]);
+    bool are_all = count == 0;
+    for (int i = 0; i < (are_all ? CONF_COUNT : count); i++) {
+        int option = are_all ? i : (int)hak_conf_find(names[i]);
         if (is_json)
             print_json(option, i == 0 ? "[\n" : ",\n");
         else

@@ -94,9 +94,9 @@ static int write_file(struct profile *profile, const char *path,
         return EXIT_DONE;
     error = error == 0 ? errno : error;
     remove_file(path);
-    return complain(EXIT_FAILED, "profile: %.200s %s%s", path,
+    return complain(EXIT_FAILED, "profile: %.200s %s%s%s", path,
                     *profile->wrong != '\0' ? profile->wrong : "cannot be written",
-                    error == 0 ? "" : strerror(error));
+                    error == 0 ? "" : ": ", error == 0 ? "" : strerror(error));
 }
 
 static bool write_heap_v2(struct profile *profile, FILE *to)

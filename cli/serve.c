@@ -4,7 +4,7 @@
 
 #include "collect.h"
 #include "stats/emit.h"
-#include "target.h"
+#include "watch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -126,9 +126,14 @@ const char *serve(int pid, int port)
     static char why_not[128];
     struct sockaddr_in address;
     static struct target target;
+    struct watch watch = WATCH_NONE;
     const char *why;
+    /* Before the port is taken, and its address printed. */
+    if (pid != 0 && !watch_read(&watch, &target, pid, &why))
+        return why;
     int fd = listen_on(port, &address);
     if (fd < 0) {
+        watch_end(&watch);
         snprintf(why_not, sizeof why_not, "port %d is not available: %s", port, strerror(errno));
         return why_not;
     }
@@ -137,7 +142,13 @@ const char *serve(int pid, int port)
     struct pollfd waiting = {.fd = fd, .events = POLLIN};
     for (;;) {
         poll(&waiting, 1, LOOK_MS);
-        if (pid != 0 && !target_read(&target, pid, &why)) {
+        if (ask_is_interrupted()) {
+            watch_end(&watch);
+            ask_end_by_signal();
+        }
+        watch_go_on(&watch, pid);
+        if (pid != 0 && !watch_read(&watch, &target, pid, &why)) {
+            watch_end(&watch);
             close(fd);
             return why;
         }

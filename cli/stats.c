@@ -2,6 +2,7 @@
 #include "command.h"
 #include "statistics.h"
 #include "stats/emit.h"
+#include "words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,15 +106,18 @@ static int show(const char *path, struct reader *reader, enum emit_detail detail
 
 int command_stats(int argument_count, char **arguments)
 {
-    bool is_all = argument_count > 1 && strcmp(arguments[1], "--all") == 0;
-    int at = is_all ? 2 : 1;
-    if (argument_count <= at)
+    (void)argument_count;
+    bool is_all = false;
+    char **words = arguments + 1;
+    const struct word_option options[] = {{"--all", &is_all, NULL}, {0}};
+    int understood = words_read("stats", words, options);
+    if (understood != EXIT_DONE)
+        return understood;
+    if (words[0] == NULL)
         return complain_usage("stats");
-    if (arguments[at][0] == '-' && arguments[at][1] != '\0')
-        return complain_word("stats", arguments[at]);
-    if (argument_count > at + 1)
-        return complain_word("stats", arguments[at + 1]);
-    const char *path = arguments[at];
+    if (words[1] != NULL)
+        return complain_word("stats", words[1]);
+    const char *path = words[0];
     size_t bytes;
     char *text = read_file(path, &bytes);
     if (text == NULL)

@@ -2,14 +2,13 @@
 #define _GNU_SOURCE
 #include "command.h"
 
-#include "ask.h"
 #include "ps.h"
 #include "serve.h"
-#include "serving.h"
 #include "stats/emit.h"
 #include "target.h"
 #include "terminal.h"
 #include "view.h"
+#include "watch.h"
 #include "words.h"
 
 #include <errno.h>
@@ -21,9 +20,6 @@
 #define INTERVAL_LEAST_MS 250
 #define INTERVAL_MOST_MS 64000
 
-/* A process that is watched on request shows its numbers for so long; it is asked again in time. */
-#define WATCH_WORDS "watch 30"
-#define WATCH_AGAIN_MS 10000u
 /* The list of processes is made anew so often. */
 #define LIST_MS 2000u
 
@@ -40,44 +36,6 @@ struct wish {
 static int fail(const char *why)
 {
     return complain(EXIT_FAILED, "top: %s", why);
-}
-
-/* A process that was asked to show its numbers. */
-struct watch {
-    struct ask ask; /* the request to go on, while it waits */
-    uint64_t asked_ms;
-    bool is_on;
-};
-
-/* Asks a process that shows nothing; false: *why says why not. */
-static bool attach(struct watch *watch, int pid, const char **why)
-{
-    struct ask ask;
-    *why = serving_obstacle(pid);
-    if (*why != NULL || !ask_and_wait(&ask, pid, WATCH_WORDS, ASK_WAIT_MS, why))
-        return false;
-    ask_end(&ask);
-    *watch = (struct watch){.ask.fd = -1, .asked_ms = shared_clock_ms(), .is_on = true};
-    return true;
-}
-
-/* Leaves the next request without waiting for it. */
-static void go_on(struct watch *watch, int pid)
-{
-    const char *why;
-    uint64_t now = shared_clock_ms();
-    if (!watch->is_on || now - watch->asked_ms < WATCH_AGAIN_MS)
-        return;
-    ask_end(&watch->ask);
-    watch->asked_ms = now;
-    ask_begin(&watch->ask, pid, WATCH_WORDS, WATCH_AGAIN_MS, 0, &why);
-}
-
-static bool read_or_attach(struct watch *watch, struct target *target, int pid, const char **why)
-{
-    if (target_read(target, pid, why))
-        return true;
-    return target->is_silent && attach(watch, pid, why) && target_read(target, pid, why);
 }
 
 /* A letter of the filter; the end of typing. */
@@ -218,12 +176,12 @@ static const char *watch_target(struct view *view, struct watch *watch, struct t
             return NULL;
         if (key == 'c' && view->shows_sites)
             look_at_sites(view, pid);
-        go_on(watch, pid);
+        watch_go_on(watch, pid);
         if (key != KEY_NONE || view->is_paused)
             continue;
         now = 1 - now;
         has_last = true;
-        if (!read_or_attach(watch, &looks[now], pid, &why))
+        if (!watch_read(watch, &looks[now], pid, &why))
             return why;
         remember(view, &looks[now]);
     }
@@ -274,24 +232,24 @@ static int run_terminal(const struct wish *wish)
 {
     static struct target looks[2];
     struct view view = {.is_ascii = !terminal_is_utf8(), .interval_ms = wish->interval_ms};
-    struct watch watch = {.ask.fd = -1};
+    struct watch watch = WATCH_NONE;
     const char *why = NULL;
     int pid = wish->pid;
     /* Errors are reported before the terminal is taken. */
-    if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
+    if (pid != 0 && !watch_read(&watch, &looks[0], pid, &why))
         return fail(why);
     terminal_take();
     if (pid == 0) {
         pid = choose(&view);
         view.first = 0;
         view.filter[0] = '\0';
-        if (pid != 0 && !read_or_attach(&watch, &looks[0], pid, &why))
+        if (pid != 0 && !watch_read(&watch, &looks[0], pid, &why))
             pid = 0;
     }
     if (pid != 0)
         why = watch_target(&view, &watch, looks, pid);
     sites_end(&view.sites);
-    ask_end(&watch.ask);
+    watch_end(&watch);
     terminal_restore();
     terminal_end_by_signal();
     return why == NULL ? EXIT_DONE : fail(why);
@@ -308,8 +266,8 @@ static int run_once(const struct wish *wish)
     static struct target target;
     struct view view = {.is_plain = true, .is_ascii = !terminal_is_utf8()};
     const char *why;
-    struct watch watch = {.ask.fd = -1};
-    bool is_read = read_or_attach(&watch, &target, wish->pid, &why);
+    struct watch watch = WATCH_NONE;
+    bool is_read = watch_read(&watch, &target, wish->pid, &why);
     if (!is_read && target.has_ended)
         is_read = target_read_left(&target, wish->pid, &why);
     if (!is_read)
@@ -395,12 +353,8 @@ int command_top(int argument_count, char **arguments)
     if (wish.pid == 0 && !wish.is_all && (wish.way != WAY_TERMINAL || !is_terminal))
         return complain(EXIT_USAGE, "top: the process is missing; hakmem top --help");
     hak_shm_remove_left((uint32_t)wish.pid);
-    if (wish.way == WAY_SERVE) {
-        static struct target target;
-        const char *why;
-        bool is_read = wish.is_all || target_read(&target, wish.pid, &why);
-        return fail(is_read ? serve(wish.pid, wish.port) : why);
-    }
+    if (wish.way == WAY_SERVE)
+        return fail(serve(wish.pid, wish.port));
     if (wish.way != WAY_TERMINAL)
         return run_once(&wish);
     if (!is_terminal)

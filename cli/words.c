@@ -13,7 +13,7 @@ int words_read(const char *command, char **words, const struct word_option *opti
         const struct word_option *option = options;
         while (option->name != NULL && strcmp(option->name, *words) != 0)
             option++;
-        if (option->name == NULL && **words == '-')
+        if (option->name == NULL && (*words)[0] == '-' && (*words)[1] != '\0')
             return complain_word(command, *words);
         if (option->name == NULL)
             *left++ = *words;

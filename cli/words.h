@@ -19,8 +19,8 @@ struct word_option {
     const char **value;
 };
 
-/* Reads the options among the words and takes them out; what is left ends with NULL. Returns
- * EXIT_DONE or EXIT_USAGE. */
+/* Reads the options among the words and takes them out; what is left ends with NULL. "-" is none.
+ * Returns EXIT_DONE or EXIT_USAGE. */
 int words_read(const char *command, char **words, const struct word_option *options);
 
 /* A whole number from `least` to `most` in digits alone; -1: it is none, as is NULL. */

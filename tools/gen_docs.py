@@ -420,24 +420,34 @@ def manual():
                      manual_options(lambda name: f".It Ev HAKMEM_{name.upper()}"))
 
 
+def synopsis(arguments):
+    """The lines of a manual page for arguments such as [-o NAME=VALUE]... PID | FILE"""
+    lines, depth, goes_on = [], 0, False
+    for word in arguments.split():
+        bare = word.strip("[].")
+        if bare.startswith("-"):
+            mark = f"Fl {bare[1:]}".replace("Fl -", "Fl \\-")
+        elif bare == "|":
+            mark = bare
+        else:
+            mark = ("Cm " if bare.islower() else "Ar ") + bare.replace("=", " Ns = Ns Ar ")
+        mark = "Op " * word.count("[") + mark + (" ..." if "..." in word else "")
+        if depth > 0 or goes_on or bare == "|":
+            lines[-1] += " " + mark
+        else:
+            lines.append("." + mark)
+        depth += word.count("[") - word.count("]")
+        goes_on = bare == "|"
+    return lines
+
+
 def command_manual():
     """docs/man/hakmem.1"""
     text = (ROOT / "docs/man/hakmem.1").read_text()
     lines = []
     for name, arguments, *_ in rows("../cli/command.h", "COMMAND_TABLE"):
-        lines += [".Nm", f".Cm {name}"]
-        for word in re.sub(r" \\\| ", "] [", words(arguments)).split():
-            bare = word.strip("[].")
-            optional, more = word.startswith("["), word.endswith("...")
-            mark = (f"Fl {bare[1:]}".replace("Fl -", "Fl \\-") if bare.startswith("-")
-                    else f"Ar {bare}".replace("=", " Ns = Ns Ar "))
-            follows = optional and not word.rstrip(".").endswith("]")
-            if lines[-1].startswith(".Op Fl") and lines[-1].endswith(" "):
-                lines[-1] += mark + (" ..." if more else "")
-            else:
-                lines.append("." + ("Op " if optional else "") + mark +
-                             (" " if follows else " ..." if more else ""))
-    text = generated(text, "subcommands", "subcommand", [line.rstrip() for line in lines])
+        lines += [".Nm", f".Cm {name}", *synopsis(words(arguments).replace("\\|", "|"))]
+    text = generated(text, "subcommands", "subcommand", lines)
     text = generated(text, "options", "option", manual_options(lambda name: f".It Cm {name}"))
     lines = [".Bl -tag -width Ds"]
     for mode, sets in implied("HAK_CONF_MODE_TABLE").items():

@@ -278,5 +278,6 @@ shows unasked "^Process $unasked_pid ended without a normal exit"
 refused no_box 1 "is a profile, not the file of a process" autopsy "$work/board.pprof"
 refused usage 2 "autopsy: there is no option '--all'" autopsy --all
 refused growth_usage 2 "usage: hakmem growth" growth 1
-refused growth_pace 2 "0.1 to 86400 seconds" growth 1 x
+refused growth_pace 2 "SECONDS is 0.1 to 86400 seconds, such as 30 or 30s, not 'x'" growth 1 x
+refused growth_two 2 "growth: unexpected argument '2'" growth 1 30 2
 refused growth_most 2 "--most takes a size" growth 1 1 --most x

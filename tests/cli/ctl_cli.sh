@@ -16,7 +16,9 @@ refused ctl_value 2 "ctl: set takes NAME=VALUE, not 'decay'" ctl 1 set decay
 refused ctl_name 2 "there is no option 'deca'; the nearest is decay" ctl 1 set deca=1
 refused ctl_profile 2 "ctl: profile takes on or off, not 'maybe'" ctl 1 profile maybe
 refused ctl_wait 2 "ctl: --wait takes 1 to 3600 seconds, not '0'" ctl --wait 0 1 trim
+refused ctl_wait_last 2 "ctl: --wait takes 1 to 3600 seconds, not 'nothing'" ctl 1 trim --wait
 refused ctl_absent 1 "ctl: there is no process 999999999" ctl 999999999 trim
+refused ctl_behind 1 "ctl: there is no process 999999999" ctl 999999999 --wait 3 trim --later
 refused ctl_plain 1 "is not served by hakmem: it does not map it" ctl $$ trim
 refused ps_word 2 "ps: unexpected argument 'all'" ps all
 

@@ -17,6 +17,12 @@ HAKMEM_DECAY=3s MALLOC_ARENA_MAX=2 "$hakmem" doctor >"$work/set.out" || fail "wi
 shows set '1 option is set here'
 shows set 'MALLOC_ARENA_MAX is set: hakmem does not read it'
 
+# Settings decide before the machine does.
+HAKMEM_CACHES=thread "$hakmem" doctor >"$work/chosen.out" || fail "with caches of threads"
+shows chosen '^note +rseq: thread, .*option caches=thread\.$'
+HAKMEM_MODE=hardened "$hakmem" doctor >"$work/watched.out" || fail "in hardened mode"
+shows watched '^note +rseq: thread, '
+
 # The process has become a program named sleep, and has mapped its libraries: libc is the last.
 awaited() {
     becomes "it runs" grep -q sleep "/proc/$process/comm"

@@ -41,7 +41,7 @@ equal "variables name options" \
 HAKMEM_STATS_FILE='/a "b\c'
 export HAKMEM_STATS_FILE
 asked json 0 options --json
-asked json_one 0 options --json HAKMEM_DECAY
+asked json_one 0 options HAKMEM_DECAY --json
 if command -v python3 >/dev/null; then
     check "it is JSON, and says the same" python3 - "$work" <<'END'
 import json, pathlib, sys

@@ -119,6 +119,10 @@ cat "$work/json.stats" "$work/words" "$work/xml.stats" "$work/text.stats" \
 asked mixed 0 stats "$work/mixed"
 equal "forms may follow one another" "$(grep -c '^hakmem statistics' "$work/mixed.out")" 9
 
+asked all_before 0 stats --all "$work/words"
+asked all_behind 0 stats "$work/words" --all
+check "an option may follow the file" cmp "$work/all_before.out" "$work/all_behind.out"
+
 # What is no statistics.
 refused usage 2 "usage: hakmem stats" stats
 refused two 2 "stats: unexpected argument 'b'" stats a b

@@ -235,6 +235,11 @@ while time.monotonic() < end:
 def check_attach():
     """A process that was started without an option is asked to show itself, and is in the list."""
     process = start(WORKS, PYTHONMALLOC="malloc")
+    server, address = serve(process.pid)
+    with urllib.request.urlopen(address, timeout=300) as answer:
+        equal("it is served", b"\nhakmem_live_bytes " in answer.read(), True)
+    server.terminate()
+    server.wait(300)
     once = top(process.pid, "--once")
     equal("it is shown", "Where the heap" in once, True)
     equal("since it was asked", shm_file(process.pid).exists(), True)
