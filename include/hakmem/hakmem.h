@@ -215,10 +215,11 @@ HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_get(const char *name
 
 /* Sets an option at run time, with values as in the environment ("64M", "2s"): foreign, decay,
  * retain, free_policy, limit, soft_limit, thread_cache, big_cache; prewarm, but only how much is
- * kept; price, which changes the options that were not set; guard_rate, unless it was 0 at start.
- * The change applies from then on: bins larger than a lower thread_cache shrink when they are
- * quiet. EINVAL: there is no such option, or the value is wrong or out of range. EBUSY: the option
- * is read only at process start. */
+ * kept; price, which changes the options that were not set; guard_rate, unless it was 0 at start;
+ * heap_profile_rate and heap_profile_samples, when sampling begins again. The change applies from
+ * then on: bins larger than a lower thread_cache shrink when they are quiet. EINVAL: there is no
+ * such option, or the value is wrong or out of range. EBUSY: the option is read only at process
+ * start. */
 HAKMEM_API __attribute__((nonnull(1, 2))) int hakmem_option_set(const char *name,
                                                                 const char *value);
 

@@ -7,8 +7,8 @@
  *             rows on standard error, and nothing else, HAKMEM_ABORT_CONF=1 aborts at a wrong
  *             setting.
  * Invariants  every value is within its range; an invalid name or value is reported in one line
- *             with the accepted range and ignored; a valid setting without effect is reported in
- *             one line. The environment of a privileged program is ignored.
+ *             with the accepted range and ignored; so is `profile` where nothing is learned. The
+ *             environment of a privileged program is ignored.
  * Threads     written once before any other thread can read it.
  * Tests       tests/unit/conf/conf_test.c, tests/unit/conf/conf_start_test.c,
  *             tests/preload/conf_preload.sh, tests/preload/conf_file_preload.sh
