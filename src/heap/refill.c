@@ -190,60 +190,58 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     return block;
 }
 
-static void *take_one(uint32_t class_index, bool *is_zero, struct pool_granules *brought)
+/* A block of the heap, which is entered; false: there is no slab, and memory for one must be
+ * brought. */
+typedef bool one_fn(struct heap *heap, uint32_t class_index, void **block, bool *is_zero,
+                    struct pool_granules *brought);
+
+static void *take_alone(uint32_t class_index, bool *is_zero, one_fn *one_of)
 {
-    struct heap *heap = hak_heap_enter();
-    if (heap == NULL)
-        return NULL;
-    void *block = hak_heap_take_one(heap, class_index, is_zero, brought);
-    hak_heap_leave(heap);
+    struct pool_granules brought = HAK_NO_GRANULES;
+    void *block = NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        struct heap *heap = hak_heap_enter();
+        if (heap == NULL)
+            break;
+        bool has_slab = one_of(heap, class_index, &block, is_zero, &brought);
+        hak_heap_leave(heap);
+        if (has_slab || (turn == 0 && !bring(class_index, &brought)))
+            break;
+    }
+    hak_supply_give_up(&brought);
     return block;
+}
+
+static bool take_any(struct heap *heap, uint32_t class_index, void **block, bool *is_zero,
+                     struct pool_granules *brought)
+{
+    *block = hak_heap_take_one(heap, class_index, is_zero, brought);
+    return *block != NULL;
 }
 
 void *hak_take_one(uint32_t class_index, bool *is_zero)
 {
-    struct pool_granules brought = HAK_NO_GRANULES;
-    void *block = take_one(class_index, is_zero, &brought);
-    if (block == NULL && bring(class_index, &brought)) {
-        block = take_one(class_index, is_zero, &brought);
-        hak_supply_give_up(&brought);
-    }
-    return block;
+    return take_alone(class_index, is_zero, take_any);
 }
 
-/* `*is_short`: there is no slab, and memory for one must be brought. */
-static void *take_untouched(uint32_t class_index, struct pool_granules *brought, bool *is_zero,
-                            bool *is_short)
+static bool take_untouched(struct heap *heap, uint32_t class_index, void **block, bool *is_zero,
+                           struct pool_granules *brought)
 {
-    struct heap *heap = hak_heap_enter();
-    *is_short = false;
-    if (heap == NULL)
-        return NULL;
-    void *block = NULL;
     struct slab *slab = next_slab(heap, class_index, brought);
-    if (slab != NULL) {
-        block = hak_slab_take_zero(slab);
-        *is_zero = block != NULL;
-        if (block == NULL && slab->used == 0) /* made just now: it must not go back at once */
-            hak_slab_take(slab, &block, 1);
-        hak_use_take(heap->owner.use, class_index, block != NULL);
-        hak_heap_settle(heap, slab);
-    }
-    hak_heap_leave(heap);
-    *is_short = slab == NULL;
-    return block;
+    if (slab == NULL)
+        return false;
+    *block = hak_slab_take_zero(slab);
+    *is_zero = *block != NULL;
+    if (*block == NULL && slab->used == 0) /* made just now: it must not go back at once */
+        hak_slab_take(slab, block, 1);
+    hak_use_take(heap->owner.use, class_index, *block != NULL);
+    hak_heap_settle(heap, slab);
+    return true;
 }
 
 void *hak_take_untouched(uint32_t class_index, bool *is_zero)
 {
-    struct pool_granules brought = HAK_NO_GRANULES;
-    bool is_short;
-    void *block = take_untouched(class_index, &brought, is_zero, &is_short);
-    if (is_short && bring(class_index, &brought)) {
-        block = take_untouched(class_index, &brought, is_zero, &is_short);
-        hak_supply_give_up(&brought);
-    }
-    return block;
+    return take_alone(class_index, is_zero, take_untouched);
 }
 
 static bool has_at_hand(const struct heap *heap, uint32_t class_index)

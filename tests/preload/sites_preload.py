@@ -84,10 +84,12 @@ check(f"the rule is in the file: {listed}",
 check(f"one site keeps: {listed}", listed.count("active ") == 1)
 check(f"cold: {COLD} KiB in the valley of {STATIC}", COLD < 0.8 * STATIC)
 
-# With what the first run learned; one that runs until it is told to end, in which rules are
-# measured; one for rules of the user.
+# With what the first run learned; and, until they are told to end, one that is looked at, one in
+# which rules are measured, and one for rules of the user.
+shutil.copy(LEARNED, WORK / "shown")
 shutil.copy(LEARNED, WORK / "measured")
-process = start(40, 0, learn="sites", profile=LEARNED)
+WARMED = start(40, 0, learn="sites", profile=LEARNED)
+process = start(4000, 0, learn="sites", profile=WORK / "shown")
 MEASURED = start(4000, 0, learn="sites", profile=WORK / "measured")
 TOLD = start(4000, 0, learn="sites", profile=WORK / "told")
 wait_for(process.pid, "it diverts", lambda memory: memory["diverted_sites"] > 0)
@@ -105,7 +107,8 @@ check(f"without a process, all are listed: {everybody}",
           for r in p["rules"]))
 says("what it changes is shown, measured or not", rules(process.pid),
      r"(?m)^effect     128 bytes: (not yet measured: of 32 pages each, \d+ were|pages are in use)")
-WARM = valley(process)
+end(process)
+WARM = valley(WARMED)
 check(f"warm: {WARM} KiB in the valley of {STATIC}", WARM < 0.8 * STATIC)
 
 # What the rule changes is measured, and shown.
