@@ -331,13 +331,7 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
     return true;
 }
 
-bool ask_is_interrupted(void)
+int ask_interrupted_by(void)
 {
-    return was_interrupted != 0;
-}
-
-void ask_end_by_signal(void)
-{
-    signal(was_interrupted, SIG_DFL);
-    raise(was_interrupted);
+    return was_interrupted;
 }

@@ -48,9 +48,7 @@ bool ask_or_leave(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
 bool ask_and_wait(struct ask *ask, int pid, const char *words, uint32_t wait_ms,
                   const char **answer);
 
-/* After a wait, signals that should end this program are only noted. Whether one came; and ends the
- * program by it. */
-bool ask_is_interrupted(void);
-void ask_end_by_signal(void);
+/* The signal that came since a wait began, and should end this program; 0: none. */
+int ask_interrupted_by(void);
 
 #endif

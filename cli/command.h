@@ -169,6 +169,9 @@ int complain_usage(const char *command);
 /* Names a word that the subcommand does not take; returns EXIT_USAGE. */
 int complain_word(const char *command, const char *word);
 
+/* Ends this program as the signal does that it only noted. */
+void end_by_signal(int number);
+
 /* Reads the options as a program does that is started from here. */
 void settings_read(void);
 

@@ -79,7 +79,8 @@ static enum rseq_reason find_reason(void)
     uint32_t ids;
     if (hak_conf_number(caches) == CACHES_THREAD)
         return RSEQ_CHOSEN;
-    if (hak_conf_number(harden) != 0 || hak_conf_number(stats) == STATS_EXACT)
+    if (hak_conf_number(harden) != 0 || hak_conf_wants_fence() ||
+        hak_conf_number(stats) == STATS_EXACT)
         return RSEQ_WATCHED;
     return hak_os_rseq_start(UINT32_MAX, &ids);
 }

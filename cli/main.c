@@ -4,6 +4,7 @@
 #include "conf/conf_value.h"
 #include "hakmem/hakmem.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,12 @@ static int complain_command(const char *name)
                         name);
     return complain(EXIT_USAGE, "there is no subcommand '%.100s'; the nearest is %s", name,
                     commands[nearest].name);
+}
+
+void end_by_signal(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 int complain_usage(const char *command)

@@ -3,6 +3,7 @@
 #include "serve.h"
 
 #include "collect.h"
+#include "command.h"
 #include "stats/emit.h"
 #include "watch.h"
 
@@ -142,9 +143,9 @@ const char *serve(int pid, int port)
     struct pollfd waiting = {.fd = fd, .events = POLLIN};
     for (;;) {
         poll(&waiting, 1, LOOK_MS);
-        if (ask_is_interrupted()) {
+        if (ask_interrupted_by() != 0) {
             watch_end(&watch);
-            ask_end_by_signal();
+            end_by_signal(ask_interrupted_by());
         }
         watch_go_on(&watch, pid);
         if (pid != 0 && !watch_read(&watch, &target, pid, &why)) {

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE
 #include "terminal.h"
 
+#include "command.h"
+
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -129,10 +131,8 @@ int terminal_key(uint32_t most_ms)
 
 void terminal_end_by_signal(void)
 {
-    if (must_end) {
-        signal(must_end, SIG_DFL);
-        raise(must_end);
-    }
+    if (must_end)
+        end_by_signal(must_end);
 }
 
 void terminal_begin_picture(void)

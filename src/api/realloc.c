@@ -84,8 +84,9 @@ static size_t with_slack(size_t old_bytes, size_t bytes)
 {
     size_t roomy_bytes = old_bytes + old_bytes / GROWTH_SHARE;
     bool is_step = bytes > old_bytes && bytes < roomy_bytes;
-    bool is_limited = hak_policy_read(limit_bytes) != 0;
-    return is_step && roomy_bytes <= HAK_CLASS_BYTES_MAX && !is_limited ? roomy_bytes : bytes;
+    if (!is_step || roomy_bytes > HAK_CLASS_BYTES_MAX || hak_policy_read(limit_bytes) != 0)
+        return bytes;
+    return roomy_bytes;
 }
 
 /* Memory for a small block that must move; what it needs may be there where more is not. */

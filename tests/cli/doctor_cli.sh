@@ -20,8 +20,10 @@ shows set 'MALLOC_ARENA_MAX is set: hakmem does not read it'
 # Settings decide before the machine does.
 HAKMEM_CACHES=thread "$hakmem" doctor >"$work/chosen.out" || fail "with caches of threads"
 shows chosen '^note +rseq: thread, .*option caches=thread\.$'
-HAKMEM_MODE=hardened "$hakmem" doctor >"$work/watched.out" || fail "in hardened mode"
-shows watched '^note +rseq: thread, '
+for setting in HAKMEM_MODE=hardened HAKMEM_FENCE=all HAKMEM_STATS=exact; do
+    env "$setting" "$hakmem" doctor >"$work/watched.out" || fail "with $setting"
+    shows watched '^note +rseq: thread, '
+done
 
 # The process has become a program named sleep, and has mapped its libraries: libc is the last.
 awaited() {
