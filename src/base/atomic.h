@@ -23,16 +23,25 @@
     atomic_fetch_add_explicit((pointer), (value), memory_order_relaxed)
 #define hak_fetch_sub_relaxed(pointer, value)                                                      \
     atomic_fetch_sub_explicit((pointer), (value), memory_order_relaxed)
+#define hak_fetch_or_relaxed(pointer, value)                                                       \
+    atomic_fetch_or_explicit((pointer), (value), memory_order_relaxed)
+#define hak_fetch_and_relaxed(pointer, value)                                                      \
+    atomic_fetch_and_explicit((pointer), (value), memory_order_relaxed)
 #define hak_fetch_add_acq_rel(pointer, value)                                                      \
     atomic_fetch_add_explicit((pointer), (value), memory_order_acq_rel)
 #define hak_fetch_sub_acq_rel(pointer, value)                                                      \
     atomic_fetch_sub_explicit((pointer), (value), memory_order_acq_rel)
 #define hak_fetch_or_release(pointer, value)                                                       \
     atomic_fetch_or_explicit((pointer), (value), memory_order_release)
+#define hak_exchange_relaxed(pointer, value)                                                       \
+    atomic_exchange_explicit((pointer), (value), memory_order_relaxed)
 #define hak_exchange_acquire(pointer, value)                                                       \
     atomic_exchange_explicit((pointer), (value), memory_order_acquire)
 #define hak_exchange_release(pointer, value)                                                       \
     atomic_exchange_explicit((pointer), (value), memory_order_release)
+#define hak_cas_relaxed(pointer, expected, desired)                                                \
+    atomic_compare_exchange_strong_explicit((pointer), (expected), (desired),                      \
+                                            memory_order_relaxed, memory_order_relaxed)
 #define hak_cas_acquire(pointer, expected, desired)                                                \
     atomic_compare_exchange_strong_explicit((pointer), (expected), (desired),                      \
                                             memory_order_acquire, memory_order_relaxed)

@@ -78,8 +78,8 @@
     X(caches, CHOICE, 0, 0, 1, "processor|thread",                                                 \
       "cache free blocks per processor, where kernel and libc allow it, or per thread")            \
     X(thp, CHOICE, 1, 0, 2, "off|auto|on",                                                         \
-      "huge pages; off: never; auto: for slabs of growing size classes; on: wherever the kernel "  \
-      "provides them")                                                                             \
+      "huge pages; off: never; auto: for slabs of growing size classes, and for large blocks of "  \
+      "programs that fill them; on: wherever the kernel provides them")                            \
     X(maintenance, CHOICE, 1, 0, 1, "off|on",                                                      \
       "a background thread returns memory, once the heap has reached 32 MiB")                      \
     X(harden, SET, 0, 0, 127, "exact|random|quarantine|zero|canary|guards|sized",                  \

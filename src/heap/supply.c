@@ -4,13 +4,14 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "conf/conf.h"
-#include "heap/huge_pace.h"
 #include "heap/limit.h"
 #include "heap/wait.h"
 #include "misuse/harden.h"
 #include "os/os.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
+#include "region/huge_pace.h"
+#include "region/huge_wish.h"
 #include "region/mappings.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
@@ -102,7 +103,12 @@ static struct granule_range take_superslab(enum hak_partition partition, bool *i
     if (HAK_UNLIKELY(partition != PARTITION_ORDINARY))
         return hak_span_fresh_superslab();
     struct span *span = hak_span_take(HAK_SUPERSLAB_GRANULES, HAK_SUPERSLAB_GRANULES, is_zero);
-    return span != NULL ? hak_span_detach(span) : (struct granule_range){0, 0};
+    if (span == NULL)
+        return (struct granule_range){0, 0};
+    struct granule_range range = hak_span_detach(span);
+    if (!*is_zero)
+        hak_huge_refuse(range);
+    return range;
 }
 
 /* Records and tables count as held before they are used. */

@@ -73,8 +73,10 @@
     X(huge_block_bytes, 4 * HAK_KIB, 0, HAK_TIB,                                                   \
       "and its blocks are no larger than this: of larger ones it is unknown which pages are "      \
       "touched")                                                                                   \
+    X(huge_large_bytes, 4 * HAK_MIB, 4 * HAK_MIB, HAK_TIB,                                         \
+      "a large block of this size may be huge pages where the program filled the last ones")       \
     X(huge_slow_us, 1000, 0, 60000000,                                                             \
-      "after a huge page that took this long, the next superslabs are not huge")                   \
+      "after a huge page that took this long, the next ones are not requested")                    \
     X(mapping_percent, 50, 0, 90,                                                                  \
       "share of the kernel's maximum number of mappings that hakmem may use")                      \
     X(moved_pieces_most, 8192, 0, HAK_MIB,                                                         \

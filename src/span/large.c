@@ -6,8 +6,10 @@
 #include "misuse/report.h"
 #include "os/os.h"
 #include "policy/policy_table.h"
+#include "region/huge_wish.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
+#include "span/huge_blocks.h"
 #include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
@@ -113,9 +115,12 @@ static void clear(struct span *span, size_t before, size_t bytes)
 {
     char *start = hak_granule_address(span->first);
     size_t used_bytes = hak_align_up(before + bytes, hak_os_page_bytes());
-    if (hak_span_bytes(span) < PURGE_RATHER_THAN_CLEAR_BYTES)
+    if (hak_span_bytes(span) < PURGE_RATHER_THAN_CLEAR_BYTES) {
         memset(start + before, 0, bytes);
-    else if (is_sparse(start, used_bytes))
+        return;
+    }
+    hak_huge_refuse((struct granule_range){span->first, span->count});
+    if (is_sparse(start, used_bytes))
         purge_or_clear(start, used_bytes);
     else
         clear_pieces(start, used_bytes);
@@ -229,6 +234,8 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
     if (request->content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
+    else if (request->content == LARGE_ANY && is_zero)
+        hak_huge_block_begin(span);
     publish(span, before);
     return span->user;
 }
@@ -280,6 +287,7 @@ void hak_large_drop_cached(struct span_cache *cache, uint64_t before_ms, size_t 
 struct span *hak_large_end(void *block)
 {
     struct span *span = span_of(block, "invalid free");
+    hak_huge_block_end(span);
     if (HAK_LIKELY(span->group == NULL)) {
         withdraw(span);
         return span;
@@ -394,6 +402,7 @@ void *hak_large_move(void *block, size_t bytes)
     struct span *to = take_target(from, granules_for(before + bytes));
     if (to == NULL)
         return NULL;
+    hak_huge_block_end(from);
     withdraw(from);
     enum span_move result = hak_span_move(from, to, 0);
     if (result == SPAN_MOVED) {

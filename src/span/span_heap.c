@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "os/node.h"
 #include "os/os.h"
+#include "region/huge_wish.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
 #include "span/big_cache.h"
@@ -259,6 +260,7 @@ void hak_span_give(struct span *span)
 void hak_span_give_clean(struct span *span)
 {
     hak_assert(span->state == SPAN_USED);
+    hak_huge_refuse((struct granule_range){span->first, span->count});
     if (span->piece_count != 0 && !hak_span_pieces_renew(span))
         hak_span_lose(span);
     else if (HAK_UNLIKELY(hak_span_is_too_much(span)))

@@ -6,6 +6,7 @@
 #include "misuse/mark.h"
 #include "os/os.h"
 #include "os/os_huge.h"
+#include "region/huge_wish.h"
 #include "region/mappings.h"
 #include "span/big_cache.h"
 #include "span/span_free.h"
@@ -101,6 +102,7 @@ enum span_state hak_span_discard(const struct span *span)
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
     if (HAK_UNLIKELY(hak_span_is_too_much(span)) && unmap(span))
         return SPAN_BARE;
+    hak_huge_refuse((struct granule_range){span->first, span->count});
     if (is_refilled(span))
         refuse_refill(start, start + hak_span_bytes(span));
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/race/span_race.c - large blocks taken, resized and given by threads, also each other's. */
 #include "api/api.h"
+#include "os/os.h"
+#include "os/os_fault.h"
+#include "os/os_huge.h"
+#include "policy/policy_table.h"
 #include "process/start.h"
 #include "racers.h"
 #include "region/region.h"
@@ -9,6 +13,7 @@
 #include "span/span_heap.h"
 #include "span/span_move.h"
 #include "span/span_purge.h"
+#include "stats/counters.h"
 
 #define RACERS 4u
 #define ROUNDS 6000u
@@ -97,6 +102,48 @@ static void purge_and_audit(struct racer *racer)
         CHECK(hak_span_caches_sum().bytes <= RACERS * (CACHE_BYTES + 2 * HAK_MIB));
         sched_yield();
     }
+}
+
+static _Atomic uint32_t fillers_left = RACERS - 1;
+
+static void fill_large_blocks(struct racer *racer)
+{
+    for (uint32_t i = 0; i < ROUNDS / 40; i++) {
+        size_t bytes = 4 * HAK_MIB + draw(racer) % (3 * HAK_MIB);
+        struct large_request request = {bytes, 16, LARGE_ANY, LARGE_ROOMY};
+        unsigned char *block = hak_large_take_in(NULL, &request);
+        CHECK(block != NULL);
+        memset(block, (int)racer->index, draw(racer) % 32 == 0 ? bytes / 2 : bytes);
+        stumble(racer);
+        CHECK_EQ(block[bytes / 2 - 1], racer->index);
+        hak_large_give(block);
+    }
+    atomic_fetch_sub(&fillers_left, 1);
+}
+
+static void purge_while_others_fill(struct racer *racer)
+{
+    while (atomic_load(&fillers_left) > 0) {
+        stumble(racer);
+        hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    }
+}
+
+TEST(threads_watch_each_others_large_blocks)
+{
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ON_REQUEST + 1);
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.huge_slow_us, 60000000);
+    void (*const bodies[])(struct racer *) = {fill_large_blocks, fill_large_blocks,
+                                              fill_large_blocks, purge_while_others_fill};
+    race(RACERS, bodies);
+    void *start = hak_granule_address(0);
+    hak_os_touch(start, HAK_SUPERSLAB_BYTES);
+    bool is_possible = HAK_CHECK_LEVEL >= 2 && hak_os_is_resident(start, HAK_SUPERSLAB_BYTES, 8) &&
+                       hak_os_wish_huge_pages(start, HAK_SUPERSLAB_BYTES);
+    CHECK(!is_possible || hak_load_relaxed(&hak_stat_globals.huge_blocks) > 0);
+    CHECK_EQ(hak_large_held_bytes(), 0);
+    CHECK(hak_span_heap_is_sound());
 }
 
 TEST(large_blocks_of_many_threads_are_disjoint_and_all_returned)

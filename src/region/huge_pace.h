@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* heap/huge_pace.h - whether huge pages come fast enough to be asked for.
+/* region/huge_pace.h - whether huge pages come fast enough to be asked for.
  *
  * A huge page saves 512 faults, but may have to be found first: the kernel moves other pages out of
  * the way, or, in a virtual machine, the host has taken the memory back and supplies it in small
  * pages. Then it takes many times as long as the faults. Some huge pages are timed; after a slow
- * one none is asked for while the next superslabs are added, for longer each time.
+ * one the next ones are not asked for, more of them each time.
  *
  * Owns        nothing.
- * Invariants  after n slow ones in a row 2^n - 1 superslabs are small, at most HAK_HUGE_PAUSE_MOST.
- * Threads     the holder of the region's growth lock.
- * Tests       tests/unit/heap/huge_pace_test.c, tests/unit/heap/supply_test.c
+ * Invariants  after n slow ones in a row 2^n - 1 superslabs, or large blocks, are small, at most
+ *             HAK_HUGE_PAUSE_MOST.
+ * Threads     the holder of the lock that guards the pace.
+ * Tests       tests/unit/region/huge_pace_test.c, tests/unit/heap/supply_test.c
  */
-#ifndef HAK_HEAP_HUGE_PACE_H
-#define HAK_HEAP_HUGE_PACE_H
+#ifndef HAK_REGION_HUGE_PACE_H
+#define HAK_REGION_HUGE_PACE_H
 
 #include "base/bits.h"
 
@@ -20,18 +21,18 @@
 #include <stdint.h>
 
 #define HAK_HUGE_PAUSE_MOST 63u
-/* Of fast ones one in so many is timed: it is touched under the growth lock. */
+/* Of fast superslabs one in so many is timed: it is touched under the growth lock. */
 #define HAK_HUGE_TIMED_EVERY 8u
 
 struct huge_pace {
-    uint32_t pause;   /* superslabs that were small after the last slow one */
+    uint32_t pause;   /* that were small after the last slow one */
     uint32_t small;   /* of these, those to come */
     uint32_t untimed; /* huge ones to come before one is timed */
 };
 
 enum huge_turn { HUGE_TURN_SMALL, HUGE_TURN_UNTIMED, HUGE_TURN_TIMED };
 
-/* For a superslab that deserves a huge page. */
+/* For one that deserves huge pages. */
 HAK_INLINE enum huge_turn hak_huge_turn(struct huge_pace *pace)
 {
     if (pace->small > 0) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/heap/huge_pace_test.c - slow huge pages are avoided, fast ones are asked for again. If
- * this fails, large heaps are slow in virtual machines, or have no huge pages. */
-#include "heap/huge_pace.h"
+/* tests/unit/region/huge_pace_test.c - slow huge pages are avoided, fast ones are asked for again.
+ * If this fails, large heaps are slow in virtual machines, or have no huge pages. */
+#include "region/huge_pace.h"
 
-#include "../../check.h"
+#include "check.h"
 
 /* Of so many superslabs, how many were huge, where a timed one is slow or not. */
 static uint32_t huge_of(struct huge_pace *pace, uint32_t superslabs, bool are_slow, uint32_t *timed)
