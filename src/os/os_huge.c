@@ -11,6 +11,7 @@
 #define SIZE_SETTING "/sys/kernel/mm/transparent_hugepage/hugepages-2048kB/enabled"
 /* Before it is read: assume that returned memory might be filled again. */
 static _Atomic uint32_t known = HUGE_ALWAYS;
+static _Atomic bool are_known;
 
 enum os_huge hak_os_huge_setting(const char *size_text, const char *text)
 {
@@ -27,6 +28,13 @@ void hak_os_read_huge_pages(void)
     hak_os_read_text(SIZE_SETTING, size_text, sizeof size_text);
     hak_os_read_text(SETTING, text, sizeof text);
     hak_store_relaxed(&known, (uint32_t)hak_os_huge_setting(size_text, text));
+    hak_store_relaxed(&are_known, true);
+}
+
+bool hak_os_huge_pages_are_known(void)
+{
+    return hak_load_relaxed(&are_known) ||
+           (HAK_CHECK_LEVEL >= 2 && hak_load_relaxed(&hak_os_fault.huge_pages) != 0);
 }
 
 enum os_huge hak_os_huge_pages(void)

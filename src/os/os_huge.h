@@ -11,13 +11,17 @@
 
 #include "base/compiler.h"
 
+#include <stdbool.h>
+
 enum os_huge { HUGE_NEVER, HUGE_ON_REQUEST, HUGE_ALWAYS };
 
 /* Reads the setting from /sys; a kernel without the file has no huge pages. */
 void hak_os_read_huge_pages(void);
 
-/* Whether processes get huge pages. Tests set it through os/os_fault.h. */
+/* Whether processes get huge pages, and whether that was read. Tests set it through
+ * os/os_fault.h. */
 enum os_huge hak_os_huge_pages(void);
+bool hak_os_huge_pages_are_known(void);
 
 /* What the two files of /sys say together: the one for pages of 2 MiB, which is empty where the
  * kernel has none, and the one for all sizes that inherit it. */

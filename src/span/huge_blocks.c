@@ -119,7 +119,7 @@ static bool comes_fast(struct granule_range range)
 
 static void ask(const struct span *span)
 {
-    if (is_paused())
+    if (hak_os_huge_pages() != HUGE_ON_REQUEST || is_paused())
         return;
     struct granule_range range =
         hak_huge_wish((struct granule_range){span->first, span->count - END_GRANULES});
@@ -130,12 +130,12 @@ static void ask(const struct span *span)
         hak_huge_refuse(range);
 }
 
-/* Where all memory is huge, or none, there is nothing to ask. In hardened mode blocks are cleared
- * and purged in place. */
-static bool may_ask(void)
+/* Where all memory is huge, or none, there is nothing to ask; it is not known from the start. In
+ * hardened mode blocks are cleared and purged in place. */
+static bool may_watch(void)
 {
-    return hak_os_huge_pages() == HUGE_ON_REQUEST && hak_conf_number(thp) == THP_AUTO &&
-           !hak_harden_has(HARDEN_EXACT);
+    return (hak_os_huge_pages() == HUGE_ON_REQUEST || !hak_os_huge_pages_are_known()) &&
+           hak_conf_number(thp) == THP_AUTO && !hak_harden_has(HARDEN_EXACT);
 }
 
 static bool is_large(const struct span *span)
@@ -145,7 +145,7 @@ static bool is_large(const struct span *span)
 
 void hak_huge_block_begin(const struct span *span)
 {
-    if (HAK_LIKELY(!is_large(span)) || !may_ask())
+    if (HAK_LIKELY(!is_large(span)) || !may_watch())
         return;
     uint64_t word = hak_exchange_relaxed(&watched, 0);
     uint32_t waited = hak_load_relaxed(&waits);

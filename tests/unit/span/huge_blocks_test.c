@@ -234,6 +234,29 @@ TEST(after_slow_huge_pages_blocks_are_small_for_a_while)
     CHECK_EQ(asked(), 3); /* 1, 3 and 7 small ones behind them */
 }
 
+TEST(blocks_are_watched_before_the_kernels_setting_is_known)
+{
+    start();
+    hak_store_relaxed(&hak_os_fault.huge_pages, 0);
+    if (hak_os_huge_pages_are_known())
+        SKIP("the setting was read at the start");
+    CHECK_EQ(hak_os_huge_pages(), HUGE_ALWAYS);
+    for (int i = 0; i < 3; i++)
+        take_filled(BYTES);
+    CHECK_EQ(asked(), 0);
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ON_REQUEST + 1);
+    take(BYTES);
+    CHECK_EQ(asked(), 1);
+}
+
+TEST(none_is_asked_for_where_huge_pages_come_unasked)
+{
+    start_filled();
+    hak_store_relaxed(&hak_os_fault.huge_pages, HUGE_ALWAYS + 1);
+    take(BYTES);
+    CHECK_EQ(asked(), 0);
+}
+
 TEST(none_is_asked_for_where_the_user_forbids_it)
 {
     start_filled();
