@@ -29,14 +29,18 @@
 #define WAITS_MOST 8u
 #define WAITS_HUGE_MOST 4u
 
-/* The block that is to be looked at: its first granule, above its granules; 0: none. */
-static _Atomic uint64_t watched;
+/* What was seen of blocks of a kind. */
+struct evidence {
+    _Atomic uint64_t watched; /* first granule of the block to look at, above its granules; or 0 */
+    _Atomic uint32_t waits;   /* how often its end was found not to be filled */
+    _Atomic uint32_t filled;  /* blocks in a row, at most FILLED_MOST */
+    _Atomic uint32_t longest; /* granules, of any of these */
+    _Atomic uint32_t doublings;
+};
 #define FIRST_SHIFT 32
 
-static _Atomic uint32_t waits;
-static _Atomic uint32_t filled;         /* blocks in a row, at most FILLED_MOST */
-static _Atomic uint32_t filled_longest; /* granules, of any of these */
-static _Atomic uint32_t needed = FILLED_LEAST;
+/* Blocks from calloc, and all others. */
+static struct evidence evidence_of[2];
 
 /* Under the SPAN lock. */
 static struct huge_pace pace;
@@ -46,54 +50,59 @@ static bool is_resident(uint32_t granule)
     return hak_os_is_resident(hak_granule_address(granule), HAK_GRANULE_BYTES, MISSING_SHARE);
 }
 
-static void note_sparse(void)
+static uint32_t needed(const struct evidence *seen)
 {
-    uint32_t before = hak_load_relaxed(&needed);
-    if (hak_load_relaxed(&filled) >= before)
-        hak_store_relaxed(&needed, (uint32_t)hak_least(2 * before, FILLED_MOST));
-    hak_store_relaxed(&filled, 0);
-    hak_store_relaxed(&filled_longest, 0);
+    return FILLED_LEAST << hak_load_relaxed(&seen->doublings);
 }
 
-static void note_filled(uint32_t count)
+static void note_sparse(struct evidence *seen)
 {
-    uint32_t before = hak_load_relaxed(&filled);
+    uint32_t doublings = hak_load_relaxed(&seen->doublings);
+    if (hak_load_relaxed(&seen->filled) >= needed(seen) && needed(seen) < FILLED_MOST)
+        hak_store_relaxed(&seen->doublings, doublings + 1);
+    hak_store_relaxed(&seen->filled, 0);
+    hak_store_relaxed(&seen->longest, 0);
+}
+
+static void note_filled(struct evidence *seen, uint32_t count)
+{
+    uint32_t before = hak_load_relaxed(&seen->filled);
     if (before < FILLED_MOST)
-        hak_store_relaxed(&filled, before + 1);
-    if (count > hak_load_relaxed(&filled_longest))
-        hak_store_relaxed(&filled_longest, count);
+        hak_store_relaxed(&seen->filled, before + 1);
+    if (count > hak_load_relaxed(&seen->longest))
+        hak_store_relaxed(&seen->longest, count);
 }
 
 /* Which granule of so many is looked at next. */
-static uint32_t granule_to_look_at(uint32_t count, uint32_t seen)
+static uint32_t granule_to_look_at(uint32_t count, uint32_t looks)
 {
     uint32_t end = count - END_GRANULES;
-    return seen < END_GRANULES - 1 ? end + seen : (LOOKS - seen) * end / LOOKS;
+    return looks < END_GRANULES - 1 ? end + looks : (LOOKS - looks) * end / LOOKS;
 }
 
 /* Looks at a block from its end, which is filled last. False: it may be filled yet. */
-static bool look(uint64_t word, bool is_over)
+static bool look(struct evidence *seen, uint64_t word, bool is_over)
 {
     uint32_t first = (uint32_t)(word >> FIRST_SHIFT);
     uint32_t count = (uint32_t)word;
-    uint32_t seen = 0;
-    while (seen < LOOKS && is_resident(first + granule_to_look_at(count, seen)))
-        seen++;
-    if (seen == LOOKS)
-        note_filled(count);
-    else if (seen != 0 || is_over)
-        note_sparse();
+    uint32_t looks = 0;
+    while (looks < LOOKS && is_resident(first + granule_to_look_at(count, looks)))
+        looks++;
+    if (looks == LOOKS)
+        note_filled(seen, count);
+    else if (looks != 0 || is_over)
+        note_sparse(seen);
     else
         return false;
     return true;
 }
 
 /* Whether the block will be filled, as far as the program has shown. */
-static bool is_expected(const struct span *span)
+static bool is_expected(const struct evidence *seen, const struct span *span)
 {
-    return hak_load_relaxed(&filled) >= hak_load_relaxed(&needed) &&
-           hak_load_relaxed(&waits) < WAITS_HUGE_MOST &&
-           span->count <= 2 * hak_load_relaxed(&filled_longest);
+    return hak_load_relaxed(&seen->filled) >= needed(seen) &&
+           hak_load_relaxed(&seen->waits) < WAITS_HUGE_MOST &&
+           span->count <= 2 * hak_load_relaxed(&seen->longest);
 }
 
 static bool is_paused(void)
@@ -143,26 +152,33 @@ static bool is_large(const struct span *span)
     return hak_span_bytes(span) >= hak_policy_read(huge_large_bytes);
 }
 
-void hak_huge_block_begin(const struct span *span)
+void hak_huge_block_begin(const struct span *span, bool is_calloc)
 {
     if (HAK_LIKELY(!is_large(span)) || !may_watch())
         return;
-    uint64_t word = hak_exchange_relaxed(&watched, 0);
-    uint32_t waited = hak_load_relaxed(&waits);
-    bool is_known = word == 0 || look(word, waited == WAITS_MOST);
-    hak_store_relaxed(&waits, is_known ? 0 : waited + 1);
-    if (is_expected(span))
+    struct evidence *seen = &evidence_of[is_calloc];
+    uint64_t word = hak_exchange_relaxed(&seen->watched, 0);
+    uint32_t waits = hak_load_relaxed(&seen->waits);
+    bool is_known = word == 0 || look(seen, word, waits == WAITS_MOST);
+    hak_store_relaxed(&seen->waits, is_known ? 0 : waits + 1);
+    if (is_expected(seen, span))
         ask(span);
     if (is_known)
         word = (uint64_t)span->first << FIRST_SHIFT | span->count;
-    hak_store_relaxed(&watched, word);
+    hak_store_relaxed(&seen->watched, word);
+}
+
+static void end(struct evidence *seen, const struct span *span)
+{
+    uint64_t word = hak_load_relaxed(&seen->watched);
+    if (HAK_LIKELY(word >> FIRST_SHIFT != span->first) || word == 0)
+        return;
+    if (hak_cas_relaxed(&seen->watched, &word, 0))
+        look(seen, word, true);
 }
 
 void hak_huge_block_end(const struct span *span)
 {
-    uint64_t word = hak_load_relaxed(&watched);
-    if (HAK_LIKELY(word >> FIRST_SHIFT != span->first) || word == 0)
-        return;
-    if (hak_cas_relaxed(&watched, &word, 0))
-        look(word, true);
+    end(&evidence_of[0], span);
+    end(&evidence_of[1], span);
 }

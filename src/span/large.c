@@ -234,8 +234,8 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
     if (request->content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
-    else if (request->content == LARGE_ANY && is_zero)
-        hak_huge_block_begin(span);
+    else if (is_zero)
+        hak_huge_block_begin(span, request->content == LARGE_ZERO);
     publish(span, before);
     return span->user;
 }

@@ -207,13 +207,25 @@ TEST(the_end_of_a_huge_block_has_small_pages)
     CHECK_EQ(asked(), 40);
 }
 
-TEST(what_is_to_be_zero_is_not_huge_and_says_nothing)
+TEST(blocks_from_calloc_are_judged_by_each_other)
 {
     start_filled();
-    CHECK(take_large(BYTES, 16, LARGE_ZERO) != NULL);
-    CHECK_EQ(asked(), 0);
+    unsigned char *zeros[4];
+    for (int i = 0; i < 3; i++) {
+        zeros[i] = take_large(BYTES, 16, LARGE_ZERO);
+        CHECK(zeros[i] != NULL);
+        CHECK_EQ(asked(), i == 2);
+        fill(zeros[i], BYTES);
+    }
+    hak_large_give(take_large(BYTES, 16, LARGE_ZERO)); /* sparse */
+    CHECK_EQ(asked(), 2);
+    hak_span_purge(UINT64_MAX, 0, 100);
+    zeros[3] = take_large(BYTES, 16, LARGE_ZERO);
+    CHECK_EQ(asked(), 2);
+    for (size_t at = 0; at < BYTES; at += 4096)
+        CHECK_EQ(zeros[3][at], 0);
     take(BYTES);
-    CHECK_EQ(asked(), 1);
+    CHECK_EQ(asked(), 3);
 }
 
 TEST(small_blocks_are_not_looked_at)
