@@ -402,6 +402,7 @@ void hak_private_restart_in_child(void)
         if (!heap->heap.is_claimed)
             heap->state = PRIVATE_FROZEN;
         hak_lock_reset(&heap->heap.lock);
+        hak_large_group_mend(&heap->large_blocks); /* another thread may have moved one of them */
     }
     hak_lock_reset(&set_lock);
 }

@@ -148,10 +148,7 @@ static enum huge_turn turn_of(uint32_t class_index, const struct slab_owner *own
 /* Touches the superslab, for which a huge page was asked, and notes how long that took. */
 static void time_huge(uint32_t first, struct stat_block *stats)
 {
-    uint64_t before_ns = hak_os_clock_ns();
-    hak_os_touch(hak_granule_address(first), 1);
-    uint64_t took_us = (hak_os_clock_ns() - before_ns) / 1000;
-    bool was_slow = took_us >= hak_policy_read(huge_slow_us);
+    bool was_slow = hak_huge_is_slow(first);
     hak_huge_timed(&pace, was_slow);
     hak_stat_add_shared(stats, huge_slow, was_slow);
 }

@@ -195,7 +195,7 @@ static struct keep_ghost *ghost_for(struct keep_log *log, uint32_t count, uint64
     uint64_t gone = gone_ms();
     for (uint32_t i = 0; i < HAK_KEEP_GHOSTS; i++) {
         struct keep_ghost *ghost = &log->ghosts[i];
-        if (ghost->count != 0 && now_ms - ghost->freed_ms > gone)
+        if (ghost->count != 0 && hak_excess(now_ms, ghost->freed_ms) > gone)
             lay(log, ghost, episodes);
         else if (ghost->count >= count && (best == NULL || ghost->count < best->count))
             best = ghost;
@@ -218,7 +218,7 @@ bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint
         return false;
     *what = *ghost;
     ghost->count -= count;
-    price(log, count, now_ms - ghost->freed_ms, episodes);
+    price(log, count, hak_excess(now_ms, ghost->freed_ms), episodes);
     return true;
 }
 
@@ -226,7 +226,7 @@ void hak_keep_left(struct keep_log *log, const struct keep_ghost *ghost, uint64_
                    uint64_t episodes)
 {
     hak_store_relaxed(&hak_keep_asks, true);
-    if (now_ms - ghost->freed_ms > gone_ms()) {
+    if (hak_excess(now_ms, ghost->freed_ms) > gone_ms()) {
         price(log, ghost->count, UINT64_MAX, episodes);
         return;
     }

@@ -35,6 +35,9 @@ static void before_fork(void)
     hak_copy_look();
     if (!hak_lock_begin_fork())
         return;
+    /* A purge in progress, which may take long: before other threads have to wait. */
+    hak_lock_take(&hak_region.purge_lock);
+    hak_lock_give(&hak_region.purge_lock);
     hak_lock_take(&hak_caches_lock_word);
     hak_heaps_stop(FORK_PATIENCE_MS);
     hak_caches_await(hak_own_cache(), FORK_PATIENCE_MS);

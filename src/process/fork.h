@@ -2,10 +2,11 @@
 /* process/fork.h - what a fork, or another copy of the process, finds in the child.
  *
  * Owns        what is locked around a fork, and how a copy of the process is settled.
- * Invariants  fork, all with signals blocked: all locks are taken in rank order, heaps by waiting
- *             20 ms in all, and other threads' slow paths are awaited as long. What another
- *             thread is inside even then is lost in the child: a heap accepts frees, and nothing is
- *             taken from it; what is in a cache stays there. The forking thread's own slow path,
+ * Invariants  fork, all with signals blocked: a purge in progress is waited for first, while others
+ *             go on. Then all locks are taken in rank order, heaps by waiting 20 ms in all, and
+ *             other threads' slow paths are awaited as long. What another thread is inside even
+ *             then is lost in the child: a heap accepts frees, and nothing is taken from it; what
+ *             is in a cache stays there. The forking thread's own slow path,
  *             interrupted by a handler that forks, goes on in the child as in the parent. A handler
  *             that forks inside a section of its own thread gets a child with no lock taken for it:
  *             what it interrupted goes on, the others are noticed as in a copy without handlers.

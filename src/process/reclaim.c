@@ -19,6 +19,7 @@
 #include "process/matches.h"
 #include "process/slow_path.h"
 #include "process/start.h"
+#include "region/mappings.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
@@ -211,11 +212,12 @@ static size_t sweep_heaps(uint64_t now, uint64_t decay, bool *is_done)
     return bytes;
 }
 
-/* Returns cached and withheld blocks to their slabs, except those in caches of running threads. */
-static void drain_all(void)
+/* Returns cached and withheld blocks to their slabs, except those in caches of threads that run
+ * with one, and in caches of processors that were in use after `since_ms`. */
+static void drain_all(uint64_t since_ms)
 {
     hak_caches_drain(UINT64_MAX, hak_waiting_drain);
-    hak_caches_drain_idle(UINT64_MAX);
+    hak_caches_drain_idle(since_ms);
     hak_private_drain_all();
 }
 
@@ -234,7 +236,7 @@ static size_t purge_free(size_t keep_bytes)
 
 size_t hak_reclaim_purge_all(void)
 {
-    drain_all();
+    drain_all(UINT64_MAX);
     return purge_free(0);
 }
 
@@ -298,7 +300,7 @@ static void gather(void)
         hak_cache_flush_all(own);
         hak_cache_end(own);
     }
-    drain_all();
+    drain_all(UINT64_MAX);
     hak_reclaim_empty_heaps();
 }
 
@@ -332,15 +334,16 @@ static size_t relieve_gently(uint64_t now)
     return bytes + purge_free(0);
 }
 
-/* While more is live than the soft limit allows, nothing free is kept, and heaps are visited now
- * and then. */
+/* While more is live than the soft limit allows, nothing free is kept but in the caches of busy
+ * processors; these and the heaps are visited now and then. */
 static size_t relieve_at_times(uint64_t now)
 {
     uint64_t last = hak_load_relaxed(&last_relief_ms);
     /* acquire: no partner is needed, the exchange only elects one thread */
-    if (now - last >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
+    if (hak_excess(now, last) >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
         return relieve_gently(now);
-    return hak_reclaim_purge_all();
+    drain_all(now - RELIEF_MS);
+    return purge_free(0);
 }
 
 /* For keep times (learn/keep_time.h); a race may ask twice. */
@@ -390,7 +393,11 @@ size_t hak_reclaim_visit(bool *is_done)
 static void touch_block(char *start, size_t bytes)
 {
     size_t whole_bytes = hak_align_down(bytes, HAK_SUPERSLAB_BYTES);
+    struct granule_range range = {hak_granule_of(start),
+                                  (uint32_t)(whole_bytes >> HAK_GRANULE_SHIFT)};
     bool is_wished = whole_bytes != 0 && hak_conf_number(thp) == THP_AUTO &&
+                     hak_mappings_admit_advice(range.first) &&
+                     hak_mappings_admit_advice(range.first + range.count - 1) &&
                      hak_os_wish_huge_pages(start, whole_bytes);
     hak_os_touch(start, bytes);
     if (is_wished)
@@ -404,8 +411,9 @@ void hak_prewarm(void)
         return;
     size_t block_bytes = bytes - hak_supply_touch(bytes);
     if (block_bytes != 0) {
+        /* LARGE_ZERO, so that it is not watched: it says nothing about what the program fills. */
         struct large_request request =
-            hak_supply_request(block_bytes, HAK_SUPERSLAB_BYTES, LARGE_ANY);
+            hak_supply_request(block_bytes, HAK_SUPERSLAB_BYTES, LARGE_ZERO);
         char *start = hak_supply_large(NULL, &request);
         if (start == NULL)
             return;

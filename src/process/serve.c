@@ -6,8 +6,10 @@
 #include "heap/limit.h"
 #include "misuse/mapped_guard.h"
 #include "misuse/sampled_guard.h"
+#include "policy/policy_table.h"
 #include "process/reclaim.h"
 #include "process/tick.h"
+#include "region/region.h"
 #include "stats/event_log.h"
 #include "stats/refusal.h"
 
@@ -24,11 +26,19 @@ static HAK_NOINLINE void send_all_home(const struct slow_path *path)
     hak_reclaim_purge_all();
 }
 
+/* No memory that is given back makes room for it. */
+static bool is_hopeless(const struct request *request)
+{
+    size_t limit = hak_policy_read(limit_bytes);
+    return hak_most(request->bytes, request->alignment) > hak_region.window_bytes ||
+           (limit != 0 && request->bytes > limit);
+}
+
 static void *serve_twice(hak_server *server, const struct request *request,
                          const struct slow_path *path)
 {
     void *block = server(path->cache, request, TRY_FIRST);
-    if (HAK_LIKELY(block != NULL) || hak_heap_is_held())
+    if (HAK_LIKELY(block != NULL) || hak_heap_is_held() || is_hopeless(request))
         return block;
     send_all_home(path);
     return server(path->cache, request, TRY_LAST);
@@ -74,7 +84,7 @@ void *hak_refuse(size_t bytes)
 void *hak_serve(hak_server *server, const struct request *request)
 {
     void *block = serve_once(server, request);
-    if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set()) {
+    if (HAK_UNLIKELY(block == NULL) && hak_limit_is_set() && !is_hopeless(request)) {
         hak_reclaim_relieve();
         block = serve_once(server, request);
     }

@@ -16,9 +16,7 @@
 #define HAK_REGION_HUGE_PACE_H
 
 #include "base/bits.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "region/region.h"
 
 #define HAK_HUGE_PAUSE_MOST 63u
 /* Of fast superslabs one in so many is timed: it is touched under the growth lock. */
@@ -31,6 +29,9 @@ struct huge_pace {
 };
 
 enum huge_turn { HUGE_TURN_SMALL, HUGE_TURN_UNTIMED, HUGE_TURN_TIMED };
+
+/* Touches the first page of what is to be huge; true: that took `huge_slow_us` or longer. */
+bool hak_huge_is_slow(uint32_t granule);
 
 /* For one that deserves huge pages. */
 HAK_INLINE enum huge_turn hak_huge_turn(struct huge_pace *pace)

@@ -29,11 +29,17 @@ static void *address_of(uint32_t superslab)
     return hak_granule_address(superslab * HAK_SUPERSLAB_GRANULES);
 }
 
+static bool admit(uint32_t superslab)
+{
+    return hak_mappings_count() < hak_mappings_most() / 2 &&
+           hak_mappings_admit_advice(superslab * HAK_SUPERSLAB_GRANULES);
+}
+
 struct granule_range hak_huge_wish(struct granule_range range)
 {
     uint32_t first = (range.first + HAK_SUPERSLAB_GRANULES - 1) / HAK_SUPERSLAB_GRANULES;
     uint32_t most = (range.first + range.count) / HAK_SUPERSLAB_GRANULES, end = first;
-    for (; end < most && hak_mappings_admit_advice(end * HAK_SUPERSLAB_GRANULES); end++)
+    for (; end < most && admit(end); end++)
         note(end);
     if (end <= first ||
         !hak_os_wish_huge_pages(address_of(first), (end - first) * HAK_SUPERSLAB_BYTES))

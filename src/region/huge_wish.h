@@ -20,7 +20,7 @@
 #include "region/region.h"
 
 /* Asks for huge pages for the superslabs that lie wholly in the range, from the first one on, while
- * the kernel's mappings suffice. Returns their granules. */
+ * half of the mappings that hakmem may cause are left. Returns their granules. */
 struct granule_range hak_huge_wish(struct granule_range range);
 
 /* Refuses them for all superslabs of which some lies in the range, where they were asked for. */

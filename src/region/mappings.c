@@ -61,3 +61,15 @@ bool hak_mappings_admit_advice(uint32_t granule)
         hak_mappings_give(MAPPINGS_PER_ADVICE); /* another thread was faster */
     return true;
 }
+
+bool hak_mappings_are_divided(uint32_t first, uint32_t granules)
+{
+    uint32_t small = HAK_SMALL_PAGES_BYTES >> HAK_GRANULE_SHIFT; /* advised at the start */
+    if (first < small && first + granules > small)
+        return true;
+    uint32_t end = (first + granules - 1) / HAK_SUPERSLAB_GRANULES;
+    for (uint32_t i = first / HAK_SUPERSLAB_GRANULES; i <= end; i++)
+        if (hak_load_relaxed(&advised[i / 64]) >> i % 64 & 1)
+            return true;
+    return false;
+}

@@ -28,6 +28,10 @@ void hak_mappings_give(uint32_t count);
 /* True when advice may be given to the superslab of `granule`: it was before, or there is room. */
 bool hak_mappings_admit_advice(uint32_t granule);
 
+/* Whether the kernel may have divided these granules into several mappings, by advice that was
+ * given to some of their superslabs. Most such mappings end where superslabs do. */
+bool hak_mappings_are_divided(uint32_t first, uint32_t granules);
+
 /* Mappings counted now, and those that may be. */
 uint32_t hak_mappings_count(void);
 uint32_t hak_mappings_most(void);

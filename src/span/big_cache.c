@@ -99,7 +99,7 @@ static void judge_slack(uint64_t now_ms)
 {
     bool is_doubled = hak_load_relaxed(&is_slack_doubled);
     uint64_t extra = slack_bytes(hak_load_relaxed(&last_peak_bytes)) >> HAK_GRANULE_SHIFT;
-    uint64_t elapsed_ms = now_ms - log_of.judged_ms;
+    uint64_t elapsed_ms = hak_excess(now_ms, log_of.judged_ms);
     uint64_t earned = log_of.earned * hak_policy_read(big_fault_ms);
     bool is_quiet = elapsed_ms > 2 * SLACK_JUDGED_MS; /* what was kept has aged meanwhile */
     bool is_proven = log_of.earned_count >= SLACK_SPANS && !is_quiet;
@@ -152,7 +152,7 @@ void hak_big_cache_served(const struct big_serve *serve)
     } else {
         hak_counter_add(&hak_stat_globals.spans_fresh, 1);
     }
-    uint64_t idle_ms = serve->now_ms - serve->freed_ms;
+    uint64_t idle_ms = hak_excess(serve->now_ms, serve->freed_ms); /* clocks of two threads */
     if (clean_count != 0)
         miss(clean_count, serve->now_ms);
     else if (idle_ms != 0) /* else all keep times cost the same: nothing */

@@ -40,6 +40,15 @@ size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count)
     return bytes;
 }
 
+/* Writes only what is not so already: a child of fork would copy the pages. */
+static void link(struct list_link *before, struct list_link *behind)
+{
+    if (before->next != behind)
+        before->next = behind;
+    if (behind->prev != before)
+        behind->prev = before;
+}
+
 void hak_large_group_mend(struct list_link *group)
 {
     struct list_link *before = group;
@@ -47,15 +56,13 @@ void hak_large_group_mend(struct list_link *group)
     for (struct list_link *i = group->next; i != group; i = next) {
         next = i->next;
         if (hak_tag_read(hak_list_element(i, struct span, bin_link)->first) == HAK_TAG_SPAN) {
-            before->next = i;
-            i->prev = before;
+            link(before, i);
             before = i;
         } else {
             hak_list_start(i); /* a later step may take it out once more */
         }
     }
-    before->next = group;
-    group->prev = before;
+    link(before, group);
 }
 
 bool hak_large_is_block(const void *block)

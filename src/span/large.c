@@ -234,8 +234,8 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     size_t before = colour_bytes(span->first, hak_span_bytes(span) - bytes, request->alignment);
     if (request->content == LARGE_ZERO && !is_zero)
         clear(span, before, bytes);
-    else if (is_zero)
-        hak_huge_block_begin(span, request->content == LARGE_ZERO);
+    else if (request->content == LARGE_ANY && is_zero)
+        hak_huge_block_begin(span);
     publish(span, before);
     return span->user;
 }
@@ -378,11 +378,11 @@ bool hak_large_resize(void *block, size_t bytes)
 }
 
 /* Where the block can go with as much room behind it again: congruent to where it is as far as page
- * tables go, when it is long enough that whole tables move. */
+ * tables go, when it is long enough that whole tables move, or its mappings end at superslabs. */
 static struct span *take_target(const struct span *span, uint32_t count)
 {
     struct span_fit fit = {count, 1, 0};
-    if (span->count >= 2 * PAGE_TABLE_GRANULES) {
+    if (span->count >= 2 * PAGE_TABLE_GRANULES || hak_span_is_divided(span)) {
         size_t base = hak_region.base >> HAK_GRANULE_SHIFT;
         fit.alignment = PAGE_TABLE_GRANULES;
         fit.phase = (uint32_t)((base + span->first) % PAGE_TABLE_GRANULES);

@@ -170,28 +170,35 @@ HAK_INLINE struct span *alike_at(size_t granule, const struct span *span)
     return other != NULL && are_alike(other, span) ? other : NULL;
 }
 
+/* The free span is as old as one that stands, or would stand, behind `older` among the ages. */
+static void take_age(struct span *span, uint64_t freed_ms, struct list_link *older)
+{
+    span->freed_ms = freed_ms;
+    if (span->state != SPAN_WARM || older == &span->age_link)
+        return;
+    hak_list_remove(&span->age_link);
+    hak_list_insert_after(older, &span->age_link);
+}
+
 /* The span becomes a part of `whole`, which is free, as is `behind`, if any. The largest part says
- * how old they are together. */
+ * how old they are together, and where they stand among the ages. */
 static void join(struct span *whole, struct span *span, struct span *behind)
 {
     uint32_t first = (uint32_t)hak_least(whole->first, span->first);
     uint32_t count = whole->count + span->count;
     if (span->count >= whole->count)
-        whole->freed_ms = span->freed_ms;
+        take_age(whole, span->freed_ms, hak_span_free.ages.prev);
     hak_span_free_spare(span);
     if (behind != NULL) {
         if (behind->count > count)
-            whole->freed_ms = behind->freed_ms;
+            take_age(whole, behind->freed_ms, &behind->age_link);
         count += behind->count;
         hak_span_free_remove(behind);
         hak_span_free_spare(behind);
     }
     reshape(whole, first, count);
-    if (whole->state == SPAN_WARM) {
-        hak_list_remove(&whole->age_link);
-        hak_list_insert_last(&hak_span_free.ages, &whole->age_link);
+    if (whole->state == SPAN_WARM)
         note_oldest();
-    }
 }
 
 void hak_span_free_insert(struct span *span)
@@ -217,6 +224,7 @@ static struct span *describe(struct span *record, const struct span *like, uint3
     record->freed_ms = like->freed_ms;
     record->node = like->node;
     record->piece_count = 0;
+    record->is_divided = false;
     return record;
 }
 

@@ -37,7 +37,8 @@ extern struct meta_pool hak_span_pool;
 void hak_span_free_start(void);
 
 /* Makes `span` free, and part of a free neighbour of the same state where there is one: the record
- * is no longer the caller's. Warm, it goes to the end of the ages. */
+ * is no longer the caller's. Warm, it goes to the end of the ages, or is as old as the longest
+ * neighbour that it joins. */
 void hak_span_free_insert(struct span *span);
 
 /* Takes a free span off all lists. */

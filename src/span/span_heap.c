@@ -128,6 +128,7 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
 
 static void give_as(struct span *span, enum span_state state)
 {
+    hak_assert(!span->is_divided);
     uint64_t now_ms = hak_os_clock_ms();
     hak_span_lock();
     span->user = NULL;
@@ -183,6 +184,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->node = 0;
     span->freed_ms = 0;
     span->piece_count = 0;
+    span->is_divided = false;
     hak_span_lock();
     hak_span_free_insert(span);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
@@ -378,6 +380,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->state = SPAN_USED;
         span->node = own_node();
         span->piece_count = 0;
+        span->is_divided = false;
         note_attached(range.count);
     }
     return span;

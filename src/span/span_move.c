@@ -33,6 +33,7 @@ void hak_span_pieces_forget(struct span *span)
 {
     count_pieces(-span->piece_count);
     span->piece_count = 0;
+    span->is_divided = false;
 }
 
 static uint32_t moved_end(const struct span *span)
@@ -65,23 +66,31 @@ static bool admit(const struct span *from, struct span *to)
     return true;
 }
 
-/* A piece as it lies in both spans. */
-struct piece {
-    unsigned char *from;
-    unsigned char *to;
-    size_t bytes;
-};
-
-static struct piece piece_at(const struct span *from, const struct span *to, uint32_t index,
-                             size_t kept_bytes)
+bool hak_span_is_divided(const struct span *span)
 {
-    size_t begin = kept_bytes;
-    if (index > 0)
-        begin = (size_t)to->piece_ends[index - 1] << HAK_GRANULE_SHIFT;
-    size_t end = (size_t)to->piece_ends[index] << HAK_GRANULE_SHIFT;
-    unsigned char *from_start = hak_granule_address(from->first);
-    unsigned char *to_start = hak_granule_address(to->first);
-    return (struct piece){from_start + begin, to_start + begin, end - begin};
+    return span->is_divided || hak_mappings_are_divided(span->first, span->count);
+}
+
+/* The latest offset, at most `end`, at which the mapping that holds byte `done` can end. */
+static size_t step_end(const struct span *from, size_t done, size_t end)
+{
+    uintptr_t start = (uintptr_t)hak_granule_address(from->first);
+    return hak_least(end, hak_align_up(start + done + 1, HAK_SUPERSLAB_BYTES) - start);
+}
+
+/* Moves the bytes from *done to `end`; *done tells how far it came. The kernel moves one mapping at
+ * a time: of several it may move some and refuse another. */
+static enum os_move move(const struct span *from, const struct span *to, size_t *done, size_t end)
+{
+    char *from_start = hak_granule_address(from->first), *to_start = hak_granule_address(to->first);
+    enum os_move result = OS_MOVED;
+    while (*done < end && result == OS_MOVED) {
+        size_t next = to->is_divided ? step_end(from, *done, end) : end;
+        result = hak_os_move(from_start + *done, to_start + *done, next - *done);
+        if (result == OS_MOVED)
+            *done = next;
+    }
+    return result;
 }
 
 enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_bytes)
@@ -90,21 +99,20 @@ enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_byt
     if (!admit(from, to))
         return SPAN_STAYED;
     enum os_move result = OS_MOVED;
-    uint32_t tried = 0;
-    for (; tried < to->piece_count && result == OS_MOVED; tried++) {
-        struct piece piece = piece_at(from, to, tried, kept_bytes);
-        result = hak_os_move(piece.from, piece.to, piece.bytes);
-    }
+    size_t done = kept_bytes;
+    to->is_divided = hak_span_is_divided(from);
+    for (uint32_t i = 0; i < to->piece_count && result == OS_MOVED; i++)
+        result = move(from, to, &done, (size_t)to->piece_ends[i] << HAK_GRANULE_SHIFT);
     if (result == OS_MOVED) {
         to->node = from->node;
         return SPAN_MOVED;
     }
-    /* Copies the pieces moved so far back: `from` is still mapped, so copying cannot fail. */
-    for (uint32_t i = 0; i + 1 < tried; i++) {
-        struct piece piece = piece_at(from, to, i, kept_bytes);
-        memcpy(piece.from, piece.to, piece.bytes);
+    /* Copies back what was moved so far: `from` is still mapped, so copying cannot fail. */
+    if (done > kept_bytes) {
+        char *moved = (char *)hak_granule_address(to->first) + kept_bytes;
+        memcpy((char *)hak_granule_address(from->first) + kept_bytes, moved, done - kept_bytes);
         if (result == OS_MOVE_LOST)
-            hak_os_purge(piece.to, piece.bytes);
+            hak_os_purge(moved, done - kept_bytes);
     }
     return result == OS_MOVE_LOST ? SPAN_DAMAGED : SPAN_STAYED;
 }
@@ -127,6 +135,7 @@ void hak_span_pieces_cut(struct span *span, uint32_t count, struct span *tail)
         span->piece_ends[kept++] = count;
     span->piece_count = kept;
     tail->piece_count = end > count ? 1 : 0;
+    tail->is_divided = span->is_divided && tail->piece_count != 0;
     tail->piece_ends[0] = end - count;
     count_pieces(kept + tail->piece_count - before);
 }

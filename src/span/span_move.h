@@ -6,6 +6,9 @@
  *             mapping can land in them. Each moved piece costs the process up to three mappings;
  *             their number stays far below the kernel's limit. Before a span with pieces becomes
  *             free, its range is remapped, which joins it with a neighbour again.
+ *             The kernel moves one mapping at a time. Within a piece, mappings may end where advice
+ *             on huge pages does, at superslabs; such a span (is_divided) moves superslab by
+ *             superslab, to where superslabs begin at the same offsets, and has more mappings.
  * Threads     the spans are the caller's; the number of pieces is atomic.
  * Tests       tests/unit/span/span_move_test.c
  */
@@ -19,6 +22,9 @@ enum span_move {
     SPAN_STAYED,  /* `from` is unchanged, `to` still usable: it holds at most parts of it */
     SPAN_DAMAGED, /* `from` is unchanged, but `to` must be abandoned */
 };
+
+/* Whether the kernel may have divided the span's mappings at superslabs. */
+bool hak_span_is_divided(const struct span *span);
 
 /* Moves `from` to the same place in `to`, which is clean and without pieces: as much as both have,
  * but for the first `kept_bytes` (whole pages, less than a granule), which are left alone. */

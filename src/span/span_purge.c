@@ -100,9 +100,9 @@ static bool unmap(const struct span *span)
 enum span_state hak_span_discard(const struct span *span)
 {
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
+    hak_huge_refuse((struct granule_range){span->first, span->count});
     if (HAK_UNLIKELY(hak_span_is_too_much(span)) && unmap(span))
         return SPAN_BARE;
-    hak_huge_refuse((struct granule_range){span->first, span->count});
     if (is_refilled(span))
         refuse_refill(start, start + hak_span_bytes(span));
     return hak_mark_purge(span->first, span->count) ? SPAN_CLEAN : SPAN_WARM;
@@ -128,13 +128,15 @@ static void give_refused(struct list_link *refused)
     hak_span_unlock();
 }
 
-/* Spans that the kernel refused are set aside, so that they do not stop the rest. */
+/* Spans that the kernel refused are set aside, so that they do not stop the rest. What others free
+ * meanwhile is not this thread's work. */
 static size_t purge(uint64_t before_ms, size_t keep_bytes, uint32_t budget, enum big_leave why)
 {
     size_t total = 0, refused_bytes = 0;
+    size_t most = hak_excess(hak_load_relaxed(&hak_span_free.warm_bytes), keep_bytes);
     struct list_link refused;
     hak_list_start(&refused);
-    for (; budget > 0; budget--) {
+    for (; budget > 0 && total < most; budget--) {
         struct span *span = take_oldest(before_ms, hak_excess(keep_bytes, refused_bytes));
         if (span == NULL)
             break;

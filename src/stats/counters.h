@@ -110,6 +110,7 @@ extern struct stat_block hak_stat_cacheless;
     X(spans_evicted, "free spans purged at once because too much was warm")                        \
     X(spans_evicted_bytes, "size of these spans")                                                  \
     X(huge_blocks, "large blocks for which huge pages were requested")                             \
+    X(huge_blocks_slow, "of these, those whose first one took huge_slow_us or longer")             \
     X(spans_given_up,                                                                              \
       "freed large blocks purged at once because there were few and none was reused")              \
     X(guarded_blocks, "allocations placed against a guard page")                                   \

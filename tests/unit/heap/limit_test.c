@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/heap/limit_test.c - the limits of what hakmem holds: free memory goes first, then
  * requests are refused, and frees make room again. */
+#define _GNU_SOURCE /* sched_setaffinity */
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "process/reclaim.h"
@@ -15,6 +17,7 @@
 #include "span/span_heap.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #define BLOCKS_MOST 100000
 
@@ -237,6 +240,70 @@ TEST(while_the_soft_limit_is_passed_the_tick_keeps_nothing_free)
     hak_reclaim_tick();
     CHECK_EQ(hak_span_warm_bytes(), 0);
     hak_free(live);
+}
+
+#define RELIEF_MS 250
+
+/* A tick between two times at which all caches are emptied; false: it came too late. */
+static bool ticks_between(uint64_t begin_ms)
+{
+    usleep(21000);
+    hak_reclaim_tick();
+    return hak_os_clock_ms() - begin_ms < RELIEF_MS;
+}
+
+TEST(while_the_soft_limit_is_passed_a_busy_processor_keeps_its_cache_for_a_while)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK(hak_process_start());
+    void *live = hak_malloc(8 * HAK_MIB);
+    if (hak_caches_reason() != RSEQ_PROCESSOR || sched_setaffinity(0, sizeof one, &one) != 0)
+        SKIP("caches belong to threads");
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_MIB);
+    for (int looks = 0, i = 0; looks < 2; i++) {
+        CHECK(i < 50);
+        usleep(RELIEF_MS * 1000);
+        uint64_t begin_ms = hak_os_clock_ms();
+        hak_reclaim_tick();
+        hak_free(hak_malloc(64));
+        hak_free(hak_malloc(64));
+        const struct bins *bins = hak_word_peek(&hak_own_cache()->bins);
+        if (ticks_between(begin_ms)) {
+            CHECK(hak_word_peek(&hak_own_cache()->bins) == bins);
+            looks++;
+        }
+    }
+    hak_free(live);
+}
+
+static void check_nothing_is_emptied_by(size_t bytes)
+{
+    void *live = hak_malloc(8 * HAK_MIB), *freed = hak_malloc(2 * HAK_MIB);
+    hak_free(freed);
+    size_t warm_bytes = hak_span_warm_bytes();
+    CHECK(warm_bytes > 0);
+    CHECK(hak_malloc(bytes) == NULL);
+    CHECK_EQ(errno, ENOMEM);
+    CHECK(hak_aligned_alloc(64, bytes) == NULL);
+    CHECK_EQ(hak_span_warm_bytes(), warm_bytes);
+    hak_free(live);
+}
+
+TEST(a_request_beyond_the_window_empties_nothing)
+{
+    CHECK(hak_process_start());
+    check_nothing_is_emptied_by(hak_region.window_bytes + 64);
+    limit_to(HAK_GIB);
+    check_nothing_is_emptied_by(hak_region.window_bytes + 64);
+}
+
+TEST(a_request_beyond_the_limit_empties_nothing)
+{
+    CHECK(hak_process_start());
+    limit_to(64 * HAK_MIB);
+    check_nothing_is_emptied_by(64 * HAK_MIB + 64);
 }
 
 /* The thread that made the slabs goes on working in them, so that nobody else sweeps them. */

@@ -5,10 +5,12 @@
 #include "api/api.h"
 #include "check.h"
 #include "heap/refill.h"
+#include "os/os_fault.h"
 #include "process/start.h"
 #include "public.h"
 #include "region/meta.h"
 #include "region/region.h"
+#include "region/tag_map.h"
 #include "span/large.h"
 #include "threads.h"
 
@@ -285,6 +287,43 @@ static void check_child(pid_t pid)
     int status;
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
+}
+
+static hakmem_heap *heap_of_moved;
+static void *moved;
+
+/* In the middle of a realloc that moves pages, and once. */
+static void fork_while_it_moves(void)
+{
+    hakmem_heap *heap = heap_of_moved;
+    if (heap == NULL || hak_tag_read(hak_granule_of(moved)) == HAK_TAG_SPAN)
+        return;
+    heap_of_moved = NULL;
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        hakmem_heap_destroy(heap);
+        _exit(0);
+    }
+    check_child(pid);
+}
+
+TEST(a_copy_made_while_a_large_block_moves_can_destroy_its_heap)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("nobody watches its calls");
+    hakmem_heap *heap = new_heap();
+    void *kept = hakmem_heap_malloc(heap, 2 * HAK_MIB);
+    moved = hakmem_heap_malloc(heap, 2 * HAK_MIB);
+    CHECK(kept != NULL && moved != NULL && hakmem_heap_malloc(heap, 2 * HAK_MIB) != NULL);
+    heap_of_moved = heap;
+    hak_store_relaxed(&hak_os_fault.watch, fork_while_it_moves);
+    void *block = hakmem_heap_realloc(heap, moved, 64 * HAK_MIB);
+    hak_store_relaxed(&hak_os_fault.watch, NULL);
+    CHECK(block != NULL);
+    if (heap_of_moved != NULL)
+        SKIP("pages are not moved here");
+    hakmem_heap_destroy(heap);
 }
 
 static void get_nothing(void)

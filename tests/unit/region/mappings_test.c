@@ -46,6 +46,22 @@ TEST(advice_to_a_superslab_counts_once)
     CHECK_EQ(hak_mappings_count(), 4);
 }
 
+TEST(advice_to_a_superslab_may_divide_what_lies_in_it)
+{
+    uint32_t first = 20 * HAK_SUPERSLAB_GRANULES, count = HAK_SUPERSLAB_GRANULES;
+    CHECK(!hak_mappings_are_divided(first - count, 3 * count));
+    CHECK(hak_mappings_admit_advice(first));
+    CHECK(hak_mappings_are_divided(first, 1));
+    CHECK(hak_mappings_are_divided(first - 1, 2));
+    CHECK(hak_mappings_are_divided(first + count - 1, 1));
+    CHECK(!hak_mappings_are_divided(first - 1, 1));
+    CHECK(!hak_mappings_are_divided(first + count, 1));
+    uint32_t small = HAK_SMALL_PAGES_BYTES >> HAK_GRANULE_SHIFT;
+    CHECK(hak_mappings_are_divided(small - 1, 2));
+    CHECK(!hak_mappings_are_divided(small - 1, 1));
+    CHECK(!hak_mappings_are_divided(small, 1));
+}
+
 TEST(the_last_superslab_of_the_window_can_be_advised)
 {
     CHECK(hak_mappings_admit_advice((HAK_WINDOW_BYTES_MAX >> HAK_GRANULE_SHIFT) - 1));

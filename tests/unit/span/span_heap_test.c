@@ -272,6 +272,72 @@ TEST(what_is_left_of_a_span_is_no_older_than_that_was)
     CHECK(hak_span_heap_is_sound());
 }
 
+TEST(a_long_span_that_a_short_one_joins_is_no_younger)
+{
+    struct span *longest = take(8), *neighbour = take(1);
+    take(1);
+    struct span *younger = take(2);
+    take(1);
+    hak_span_give(longest);
+    hak_span_give(younger);
+    hak_span_give(neighbour);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(9));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(2));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_short_span_that_a_long_one_joins_is_as_young)
+{
+    struct span *shortest = take(1), *neighbour = take(8);
+    take(1);
+    struct span *older = take(2);
+    take(1);
+    hak_span_give(shortest);
+    hak_span_give(older);
+    hak_span_give(neighbour);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(2));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(9));
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(of_three_spans_that_become_one_the_longest_says_how_old_they_are)
+{
+    struct span *before = take(1), *span = take(1), *longest = take(8);
+    take(1);
+    struct span *other = take(2);
+    take(1);
+    hak_span_give(longest);
+    hak_span_give(other);
+    hak_span_give(before);
+    hak_span_give(span);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 1), granules_bytes(10));
+    CHECK_EQ(hak_span_purge(UINT64_MAX, 0, 9), granules_bytes(2));
+    CHECK(hak_span_heap_is_sound());
+}
+
+static struct span *given_meanwhile;
+
+static void give_meanwhile(void)
+{
+    struct span *span = given_meanwhile;
+    given_meanwhile = NULL;
+    if (span != NULL)
+        hak_span_give(span);
+}
+
+TEST(a_purge_leaves_what_others_free_meanwhile)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("nobody watches its calls");
+    given_meanwhile = take(5);
+    take(1);
+    four_warm_spans();
+    hak_store_relaxed(&hak_os_fault.watch, give_meanwhile);
+    CHECK_EQ(hak_span_purge(UINT64_MAX, granules_bytes(4), 100), granules_bytes(6));
+    hak_store_relaxed(&hak_os_fault.watch, NULL);
+    CHECK_EQ(hak_span_warm_bytes(), granules_bytes(4 + 5));
+}
+
 TEST(a_purge_keeps_as_many_bytes_as_it_is_told)
 {
     four_warm_spans();

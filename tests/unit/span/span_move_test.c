@@ -8,6 +8,7 @@
 #include "os/os_fault.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
+#include "region/huge_wish.h"
 #include "region/tag_map.h"
 #include "span/span_heap.h"
 #include "span/span_move.h"
@@ -136,6 +137,61 @@ TEST(blocks_that_move_and_go_leave_few_mappings_behind)
             hak_large_give(blocks[(i * 3 + round) % 8]);
     }
     CHECK(window_mappings() <= before + 8);
+}
+
+/* A block of which the kernel backs the middle by huge pages, if it can: three mappings. */
+static unsigned char *divided(size_t bytes)
+{
+    unsigned char *block = filled(bytes);
+    const struct span *span = hak_owner_read(hak_granule_of(block));
+    struct granule_range all = {span->first, span->count - 4};
+    if (hak_huge_wish(all).count == 0)
+        SKIP("the kernel has no huge pages");
+    CHECK(hak_span_is_divided(span));
+    for (size_t i = 0; i < bytes; i += 1000)
+        block[i] = (unsigned char)(i / 1000 * 7 + 1);
+    return block;
+}
+
+TEST(a_block_of_several_mappings_moves_with_its_contents)
+{
+    need_moves();
+    uint64_t before = hak_load_relaxed(&hak_os_counters.move_count);
+    unsigned char *block = hak_large_move(divided(9 * MIB), 18 * MIB);
+    CHECK(block != NULL);
+    check_filled(block, 9 * MIB);
+    uint64_t moves = hak_load_relaxed(&hak_os_counters.move_count) - before;
+    CHECK(moves >= 9 * MIB / HAK_SUPERSLAB_BYTES);
+    CHECK_EQ(hak_span_piece_count(), 1);
+    unsigned char *again = hak_large_move(block, 36 * MIB); /* they lie at its new place as well */
+    CHECK(again != NULL);
+    check_filled(again, 9 * MIB);
+    CHECK(hak_load_relaxed(&hak_os_counters.move_count) - before >=
+          moves + 18 * MIB / HAK_SUPERSLAB_BYTES);
+    CHECK(hak_large_resize(again, 20 * MIB));
+    check_filled(again, 9 * MIB);
+    hak_large_give(again);
+    check_everything_is_clean();
+}
+
+TEST(a_block_of_which_a_part_cannot_be_moved_stays_as_it_was)
+{
+    need_moves();
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("no call fails");
+    hak_store_relaxed(&hak_os_fault.kinds, FAULT_MOVE);
+    for (uint32_t loses = 0; loses <= 1; loses++)
+        for (uint32_t every = 1; every <= 4; every++) {
+            unsigned char *block = divided(9 * MIB);
+            hak_store_relaxed(&hak_os_fault.loses_targets, loses);
+            hak_os_fault_every(every);
+            CHECK(hak_large_move(block, 18 * MIB) == NULL);
+            hak_os_fault_every(0);
+            check_filled(block, 9 * MIB);
+            CHECK_EQ(hak_span_piece_count(), 0);
+            hak_large_give(block);
+            CHECK(hak_span_heap_is_sound());
+        }
 }
 
 TEST(what_is_cut_off_a_moved_block_can_be_used_again)
