@@ -48,6 +48,7 @@
 #define HAK_WINDOW_BYTES_MAX HAK_TIB
 #endif
 #define HAK_WINDOW_BYTES_MIN (64 * HAK_MIB)
+#define HAK_SUPERSLABS_MOST (HAK_WINDOW_BYTES_MAX / HAK_SUPERSLAB_BYTES)
 
 /* Commit steps: small at first so that small processes stay small, then rare. */
 #define HAK_COMMIT_STEP_LEAST HAK_SUPERSLAB_BYTES

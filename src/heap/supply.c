@@ -166,7 +166,7 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     bool is_huge = choose_pages(range.first, is_wished, stats);
     enum superslab_pages pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
     /* What is touched was counted, and compared with the limit. */
-    if (is_huge && turn == HUGE_TURN_TIMED && hak_limit_settle()) {
+    if (is_huge && turn == HUGE_TURN_TIMED && !hak_limit_is_passed()) {
         time_huge(range.first, stats);
         pages = PAGES_HUGE;
     }
@@ -233,22 +233,26 @@ struct slab *hak_supply_make(uint32_t class_index, struct pool_granules *granule
     return slab;
 }
 
-/* Granules of a started superslab, within the limit. */
+/* Granules of a started superslab. */
 static struct pool_granules take_granules(uint32_t class_index, const struct slab_owner *owner)
 {
-    struct pool_granules granules =
-        hak_pool_take(hak_size_classes[class_index].granule_count, owner->heap_id,
-                      pool_partition(class_index, owner));
-    if (granules.count == 0 || granules.is_warm || hak_limit_settle())
-        return granules;
-    hak_supply_give_up(&granules);
-    return granules;
+    return hak_pool_take(hak_size_classes[class_index].granule_count, owner->heap_id,
+                         pool_partition(class_index, owner));
 }
 
+/* Whether they take more memory, which is compared with the limits once it counts. */
+HAK_INLINE bool are_more(const struct pool_granules *granules)
+{
+    return granules->count != 0 && !granules->is_warm;
+}
+
+/* Above the soft limit free memory must go back, which is not done inside a heap. */
 struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
                                 struct stat_block *stats)
 {
     struct pool_granules granules = take_granules(class_index, owner);
+    if (are_more(&granules) && HAK_UNLIKELY(hak_limit_is_passed()))
+        hak_supply_give_up(&granules);
     return hak_supply_make(class_index, &granules, owner, stats);
 }
 
@@ -267,6 +271,8 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
         granules.is_fresh = true;
     }
     hak_lock_give(&hak_region.growth_lock);
+    if (are_more(&granules) && !hak_limit_settle())
+        hak_supply_give_up(&granules);
     return granules;
 }
 

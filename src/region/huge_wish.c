@@ -6,9 +6,7 @@
 #include "os/os.h"
 #include "region/mappings.h"
 
-#define SUPERSLABS_MOST (HAK_WINDOW_BYTES_MAX / HAK_SUPERSLAB_BYTES)
-
-static _Atomic uint64_t asked[SUPERSLABS_MOST / 64];
+static _Atomic uint64_t asked[HAK_SUPERSLABS_MOST / 64];
 
 static void note(uint32_t superslab)
 {

@@ -9,10 +9,9 @@
 
 /* A superslab that differs from its neighbours is a mapping and divides another one. */
 #define MAPPINGS_PER_ADVICE 2u
-#define SUPERSLABS_MOST (HAK_WINDOW_BYTES_MAX / HAK_SUPERSLAB_BYTES)
 
 static _Atomic uint32_t count;
-static _Atomic uint64_t advised[SUPERSLABS_MOST / 64];
+static _Atomic uint64_t advised[HAK_SUPERSLABS_MOST / 64];
 
 uint32_t hak_mappings_count(void)
 {

@@ -8,6 +8,7 @@
 #include "heap/cache_list.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
+#include "os/os_fault.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "public.h"
@@ -239,6 +240,37 @@ TEST(while_the_soft_limit_is_passed_the_tick_keeps_nothing_free)
     usleep(300000);
     hak_reclaim_tick();
     CHECK_EQ(hak_span_warm_bytes(), 0);
+    hak_free(live);
+}
+
+static uint32_t purges_seen, purges_under_growth;
+
+static void watch_purges(void)
+{
+    if (hak_load_relaxed(&hak_region.purge_lock.state) == 0)
+        return;
+    purges_seen++;
+    purges_under_growth += hak_load_relaxed(&hak_region.growth_lock.state) != 0;
+}
+
+TEST(above_the_soft_limit_no_memory_goes_back_while_others_wait_for_growth)
+{
+    if (HAK_CHECK_LEVEL < 2)
+        SKIP("nobody watches its calls");
+    CHECK(hak_process_start());
+    hak_store_relaxed(&hak_policy.decay_ms, 600000);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_MIB);
+    void *live = hak_malloc(8 * HAK_MIB);
+    hak_store_relaxed(&hak_os_fault.watch, watch_purges);
+    for (int i = 0; i < 10000; i++) {
+        bool is_zero;
+        hak_span_give(hak_span_take(3, 1, &is_zero)); /* what goes back */
+        CHECK((blocks[i] = hak_malloc(1000)) != NULL);
+    }
+    hak_store_relaxed(&hak_os_fault.watch, NULL);
+    CHECK(purges_seen > 0);
+    CHECK_EQ(purges_under_growth, 0);
+    give_all(10000);
     hak_free(live);
 }
 
