@@ -58,8 +58,8 @@ void hak_supply_trim(void)
 }
 
 /* Whether a huge page would soon be filled: the process is no small one, and the class grows. What
- * of a block longer than a page will be touched is not known. It is held whole at once: there must
- * be room for that within a limit. */
+ * of a block longer than a page will be touched is not known. It is held whole at once, and counts
+ * already: that must be within the limits. */
 static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
 {
     size_t slab_bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
@@ -67,7 +67,7 @@ static bool deserves_huge(uint32_t class_index, const struct slab_owner *owner)
            hak_pool_superslab_count() >= hak_policy_read(huge_heap_superslabs) &&
            hak_load_relaxed(&owner->use[class_index].slabs) * slab_bytes >=
                hak_policy_read(huge_class_bytes) &&
-           hak_limit_admits(HAK_SUPERSLAB_BYTES);
+           !hak_limit_is_passed();
 }
 
 /* Whether the kernel may back the superslab by a huge page, asked by us, by the user's option for
@@ -165,8 +165,7 @@ static bool add_superslab(uint32_t class_index, const struct slab_owner *owner,
     bool is_wished = turn != HUGE_TURN_SMALL;
     bool is_huge = choose_pages(range.first, is_wished, stats);
     enum superslab_pages pages = is_huge ? PAGES_ASKED : PAGES_SMALL;
-    /* What is touched was counted, and compared with the limit. */
-    if (is_huge && turn == HUGE_TURN_TIMED && !hak_limit_is_passed()) {
+    if (is_huge && turn == HUGE_TURN_TIMED) {
         time_huge(range.first, stats);
         pages = PAGES_HUGE;
     }
@@ -240,7 +239,7 @@ static struct pool_granules take_granules(uint32_t class_index, const struct sla
                          pool_partition(class_index, owner));
 }
 
-/* Whether they take more memory, which is compared with the limits once it counts. */
+/* Whether they may add to what is held, so that the limits must be checked. */
 HAK_INLINE bool are_more(const struct pool_granules *granules)
 {
     return granules->count != 0 && !granules->is_warm;
@@ -256,8 +255,16 @@ struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
     return hak_supply_make(class_index, &granules, owner, stats);
 }
 
-struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
-                                      struct stat_block *stats)
+static void settle(struct pool_granules *granules)
+{
+    if (are_more(granules) && !hak_limit_settle())
+        hak_supply_give_up(granules);
+}
+
+/* Granules of a superslab that is added if need be. Where a limit refuses memory, they are compared
+ * with it before another thread takes some: two that hold more for a moment would both give up. */
+static struct pool_granules add_and_take(uint32_t class_index, const struct slab_owner *owner,
+                                         bool is_firm, struct stat_block *stats)
 {
     size_t bytes = (size_t)hak_size_classes[class_index].granule_count << HAK_GRANULE_SHIFT;
     struct cache *cache = hak_wait_begin();
@@ -270,9 +277,23 @@ struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_ow
         granules = take_granules(class_index, owner);
         granules.is_fresh = true;
     }
+    if (HAK_UNLIKELY(is_firm))
+        settle(&granules);
     hak_lock_give(&hak_region.growth_lock);
-    if (are_more(&granules) && !hak_limit_settle())
-        hak_supply_give_up(&granules);
+    return granules;
+}
+
+struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
+                                      struct stat_block *stats)
+{
+    bool is_firm = hak_policy_read(limit_bytes) != 0;
+    struct pool_granules granules = HAK_NO_GRANULES;
+    if (HAK_LIKELY(!is_firm))
+        granules = take_granules(class_index, owner);
+    if (granules.count == 0)
+        granules = add_and_take(class_index, owner, is_firm, stats);
+    if (HAK_LIKELY(!is_firm))
+        settle(&granules);
     return granules;
 }
 

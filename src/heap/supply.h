@@ -35,13 +35,14 @@ HAK_INLINE struct slab *hak_slab_at(const void *block)
 }
 
 /* A new slab of the class for `owner`, counted by what it was made of, in three steps: nobody asks
- * the kernel for memory while inside a heap. First, inside: of a superslab that is there. */
+ * the kernel for memory while inside a heap. First, inside: of a superslab that is there; NULL:
+ * there is none, or above the soft limit no warm one. */
 struct slab *hak_supply_present(uint32_t class_index, struct slab_owner *owner,
                                 struct stat_block *stats);
 
-/* Second, outside: granules for a slab, of a superslab that is added if need be; none: out of
- * memory. What a thread has in its hands when another one forks, the child is without: granules
- * that nobody has touched. */
+/* Second, outside: granules for a slab, of a superslab that is added if need be, for which free
+ * memory may have to go back; none: out of memory. What a thread has in its hands when another one
+ * forks, the child is without: granules that nobody has touched. */
 struct pool_granules hak_supply_bring(uint32_t class_index, const struct slab_owner *owner,
                                       struct stat_block *stats);
 

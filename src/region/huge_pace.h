@@ -9,7 +9,7 @@
  * Owns        nothing.
  * Invariants  after n slow ones in a row 2^n - 1 superslabs, or large blocks, are small, at most
  *             HAK_HUGE_PAUSE_MOST.
- * Threads     the holder of the lock that guards the pace.
+ * Threads     the holder of the lock that guards the pace; hak_huge_is_slow: any.
  * Tests       tests/unit/region/huge_pace_test.c, tests/unit/heap/supply_test.c
  */
 #ifndef HAK_REGION_HUGE_PACE_H
@@ -19,7 +19,8 @@
 #include "region/region.h"
 
 #define HAK_HUGE_PAUSE_MOST 63u
-/* Of fast superslabs one in so many is timed: it is touched under the growth lock. */
+/* Of fast superslabs one in so many is timed: it is touched under the growth lock. Of large blocks
+ * each one is, without a lock. */
 #define HAK_HUGE_TIMED_EVERY 8u
 
 struct huge_pace {

@@ -243,7 +243,7 @@ TEST(while_the_soft_limit_is_passed_the_tick_keeps_nothing_free)
     hak_free(live);
 }
 
-static uint32_t purges_seen, purges_under_growth;
+static uint32_t purges_seen, purges_under_growth, purges_inside;
 
 static void watch_purges(void)
 {
@@ -251,6 +251,7 @@ static void watch_purges(void)
         return;
     purges_seen++;
     purges_under_growth += hak_load_relaxed(&hak_region.growth_lock.state) != 0;
+    purges_inside += hak_heap_is_held();
 }
 
 TEST(above_the_soft_limit_no_memory_goes_back_while_others_wait_for_growth)
@@ -270,6 +271,7 @@ TEST(above_the_soft_limit_no_memory_goes_back_while_others_wait_for_growth)
     hak_store_relaxed(&hak_os_fault.watch, NULL);
     CHECK(purges_seen > 0);
     CHECK_EQ(purges_under_growth, 0);
+    CHECK_EQ(purges_inside, 0);
     give_all(10000);
     hak_free(live);
 }

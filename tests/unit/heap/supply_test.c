@@ -102,6 +102,17 @@ TEST(after_a_slow_huge_page_superslabs_are_small_for_a_while)
     CHECK_EQ(counted(HAK_STAT_huge_slow), 3);
 }
 
+TEST(huge_pages_are_not_asked_above_the_soft_limit)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
+    if (asked_of(2) != 2)
+        SKIP("huge pages are not to be asked for");
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_MIB);
+    CHECK_EQ(asked_of(2), 0);
+}
+
 TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
 {
     hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
