@@ -109,7 +109,7 @@ TEST(huge_pages_are_not_asked_above_the_soft_limit)
     hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
     if (asked_of(2) != 2)
         SKIP("huge pages are not to be asked for");
-    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_MIB);
+    hak_store_relaxed(&hak_policy.soft_limit_bytes, HAK_GRANULE_BYTES);
     CHECK_EQ(asked_of(2), 0);
 }
 
