@@ -389,7 +389,8 @@ size_t hak_reclaim_visit(bool *is_done)
 }
 
 /* With huge pages if the kernel has some, since all of the block is touched. They are refused from
- * then on, so that memory returned later is not filled again. */
+ * then on, so that memory returned later is not filled again. Both in one piece, whose ends alone
+ * divide mappings: it may be long. */
 static void touch_block(char *start, size_t bytes)
 {
     size_t whole_bytes = hak_align_down(bytes, HAK_SUPERSLAB_BYTES);

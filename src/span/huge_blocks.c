@@ -173,5 +173,5 @@ void hak_huge_block_end(const struct span *span)
         return;
     /* What of a sparse one was not touched may serve something else that is sparse. */
     if (hak_cas_relaxed(&watched, &word, 0) && look(word, true) == BLOCK_SPARSE)
-        hak_huge_refuse((struct granule_range){span->first, span->count});
+        hak_huge_refuse(hak_span_granules(span));
 }

@@ -119,7 +119,7 @@ static void clear(struct span *span, size_t before, size_t bytes)
         memset(start + before, 0, bytes);
         return;
     }
-    hak_huge_refuse((struct granule_range){span->first, span->count});
+    hak_huge_refuse(hak_span_granules(span));
     if (is_sparse(start, used_bytes))
         purge_or_clear(start, used_bytes);
     else

@@ -45,6 +45,11 @@ struct span_fit {
     uint32_t phase;
 };
 
+HAK_INLINE struct granule_range hak_span_granules(const struct span *span)
+{
+    return (struct granule_range){span->first, span->count};
+}
+
 HAK_INLINE size_t hak_span_bytes(const struct span *span)
 {
     return (size_t)span->count << HAK_GRANULE_SHIFT;

@@ -152,7 +152,7 @@ static struct span *take_bare(struct span_fit fit, bool *is_zero)
         if (span == NULL)
             return NULL;
         span->node = own_node();
-        switch (hak_region_map((struct granule_range){span->first, span->count})) {
+        switch (hak_region_map(hak_span_granules(span))) {
         case OS_MAPPED:
             return span;
         case OS_MAP_TAKEN:
@@ -262,7 +262,7 @@ void hak_span_give(struct span *span)
 void hak_span_give_clean(struct span *span)
 {
     hak_assert(span->state == SPAN_USED);
-    hak_huge_refuse((struct granule_range){span->first, span->count});
+    hak_huge_refuse(hak_span_granules(span));
     if (span->piece_count != 0 && !hak_span_pieces_renew(span))
         hak_span_lose(span);
     else if (HAK_UNLIKELY(hak_span_is_too_much(span)))
@@ -365,7 +365,7 @@ size_t hak_span_attached_bytes(void)
 
 struct granule_range hak_span_detach(struct span *span)
 {
-    struct granule_range range = {span->first, span->count};
+    struct granule_range range = hak_span_granules(span);
     note_detached(span->count);
     hak_meta_pool_give(&hak_span_pool, span);
     return range;

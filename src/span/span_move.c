@@ -119,7 +119,7 @@ enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_byt
 
 bool hak_span_pieces_renew(struct span *span)
 {
-    bool is_renewed = hak_region_renew((struct granule_range){span->first, span->count});
+    bool is_renewed = hak_region_renew(hak_span_granules(span));
     hak_span_pieces_forget(span);
     return is_renewed;
 }

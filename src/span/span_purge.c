@@ -90,8 +90,7 @@ bool hak_span_is_too_much(const struct span *span)
 /* Gives the addresses back; false: the kernel refuses, or there would be too many mappings. */
 static bool unmap(const struct span *span)
 {
-    if (hak_mappings_count() >= hak_mappings_most() ||
-        !hak_region_unmap((struct granule_range){span->first, span->count}))
+    if (hak_mappings_count() >= hak_mappings_most() || !hak_region_unmap(hak_span_granules(span)))
         return false;
     hak_mark_forget(span->first, span->count);
     return true;
@@ -100,7 +99,7 @@ static bool unmap(const struct span *span)
 enum span_state hak_span_discard(const struct span *span)
 {
     uintptr_t start = (uintptr_t)hak_granule_address(span->first);
-    hak_huge_refuse((struct granule_range){span->first, span->count});
+    hak_huge_refuse(hak_span_granules(span));
     if (HAK_UNLIKELY(hak_span_is_too_much(span)) && unmap(span))
         return SPAN_BARE;
     if (is_refilled(span))

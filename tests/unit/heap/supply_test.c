@@ -79,6 +79,13 @@ TEST(huge_pages_are_asked_for_classes_that_grow_in_processes_that_are_not_small)
     CHECK_EQ(counted(HAK_STAT_huge_superslabs), 1);
 }
 
+/* However small the process and the class. */
+static void let_all_be_huge(void)
+{
+    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
+    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+}
+
 /* How many of `count` new superslabs asked for huge pages. */
 static uint64_t asked_of(uint32_t count)
 {
@@ -90,8 +97,7 @@ static uint64_t asked_of(uint32_t count)
 
 TEST(after_a_slow_huge_page_superslabs_are_small_for_a_while)
 {
-    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
-    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    let_all_be_huge();
     hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
     if (asked_of(10) != 10)
         SKIP("huge pages are not to be asked for");
@@ -104,8 +110,7 @@ TEST(after_a_slow_huge_page_superslabs_are_small_for_a_while)
 
 TEST(huge_pages_are_not_asked_above_the_soft_limit)
 {
-    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
-    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    let_all_be_huge();
     hak_store_relaxed(&hak_policy.huge_slow_us, NEVER_SLOW);
     if (asked_of(2) != 2)
         SKIP("huge pages are not to be asked for");
@@ -115,8 +120,7 @@ TEST(huge_pages_are_not_asked_above_the_soft_limit)
 
 TEST(huge_pages_are_not_asked_where_the_user_forbids_them)
 {
-    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
-    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    let_all_be_huge();
     for (int thp = THP_OFF; thp <= THP_ON; thp++) {
         supply(64);
         uint64_t before = counted(HAK_STAT_huge_superslabs);
@@ -193,8 +197,7 @@ static void pretend(enum os_huge setting)
 {
     need_faults();
     hak_store_relaxed(&hak_os_fault.huge_pages, (uint32_t)setting + 1);
-    hak_store_relaxed(&hak_policy.huge_heap_superslabs, 0);
-    hak_store_relaxed(&hak_policy.huge_class_bytes, 0);
+    let_all_be_huge();
     CHECK(hak_process_start());
 }
 

@@ -5,8 +5,6 @@
 
 #include "check.h"
 #include "os/os.h"
-#include "os/os_fault.h"
-#include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/mappings.h"
 

@@ -60,6 +60,18 @@ static unsigned char *take_sparse(size_t bytes)
     return block;
 }
 
+static void give_purged(void *block)
+{
+    hak_large_give(block);
+    hak_span_purge(UINT64_MAX, 0, 100);
+}
+
+static void need_moves(void)
+{
+    if (hak_large_move(take(2 * HAK_MIB), 3 * HAK_MIB) == NULL)
+        SKIP("pages are not moved here");
+}
+
 /* Bytes of the window for which the kernel was asked for huge pages. */
 static size_t wished_bytes(void)
 {
@@ -118,8 +130,7 @@ TEST(blocks_may_be_freed_once_they_were_filled)
 {
     start();
     for (int i = 0; i < 4; i++) {
-        hak_large_give(take_filled(BYTES));
-        hak_span_purge(UINT64_MAX, 0, 100);
+        give_purged(take_filled(BYTES));
     }
     CHECK(asked() >= 2);
 }
@@ -127,9 +138,7 @@ TEST(blocks_may_be_freed_once_they_were_filled)
 TEST(blocks_may_be_moved_by_realloc_once_they_were_filled)
 {
     start_filled();
-    unsigned char *plain = take(2 * HAK_MIB);
-    if (hak_large_move(plain, 3 * HAK_MIB) == NULL)
-        SKIP("pages are not moved here");
+    need_moves();
     unsigned char *block = take_filled(2 * BYTES);
     CHECK_EQ(asked(), 1);
     CHECK(hak_large_move(block, 4 * BYTES) != NULL);
@@ -156,8 +165,7 @@ TEST(after_each_sparse_block_that_was_huge_more_must_be_filled)
         for (uint64_t before = asked(); asked() == before && known < 20; known++)
             take_filled(BYTES); /* the last of them is huge: those before it were enough */
         CHECK_EQ(known, needed + 1);
-        hak_large_give(take_sparse(BYTES));
-        hak_span_purge(UINT64_MAX, 0, 100);
+        give_purged(take_sparse(BYTES));
     }
 }
 
@@ -167,8 +175,7 @@ TEST(blocks_that_are_freed_half_filled_are_sparse)
     for (int i = 0; i < 20; i++) {
         unsigned char *block = take(BYTES);
         fill(block, BYTES / 2);
-        hak_large_give(block);
-        hak_span_purge(UINT64_MAX, 0, 100);
+        give_purged(block);
     }
     CHECK(asked() == 0);
 }
@@ -216,8 +223,7 @@ TEST(what_is_to_be_zero_is_not_huge_and_says_nothing)
     void *zeros = take_large(BYTES, 16, LARGE_ZERO);
     CHECK(zeros != NULL);
     CHECK_EQ(asked(), 0);
-    hak_large_give(zeros);
-    hak_span_purge(UINT64_MAX, 0, 100);
+    give_purged(zeros);
     take(BYTES);
     CHECK_EQ(asked(), 1);
 }
@@ -326,8 +332,7 @@ TEST(what_is_purged_is_refused)
     start_filled();
     unsigned char *block = take_filled(BYTES);
     CHECK(wished_bytes() >= HUGE_LEAST_BYTES);
-    hak_large_give(block);
-    hak_span_purge(UINT64_MAX, 0, 100);
+    give_purged(block);
     CHECK_EQ(wished_bytes(), 0);
     CHECK(hak_span_heap_is_sound());
 }
@@ -370,9 +375,7 @@ TEST(superslabs_of_small_blocks_are_refused)
 TEST(what_realloc_moved_pages_out_of_is_refused)
 {
     start_filled();
-    unsigned char *plain = take(2 * HAK_MIB);
-    if (hak_large_move(plain, 3 * HAK_MIB) == NULL)
-        SKIP("pages are not moved here");
+    need_moves();
     unsigned char *block = take_filled(BYTES);
     CHECK(wished_bytes() >= HUGE_LEAST_BYTES);
     unsigned char *moved = hak_large_move(block, 2 * BYTES);

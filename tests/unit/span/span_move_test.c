@@ -20,13 +20,18 @@
 
 #define MIB HAK_MIB
 
+static void fill(unsigned char *block, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 1000)
+        block[i] = (unsigned char)(i / 1000 * 7 + 1);
+}
+
 static unsigned char *filled(size_t bytes)
 {
     CHECK(hak_process_start());
     unsigned char *block = take_large(bytes, 16, LARGE_ANY);
     CHECK(block != NULL);
-    for (size_t i = 0; i < bytes; i += 1000)
-        block[i] = (unsigned char)(i / 1000 * 7 + 1);
+    fill(block, bytes);
     return block;
 }
 
@@ -109,8 +114,7 @@ TEST(a_block_that_moves_again_takes_its_pieces_along)
         block = hak_large_move(block, 2 * bytes);
         check_filled(block, bytes);
         bytes *= 2;
-        for (size_t j = 0; j < bytes; j += 1000)
-            block[j] = (unsigned char)(j / 1000 * 7 + 1);
+        fill(block, bytes);
         CHECK_EQ(hak_span_piece_count(), i);
     }
     CHECK(window_mappings() > before);
@@ -148,8 +152,6 @@ static unsigned char *divided(size_t bytes)
     if (hak_huge_wish(all).count == 0)
         SKIP("the kernel has no huge pages");
     CHECK(hak_span_is_divided(span));
-    for (size_t i = 0; i < bytes; i += 1000)
-        block[i] = (unsigned char)(i / 1000 * 7 + 1);
     return block;
 }
 
