@@ -73,7 +73,7 @@ endif()
 file(STRINGS cmake/code_flags.txt code_flags)
 add_library(hakmem_code INTERFACE)
 target_link_libraries(hakmem_code INTERFACE hakmem_flags)
-target_compile_options(hakmem_code INTERFACE ${code_flags})
+target_compile_options(hakmem_code INTERFACE ${code_flags} -ffunction-sections)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|i.86")
   target_compile_options(hakmem_code INTERFACE -fcf-protection=none)
 endif()
@@ -133,6 +133,27 @@ set_target_properties(hakmem_shared PROPERTIES
   LINKER_LANGUAGE C LINK_DEPENDS ${HAKMEM_EXPORTS})
 target_link_options(hakmem_shared PRIVATE
   -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
+
+# The linker puts the functions of cmake/usual_functions.txt together, if it knows INSERT. At exit no
+# page of others is needed: _fini, which stands behind all code, does nothing.
+set(HAKMEM_CODE_ORDER ${PROJECT_BINARY_DIR}/usual_functions.ld)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/usual_functions.txt)
+file(STRINGS cmake/usual_functions.txt functions REGEX "^[^#]")
+set(sections "*crtbegin*.o(.text)\n")
+foreach(kind hot startup)
+  string(APPEND sections "*(.text.${kind} .text.${kind}.*)\n")
+endforeach()
+foreach(function ${functions})
+  string(APPEND sections "*(.text.${function} .text.${function}.*)\n")
+endforeach()
+file(CONFIGURE OUTPUT ${HAKMEM_CODE_ORDER}
+  CONTENT "SECTIONS\n{\n.text.usual : {\n${sections}}\n}\nINSERT BEFORE .text;\n")
+include(CheckLinkerFlag)
+check_linker_flag(C -Wl,-T,${HAKMEM_CODE_ORDER} HAKMEM_ORDERS_CODE)
+if(HAKMEM_ORDERS_CODE)
+  target_link_options(hakmem_shared PRIVATE -Wl,-T,${HAKMEM_CODE_ORDER} -Wl,-fini=hak_no_fini)
+  set_property(TARGET hakmem_shared APPEND PROPERTY LINK_DEPENDS ${HAKMEM_CODE_ORDER})
+endif()
 target_link_libraries(hakmem_shared PRIVATE -pthread $<TARGET_OBJECTS:hakmem_catch>)
 add_dependencies(hakmem_shared hakmem_catch)
 

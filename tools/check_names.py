@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What the linker sees of libhakmem.a is hak_*, hakmem_*, or listed in cmake/exports.map; what
 libhakmem.so exports is exactly the reviewed list and what our own header declares; what it asks of
-libc is in glibc 2.31 and no point of cancellation, and it needs nothing else. With --update the
-list becomes what is exported: review the difference."""
+libc is in glibc 2.31 and no point of cancellation, and it needs nothing else; the functions that
+cmake/usual_functions.txt orders exist. With --update the list becomes what is exported: review the
+difference."""
 import fnmatch
 import re
 import sys
 
-from checklib import BUILD, ROOT, code, finish, run, text, without_comments
+from checklib import BUILD, ROOT, code, finish, run, text, tree, without_comments
 
 EXPORTS = "tests/install/exports.txt"
 REVIEWED = "# What libhakmem.so exports: one name a line, compared by tools/check_names.py."
@@ -76,6 +77,14 @@ def cancelled():
         yield f"libhakmem.so calls {name}, a point of cancellation: see src/os/file_calls.h"
 
 
+def gone():
+    words = set(re.findall(r"\w+", "".join(text(path) for path in tree()
+                                           if path.parts[0] == "src")))
+    listed = re.findall(r"^\w+$", text("cmake/usual_functions.txt"), flags=re.M)
+    return [f"cmake/usual_functions.txt: {name} is not in src/"
+            for name in listed if name not in words]
+
+
 def main():
     surface = exported()
     inside = defined("--extern-only", BUILD / "libhakmem.a")
@@ -87,7 +96,7 @@ def main():
     if "--update" in sys.argv:
         (ROOT / EXPORTS).write_text("".join(f"{line}\n" for line in [REVIEWED, *outside]
                                            if line not in declared()))
-    problems += [*changes(outside), *too_new(), *cancelled()]
+    problems += [*changes(outside), *too_new(), *cancelled(), *gone()]
     finish("names", f"{len(inside)} linked, {len(outside)} exported", problems)
 
 

@@ -30,9 +30,6 @@
 /* Reads what others may be writing, and believes it only after another look: a race that
  * ThreadSanitizer is not to report. */
 #define HAK_RACY __attribute__((noinline, no_sanitize("thread")))
-/* Runs in every process, in a file of what seldom runs: stands with what else the linker has there,
- * so that its neighbours stay out of memory (cmake/link_order.txt). */
-#define HAK_AT_START __attribute__((section(".text.startup")))
 /* Zero at first, and read or written by every process, in a file with large tables of zeros: stands
  * with the data that is not zero, where others are. */
 #define HAK_AT_HAND __attribute__((section(".data")))

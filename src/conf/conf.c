@@ -105,7 +105,7 @@ void hak_conf_report_file(const char *path, const char *what)
     say(&text);
 }
 
-HAK_AT_START void hak_conf_be_strict(bool is_strict)
+void hak_conf_be_strict(bool is_strict)
 {
     if (abort_when_wrong != is_strict) /* else a page is copied for it */
         abort_when_wrong = is_strict;
@@ -141,7 +141,7 @@ void hak_conf_show(void)
     }
 }
 
-HAK_AT_START bool hak_conf_wants_fence(void)
+bool hak_conf_wants_fence(void)
 {
     const char *which = hak_conf_text(fence);
     return *which != '\0' && strcmp(which, "none") != 0;
@@ -175,7 +175,7 @@ bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
     return true;
 }
 
-HAK_AT_START bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
+bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source)
 {
     if (pair->value == NULL) {
         report_no_value(pair, source);
@@ -201,8 +201,8 @@ HAK_AT_START bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_sour
     return true;
 }
 
-HAK_AT_START bool hak_conf_set(const char *name, size_t name_bytes, const char *value,
-                               size_t value_bytes, enum conf_source source)
+bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t value_bytes,
+                  enum conf_source source)
 {
     struct conf_pair pair = {
         .name = name, .name_bytes = name_bytes, .value = value, .value_bytes = value_bytes};

@@ -41,7 +41,7 @@ static void set_all_lines(const char *path, struct conf_text text)
     }
 }
 
-HAK_AT_START void hak_conf_read_file(const char *path)
+void hak_conf_read_file(const char *path)
 {
     /* Threads may start with small stacks, so it is not on one; untouched without a file. */
     static char buffer[HAK_CONF_FILE_BYTES];
@@ -67,7 +67,7 @@ HAK_AT_START void hak_conf_read_file(const char *path)
     }
 }
 
-HAK_AT_START void hak_conf_read_packed(const char *packed, enum conf_source source)
+void hak_conf_read_packed(const char *packed, enum conf_source source)
 {
     struct conf_text text = text_of(packed, strlen(packed));
     struct conf_pair pair;
@@ -76,7 +76,7 @@ HAK_AT_START void hak_conf_read_packed(const char *packed, enum conf_source sour
 }
 
 /* Sets options that have not been set. */
-HAK_AT_START static void imply(const char *settings, enum conf_source source)
+static void imply(const char *settings, enum conf_source source)
 {
     struct conf_text text = text_of(settings, strlen(settings));
     struct conf_pair pair;
@@ -87,7 +87,7 @@ HAK_AT_START static void imply(const char *settings, enum conf_source source)
     }
 }
 
-HAK_AT_START void hak_conf_imply(void)
+void hak_conf_imply(void)
 {
     imply(mode_rows[hak_conf_number(mode)], CONF_MODE);
     imply(price_rows[hak_conf_number(price)], CONF_PRICE);
@@ -117,13 +117,13 @@ void hak_conf_follow_price(void)
     }
 }
 
-HAK_AT_START static bool is_on(const char *value)
+static bool is_on(const char *value)
 {
     return value != NULL && strcmp(value, "1") == 0;
 }
 
 /* The value of a variable; NULL: it is not set. */
-HAK_AT_START static const char *find_variable(char **environment, const char *name)
+static const char *find_variable(char **environment, const char *name)
 {
     size_t name_bytes = strlen(name);
     for (char **i = environment; *i != NULL; i++)
@@ -132,7 +132,7 @@ HAK_AT_START static const char *find_variable(char **environment, const char *na
     return NULL;
 }
 
-HAK_AT_START static void set_from_variable(const char *variable)
+static void set_from_variable(const char *variable)
 {
     static const char *const not_options[] = {"CONF=", "SHOW_CONF=", "ABORT_CONF="};
     for (size_t i = 0; i < sizeof not_options / sizeof *not_options; i++)
@@ -144,7 +144,7 @@ HAK_AT_START static void set_from_variable(const char *variable)
         hak_conf_set(variable, name_bytes, value, strlen(value), CONF_VARIABLE);
 }
 
-HAK_AT_START static void set_from_environment(char **environment)
+static void set_from_environment(char **environment)
 {
     const char *packed = find_variable(environment, "HAKMEM_CONF");
     if (packed != NULL)
@@ -156,7 +156,7 @@ HAK_AT_START static void set_from_environment(char **environment)
 
 /* Says that the file of `profile` has no effect where nothing is learned that it could hold. It is
  * no mistake, so nothing aborts. */
-HAK_AT_START static void tell_idle(void)
+static void tell_idle(void)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line};
@@ -169,7 +169,7 @@ HAK_AT_START static void tell_idle(void)
     hak_os_stderr_line(&text);
 }
 
-HAK_AT_START void hak_conf_start(void)
+void hak_conf_start(void)
 {
     char *nothing[] = {NULL};
     char **environment = hak_os_is_privileged() ? NULL : hak_os_environment();

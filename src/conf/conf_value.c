@@ -25,13 +25,13 @@ const struct conf_row hak_conf_rows[CONF_COUNT] = {
 HAK_CONF_TABLE(X)
 #undef X
 
-HAK_AT_START static char lower(char letter)
+static char lower(char letter)
 {
     return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
 /* Options are named in lower case, their variables in upper case. */
-HAK_AT_START static bool is_name(const char *text, size_t bytes, const char *name)
+static bool is_name(const char *text, size_t bytes, const char *name)
 {
     if (strlen(name) != bytes)
         return false;
@@ -43,7 +43,7 @@ HAK_AT_START static bool is_name(const char *text, size_t bytes, const char *nam
 }
 
 /* Options are also known by the names of their variables. */
-HAK_AT_START static void cut_prefix(const char **name, size_t *name_bytes)
+static void cut_prefix(const char **name, size_t *name_bytes)
 {
     const size_t prefix_bytes = 7;
     if (*name_bytes < prefix_bytes || !is_name(*name, prefix_bytes, "hakmem_"))
@@ -52,7 +52,7 @@ HAK_AT_START static void cut_prefix(const char **name, size_t *name_bytes)
     *name_bytes -= prefix_bytes;
 }
 
-HAK_AT_START enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes)
+enum conf_option hak_conf_find_bytes(const char *name, size_t name_bytes)
 {
     int option = 0;
     cut_prefix(&name, &name_bytes);
@@ -107,25 +107,25 @@ enum conf_option hak_conf_nearest(const char *name, size_t name_bytes)
     return (enum conf_option)hak_conf_nearest_of(name, name_bytes, option_name, CONF_COUNT);
 }
 
-HAK_AT_START static bool is_word(const char *value, size_t bytes, const char *word)
+static bool is_word(const char *value, size_t bytes, const char *word)
 {
     return strlen(word) == bytes && memcmp(value, word, bytes) == 0;
 }
 
-HAK_AT_START static bool is_yes(const char *value, size_t bytes)
+static bool is_yes(const char *value, size_t bytes)
 {
     return is_word(value, bytes, "1") || is_word(value, bytes, "on") ||
            is_word(value, bytes, "yes");
 }
 
-HAK_AT_START static bool is_no(const char *value, size_t bytes)
+static bool is_no(const char *value, size_t bytes)
 {
     return is_word(value, bytes, "0") || is_word(value, bytes, "off") ||
            is_word(value, bytes, "no");
 }
 
 /* Digits at the start of `value`; returns how many characters they are, 0 when none or too many. */
-HAK_AT_START static size_t parse_digits(const char *value, size_t bytes, int64_t *number)
+static size_t parse_digits(const char *value, size_t bytes, int64_t *number)
 {
     size_t at = 0;
     int64_t total = 0;
@@ -138,7 +138,7 @@ HAK_AT_START static size_t parse_digits(const char *value, size_t bytes, int64_t
     return at;
 }
 
-HAK_AT_START static bool parse_bytes(const char *value, size_t bytes, int64_t *number)
+static bool parse_bytes(const char *value, size_t bytes, int64_t *number)
 {
     size_t at = parse_digits(value, bytes, number);
     if (at == 0)
@@ -153,7 +153,7 @@ HAK_AT_START static bool parse_bytes(const char *value, size_t bytes, int64_t *n
     return !__builtin_mul_overflow(*number, scale, number);
 }
 
-HAK_AT_START static bool parse_ms(const char *value, size_t bytes, int64_t *number)
+static bool parse_ms(const char *value, size_t bytes, int64_t *number)
 {
     if (is_word(value, bytes, "-1") || is_word(value, bytes, "never")) {
         *number = HAK_CONF_NEVER_MS;
@@ -167,14 +167,13 @@ HAK_AT_START static bool parse_ms(const char *value, size_t bytes, int64_t *numb
     return is_word(value + at, bytes - at, "s") && !__builtin_mul_overflow(*number, 1000, number);
 }
 
-HAK_AT_START static bool parse_count(const char *value, size_t bytes, int64_t *number)
+static bool parse_count(const char *value, size_t bytes, int64_t *number)
 {
     return bytes > 0 && parse_digits(value, bytes, number) == bytes;
 }
 
 /* The position of a word among `choices`; false: it is none of them. */
-HAK_AT_START static bool find_word(const char *choices, const char *value, size_t bytes,
-                                   int64_t *position)
+static bool find_word(const char *choices, const char *value, size_t bytes, int64_t *position)
 {
     *position = 0;
     for (const char *word = choices;; word++, (*position)++) {
@@ -187,8 +186,7 @@ HAK_AT_START static bool find_word(const char *choices, const char *value, size_
     }
 }
 
-HAK_AT_START static bool parse_choice(const char *choices, const char *value, size_t bytes,
-                                      int64_t *number)
+static bool parse_choice(const char *choices, const char *value, size_t bytes, int64_t *number)
 {
     if (find_word(choices, value, bytes, number))
         return true;
@@ -207,8 +205,7 @@ HAK_AT_START static bool parse_choice(const char *choices, const char *value, si
 }
 
 /* Words with '+' between them, each a bit. */
-HAK_AT_START static bool parse_set(const struct conf_row *row, const char *value, size_t bytes,
-                                   int64_t *number)
+static bool parse_set(const struct conf_row *row, const char *value, size_t bytes, int64_t *number)
 {
     *number = 0;
     if (is_word(value, bytes, "none") || is_no(value, bytes))
@@ -231,8 +228,7 @@ HAK_AT_START static bool parse_set(const struct conf_row *row, const char *value
     }
 }
 
-HAK_AT_START static bool parse_kind(const struct conf_row *row, const char *value, size_t bytes,
-                                    int64_t *number)
+static bool parse_kind(const struct conf_row *row, const char *value, size_t bytes, int64_t *number)
 {
     switch (row->kind) {
     case CONF_KIND_BYTES:
@@ -252,8 +248,8 @@ HAK_AT_START static bool parse_kind(const struct conf_row *row, const char *valu
     return false;
 }
 
-HAK_AT_START bool hak_conf_parse(const struct conf_row *row, const char *value, size_t value_bytes,
-                                 int64_t *number)
+bool hak_conf_parse(const struct conf_row *row, const char *value, size_t value_bytes,
+                    int64_t *number)
 {
     return parse_kind(row, value, value_bytes, number) && *number >= row->least &&
            *number <= row->most;

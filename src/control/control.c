@@ -210,7 +210,7 @@ static HAK_NOINLINE enum control_verdict look_at(uint64_t now, uint64_t next)
     return verdict;
 }
 
-HAK_AT_START enum control_verdict hak_control_tick(void)
+enum control_verdict hak_control_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
     uint64_t next = hak_load_relaxed(&hak_copy_mark->next_look_ms);

@@ -281,7 +281,7 @@ static void drain(struct private_heap *heap)
     hak_lock_give(&heap->heap.lock);
 }
 
-HAK_AT_START void hak_private_drain_some(void)
+void hak_private_drain_some(void)
 {
     if (hak_load_relaxed(&live_count) == 0 || !hak_lock_try(&set_lock))
         return;

@@ -43,7 +43,7 @@ static _Atomic bool is_frozen;
 enum lack { LACK_MAPPINGS, LACK_MEMORY, LACK_LIMIT, LACK_COUNT };
 static _Atomic bool was_told[LACK_COUNT];
 
-HAK_AT_START bool hak_fence_start(void)
+bool hak_fence_start(void)
 {
     if (!hak_fence_choice_start() || hak_region.fence_bytes == 0)
         return false;

@@ -54,7 +54,7 @@ static bool parse(const char *text)
     return true;
 }
 
-HAK_AT_START bool hak_fence_choice_start(void)
+bool hak_fence_choice_start(void)
 {
     if (!hak_conf_wants_fence())
         return false;

@@ -17,7 +17,7 @@ hak_static_assert(sizeof(uint64_t) * HAK_MARKS_SHARE == 1u << HAK_MARK_SHIFT,
                   "the region has room for all marks");
 
 _Atomic uint64_t *hak_marks;
-_Atomic size_t hak_mark_covered_bytes;
+HAK_AT_HAND _Atomic size_t hak_mark_covered_bytes;
 
 void hak_mark_start(void)
 {

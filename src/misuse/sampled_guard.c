@@ -169,7 +169,7 @@ const struct guard_record *hak_sampled_guard_nearest(const void *address)
     return is_far && has_next ? &slot[1].record : &slot->record;
 }
 
-HAK_AT_START int64_t hak_sampled_guard_countdown(void)
+int64_t hak_sampled_guard_countdown(void)
 {
     uint64_t rate = (uint64_t)hak_conf_number(guard_rate);
     return rate == 0 ? INT64_MAX : 1 + (int64_t)(hak_random() % (2 * rate));

@@ -112,7 +112,7 @@ static void end(void)
     give_stack(start);
 }
 
-HAK_AT_START void hak_os_crash_thread_begin(void)
+void hak_os_crash_thread_begin(void)
 {
     if (HAK_LIKELY(hak_load_relaxed(&is_listening) == 0))
         return;

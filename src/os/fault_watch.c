@@ -244,8 +244,7 @@ void hak_os_fault_watch_end(void)
         lower();
 }
 
-HAK_AT_START void hak_os_fault_watch_start(const struct os_fault_watch *wanted,
-                                           void *libcs_sigaction)
+void hak_os_fault_watch_start(const struct os_fault_watch *wanted, void *libcs_sigaction)
 {
     action_function *function;
     *(void **)&function = libcs_sigaction;

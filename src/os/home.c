@@ -5,7 +5,7 @@
 
 static uint32_t home_pid; /* 0: not known yet */
 
-HAK_AT_START void hak_home_begin(void)
+void hak_home_begin(void)
 {
     home_pid = hak_os_pid();
 }

@@ -215,7 +215,7 @@ void hak_os_unwritten_add(struct text *text, const char *what, const char *path,
     }
 }
 
-HAK_AT_START uint32_t hak_os_pid(void)
+uint32_t hak_os_pid(void)
 {
     return (uint32_t)getpid();
 }

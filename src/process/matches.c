@@ -344,7 +344,7 @@ static void settle_in_child(void)
     hak_flag_give(&is_busy);
 }
 
-HAK_AT_START void hak_matches_begin(void)
+void hak_matches_begin(void)
 {
     if (HAK_LIKELY((hak_conf_number(learn) & LEARN_MATCHES) == 0) || hak_harden_has(HARDEN_WATCHED))
         return;

@@ -46,7 +46,7 @@ HAK_AT_HAND static _Atomic uint64_t sampled_bytes; /* before there is a board */
 HAK_AT_HAND static _Atomic uint64_t retry_ms;
 static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
-HAK_AT_START struct profile_board *hak_show_board(void)
+struct profile_board *hak_show_board(void)
 {
     /* acquire: partner is the release in hak_show_open */
     return hak_load_acquire(&own);
@@ -272,7 +272,7 @@ void hak_show_modules(uint32_t site)
     hak_flag_give(&is_busy);
 }
 
-HAK_AT_START void hak_show_early_modules(void)
+void hak_show_early_modules(void)
 {
     for (uint32_t site = 1; site < hak_sites_count(); site++) {
         atomic_fetch_and_explicit(&modules_seen[site / 64], ~(1ull << (site % 64)),
@@ -370,7 +370,7 @@ static HAK_NOINLINE enum show_wish tick(uint64_t now)
     return is_kept ? SHOW_ON : SHOW_NOTHING;
 }
 
-HAK_AT_START enum show_wish hak_show_tick(void)
+enum show_wish hak_show_tick(void)
 {
     if (HAK_LIKELY(hak_show_board() == NULL) && hak_load_relaxed(&due_ms) == 0 &&
         hak_conf_number(blackbox) != BLACKBOX_ON)
@@ -394,7 +394,7 @@ void hak_show_forget(void)
     hak_store_relaxed(&next_tick_ms, 0);
 }
 
-HAK_AT_START void hak_show_end(void)
+void hak_show_end(void)
 {
     if (hak_show_board() == NULL || own_pid != hak_os_pid())
         return;

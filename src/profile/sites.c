@@ -269,7 +269,7 @@ void hak_sites_set_oldest(uint32_t site, uint64_t oldest_ms)
         SET(site, oldest_ms, oldest_ms);
 }
 
-HAK_AT_START uint32_t hak_sites_count(void)
+uint32_t hak_sites_count(void)
 {
     return hak_load_relaxed(&site_count);
 }

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-static bool are_names_elsewhere;
+HAK_AT_HAND static bool are_names_elsewhere;
 
-HAK_AT_START void hak_binding_note(bool is_elsewhere)
+void hak_binding_note(bool is_elsewhere)
 {
     are_names_elsewhere = is_elsewhere;
 }

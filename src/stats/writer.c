@@ -35,8 +35,8 @@
 
 #define NEVER_MS UINT64_MAX
 
-static char buffer[BUFFER_BYTES]; /* guarded by a word of the copy mark */
-static _Atomic uint32_t is_asked; /* by the signal */
+static char buffer[BUFFER_BYTES];             /* guarded by a word of the copy mark */
+HAK_AT_HAND static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
 static _Atomic uint64_t next_show_ms = NEVER_MS;
@@ -181,12 +181,12 @@ static void print(void)
         complain(name.name, error);
 }
 
-HAK_AT_START static uint64_t interval_ms(void)
+static uint64_t interval_ms(void)
 {
     return (uint64_t)hak_conf_number(stats_interval);
 }
 
-HAK_AT_START static bool has_interval(void)
+static bool has_interval(void)
 {
     return interval_ms() < HAK_CONF_NEVER_MS;
 }
@@ -197,12 +197,12 @@ static void wake(void)
     stir_background();
 }
 
-HAK_AT_START static bool is_print_due(uint64_t now)
+static bool is_print_due(uint64_t now)
 {
     return now >= hak_load_relaxed(&next_ms) || hak_load_relaxed(&is_asked) != 0;
 }
 
-HAK_AT_START static bool is_show_due(uint64_t now)
+static bool is_show_due(uint64_t now)
 {
     return now >= hak_load_relaxed(&next_show_ms);
 }
@@ -238,7 +238,7 @@ static void show_if_due(uint64_t now)
     }
 }
 
-HAK_AT_START void hak_stats_writer_tick(void)
+void hak_stats_writer_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
     if (HAK_LIKELY(!is_print_due(now) && !is_show_due(now)))
@@ -250,12 +250,12 @@ HAK_AT_START void hak_stats_writer_tick(void)
     hak_flag_give(IS_BUSY);
 }
 
-HAK_AT_START bool hak_stats_writer_has_work(void)
+bool hak_stats_writer_has_work(void)
 {
     return has_signal || has_interval() || hak_load_relaxed(&next_show_ms) != NEVER_MS;
 }
 
-HAK_AT_START uint32_t hak_stats_writer_patience_ms(void)
+uint32_t hak_stats_writer_patience_ms(void)
 {
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;
     if (has_interval())
@@ -293,12 +293,12 @@ static void start_listening(void)
     hak_os_stderr_line(&text);
 }
 
-HAK_AT_START static bool has_something_to_print(void)
+static bool has_something_to_print(void)
 {
     return hak_conf_number(stats) != STATS_OFF || has_interval() || has_signal;
 }
 
-HAK_AT_START void hak_stats_writer_start(void (*stir)(void))
+void hak_stats_writer_start(void (*stir)(void))
 {
     stir_background = stir;
     if (*hak_conf_text(stats_signal) != '\0')

@@ -50,11 +50,23 @@ redis_stays_small() {
         [ "$with_kb" -le $((without_kb + 1280)) ]
 }
 
+# What python3 calls of the library's code lies together (cmake/usual_functions.txt), where the
+# linker can do that.
+code_stays_out() {
+    readelf -SW "$PRELOAD_LIB" | grep -q 'text[.]usual' || return 0
+    set -- $(LD_PRELOAD=$PRELOAD_LIB "$python" -c 'print(open("/proc/self/smaps").read())' |
+        awk '/^[0-9a-f]+-/ { is_code = /r-xp.*libhakmem/ }
+            is_code && ($1 == "Size:" || $1 == "Rss:") { print $2 }')
+    echo "of $1 KiB of code $2 are resident"
+    check "a third of the code or more is not resident" [ "$2" -le $(($1 * 2 / 3)) ]
+}
+
 huge=/sys/kernel/mm/transparent_hugepage/enabled
 [ -r $huge ] || huge=/dev/null
 stays_small "$ls" -l /
 stays_small "$python" -c pass
 redis_stays_small
+code_stays_out
 
 old=$(sed 's/.*\[\(.*\)\].*/\1/' $huge)
 [ -n "$old" ] && [ "$old" != always ] && [ -w $huge ] || exit 0
