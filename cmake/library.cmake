@@ -134,8 +134,8 @@ set_target_properties(hakmem_shared PROPERTIES
 target_link_options(hakmem_shared PRIVATE
   -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
 
-# The linker puts the functions of cmake/usual_functions.txt together, if it knows INSERT. At exit no
-# page of others is needed: _fini, which stands behind all code, does nothing.
+# The linker puts the functions of cmake/usual_functions.txt together, if it knows INSERT. At exit
+# no page of others is needed: _fini, which stands behind all code, does nothing.
 set(HAKMEM_CODE_ORDER ${PROJECT_BINARY_DIR}/usual_functions.ld)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/usual_functions.txt)
 file(STRINGS cmake/usual_functions.txt functions REGEX "^[^#]")
