@@ -206,11 +206,13 @@ void hak_cache_flush_class(struct cache *cache, uint32_t class_index)
     flush_bin(cache, class_index);
 }
 
+/* A thread that has been moved to another processor empties that one's bins. */
 void hak_cache_flush_all(struct cache *cache)
 {
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         flush_bin(cache, i);
-        hak_growth_undo(cache, i);
+        if (hak_cache_count(cache, i) == 0)
+            hak_growth_undo(cache, i);
     }
 }
 
@@ -236,7 +238,8 @@ void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
         uint32_t held = hak_cache_count(cache, i);
         if (held > capacity)
             flush_newest(cache, i, held - capacity);
-        hak_growth_shrink(cache, i, capacity);
+        if (hak_cache_count(cache, i) <= capacity)
+            hak_growth_shrink(cache, i, capacity);
     }
 }
 

@@ -431,11 +431,23 @@ static void mend_processors(void)
     }
 }
 
+/* One that was being made is known to the list, and perhaps to nobody else. */
+static void mend_slots(void)
+{
+    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next) {
+        if (hak_cache_is_processors(cache))
+            continue;
+        slot_count = (uint32_t)hak_most(slot_count, cache->id - HAK_PROCESSORS_MOST + 1);
+        hak_rooms_show(cache);
+    }
+}
+
 void hak_caches_mend(void)
 {
     if (!hak_lock_is_left(&hak_caches_lock_word))
         return;
     mend_processors();
+    mend_slots();
     hak_store_relaxed(&free_bytes, 0); /* counted anew: their change may be half done, too */
     for (struct cache *cache = free_caches; cache != NULL; cache = cache->next_free) {
         hak_counter_add(&free_bytes, cache->free_bytes);

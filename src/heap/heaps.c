@@ -324,9 +324,11 @@ void hak_heaps_go_on(void)
     uint32_t count = hak_heap_count();
     for (uint32_t i = 0; i < count; i++) {
         struct heap *heap = hak_heap_at(i);
-        if (heap->is_claimed)
+        bool was_claimed = heap->is_claimed;
+        heap->is_claimed = false; /* first: who enters next has not claimed it */
+        hak_compiler_fence();
+        if (was_claimed)
             hak_lock_give_among(&heap->lock);
-        heap->is_claimed = false;
     }
     hak_lock_give(&heaps_lock);
 }
@@ -371,7 +373,18 @@ bool hak_heaps_restart_in_child(void)
     return is_any_lost;
 }
 
+/* What another thread's fork has claimed it may be changing, in a handler of fork. */
+static void forget_claims_of_others(void)
+{
+    uint32_t count = hak_heap_count();
+    for (uint32_t i = 0; i < count; i++) {
+        struct heap *heap = hak_heap_at(i);
+        heap->is_claimed = heap->is_claimed && hak_lock_is_own(&heap->lock);
+    }
+}
+
 bool hak_heaps_settle(bool is_copier)
 {
+    forget_claims_of_others();
     return open_all(is_copier ? is_held : is_nobodys);
 }

@@ -153,6 +153,7 @@ static bool move(struct cache *cache, uint32_t class_index, uint32_t order, uint
     uint32_t old_bottom = room->bottom, old_order = room->order;
     uint32_t held = old_bottom != 0 ? old_bottom - top : 0;
     void **words = words_of(cache);
+    hak_assert(held < 1u << order); /* else other bins' slots would be written over */
     words[bottom] = NULL;
     memcpy(words + bottom - held, words + top, held * sizeof *words);
     hak_bin_open(cache->bins, class_index,
@@ -191,7 +192,9 @@ static void mend(struct cache *cache, uint32_t class_index)
     while (words_of(cache)[slots.bottom] != NULL)
         slots.bottom++;
     hak_word_publish(&cache->rooms[class_index].bottom, (uint16_t)slots.bottom);
-    cache->rooms[class_index].order = 0;
+    /* It has at least the words down to its limit, and to what it holds beyond its capacity. */
+    uint32_t lowest = (uint32_t)hak_least(slots.top, slots.limit);
+    cache->rooms[class_index].order = (uint8_t)hak_bit_highest(slots.bottom - lowest + 1);
     cache->used_words = (uint32_t)hak_most(cache->used_words, slots.bottom + 1);
     if (is_closed && slots.bottom != 0)
         hak_bin_open(cache->bins, class_index, slots);

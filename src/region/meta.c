@@ -68,8 +68,10 @@ static bool extend(size_t bytes)
     hak_os_claim_open(&claim);
     hak_lock_take(&hak_meta_growth_lock);
     hak_counter_add(&earlier_bytes, hak_load_relaxed(&hak_region.meta.usable_bytes));
-    /* In this order: a jump out of here leaves an area that is full. */
+    /* In this order: a jump out of here, or a copy, leaves an area that is full. */
     hak_region.meta.room_bytes = 0;
+    hak_compiler_fence();
+    hak_store_relaxed(&hak_region.meta.usable_bytes, 0);
     hak_compiler_fence();
     hak_area_start(&hak_region.meta, claim.start + guard, 0);
     hak_store_relaxed(&used_bytes, 0);

@@ -135,6 +135,26 @@ static void check_begun_swap(void)
             continue;
 }
 
+/* What is mended holds more than it may, as a bin does that was lowered while it was filled. */
+static void check_overfull_is_mended(void)
+{
+    resize(60);
+    push(0, 40);
+    CHECK(hak_rooms_try_lock());
+    CHECK(hak_room_resize(cache, CLASS + 1, 7)); /* the topmost room */
+    CHECK(hak_room_resize(cache, CLASS, 0));
+    for (uint32_t i = 0; i < 5; i++)
+        CHECK(hak_bin_push(CLASS + 1, &blocks[100 + i]));
+    hak_rooms_mend(cache);
+    CHECK(hak_room_resize(cache, CLASS, 7));
+    hak_rooms_unlock();
+    for (uint32_t i = 5; i-- > 0;)
+        CHECK_EQ(hak_bin_pop(CLASS + 1), &blocks[100 + i]);
+    CHECK_EQ(hak_bin_pop(CLASS + 1), NULL);
+    pop(0, 40);
+    CHECK_EQ(hak_bin_pop(CLASS), NULL);
+}
+
 static uint64_t popped(void)
 {
     return hak_load_relaxed(&cache->popped[CLASS]) - hak_bin_of(cache->bins, CLASS)->countdown;
@@ -224,6 +244,13 @@ TEST(a_bin_whose_first_room_was_left_half_given_has_none)
 TEST(bins_that_were_to_be_replaced_keep_their_slots)
 {
     check_both(check_begun_swap);
+}
+
+TEST(mended_bins_that_hold_more_than_they_may_keep_to_their_slots)
+{
+    if (HAK_TINY)
+        SKIP("tiny bins do not hold so much");
+    check_both(check_overfull_is_mended);
 }
 
 TEST(each_pop_is_counted_once)
