@@ -36,7 +36,7 @@ def test_the_memory_is_that_of_the_session():
     said = re.search(r"was (\d\.\d\d) \((\w+)\) to (\d\.\d\d) \((\w+)\) times", REASONS).groups()
     least, most = (choose(found, key=lambda name: float(found[name])) for choose in (min, max))
     assert said == (found[least], least, found[most], most)
-    assert f"lower, {means()['glibc'][1]}." in REASONS
+    assert f"that of glibc {means()['glibc'][1]}." in REASONS
 
 
 @pytest.mark.parametrize("column, pattern", [
