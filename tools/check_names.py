@@ -8,7 +8,7 @@ import fnmatch
 import re
 import sys
 
-from checklib import BUILD, ROOT, code, finish, run, text, tree, without_comments
+from checklib import BUILD, ROOT, code, finish, run, source_words, text, without_comments
 
 EXPORTS = "tests/install/exports.txt"
 REVIEWED = "# What libhakmem.so exports: one name a line, compared by tools/check_names.py."
@@ -78,8 +78,7 @@ def cancelled():
 
 
 def gone():
-    words = set(re.findall(r"\w+", "".join(text(path) for path in tree()
-                                           if path.parts[0] == "src")))
+    words = source_words()
     listed = re.findall(r"^\w+$", text("cmake/usual_functions.txt"), flags=re.M)
     return [f"cmake/usual_functions.txt: {name} is not in src/"
             for name in listed if name not in words]

@@ -31,6 +31,12 @@ def text(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
+def source_words():
+    """Every word that stands in src/."""
+    return {word for path in tree() if path.parts[0] == "src"
+            for word in re.findall(r"\w+", text(path))}
+
+
 def without_comments(source):
     """The source with comments and string literals blanked, line numbers kept."""
     def blank(match):

@@ -11,11 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from checklib import BUILD, ROOT, source_words
+
 if "gdb" in sys.modules:  # gdb reads this file, too: see record()
     import gdb
 
-ROOT = Path(__file__).resolve().parent.parent
-LIBRARY = ROOT / "out/release/libhakmem.so"
+LIBRARY = BUILD / "libhakmem.so"
 LIST = ROOT / "cmake/usual_functions.txt"
 PROGRAMS = r"""
 true
@@ -49,10 +50,8 @@ HEADER = """\
 
 def code_symbols():
     lines = subprocess.run(["nm", LIBRARY], check=True, capture_output=True, text=True).stdout
-    for line in lines.splitlines():
-        address, kind, name = line.split()[-3:] if len(line.split()) == 3 else (None, "", "")
-        if kind in ("t", "T", "W"):
-            yield int(address, 16), name
+    return [(int(address, 16), name)
+            for address, name in re.findall(r"^(\w+) [tTW] (\S+)$", lines, flags=re.M)]
 
 
 def record():
@@ -80,9 +79,9 @@ def record():
     gdb.execute("set stop-on-solib-events 0")
     start = int(gdb.execute("info address hak_malloc_slow", to_string=True).split()[-1].rstrip("."),
                 16)
-    symbols = dict((name, address) for address, name in code_symbols())
-    offset = start - symbols["hak_malloc_slow"]
-    for address, name in code_symbols():
+    symbols = code_symbols()
+    offset = start - next(address for address, name in symbols if name == "hak_malloc_slow")
+    for address, name in symbols:
         First(address + offset, name)
     gdb.execute("handle SIGTRAP nopass noprint nostop", to_string=True)
     while gdb.selected_inferior().pid != 0:
@@ -93,11 +92,12 @@ def record():
 def first_calls(command, seen_file):
     """The functions that a program calls, in the order of their first calls."""
     program, *arguments = command.split()
+    environment = {**os.environ, "HAK_SEEN": str(seen_file), "PYTHONPATH": str(ROOT / "tools")}
     seen_file.unlink(missing_ok=True)
     for _ in range(10):  # gdb gives up now and then when a thread ends
         subprocess.run(["gdb", "-nx", "-batch", "-x", __file__, "--args", shutil.which(program),
-                        *arguments], cwd=ROOT, env={**os.environ, "HAK_SEEN": str(seen_file)},
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                        *arguments], cwd=ROOT, env=environment, check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if seen_file.exists():
             names = json.loads(seen_file.read_text(encoding="utf-8"))
             return list(dict.fromkeys(PART.sub("", name) for name in names))
@@ -114,9 +114,7 @@ def main():
             callers.update(names)
             for name in names:
                 first.setdefault(name, len(first))
-    sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.*"))
-    ours = set(re.findall(r"\w+", sources))
-    names = sorted(first.keys() & ours, key=lambda name: (-callers[name], first[name]))
+    names = sorted(first.keys() & source_words(), key=lambda name: (-callers[name], first[name]))
     LIST.write_text(HEADER + "".join(f"{name}\n" for name in names), encoding="utf-8")
     print(f"{len(names)} functions in {LIST.relative_to(ROOT)}")
 

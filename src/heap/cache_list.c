@@ -418,26 +418,18 @@ void hak_caches_restart_in_child(struct cache *own)
     begin_generation(own);
 }
 
-/* What was being swapped out is lost, and what was being published is found. */
-static void mend_processors(void)
+/* What was being swapped out is lost, and what was being published is found. A slot that was being
+ * made is known to the list, and perhaps to nobody else. */
+static void mend_listed(void)
 {
     processor_count = 0;
     for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next) {
-        if (!hak_cache_is_processors(cache))
-            continue;
-        hak_rooms_mend(cache);
-        hak_rooms_show(cache);
-        processor_count++;
-    }
-}
-
-/* One that was being made is known to the list, and perhaps to nobody else. */
-static void mend_slots(void)
-{
-    for (struct cache *cache = hak_caches_first(); cache != NULL; cache = cache->next) {
-        if (hak_cache_is_processors(cache))
-            continue;
-        slot_count = (uint32_t)hak_most(slot_count, cache->id - HAK_PROCESSORS_MOST + 1);
+        if (hak_cache_is_processors(cache)) {
+            hak_rooms_mend(cache);
+            processor_count++;
+        } else {
+            slot_count = (uint32_t)hak_most(slot_count, cache->id - HAK_PROCESSORS_MOST + 1);
+        }
         hak_rooms_show(cache);
     }
 }
@@ -446,8 +438,7 @@ void hak_caches_mend(void)
 {
     if (!hak_lock_is_left(&hak_caches_lock_word))
         return;
-    mend_processors();
-    mend_slots();
+    mend_listed();
     hak_store_relaxed(&free_bytes, 0); /* counted anew: their change may be half done, too */
     for (struct cache *cache = free_caches; cache != NULL; cache = cache->next_free) {
         hak_counter_add(&free_bytes, cache->free_bytes);
