@@ -198,9 +198,11 @@ void hak_lock_end_fork_in_child(void)
         hak_lock_end_blocked();
 }
 
-void hak_lock_begin_settling(void)
+uint32_t hak_lock_begin_settling(void)
 {
-    hak_lock_held |= HAK_LOCK_SETTLES;
+    uint32_t held = hak_lock_held;
+    hak_lock_held = held | HAK_LOCK_SETTLES;
+    return held;
 }
 
 bool hak_lock_is_settling(void)
@@ -208,9 +210,9 @@ bool hak_lock_is_settling(void)
     return (hak_lock_held & HAK_LOCK_SETTLES) != 0;
 }
 
-void hak_lock_end_settling(void)
+void hak_lock_end_settling(uint32_t held)
 {
-    hak_lock_held &= ~HAK_LOCK_SETTLES;
+    hak_lock_held = held;
 }
 
 void hak_lock_reset(struct hak_lock *lock)

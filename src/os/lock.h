@@ -143,8 +143,10 @@ bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
 /* In the child of a fork: free again. */
 void hak_lock_reset(struct hak_lock *lock);
 
-/* Around the settling of a copy, signals blocked: locks that other threads hold count as left. */
-void hak_lock_begin_settling(void);
+/* Around the settling of a copy, signals blocked: locks that other threads hold count as left. What
+ * this thread had noted before is noted again at the end: a handler may have interrupted it while
+ * it waited for a lock, and it goes on to take it. */
+uint32_t hak_lock_begin_settling(void);
 bool hak_lock_is_settling(void);
-void hak_lock_end_settling(void);
+void hak_lock_end_settling(uint32_t held);
 #endif

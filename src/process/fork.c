@@ -96,14 +96,14 @@ static void settle_as_copier(void)
 
 void hak_fork_settle(void)
 {
-    hak_lock_begin_settling();
+    uint32_t held = hak_lock_begin_settling();
     if (hak_thread_is_first()) {
         settle_as_copier();
     } else {
         hak_heaps_settle(false);
         hak_mend_all();
     }
-    hak_lock_end_settling();
+    hak_lock_end_settling(held);
     hak_os_ask_reset();
     hak_os_fault_watch_reset();
     call_menders();

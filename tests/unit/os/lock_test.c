@@ -281,12 +281,28 @@ TEST(in_a_copy_locks_of_others_are_left_and_ones_own_are_not)
     in_thread(leave_low, NULL);
     hak_lock_take(&high);
     CHECK(!hak_lock_is_left(&low));
-    hak_lock_begin_settling();
+    uint32_t held = hak_lock_begin_settling();
     CHECK(hak_lock_is_left(&low));
     hak_lock_give(&low);
     CHECK(!hak_lock_is_left(&low));
     CHECK(!hak_lock_is_left(&high));
-    hak_lock_end_settling();
+    hak_lock_end_settling(held);
     CHECK(hak_lock_is_own(&high));
     CHECK_EQ(hak_load_relaxed(&low.state), 0);
+}
+
+/* A handler copies the process while its thread waits for a lock. In the copy the thread goes on to
+ * take it, and a later handler must see that. */
+TEST(a_copy_keeps_the_note_of_the_lock_that_its_thread_waits_for)
+{
+    in_thread(leave_low, NULL);
+    hak_lock_begin(low.rank); /* as in hak_lock_take, before it waits */
+    uint32_t held = hak_lock_begin_settling();
+    CHECK(hak_lock_is_left(&low));
+    hak_lock_give(&low);
+    hak_lock_end_settling(held);
+    CHECK(hak_lock_is_noted(low.rank));
+    CHECK(hak_lock_try_among(&low));
+    hak_lock_give(&low);
+    CHECK_EQ(hak_lock_held, 0);
 }
