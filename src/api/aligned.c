@@ -2,6 +2,7 @@
 #include "api/aligned.h"
 #include "api/api.h"
 #include "base/limits.h"
+#include "misuse/harden.h"
 #include "misuse/mark.h"
 #include "os/os.h"
 
@@ -10,7 +11,8 @@
 /* Alignments that every block has anyway take the hot path. */
 void *hak_aligned(size_t alignment, size_t bytes)
 {
-    if (alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2)
+    bool is_ordinary = alignment <= HAK_ORDINARY_ALIGNMENT && bytes > alignment / 2;
+    if (is_ordinary && !hak_harden_has(HARDEN_FENCED)) /* whose blocks may end where theirs do */
         return hak_malloc(bytes);
     void *block = hak_pop_aligned(PARTITION_ORDINARY, alignment, bytes);
     return HAK_LIKELY(block != NULL) ? block : hak_aligned_slow(alignment, bytes);
@@ -90,7 +92,7 @@ HAK_LIBC_ALIAS(__libc_memalign, hak_memalign)
 HAK_LIBC_ALIAS(__libc_valloc, hak_valloc)
 HAK_LIBC_ALIAS(__libc_pvalloc, hak_pvalloc)
 
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_t, hak_new_array_aligned)
-HAK_LIBC_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
-HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_array_aligned_nothrow)
+HAK_WEAK_ALIAS(_ZnwmSt11align_val_t, hak_new_aligned)
+HAK_WEAK_ALIAS(_ZnamSt11align_val_t, hak_new_array_aligned)
+HAK_WEAK_ALIAS(_ZnwmSt11align_val_tRKSt9nothrow_t, hak_new_aligned_nothrow)
+HAK_WEAK_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t, hak_new_array_aligned_nothrow)

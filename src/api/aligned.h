@@ -9,6 +9,7 @@
 #ifndef HAK_API_ALIGNED_H
 #define HAK_API_ALIGNED_H
 
+#include "api/replaced.h"
 #include "base/bits.h"
 #include "heap/bins.h"
 #include "heap/draw.h"
@@ -23,25 +24,27 @@ HAK_INLINE void *hak_pop_aligned(enum hak_partition partition, size_t alignment,
 }
 
 /* Defines an operator new of an alignment ([new.delete.single]), with parameters `bytes` and
- * `alignment`; `slow` is hak_new_aligned_slow or its nothrow form. */
-#define HAK_NEW_ALIGNED(name, parameters, slow, kind, partition)                                   \
+ * `alignment`; `slow` is hak_new_aligned_slow or its nothrow form. `passes`: it may have to call
+ * another form (api/replaced.h). */
+#define HAK_NEW_ALIGNED(name, parameters, slow, kind, partition, passes)                           \
     void *name parameters                                                                          \
     {                                                                                              \
-        bool is_usual = hak_is_power_of_two(alignment);                                            \
+        bool is_usual = !(passes) && hak_is_power_of_two(alignment);                               \
         void *block = HAK_LIKELY(is_usual) ? hak_pop_aligned(partition, alignment, bytes) : NULL;  \
         return HAK_LIKELY(block != NULL) ? block : slow(bytes, alignment, kind, partition);        \
     }
 /* All four forms: single and array, throwing and not. */
 #define HAK_NEW_ALIGNED_FORMS(prefix, partition)                                                   \
     HAK_NEW_ALIGNED(prefix##_aligned, (size_t bytes, size_t alignment), hak_new_aligned_slow,      \
-                    MARK_NEW, partition)                                                           \
+                    MARK_NEW, partition, false)                                                    \
     HAK_NEW_ALIGNED(prefix##_array_aligned, (size_t bytes, size_t alignment),                      \
-                    hak_new_aligned_slow, MARK_NEW_ARRAY, partition)                               \
+                    hak_new_aligned_slow, MARK_NEW_ARRAY, partition, hak_may_be_replaced())        \
     HAK_NEW_ALIGNED(prefix##_aligned_nothrow,                                                      \
                     (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),              \
-                    hak_new_aligned_nothrow_slow, MARK_NEW, partition)                             \
+                    hak_new_aligned_nothrow_slow, MARK_NEW, partition, hak_may_be_replaced())      \
     HAK_NEW_ALIGNED(prefix##_array_aligned_nothrow,                                                \
                     (size_t bytes, size_t alignment, const void *nothrow HAK_UNUSED),              \
-                    hak_new_aligned_nothrow_slow, MARK_NEW_ARRAY, partition)
+                    hak_new_aligned_nothrow_slow, MARK_NEW_ARRAY, partition,                       \
+                    hak_may_be_replaced())
 
 #endif

@@ -36,6 +36,12 @@ void hak_delete_array_aligned(void *block, size_t alignment);
 void hak_delete_sized_aligned(void *block, size_t bytes, size_t alignment);
 void hak_delete_array_sized_aligned(void *block, size_t bytes, size_t alignment);
 
+/* replaced.c: called when a constructor throws behind the form of operator new that does not. */
+void hak_delete_nothrow(void *block, const void *nothrow);
+void hak_delete_array_nothrow(void *block, const void *nothrow);
+void hak_delete_aligned_nothrow(void *block, size_t alignment, const void *nothrow);
+void hak_delete_array_aligned_nothrow(void *block, size_t alignment, const void *nothrow);
+
 /* malloc_noted.c: a block that was popped when its bin's countdown passed 0, for a request of so
  * many bytes; or a sampled one in its place. */
 struct bins;
@@ -107,10 +113,7 @@ struct sized_block {
     void *block;
     size_t bytes;
 };
-HAK_INLINE struct sized_block hak_sized(void *block)
-{
-    return (struct sized_block){block, hak_malloc_usable_size(block)};
-}
+struct sized_block hak_sized(void *block, size_t bytes); /* of a request of so many */
 struct sized_block hak_new_sized(size_t bytes);
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment);
 

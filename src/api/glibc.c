@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "base/bits.h"
+#include "misuse/harden.h"
 #include "slab/size_class.h"
 #include "span/large.h"
 #include "stats/binding.h"
@@ -47,14 +48,21 @@ HAK_LIBC_ALIAS(reallocarray, hak_libc_reallocarray)
 HAK_WEAK_ALIAS(reallocf, hak_reallocf)
 HAK_WEAK_ALIAS(malloc_good_size, hak_malloc_good_size)
 
+/* Where hardened mode compares sizes, the owner knows the one that it asked for. */
+struct sized_block hak_sized(void *block, size_t bytes)
+{
+    bool is_compared = hak_harden_has(HARDEN_SIZED);
+    return (struct sized_block){block, is_compared ? bytes : hak_malloc_usable_size(block)};
+}
+
 struct sized_block hak_new_sized(size_t bytes)
 {
-    return hak_sized(hak_new(bytes));
+    return hak_sized(hak_new(bytes), bytes);
 }
 
 struct sized_block hak_new_aligned_sized(size_t bytes, size_t alignment)
 {
-    return hak_sized(hak_new_aligned(bytes, alignment));
+    return hak_sized(hak_new_aligned(bytes, alignment), bytes);
 }
 
 HAK_WEAK_ALIAS(__size_returning_new, hak_new_sized)

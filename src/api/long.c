@@ -144,12 +144,12 @@ HAK_LIBC_ALIAS(_ZnamSt11align_val_tRKSt9nothrow_t12__hot_cold_t,
 
 struct sized_block hak_hinted_new_sized(size_t bytes, uint8_t hint)
 {
-    return hak_sized(hak_hinted_new(bytes, hint));
+    return hak_sized(hak_hinted_new(bytes, hint), bytes);
 }
 
 struct sized_block hak_hinted_new_aligned_sized(size_t bytes, size_t alignment, uint8_t hint)
 {
-    return hak_sized(hak_hinted_new_aligned(bytes, alignment, hint));
+    return hak_sized(hak_hinted_new_aligned(bytes, alignment, hint), bytes);
 }
 
 HAK_WEAK_ALIAS(__size_returning_new_hot_cold, hak_hinted_new_sized)

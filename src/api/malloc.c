@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/malloc_names.h"
+#include "api/replaced.h"
 #include "hardened/hardened.h"
 #include "heap/cpu_cache.h"
 #include "heap/slot.h"
@@ -52,60 +53,63 @@ HAK_HOT void hak_free(void *block)
 }
 
 /* The other ways in and out differ in what their slow paths know of the block: whether it came from
- * operator new, and of which size and alignment its owner takes it to be. */
+ * operator new, and of which size and alignment its owner takes it to be. A form of C++'s that
+ * calls others where the program replaces some goes the slow way (api/replaced.h). */
+#define PLAIN false
+#define DERIVED hak_may_be_replaced()
 
-#define WAY_IN(name, slow)                                                                         \
+#define WAY_IN(name, slow, form)                                                                   \
     HAK_HOT void *name(size_t bytes)                                                               \
     {                                                                                              \
-        void *block = take(bytes);                                                                 \
+        void *block = form ? NULL : take(bytes);                                                   \
         return HAK_LIKELY(block != NULL) ? block : slow(bytes);                                    \
     }
-WAY_IN(hak_new, hak_new_slow)
-WAY_IN(hak_new_array, hak_new_array_slow)
+WAY_IN(hak_new, hak_new_slow, PLAIN)
+WAY_IN(hak_new_array, hak_new_array_slow, DERIVED)
 
 #define WAY_IN_NOTHROW(name, slow)                                                                 \
     HAK_HOT void *name(size_t bytes, const void *nothrow)                                          \
     {                                                                                              \
         (void)nothrow;                                                                             \
-        void *block = take(bytes);                                                                 \
+        void *block = DERIVED ? NULL : take(bytes);                                                \
         return HAK_LIKELY(block != NULL) ? block : slow(bytes);                                    \
     }
 WAY_IN_NOTHROW(hak_new_nothrow, hak_new_nothrow_slow)
 WAY_IN_NOTHROW(hak_new_array_nothrow, hak_new_array_nothrow_slow)
 
-#define WAY_OUT(name, kind)                                                                        \
+#define WAY_OUT(name, kind, form)                                                                  \
     HAK_HOT void name(void *block)                                                                 \
     {                                                                                              \
-        if (HAK_UNLIKELY(!give(block)))                                                            \
+        if (form || HAK_UNLIKELY(!give(block)))                                                    \
             hak_free_claimed_slow(block, HAK_ANY_BYTES, 0, kind);                                  \
     }
-#define WAY_OUT_SIZED(name, kind)                                                                  \
+#define WAY_OUT_SIZED(name, kind, form)                                                            \
     HAK_HOT void name(void *block, size_t bytes)                                                   \
     {                                                                                              \
-        if (HAK_UNLIKELY(!give(block)))                                                            \
+        if (form || HAK_UNLIKELY(!give(block)))                                                    \
             hak_free_claimed_slow(block, bytes, 0, kind);                                          \
     }
-#define WAY_OUT_ALIGNED(name, kind)                                                                \
+#define WAY_OUT_ALIGNED(name, kind, form)                                                          \
     HAK_HOT void name(void *block, size_t alignment)                                               \
     {                                                                                              \
-        if (HAK_UNLIKELY(!give(block)))                                                            \
+        if (form || HAK_UNLIKELY(!give(block)))                                                    \
             hak_free_claimed_slow(block, HAK_ANY_BYTES, alignment, kind);                          \
     }
-#define WAY_OUT_SIZED_ALIGNED(name, kind)                                                          \
+#define WAY_OUT_SIZED_ALIGNED(name, kind, form)                                                    \
     HAK_HOT void name(void *block, size_t bytes, size_t alignment)                                 \
     {                                                                                              \
-        if (HAK_UNLIKELY(!give(block)))                                                            \
+        if (form || HAK_UNLIKELY(!give(block)))                                                    \
             hak_free_claimed_slow(block, bytes, alignment, kind);                                  \
     }
-WAY_OUT(hak_delete, MARK_NEW)
-WAY_OUT(hak_delete_array, MARK_NEW_ARRAY)
-WAY_OUT_SIZED(hak_free_sized, MARK_MALLOC)
-WAY_OUT_SIZED(hak_delete_sized, MARK_NEW)
-WAY_OUT_SIZED(hak_delete_array_sized, MARK_NEW_ARRAY)
-WAY_OUT_ALIGNED(hak_delete_aligned, MARK_NEW)
-WAY_OUT_ALIGNED(hak_delete_array_aligned, MARK_NEW_ARRAY)
-WAY_OUT_SIZED_ALIGNED(hak_delete_sized_aligned, MARK_NEW)
-WAY_OUT_SIZED_ALIGNED(hak_delete_array_sized_aligned, MARK_NEW_ARRAY)
+WAY_OUT(hak_delete, MARK_NEW, PLAIN)
+WAY_OUT(hak_delete_array, MARK_NEW_ARRAY, DERIVED)
+WAY_OUT_SIZED(hak_free_sized, MARK_MALLOC, PLAIN)
+WAY_OUT_SIZED(hak_delete_sized, MARK_NEW, DERIVED)
+WAY_OUT_SIZED(hak_delete_array_sized, MARK_NEW_ARRAY, DERIVED)
+WAY_OUT_ALIGNED(hak_delete_aligned, MARK_NEW, PLAIN)
+WAY_OUT_ALIGNED(hak_delete_array_aligned, MARK_NEW_ARRAY, DERIVED)
+WAY_OUT_SIZED_ALIGNED(hak_delete_sized_aligned, MARK_NEW, DERIVED)
+WAY_OUT_SIZED_ALIGNED(hak_delete_array_sized_aligned, MARK_NEW_ARRAY, DERIVED)
 
 /* C23 has the alignment first. */
 HAK_HOT void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes)
@@ -114,4 +118,4 @@ HAK_HOT void hak_free_aligned_sized(void *block, size_t alignment, size_t bytes)
         hak_free_claimed_slow(block, bytes, alignment, MARK_MALLOC);
 }
 
-HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS, HAK_WEAK_ALIAS)

@@ -40,6 +40,7 @@
 #include "base/assembly.h"
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
+    .hidden hak_operators_may_be_replaced
     .set    REGION_TAGS, 16
     .set    SIZES, 8                        /* x 4096, from hak_bins_of: heap/cpu_cache_aarch64.S */
     .set    HOT_BYTES_MAX, 8                /* x 4096 */
@@ -54,10 +55,23 @@
     SEQUENCE_END \name, .data.rel.ro.hak_hot
 .endm
 
+/* A form of C++'s that calls others where the program replaces some (api/replaced.h) goes to the
+ * slow function, behind the label 1. */
+#define PLAIN   0
+#define DERIVED 1
+.macro FORM form
+.if \form == DERIVED
+    adrp    x9, hak_operators_may_be_replaced
+    ldrb    w9, [x9, #:lo12:hak_operators_may_be_replaced]
+    cbnz    w9, 1f
+.endif
+.endm
+
 /* (bytes, ...) -> block, or what the slow function returns */
-.macro WAY_IN name, slow
+.macro WAY_IN name, slow, form=PLAIN
     .hidden \slow
 ENTRY \name
+    FORM    \form
     cmp     x0, #HOT_BYTES_MAX, lsl #12
     b.hi    1f
     mrs     x9, tpidr_el0
@@ -100,8 +114,9 @@ ENTRY_END \name
 .endm
 
 /* (block, ...); `kind`: what the block is said to be, or -1: nothing is said */
-.macro WAY_OUT_HOT name
+.macro WAY_OUT_HOT name, form=PLAIN
 ENTRY \name
+    FORM    \form
     adrp    x9, hak_region
     add     x9, x9, #:lo12:hak_region
     ldp     x10, x11, [x9]                          /* base, committed bytes */
@@ -146,31 +161,31 @@ ENTRY \name
 
     .hidden hak_free_slow, hak_free_claimed_slow
 /* What the slow function takes: (block, bytes, alignment, kind). */
-.macro WAY_OUT name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     mov     x1, #-1
     mov     x2, #0
     mov     w3, #\kind
     b       hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_SIZED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_SIZED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     mov     x2, #0
     mov     w3, #\kind
     b       hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_ALIGNED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_ALIGNED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     mov     x2, x1
     mov     x1, #-1
     mov     w3, #\kind
     b       hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_SIZED_ALIGNED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_SIZED_ALIGNED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     mov     w3, #\kind
     b       hak_free_claimed_slow
 ENTRY_END \name
@@ -187,19 +202,19 @@ WAY_OUT_HOT hak_free
 ENTRY_END hak_free
 
 WAY_IN hak_new, hak_new_slow
-WAY_IN hak_new_array, hak_new_array_slow
-WAY_IN hak_new_nothrow, hak_new_nothrow_slow
-WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow
+WAY_IN hak_new_array, hak_new_array_slow, DERIVED
+WAY_IN hak_new_nothrow, hak_new_nothrow_slow, DERIVED
+WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow, DERIVED
 
 WAY_OUT hak_delete, NEW
-WAY_OUT hak_delete_array, NEW_ARRAY
+WAY_OUT hak_delete_array, NEW_ARRAY, DERIVED
 WAY_OUT_SIZED hak_free_sized, MALLOC
-WAY_OUT_SIZED hak_delete_sized, NEW
-WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY
+WAY_OUT_SIZED hak_delete_sized, NEW, DERIVED
+WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY, DERIVED
 WAY_OUT_ALIGNED hak_delete_aligned, NEW
-WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY
-WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW
-WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY
+WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY, DERIVED
+WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW, DERIVED
+WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY, DERIVED
 
 /* C23 has the alignment first. */
 WAY_OUT_HOT hak_free_aligned_sized
@@ -211,6 +226,6 @@ WAY_OUT_HOT hak_free_aligned_sized
 ENTRY_END hak_free_aligned_sized
 
     .section .text.hot, "ax"
-HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS, HAK_WEAK_ALIAS)
 
     .section .note.GNU-stack, "", %progbits

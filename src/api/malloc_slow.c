@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/replaced.h"
 #include "base/check.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
@@ -374,6 +375,11 @@ void hak_free_uncounted(void *block)
 void hak_free_claimed_slow(void *block, size_t bytes, size_t alignment, int kind)
 {
     struct claim claim = {bytes, alignment, (enum mark_kind)kind, alignment != 0};
+    bool is_derived = kind == MARK_NEW_ARRAY || (kind == MARK_NEW && bytes != HAK_ANY_BYTES);
+    if (is_derived && hak_is_replaced()) {
+        hak_pass_delete(block, bytes, alignment, kind == MARK_NEW_ARRAY);
+        return;
+    }
     if (HAK_LIKELY(!hak_is_watched()) || !free_watched(block, &claim))
         free_anything(block);
 }

@@ -17,6 +17,7 @@
 #define HOT_BYTES_MAX 32768
 
     .hidden hak_here, hak_rseq_id_offset, hak_region, hak_bins_of, hak_malloc_noted
+    .hidden hak_operators_may_be_replaced
     .set    REGION_COMMITTED, 8
     .set    REGION_TAGS, 16
     .set    SIZES, -(32768 + 64)            /* from hak_bins_of (heap/cpu_cache_x86_64.S) */
@@ -30,10 +31,22 @@
     SEQUENCE_END \name, .data.rel.ro.hak_hot
 .endm
 
+/* A form of C++'s that calls others where the program replaces some (api/replaced.h) goes to the
+ * slow function, behind the label 1. */
+#define PLAIN   0
+#define DERIVED 1
+.macro FORM form
+.if \form == DERIVED
+    cmpb    $0, hak_operators_may_be_replaced(%rip)
+    jne     1f
+.endif
+.endm
+
 /* (bytes, ...) -> block, or what the slow function returns */
-.macro WAY_IN name, slow
+.macro WAY_IN name, slow, form=PLAIN
     .hidden \slow
 ENTRY \name
+    FORM    \form
     cmpq    $HOT_BYTES_MAX, %rdi
     ja      1f
     movq    hak_here@GOTTPOFF(%rip), %rdx
@@ -63,8 +76,9 @@ ENTRY_END \name
 .endm
 
 /* (block, ...); `kind`: what the block is said to be, or -1: nothing is said */
-.macro WAY_OUT_HOT name
+.macro WAY_OUT_HOT name, form=PLAIN
 ENTRY \name
+    FORM    \form
     movq    %rdi, %rax
     subq    hak_region(%rip), %rax
     cmpq    hak_region+REGION_COMMITTED(%rip), %rax
@@ -95,31 +109,31 @@ ENTRY \name
 
     .hidden hak_free_slow, hak_free_claimed_slow
 /* What the slow function takes: (block, bytes, alignment, kind). */
-.macro WAY_OUT name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     movq    $-1, %rsi
     xorl    %edx, %edx
     movl    $\kind, %ecx
     jmp     hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_SIZED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_SIZED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     xorl    %edx, %edx
     movl    $\kind, %ecx
     jmp     hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_ALIGNED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_ALIGNED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     movq    %rsi, %rdx
     movq    $-1, %rsi
     movl    $\kind, %ecx
     jmp     hak_free_claimed_slow
 ENTRY_END \name
 .endm
-.macro WAY_OUT_SIZED_ALIGNED name, kind
-WAY_OUT_HOT \name
+.macro WAY_OUT_SIZED_ALIGNED name, kind, form=PLAIN
+WAY_OUT_HOT \name, \form
     movl    $\kind, %ecx
     jmp     hak_free_claimed_slow
 ENTRY_END \name
@@ -136,19 +150,19 @@ WAY_OUT_HOT hak_free
 ENTRY_END hak_free
 
 WAY_IN hak_new, hak_new_slow
-WAY_IN hak_new_array, hak_new_array_slow
-WAY_IN hak_new_nothrow, hak_new_nothrow_slow
-WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow
+WAY_IN hak_new_array, hak_new_array_slow, DERIVED
+WAY_IN hak_new_nothrow, hak_new_nothrow_slow, DERIVED
+WAY_IN hak_new_array_nothrow, hak_new_array_nothrow_slow, DERIVED
 
 WAY_OUT hak_delete, NEW
-WAY_OUT hak_delete_array, NEW_ARRAY
+WAY_OUT hak_delete_array, NEW_ARRAY, DERIVED
 WAY_OUT_SIZED hak_free_sized, MALLOC
-WAY_OUT_SIZED hak_delete_sized, NEW
-WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY
+WAY_OUT_SIZED hak_delete_sized, NEW, DERIVED
+WAY_OUT_SIZED hak_delete_array_sized, NEW_ARRAY, DERIVED
 WAY_OUT_ALIGNED hak_delete_aligned, NEW
-WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY
-WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW
-WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY
+WAY_OUT_ALIGNED hak_delete_array_aligned, NEW_ARRAY, DERIVED
+WAY_OUT_SIZED_ALIGNED hak_delete_sized_aligned, NEW, DERIVED
+WAY_OUT_SIZED_ALIGNED hak_delete_array_sized_aligned, NEW_ARRAY, DERIVED
 
 /* C23 has the alignment first. */
 WAY_OUT_HOT hak_free_aligned_sized
@@ -158,6 +172,6 @@ WAY_OUT_HOT hak_free_aligned_sized
 ENTRY_END hak_free_aligned_sized
 
     .section .text.hot, "ax"
-HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS)
+HAK_MALLOC_NAMES(HAK_LIBC_ALIAS, HAK_PUBLIC_ALIAS, HAK_WEAK_ALIAS)
 
     .section .note.GNU-stack, "", @progbits

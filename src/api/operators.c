@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
+#include "api/cpp_runtime.h"
+#include "api/replaced.h"
 #include "base/bits.h"
 #include "base/check.h"
 #include "hardened/hardened.h"
@@ -8,31 +10,6 @@
 
 /* What is unusual about operator new ([new.delete]): the handler, bad_alloc, hardened mode. This
  * file, and those that call it, are compiled with exceptions so that bad_alloc passes through. */
-
-typedef void (*new_handler)(void);
-
-/* std::get_new_handler, present when the program has libstdc++. */
-extern new_handler _ZSt15get_new_handlerv(void) __attribute__((weak));
-
-/* What `throw std::bad_alloc()` is made of (Itanium C++ ABI). A static program has all of it when
- * it catches this type by name; one that only catches everything needs -Wl,-u,_ZTISt9bad_alloc. */
-extern void *__cxa_allocate_exception(size_t bytes) __attribute__((weak));
-extern _Noreturn void __cxa_throw(void *thrown, const void *type, void (*destroy)(void *))
-    __attribute__((weak));
-extern const void *const _ZTVSt9bad_alloc[] __attribute__((weak));
-extern const char _ZTISt9bad_alloc[] __attribute__((weak));
-extern void _ZNSt9bad_allocD1Ev(void *thrown) __attribute__((weak));
-
-/* The pointer to the virtual functions lies behind their offset and their type. */
-#define FIRST_VIRTUAL 2
-
-static _Noreturn void throw_bad_alloc(void)
-{
-    hak_require(__cxa_throw != NULL && _ZTISt9bad_alloc != NULL, "operator new is out of memory");
-    const void *const **thrown = __cxa_allocate_exception(sizeof *thrown);
-    *thrown = &_ZTVSt9bad_alloc[FIRST_VIRTUAL];
-    __cxa_throw(thrown, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev);
-}
 
 /* What an operator asks for beside its size. */
 struct form {
@@ -61,12 +38,12 @@ static HAK_NOINLINE void *take_or_throw(size_t bytes, struct form form)
         void *block = take(bytes, form);
         if (HAK_LIKELY(block != NULL))
             return block;
-        new_handler handler = _ZSt15get_new_handlerv != NULL ? _ZSt15get_new_handlerv() : NULL;
+        new_handler *handler = hak_cpp_new_handler();
         if (handler == NULL)
             break;
         handler();
     }
-    throw_bad_alloc();
+    hak_cpp_throw_bad_alloc();
 }
 
 #define TAKE_AS(name, kind, partition)                                                             \
@@ -79,15 +56,17 @@ TAKE_AS(take_array, MARK_NEW_ARRAY, PARTITION_ORDINARY)
 TAKE_AS(take_long_single, MARK_NEW, PARTITION_LONG)
 TAKE_AS(take_long_array, MARK_NEW_ARRAY, PARTITION_LONG)
 
-/* [new.delete.single]: what a handler throws is NULL here; no other library's form is asked, which
- * would answer with blocks of its own. */
+/* [new.delete.single]: what a handler throws is NULL here; the C++ library's form, which would answer
+ * with blocks of its own if it is another allocator's, is asked only where we cannot catch. */
 static HAK_NOINLINE void *take_or_null(size_t bytes, struct form form)
 {
     void *block = take(bytes, form);
     if (HAK_LIKELY(block != NULL))
         return block;
-    if (_ZSt15get_new_handlerv == NULL || _ZSt15get_new_handlerv() == NULL)
+    if (hak_cpp_new_handler() == NULL)
         return NULL;
+    if (hak_cpp_is_late())
+        return hak_cpp_new_nothrow(bytes, form.alignment, form.kind == MARK_NEW_ARRAY);
     bool is_long = form.partition == PARTITION_LONG;
     if (form.kind == MARK_NEW)
         return hak_catch(is_long ? take_long_single : take_single, bytes, form.alignment);
@@ -108,12 +87,16 @@ void *hak_new_slow(size_t bytes)
 
 void *hak_new_array_slow(size_t bytes)
 {
+    if (hak_is_replaced())
+        return hak_pass_new_array(bytes, 0);
     void *block = take_routed(bytes, HAK_OS_CALLER());
     return block != NULL ? block : take_array(bytes, 0);
 }
 
 void *hak_new_nothrow_slow(size_t bytes)
 {
+    if (hak_is_replaced())
+        return hak_pass_new_nothrow(bytes, 0, false);
     void *block = take_routed(bytes, HAK_OS_CALLER());
     return block != NULL ? block
                          : take_or_null(bytes, (struct form){0, MARK_NEW, PARTITION_ORDINARY});
@@ -121,6 +104,8 @@ void *hak_new_nothrow_slow(size_t bytes)
 
 void *hak_new_array_nothrow_slow(size_t bytes)
 {
+    if (hak_is_replaced())
+        return hak_pass_new_nothrow(bytes, 0, true);
     void *block = take_routed(bytes, HAK_OS_CALLER());
     return block != NULL
                ? block
@@ -132,14 +117,18 @@ void *hak_new_array_nothrow_slow(size_t bytes)
 void *hak_new_aligned_slow(size_t bytes, size_t alignment, int kind, int partition)
 {
     struct form form = {alignment, (enum mark_kind)kind, (enum hak_partition)partition};
+    if (hak_is_replaced() && kind == MARK_NEW_ARRAY && partition == PARTITION_ORDINARY)
+        return hak_pass_new_array(bytes, alignment);
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
-        throw_bad_alloc();
+        hak_cpp_throw_bad_alloc();
     return take_or_throw(bytes, form);
 }
 
 void *hak_new_aligned_nothrow_slow(size_t bytes, size_t alignment, int kind, int partition)
 {
     struct form form = {alignment, (enum mark_kind)kind, (enum hak_partition)partition};
+    if (hak_is_replaced() && partition == PARTITION_ORDINARY)
+        return hak_pass_new_nothrow(bytes, alignment, kind == MARK_NEW_ARRAY);
     if (HAK_UNLIKELY(!hak_is_power_of_two(alignment)))
         return NULL;
     return take_or_null(bytes, form);

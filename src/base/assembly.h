@@ -16,8 +16,13 @@
     .set name, target;
 #if HAK_INTERPOSE
 #define HAK_LIBC_ALIAS(name, target) HAK_PUBLIC_ALIAS(name, target)
+#define HAK_WEAK_ALIAS(name, target)                                                               \
+    .weak name;                                                                                    \
+    .type name, @function;                                                                         \
+    .set name, target;
 #else
 #define HAK_LIBC_ALIAS(name, target)
+#define HAK_WEAK_ALIAS(name, target)
 #endif
 
 #ifdef __ASSEMBLER__

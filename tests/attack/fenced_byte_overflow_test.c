@@ -18,6 +18,8 @@ TEST(every_size_ends_at_the_page_to_the_byte)
 
 TEST(alignments_that_were_asked_for_are_kept)
 {
+    for (size_t bytes = 9; bytes < 40; bytes++)
+        CHECK_EQ((uintptr_t)hak_aligned_alloc(16, bytes) % 16, 0);
     char *block = hak_aligned_alloc(64, 65);
     CHECK_EQ((uintptr_t)block % 64, 0);
     hak_free(block);
