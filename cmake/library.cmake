@@ -99,8 +99,8 @@ if(NOT HAKMEM_SHIP)
 endif()
 
 # What is loaded asks libc otherwise than what is linked (src/os/linkage.h).
-set(HAKMEM_LINKAGE src/api/cpp_runtime.c src/os/at_fork.c src/os/dlopen.c src/os/find_object.c
-  src/os/identity.c src/os/next_symbol.c src/os/signal_names.c src/os/thread_exit.c)
+set(HAKMEM_LINKAGE src/os/at_fork.c src/os/dlopen.c src/os/find_object.c src/os/identity.c
+  src/os/next_symbol.c src/os/signal_names.c src/os/thread_exit.c)
 set(HAKMEM_COMMON ${HAKMEM_SOURCES})
 list(TRANSFORM HAKMEM_LINKAGE PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM HAKMEM_COMMON ${HAKMEM_LINKAGE})

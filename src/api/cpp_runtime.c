@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/cpp_runtime.h"
 
-#include "base/atomic.h"
 #include "base/check.h"
-#include "os/linkage.h"
+#include "os/next_symbol.h"
 
-#include <dlfcn.h>
-
-/* std::get_new_handler, and what `throw std::bad_alloc()` is made of (Itanium C++ ABI), present when
- * the program has a C++ library. A static program has all of it when it catches this type by name;
- * one that only catches everything needs -Wl,-u,_ZTISt9bad_alloc. */
+/* std::get_new_handler, and what `throw std::bad_alloc()` is made of (Itanium C++ ABI), present
+ * when the program has a C++ library. A static program has all of it when it catches this type by
+ * name; one that only catches everything needs -Wl,-u,_ZTISt9bad_alloc. */
 extern new_handler *_ZSt15get_new_handlerv(void) __attribute__((weak));
 extern void *__cxa_allocate_exception(size_t bytes) __attribute__((weak));
 extern void __cxa_throw(void *thrown, const void *type, void (*destroy)(void *))
@@ -21,43 +18,16 @@ extern void _ZNSt9bad_allocD1Ev(void *thrown) __attribute__((weak));
 /* The pointer to the virtual functions lies behind their offset and their type. */
 #define FIRST_VIRTUAL 2
 
-#if HAK_SHARED
-HAK_ASK_LIBC(dlsym)
-
-/* The C++ library, if it came later; it stays. */
-static void *late_library(void)
-{
-    static const char *const names[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
-    static _Atomic(void *) known;
-    void *library = hak_load_relaxed(&known);
-    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++)
-        library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
-    hak_store_relaxed(&known, library);
-    return library;
-}
-
-static void *find_late(const char *name)
-{
-    void *library = late_library();
-    return library == NULL ? NULL : dlsym(library, name);
-}
-#else
-static void *find_late(const char *name HAK_UNUSED)
-{
-    return NULL;
-}
-#endif
-
 bool hak_cpp_is_late(void)
 {
-    return __cxa_throw == NULL && find_late("__cxa_throw") != NULL;
+    return __cxa_throw == NULL && hak_late_symbol("__cxa_throw") != NULL;
 }
 
 new_handler *hak_cpp_new_handler(void)
 {
     new_handler *(*get)(void) = _ZSt15get_new_handlerv;
     if (get == NULL)
-        *(void **)&get = find_late("_ZSt15get_new_handlerv");
+        *(void **)&get = hak_late_symbol("_ZSt15get_new_handlerv");
     return get == NULL ? NULL : get();
 }
 
@@ -66,11 +36,11 @@ static _Noreturn void throw_late(void)
     void *(*allocate)(size_t);
     void (*throw_it)(void *, const void *, void (*)(void *));
     void (*destroy)(void *);
-    *(void **)&allocate = find_late("__cxa_allocate_exception");
-    *(void **)&throw_it = find_late("__cxa_throw");
-    *(void **)&destroy = find_late("_ZNSt9bad_allocD1Ev");
-    const void *const *virtuals = find_late("_ZTVSt9bad_alloc");
-    const void *type = find_late("_ZTISt9bad_alloc");
+    *(void **)&allocate = hak_late_symbol("__cxa_allocate_exception");
+    *(void **)&throw_it = hak_late_symbol("__cxa_throw");
+    *(void **)&destroy = hak_late_symbol("_ZNSt9bad_allocD1Ev");
+    const void *const *virtuals = hak_late_symbol("_ZTVSt9bad_alloc");
+    const void *type = hak_late_symbol("_ZTISt9bad_alloc");
     hak_require(throw_it != NULL && allocate != NULL && virtuals != NULL && type != NULL,
                 "operator new is out of memory");
     const void *const **thrown = allocate(sizeof *thrown);
@@ -95,10 +65,10 @@ void *hak_cpp_new_nothrow(size_t bytes, size_t alignment, bool is_array)
     void *(*take)(size_t, const void *);
     void *(*take_aligned)(size_t, size_t, const void *);
     if (alignment == 0) {
-        *(void **)&take = find_late(is_array ? "_ZnamRKSt9nothrow_t" : "_ZnwmRKSt9nothrow_t");
+        *(void **)&take = hak_late_symbol(is_array ? "_ZnamRKSt9nothrow_t" : "_ZnwmRKSt9nothrow_t");
         return take == NULL ? NULL : take(bytes, &tag);
     }
-    *(void **)&take_aligned = find_late(is_array ? "_ZnamSt11align_val_tRKSt9nothrow_t"
-                                                 : "_ZnwmSt11align_val_tRKSt9nothrow_t");
+    *(void **)&take_aligned = hak_late_symbol(is_array ? "_ZnamSt11align_val_tRKSt9nothrow_t"
+                                                       : "_ZnwmSt11align_val_tRKSt9nothrow_t");
     return take_aligned == NULL ? NULL : take_aligned(bytes, alignment, &tag);
 }

@@ -56,8 +56,8 @@ TAKE_AS(take_array, MARK_NEW_ARRAY, PARTITION_ORDINARY)
 TAKE_AS(take_long_single, MARK_NEW, PARTITION_LONG)
 TAKE_AS(take_long_array, MARK_NEW_ARRAY, PARTITION_LONG)
 
-/* [new.delete.single]: what a handler throws is NULL here; the C++ library's form, which would answer
- * with blocks of its own if it is another allocator's, is asked only where we cannot catch. */
+/* [new.delete.single]: what a handler throws is NULL here. Another library's form, which might
+ * answer with blocks of its own, is asked only where hak_catch cannot catch. */
 static HAK_NOINLINE void *take_or_null(size_t bytes, struct form form)
 {
     void *block = take(bytes, form);

@@ -4,29 +4,44 @@
 #include "api/api.h"
 #include "api/cpp_runtime.h"
 
-#if HAK_INTERPOSE
-
 HAK_AT_HAND _Atomic uint8_t hak_operators_may_be_replaced = 1;
 
-#define CPP __attribute__((visibility("default")))
-CPP extern void *_Znwm(size_t bytes);
-CPP extern void *_Znam(size_t bytes);
-CPP extern void *_ZnwmSt11align_val_t(size_t bytes, size_t alignment);
-CPP extern void *_ZnamSt11align_val_t(size_t bytes, size_t alignment);
-CPP extern void _ZdlPv(void *block);
-CPP extern void _ZdaPv(void *block);
-CPP extern void _ZdlPvSt11align_val_t(void *block, size_t alignment);
-CPP extern void _ZdaPvSt11align_val_t(void *block, size_t alignment);
+/* The forms that others are made of: X(name, hakmem's own). */
+#define BASES(X)                                                                                   \
+    X(_Znwm, hak_new)                                                                              \
+    X(_Znam, hak_new_array)                                                                        \
+    X(_ZnwmSt11align_val_t, hak_new_aligned)                                                       \
+    X(_ZnamSt11align_val_t, hak_new_array_aligned)                                                 \
+    X(_ZdlPv, hak_delete)                                                                          \
+    X(_ZdaPv, hak_delete_array)                                                                    \
+    X(_ZdlPvSt11align_val_t, hak_delete_aligned)                                                   \
+    X(_ZdaPvSt11align_val_t, hak_delete_array_aligned)
+BASES(HAK_DECLARE_LOADERS)
+
+/* As the loader finds them. */
+#define NEW HAK_LOADERS(_Znwm, hak_new)
+#define NEW_ARRAY HAK_LOADERS(_Znam, hak_new_array)
+#define NEW_ALIGNED HAK_LOADERS(_ZnwmSt11align_val_t, hak_new_aligned)
+#define NEW_ARRAY_ALIGNED HAK_LOADERS(_ZnamSt11align_val_t, hak_new_array_aligned)
+#define DELETE HAK_LOADERS(_ZdlPv, hak_delete)
+#define DELETE_ARRAY HAK_LOADERS(_ZdaPv, hak_delete_array)
+#define DELETE_ALIGNED HAK_LOADERS(_ZdlPvSt11align_val_t, hak_delete_aligned)
+#define DELETE_ARRAY_ALIGNED HAK_LOADERS(_ZdaPvSt11align_val_t, hak_delete_array_aligned)
+
+typedef void any_function(void);
+
+static bool is_same(any_function *loaders, any_function *own)
+{
+    return loaders == own;
+}
 
 /* A program at a fixed address that takes an operator's address seems to replace it: everybody gets
  * that of a stub in the program. Then the forms call hakmem's own by a detour. */
 static bool are_own(void)
 {
-    return _Znwm == hak_new && _Znam == hak_new_array && _ZdlPv == hak_delete &&
-           _ZdaPv == hak_delete_array && _ZnwmSt11align_val_t == hak_new_aligned &&
-           _ZnamSt11align_val_t == hak_new_array_aligned &&
-           _ZdlPvSt11align_val_t == hak_delete_aligned &&
-           _ZdaPvSt11align_val_t == hak_delete_array_aligned;
+#define X(name, own) is_same((any_function *)HAK_LOADERS(name, own), (any_function *)own) &&
+    return BASES(X) true;
+#undef X
 }
 
 bool hak_operators_are_replaced(void)
@@ -39,7 +54,7 @@ bool hak_operators_are_replaced(void)
 
 void *hak_pass_new_array(size_t bytes, size_t alignment)
 {
-    return alignment == 0 ? _Znwm(bytes) : _ZnwmSt11align_val_t(bytes, alignment);
+    return alignment == 0 ? NEW(bytes) : NEW_ALIGNED(bytes, alignment);
 }
 
 static void *pass_single(size_t bytes, size_t alignment)
@@ -49,7 +64,7 @@ static void *pass_single(size_t bytes, size_t alignment)
 
 static void *pass_array(size_t bytes, size_t alignment)
 {
-    return alignment == 0 ? _Znam(bytes) : _ZnamSt11align_val_t(bytes, alignment);
+    return alignment == 0 ? NEW_ARRAY(bytes) : NEW_ARRAY_ALIGNED(bytes, alignment);
 }
 
 void *hak_pass_new_nothrow(size_t bytes, size_t alignment, bool is_array)
@@ -63,60 +78,32 @@ void hak_pass_delete(void *block, size_t bytes, size_t alignment, bool is_array)
 {
     bool is_to_array = is_array && bytes != SIZE_MAX;
     if (alignment == 0)
-        (is_to_array ? _ZdaPv : _ZdlPv)(block);
+        (is_to_array ? DELETE_ARRAY : DELETE)(block);
     else
-        (is_to_array ? _ZdaPvSt11align_val_t : _ZdlPvSt11align_val_t)(block, alignment);
+        (is_to_array ? DELETE_ARRAY_ALIGNED : DELETE_ALIGNED)(block, alignment);
 }
 
 void hak_delete_nothrow(void *block, const void *nothrow HAK_UNUSED)
 {
-    _ZdlPv(block);
+    DELETE(block);
 }
 
 void hak_delete_array_nothrow(void *block, const void *nothrow HAK_UNUSED)
 {
-    _ZdaPv(block);
+    DELETE_ARRAY(block);
 }
 
 void hak_delete_aligned_nothrow(void *block, size_t alignment, const void *nothrow HAK_UNUSED)
 {
-    _ZdlPvSt11align_val_t(block, alignment);
+    DELETE_ALIGNED(block, alignment);
 }
 
 void hak_delete_array_aligned_nothrow(void *block, size_t alignment, const void *nothrow HAK_UNUSED)
 {
-    _ZdaPvSt11align_val_t(block, alignment);
+    DELETE_ARRAY_ALIGNED(block, alignment);
 }
 
 HAK_WEAK_ALIAS(_ZdlPvRKSt9nothrow_t, hak_delete_nothrow)
 HAK_WEAK_ALIAS(_ZdaPvRKSt9nothrow_t, hak_delete_array_nothrow)
 HAK_WEAK_ALIAS(_ZdlPvSt11align_val_tRKSt9nothrow_t, hak_delete_aligned_nothrow)
 HAK_WEAK_ALIAS(_ZdaPvSt11align_val_tRKSt9nothrow_t, hak_delete_array_aligned_nothrow)
-
-#else
-
-/* Under its own names only: C++'s do not lead here. */
-_Atomic uint8_t hak_operators_may_be_replaced;
-
-bool hak_operators_are_replaced(void)
-{
-    return false;
-}
-
-void *hak_pass_new_array(size_t bytes HAK_UNUSED, size_t alignment HAK_UNUSED)
-{
-    return NULL;
-}
-
-void *hak_pass_new_nothrow(size_t bytes HAK_UNUSED, size_t alignment HAK_UNUSED,
-                           bool is_array HAK_UNUSED)
-{
-    return NULL;
-}
-
-void hak_pass_delete(void *block HAK_UNUSED, size_t bytes HAK_UNUSED, size_t alignment HAK_UNUSED,
-                     bool is_array HAK_UNUSED)
-{
-}
-
-#endif

@@ -140,13 +140,11 @@ HAK_INLINE void hak_lock_give_among(struct hak_lock *lock)
 }
 
 bool hak_lock_take_within(struct hak_lock *lock, uint32_t patience_ms);
-/* In the child of a fork: free again. */
-void hak_lock_reset(struct hak_lock *lock);
+void hak_lock_reset(struct hak_lock *lock); /* in the child of a fork: free again */
 
-/* Around the settling of a copy, signals blocked: locks that other threads hold count as left. What
- * this thread had noted before is noted again at the end: a handler may have interrupted it while
- * it waited for a lock, and it goes on to take it. */
+/* Around the settling of a copy, signals blocked: locks that other threads hold count as left. Then
+ * the thread's notes are as they were: it may have been interrupted while it waited for a lock. */
 uint32_t hak_lock_begin_settling(void);
-bool hak_lock_is_settling(void);
 void hak_lock_end_settling(uint32_t held);
+bool hak_lock_is_settling(void);
 #endif

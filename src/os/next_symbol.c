@@ -33,3 +33,28 @@ next_function *hak_next_function(_Atomic(next_function *) *known, const char *na
         errno = ENOSYS;
     return found;
 }
+
+#if HAK_SHARED
+/* The C++ library, if it came later than hakmem; it stays. */
+static void *late_library(void)
+{
+    static const char *const names[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+    static _Atomic(void *) known;
+    void *library = hak_load_relaxed(&known);
+    for (size_t i = 0; i < sizeof names / sizeof *names && library == NULL; i++)
+        library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+    hak_store_relaxed(&known, library);
+    return library;
+}
+
+void *hak_late_symbol(const char *name)
+{
+    void *library = late_library();
+    return library == NULL ? NULL : dlsym(library, name);
+}
+#else
+void *hak_late_symbol(const char *name HAK_UNUSED)
+{
+    return NULL;
+}
+#endif

@@ -22,4 +22,8 @@ void *hak_next_symbol(const char *name);
  * errno says so. */
 next_function *hak_next_function(_Atomic(next_function *) *known, const char *name);
 
+/* The definition in the C++ library, which may have come later than hakmem, and where the loader's
+ * order does not lead; NULL: there is none, or hakmem is linked. */
+void *hak_late_symbol(const char *name);
+
 #endif

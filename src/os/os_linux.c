@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/text.h"
+#include "os/clock.h"
 #include "os/confine.h"
 #include "os/file_calls.h"
 #include "os/os_fault.h"
@@ -280,15 +281,13 @@ bool hak_os_wish_huge_pages(void *start, size_t bytes)
 
 uint64_t hak_os_clock_ms(void)
 {
-    struct timespec now = {0, 0};
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    struct timespec now = hak_os_clock_read(CLOCK_MONOTONIC_COARSE);
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
 static uint64_t ns_of(clockid_t clock)
 {
-    struct timespec now = {0, 0};
-    clock_gettime(clock, &now);
+    struct timespec now = hak_os_clock_read(clock);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
@@ -308,10 +307,7 @@ uint64_t hak_os_faults(void)
 
 uint64_t hak_os_busy_ns(void)
 {
-    int saved = errno;
-    uint64_t busy_ns = ns_of(CLOCK_PROCESS_CPUTIME_ID);
-    errno = saved;
-    return busy_ns;
+    return ns_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 size_t hak_os_address_limit_bytes(void)

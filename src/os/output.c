@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/clock.h"
 #include "os/confine.h"
 #include "os/file_calls.h"
 #include "os/os.h"
@@ -222,7 +223,6 @@ uint32_t hak_os_pid(void)
 
 uint64_t hak_os_unix_ms(void)
 {
-    struct timespec now = {0, 0};
-    clock_gettime(CLOCK_REALTIME, &now);
+    struct timespec now = hak_os_clock_read(CLOCK_REALTIME);
     return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }

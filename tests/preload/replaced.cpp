@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tests/preload/replaced.cpp - a program that defines operator new and operator delete of one
-// object, and of one with an alignment, and no other form: those for arrays, with a size, and
-// those that do not throw call the program's. If this fails, a program that counts its blocks counts
+// object, and of one with an alignment, and no other form: those for arrays, with a size, and those
+// that do not throw call the program's. If this fails, a program that counts its blocks counts
 // wrong, and one that keeps a header before each of them dies of an "invalid free".
 //
 // Source: C++20 [new.delete.single], [new.delete.array].
