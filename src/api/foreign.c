@@ -14,6 +14,8 @@
 #include "os/program.h"
 #include "stats/counters.h"
 
+#include <errno.h>
+
 /* Pointers that are not hakmem's: from before the preload, or from a library bound to another
  * malloc (RTLD_DEEPBIND). What cannot have come from any allocator is misuse, and so is what
  * glibc's own free would end the process at: no program that works does it. */
@@ -41,20 +43,31 @@ __attribute__((constructor)) static void find_original(void)
 #define USER_ADDRESS_BITS 56 /* the largest user address space of the supported machines */
 #define STACK_ABOVE_BYTES (64 * HAK_KIB)
 
+/* Blocks of libc's may lie right above a thread's stack. It ends where its thread-local variables
+ * are, if these are above it; those of the main thread, and of code on a stack of its own, are not.
+ */
+static bool is_on_stack(uintptr_t address)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t variables = (uintptr_t)&errno;
+    if (address - frame >= STACK_ABOVE_BYTES || (frame < variables && variables < address))
+        return false;
+    return !hak_os_seems_mapped_by_libc(address);
+}
+
 static void reject(const void *block, const char *what)
 {
     uintptr_t address = (uintptr_t)block;
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
     if (address < HAK_GRANULE_BYTES)
         hak_misuse(what, block, 0, "an address near NULL");
     if (address >> USER_ADDRESS_BITS)
         hak_misuse(what, block, 0, "not a user-space address");
     if (address % 8 != 0)
         hak_misuse(what, block, 0, "not aligned as any block is");
-    if (address - frame < STACK_ABOVE_BYTES)
-        hak_misuse(what, block, 0, "on the stack of the calling thread");
     if (hak_conf.source[CONF_foreign] > CONF_MODE)
         return; /* the option was set: such pointers are known */
+    if (is_on_stack(address))
+        hak_misuse(what, block, 0, "on the stack of the calling thread");
     if (hak_os_is_in_program(address))
         hak_misuse(what, block, 0, "in the program's own code or data");
     if (hak_os_is_unreadable(address))

@@ -35,6 +35,15 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static struct hea
     return (struct header){header->bytes_before, header->bytes_and_flags};
 }
 
+/* The header of a block that the kernel mapped alone: where its mapping starts and ends. */
+static bool is_mapped(uintptr_t start, struct header header)
+{
+    uintptr_t bytes = header.bytes_and_flags & ~FLAGS;
+    return (header.bytes_and_flags & IS_MAPPED) != 0 &&
+           ((start - header.bytes_before) | (header.bytes_before + bytes)) % HAK_PAGE_BYTES_LEAST ==
+               0;
+}
+
 bool hak_os_may_be_libc_block(uintptr_t address)
 {
     if (!IS_GLIBCS)
@@ -45,10 +54,15 @@ bool hak_os_may_be_libc_block(uintptr_t address)
     if (!hak_os_is_readable(start))
         return !hak_os_is_unreadable(start);
     struct header header = read_header(start);
-    uintptr_t bytes = header.bytes_and_flags & ~FLAGS;
     if (header.bytes_and_flags & IS_MAPPED)
-        return ((start - header.bytes_before) | (header.bytes_before + bytes)) %
-                   HAK_PAGE_BYTES_LEAST ==
-               0;
+        return is_mapped(start, header);
+    uintptr_t bytes = header.bytes_and_flags & ~FLAGS;
     return bytes % ALIGNMENT == 0 && bytes >= BYTES_LEAST && bytes < BYTES_MOST;
+}
+
+bool hak_os_seems_mapped_by_libc(uintptr_t address)
+{
+    uintptr_t start = address - sizeof(struct header);
+    return IS_GLIBCS && address % ALIGNMENT == 0 && hak_os_is_readable(start) &&
+           is_mapped(start, read_header(start));
 }

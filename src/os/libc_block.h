@@ -16,4 +16,8 @@
  * yes where a filter of system calls keeps the word before it from being looked at. */
 bool hak_os_may_be_libc_block(uintptr_t address);
 
+/* True: the words before the address are those of a block that glibc had the kernel map for it
+ * alone, which may lie anywhere, also right above a stack. False where they cannot be looked at. */
+bool hak_os_seems_mapped_by_libc(uintptr_t address);
+
 #endif

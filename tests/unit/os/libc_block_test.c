@@ -14,6 +14,11 @@ static bool may_be(const void *block)
     return hak_os_may_be_libc_block((uintptr_t)block);
 }
 
+static bool seems_mapped(const void *block)
+{
+    return hak_os_seems_mapped_by_libc((uintptr_t)block);
+}
+
 TEST(blocks_of_libc_of_all_sizes_and_alignments_may_be_libcs)
 {
     for (size_t bytes = 0; bytes < 100; bytes++) {
@@ -65,9 +70,30 @@ TEST(pointers_that_glibc_would_refuse_are_no_blocks)
     CHECK(!may_be(sizes + 2));
     sizes[0] = 0;
     CHECK(may_be(sizes + 2));
+    CHECK(seems_mapped(sizes + 2));
+    sizes[1] = 4096; /* not mapped alone */
+    CHECK(may_be(sizes + 2) && !seems_mapped(sizes + 2));
     CHECK_EQ(mprotect(pages, 65536, PROT_NONE), 0);
     CHECK(!may_be(pages + 65536)); /* nothing before it */
+    CHECK(!seems_mapped(pages + 65536));
     CHECK_EQ(munmap(pages, 65536 * 2), 0);
+#else
+    SKIP("not glibc");
+#endif
+}
+
+TEST(blocks_that_libc_has_mapped_alone_are_known)
+{
+#ifdef __GLIBC__
+    if (UNDER_ASAN)
+        SKIP("malloc is the sanitizer's");
+    char *block = malloc((size_t)64 << 20), *aligned = memalign(65536, (size_t)64 << 20);
+    char *small = malloc(100);
+    CHECK(seems_mapped(block) && seems_mapped(aligned));
+    CHECK(!seems_mapped(small) && !seems_mapped(block + 8));
+    free(block);
+    free(aligned);
+    free(small);
 #else
     SKIP("not glibc");
 #endif
