@@ -5,10 +5,12 @@
 #include "base/check.h"
 #include "conf/conf.h"
 #include "heap/flush.h"
+#include "heap/limit.h"
 #include "misuse/canary.h"
 #include "misuse/quarantine.h"
 #include "misuse/report.h"
 #include "region/meta.h"
+#include "region/region.h"
 
 /* Blocks that leave the quarantine so many places later are fetched from memory meanwhile. */
 #define FETCHED_AHEAD 4
@@ -16,6 +18,9 @@
 #define LOOKED_AT_BYTES_MOST (4 * HAK_KIB)
 /* Each cache's share of the quarantine is at least this. */
 #define SHARE_BYTES_LEAST (64 * HAK_KIB)
+/* Large blocks that wait weigh little where they are shut, but are held, and have addresses: in all
+ * caches together they leave this share of what there may be to requests of all threads. */
+#define SPANS_SHARE 8u
 /* No more gathers before it is flushed. */
 #define GATHERED_BYTES_MOST (64 * HAK_KIB)
 
@@ -59,6 +64,15 @@ static size_t most_bytes(struct quarantine *quarantine)
     return quarantine->most_bytes;
 }
 
+/* That large blocks may take up in a quarantine: they still wait under a limit, since a use after
+ * free is stopped only while they do. */
+static size_t most_span_bytes(void)
+{
+    size_t most = hak_least(hak_limit_soft_bytes(), hak_region_most_bytes());
+    size_t caches = (size_t)hak_load_relaxed(&hak_active_caches) + 1;
+    return hak_least(most, hak_region.window_bytes) / SPANS_SHARE / caches;
+}
+
 static void send_home(struct quarantine *quarantine, struct cache *cache)
 {
     hak_flush_mixed(quarantine->gathered, quarantine->gathered_count, &cache->stats);
@@ -89,6 +103,7 @@ static void leave_large(struct quarantine *quarantine, void *block)
     bool is_marked = hak_place_find(block, "invalid free", &place);
     hak_require(is_marked, "what waits in a quarantine has a mark");
     hak_quarantine_pop(quarantine, weight_of(&place));
+    quarantine->span_bytes -= place.capacity;
     hak_hardened_block_give_large(&place);
 }
 
@@ -115,6 +130,19 @@ static void trim(struct quarantine *quarantine, struct cache *cache, size_t byte
         leave(quarantine, cache);
 }
 
+static void push_large(struct quarantine *quarantine, struct cache *cache, const struct place *place)
+{
+    size_t most = most_span_bytes();
+    if (HAK_UNLIKELY(place->capacity > most)) {
+        hak_hardened_block_give_large(place);
+        return;
+    }
+    while (quarantine->span_bytes > most - place->capacity)
+        leave(quarantine, cache);
+    hak_quarantine_push(quarantine, place->block, weight_of(place));
+    quarantine->span_bytes += place->capacity;
+}
+
 /* Goes home at once: there is nowhere to wait. */
 static void give(const struct place *place)
 {
@@ -135,8 +163,10 @@ bool hak_waiting_keep(struct cache *cache, const struct place *place)
         return true;
     }
     if (HAK_LIKELY(waits)) {
-        hak_quarantine_push(quarantine, place->block,
-                            place->slab != NULL ? place->capacity : weight_of(place));
+        if (HAK_LIKELY(place->slab != NULL))
+            hak_quarantine_push(quarantine, place->block, place->capacity);
+        else
+            push_large(quarantine, cache, place);
         trim(quarantine, cache, most_bytes(quarantine));
     } else {
         gather(quarantine, cache, place->block, place->capacity);

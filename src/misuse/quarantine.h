@@ -21,6 +21,7 @@
 struct quarantine {
     size_t bytes;      /* that the blocks of the queue weigh */
     size_t most_bytes; /* that they may, with so many caches */
+    size_t span_bytes; /* that large ones among them take up, whatever they weigh */
     uint32_t sharers;
     uint32_t first;
     uint32_t count;

@@ -174,6 +174,53 @@ TEST(large_blocks_obey_the_limit)
     hak_free(take_some(40 * HAK_MIB));
 }
 
+static pthread_barrier_t barrier;
+
+/* Frees 160 MiB, and lives on without a call. */
+static void *free_much_and_stay(void *argument)
+{
+    for (int i = 0; i < 40; i++)
+        hak_free(take_some(4 * HAK_MIB));
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return argument;
+}
+
+static void check_there_is_room(size_t bytes)
+{
+    pthread_t thread;
+    CHECK_EQ(pthread_barrier_init(&barrier, NULL, 2), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, free_much_and_stay, NULL), 0);
+    pthread_barrier_wait(&barrier);
+    hak_free(take_some(bytes));
+    pthread_barrier_wait(&barrier);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
+TEST(large_blocks_in_the_quarantine_of_another_thread_leave_room_under_a_limit)
+{
+    CHECK_EQ(hakmem_option_set("limit", "128M"), 0);
+    check_there_is_room(96 * HAK_MIB);
+}
+
+TEST(large_blocks_in_the_quarantine_of_another_thread_leave_room_in_little_address_space)
+{
+    hak_free(take_some(1));
+    hak_store_relaxed(&hak_region.most_bytes, 256 * HAK_MIB);
+    check_there_is_room(1);
+    CHECK(stats_now().remote_free_bytes < 256 * HAK_MIB / 8);
+}
+
+TEST(a_large_block_waits_under_a_limit_if_it_is_small_beside_it)
+{
+    CHECK_EQ(hakmem_option_set("limit", "64M"), 0);
+    hak_free(take_some(SPAN_BYTES));
+    CHECK(stats_now().remote_free_bytes >= SPAN_BYTES);
+    hak_free(take_some(40 * HAK_MIB)); /* and one that is not goes home at once */
+    CHECK(stats_now().remote_free_bytes >= SPAN_BYTES);
+    CHECK(stats_now().remote_free_bytes < 40 * HAK_MIB);
+}
+
 TEST(addresses_in_quarantine_guards_and_marks_are_distinguished)
 {
     char *small = take_some(1000), *large = take_some(SPAN_BYTES);
