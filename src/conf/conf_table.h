@@ -67,7 +67,8 @@
       "returns it in steps and holds what `retain` allows")                                        \
     X(prewarm, BYTES, 0, 0, HAK_TIB, "",                                                           \
       "memory that is touched at start, as huge pages unless `thp` is off, and held from then "    \
-      "on; its metadata adds a sixteenth")                                                         \
+      "on; its metadata adds a sixteenth; at most nine tenths of the memory that is available to " \
+      "the process")                                                                               \
     X(limit, BYTES, 0, 0, HAK_TIB, "",                                                             \
       "maximum memory that hakmem holds; requests beyond it are refused (0: no limit)")            \
     X(soft_limit, BYTES, 0, 0, HAK_TIB, "",                                                        \

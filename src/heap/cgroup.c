@@ -52,6 +52,15 @@ void hak_own_cgroup_read(void)
     hak_store_release(&tells_pressure, pressure_path[0] != '\0');
 }
 
+size_t hak_own_cgroup_room_bytes(void)
+{
+    if (!hak_os_ask_begin())
+        return SIZE_MAX;
+    size_t bytes = hak_cgroup_room_bytes(hak_own_cgroup_root);
+    hak_os_ask_end();
+    return bytes;
+}
+
 bool hak_own_cgroup_tells_pressure(void)
 {
     return hak_load_acquire(&tells_pressure) != 0;

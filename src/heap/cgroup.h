@@ -20,6 +20,10 @@ extern const char *hak_own_cgroup_root;
 /* Reads the container's limits and applies them; once. */
 void hak_own_cgroup_read(void);
 
+/* The memory that there is for this process beyond what it has, read from files at each call; very
+ * much if it is not known. */
+size_t hak_own_cgroup_room_bytes(void);
+
 /* True when some file shows the pressure. */
 bool hak_own_cgroup_tells_pressure(void);
 

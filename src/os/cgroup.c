@@ -2,6 +2,7 @@
 #include "os/cgroup.h"
 
 #include "base/bits.h"
+#include "base/limits.h"
 #include "base/text.h"
 #include "os/os.h"
 #include "os/os_file.h"
@@ -85,9 +86,13 @@ static bool can_be_read(const char *path)
     return hak_os_read_file(path, &first, 1) == 1;
 }
 
+/* What is done with each group; its folder is no string. */
+typedef void visit_group(void *context, const char *folder, size_t folder_bytes);
+
 /* Adds the limits of the group in the folder to those of the groups below it. */
-static void add_group(struct cgroup *cgroup, const char *folder, size_t folder_bytes)
+static void add_group(void *context, const char *folder, size_t folder_bytes)
 {
+    struct cgroup *cgroup = context;
     char path[HAK_CGROUP_PATH_BYTES];
     if (join(path, folder, folder_bytes, "/memory.high"))
         cgroup->high_bytes = hak_least(cgroup->high_bytes, read_bytes(path));
@@ -118,7 +123,7 @@ static const char *find_group(char *lines)
 }
 
 /* All groups from `group` up, below `mount`. */
-static void add_groups(struct cgroup *cgroup, const char *mount, const char *group)
+static void visit_groups(const char *mount, const char *group, visit_group *visit, void *context)
 {
     char folder[HAK_CGROUP_PATH_BYTES];
     if (strstr(group, "..") != NULL) /* outside of what this namespace shows */
@@ -130,7 +135,7 @@ static void add_groups(struct cgroup *cgroup, const char *mount, const char *gro
     if (folder[bytes - 1] == '/')
         bytes--;
     for (;;) {
-        add_group(cgroup, folder, bytes);
+        visit(context, folder, bytes);
         if (bytes <= least)
             return;
         while (folder[--bytes] != '/')
@@ -138,28 +143,76 @@ static void add_groups(struct cgroup *cgroup, const char *mount, const char *gro
     }
 }
 
-static void add_mounts(struct cgroup *cgroup, const char *root, const char *group)
+/* All groups that the process is in, in either place where they may be mounted. */
+static void visit_own(const char *root, visit_group *visit, void *context)
 {
     static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-    char path[HAK_CGROUP_PATH_BYTES];
-    for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++)
-        if (join(path, root, strlen(root), mounts[i]))
-            add_groups(cgroup, path, group);
-}
-
-void hak_cgroup_read(struct cgroup *cgroup, const char *root)
-{
     char path[HAK_CGROUP_PATH_BYTES], lines[2048];
-    *cgroup = (struct cgroup){.high_bytes = SIZE_MAX, .max_bytes = SIZE_MAX};
     const char *group = NULL;
     if (join(path, root, strlen(root), "/proc/self/cgroup") &&
         read_small(path, lines, sizeof lines))
         group = find_group(lines);
-    if (group != NULL)
-        add_mounts(cgroup, root, group);
+    for (size_t i = 0; group != NULL && i < sizeof mounts / sizeof *mounts; i++)
+        if (join(path, root, strlen(root), mounts[i]))
+            visit_groups(path, group, visit, context);
+}
+
+void hak_cgroup_read(struct cgroup *cgroup, const char *root)
+{
+    char path[HAK_CGROUP_PATH_BYTES];
+    *cgroup = (struct cgroup){.high_bytes = SIZE_MAX, .max_bytes = SIZE_MAX};
+    visit_own(root, add_group, cgroup);
     if (cgroup->pressure_path[0] == '\0' &&
         join(path, root, strlen(root), "/proc/pressure/memory") && can_be_read(path))
         memcpy(cgroup->pressure_path, path, sizeof path);
+}
+
+/* The number in the line that begins with `name`, of a file that may be longer than what is read of
+ * it; `otherwise`: there is none. */
+static size_t read_entry(const char *path, const char *name, size_t otherwise)
+{
+    char lines[4096];
+    size_t number;
+    if (hak_os_read_text(path, lines, sizeof lines) <= 0)
+        return otherwise;
+    const char *at = lines;
+    for (; strncmp(at, name, strlen(name)) != 0; at++) {
+        at = strchr(at, '\n');
+        if (at == NULL)
+            return otherwise;
+    }
+    at += strlen(name);
+    at += strspn(at, " ");
+    return take_number(&at, &number) && (*at == '\n' || *at == ' ') ? number : otherwise;
+}
+
+/* What the group may still take: the kernel drops its files first. */
+static void add_room(void *context, const char *folder, size_t folder_bytes)
+{
+    size_t *room = context;
+    char path[HAK_CGROUP_PATH_BYTES];
+    struct cgroup limits = {.high_bytes = SIZE_MAX, .max_bytes = SIZE_MAX};
+    size_t used = 0, files = 0;
+    add_group(&limits, folder, folder_bytes);
+    size_t most = hak_least(limits.high_bytes, limits.max_bytes);
+    if (most == SIZE_MAX)
+        return;
+    if (join(path, folder, folder_bytes, "/memory.current"))
+        used = read_bytes(path);
+    if (join(path, folder, folder_bytes, "/memory.stat"))
+        files = read_entry(path, "inactive_file ", 0) + read_entry(path, "active_file ", 0);
+    *room = hak_least(*room, hak_excess(most, used == SIZE_MAX ? 0 : hak_excess(used, files)));
+}
+
+size_t hak_cgroup_room_bytes(const char *root)
+{
+    char path[HAK_CGROUP_PATH_BYTES];
+    size_t room = SIZE_MAX;
+    if (join(path, root, strlen(root), "/proc/meminfo"))
+        room = read_entry(path, "MemAvailable:", SIZE_MAX);
+    room = hak_least(room, SIZE_MAX / HAK_KIB) * HAK_KIB;
+    visit_own(root, add_room, &room);
+    return room;
 }
 
 bool hak_cgroup_stall_us(const char *pressure_path, uint64_t *stall_us)

@@ -28,6 +28,11 @@ struct cgroup {
 /* Reads all that; every path begins with `root`, "" outside of tests. */
 void hak_cgroup_read(struct cgroup *cgroup, const char *root);
 
+/* The memory that the process can still touch before the kernel ends something: what the machine
+ * has available (MemAvailable of /proc/meminfo), and what is left below memory.high and memory.max
+ * of each group, whose files do not count. Very much if nothing of it can be read. */
+size_t hak_cgroup_room_bytes(const char *root);
+
 /* Microseconds for which some task waited for memory so far, by a file of pressure; false: it
  * cannot be read. */
 bool hak_cgroup_stall_us(const char *pressure_path, uint64_t *stall_us);

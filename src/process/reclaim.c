@@ -2,9 +2,11 @@
 #include "process/reclaim.h"
 
 #include "base/bits.h"
+#include "base/text.h"
 #include "conf/conf.h"
 #include "hardened/waiting.h"
 #include "heap/cache_list.h"
+#include "heap/cgroup.h"
 #include "heap/heaps.h"
 #include "heap/limit.h"
 #include "heap/private_heap.h"
@@ -14,6 +16,7 @@
 #include "misuse/zero_size.h"
 #include "os/confine.h"
 #include "os/os.h"
+#include "os/stderr.h"
 #include "policy/policy_table.h"
 #include "process/learned.h"
 #include "process/matches.h"
@@ -39,6 +42,8 @@
 /* The share of prewarmed memory that is taken for metadata: enough for slabs of blocks of 16 bytes,
  * and for the caches of one processor per 4 MiB. */
 #define PREWARM_RECORDS_SHARE 16
+/* Of the memory that there is, a share that is left to others. */
+#define PREWARM_SPARED_SHARE 10
 /* A heap is swept so often. */
 #define SWEEP_GAP_MS 4
 /* The background thread leaves a heap alone that some thread swept so recently, comes so many times
@@ -405,10 +410,41 @@ static void touch_block(char *start, size_t bytes)
         hak_os_refuse_huge_pages(start, whole_bytes);
 }
 
+static void tell_prewarm(size_t wished_bytes, size_t bytes)
+{
+    char line[256];
+    struct text text = {.start = line, .bytes = sizeof line};
+    const struct conf_row *row = &hak_conf_rows[CONF_prewarm];
+    hak_text_add(&text, "hakmem: prewarm=");
+    hak_conf_add_round(&text, row, (int64_t)wished_bytes);
+    hak_text_add(&text, " is more than the memory that is available: ");
+    hak_conf_add_round(&text, row, (int64_t)bytes);
+    hak_text_add(&text, bytes == 0 ? " is touched" : " are touched");
+    hak_os_stderr_line(&text);
+}
+
+/* More than there is would have the kernel end this process, or another. What is not touched now
+ * is not kept later, either, nor after a change of the price, which follows the options. */
+static size_t fit_prewarm(size_t wished_bytes)
+{
+    size_t room = hak_own_cgroup_room_bytes();
+    size_t most = (room - room / PREWARM_SPARED_SHARE) / (PREWARM_RECORDS_SHARE + 1);
+    size_t bytes = hak_align_down(most * PREWARM_RECORDS_SHARE, HAK_SUPERSLAB_BYTES);
+    if (HAK_LIKELY(wished_bytes <= bytes))
+        return wished_bytes;
+    tell_prewarm(wished_bytes, bytes);
+    __atomic_store_n(&hak_conf.number[CONF_prewarm], (int64_t)bytes, __ATOMIC_RELAXED);
+    hak_store_relaxed(&hak_policy.prewarm_bytes, bytes);
+    return bytes;
+}
+
 void hak_prewarm(void)
 {
     size_t bytes = hak_policy_read(prewarm_bytes);
     if (HAK_LIKELY(bytes == 0) || !hak_limit_admits(bytes))
+        return;
+    bytes = fit_prewarm(bytes);
+    if (bytes == 0)
         return;
     size_t block_bytes = bytes - hak_supply_touch(bytes);
     if (block_bytes != 0) {

@@ -4,7 +4,9 @@
 #include "api/api.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "folder.h"
 #include "hakmem/hakmem.h"
+#include "heap/cgroup.h"
 #include "heap/limit.h"
 #include "policy/policy_table.h"
 #include "process/reclaim.h"
@@ -133,4 +135,35 @@ TEST(more_than_there_is_is_not_prewarmed)
     void *block = hak_malloc(BYTES);
     CHECK(block != NULL);
     hak_free(block);
+}
+
+/* The option is set, on a machine that has so much available. */
+static void prewarm_with(const char *meminfo, size_t bytes)
+{
+    folder_put("proc/meminfo", meminfo);
+    hak_own_cgroup_root = folder;
+    hak_store_relaxed(&hak_policy.prewarm_bytes, bytes);
+    hak_prewarm();
+}
+
+TEST(no_more_is_prewarmed_than_the_machine_has_available)
+{
+    refuse_huge_pages();
+    CHECK(hak_process_start());
+    CHECK_SAYS(prewarm_with("MemAvailable: 20480 kB\n", 30 * HAK_MIB),
+               "hakmem: prewarm=30M is more than the memory that is available: 16M are touched\n");
+    CHECK_SAYS(prewarm_with("MemAvailable: 1024 kB\n", 30 * HAK_MIB), ": 0 is touched\n");
+    prewarm_with("MemAvailable: 20480 kB\n", 30 * HAK_MIB);
+    CHECK(window_resident_bytes() >= 16 * HAK_MIB);
+    CHECK(window_resident_bytes() <= 18 * HAK_MIB);
+    CHECK_EQ(hak_policy_read(prewarm_bytes), 16 * HAK_MIB); /* nor is more kept */
+}
+
+TEST(nothing_is_said_if_there_is_enough_for_what_is_prewarmed)
+{
+    CHECK(hak_process_start());
+    CHECK_SAYS_NOTHING(prewarm_with("MemAvailable: 102400 kB\n", 30 * HAK_MIB));
+    prewarm_with("MemAvailable: 102400 kB\n", 30 * HAK_MIB);
+    CHECK_EQ(hak_policy_read(prewarm_bytes), 30 * HAK_MIB);
+    CHECK(hak_span_warm_bytes() >= 28 * HAK_MIB);
 }

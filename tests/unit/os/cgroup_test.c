@@ -163,3 +163,64 @@ TEST(the_time_that_tasks_waited_is_the_total_of_the_first_line)
     CHECK(!stall_in("", &stall_us));
     CHECK(!hak_cgroup_stall_us("/nowhere/at/all", &stall_us));
 }
+
+static size_t room(void)
+{
+    errno = 77;
+    size_t bytes = hak_cgroup_room_bytes(folder[0] == '\0' ? "/nowhere" : folder);
+    CHECK_EQ(errno, 77);
+    folder_remove();
+    return bytes;
+}
+
+static void put_meminfo(const char *available)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "MemTotal:       24632452 kB\nMemFree:        12345678 kB\n%sBuffers: 1 kB\n", available);
+    folder_put("proc/meminfo", text);
+}
+
+TEST(the_room_is_what_the_machine_has_available)
+{
+    put_meminfo("MemAvailable:    1000000 kB\n");
+    CHECK_EQ(room(), 1000000 * HAK_KIB);
+    put_meminfo("MemAvailable:          0 kB\n");
+    CHECK_EQ(room(), 0);
+}
+
+TEST(room_that_is_not_told_is_very_much)
+{
+    CHECK(room() > HAK_TIB * 1024);
+    put_meminfo("");
+    CHECK(room() > HAK_TIB * 1024);
+    put_meminfo("MemAvailable: some kB\n");
+    CHECK(room() > HAK_TIB * 1024);
+    put_meminfo("MemAvailable: 99999999999999999999999999999 kB\n");
+    CHECK(room() > HAK_TIB * 1024);
+}
+
+TEST(the_room_is_what_is_left_in_the_fullest_group)
+{
+    put_meminfo("MemAvailable:    1000000 kB\n");
+    folder_put("proc/self/cgroup", "0::/a/b\n");
+    folder_put("sys/fs/cgroup/a/b/memory.max", "300000000\n");
+    folder_put("sys/fs/cgroup/a/b/memory.current", "50000000\n");
+    folder_put("sys/fs/cgroup/a/memory.high", "400000000\n");
+    folder_put("sys/fs/cgroup/a/memory.max", "900000000\n");
+    folder_put("sys/fs/cgroup/a/memory.current", "380000000\n");
+    CHECK_EQ(room(), 20000000);
+}
+
+TEST(files_that_the_kernel_can_drop_leave_room_in_a_group)
+{
+    folder_put("proc/self/cgroup", "0::/a\n");
+    folder_put("sys/fs/cgroup/a/memory.max", "300000000\n");
+    folder_put("sys/fs/cgroup/a/memory.current", "299000000\n");
+    folder_put("sys/fs/cgroup/a/memory.stat", "anon 150000000\nfile 120000000\ninactive_anon 1\n"
+                                              "inactive_file 70000000\nactive_file 30000000\n");
+    CHECK_EQ(room(), 101000000);
+    folder_put("proc/self/cgroup", "0::/a\n"); /* nothing is told of its use */
+    folder_put("sys/fs/cgroup/a/memory.max", "300000000\n");
+    CHECK_EQ(room(), 300000000);
+}
