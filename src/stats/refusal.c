@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "stats/refusal.h"
 
+#include "base/bits.h"
 #include "base/limits.h"
 #include "base/text.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
 #include "os/stderr.h"
+#include "region/region.h"
 
 static _Atomic uint32_t is_told;
 
-/* New memory comes in steps: so near to the limit it is the limit that refused. */
+/* New memory comes in steps: so near to the limit it is the limit that refused. What has no room
+ * among the addresses is refused with any limit. */
 static bool is_limit(size_t bytes)
 {
-    size_t wanted;
-    if (__builtin_add_overflow(bytes, 2 * HAK_MIB, &wanted))
-        wanted = SIZE_MAX;
-    return hak_policy_read(limit_bytes) != 0 && !hak_limit_admits(wanted);
+    size_t most = hak_least(hak_region.window_bytes, hak_region_most_bytes());
+    return hak_policy_read(limit_bytes) != 0 && bytes <= most &&
+           !hak_limit_admits(bytes + 2 * HAK_MIB);
 }
 
 void hak_refusal_tell(size_t bytes)

@@ -4,9 +4,9 @@
  * Owns        whether it has been printed. A program that dies of a NULL seldom reports why it got
  *             one.
  * Invariants  one line for a process and its children by fork, and nothing where the kernel
- *             refused, or there is no limit. Nothing is allocated.
+ *             refused, there is no limit, or no limit would have helped. Nothing is allocated.
  * Threads     any.
- * Tests       tests/preload/refusal_preload.sh
+ * Tests       tests/unit/stats/refusal_test.c, tests/preload/refusal_preload.sh
  */
 #ifndef HAK_STATS_REFUSAL_H
 #define HAK_STATS_REFUSAL_H
