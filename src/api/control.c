@@ -3,7 +3,7 @@
 #include "base/bits.h"
 #include "heap/limit.h"
 #include "os/os.h"
-#include "policy/policy_table.h"
+#include "policy/option.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 
@@ -19,15 +19,6 @@
 #define MXFAST_MOST 160
 #define MMAP_THRESHOLD_MOST (32 * 1024 * 1024)
 
-/* How much free memory may stay: `retain`. A negative threshold turns trimming off. */
-static void set_trim_threshold(int value)
-{
-    if (value < 0)
-        hak_store_relaxed(&hak_policy.decay_ms, UINT64_MAX / 2);
-    else
-        hak_store_relaxed(&hak_policy.retain_bytes, (uint64_t)value);
-}
-
 int hak_mallopt(int parameter, int value)
 {
     hak_process_start(); /* the options are read first, and this is later */
@@ -37,7 +28,7 @@ int hak_mallopt(int parameter, int value)
     case MMAP_THRESHOLD:
         return value >= 0 && value <= MMAP_THRESHOLD_MOST;
     case TRIM_THRESHOLD:
-        set_trim_threshold(value);
+        hak_option_trim_threshold(value);
         return 1;
     default:
         return parameter >= PARAMETER_LEAST && parameter <= PARAMETER_MOST && parameter != 0;

@@ -4,6 +4,19 @@
 #include "conf/conf.h"
 #include "policy/policy_table.h"
 
+/* What mallopt said last of trimming; NO_THRESHOLD: nothing, or an option came later. */
+#define NO_THRESHOLD INT64_MAX
+static _Atomic int64_t trim_threshold = NO_THRESHOLD;
+
+static void apply_trim_threshold(void)
+{
+    int64_t threshold = hak_load_relaxed(&trim_threshold);
+    if (threshold < 0)
+        hak_store_relaxed(&hak_policy.decay_ms, HAK_CONF_NEVER_MS);
+    else if (threshold != NO_THRESHOLD)
+        hak_store_relaxed(&hak_policy.retain_bytes, (uint64_t)threshold);
+}
+
 void hak_option_apply(void)
 {
     int64_t price = hak_conf_number(price);
@@ -22,6 +35,7 @@ void hak_option_apply(void)
         hak_store_relaxed(&hak_policy.learn_acts, 0);
     if (price == PRICE_SPEED)
         hak_store_relaxed(&hak_policy.big_cache_from_bytes, 0);
+    apply_trim_threshold();
 }
 
 static bool is_changeable(enum conf_option option)
@@ -46,6 +60,21 @@ static void apply_one(enum conf_option option)
 #undef X
 }
 
+/* Trimming that mallopt turned off goes on. */
+static void forget_trim_threshold(void)
+{
+    if (hak_load_relaxed(&trim_threshold) < 0)
+        apply_one(CONF_decay);
+    hak_store_relaxed(&trim_threshold, NO_THRESHOLD);
+}
+
+void hak_option_trim_threshold(int threshold)
+{
+    forget_trim_threshold();
+    hak_store_relaxed(&trim_threshold, threshold);
+    apply_trim_threshold();
+}
+
 enum option_verdict hak_option_change(const char *name, const char *value)
 {
     enum conf_option option = hak_conf_find(name);
@@ -55,6 +84,8 @@ enum option_verdict hak_option_change(const char *name, const char *value)
         return OPTION_FROZEN;
     if (!hak_conf_change(option, value))
         return OPTION_WRONG;
+    if (option == CONF_decay || option == CONF_retain)
+        forget_trim_threshold();
     if (option != CONF_price) {
         apply_one(option);
     } else {

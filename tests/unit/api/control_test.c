@@ -60,6 +60,15 @@ TEST(a_trim_threshold_of_minus_1_turns_trimming_off)
     CHECK(hak_span_warm_bytes() >= 4 * HAK_MIB);
 }
 
+TEST(a_trim_threshold_after_minus_1_turns_trimming_on_again)
+{
+    CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, -1), 1);
+    CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, 0), 1);
+    hak_free(hak_malloc(4 * HAK_MIB));
+    CHECK(hak_policy_read(decay_ms) < 1000);
+    CHECK_EQ(retain_bytes(), 0);
+}
+
 TEST(mallopt_before_the_first_request_is_not_forgotten)
 {
     CHECK_EQ(hak_mallopt(M_TRIM_THRESHOLD, 12345), 1);

@@ -48,3 +48,43 @@ TEST(a_change_of_price_changes_the_options_that_are_not_set)
     CHECK_EQ(hak_policy_read(retain_bytes), 5 << 20);
     CHECK_EQ(hak_option_change("price", "dear"), OPTION_WRONG);
 }
+
+TEST(trimming_that_a_threshold_turned_off_is_turned_on_by_the_next)
+{
+    CHECK_EQ(hak_option_change("decay", "2s"), OPTION_CHANGED);
+    hak_option_trim_threshold(-1);
+    CHECK_EQ(hak_policy_read(decay_ms), HAK_CONF_NEVER_MS);
+    hak_option_trim_threshold(12345);
+    CHECK_EQ(hak_policy_read(decay_ms), 2000);
+    CHECK_EQ(hak_policy_read(retain_bytes), 12345);
+    hak_option_trim_threshold(0);
+    CHECK_EQ(hak_policy_read(decay_ms), 2000);
+    CHECK_EQ(hak_policy_read(retain_bytes), 0);
+}
+
+TEST(a_change_of_price_leaves_the_trim_threshold)
+{
+    hak_option_trim_threshold(54321);
+    CHECK_EQ(hak_option_change("price", "speed"), OPTION_CHANGED);
+    CHECK_EQ(hak_policy_read(retain_bytes), 54321);
+    CHECK_EQ(hak_policy_read(decay_ms), 1000);
+    hak_option_trim_threshold(-1);
+    CHECK_EQ(hak_option_change("price", "even"), OPTION_CHANGED);
+    CHECK_EQ(hak_policy_read(decay_ms), HAK_CONF_NEVER_MS);
+    hak_option_trim_threshold(1);
+    CHECK_EQ(hak_policy_read(decay_ms), 125);
+}
+
+TEST(an_option_that_is_set_later_replaces_the_trim_threshold)
+{
+    hak_option_trim_threshold(-1);
+    CHECK_EQ(hak_option_change("retain", "5M"), OPTION_CHANGED);
+    CHECK_EQ(hak_policy_read(decay_ms), 125);
+    CHECK_EQ(hak_policy_read(retain_bytes), 5 << 20);
+    hak_option_trim_threshold(-1);
+    CHECK_EQ(hak_option_change("decay", "3s"), OPTION_CHANGED);
+    CHECK_EQ(hak_policy_read(decay_ms), 3000);
+    CHECK_EQ(hak_option_change("price", "speed"), OPTION_CHANGED);
+    CHECK_EQ(hak_policy_read(decay_ms), 3000);
+    CHECK_EQ(hak_policy_read(retain_bytes), 5 << 20);
+}
