@@ -106,8 +106,9 @@ hakmem_aligned_alloc_long(size_t alignment, size_t bytes);
  * hakmem's (glibc manual: malloc_usable_size). */
 HAKMEM_API size_t hakmem_usable_size(const void *block);
 
-/* The minimum usable size of a block of `bytes`: requesting that size instead takes no more memory.
- * 0: above the maximum request. */
+/* A size worth requesting instead of `bytes`: it takes no more memory, and is the smallest block
+ * for 0. It says nothing about a block that was requested with `bytes`: what may be written there
+ * is what hakmem_usable_size returns, which can be `bytes`. 0: above the maximum request. */
 HAKMEM_API __attribute__((const)) size_t hakmem_good_size(size_t bytes);
 
 /* 1 if `block` is the address of a present or past block of hakmem's, so that it belongs to

@@ -130,7 +130,8 @@ static void trim(struct quarantine *quarantine, struct cache *cache, size_t byte
         leave(quarantine, cache);
 }
 
-static void push_large(struct quarantine *quarantine, struct cache *cache, const struct place *place)
+static void push_large(struct quarantine *quarantine, struct cache *cache,
+                       const struct place *place)
 {
     size_t most = most_span_bytes();
     if (HAK_UNLIKELY(place->capacity > most)) {

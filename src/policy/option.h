@@ -24,8 +24,8 @@ enum option_verdict {
 /* Gives an option a value, as text, and the policy the number. */
 enum option_verdict hak_option_change(const char *name, const char *value);
 
-/* mallopt's M_TRIM_THRESHOLD: as `retain`, or, negative, a `decay` of never, until it is called again
- * or one of these options is changed. A change of the price leaves it. */
+/* mallopt's M_TRIM_THRESHOLD: as `retain`, or, negative, a `decay` of never, until this is called
+ * again or one of these options is changed. A change of the price leaves it. */
 void hak_option_trim_threshold(int threshold);
 
 /* Gives the policy the numbers that the price and the options say. */

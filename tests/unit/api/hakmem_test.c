@@ -63,6 +63,7 @@ TEST(a_good_size_costs_nothing_more)
         CHECK(hakmem_usable_size(block) < good + 1024); /* large blocks start at varying lines */
         hakmem_free(block);
     }
+    CHECK(hakmem_good_size(0) > 0);
     CHECK_EQ(hakmem_good_size(SIZE_MAX), 0);
     CHECK_EQ(hakmem_good_size(PTRDIFF_MAX), 0);
 }

@@ -22,6 +22,17 @@ TEST(the_usable_size_is_what_was_asked_for)
     }
 }
 
+TEST(the_good_size_of_a_request_is_usable_only_where_it_was_requested)
+{
+    size_t good = hakmem_good_size(1000);
+    char *block = take_some(1000), *whole = take_some(good);
+    CHECK(good > 1000);
+    CHECK_EQ(hakmem_usable_size(block), 1000);
+    CHECK_EQ(hakmem_usable_size(whole), good);
+    hak_free(block);
+    hak_free(whole);
+}
+
 TEST(a_block_that_is_resized_keeps_its_contents_and_loses_no_canary)
 {
     size_t bytes = 1;

@@ -177,7 +177,8 @@ static void put_meminfo(const char *available)
 {
     char text[256];
     snprintf(text, sizeof text,
-             "MemTotal:       24632452 kB\nMemFree:        12345678 kB\n%sBuffers: 1 kB\n", available);
+             "MemTotal:       24632452 kB\nMemFree:        12345678 kB\n%sBuffers: 1 kB\n",
+             available);
     folder_put("proc/meminfo", text);
 }
 
