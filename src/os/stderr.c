@@ -3,6 +3,8 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "os/descriptors.h"
+#include "os/os.h"
 #include "os/output.h"
 
 #include <errno.h>
@@ -47,10 +49,26 @@ const struct os_kept_fd *hak_os_stderr(void)
     return hak_os_kept_is_same(&at_start) ? &at_start : NULL;
 }
 
+/* Through a number of the program's table, in a thread that has another table. */
+static int write_borrowed(struct os_kept_fd to, const char *text, size_t bytes)
+{
+    to.fd = hak_os_descriptors_borrow(to.fd);
+    if (to.fd < 0)
+        return EBADF;
+    int error = hak_os_output_write_kept(&to, text, bytes);
+    hak_os_close(to.fd);
+    return error;
+}
+
 int hak_os_stderr_write(const char *text, size_t bytes)
 {
     const struct os_kept_fd *to = hak_os_stderr();
-    return to == NULL ? EBADF : hak_os_output_write_kept(to, text, bytes);
+    if (to != NULL)
+        return hak_os_output_write_kept(to, text, bytes);
+    int error = EBADF;
+    if (hak_os_descriptors_are_apart() && (error = write_borrowed(copy, text, bytes)) == EBADF)
+        error = write_borrowed(at_start, text, bytes);
+    return error;
 }
 
 void hak_os_stderr_line(struct text *text)

@@ -3,7 +3,8 @@
  *
  * Owns        what it was, and the copy of it that options want which print later.
  * Invariants  what the program put in its place is never written to (os/kept_fd.h).
- * Threads     Notes are made before the program has threads; any thread writes.
+ * Threads     Notes are made before the program has threads; any thread writes, hakmem's own too,
+ *             which may have to borrow the descriptor (os/descriptors.h).
  * Tests       tests/unit/os/kept_fd_test.c, tests/preload/own_files.c
  */
 #ifndef HAK_OS_STDERR_H

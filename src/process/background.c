@@ -11,6 +11,7 @@
 #include "heap/settings.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
+#include "os/descriptors.h"
 #include "os/home.h"
 #include "os/identity.h"
 #include "os/os.h"
@@ -245,11 +246,21 @@ static void give_back(void)
     }
 }
 
+/* Reports to files that are open from the start on are made with the program's descriptors. */
+static void choose_descriptors(void)
+{
+    if (hak_stats_writer_keeps_files())
+        hak_os_descriptors_share();
+    else
+        hak_os_descriptors_part();
+}
+
 static void run(void)
 {
     hak_thread_be_apart();
     hak_os_output_end_when(is_paused);
     if (hak_os_ask_begin()) { /* its later calls are a confined program's, too */
+        choose_descriptors();
         hak_os_thread_be_ordinary();
         hak_os_thread_name("hakmem");
         hak_os_ask_end();

@@ -255,6 +255,11 @@ bool hak_stats_writer_has_work(void)
     return has_signal || has_interval() || hak_load_relaxed(&next_show_ms) != NEVER_MS;
 }
 
+bool hak_stats_writer_keeps_files(void)
+{
+    return has_signal || has_interval();
+}
+
 uint32_t hak_stats_writer_patience_ms(void)
 {
     uint64_t least = has_signal ? SIGNAL_LOOK_MS : NEVER_MS;

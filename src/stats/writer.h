@@ -44,6 +44,9 @@ int hak_stats_writer_print_kept(const struct os_kept_fd *file, enum emit_form fo
 /* Whether there is something to print or to publish while the program sleeps. */
 bool hak_stats_writer_has_work(void);
 
+/* Whether the background thread writes to files that are open from the start on. */
+bool hak_stats_writer_keeps_files(void);
+
 /* How long the background thread may sleep before something is due; 0: for ever. */
 uint32_t hak_stats_writer_patience_ms(void);
 
