@@ -21,11 +21,15 @@ struct info {
 struct info2 hak_mallinfo2(void);
 struct info hak_mallinfo(void);
 
+static void view_snapshot(const struct snapshot *snapshot, void *view)
+{
+    *(struct glibc_view *)view = hak_glibc_view(snapshot);
+}
+
 struct info2 hak_mallinfo2(void)
 {
-    struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
-    struct glibc_view view = hak_glibc_view(&snapshot);
+    struct glibc_view view;
+    hak_snapshot_show(view_snapshot, &view);
     return (struct info2){
         .arena = view.arena_bytes,
         .ordblks = view.rest_count,
@@ -74,15 +78,18 @@ static void write_to_stream(void *stream, const char *piece, size_t bytes)
     fwrite(piece, 1, bytes, stream);
 }
 
+static void write_snapshot(const struct snapshot *snapshot, void *stream)
+{
+    hak_emit_xml(snapshot, write_to_stream, stream);
+}
+
 /* malloc_info(3): options must be 0; EINVAL is returned, as glibc does. The stream may allocate,
  * which is after the snapshot. */
 int hak_malloc_info(int options, FILE *stream)
 {
     if (options != 0)
         return EINVAL;
-    struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
-    hak_emit_xml(&snapshot, write_to_stream, stream);
+    hak_snapshot_show(write_snapshot, stream);
     return 0;
 }
 

@@ -99,41 +99,45 @@ void hakmem_thread_idle(void)
     hak_thread_flush();
 }
 
+static void choose_stats(const struct snapshot *now, void *all)
+{
+    *(struct hakmem_stats *)all = (struct hakmem_stats){
+        .window_committed_bytes = now->window_committed_bytes,
+        .metadata_bytes = now->metadata_bytes,
+        .large_live_bytes = now->large_live_bytes,
+        .slab_free_resident_bytes = now->slab_warm_bytes,
+        .span_free_resident_bytes = now->span_warm_bytes,
+        .span_free_clean_bytes = now->span_clean_bytes,
+        .returned_bytes = now->purged_bytes,
+        .superslab_count = now->superslabs,
+        .slab_count = now->slabs,
+        .thread_heap_count = now->active_caches,
+        .private_heap_count = now->private_heaps,
+        .foreign_free_count = now->foreign_frees,
+        .out_of_memory_count = now->out_of_memory,
+        .kernel_call_count = now->map_calls + now->protect_calls + now->advise_calls,
+        .live_bytes = now->live_bytes,
+        .small_live_bytes = now->small_live_bytes,
+        .guarded_live_bytes = now->guarded_live_bytes,
+        .small_live_block_count = now->small_live_blocks,
+        .large_live_block_count = now->large_live_blocks,
+        .cached_bytes = now->cached_bytes,
+        .remote_free_bytes = now->withheld_bytes + now->homeward_bytes,
+        .block_free_bytes = now->slab_free_bytes,
+        .slab_free_clean_bytes = now->slab_clean_bytes,
+        .unusable_bytes = now->span_lost_bytes + now->hole_bytes,
+        .table_bytes = now->table_bytes,
+        .busy_heap_count = now->closed_heaps,
+    };
+}
+
 int hakmem_stats_get(struct hakmem_stats *stats, size_t stats_bytes)
 {
+    struct hakmem_stats all;
     if (stats_bytes == 0)
         return EINVAL;
     hak_process_start();
-    struct snapshot now;
-    hak_snapshot_take(&now);
-    struct hakmem_stats all = {
-        .window_committed_bytes = now.window_committed_bytes,
-        .metadata_bytes = now.metadata_bytes,
-        .large_live_bytes = now.large_live_bytes,
-        .slab_free_resident_bytes = now.slab_warm_bytes,
-        .span_free_resident_bytes = now.span_warm_bytes,
-        .span_free_clean_bytes = now.span_clean_bytes,
-        .returned_bytes = now.purged_bytes,
-        .superslab_count = now.superslabs,
-        .slab_count = now.slabs,
-        .thread_heap_count = now.active_caches,
-        .private_heap_count = now.private_heaps,
-        .foreign_free_count = now.foreign_frees,
-        .out_of_memory_count = now.out_of_memory,
-        .kernel_call_count = now.map_calls + now.protect_calls + now.advise_calls,
-        .live_bytes = now.live_bytes,
-        .small_live_bytes = now.small_live_bytes,
-        .guarded_live_bytes = now.guarded_live_bytes,
-        .small_live_block_count = now.small_live_blocks,
-        .large_live_block_count = now.large_live_blocks,
-        .cached_bytes = now.cached_bytes,
-        .remote_free_bytes = now.withheld_bytes + now.homeward_bytes,
-        .block_free_bytes = now.slab_free_bytes,
-        .slab_free_clean_bytes = now.slab_clean_bytes,
-        .unusable_bytes = now.span_lost_bytes + now.hole_bytes,
-        .table_bytes = now.table_bytes,
-        .busy_heap_count = now.closed_heaps,
-    };
+    hak_snapshot_show(choose_stats, &all);
     memset(stats, 0, stats_bytes);
     memcpy(stats, &all, hak_least(stats_bytes, sizeof all));
     return 0;

@@ -114,7 +114,7 @@ static void read_sites(struct line_reader *reader, struct learned_program *progr
 
 static void read_sizes(struct line_reader *reader, struct learned_program *program)
 {
-    struct size_spread spread;
+    static struct size_spread spread; /* too large for the stack of a small thread */
     size_t bytes = hak_size_spread_read(&spread, reader->at, (size_t)(reader->end - reader->at));
     if (!reader->is_right || bytes == 0)
         return;

@@ -20,7 +20,7 @@
  * Invariants  a text that is read is written again as the same bytes: one space between words, no
  *             leading zeros, no name twice, nothing unknown. Nothing outside the text is read, and
  *             nothing is allocated. What is refused leaves an empty record.
- * Threads     pure functions.
+ * Threads     one at a time reads a file; the rest are pure functions.
  * Tests       tests/unit/learn/learned_file_test.c, tests/fuzz/learned_fuzz.c
  */
 #ifndef HAK_LEARN_LEARNED_FILE_H

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/text.h"
 #include "conf/conf.h"
+#include "heap/census.h"
 #include "heap/draw.h"
 #include "os/confine.h"
 #include "os/copy_mark.h"
@@ -330,6 +331,7 @@ static void ask_kernel(struct snapshot *snapshot, uint64_t now_ms)
 static void show_stats(struct profile_board *board)
 {
     static struct shm_page page; /* the busy one's */
+    static struct census census; /* the same */
     if (!stats_are_backed && !hak_os_shared_back(&board->stats, sizeof board->stats))
         return;
     stats_are_backed = true;
@@ -345,7 +347,7 @@ static void show_stats(struct profile_board *board)
         .record_end = hak_region.records_end,
     };
     page.clock_ms = hak_os_clock_ms();
-    hak_snapshot_take(&page.snapshot);
+    hak_snapshot_take(&page.snapshot, &census);
     ask_kernel(&page.snapshot, page.clock_ms);
     hak_events_copy(page.events);
     hak_shm_publish(&board->stats, &page);

@@ -6,6 +6,7 @@
 #include "misuse/fence.h"
 #include "misuse/mark.h"
 #include "os/os_resident.h"
+#include "os/scratch.h"
 #include "process/start.h"
 #include "region/meta.h"
 #include "region/tag_map.h"
@@ -277,14 +278,20 @@ static void divide_large(struct hakmem_residency *to, const struct walk *walk,
     to->untouched_bytes += hak_excess(live, resident - withheld);
 }
 
-static void take_residency(struct hakmem_residency *to, struct walk *walk)
-{
+/* Too large for the stack of a small thread. */
+struct workspace {
+    struct walk walk;
     struct census census;
+};
+
+static void take_residency(struct hakmem_residency *to, struct workspace *workspace)
+{
+    struct walk *walk = &workspace->walk;
     add_window(walk);
     to->metadata_bytes = metadata_resident(walk);
-    hak_census_take(&census);
-    divide_used(to, walk, &census);
-    divide_large(to, walk, &census);
+    hak_census_take(&workspace->census);
+    divide_used(to, walk, &workspace->census);
+    divide_large(to, walk, &workspace->census);
     size_t slots_bytes = hak_region.fence_start - (uintptr_t)hak_region.guarded_start;
     to->live_bytes += table_resident(walk, hak_region.guarded_start, slots_bytes) +
                       table_resident(walk, (void *)hak_region.fence_start, hak_fence_used_bytes());
@@ -303,16 +310,35 @@ static void take_residency(struct hakmem_residency *to, struct walk *walk)
     to->mark_end = (uintptr_t)hak_marks + hak_mark_reserved_bytes();
 }
 
+/* The workspace is all zero. */
+static int take_in(struct hakmem_residency *to, struct workspace *workspace)
+{
+    if (!hak_process_start() || !hak_os_resident_open(&workspace->walk.resident))
+        return ENOSYS;
+    take_residency(to, workspace);
+    hak_os_resident_close(&workspace->walk.resident);
+    return 0;
+}
+
+/* Where the kernel has no memory for it. */
+static HAK_NOINLINE int take_on_stack(struct hakmem_residency *to)
+{
+    struct workspace workspace;
+    memset(&workspace, 0, sizeof workspace);
+    return take_in(to, &workspace);
+}
+
 int hakmem_residency_get(struct hakmem_residency *residency, size_t residency_bytes)
 {
     struct hakmem_residency all = {0};
-    struct walk walk = {.run_end = 0};
     if (residency_bytes == 0)
         return EINVAL;
-    if (!hak_process_start() || !hak_os_resident_open(&walk.resident))
-        return ENOSYS;
-    take_residency(&all, &walk);
-    hak_os_resident_close(&walk.resident);
+    struct workspace *workspace = hak_process_start() ? hak_os_scratch(sizeof *workspace) : NULL;
+    int error = workspace == NULL ? take_on_stack(&all) : take_in(&all, workspace);
+    if (workspace != NULL)
+        hak_os_scratch_end(workspace, sizeof *workspace);
+    if (error != 0)
+        return error;
     memset(residency, 0, residency_bytes);
     memcpy(residency, &all, hak_least(residency_bytes, sizeof all));
     return 0;

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "conf/conf.h"
+#include "heap/census.h"
 #include "os/os.h"
 #include "os/output.h"
 #include "os/shared.h"
@@ -60,12 +61,13 @@ void hak_shm_refresh(void)
 {
     uint32_t pid = hak_os_pid();
     static struct shm_page page; /* belongs to the writer's holder */
+    static struct census census; /* the same */
     if (pid != shm_pid)
         start_board(pid);
     if (is_refused)
         return;
     page.clock_ms = hak_os_clock_ms();
-    hak_snapshot_take(&page.snapshot);
+    hak_snapshot_take(&page.snapshot, &census);
     hak_events_copy(page.events);
     hak_matches_copy(&page.matches); /* or as it was the last time */
     hak_shm_publish(shm, &page);

@@ -11,6 +11,7 @@
 #include "os/os.h"
 #include "os/os_memory.h"
 #include "os/output.h"
+#include "os/scratch.h"
 #include "region/meta.h"
 #include "slab/superslab_pool.h"
 #include "span/big_cache.h"
@@ -20,6 +21,8 @@
 #include "stats/binding.h"
 #include "stats/exact.h"
 #include "stats/snapshot_take.h"
+
+#include <string.h>
 
 hak_static_assert(HAK_CLASS_COUNT <= HAK_SNAPSHOT_CLASSES, "a snapshot has room for all classes");
 
@@ -130,64 +133,95 @@ static void add_policy(struct snapshot *snapshot)
     snapshot->shadowed = hak_is_shadowed();
 }
 
-void hak_snapshot_take(struct snapshot *snapshot)
+/* Field by field: compilers may build a whole one on the stack first. */
+static void add_levels(struct snapshot *snapshot)
 {
-    struct census census;
-    hak_census_take(&census);
     struct span_cache_sums cached = hak_span_caches_sum();
     uint64_t warm_granules = hak_pool_warm_count();
     uint64_t clean_granules = hak_excess(hak_pool_free_count_all(), warm_granules);
-    uint64_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     struct guarded_sums guarded = hak_guarded_sum();
-    *snapshot = (struct snapshot){
-        .window_committed_bytes = committed,
-        .hole_bytes = hak_load_relaxed(&hak_region.hole_bytes),
-        .metadata_bytes = hak_meta_bytes(),
-        .table_bytes = hak_region_table_bytes() + hak_mark_bytes() + hak_fence_table_bytes(),
-        .superslabs = hak_pool_superslab_count(),
-        .slabs = hak_slab_record_count(),
-        .slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT,
-        .slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT,
-        .large_live_bytes = hak_large_live_bytes(),
-        .large_live_blocks = hak_large_live_count(),
-        .cached_bytes = cached.bytes,
-        .span_cached_bytes = cached.bytes,
-        .cached_spans = cached.count,
-        .span_cache_hits = cached.hits,
-        .span_warm_bytes = hak_span_warm_bytes(),
-        .span_clean_bytes = hak_span_clean_bytes(),
-        .huge_now_superslabs = hak_pool_huge_count(),
-        .huge_excess_bytes = (uint64_t)hak_pool_untouched_count() << HAK_GRANULE_SHIFT,
-        .span_keep_ms = hak_big_cache_keep_ms(),
-        .pool_keep_ms = hak_pool_keep_ms(),
-        .span_lost_bytes = hak_span_lost_bytes(),
-        .heaps = hak_heap_count(),
-        .active_caches = hak_load_relaxed(&hak_active_caches),
-        .map_calls = hak_load_relaxed(&hak_os_counters.map_count),
-        .protect_calls = hak_load_relaxed(&hak_os_counters.protect_count),
-        .advise_calls = hak_load_relaxed(&hak_os_counters.advise_count),
-        .purge_calls = hak_load_relaxed(&hak_os_counters.purge_count),
-        .purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns),
-        .purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes),
-        .move_calls = hak_load_relaxed(&hak_os_counters.move_count),
-        .moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes),
-        .guarded_live_bytes = guarded.bytes,
-        .guarded_live_blocks = guarded.count,
-        .diverted_sites = hak_load_relaxed(&hak_route_sites),
-        .moved_pieces = hak_span_piece_count(),
-#define X(name, meaning) .name = hak_load_relaxed(&hak_stat_globals.name),
-        HAK_STAT_GLOBAL_TABLE(X)
+    snapshot->window_committed_bytes = hak_load_relaxed(&hak_region.committed_bytes);
+    snapshot->hole_bytes = hak_load_relaxed(&hak_region.hole_bytes);
+    snapshot->metadata_bytes = hak_meta_bytes();
+    snapshot->table_bytes = hak_region_table_bytes() + hak_mark_bytes() + hak_fence_table_bytes();
+    snapshot->superslabs = hak_pool_superslab_count();
+    snapshot->slabs = hak_slab_record_count();
+    snapshot->slab_warm_bytes = warm_granules << HAK_GRANULE_SHIFT;
+    snapshot->slab_clean_bytes = clean_granules << HAK_GRANULE_SHIFT;
+    snapshot->large_live_bytes = hak_large_live_bytes();
+    snapshot->large_live_blocks = hak_large_live_count();
+    snapshot->cached_bytes = cached.bytes;
+    snapshot->span_cached_bytes = cached.bytes;
+    snapshot->cached_spans = cached.count;
+    snapshot->span_cache_hits = cached.hits;
+    snapshot->span_warm_bytes = hak_span_warm_bytes();
+    snapshot->span_clean_bytes = hak_span_clean_bytes();
+    snapshot->huge_now_superslabs = hak_pool_huge_count();
+    snapshot->huge_excess_bytes = (uint64_t)hak_pool_untouched_count() << HAK_GRANULE_SHIFT;
+    snapshot->span_keep_ms = hak_big_cache_keep_ms();
+    snapshot->pool_keep_ms = hak_pool_keep_ms();
+    snapshot->span_lost_bytes = hak_span_lost_bytes();
+    snapshot->heaps = hak_heap_count();
+    snapshot->active_caches = hak_load_relaxed(&hak_active_caches);
+    snapshot->map_calls = hak_load_relaxed(&hak_os_counters.map_count);
+    snapshot->protect_calls = hak_load_relaxed(&hak_os_counters.protect_count);
+    snapshot->advise_calls = hak_load_relaxed(&hak_os_counters.advise_count);
+    snapshot->purge_calls = hak_load_relaxed(&hak_os_counters.purge_count);
+    snapshot->purge_ns = hak_load_relaxed(&hak_os_counters.purge_time_ns);
+    snapshot->purged_bytes = hak_load_relaxed(&hak_os_counters.purged_bytes);
+    snapshot->move_calls = hak_load_relaxed(&hak_os_counters.move_count);
+    snapshot->moved_bytes = hak_load_relaxed(&hak_os_counters.moved_bytes);
+    snapshot->guarded_live_bytes = guarded.bytes;
+    snapshot->guarded_live_blocks = guarded.count;
+    snapshot->diverted_sites = hak_load_relaxed(&hak_route_sites);
+    snapshot->moved_pieces = hak_span_piece_count();
+#define X(name, meaning) snapshot->name = hak_load_relaxed(&hak_stat_globals.name);
+    HAK_STAT_GLOBAL_TABLE(X)
 #undef X
-    };
+}
+
+void hak_snapshot_take(struct snapshot *snapshot, struct census *census)
+{
+    hak_census_take(census);
+    memset(snapshot, 0, sizeof *snapshot);
+    add_levels(snapshot);
     add_policy(snapshot);
     add_locks_and_owners(snapshot);
-    add_classes(snapshot, &census);
-    move_large_withheld(snapshot, &census);
+    add_classes(snapshot, census);
+    move_large_withheld(snapshot, census);
     hak_exact_read(snapshot);
     snapshot->live_bytes =
         snapshot->small_live_bytes + snapshot->large_live_bytes + snapshot->guarded_live_bytes;
     for (int i = 0; i < HAK_STAT_COUNT; i++)
         snapshot->sums[i] = hak_census_counter((enum hak_stat)i);
+}
+
+struct workspace {
+    struct snapshot snapshot;
+    struct census census;
+};
+
+static void take_in(struct workspace *workspace, snapshot_user *use, void *context)
+{
+    hak_snapshot_take(&workspace->snapshot, &workspace->census);
+    use(&workspace->snapshot, context);
+}
+
+static HAK_NOINLINE void take_on_stack(snapshot_user *use, void *context)
+{
+    struct workspace workspace;
+    take_in(&workspace, use, context);
+}
+
+void hak_snapshot_show(snapshot_user *use, void *context)
+{
+    struct workspace *workspace = hak_os_scratch(sizeof *workspace);
+    if (workspace == NULL) {
+        take_on_stack(use, context);
+        return;
+    }
+    take_in(workspace, use, context);
+    hak_os_scratch_end(workspace, sizeof *workspace);
 }
 
 void hak_snapshot_ask_kernel(struct snapshot *snapshot)

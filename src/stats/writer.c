@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "hakmem/hakmem.h"
+#include "heap/census.h"
 #include "os/copy_mark.h"
 #include "os/flag.h"
 #include "os/listen.h"
@@ -35,7 +36,10 @@
 
 #define NEVER_MS UINT64_MAX
 
-static char buffer[BUFFER_BYTES];             /* guarded by a word of the copy mark */
+/* Guarded by a word of the copy mark. The stack of the thread that prints may be small. */
+static char buffer[BUFFER_BYTES];
+static struct snapshot snapshot;
+static struct census census;
 HAK_AT_HAND static _Atomic uint32_t is_asked; /* by the signal */
 static _Atomic uint32_t has_complained;
 static _Atomic uint64_t next_ms = NEVER_MS;
@@ -72,14 +76,13 @@ static void stream_add(void *target, const char *piece, size_t bytes)
     hak_text_add_bytes(&stream->text, piece, bytes);
 }
 
-/* Its holder has the buffer. In a copy of a process the holder may be absent. */
+/* Its holder has the buffer and the snapshot. In a copy of a process the holder may be absent. */
 #define IS_BUSY (&hak_copy_mark->is_printing)
 
 static int print_to(struct stream stream, enum emit_form form)
 {
-    struct snapshot snapshot;
     stream.text = (struct text){.start = buffer, .bytes = sizeof buffer};
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &census);
     hak_snapshot_ask_kernel(&snapshot);
     hak_emit(form, &snapshot, stream_add, &stream);
     stream_flush(&stream);

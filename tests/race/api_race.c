@@ -7,6 +7,7 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "racers.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 
@@ -62,7 +63,7 @@ static void *look_on(void *argument)
     (void)argument;
     while (!atomic_load(&is_over)) {
         struct snapshot snapshot;
-        hak_snapshot_take(&snapshot);
+        hak_snapshot_take(&snapshot, &(struct census){0});
         CHECK(snapshot.window_committed_bytes >= snapshot.span_clean_bytes);
         hak_reclaim_purge_all();
         hak_reclaim_trim(0);

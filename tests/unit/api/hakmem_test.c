@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/api/hakmem_test.c - malloc's family by public names, statistics, trim, ownership. */
 #include "hakmem/hakmem.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 
@@ -42,7 +43,7 @@ TEST(the_public_names_do_what_the_names_without_hakmem_do)
     CHECK(aligned != NULL && (uintptr_t)aligned % 4096 == 0);
     hakmem_free_aligned_sized(aligned, 4096, 10);
     struct snapshot now;
-    hak_snapshot_take(&now);
+    hak_snapshot_take(&now, &(struct census){0});
     CHECK_EQ(now.live_bytes, 0);
     CHECK_EQ(hakmem_posix_memalign(&aligned, 64, 10), 0);
     CHECK_EQ((uintptr_t)aligned % 64, 0);
@@ -160,7 +161,7 @@ TEST(statistics_are_the_numbers_of_the_raw_form)
         CHECK(hakmem_malloc((size_t)i * 601) != NULL);
     hakmem_free(hakmem_malloc(1000));
     CHECK_EQ(hakmem_stats_get(&stats, sizeof stats), 0);
-    hak_snapshot_take(&now);
+    hak_snapshot_take(&now, &(struct census){0});
     hak_emit_raw(&now, add_to_text, &text);
 #define SAME(field, name) CHECK_EQ(stats.field, number_of(lines, name))
     SAME(window_committed_bytes, "window_committed_bytes");

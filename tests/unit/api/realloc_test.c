@@ -8,6 +8,7 @@
 #include "os/os_fault.h"
 #include "slab/size_class.h"
 #include "span/large.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 #include "unit/asan.h"
@@ -77,7 +78,7 @@ TEST(a_large_block_shrinks_and_grows_in_place_where_there_is_room)
 static uint64_t copied_bytes(void)
 {
     struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     return snapshot.sums[HAK_STAT_realloc_copied_bytes];
 }
 
@@ -92,7 +93,7 @@ TEST(a_block_that_doubles_to_1_gib_is_hardly_copied)
         CHECK(hak_malloc(200000) != NULL); /* something stands behind it */
     }
     struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     if (snapshot.move_calls == 0)
         SKIP("the kernel does not move pages");
     CHECK(copied_bytes() > 0);
@@ -112,7 +113,7 @@ TEST(a_block_that_grows_in_small_steps_is_hardly_copied)
                   blocks[i][bytes / 32768 * 16384 - 1] == (unsigned char)(bytes >> 15));
         }
     struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     if (snapshot.move_calls == 0)
         SKIP("the kernel does not move pages");
     CHECK(copied_bytes() < 16 * HAK_MIB);

@@ -11,6 +11,7 @@
 #include "hardened/sample.h"
 #include "heap/address_info.h"
 #include "process/start.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 #include "stay.h"
@@ -99,10 +100,10 @@ TEST(guarded_blocks_are_counted_and_resident)
 {
     struct snapshot before, after;
     hak_free(GUARDED(hak_malloc(100)));
-    hak_snapshot_take(&before);
+    hak_snapshot_take(&before, &(struct census){0});
     for (int i = 0; i < 3; i++)
         memset(GUARDED(hak_malloc(5000)), 1, 5000);
-    hak_snapshot_take(&after);
+    hak_snapshot_take(&after, &(struct census){0});
     CHECK(after.guarded_blocks >= before.guarded_blocks + 3);
     CHECK(after.guarded_live_blocks >= before.guarded_live_blocks + 3);
     CHECK(after.guarded_live_bytes >= before.guarded_live_bytes + 3 * (size_t)5000);

@@ -10,6 +10,7 @@
 #include "region/region.h"
 #include "span/large.h"
 #include "span/span_heap.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 #include "threads.h"
@@ -42,7 +43,7 @@ static void refuse_call(unsigned number, unsigned error)
 static struct snapshot snapshot_now(void)
 {
     static struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     return snapshot;
 }
 

@@ -386,7 +386,7 @@ static uint64_t popped(void)
 static uint64_t live_blocks(void)
 {
     static struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     return snapshot.small_live_blocks;
 }
 

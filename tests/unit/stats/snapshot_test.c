@@ -9,13 +9,14 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "slab/size_class.h"
+#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 
 static struct snapshot taken(void)
 {
     struct snapshot snapshot;
-    hak_snapshot_take(&snapshot);
+    hak_snapshot_take(&snapshot, &(struct census){0});
     return snapshot;
 }
 
