@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "os/shared.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "base/text.h"
 #include "os/file_calls.h"
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -89,11 +91,23 @@ void *hak_os_shared_create(const char *path, size_t bytes, int *error)
     return hak_os_shared_create_growing(path, bytes, bytes, error);
 }
 
+/* SIGXFSZ, which the kernel sends for a file beyond the limit, ends most programs. */
+static bool is_beyond_limit(size_t bytes)
+{
+    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    getrlimit(RLIMIT_FSIZE, &limit); /* what could not be asked is no limit */
+    return limit.rlim_cur < bytes;
+}
+
 void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error)
 {
     int saved = errno;
     void *start = MAP_FAILED;
-    int fd = create(path);
+    int fd = -1;
+    if (is_beyond_limit(bytes))
+        errno = EFBIG;
+    else
+        fd = create(path);
     if (fd >= 0)
         start = map(fd, bytes, front_bytes);
     *error = errno;
@@ -227,14 +241,27 @@ static uint32_t number_of(const struct sweep *sweep, const char *name)
     return (uint32_t)hak_text_number(name, 10);
 }
 
+static bool is_own_file(int fd, struct stat *about)
+{
+    return syscall(SYS_fstat, fd, about) == 0 && S_ISREG(about->st_mode) &&
+           about->st_uid == geteuid();
+}
+
 static bool is_left_file(const struct sweep *sweep, int fd, uint32_t number)
 {
-    static uint64_t head[SWEEP_HEAD_BYTES / sizeof(uint64_t)];
+    uint64_t head[SWEEP_HEAD_BYTES / sizeof(uint64_t)];
     struct stat about;
-    return syscall(SYS_fstat, fd, &about) == 0 && S_ISREG(about.st_mode) &&
-           about.st_uid == geteuid() && sweep->head_bytes <= sizeof head &&
+    return is_own_file(fd, &about) && sweep->head_bytes <= sizeof head &&
            hak_call_pread(fd, head, sweep->head_bytes, 0) == (ssize_t)sweep->head_bytes &&
            sweep->is_left(&(struct shared_file){head, number, fd}, sweep->context);
+}
+
+/* Its process was killed before it gave it a length. While it is about to, it has it open. */
+static bool is_left_empty(int fd, uint32_t number)
+{
+    struct stat about;
+    return is_own_file(fd, &about) && about.st_size == 0 && !hak_os_is_process(number) &&
+           hak_os_shared_is_left(&(struct shared_file){NULL, number, fd}, hak_os_pid_space(), 0);
 }
 
 void hak_os_shared_set_aside(const char *prefix, uint32_t number, size_t head_bytes,
@@ -261,7 +288,8 @@ static void look_at(struct sweep *sweep, const char *name)
     int fd = hak_call_openat(sweep->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return;
-    if (is_left_file(sweep, fd, number) && unlinkat(sweep->folder, name, 0) == 0)
+    if ((is_left_empty(fd, number) || is_left_file(sweep, fd, number)) &&
+        unlinkat(sweep->folder, name, 0) == 0)
         sweep->removed++;
     hak_call_close(fd);
 }
@@ -279,11 +307,10 @@ static bool look_on(struct sweep *sweep)
     return got > 0 && sweep->looked < SWEEP_FILES_MOST;
 }
 
-uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
-                             const void *context)
+static uint32_t sweep_all(const char *prefix, size_t head_bytes, shared_judge *is_left,
+                          const void *context)
 {
     char path[128] = "";
-    int saved = errno;
     const char *name = strrchr(prefix, '/') + 1;
     struct text text = {.start = path, .bytes = sizeof path - 1};
     hak_text_add_bytes(&text, prefix, (size_t)(name - prefix));
@@ -296,6 +323,18 @@ uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge
         continue;
     if (sweep.folder >= 0)
         hak_call_close(sweep.folder);
-    errno = saved;
     return sweep.removed;
+}
+
+uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
+                             const void *context)
+{
+    static _Atomic uint32_t is_sweeping; /* has the entries; a copy made meanwhile never sweeps */
+    int saved = errno;
+    if (!hak_flag_take(&is_sweeping))
+        return 0;
+    uint32_t removed = sweep_all(prefix, head_bytes, is_left, context);
+    hak_flag_give(&is_sweeping);
+    errno = saved;
+    return removed;
 }

@@ -21,7 +21,7 @@ struct shared_path {
 struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const char *suffix);
 
 /* Creates the file `path` of `bytes` zeros, replacing one of that name that may be removed, and
- * maps it. NULL: *error says why not. */
+ * maps it. NULL: *error says why not; EFBIG: the process may have no file of that size. */
 void *hak_os_shared_create(const char *path, size_t bytes, int *error);
 
 /* The same, but memory is allocated only for the first `front_bytes`. */
@@ -58,8 +58,9 @@ bool hak_os_shared_move(void *from, void *to, size_t bytes);
 void hak_os_shared_unmap(void *start, size_t bytes);
 
 /* Of the regular files of this user whose path is `prefix` and a number, or that were set aside,
- * removes those that `is_left` takes for left, by their first `head_bytes` bytes (256 at most);
- * returns how many. Looks at a bounded number of them, follows no link; one thread at a time. */
+ * removes those that `is_left` takes for left, by their first `head_bytes` bytes (256 at most), and
+ * empty ones of absent processes; returns how many. Looks at a bounded number of them, follows no
+ * link. While another thread does this, it does nothing. */
 uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge *is_left,
                              const void *context);
 

@@ -81,7 +81,8 @@ def check_strange():
             ("one of another space of process ids that no process has open", pid, elsewhere, False),
             ("one of a process that is not its name", pid, good, True),
             ("a foreign file", pid, b"anything " * 2000, True),
-            ("an empty file", pid, b"", True)):
+            ("an empty file of an absent process", pid, b"", False),
+            ("an empty file of a process", silent.pid, b"", True)):
         make(number, content)
         stop(start(True))
         equal(f"{what} stays", shm_file(number).exists(), stays)

@@ -96,6 +96,47 @@ TEST(links_special_files_and_incomplete_files_are_left_alone)
     CHECK(is_there("left.4"));
 }
 
+TEST(empty_files_go_if_their_process_is_absent_and_nobody_writes_to_them)
+{
+    char own[32];
+    new_folder();
+    snprintf(own, sizeof own, "left.%d", (int)getpid());
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    char absent[32];
+    snprintf(absent, sizeof absent, "left.%d", (int)pid);
+    folder_put(own, "");
+    folder_put(absent, "");
+    folder_put("other.1", "");
+    int fd = open(folder_path(absent), O_WRONLY);
+    CHECK_EQ(sweep(), 0);
+    close(fd);
+    CHECK_EQ(sweep(), 1);
+    CHECK(!is_there(absent) && is_there(own) && is_there("other.1"));
+}
+
+static uint32_t removed_within = 77;
+
+static bool sweep_again(const struct shared_file *file, const void *context)
+{
+    CHECK(file->number != 0);
+    removed_within = hak_os_shared_sweep(prefix, 4, is_left, context);
+    return true;
+}
+
+TEST(a_sweep_during_another_one_does_nothing)
+{
+    new_folder();
+    folder_put("left.1", "left");
+    CHECK_EQ(hak_os_shared_sweep(prefix, 4, sweep_again, folder), 1);
+    CHECK_EQ(removed_within, 0);
+    CHECK(!is_there("left.1"));
+    folder_put("left.1", "left");
+    CHECK_EQ(sweep(), 1);
+}
+
 TEST(files_of_others_are_left_alone)
 {
     if (geteuid() != 0)

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static char path[64], other[64];
@@ -62,6 +64,24 @@ TEST(a_file_that_cannot_be_created_is_reported)
     CHECK(hak_os_shared_create(path, (size_t)1 << 60, &error) == NULL);
     CHECK(error == ENOSPC || error == EFBIG);
     CHECK(access(path, F_OK) != 0);
+}
+
+TEST(a_file_beyond_the_limit_of_sizes_is_refused_without_a_signal)
+{
+    struct stat about;
+    int error = 0;
+    name_files();
+    signal(SIGXFSZ, SIG_DFL);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8191, RLIM_INFINITY}), 0);
+    errno = 77;
+    CHECK(hak_os_shared_create(path, 8192, &error) == NULL);
+    CHECK_EQ(error, EFBIG);
+    CHECK(hak_os_shared_create_growing(path, 8192, 4096, &error) == NULL);
+    CHECK_EQ(errno, 77);
+    CHECK(stat(path, &about) != 0);
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &(struct rlimit){8192, RLIM_INFINITY}), 0);
+    CHECK(hak_os_shared_create(path, 8192, &error) != NULL);
+    hak_os_shared_remove(path);
 }
 
 TEST(the_start_of_a_process_is_what_proc_says)
