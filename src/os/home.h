@@ -4,7 +4,8 @@
  * Owns        the id of the process that the memory belongs to.
  * Invariants  a child of vfork has its parent's memory and an id of its own. What is named after a
  *             process is the parent's business: left by the child, it would stay under a number
- *             that is nobody's.
+ *             that is nobody's. A copy that was not noticed yet (os/copy_mark.h) may have the
+ *             number of its original: both are the first of their space of numbers.
  * Threads     any; the id is set at the start, and in copies before they have other threads.
  * Tests       tests/preload/profile.c
  */

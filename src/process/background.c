@@ -328,7 +328,7 @@ static void start_at_home(void)
 static void start_here(void)
 {
     uint64_t signals = hak_os_block_signals();
-    if (hak_is_at_home())
+    if (hak_is_at_home() && !hak_copy_is_unnoticed())
         start_at_home();
     hak_os_restore_signals(signals);
 }
@@ -390,6 +390,7 @@ void hak_background_pause(void)
 {
     if (!hak_is_at_home())
         return;
+    hak_copy_look(); /* the first process of a new space of ids may be a copy of a first one */
     hak_fetch_add_relaxed(&pauses, 1);
     /* partners: the fences in start_at_home and sleep_until_woken */
     hak_fence_full();
@@ -411,6 +412,9 @@ void hak_background_pause(void)
 void hak_background_resume(void)
 {
     if (!hak_is_at_home())
+        return;
+    hak_copy_look();
+    if (hak_load_relaxed(&pauses) == 0) /* in a copy that was made in between */
         return;
     if (hak_fetch_add_relaxed(&pauses, -1u) != 1)
         return;

@@ -261,6 +261,57 @@ TEST(a_process_of_one_thread_may_have_a_user_namespace_of_its_own)
     CHECK_EQ(unshare(CLONE_NEWUSER), 0);
 }
 
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks != NULL);
+    for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks))
+        count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* Waits for a child that has the number 1. */
+static int end_of_first(pid_t child)
+{
+    int status = status_within(child, PATIENCE_MS / 2);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+/* The number 1, and a thread of ours: its copy has the number, and not the thread. */
+static int copy_as_first(void)
+{
+    while (count_threads() < 2)
+        work();
+    pid_t child = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+    if (child == 0) {
+        bool is_first = getpid() == 1 && setuid(getuid()) == 0 && setgid(getgid()) == 0;
+        free(hidden(malloc(LARGE_BYTES)));
+        _exit(is_first ? 0 : 1);
+    }
+    return child < 0 ? 77 : end_of_first(child);
+}
+
+TEST(a_bare_copy_with_the_number_of_its_original_changes_its_identity)
+{
+    time_limit(500);
+    check_is_served();
+    pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)
+            _exit(77);
+        pid_t first = fork();
+        if (first == 0)
+            _exit(copy_as_first());
+        _exit(end_of_first(first));
+    }
+    int status = status_within(child, PATIENCE_MS);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        SKIP("no spaces of process ids may be made here");
+    CHECK_EQ(status, 0);
+}
+
 TEST(our_thread_is_an_ordinary_one_whoever_starts_it)
 {
     time_limit(500);
