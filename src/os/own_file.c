@@ -6,6 +6,7 @@
 #include "os/file_calls.h"
 #include "os/kept_fd.h"
 #include "os/output.h"
+#include "os/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,30 +102,24 @@ const char *hak_os_own_file_text(enum own_file verdict)
     return texts[verdict];
 }
 
-/* Beside the file, so that it is on the same file system. */
+/* Beside the file, so that it is on the same file system. The number of the process tells where a
+ * file comes from that a killed one left; containers that share the folder have the same numbers, so
+ * it is not enough. */
 static bool name_new(const char *path, char *name, size_t name_bytes)
 {
     struct text text = {.start = name, .bytes = name_bytes};
     hak_text_add(&text, path);
     hak_text_add(&text, ".new.");
     hak_text_add_number(&text, hak_os_pid(), 10);
+    hak_text_add(&text, ".");
+    hak_text_add_number(&text, hak_os_random() >> 32, 16);
     hak_text_add_bytes(&text, "", 1);
     return name[text.used - 1] == '\0';
 }
 
-/* One of a process that was killed and had our number is in the way once. */
-static int create(const char *name)
-{
-    int flags = O_WRONLY | O_CREAT | O_EXCL;
-    int fd = open_file(name, flags);
-    if (fd < 0 && errno == EEXIST && syscall(SYS_unlinkat, AT_FDCWD, name, 0) == 0)
-        fd = open_file(name, flags);
-    return fd;
-}
-
 static int replace(const char *path, const char *name, const char *bytes, size_t count)
 {
-    int fd = create(name);
+    int fd = open_file(name, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return errno;
     int error = hak_os_output_write(fd, bytes, count);

@@ -4,8 +4,9 @@
  * Owns        nothing.
  * Invariants  read only if it is a regular file of the effective user that no other user may write,
  *             reached through no symbolic link at its end. Replaced whole or not at all: by a new
- *             file beside it, mode 0600, and a rename. Nothing blocks or allocates; errno stays.
- *             Calls: openat fstat geteuid fcntl read write close renameat2 unlinkat getcwd.
+ *             file beside it, mode 0600, and a rename. Its name is no other process's, in other
+ *             containers too. Nothing blocks or allocates; errno stays. Calls: openat fstat geteuid
+ *             fcntl read write close renameat2 unlinkat getcwd getrandom.
  * Threads     any.
  * Tests       tests/unit/os/own_file_test.c
  */
