@@ -12,6 +12,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* A thread that crashes while another one reports ends the process so much later at most. */
+#define PATIENCE_MS 1000
+
 /* For the report's tables, and the signal frame of processors with large registers. */
 #define STACK_BYTES (64 * HAK_KIB)
 
@@ -24,6 +27,8 @@ static const struct {
 static struct sigaction before[SIGNALS];
 static void (*reporter)(const struct crash *crash);
 static _Atomic uint32_t has_reported;
+static _Atomic uint32_t is_told;           /* the report is complete */
+static _Atomic(const void *) is_reporting; /* the thread that reports, by where its own_stack is */
 static alignas(16) char stack[STACK_BYTES];
 HAK_AT_HAND static _Atomic uint32_t is_listening;
 /* The calling thread's, behind a guard page; NULL: it has none of hakmem's. */
@@ -49,6 +54,26 @@ static void pass_on(const struct sigaction *to, int number, siginfo_t *about, vo
         die(number, about->si_code > 0);
 }
 
+static void await_report(void)
+{
+    uint64_t deadline_ms = hak_os_clock_ms() + PATIENCE_MS;
+    /* acquire: partner is the release in report_once */
+    while (hak_load_acquire(&is_told) == 0 && hak_os_clock_ms() < deadline_ms)
+        hak_os_yield();
+}
+
+/* A fault in the report itself ends it. */
+static void report_once(const struct crash *crash)
+{
+    if (hak_flag_take(&has_reported)) { /* for good */
+        hak_store_relaxed(&is_reporting, &own_stack);
+        reporter(crash);
+        hak_store_release(&is_told, 1); /* partner: the acquire in await_report */
+    } else if (hak_load_relaxed(&is_reporting) != (const void *)&own_stack) {
+        await_report();
+    }
+}
+
 static void on_crash(int number, siginfo_t *about, void *context)
 {
     int saved = errno;
@@ -62,8 +87,7 @@ static void on_crash(int number, siginfo_t *about, void *context)
     hak_os_fault_read(&crash.fault, context);
     if (crash.is_fault)
         crash.fault.address = about->si_addr;
-    if (hak_flag_take(&has_reported)) /* for good */
-        reporter(&crash);
+    report_once(&crash);
     errno = saved;
     pass_on(&before[at], number, about, context);
 }

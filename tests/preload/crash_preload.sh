@@ -41,6 +41,11 @@ for way in thread own; do
     crashes "$way" $segv
     says "$at not hakmem's"
 done
+for round in $(seq 20); do
+    crashes twice $segv
+    says "SIGSEGV at address 0x8, near NULL\$"
+    says "[0-9]+ ms before: make_heap, 1 heap" # its last line
+done
 crashes many 0
 equal "threads that end well say nothing" "$(cat "$work/said")" ""
 crashes abort $abrt

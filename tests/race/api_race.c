@@ -3,11 +3,11 @@
  * from one to another; what was written before a free happens before the next use of the memory. */
 #include "api/api.h"
 #include "heap/cache_list.h"
+#include "heap/census.h"
 #include "parcel.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "racers.h"
-#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #define PAGE 4096u
 
@@ -72,6 +73,23 @@ static void *replace_stack(void *unused)
     return unused;
 }
 
+static void *crash_after_first_line(void *unused)
+{
+    struct stat about;
+    while (fstat(2, &about) == 0 && about.st_size == 0)
+        continue;
+    put((char *)16);
+    return unused;
+}
+
+/* Another thread crashes while the crash is being reported. */
+static void crash_twice(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, crash_after_first_line, NULL) == 0)
+        put((char *)8);
+}
+
 static int mapping_count(void)
 {
     char line[512];
@@ -116,6 +134,7 @@ int main(int argument_count, char **arguments)
     ON("stack", return dive(0))
     ON("thread", run(dive_here, NULL))
     ON("own", run(keep_own_stack, NULL))
+    ON("twice", crash_twice())
     ON("many", return run_many())
     ON("abort", abort())
     ON("sent", kill(getpid(), SIGSEGV))

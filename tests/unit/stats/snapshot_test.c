@@ -6,10 +6,10 @@
 #include "base/limits.h"
 #include "check.h"
 #include "conf/conf.h"
+#include "heap/census.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "slab/size_class.h"
-#include "heap/census.h"
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 
