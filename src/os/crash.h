@@ -6,8 +6,9 @@
  * Invariants  a previous handler of the signal is still called; without one, the process ends by
  *             the signal as it would have, with its core. A handler that the program sets later
  *             replaces this one. A second fault, in the report itself, ends the process; another
- *             thread's waits for the report, for a second at most. A stack that the program set is never replaced; one of ours that it replaced is freed at the
- *             thread's end like any other, since the kernel no longer uses it.
+ *             thread's waits for the report, for a second at most. A stack that the program set
+ *             is never replaced; one of ours that it replaced is freed at the thread's end like any
+ *             other, since the kernel no longer uses it.
  * Threads     set before main. Other threads get their stack with their heap, at their first
  *             allocation; until then, and after their last destructor, they have none.
  * Tests       tests/preload/crash_preload.sh

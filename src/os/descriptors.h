@@ -8,9 +8,9 @@
  *             empty from the start on: a copy of the program's would keep its pipes, sockets and
  *             leases open. The program's record locks (fcntl) belong to the program's table and are
  *             not touched.
- * Argument    close_range with CLOSE_RANGE_UNSHARE (Linux 5.9) makes the table and empties it in one
- *             call. Kernels up to 6.12 put the first 64 descriptors into it for the time of that
- *             call; what the program closes meanwhile is closed when the call ends.
+ * Argument    close_range with CLOSE_RANGE_UNSHARE (Linux 5.9) makes the table and empties it in
+ *             one call. Kernels may put the first 64 descriptors into it for the time of that call;
+ *             what the program closes meanwhile is closed when the call ends.
  * Threads     one thread at a time has such a table: the one that parted last. It is known by where
  *             its errno is, as room for static thread storage is small.
  * Tests       tests/unit/os/descriptors_test.c, tests/preload/descriptors.c

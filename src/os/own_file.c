@@ -102,9 +102,8 @@ const char *hak_os_own_file_text(enum own_file verdict)
     return texts[verdict];
 }
 
-/* Beside the file, so that it is on the same file system. The number of the process tells where a
- * file comes from that a killed one left; containers that share the folder have the same numbers, so
- * it is not enough. */
+/* Beside the file, so that it is on the same file system. The number of the process tells whose a
+ * file is that was left. It is not enough: containers that share the folder have the same ones. */
 static bool name_new(const char *path, char *name, size_t name_bytes)
 {
     struct text text = {.start = name, .bytes = name_bytes};

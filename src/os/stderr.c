@@ -4,7 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/descriptors.h"
-#include "os/os.h"
+#include "os/file_calls.h"
 #include "os/output.h"
 
 #include <errno.h>
@@ -56,7 +56,9 @@ static int write_borrowed(struct os_kept_fd to, const char *text, size_t bytes)
     if (to.fd < 0)
         return EBADF;
     int error = hak_os_output_write_kept(&to, text, bytes);
-    hak_os_close(to.fd);
+    int saved = errno;
+    hak_call_close(to.fd);
+    errno = saved;
     return error;
 }
 

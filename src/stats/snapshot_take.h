@@ -12,8 +12,8 @@
 struct census;
 struct snapshot;
 
-/* The numbers of this moment, from all layers. `census` is what it needs for that: together they are
- * too large for the stack of a small thread. */
+/* The numbers of this moment, from all layers. `census` is what it needs for that: both are too
+ * large for the stack of a small thread. */
 void hak_snapshot_take(struct snapshot *snapshot, struct census *census);
 
 /* Takes one that lies on no stack, and hands it to `use`. Where the kernel has no memory for it
