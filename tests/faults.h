@@ -19,10 +19,10 @@ static inline void need_faults(void)
         SKIP("faults are compiled away below check level 2");
 }
 
-/* Each n-th call of the kind fails from now on. */
-static inline void fail_every(uint32_t n, enum os_fault_kind kind)
+/* Each n-th call of these kinds fails from now on. */
+static inline void fail_every(uint32_t n, uint32_t kinds)
 {
-    hak_store_relaxed(&hak_os_fault.kinds, kind);
+    hak_store_relaxed(&hak_os_fault.kinds, kinds);
     hak_os_fault_every(n);
 }
 

@@ -66,18 +66,6 @@ bool hak_os_is_advised(void *page);
  * and some of the contents may stay. */
 bool hak_os_purge(void *start, size_t bytes);
 
-/* What became of an attempt to move pages. */
-enum os_move {
-    OS_MOVED,        /* `to` holds the memory, `from` is mapped and reads as zero */
-    OS_MOVE_REFUSED, /* `from` is as it was; `to` is usable, its contents undefined */
-    OS_MOVE_LOST,    /* `from` is unchanged; `to` may now be another mapping: never touch it */
-};
-
-/* Moves the memory of [from, from + bytes) to `to`, both usable private memory of ours that do not
- * overlap; neither is unmapped for a moment (mremap(2), MREMAP_DONTUNMAP). Refused where all memory
- * of the process is locked. */
-enum os_move hak_os_move(void *from, void *to, size_t bytes);
-
 /* Has the kernel put memory behind each page, now. Contents stay, also those that other
  * threads write meanwhile. */
 void hak_os_touch(void *start, size_t bytes);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "misuse/report.h"
 #include "os/os.h"
+#include "os/os_move.h"
 #include "policy/policy_table.h"
 #include "region/huge_wish.h"
 #include "region/tag_map.h"
@@ -397,7 +398,7 @@ void *hak_large_move(void *block, size_t bytes)
     size_t before = old_bytes - from->user_bytes;
     if (old_bytes < MOVE_BYTES_LEAST || bytes < from->user_bytes ||
         bytes > hak_region.window_bytes / 2 - before ||
-        HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)))
+        HAK_UNLIKELY(hak_lock_is_noted_from(HAK_LOCK_PURGE)) || !hak_os_may_move())
         return NULL;
     struct span *to = take_target(from, granules_for(before + bytes));
     if (to == NULL)

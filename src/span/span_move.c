@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "os/os.h"
+#include "os/os_move.h"
 #include "policy/policy_table.h"
 #include "region/mappings.h"
 
@@ -78,8 +79,8 @@ static size_t step_end(const struct span *from, size_t done, size_t end)
     return hak_least(end, hak_align_up(start + done + 1, HAK_SUPERSLAB_BYTES) - start);
 }
 
-/* Moves the bytes from *done to `end`; *done tells how far it came. The kernel moves one mapping at
- * a time: of several it may move some and refuse another. */
+/* Moves the bytes from *done to `end`; *done tells how far it came. What is several mappings, the
+ * kernel refuses. */
 static enum os_move move(const struct span *from, const struct span *to, size_t *done, size_t end)
 {
     char *from_start = hak_granule_address(from->first), *to_start = hak_granule_address(to->first);
@@ -113,12 +114,16 @@ enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_byt
         memcpy((char *)hak_granule_address(from->first) + kept_bytes, moved, done - kept_bytes);
         if (result == OS_MOVE_LOST)
             hak_os_purge(moved, done - kept_bytes);
+    } else if (result == OS_MOVE_UNTRIED) {
+        hak_span_pieces_forget(to); /* still clean, and one mapping: it need not be renewed */
     }
     return result == OS_MOVE_LOST ? SPAN_DAMAGED : SPAN_STAYED;
 }
 
 bool hak_span_pieces_renew(struct span *span)
 {
+    /* Where mappings are short, the kernel may refuse to renew: then only addresses are lost. */
+    hak_os_purge(hak_granule_address(span->first), hak_span_bytes(span));
     bool is_renewed = hak_region_renew(hak_span_granules(span));
     hak_span_pieces_forget(span);
     return is_renewed;

@@ -2,13 +2,15 @@
 /* span/span_move.h - moves the contents of a span to another one by moving its pages.
  *
  * Owns        the pieces of used spans and their number in the process.
- * Invariants  both ranges stay mapped all the time (mremap with DONTUNMAP), so that no other
- *             mapping can land in them. Each moved piece costs the process up to three mappings;
- *             their number stays far below the kernel's limit. Before a span with pieces becomes
- *             free, its range is remapped, which joins it with a neighbour again.
- *             The kernel moves one mapping at a time. Within a piece, mappings may end where advice
- *             on huge pages does, at superslabs; such a span (is_divided) moves superslab by
- *             superslab, to where superslabs begin at the same offsets, and has more mappings.
+ * Invariants  the source stays mapped all the time. The target is unmapped for a moment: should
+ *             another mapping land in it, the target is abandoned and the source keeps what it had
+ *             (os/os_move.h). Each moved piece costs the process up to three mappings; their number
+ *             stays far below the kernel's limit. Before a span with pieces becomes free, its
+ *             memory is purged and its range remapped, which joins it with a neighbour again.
+ *             The kernel moves one mapping at a time and refuses several. Within a piece, mappings
+ *             may end where advice on huge pages does, at superslabs; such a span (is_divided)
+ *             moves superslab by superslab, to where superslabs begin at the same offsets, and has
+ *             more mappings. What the program has divided elsewhere stays, to be copied.
  * Threads     the spans are the caller's; the number of pieces is atomic.
  * Tests       tests/unit/span/span_move_test.c
  */
@@ -19,7 +21,8 @@
 
 enum span_move {
     SPAN_MOVED,   /* `to` holds the contents of `from`, which is empty to that extent */
-    SPAN_STAYED,  /* `from` is unchanged, `to` still usable: it holds at most parts of it */
+    SPAN_STAYED,  /* `from` is unchanged, `to` still usable: it holds at most parts of it, and has
+                   * pieces unless it is as clean as it was */
     SPAN_DAMAGED, /* `from` is unchanged, but `to` must be abandoned */
 };
 
@@ -31,7 +34,7 @@ bool hak_span_is_divided(const struct span *span);
 enum span_move hak_span_move(struct span *from, struct span *to, size_t kept_bytes);
 
 /* Remaps the span so that it is one mapping with its neighbours and reads as zero; false: the
- * kernel refused, and the span must be abandoned. */
+ * kernel refused, and the span must be abandoned: its memory was returned before. */
 bool hak_span_pieces_renew(struct span *span);
 
 /* Divides the pieces of a span that is cut at `count` granules with its `tail`. */

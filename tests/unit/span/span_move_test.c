@@ -6,6 +6,7 @@
 #include "faults.h"
 #include "os/os.h"
 #include "os/os_fault.h"
+#include "os/os_move.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/huge_wish.h"
@@ -16,7 +17,14 @@
 #include "unit/span/take_large.h"
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef UFFD_USER_MODE_ONLY
+#define UFFD_USER_MODE_ONLY 1
+#endif
 
 #define MIB HAK_MIB
 
@@ -291,11 +299,12 @@ TEST(a_refused_move_leaves_the_block_and_the_target)
     hak_large_give(take_large(64 * MIB, 16, LARGE_ANY)); /* room, without further calls */
     hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
     for (uint32_t n = 1; n <= 2; n++) { /* the first piece, or the second after the first moved */
-        hak_os_fault_every(n);
+        fail_every(n, FAULT_MOVE);
         CHECK_EQ(hak_large_move(block, 8 * MIB), NULL);
         hak_os_fault_every(0);
         check_filled(block, 4 * MIB);
         CHECK_EQ(hak_span_piece_count(), 1);
+        CHECK_EQ(hak_span_lost_bytes(), 0);
         CHECK(hak_span_heap_is_sound());
     }
     hak_large_give(block);
@@ -321,6 +330,111 @@ TEST(a_target_mapped_by_another_thread_is_never_touched_again)
     CHECK(hak_span_heap_is_sound());
 }
 
+/* Takes the target of a move while it is free, as another thread may. */
+static char *foreign;
+static void take_free_target(void)
+{
+    size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
+    unsigned char resident;
+    for (size_t at = 0; foreign == NULL && at < committed; at += HAK_GRANULE_BYTES) {
+        char *page = (char *)hak_region.base + at;
+        if (mincore(page, 1, &resident) == 0)
+            continue;
+        foreign = mmap(page, HAK_GRANULE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        CHECK_EQ(foreign, page);
+        *foreign = 42;
+    }
+}
+
+TEST(a_target_that_is_taken_while_it_is_free_is_left_to_who_took_it)
+{
+    need_faults();
+    need_moves();
+    unsigned char *block = filled(2 * MIB);
+    hak_large_give(take_large(64 * MIB, 16, LARGE_ANY));
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    hak_store_relaxed(&hak_os_fault.watch, take_free_target);
+    CHECK_EQ(hak_large_move(block, 8 * MIB), NULL);
+    hak_store_relaxed(&hak_os_fault.watch, NULL);
+    CHECK(foreign != NULL);
+    check_filled(block, 2 * MIB);
+    CHECK(hak_span_lost_bytes() >= 8 * MIB);
+    CHECK(hak_span_heap_is_sound());
+    hak_large_give(block);
+    CHECK_EQ(*foreign, 42);
+}
+
+/* Stripes of advice in the second quarter of the block: many mappings. */
+static void divide(unsigned char *block, size_t bytes, int advice)
+{
+    size_t page = hak_os_page_bytes();
+    uintptr_t first = ((uintptr_t)block + page - 1) & ~(uintptr_t)(page - 1);
+    for (size_t at = bytes / 4; at < bytes / 2; at += 32 * page)
+        if (madvise((char *)first + at, 16 * page, advice) != 0)
+            SKIP("the kernel does not know the advice");
+}
+
+TEST(a_block_that_the_program_has_divided_stays_and_keeps_its_contents)
+{
+    need_moves();
+    static const int advice[] = {MADV_DONTDUMP, MADV_DONTFORK};
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *block = filled(6 * MIB);
+        divide(block, 6 * MIB, advice[i]);
+        size_t lost = hak_span_lost_bytes();
+        CHECK_EQ(hak_large_move(block, 16 * MIB), NULL);
+        check_filled(block, 6 * MIB);
+        CHECK_EQ(hak_span_lost_bytes(), lost);
+        CHECK_EQ(hak_span_piece_count(), 0);
+        CHECK(hak_span_heap_is_sound());
+    }
+}
+
+/* Registers pages in the middle of the block with userfaultfd: a mapping that does not move with
+ * others. Nobody answers faults, and there are none: all is touched. */
+static void register_middle(unsigned char *block, size_t bytes)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    struct uffdio_api api = {.api = UFFD_API};
+    if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0)
+        SKIP("this process may not handle its page faults");
+    size_t page = hak_os_page_bytes();
+    uintptr_t middle = ((uintptr_t)block + bytes / 2) & ~(uintptr_t)(page - 1);
+    struct uffdio_register pages = {.range = {middle, 16 * page},
+                                    .mode = UFFDIO_REGISTER_MODE_MISSING};
+    if (ioctl(fd, UFFDIO_REGISTER, &pages) != 0)
+        SKIP("the kernel does not tell of missing pages");
+}
+
+TEST(a_block_of_which_the_program_handles_page_faults_keeps_its_contents)
+{
+    need_moves();
+    unsigned char *block = filled(6 * MIB);
+    memset(block, 1, 6 * MIB);
+    fill(block, 6 * MIB);
+    register_middle(block, 6 * MIB);
+    CHECK_EQ(hak_large_move(block, 16 * MIB), NULL);
+    check_filled(block, 6 * MIB);
+    CHECK_EQ(hak_span_lost_bytes(), 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(a_moved_block_whose_range_cannot_be_renewed_takes_no_memory_along)
+{
+    need_faults();
+    need_moves();
+    unsigned char *block = hak_large_move(filled(2 * MIB), 4 * MIB);
+    CHECK(block != NULL);
+    memset(block, 1, 4 * MIB);
+    fail_every(1, FAULT_MAP);
+    hak_large_give(block);
+    hak_os_fault_every(0);
+    CHECK(hak_span_lost_bytes() >= 4 * MIB);
+    CHECK_BYTES(block, 4 * MIB, 0);
+    CHECK(hak_span_heap_is_sound());
+}
+
 TEST(locked_memory_stays_locked_and_is_copied)
 {
     need_moves();
@@ -330,7 +444,37 @@ TEST(locked_memory_stays_locked_and_is_copied)
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
     if (mlock2((void *)hak_region.base, committed, MLOCK_ONFAULT) != 0)
         SKIP("too little memory may be locked");
+    if (HAK_CHECK_LEVEL >= 2)
+        fail_every(1, FAULT_MAP); /* the target was not touched: it need not be renewed */
+    size_t clean = hak_span_clean_bytes();
     CHECK_EQ(hak_large_move(block, 4 * MIB), NULL);
+    hak_os_fault_every(0);
     check_filled(block, 2 * MIB);
+    CHECK_EQ(hak_span_lost_bytes(), 0);
+    CHECK_EQ(hak_span_clean_bytes(), clean);
     CHECK(hak_span_heap_is_sound());
+    /* While it is locked, few targets are taken only to be refused. */
+    unsigned refused = 0;
+    for (unsigned i = 0; i < 200; i++)
+        refused += hak_os_may_move();
+    CHECK(refused > 0 && refused < 10);
+    CHECK_EQ(munlock((void *)hak_region.base, committed), 0);
+    unsigned char *moved = NULL;
+    for (unsigned i = 0; i < 200 && moved == NULL; i++)
+        moved = hak_large_move(block, 4 * MIB);
+    check_filled(moved, 2 * MIB);
+    CHECK(hak_os_may_move());
+}
+
+TEST(a_kernel_that_is_short_of_memory_once_is_asked_again)
+{
+    need_faults();
+    unsigned char *block = filled(2 * MIB);
+    fail_every(1, FAULT_MOVE);
+    CHECK_EQ(hak_large_move(block, 4 * MIB), NULL);
+    CHECK(hak_load_relaxed(&hak_os_fault.injected) > 0);
+    hak_os_fault_every(0);
+    CHECK(hak_os_may_move());
+    need_moves();
+    CHECK(hak_large_move(block, 4 * MIB) != NULL);
 }
