@@ -49,10 +49,22 @@ static bool discards(char *page)
     return madvise(page, hak_os_page_bytes(), MADV_DONTNEED) != 0 || *page == 0;
 }
 
-/* What moving that page tells. That memory or mappings are short now tells nothing. */
+/* Pages that hold nothing: that they refuse this advice betrays that all memory is locked. Older
+ * kernels would then unlock everything that is one mapping with what is moved. */
+static bool may_be_left(void *empty)
+{
+    bool is_refused = madvise(empty, hak_os_page_bytes(), MADV_DONTNEED) != 0;
+    if (is_refused != hak_load_relaxed(&is_locked))
+        hak_store_relaxed(&is_locked, is_refused);
+    return !is_refused;
+}
+
+/* What moving that page tells. That memory or mappings are short now, or locked, tells nothing. */
 static enum move_support try_page(char *page)
 {
     size_t bytes = hak_os_page_bytes();
+    if (!may_be_left(page))
+        return MOVE_UNTRIED;
     *page = 1;
     char *to = remap(page, NULL, bytes, MOVE_NEAR);
     if (to == MAP_FAILED)
@@ -80,16 +92,6 @@ static bool move_works(void)
     hak_fetch_add_relaxed(&hak_os_counters.map_count, support == MOVE_WORKS ? 3 : 2);
     hak_store_relaxed(&move_support, support);
     return support == MOVE_WORKS;
-}
-
-/* The target holds nothing; that it refuses this advice betrays that all memory is locked. Older
- * kernels would then unlock everything that is one mapping with the source. */
-static bool may_be_left(void *to)
-{
-    bool is_refused = madvise(to, hak_os_page_bytes(), MADV_DONTNEED) != 0;
-    if (is_refused != hak_load_relaxed(&is_locked))
-        hak_store_relaxed(&is_locked, is_refused);
-    return !is_refused;
 }
 
 static enum os_move lose(void)
@@ -153,7 +155,11 @@ enum os_move hak_os_move(void *from, void *to, size_t bytes)
 
 bool hak_os_may_move(void)
 {
-    return hak_load_relaxed(&move_support) != MOVE_MISSING &&
-           (HAK_LIKELY(!hak_load_relaxed(&is_locked)) ||
-            hak_fetch_add_relaxed(&asked, 1) % ASKED_PER_TRIAL == ASKED_PER_TRIAL - 1);
+    if (HAK_UNLIKELY(hak_load_relaxed(&is_locked)) &&
+        hak_fetch_add_relaxed(&asked, 1) % ASKED_PER_TRIAL != ASKED_PER_TRIAL - 1)
+        return false;
+    int saved = errno;
+    bool works = move_works();
+    errno = saved;
+    return works;
 }

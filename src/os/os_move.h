@@ -35,8 +35,8 @@ enum os_move {
  * where `from` is several mappings, and where all memory of the process is locked. */
 enum os_move hak_os_move(void *from, void *to, size_t bytes);
 
-/* False where a move would certainly, or, since memory was locked a moment ago, most likely be
- * refused: to be asked before a target is taken. Sometimes true even so, to learn of a change. */
+/* Whether the kernel moves pages: to be asked before a target is taken. Where memory was found
+ * locked, mostly false; sometimes true, to learn of a change. */
 bool hak_os_may_move(void);
 
 #endif

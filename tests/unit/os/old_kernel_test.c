@@ -7,7 +7,6 @@
 #include "check.h"
 #include "heap/census.h"
 #include "os/os.h"
-#include "os/os_move.h"
 #include "process/reclaim.h"
 #include "region/region.h"
 #include "span/large.h"
@@ -97,19 +96,6 @@ TEST(an_mremap_that_begins_to_fail_costs_no_addresses_and_no_contents)
     refuse_call(SYS_mremap, ENOMEM);
     for (int i = 0; i < 10; i++)
         grow_and_free();
-    CHECK_EQ(hak_span_lost_bytes(), 0);
-}
-
-/* As when the process had too many mappings when it moved its first block. */
-TEST(an_mremap_that_fails_at_first_for_want_of_memory_is_tried_again)
-{
-    CHECK(hak_os_may_move());
-    refuse_call(SYS_mremap, ENOMEM);
-    grow_and_free();
-    CHECK(hak_os_may_move());
-    refuse_call(SYS_mremap, ENOSYS); /* of several filters the last one's answer counts */
-    grow_and_free();
-    CHECK(!hak_os_may_move());
     CHECK_EQ(hak_span_lost_bytes(), 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* tests/unit/os/os_move_test.c - pages move as one mapping or not at all, and only to where nothing
  * is. */
+#define _GNU_SOURCE /* MREMAP_MAYMOVE */
 #include "os/os_move.h"
 
 #include "check.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #define PAGES 8
 
@@ -179,4 +181,48 @@ TEST(a_target_that_is_locked_is_not_moved_to)
     check_source();
     CHECK_EQ(munlock(to, bytes()), 0);
     CHECK_EQ(hak_os_move(from, to, bytes()), OS_MOVED);
+}
+
+/* Whether it does, not asked by hakmem. */
+static bool kernel_moves(void)
+{
+    char *page = map();
+    return syscall(SYS_mremap, page, hak_os_page_bytes(), hak_os_page_bytes(),
+                   MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, NULL) != -1;
+}
+
+TEST(a_kernel_that_is_short_of_memory_at_first_is_asked_again)
+{
+    need_faults();
+    start();
+    if (!kernel_moves() || is_emulated())
+        SKIP("the kernel has no mremap that keeps the source mapped");
+    fail_every(1, FAULT_MOVE);
+    errno = 77;
+    CHECK(!hak_os_may_move());
+    CHECK_EQ(hak_os_move(from, to, bytes()), OS_MOVE_UNTRIED);
+    CHECK_EQ(errno, 77);
+    hak_os_fault_every(0);
+    CHECK(hak_os_may_move());
+    CHECK_EQ(hak_os_move(from, to, bytes()), OS_MOVED);
+    from = to;
+    check_source();
+}
+
+TEST(where_all_memory_is_locked_few_targets_are_to_be_taken)
+{
+    start();
+    if (!kernel_moves() || is_emulated())
+        SKIP("the kernel has no mremap that keeps the source mapped");
+    if (mlockall(MCL_FUTURE) != 0)
+        SKIP("too little memory may be locked");
+    unsigned few = 0;
+    for (unsigned i = 0; i < 200; i++)
+        few += hak_os_may_move();
+    CHECK_EQ(few, 0); /* a fresh page is locked, too */
+    CHECK_EQ(munlockall(), 0);
+    unsigned asked = 0;
+    while (!hak_os_may_move())
+        CHECK(asked++ < 100);
+    CHECK(hak_os_may_move());
 }

@@ -465,16 +465,3 @@ TEST(locked_memory_stays_locked_and_is_copied)
     check_filled(moved, 2 * MIB);
     CHECK(hak_os_may_move());
 }
-
-TEST(a_kernel_that_is_short_of_memory_once_is_asked_again)
-{
-    need_faults();
-    unsigned char *block = filled(2 * MIB);
-    fail_every(1, FAULT_MOVE);
-    CHECK_EQ(hak_large_move(block, 4 * MIB), NULL);
-    CHECK(hak_load_relaxed(&hak_os_fault.injected) > 0);
-    hak_os_fault_every(0);
-    CHECK(hak_os_may_move());
-    need_moves();
-    CHECK(hak_large_move(block, 4 * MIB) != NULL);
-}
