@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* MREMAP_MAYMOVE */
 #include "os/os_move.h"
 
+#include "base/bits.h"
 #include "check.h"
 #include "faults.h"
 #include "os/os.h"
@@ -25,10 +26,11 @@ static size_t bytes(void)
 static char *map(void)
 {
     char *start =
-        mmap(NULL, 3 * bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        mmap(NULL, 4 * bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(start != MAP_FAILED); /* no neighbour is one mapping with the middle */
-    CHECK_EQ(mprotect(start + bytes(), bytes(), PROT_READ | PROT_WRITE), 0);
-    return start + bytes();
+    char *middle = (char *)hak_align_up((uintptr_t)start + bytes(), hak_os_page_bytes());
+    CHECK_EQ(mprotect(middle, bytes(), PROT_READ | PROT_WRITE), 0);
+    return middle;
 }
 
 static void check_source(void)
