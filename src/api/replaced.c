@@ -57,11 +57,6 @@ void *hak_pass_new_array(size_t bytes, size_t alignment)
     return alignment == 0 ? NEW(bytes) : NEW_ALIGNED(bytes, alignment);
 }
 
-static void *pass_single(size_t bytes, size_t alignment)
-{
-    return hak_pass_new_array(bytes, alignment);
-}
-
 static void *pass_array(size_t bytes, size_t alignment)
 {
     return alignment == 0 ? NEW_ARRAY(bytes) : NEW_ARRAY_ALIGNED(bytes, alignment);
@@ -71,7 +66,7 @@ void *hak_pass_new_nothrow(size_t bytes, size_t alignment, bool is_array)
 {
     if (hak_cpp_is_late())
         return hak_cpp_new_nothrow(bytes, alignment, is_array);
-    return hak_catch(is_array ? pass_array : pass_single, bytes, alignment);
+    return hak_catch(is_array ? pass_array : hak_pass_new_array, bytes, alignment);
 }
 
 void hak_pass_delete(void *block, size_t bytes, size_t alignment, bool is_array)
