@@ -18,6 +18,12 @@ extern void _ZNSt9bad_allocD1Ev(void *thrown) __attribute__((weak));
 /* The pointer to the virtual functions lies behind their offset and their type. */
 #define FIRST_VIRTUAL 2
 
+/* What the program was linked with, or else what came later. */
+static void *find(const void *linked, const char *name)
+{
+    return linked != NULL ? (void *)linked : hak_late_symbol(name);
+}
+
 bool hak_cpp_is_late(void)
 {
     return __cxa_throw == NULL && hak_late_symbol("__cxa_throw") != NULL;
@@ -25,37 +31,26 @@ bool hak_cpp_is_late(void)
 
 new_handler *hak_cpp_new_handler(void)
 {
-    new_handler *(*get)(void) = _ZSt15get_new_handlerv;
-    if (get == NULL)
-        *(void **)&get = hak_late_symbol("_ZSt15get_new_handlerv");
+    new_handler *(*get)(void);
+    *(void **)&get = find((void *)_ZSt15get_new_handlerv, "_ZSt15get_new_handlerv");
     return get == NULL ? NULL : get();
 }
 
-static _Noreturn void throw_late(void)
+void hak_cpp_throw_bad_alloc(void)
 {
     void *(*allocate)(size_t);
     void (*throw_it)(void *, const void *, void (*)(void *));
     void (*destroy)(void *);
-    *(void **)&allocate = hak_late_symbol("__cxa_allocate_exception");
-    *(void **)&throw_it = hak_late_symbol("__cxa_throw");
-    *(void **)&destroy = hak_late_symbol("_ZNSt9bad_allocD1Ev");
-    const void *const *virtuals = hak_late_symbol("_ZTVSt9bad_alloc");
-    const void *type = hak_late_symbol("_ZTISt9bad_alloc");
+    *(void **)&allocate = find((void *)__cxa_allocate_exception, "__cxa_allocate_exception");
+    *(void **)&throw_it = find((void *)__cxa_throw, "__cxa_throw");
+    *(void **)&destroy = find((void *)_ZNSt9bad_allocD1Ev, "_ZNSt9bad_allocD1Ev");
+    const void *const *virtuals = find(_ZTVSt9bad_alloc, "_ZTVSt9bad_alloc");
+    const void *type = find(_ZTISt9bad_alloc, "_ZTISt9bad_alloc");
     hak_require(throw_it != NULL && allocate != NULL && virtuals != NULL && type != NULL,
                 "operator new is out of memory");
     const void *const **thrown = allocate(sizeof *thrown);
     *thrown = &virtuals[FIRST_VIRTUAL];
     throw_it(thrown, type, destroy);
-    __builtin_unreachable();
-}
-
-void hak_cpp_throw_bad_alloc(void)
-{
-    if (__cxa_throw == NULL || _ZTISt9bad_alloc == NULL)
-        throw_late();
-    const void *const **thrown = __cxa_allocate_exception(sizeof *thrown);
-    *thrown = &_ZTVSt9bad_alloc[FIRST_VIRTUAL];
-    __cxa_throw(thrown, _ZTISt9bad_alloc, _ZNSt9bad_allocD1Ev);
     __builtin_unreachable();
 }
 

@@ -6,7 +6,7 @@
 
 HAK_AT_HAND _Atomic uint8_t hak_operators_may_be_replaced = 1;
 
-/* The forms that others are made of: X(name, hakmem's own). */
+/* The forms that others are made of: X(name, as the loader finds it; hakmem's own). */
 #define BASES(X)                                                                                   \
     X(_Znwm, hak_new)                                                                              \
     X(_Znam, hak_new_array)                                                                        \
@@ -18,28 +18,11 @@ HAK_AT_HAND _Atomic uint8_t hak_operators_may_be_replaced = 1;
     X(_ZdaPvSt11align_val_t, hak_delete_array_aligned)
 BASES(HAK_DECLARE_LOADERS)
 
-/* As the loader finds them. */
-#define NEW HAK_LOADERS(_Znwm, hak_new)
-#define NEW_ARRAY HAK_LOADERS(_Znam, hak_new_array)
-#define NEW_ALIGNED HAK_LOADERS(_ZnwmSt11align_val_t, hak_new_aligned)
-#define NEW_ARRAY_ALIGNED HAK_LOADERS(_ZnamSt11align_val_t, hak_new_array_aligned)
-#define DELETE HAK_LOADERS(_ZdlPv, hak_delete)
-#define DELETE_ARRAY HAK_LOADERS(_ZdaPv, hak_delete_array)
-#define DELETE_ALIGNED HAK_LOADERS(_ZdlPvSt11align_val_t, hak_delete_aligned)
-#define DELETE_ARRAY_ALIGNED HAK_LOADERS(_ZdaPvSt11align_val_t, hak_delete_array_aligned)
-
-typedef void any_function(void);
-
-static bool is_same(any_function *loaders, any_function *own)
-{
-    return loaders == own;
-}
-
 /* A program at a fixed address that takes an operator's address seems to replace it: everybody gets
  * that of a stub in the program. Then the forms call hakmem's own by a detour. */
 static bool are_own(void)
 {
-#define X(name, own) is_same((any_function *)HAK_LOADERS(name, own), (any_function *)own) &&
+#define X(name, own) name == own &&
     return BASES(X) true;
 #undef X
 }
@@ -54,12 +37,12 @@ bool hak_operators_are_replaced(void)
 
 void *hak_pass_new_array(size_t bytes, size_t alignment)
 {
-    return alignment == 0 ? NEW(bytes) : NEW_ALIGNED(bytes, alignment);
+    return alignment == 0 ? _Znwm(bytes) : _ZnwmSt11align_val_t(bytes, alignment);
 }
 
 static void *pass_array(size_t bytes, size_t alignment)
 {
-    return alignment == 0 ? NEW_ARRAY(bytes) : NEW_ARRAY_ALIGNED(bytes, alignment);
+    return alignment == 0 ? _Znam(bytes) : _ZnamSt11align_val_t(bytes, alignment);
 }
 
 void *hak_pass_new_nothrow(size_t bytes, size_t alignment, bool is_array)
@@ -73,29 +56,29 @@ void hak_pass_delete(void *block, size_t bytes, size_t alignment, bool is_array)
 {
     bool is_to_array = is_array && bytes != SIZE_MAX;
     if (alignment == 0)
-        (is_to_array ? DELETE_ARRAY : DELETE)(block);
+        (is_to_array ? _ZdaPv : _ZdlPv)(block);
     else
-        (is_to_array ? DELETE_ARRAY_ALIGNED : DELETE_ALIGNED)(block, alignment);
+        (is_to_array ? _ZdaPvSt11align_val_t : _ZdlPvSt11align_val_t)(block, alignment);
 }
 
 void hak_delete_nothrow(void *block, const void *nothrow HAK_UNUSED)
 {
-    DELETE(block);
+    _ZdlPv(block);
 }
 
 void hak_delete_array_nothrow(void *block, const void *nothrow HAK_UNUSED)
 {
-    DELETE_ARRAY(block);
+    _ZdaPv(block);
 }
 
 void hak_delete_aligned_nothrow(void *block, size_t alignment, const void *nothrow HAK_UNUSED)
 {
-    DELETE_ALIGNED(block, alignment);
+    _ZdlPvSt11align_val_t(block, alignment);
 }
 
 void hak_delete_array_aligned_nothrow(void *block, size_t alignment, const void *nothrow HAK_UNUSED)
 {
-    DELETE_ARRAY_ALIGNED(block, alignment);
+    _ZdaPvSt11align_val_t(block, alignment);
 }
 
 HAK_WEAK_ALIAS(_ZdlPvRKSt9nothrow_t, hak_delete_nothrow)

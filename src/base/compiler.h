@@ -75,24 +75,20 @@
 #define HAK_PUBLIC_ALIAS(name, target)                                                             \
     extern __typeof__(target) name                                                                 \
         __attribute__((alias(#target), used, visibility("default") HAK_LIKE(target)));
-/* What the loader finds by `name`, which `own` has as well: the program's, if it has one. */
-#if HAK_INTERPOSE
-#define HAK_DECLARE_LOADERS(name, own)                                                             \
-    extern __typeof__(own) name __attribute__((visibility("default")));
-#define HAK_LOADERS(name, own) name
-#else
-#define HAK_DECLARE_LOADERS(name, own)
-#define HAK_LOADERS(name, own) own
-#endif
 #if HAK_INTERPOSE
 #define HAK_LIBC_ALIAS(name, target) HAK_PUBLIC_ALIAS(name, target)
 /* The same for a name that is not libc's: a program that has its own keeps it. */
 #define HAK_WEAK_ALIAS(name, target)                                                               \
     extern __typeof__(target) name                                                                 \
         __attribute__((weak, alias(#target), used, visibility("default") HAK_LIKE(target)));
+/* Declares what the loader finds by `name`, which `own` has as well: the program's, if it has
+ * one. */
+#define HAK_DECLARE_LOADERS(name, own)                                                             \
+    extern __typeof__(own) name __attribute__((visibility("default")));
 #else
 #define HAK_LIBC_ALIAS(name, target)
 #define HAK_WEAK_ALIAS(name, target)
+#define HAK_DECLARE_LOADERS(name, own) static __typeof__(own) *const name = own;
 #endif
 
 #endif

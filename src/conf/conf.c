@@ -163,6 +163,11 @@ bool hak_conf_change(enum conf_option option, const char *value)
     return true;
 }
 
+void hak_conf_lower(enum conf_option option, int64_t number)
+{
+    __atomic_store_n(&hak_conf.number[option], number, __ATOMIC_RELAXED);
+}
+
 bool hak_conf_read(enum conf_option option, char *value, size_t value_bytes)
 {
     if (value_bytes == 0)

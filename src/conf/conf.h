@@ -113,6 +113,9 @@ enum conf_option hak_conf_find(const char *name);
 /* Sets an option that is a number while the program runs; false: the value is wrong. Silent. */
 bool hak_conf_change(enum conf_option option, const char *value);
 
+/* Gives an option less than was asked for, from whatever source: there is no more. */
+void hak_conf_lower(enum conf_option option, int64_t number);
+
 /* After a change of the price: its values for options that were not set. */
 void hak_conf_follow_price(void);
 

@@ -102,6 +102,9 @@ uint64_t hak_os_faults(void);
 /* Soft limit of the process's address space; SIZE_MAX when there is none (getrlimit(2)). */
 size_t hak_os_address_limit_bytes(void);
 
+/* The same of the size of a file that the process writes. */
+size_t hak_os_file_limit_bytes(void);
+
 /* Blocks every signal for this thread, libc's own for cancellation too, but those that a faulting
  * instruction raises; returns what was blocked before. */
 uint64_t hak_os_block_signals(void);

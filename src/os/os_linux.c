@@ -310,13 +310,23 @@ uint64_t hak_os_busy_ns(void)
     return ns_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-size_t hak_os_address_limit_bytes(void)
+static size_t limit_of(int resource)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     int saved = errno;
-    getrlimit(RLIMIT_AS, &limit); /* what could not be asked is no limit */
+    getrlimit(resource, &limit); /* what could not be asked is no limit */
     errno = saved;
     return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
+}
+
+size_t hak_os_address_limit_bytes(void)
+{
+    return limit_of(RLIMIT_AS);
+}
+
+size_t hak_os_file_limit_bytes(void)
+{
+    return limit_of(RLIMIT_FSIZE);
 }
 
 void hak_os_futex_wait(_Atomic uint32_t *word, uint32_t value, uint32_t timeout_ms)

@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -91,21 +90,13 @@ void *hak_os_shared_create(const char *path, size_t bytes, int *error)
     return hak_os_shared_create_growing(path, bytes, bytes, error);
 }
 
-/* SIGXFSZ, which the kernel sends for a file beyond the limit, ends most programs. */
-static bool is_beyond_limit(size_t bytes)
-{
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
-    getrlimit(RLIMIT_FSIZE, &limit); /* what could not be asked is no limit */
-    return limit.rlim_cur < bytes;
-}
-
 void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error)
 {
     int saved = errno;
     void *start = MAP_FAILED;
     int fd = -1;
-    if (is_beyond_limit(bytes))
-        errno = EFBIG;
+    if (bytes > hak_os_file_limit_bytes())
+        errno = EFBIG; /* SIGXFSZ, which the kernel sends for such a file, ends most programs */
     else
         fd = create(path);
     if (fd >= 0)

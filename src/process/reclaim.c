@@ -433,7 +433,7 @@ static size_t fit_prewarm(size_t wished_bytes)
     if (HAK_LIKELY(wished_bytes <= bytes))
         return wished_bytes;
     tell_prewarm(wished_bytes, bytes);
-    __atomic_store_n(&hak_conf.number[CONF_prewarm], (int64_t)bytes, __ATOMIC_RELAXED);
+    hak_conf_lower(CONF_prewarm, (int64_t)bytes);
     hak_store_relaxed(&hak_policy.prewarm_bytes, bytes);
     return bytes;
 }

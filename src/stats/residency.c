@@ -313,7 +313,7 @@ static void take_residency(struct hakmem_residency *to, struct workspace *worksp
 /* The workspace is all zero. */
 static int take_in(struct hakmem_residency *to, struct workspace *workspace)
 {
-    if (!hak_process_start() || !hak_os_resident_open(&workspace->walk.resident))
+    if (!hak_os_resident_open(&workspace->walk.resident))
         return ENOSYS;
     take_residency(to, workspace);
     hak_os_resident_close(&workspace->walk.resident);
@@ -333,7 +333,9 @@ int hakmem_residency_get(struct hakmem_residency *residency, size_t residency_by
     struct hakmem_residency all = {0};
     if (residency_bytes == 0)
         return EINVAL;
-    struct workspace *workspace = hak_process_start() ? hak_os_scratch(sizeof *workspace) : NULL;
+    if (!hak_process_start())
+        return ENOSYS;
+    struct workspace *workspace = hak_os_scratch(sizeof *workspace);
     int error = workspace == NULL ? take_on_stack(&all) : take_in(&all, workspace);
     if (workspace != NULL)
         hak_os_scratch_end(workspace, sizeof *workspace);

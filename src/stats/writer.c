@@ -253,14 +253,14 @@ void hak_stats_writer_tick(void)
     hak_flag_give(IS_BUSY);
 }
 
-bool hak_stats_writer_has_work(void)
-{
-    return has_signal || has_interval() || hak_load_relaxed(&next_show_ms) != NEVER_MS;
-}
-
 bool hak_stats_writer_keeps_files(void)
 {
     return has_signal || has_interval();
+}
+
+bool hak_stats_writer_has_work(void)
+{
+    return hak_stats_writer_keeps_files() || hak_load_relaxed(&next_show_ms) != NEVER_MS;
 }
 
 uint32_t hak_stats_writer_patience_ms(void)

@@ -14,17 +14,9 @@ static char *(*deep_take)(size_t bytes, int value);
 static void (*deep_give)(void *block);
 static char *(*deep_copy)(const char *text);
 
-/* The library stands beside this program. */
 static void *load(int flags)
 {
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-    CHECK(length > 0);
-    path[length] = '\0';
-    strcpy(strrchr(path, '/') + 1, "libpreload_deep.so");
-    void *library = dlopen(path, RTLD_NOW | flags);
-    if (library == NULL)
-        CHECK_FAILED("%s", dlerror());
+    void *library = load_beside("libpreload_deep.so", RTLD_NOW | flags);
     deep_take = (char *(*)(size_t, int))dlsym(library, "deep_take");
     deep_give = (void (*)(void *))dlsym(library, "deep_give");
     deep_copy = (char *(*)(const char *))dlsym(library, "deep_copy");

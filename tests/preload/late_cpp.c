@@ -6,17 +6,7 @@
 
 static void *load(const char *symbol)
 {
-    static void *library;
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
-    CHECK(length > 0);
-    path[length] = '\0';
-    strcpy(strrchr(path, '/') + 1, "libpreload_late.so");
-    if (library == NULL)
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        CHECK_FAILED("%s", dlerror());
-    return dlsym(library, symbol);
+    return dlsym(load_beside("libpreload_late.so", RTLD_NOW | RTLD_LOCAL), symbol);
 }
 
 static void need_preload(void)

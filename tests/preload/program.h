@@ -53,6 +53,20 @@ static inline int is_asked_for(const char *name)
     }                                                                                              \
     static void name(void)
 
+/* A library that stands beside the program. */
+static inline void *load_beside(const char *file, int flags)
+{
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 64);
+    CHECK(length > 0);
+    path[length] = '\0';
+    strcpy(strrchr(path, '/') + 1, file);
+    void *library = dlopen(path, flags);
+    if (library == NULL)
+        CHECK_FAILED("%s", dlerror());
+    return library;
+}
+
 /* The compiler may not know where a pointer came from, nor that nobody reads what is in it. */
 static inline void *hidden(void *pointer)
 {
