@@ -4,7 +4,7 @@
  * Owns        nothing but the page size and what the kernel turned out to support.
  * Invariants  no function changes errno, allocates or takes a lock; each memory call is counted.
  *             Calls: mmap munmap mprotect madvise mremap futex openat read close
- *             clock_gettime getrlimit getrusage rt_sigprocmask rt_sigaction sigaltstack.
+ *             clock_gettime prlimit64 getrusage rt_sigprocmask rt_sigaction sigaltstack.
  * Threads     all functions may be called by any thread at any time.
  * Tests       tests/unit/os/os_test.c, tests/unit/os/old_kernel_test.c; every memory call can be
  *             made to fail through os/os_fault.h
@@ -99,7 +99,7 @@ uint64_t hak_os_busy_ns(void);
 /* Minor page faults of the process so far (getrusage(2)). */
 uint64_t hak_os_faults(void);
 
-/* Soft limit of the process's address space; SIZE_MAX when there is none (getrlimit(2)). */
+/* Soft limit of the process's address space; SIZE_MAX when there is none (prlimit(2)). */
 size_t hak_os_address_limit_bytes(void);
 
 /* The same of the size of a file that the process writes. */

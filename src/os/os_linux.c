@@ -310,11 +310,12 @@ uint64_t hak_os_busy_ns(void)
     return ns_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+/* By the system call: what getrlimit takes is an enumeration in glibc, a number in musl. */
 static size_t limit_of(int resource)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
     int saved = errno;
-    getrlimit(resource, &limit); /* what could not be asked is no limit */
+    syscall(SYS_prlimit64, 0, resource, NULL, &limit); /* what could not be asked is no limit */
     errno = saved;
     return limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
 }
