@@ -8,8 +8,25 @@
 void hak_heap_start(struct heap *heap)
 {
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);
-    heap->sweep_class = HAK_ALL_CLASS_COUNT;
+    hak_heap_end_sweeps(heap);
     hak_list_start(&heap->full);
+}
+
+void hak_heap_end_sweeps(struct heap *heap)
+{
+    for (uint32_t i = 0; i < SWEEPS; i++) {
+        heap->sweeps[i].slab = NULL;
+        hak_word_publish(&heap->sweeps[i].class_index, HAK_ALL_CLASS_COUNT);
+    }
+}
+
+void hak_heap_sweep_past(struct heap *heap, struct sweep_place *place)
+{
+    const struct slab *slab = place->slab;
+    struct list_link *list = &heap->partial[slab->class_index][slab->fullness_bucket];
+    struct list_link *next = slab->link.next;
+    place->slab = next == list ? NULL : hak_list_element(next, struct slab, link);
+    place->fullness_bucket = slab->fullness_bucket + (next == list ? 1u : 0u);
 }
 
 static void count_partial(struct heap *heap, uint32_t class_index, uint32_t slabs)
@@ -26,6 +43,9 @@ static void unlist(struct heap *heap, struct slab *slab)
 {
     uint32_t class_index = slab->class_index;
     if (slab->place == SLAB_PARTIAL) {
+        for (uint32_t i = 0; i < SWEEPS; i++)
+            if (HAK_UNLIKELY(heap->sweeps[i].slab == slab))
+                hak_heap_sweep_past(heap, &heap->sweeps[i]);
         struct list_link *list = &heap->partial[class_index][slab->fullness_bucket];
         hak_list_remove(&slab->link);
         count_partial(heap, class_index, -1u);

@@ -24,6 +24,16 @@
  * never entered again; frees into it are accepted, nothing is taken from it. */
 enum heap_state { HEAP_OPEN, HEAP_LOST };
 
+enum sweep { SWEEP_PASS, SWEEP_WHOLE, SWEEPS };
+
+/* Where a sweep goes on: at the slab, or if it has none, with the first one of the class from that
+ * fullness bucket on. */
+struct sweep_place {
+    struct slab *slab;
+    uint32_t class_index; /* HAK_ALL_CLASS_COUNT: it is over; peeked at */
+    uint32_t fullness_bucket;
+};
+
 struct heap {
     struct hak_lock lock;
     _Atomic uint32_t state;          /* enum heap_state */
@@ -35,7 +45,7 @@ struct heap {
     _Atomic uint64_t sweep_visit_ms; /* when it last continued; any thread reads */
     uint32_t sweep_pass;             /* how many passes have begun */
     uint32_t collect_count;          /* refills, for how often frees are collected */
-    uint32_t sweep_class;            /* where it stands, or HAK_ALL_CLASS_COUNT; peeked at */
+    struct sweep_place sweeps[SWEEPS];           /* where they stand */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
     struct slab *spare[HAK_ALL_CLASS_COUNT];
@@ -64,6 +74,12 @@ HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 {
     return slab->used >= slab->settled_from;
 }
+
+/* The sweep goes on behind its slab. A slab that leaves its list is passed in this way, too. */
+void hak_heap_sweep_past(struct heap *heap, struct sweep_place *place);
+
+/* No sweep is in progress. */
+void hak_heap_end_sweeps(struct heap *heap);
 
 /* Returns one block to its slab, which is the heap's own. */
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block);

@@ -15,6 +15,20 @@ static bool list_is_sound(struct heap *heap, uint32_t class_index, uint32_t full
     return !hak_list_is_empty(list);
 }
 
+static bool sweeps_are_sound(const struct heap *heap)
+{
+    for (uint32_t i = 0; i < SWEEPS; i++) {
+        const struct sweep_place *place = &heap->sweeps[i];
+        const struct slab *slab = place->slab;
+        if (slab != NULL &&
+            (slab->place != SLAB_PARTIAL || slab->class_index != place->class_index ||
+             slab->fullness_bucket != place->fullness_bucket ||
+             hak_load_relaxed(&slab->owner) != &heap->owner))
+            return false;
+    }
+    return true;
+}
+
 bool hak_heap_is_sound(struct heap *heap)
 {
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
@@ -27,5 +41,5 @@ bool hak_heap_is_sound(struct heap *heap)
         if (spare != NULL && (spare->used != 0 || spare->place != SLAB_SPARE))
             return false;
     }
-    return true;
+    return sweeps_are_sound(heap);
 }

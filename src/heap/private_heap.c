@@ -221,6 +221,7 @@ static uint32_t retire_list(struct heap *heap, struct list_link *list)
 
 static void retire_slabs(struct heap *heap)
 {
+    hak_heap_end_sweeps(heap);
     hak_heap_retire_spares(heap);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         for (uint32_t mask = heap->partial_mask[i]; mask != 0; mask &= mask - 1) {

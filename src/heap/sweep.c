@@ -14,7 +14,7 @@
 
 bool hak_heap_is_swept(const struct heap *heap)
 {
-    return hak_word_peek(&heap->sweep_class) >= HAK_ALL_CLASS_COUNT;
+    return hak_word_peek(&heap->sweeps[SWEEP_PASS].class_index) >= HAK_ALL_CLASS_COUNT;
 }
 
 bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
@@ -66,28 +66,42 @@ static void look(struct heap *heap, struct slab *slab, struct swept *swept)
     swept->out[swept->count++].leaves = leaves;
 }
 
-enum sweep { SWEEP_PASS, SWEEP_WHOLE };
-
-static void sweep_list(struct heap *heap, struct list_link *list, enum sweep sweep,
-                       struct swept *swept)
+/* The slab that a sweep goes on with; NULL: the class has no more. */
+static struct slab *find(const struct heap *heap, struct sweep_place *place, uint32_t buckets)
 {
-    struct list_link *next;
-    for (struct list_link *i = list->next; i != list && swept->looked < HAK_SWEEP_SLABS; i = next) {
-        struct slab *slab = hak_list_element(i, struct slab, link);
-        next = i->next;
+    if (place->slab == NULL) {
+        uint32_t mask = heap->partial_mask[place->class_index] & buckets &
+                        ~(uint32_t)hak_bit_low_mask(place->fullness_bucket);
+        if (mask == 0)
+            return NULL;
+        const struct list_link *list = &heap->partial[place->class_index][hak_bit_lowest(mask)];
+        place->slab = hak_list_element(list->next, struct slab, link);
+    }
+    return place->slab;
+}
+
+/* Goes on in a class; false: this go has done enough. */
+static bool sweep_class(struct heap *heap, enum sweep sweep, struct swept *swept)
+{
+    struct sweep_place *place = &heap->sweeps[sweep];
+    uint32_t buckets = sweep == SWEEP_WHOLE ? UINT32_MAX : (1u << SPARSE_BUCKETS) - 1;
+    struct slab *slab;
+    while ((slab = find(heap, place, buckets)) != NULL) {
+        if (swept->looked == HAK_SWEEP_SLABS || swept->passed == HAK_SWEEP_PASSED_MOST)
+            return false;
+        swept->passed++;
+        hak_heap_sweep_past(heap, place);
         if (sweep == SWEEP_WHOLE ? has_changed(slab) : is_due(heap, slab))
             look(heap, slab, swept);
     }
+    return true;
 }
 
-static void sweep_class(struct heap *heap, uint32_t class_index, enum sweep sweep,
-                        struct swept *swept)
+static void begin_class(struct sweep_place *place, uint32_t class_index)
 {
-    uint32_t mask = heap->partial_mask[class_index];
-    if (sweep == SWEEP_PASS)
-        mask &= (1u << SPARSE_BUCKETS) - 1;
-    for (; mask != 0 && swept->looked < HAK_SWEEP_SLABS; mask &= mask - 1)
-        sweep_list(heap, &heap->partial[class_index][hak_bit_lowest(mask)], sweep, swept);
+    place->slab = NULL;
+    place->fullness_bucket = 0;
+    hak_word_publish(&place->class_index, class_index);
 }
 
 /* An empty slab that nothing was taken from since the last pass goes back to the pool. */
@@ -104,20 +118,19 @@ static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
 
 void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struct swept *swept)
 {
-    swept->count = swept->looked = 0;
+    struct sweep_place *place = &heap->sweeps[SWEEP_PASS];
+    swept->count = swept->looked = swept->passed = 0;
     if (hak_heap_is_swept(heap)) {
         if (now_ms - heap->sweep_start_ms < decay_ms)
             return;
         heap->sweep_start_ms = now_ms;
         heap->sweep_pass++;
-        hak_word_publish(&heap->sweep_class, 0);
+        begin_class(place, 0);
     }
-    while (!hak_heap_is_swept(heap)) {
-        sweep_class(heap, heap->sweep_class, SWEEP_PASS, swept);
-        if (swept->looked == HAK_SWEEP_SLABS)
+    for (; !hak_heap_is_swept(heap); begin_class(place, place->class_index + 1)) {
+        if (!sweep_class(heap, SWEEP_PASS, swept))
             return;
-        retire_quiet_spare(heap, heap->sweep_class);
-        hak_word_publish(&heap->sweep_class, heap->sweep_class + 1);
+        retire_quiet_spare(heap, place->class_index);
     }
 }
 
@@ -142,17 +155,16 @@ static uint32_t partial_slabs(const struct heap *heap)
 
 bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *whole, struct swept *swept)
 {
+    struct sweep_place *place = &heap->sweeps[SWEEP_WHOLE];
     hak_heap_collect(heap);
-    swept->count = swept->looked = 0;
+    swept->count = swept->looked = swept->passed = 0;
     if (!whole->is_begun) {
         whole->is_begun = true;
-        whole->slabs_left = partial_slabs(heap);
+        whole->slabs_left = 2 * partial_slabs(heap);
+        begin_class(place, 0);
     }
-    for (; whole->class_index < HAK_ALL_CLASS_COUNT; whole->class_index++) {
-        sweep_class(heap, whole->class_index, SWEEP_WHOLE, swept);
-        if (swept->looked == HAK_SWEEP_SLABS)
-            break;
-    }
-    whole->slabs_left = (uint32_t)hak_excess(whole->slabs_left, swept->looked);
-    return whole->slabs_left == 0 || whole->class_index == HAK_ALL_CLASS_COUNT;
+    while (place->class_index < HAK_ALL_CLASS_COUNT && sweep_class(heap, SWEEP_WHOLE, swept))
+        begin_class(place, place->class_index + 1);
+    whole->slabs_left = (uint32_t)hak_excess(whole->slabs_left, swept->passed);
+    return whole->slabs_left == 0 || place->class_index == HAK_ALL_CLASS_COUNT;
 }

@@ -2,11 +2,12 @@
 /* heap/sweep.h - returns what a heap keeps without need: dead pages of sparse slabs, empty slabs,
  * and cached blocks that pin pages.
  *
- * Owns        the heap's sweep cursor. A pass looks through the sparse partial slabs of every
- *             class, a few slabs at a time, and starts once in a decay time. Slabs with dead pages
- *             are taken out of the heap, purged outside of it, and brought back.
+ * Owns        the places where the heap's sweeps stand. A pass looks through the sparse partial
+ *             slabs of every class, a few slabs at a time, and starts once in a decay time. Slabs
+ *             with dead pages are taken out of the heap, purged outside of it, and brought back.
  * Invariants  a pass purges pages only of slabs from which no block was taken between two visits.
- *             Programs whose slabs are dense or busy pay only a walk over short lists.
+ *             Each go takes up where the last one stopped: a sweep passes each slab that stays on
+ *             its list once.
  * Argument    A page in use would be lost if a block were allocated from a dead leaf before it is
  *             purged. Blocks are allocated and slabs stolen only from a heap's lists; a slab that
  *             is out is on none, and frees to it put it on none (hak_heap_settle). A fork waits for
@@ -22,13 +23,15 @@
 #include "heap/heap.h"
 #include "slab/pages.h"
 
-/* One go looks closely at so many slabs. */
+/* One go looks closely at so many slabs, and passes so many in all. */
 #define HAK_SWEEP_SLABS 16u
+#define HAK_SWEEP_PASSED_MOST 256u
 
 /* Slabs that a go took out, and what is to be given back of them. */
 struct swept {
     uint32_t count;
     uint32_t looked; /* slabs that were looked at closely; not all have dead pages */
+    uint32_t passed; /* slabs that it came by */
     struct {
         struct slab *slab;
         struct dead_leaves leaves;
@@ -42,11 +45,11 @@ void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struc
  * bytes. */
 size_t hak_heap_purge_swept(struct heap *heap, const struct swept *swept);
 
-/* How far a sweep of everything has come, dense and busy slabs too. Zeroed to begin with. Only
- * on request: it takes a system call for each run of dead pages. */
+/* A sweep of everything, dense and busy slabs too. Zeroed to begin with. Only on request: it takes
+ * a system call for each run of dead pages. Of two in one heap, the second begins anew for both. */
 struct whole_sweep {
-    uint32_t class_index;
-    uint32_t slabs_left; /* of those that were there in the beginning */
+    uint32_t slabs_left; /* for which it goes on at most: twice those that it found, since each may
+                          * be taken out and come back behind the others */
     bool is_begun;
 };
 

@@ -49,7 +49,7 @@
 /* The background thread leaves a heap alone that some thread swept so recently, comes so many times
  * in a row, and waits so long to get in. */
 #define THREADS_GAP_MS 50
-#define BACKGROUND_SWEEPS 4
+#define BACKGROUND_SWEEPS 64
 #define BACKGROUND_PATIENCE_MS 4
 
 /* Interval of readings of the process's times, once some memory was returned. */

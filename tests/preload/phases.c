@@ -6,7 +6,7 @@
 #define MIB (1ul << 20)
 #define EARLY 10
 #define CYCLES 28
-#define LOOKS 3
+#define LOOKS 5
 #define PHASES 4
 #define SLOTS 30000
 
@@ -45,7 +45,7 @@ static void *run_cycle(void *cycle)
     return NULL;
 }
 
-/* The least at the end of three cycles: what is warm at one moment is a matter of chance. */
+/* The least at the end of five cycles: what is warm at one moment is a matter of chance. */
 static size_t least_before(const size_t *resident, unsigned cycle)
 {
     size_t least = resident[cycle - 1];

@@ -235,6 +235,72 @@ TEST(a_whole_sweep_takes_busy_and_dense_slabs_too_and_once)
     CHECK(hak_heap_is_sound(heap));
 }
 
+/* A sweep of everything, go by go; returns how many slabs it came by. */
+static uint32_t passed_by_whole_sweep(struct heap *heap, void (*between)(struct heap *heap))
+{
+    struct whole_sweep progress = {0};
+    struct swept swept;
+    uint32_t passed = 0;
+    bool is_over = false;
+    while (!is_over) {
+        is_over = hak_heap_sweep_whole(heap, &progress, &swept);
+        passed += swept.passed;
+        hak_heap_purge_swept(heap, &swept);
+        between(heap);
+        CHECK(hak_heap_is_sound(heap));
+    }
+    hak_heap_collect(heap);
+    return passed;
+}
+
+static void do_nothing(struct heap *heap)
+{
+    (void)heap;
+}
+
+TEST(slabs_that_stay_on_their_lists_are_passed_once)
+{
+    struct heap *heap = enter();
+    uint32_t count = fill(heap, 64); /* no page without a block */
+    uint32_t slabs = heap->partial_count[CLASS];
+    CHECK(slabs == SLABS || HAK_TINY || hak_os_page_bytes() == HAK_GRANULE_BYTES);
+    CHECK_EQ(passed_by_whole_sweep(heap, do_nothing), slabs);
+    now_ms += DECAY_MS;
+    uint32_t passed = 0;
+    do {
+        struct swept swept;
+        hak_heap_sweep(heap, now_ms, DECAY_MS, &swept);
+        CHECK_EQ(swept.count, 0);
+        passed += swept.passed;
+    } while (!hak_heap_is_swept(heap));
+    CHECK_EQ(passed, slabs);
+    check_kept(count, 64);
+}
+
+/* The slab that the sweep goes on with leaves its list: full, or on another one. */
+static void move_next(struct heap *heap)
+{
+    struct slab *slab = heap->sweeps[SWEEP_WHOLE].slab;
+    void *taken[HAK_SLAB_BLOCKS_MAX];
+    static uint32_t turn;
+    if (slab == NULL)
+        return;
+    uint32_t most = turn++ % 2 == 0 ? slab->block_count : slab->block_count / 2;
+    hak_use_note(heap->owner.use, CLASS, hak_slab_take(slab, taken, most));
+    hak_heap_settle(heap, slab);
+    CHECK(heap->sweeps[SWEEP_WHOLE].slab != slab);
+}
+
+TEST(a_sweep_goes_on_where_the_slab_it_stood_at_has_left)
+{
+    struct heap *heap = enter();
+    uint32_t count = fill(heap, 64), slabs = heap->partial_count[CLASS];
+    uint32_t passed = passed_by_whole_sweep(heap, move_next);
+    CHECK(passed <= 2 * slabs);
+    CHECK(passed > slabs / 2);
+    check_kept(count, 64);
+}
+
 TEST(an_empty_slab_that_nobody_wants_goes_back)
 {
     struct heap *heap = enter();
