@@ -8,18 +8,23 @@
 /* So many places are tried by their ends. */
 #define TRIES 4
 
-/* The kernel puts mappings below the stack, one under the other, and programs and what brk gives
- * them at two thirds of the address space or at its very beginning. Each zone is twice as long as
- * its contents. */
-static size_t zone_bytes(void)
+/* Of most 64-bit kernels, for user space. */
+#define USUAL_SPACE ((uintptr_t)1 << 47)
+
+/* Enough for what is claimed, and as much again. The kernel puts mappings below the stack, one
+ * under the other, and programs and what brk gives them at two thirds of the address space or at
+ * its very beginning. An emulator puts the stack low, and much of what lies above it is free. */
+static size_t zone_bytes(size_t claimed_bytes)
 {
-    return (uintptr_t)__builtin_frame_address(0) / 8;
+    uintptr_t stack = (uintptr_t)__builtin_frame_address(0);
+    return (stack / 16 >= claimed_bytes ? stack : USUAL_SPACE) / 8;
 }
 
-static uintptr_t place_in(enum os_zone zone)
+static char *place_in(enum os_zone zone, size_t claimed_bytes)
 {
-    uintptr_t offset = hak_os_random() % (zone_bytes() / 2);
-    return ((size_t)zone * zone_bytes() + offset) / HAK_GRANULE_BYTES * HAK_GRANULE_BYTES;
+    size_t bytes = zone_bytes(claimed_bytes);
+    uintptr_t at = (size_t)zone * bytes + hak_os_random() % (bytes / 2);
+    return (char *)(at / HAK_GRANULE_BYTES * HAK_GRANULE_BYTES);
 }
 
 static void *last_page(const struct os_claim *claim)
@@ -30,8 +35,7 @@ static void *last_page(const struct os_claim *claim)
 /* A trial of the whole would be refused where address space is limited: both ends must do. */
 static bool claim_ends(struct os_claim *claim, char *start)
 {
-    if (claim->bytes > zone_bytes() / 2 ||
-        hak_os_map_denied(start, claim->front_bytes) != OS_MAPPED)
+    if (hak_os_map_denied(start, claim->front_bytes) != OS_MAPPED)
         return false;
     claim->start = start;
     claim->is_whole = false;
@@ -44,9 +48,9 @@ static bool claim_ends(struct os_claim *claim, char *start)
 bool hak_os_claim(struct os_claim *claim, enum os_zone zone)
 {
     for (int i = 0; i < TRIES; i++)
-        if (claim_ends(claim, (char *)place_in(zone)))
+        if (claim_ends(claim, place_in(zone, claim->bytes)))
             return true;
-    /* Emulators and sanitizers have places of their own. */
+    /* Sanitizers, and some emulators, have places of their own. */
     claim->start = hak_os_reserve(claim->bytes);
     claim->is_whole = claim->start != NULL;
     return claim->is_whole;

@@ -7,7 +7,9 @@
  *             are others kept out, but they map there only if they request these very addresses:
  *             hak_os_map detects that. Each zone is an eighth of the address space, far from where
  *             the kernel maps by itself, and claims of different zones never overlap: until all are
- *             made they are either whole reservations or lie within their zones.
+ *             made they are either whole reservations or lie within their zones. Under an emulator
+ *             the stack may lie too low to tell how large the address space is: zones are then
+ *             those of a usual one, above all that small claims have.
  * Threads     one, at start, and the holder of the lock of what is claimed.
  * Tests       tests/unit/os/claim_test.c
  */

@@ -6,6 +6,7 @@
 #include "os/os.h"
 #include "unit/asan.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -48,6 +49,32 @@ TEST(claims_of_different_zones_never_overlap)
         hak_os_claim_drop(&one);
         hak_os_claim_drop(&other);
     }
+}
+
+static void *claim_much(void *claimed)
+{
+    struct os_claim *claim = claimed;
+    *claim = made(HAK_TIB, ZONE_BLOCKS);
+    return NULL;
+}
+
+/* As qemu-user gives it to its guests. */
+TEST(a_stack_that_lies_low_does_not_have_a_claim_reserved_as_a_whole)
+{
+    if (UNDER_ASAN || is_emulated())
+        SKIP("address space is not the program's own");
+    size_t bytes = 64 * HAK_MIB;
+    void *low = (void *)(64ull << 30);
+    hak_os_start();
+    CHECK_EQ(hak_os_map(low, bytes), OS_MAPPED);
+    struct os_claim claim;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    CHECK_EQ(pthread_attr_init(&attributes), 0);
+    CHECK_EQ(pthread_attr_setstack(&attributes, low, bytes), 0);
+    CHECK_EQ(pthread_create(&thread, &attributes, claim_much, &claim), 0);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(!claim.is_whole);
 }
 
 TEST(a_claim_needs_no_more_address_space_than_its_ends)
