@@ -29,10 +29,11 @@ static HAK_NOINLINE void look_among(void *const *blocks, uint32_t count, const v
         hak_misuse("double free", block, block_bytes, "already free");
 }
 
-/* Fibonacci hashing: neighbours come to lie apart. */
-HAK_INLINE size_t bit_of(const void *block, uint32_t shift)
+/* Fibonacci hashing, of addresses in blocks: those of neighbours come to lie apart, of however many
+ * bytes they are. */
+HAK_INLINE size_t bit_of(const void *block, uint64_t factor, uint32_t shift)
 {
-    return ((uintptr_t)block >> 3) * 0x9e3779b97f4a7c15ull >> shift;
+    return (uintptr_t)block * factor >> shift;
 }
 
 void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, struct bin_seen seen)
@@ -42,16 +43,17 @@ void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, str
     /* 32 to 64 bits a block */
     uint32_t order = hak_bit_highest((uint32_t)hak_clamp(bin->count, 64, seen.word_count));
     uint32_t shift = 64 - order - 6;
+    uint64_t factor = 0x9e3779b97f4a7c15ull / block_bytes;
     memset(seen.words, 0, sizeof *seen.words << order);
     for (uint32_t i = 0; i < bin->kept; i++) {
-        size_t at = bit_of(blocks[i], shift);
+        size_t at = bit_of(blocks[i], factor, shift);
         uint64_t word = seen.words[at / 64], bit = 1ull << (at % 64);
         if (HAK_UNLIKELY((word & bit) != 0))
             look_among(blocks, i, blocks[i], block_bytes);
         seen.words[at / 64] = word | bit;
     }
     for (uint32_t i = bin->kept; i < bin->count; i++) {
-        size_t at = bit_of(blocks[i], shift);
+        size_t at = bit_of(blocks[i], factor, shift);
         if (HAK_UNLIKELY(seen.words[at / 64] >> (at % 64) & 1))
             look_among(blocks, bin->kept, blocks[i], block_bytes);
     }
