@@ -6,6 +6,7 @@
 #include "conf/conf.h"
 #include "heap/limit.h"
 #include "learn/learned_file.h"
+#include "learn/learned_user.h"
 #include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
@@ -30,7 +31,7 @@ HAK_AT_HAND _Atomic uint64_t hak_learned_second_ms;
 /* Untouched without the option. */
 static char text[HAK_LEARNED_BYTES_MOST];
 static struct learned all;
-static struct learned_program mine;
+static struct learned_program mine, loaded; /* as it is, and as the file had it */
 static char path[PATH_BYTES];
 static uint32_t saving_pid; /* 0: nothing is saved */
 static _Atomic size_t second_bytes;
@@ -96,7 +97,7 @@ void hak_learned_load_slow(void)
     hak_learned_name(mine.name, hak_os_program_name());
     const struct learned_program *known = hak_learned_find(&all, mine.name);
     if (known != NULL)
-        mine = *known;
+        mine = loaded = *known;
     hak_learned_halve(&mine);
     hak_os_stderr_keep();
     saving_pid = hak_os_pid();
@@ -183,7 +184,7 @@ static void complain(const char *why, int error)
     hak_os_stderr_unwritten("what was learned", path, why, error);
 }
 
-/* Reads the file again: others may have written about other programs. */
+/* Reads the file again: others may have written about other programs, the user about this one. */
 static void save(void)
 {
     const char *wrong = read_file();
@@ -191,6 +192,9 @@ static void save(void)
         complain(wrong, 0);
         return;
     }
+    const struct learned_program *now = hak_learned_find(&all, mine.name);
+    if (now != NULL)
+        hak_learned_heed(&mine, &loaded, now);
     hak_learned_put(&all, &mine);
     int error = hak_os_own_file_replace(path, text, hak_learned_write(&all, text));
     if (error != 0)

@@ -5,8 +5,8 @@
  *             record of this program, and its memory use in its first second.
  * Invariants  without the option nothing is read, written or called. A file that is refused is
  *             reported once and never written. A forked child writes nothing. Entries of other
- *             programs that were written meanwhile are kept. A failed write leaves the file
- *             unchanged.
+ *             programs that were written meanwhile are kept, and what the user said of this one's
+ *             sites. A failed write leaves the file unchanged.
  * Threads     load and save: one; the tick: any.
  * Tests       tests/preload/learned_preload.sh
  */

@@ -71,3 +71,29 @@ cp "$work/b" "$work/c"
 asked changed 0 rules "$work/c" pin liby.so+0x1@5 64 beta+0x2 beta+0x3
 asked differs 0 learned diff "$work/b" "$work/c"
 shows differs '^\+beta '
+
+# What the file is told while the program runs outlasts the run: `cat` has read the file when it
+# answers, and writes it when its input ends.
+cp "$(command -v cat)" "$work/gamma"
+run_gamma() { HAKMEM_LEARN=sites HAKMEM_PROFILE=$work/g LD_PRELOAD=$PRELOAD_LIB "$work/gamma"; }
+run_gamma </dev/null
+mkfifo "$work/in" "$work/out"
+meanwhile() { # meanwhile NAME ARGUMENT...: hakmem rules during a run
+    run_gamma <"$work/in" >"$work/out" &
+    running=$!
+    exec 5>"$work/in" 6<"$work/out"
+    echo read >&5
+    read -r answer <&6
+    ran=$1
+    shift
+    asked "$ran" 0 rules "$work/g" "$@"
+    exec 5>&- 6<&-
+    wait "$running"
+    asked "after_$ran" 0 rules "$work/g"
+}
+meanwhile ban forbid gamma+0x12bb 100
+shows after_ban '^forbidden  gamma\+0x12bb, 112 bytes'
+meanwhile lift free gamma+0x12bb 100
+shows after_lift '^watched    gamma\+0x12bb, 112 bytes'
+meanwhile nothing list
+shows after_nothing '^no rules$'
