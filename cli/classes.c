@@ -43,24 +43,35 @@ struct account {
     uint32_t table_count;
 };
 
+/* What has no sizes cannot be meant, unless it is named or no program has any. */
+static void keep_sized(struct learned *learned)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < learned->count; i++)
+        if (learned->programs[i].sizes.count != 0)
+            learned->programs[kept++] = learned->programs[i];
+    if (kept != 0)
+        learned->count = kept;
+}
+
 static int read_file(struct account *account, const struct wish *wish)
 {
     static struct learned learned;
     const char *wrong = learned_source_read(&learned, wish->source);
     if (wrong != NULL)
         return complain(EXIT_FAILED, "classes: %s %s", wish->source, wrong);
-    const char *name = wish->program;
-    if (name == NULL)
-        name = learned.count == 0 ? "at all" : learned.programs[0].name;
-    const struct learned_program *program = hak_learned_find(&learned, name);
+    if (wish->program == NULL)
+        keep_sized(&learned);
+    const struct learned_program *program =
+        learned_source_program(&learned, "classes", wish->source, wish->program);
     if (program == NULL)
-        return complain(EXIT_FAILED, "classes: %s has no program %s", wish->source, name);
+        return EXIT_FAILED;
     if (program->sizes.count == 0)
         return complain(EXIT_FAILED,
                         "classes: %s has no sizes of %s: they are sampled with learn=sites, as in "
                         "mode learning, or heap_profile=on",
-                        wish->source, name);
-    snprintf(account->program, sizeof account->program, "%s", name);
+                        wish->source, program->name);
+    snprintf(account->program, sizeof account->program, "%s", program->name);
     hak_size_spread_add(&account->spread, &program->sizes);
     return EXIT_DONE;
 }

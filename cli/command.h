@@ -122,7 +122,8 @@
       "  SITE               FILE+0xOFFSET BYTES, as list shows it, and FILE+0xOFFSET\n"            \
       "                     of the caller if the site is a wrapper, and of that\n"                 \
       "                     one's caller if that is a wrapper, too\n"                              \
-      "  --program NAME     a program of the file; by default, the last one that ended\n"          \
+      "  --program NAME     a program of the file, if it has several: list shows all,\n"           \
+      "                     other actions and --json need one\n"                                   \
       "  --json             as a list of objects\n")                                               \
     X(classes, "[--json] [--count N] [--program NAME] PID | FILE",                                 \
       "show what other size classes would save for a program",                                     \
@@ -130,7 +131,7 @@
       "  FILE               a file of option profile: the memory of such runs\n"                   \
       "  --count N          print the best table of at most N classes; by default, as\n"           \
       "                     many as there are now\n"                                               \
-      "  --program NAME     a program of the file; by default, the last one that ended\n"          \
+      "  --program NAME     a program of the file, if several have such memory\n"                  \
       "  --json             as an object\n")
 
 enum {

@@ -35,8 +35,8 @@ struct rules {
 /* Where rules are: a process, or a program's record in a file. */
 struct source {
     const char *name;
-    int pid; /* 0: a file */
-    const char *program;
+    int pid;             /* 0: a file */
+    const char *program; /* NULL: none was named */
     struct learned learned;
 };
 
@@ -47,12 +47,21 @@ static int read_file(struct source *source)
     const char *wrong = learned_source_read(&source->learned, source->name);
     if (wrong != NULL)
         return complain(EXIT_FAILED, "rules: %s %s", source->name, wrong);
-    if (source->program == NULL && source->learned.count != 0)
-        source->program = source->learned.programs[0].name;
-    if (source->program == NULL || hak_learned_find(&source->learned, source->program) == NULL)
-        return complain(EXIT_FAILED, "rules: %s has no program %s", source->name,
-                        source->program == NULL ? "at all" : source->program);
     return EXIT_DONE;
+}
+
+/* NULL: it was complained about. */
+static const struct learned_program *read_program(struct source *source)
+{
+    if (read_file(source) != EXIT_DONE)
+        return NULL;
+    return learned_source_program(&source->learned, "rules", source->name, source->program);
+}
+
+static void take_rules(struct rules *rules, const struct learned_program *program)
+{
+    rules->count = program->site_count;
+    memcpy(rules->lines, program->sites, sizeof program->sites);
 }
 
 /* Returns how many bytes it read, up to what is no rule. */
@@ -104,12 +113,10 @@ static int read_rules(struct source *source, struct rules *rules)
 {
     if (source->pid != 0)
         return read_process(source, rules);
-    int status = read_file(source);
-    if (status != EXIT_DONE)
-        return status;
-    const struct learned_program *program = hak_learned_find(&source->learned, source->program);
-    rules->count = program->site_count;
-    memcpy(rules->lines, program->sites, sizeof program->sites);
+    const struct learned_program *program = read_program(source);
+    if (program == NULL)
+        return EXIT_FAILED;
+    take_rules(rules, program);
     return EXIT_DONE;
 }
 
@@ -244,9 +251,25 @@ static void print(void *seen, bool is_json)
     put_rules(seen, is_json);
 }
 
+/* Each program of a file, by name where there are several. */
+static int list_programs(struct source *source)
+{
+    static struct rules rules;
+    int status = read_file(source);
+    for (uint32_t i = 0; status == EXIT_DONE && i < source->learned.count; i++) {
+        if (source->learned.count > 1)
+            printf("%s%s\n", i == 0 ? "" : "\n", source->learned.programs[i].name);
+        take_rules(&rules, &source->learned.programs[i]);
+        put_rules(&rules, false);
+    }
+    return status;
+}
+
 static int list(struct source *source, bool is_json)
 {
     static struct rules rules;
+    if (source->pid == 0 && source->program == NULL && !is_json)
+        return list_programs(source);
     int status = read_rules(source, &rules);
     if (status == EXIT_DONE)
         put_rules(&rules, is_json);
@@ -307,11 +330,11 @@ static int tell_process(struct source *source, const struct site_line *line)
 
 static int tell_file(struct source *source, const struct site_line *lines, uint32_t count)
 {
-    int status = read_file(source);
+    const struct learned_program *known = read_program(source);
     char path[PATH_MAX];
-    if (status != EXIT_DONE)
-        return status;
-    struct learned_program program = *hak_learned_find(&source->learned, source->program);
+    if (known == NULL)
+        return EXIT_FAILED;
+    struct learned_program program = *known;
     for (uint32_t i = 0; i < count; i++)
         if (!hak_learned_put_site(&program, &lines[i]))
             return complain(EXIT_FAILED, "rules: a program has at most %u rules in a file",

@@ -96,3 +96,23 @@ shows text '^the best table of at most 69 classes saves [0-9]+ bytes'
 shows text '^  528 131072$'
 asked lint 0 learned lint "$work/sized"
 refused program 1 "has no program beta" classes --program beta "$work/sized"
+
+# Of several programs the one that has sizes is meant, or the one that is named.
+cp "$work/sized" "$work/both"
+cp /bin/true "$work/beta"
+HAKMEM_PROFILE=$work/both LD_PRELOAD=$PRELOAD_LIB "$work/beta" >/dev/null 2>&1
+asked only 0 classes "$work/both"
+shows only '^alpha: on average '
+refused bare_beta 1 "has no sizes of beta" classes --program beta "$work/both"
+sed 's/^program alpha/program gamma/; /^crc32/d' "$work/sized" >"$work/other"
+python3 -c 'import pathlib, sys, zlib
+text = pathlib.Path(sys.argv[1]).read_text()
+pathlib.Path(sys.argv[1]).write_text(text + f"crc32 {zlib.crc32(text.encode()):08x}\n")' \
+    "$work/other"
+asked merged 0 learned merge "$work/both" "$work/other"
+chmod 600 "$work/merged.out"
+refused several 1 "has several programs, name one with --program: " classes "$work/merged.out"
+check "they are named: $(cat "$work/several.err")" \
+    grep -qE 'program: (alpha, gamma|gamma, alpha)$' "$work/several.err"
+asked named 0 classes --program gamma "$work/merged.out"
+shows named '^gamma: on average '

@@ -72,6 +72,30 @@ asked changed 0 rules "$work/c" pin liby.so+0x1@5 64 beta+0x2 beta+0x3
 asked differs 0 learned diff "$work/b" "$work/c"
 shows differs '^\+beta '
 
+# A file of several programs: no rule gets to the one that happened to end last.
+cp "$work/b" "$work/both"
+HAKMEM_PROFILE=$work/both LD_PRELOAD=$PRELOAD_LIB "$work/alpha" >/dev/null 2>&1
+cp "$work/both" "$work/before"
+asked both 0 rules "$work/both"
+equal "each program has its own" "$(sed -n '1,4p' "$work/both.out")" "alpha
+no rules
+
+beta"
+equal "and its rules" "$(sed 1,4d "$work/both.out")" "$(asked alone 0 rules "$work/b" &&
+    cat "$work/alone.out")"
+several="$work/both has several programs, name one with --program: alpha, beta"
+for verb in pin forbid free; do
+    refused "$verb" 1 "$several" rules "$work/both" "$verb" alpha+0x12bb 100
+done
+refused imported 1 "$several" rules "$work/both" import "$work/lines"
+refused exported 1 "$several" rules "$work/both" export
+refused in_json 1 "$several" rules --json "$work/both"
+check "nothing was written" cmp -s "$work/both" "$work/before"
+asked named 0 rules --program beta "$work/both" pin beta+0x9 64
+shows named ': 1 rule of beta written$'
+asked named_json 0 rules --json --program beta "$work/both"
+shows named_json '"site": "beta\+0x9"'
+
 # What the file is told while the program runs outlasts the run: `cat` has read the file when it
 # answers, and writes it when its input ends.
 cp "$(command -v cat)" "$work/gamma"
