@@ -3,6 +3,7 @@
 #include "command.h"
 #include "doctor.h"
 #include "os/rseq.h"
+#include "process.h"
 #include "serving.h"
 #include "stats/summary.h"
 #include "target.h"
@@ -162,10 +163,12 @@ static void examine_limits(int process)
 int examine_process(int process)
 {
     static struct serving serving;
-    char path[64], name[256];
-    file_of(process, "comm", path, sizeof path);
-    if (!kernel_text(path, name, sizeof name))
+    struct process found;
+    char path[64];
+    const char *name = found.name;
+    if (!process_find(&found, process))
         return complain(EXIT_FAILED, "doctor: there is no process %d", process);
+    process_leave(&found);
     if (!serving_read(&serving, process))
         return complain(EXIT_FAILED,
                         "doctor: the mappings of process %d (%.60s) cannot be read: "

@@ -24,7 +24,7 @@ struct process {
     uid_t user; /* effective */
     int folder; /* a descriptor of its /dev/shm; -1: there is none */
     bool is_zombie;
-    char name[64];
+    char name[64]; /* printable */
 };
 
 /* Finds it all out; false: there is no such process. */

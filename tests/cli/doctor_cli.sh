@@ -105,6 +105,22 @@ of linked
 shows linked '^ok +hakmem serves malloc: it is linked into the program\.$'
 asked itself 1 doctor $$
 
+# A process has the name that it gives itself: it forges no line, and nothing gets to the terminal.
+mkfifo "$work/forger"
+# shellcheck disable=SC2016
+sh -c 'printf "a)\nok all\033[2J" >/proc/$$/comm; echo named >"$0/named"; read -r line' "$work" \
+    <"$work/forger" &
+process=$!
+exec 5>"$work/forger"
+becomes "it has its name" [ -s "$work/named" ]
+asked forged 1 doctor "$process"
+stopped
+exec 5>&-
+shows forged "^process [0-9]+ \\(a\\)\\\\nok all\\?\\[2J\\)\$"
+check "no line is forged" [ -z "$(grep '^ok all' "$work/forged.out")" ]
+check "it is plain: $(od -c "$work/forged.out" | head -n 3)" \
+    [ -z "$(LC_ALL=C grep '[^ -~]' "$work/forged.out")" ]
+
 # $process has published its numbers, whole.
 published_whole() {
     becomes "it publishes" [ -e "/dev/shm/hakmem.$process" ]
