@@ -104,23 +104,24 @@ static int report_of(const char *word)
     return status;
 }
 
-/* The number of a process, or a file. */
+/* The number of a process, or the path of a file. */
 static bool is_plain(const char *word)
 {
-    return word[strspn(word, "0123456789")] == '\0' || strchr(word, '/') != NULL ||
-           access(word, F_OK) == 0;
+    return word[strspn(word, "0123456789")] == '\0' || strchr(word, '/') != NULL;
 }
 
+/* Of a program, whose own file may lie here, or else of a file. */
 static int report_named(const char *name)
 {
     struct boxes boxes;
     boxes_find(&boxes);
     const struct box *box = boxes_named(&boxes, name);
-    int status = box == NULL ? complain(EXIT_FAILED,
-                                        "autopsy: there is no file '%.100s', and no program of "
-                                        "that name left a black box",
-                                        name)
-                             : report_of(box->path);
+    bool is_known = box != NULL || access(name, F_OK) == 0;
+    int status = is_known ? report_of(box != NULL ? box->path : name)
+                          : complain(EXIT_FAILED,
+                                     "autopsy: there is no file '%.100s', and no program of "
+                                     "that name left a black box",
+                                     name);
     boxes_end(&boxes);
     return status;
 }

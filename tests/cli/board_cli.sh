@@ -223,6 +223,15 @@ board=/dev/shm/hakmem.profile.$holder_pid
 shows boxes "^20[-0-9]+ [0-9:]+ UTC +$holder_pid  holder +$board\$"
 asked named 0 autopsy holder
 check "by its name" cmp "$work/named.out" "$work/autopsy.out"
+cp "$holder" "$work/plain/holder"
+asked beside 0 autopsy holder
+check "by its name, beside the program" cmp "$work/beside.out" "$work/autopsy.out"
+refused program 1 "is no heap profile" autopsy ./holder
+rm "$work/plain/holder"
+cp "$work/blackbox" "$work/plain/a.file.of.that.name"
+asked near 0 autopsy a.file.of.that.name
+check "a file without a slash" cmp "$work/near.out" "$work/autopsy.out"
+rm "$work/plain/a.file.of.that.name"
 refused nobody 1 "no program of that name left a black box" autopsy nobody.of.that.name
 
 # A container is started again: its first process is number 1 again, and its /dev/shm may be the
