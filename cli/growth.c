@@ -99,19 +99,30 @@ static int report(const struct wish *wish, struct source *now, const struct rows
     return grown > wish->most_bytes ? EXIT_GREW : EXIT_DONE;
 }
 
+/* Why there is no second profile. */
+static int complain_end(const struct source *now)
+{
+    if (now->is_absent && !now->is_alive)
+        return complain(EXIT_FAILED, "growth: process %d ended meanwhile, and left no profile",
+                        now->pid);
+    return complain(EXIT_FAILED, "growth: %s", now->wrong);
+}
+
 static int watch(const struct wish *wish, struct source *before)
 {
     double start = now_seconds();
     struct rows rows;
     struct source now;
-    int status = EXIT_FAILED;
+    int status;
     source_name(before, NAMES_FOR_ALL);
     rows_make(&rows, &before->profile, BY_LINE);
     sleep_until(start + wish->seconds);
     double seconds = now_seconds() - start;
-    if (source_read(&now, "growth", wish->process)) {
+    if (source_try(&now, wish->process)) {
         source_name(&now, NAMES_FOR_ALL);
         status = report(wish, &now, &rows, &before->profile, seconds);
+    } else {
+        status = complain_end(&now);
     }
     source_end(&now);
     rows_free(&rows);

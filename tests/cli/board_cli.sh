@@ -80,7 +80,7 @@ shows leaks '  yard::keep  holder\.cpp:'
 leaked=0
 look_for_growth() {
     begun=$(date +%s%N)
-    "$hakmem" growth "$holder_pid" "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    "$hakmem" growth "$holder_pid" "$@" >"$work/$name.out" 2>"$work/$name.err" 7>&- &
     growth_pid=$!
 }
 # On a busy machine it may have slept, and ended, before anybody saw it.
@@ -189,6 +189,17 @@ status=0
 "$hakmem" growth "$holder_pid" 1 >/dev/null 2>"$work/ended.err" || status=$?
 equal "an ended one cannot grow: $(cat "$work/ended.err")" "$status" 1
 rm -f "$board"
+hold HAKMEM_HEAP_PROFILE=on
+name=meanwhile
+look_for_growth 2
+becomes "it has looked, and sleeps until the process has ended" is_stopped_between 2
+exec 7>&-
+wait "$holder_pid"
+kill -CONT "$growth_pid"
+status=0
+wait "$growth_pid" || status=$?
+equal "without a second profile" "$status $(cat "$work/meanwhile.err")" \
+    "1 hakmem: growth: process $holder_pid ended meanwhile, and left no profile"
 
 # The black box.
 hold HAKMEM_BLACKBOX=on HAKMEM_PRICE=speed
