@@ -122,7 +122,7 @@ static bool migrate_one(const char *name, const char *value)
     if (*row->ours == '\0') {
         printf("# %s=%.60s: nothing to set; %s\n", name, value, row->note);
     } else if (!convert(row, value, ours, sizeof ours) || !is_right(row->ours, ours)) {
-        printf("# %s=%.60s: %s, but no such value\n", name, value, row->ours);
+        printf("# %s=%.60s: no value of %s corresponds to it\n", name, value, row->ours);
     } else {
         print_variable(row->ours);
         printf("=%s  # %s=%.60s%s%s\n", ours, name, value, *row->note == '\0' ? "" : "; ",

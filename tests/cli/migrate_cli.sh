@@ -63,10 +63,12 @@ asked unknown 1 migrate MALLOC_CONF=frobnicate:1,thp:never
 shows unknown '^# frobnicate=1: not known$'
 shows unknown '^HAKMEM_THP=off'
 asked value 0 migrate MALLOC_CONF=thp:maybe,dirty_decay_ms:soon
-shows value '^# thp=maybe: thp, but no such value$'
+shows value '^# thp=maybe: no value of thp corresponds to it$'
 asked power 0 migrate MALLOC_CONF=lg_prof_sample:64
-shows power '^# lg_prof_sample=64: heap_profile_rate, but no such value$'
-shows value '^# dirty_decay_ms=soon: decay, but no such value$'
+asked rate 0 migrate TCMALLOC_RELEASE_RATE=10
+shows rate '^# TCMALLOC_RELEASE_RATE=10: no value of decay corresponds to it$'
+shows power '^# lg_prof_sample=64: no value of heap_profile_rate corresponds to it$'
+shows value '^# dirty_decay_ms=soon: no value of decay corresponds to it$'
 refused word 2 "migrate takes NAME=VALUE, not 'word'" migrate word
 MIMALLOC_PURGE_DELAY=50 "$hakmem" migrate >"$work/here.out" || fail "from the environment"
 shows here '^HAKMEM_DECAY=50ms  # MIMALLOC_PURGE_DELAY=50$'
