@@ -70,7 +70,7 @@
       "                     environment\n")                                                        \
     X(profile,                                                                                     \
       "[--folded] [--live | --allocated] [--json] [--leaks] [--all] [--pprof OUT] "                \
-      "[--heap-v2 OUT] [--flame OUT] PROFILE",                                                     \
+      "[--heap-v2 OUT] [--flame OUT] PROFILE | diff [--all] A B",                                  \
       "show which functions hold a program's memory",                                              \
       "  PROFILE            a process that runs with HAKMEM_HEAP_PROFILE=on, or a\n"               \
       "                     file: its shared file, pprof, jemalloc's heap_v2, folded\n"            \
@@ -84,7 +84,7 @@
       "  --pprof OUT        write a file for pprof\n"                                              \
       "  --heap-v2 OUT      write a file for jeprof\n"                                             \
       "  --flame OUT        write a page with a flame graph\n"                                     \
-      "  hakmem profile diff A B   what grew from profile A to profile B\n")                       \
+      "  diff A B           what grew from profile A to profile B\n")                              \
     X(growth, "[--all] [--most SIZE] PID SECONDS", "watch a process and show what grew",           \
       "  PID                a process that runs with HAKMEM_HEAP_PROFILE=on\n"                     \
       "  SECONDS            duration: 30 or 30s\n"                                                 \

@@ -8,6 +8,7 @@ for command in run options stats top ps ctl doctor migrate profile growth autops
     asked "help_$command" 0 "$command" --help
     shows "help_$command" "^usage: hakmem $command "
 done
+shows help_profile 'PROFILE \| diff \[--all\] A B$'
 asked help_too 0 help
 asked version 0 --version
 equal "the version" "$(cat "$work/version.out")" \
