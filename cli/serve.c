@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "serve.h"
 
+#include "clients.h"
 #include "collect.h"
 #include "command.h"
 #include "stats/emit.h"
@@ -10,16 +11,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #define LOOK_MS 1000
-#define CLIENT_SECONDS 2
 
 static struct document document; /* its memory serves again and again */
 
@@ -33,14 +30,14 @@ static int listen_on(int port, struct sockaddr_in *address)
 {
     int yes = 1;
     socklen_t bytes = sizeof *address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     *address = (struct sockaddr_in){.sin_family = AF_INET,
                                     .sin_port = htons((uint16_t)port),
                                     .sin_addr = {htonl(INADDR_LOOPBACK)}};
     if (fd < 0)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd, (struct sockaddr *)address, bytes) != 0 || listen(fd, 8) != 0 ||
+    if (bind(fd, (struct sockaddr *)address, bytes) != 0 || listen(fd, CLIENTS_MOST) != 0 ||
         getsockname(fd, (struct sockaddr *)address, &bytes) != 0) {
         int error = errno;
         close(fd);
@@ -50,76 +47,63 @@ static int listen_on(int port, struct sockaddr_in *address)
     return fd;
 }
 
-static void send_all(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL);
-        if (sent <= 0)
-            return;
-        bytes += sent;
-        count -= (size_t)sent;
-    }
-}
-
-static void answer(int fd, const char *status, const char *type)
+/* The document is its body; `is_head`: which the client does not want. */
+static void write_answer(struct document *answer, bool is_head, const char *status,
+                         const char *type)
 {
     char head[256];
     int bytes = snprintf(head, sizeof head,
                          "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                          "Connection: close\r\n\r\n",
                          status, type, document.bytes);
-    send_all(fd, head, (size_t)bytes);
-    send_all(fd, document.start, document.bytes);
+    document_add(answer, head, (size_t)bytes);
+    if (!is_head && document.bytes > 0)
+        document_add(answer, document.start, document.bytes);
 }
 
-/* The request up to its blank line; false: it did not come, or is longer than any should be. */
-static bool receive(int fd, char *request, size_t bytes)
+/* Goes on behind `start`; false: the text does not begin so. */
+static bool skip(const char **text, const char *start)
 {
-    size_t used = 0;
-    while (used + 1 < bytes) {
-        ssize_t got = recv(fd, request + used, bytes - used - 1, 0);
-        if (got <= 0)
-            return false;
-        used += (size_t)got;
-        request[used] = '\0';
-        if (strstr(request, "\r\n\r\n") != NULL || strstr(request, "\n\n") != NULL)
-            return true;
-    }
-    return false;
+    size_t bytes = strlen(start);
+    bool is_there = strncmp(*text, start, bytes) == 0;
+    *text += is_there ? bytes : 0;
+    return is_there;
 }
 
-static bool begins(const char *text, const char *start)
+/* The numbers are at both paths, whatever is asked about them. */
+static bool is_path(const char *path)
 {
-    return strncmp(text, start, strlen(start)) == 0;
+    return (skip(&path, "/metrics") || skip(&path, "/")) && (*path == ' ' || *path == '?');
 }
 
-/* `target` NULL: all processes. */
-static void attend(int fd, const struct target *target)
+/* `target` NULL: of all processes. */
+static void collect(const struct target *target)
 {
-    char request[4096];
-    struct timeval limit = {CLIENT_SECONDS, 0};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (target == NULL)
+        collect_all(&document);
+    else
+        hak_emit_openmetrics(&target->page.snapshot, append, NULL);
+    if (document.is_short)
+        document.bytes = 0;
+}
+
+static void respond(struct document *answer, const char *request, const void *target)
+{
+    const char *path = request;
+    bool is_head = request != NULL && skip(&path, "HEAD ");
     document.bytes = 0;
     document.is_short = false;
-    if (!receive(fd, request, sizeof request)) {
-        answer(fd, "400 Bad Request", "text/plain");
-    } else if (!begins(request, "GET ")) {
-        answer(fd, "405 Method Not Allowed", "text/plain");
-    } else if (!begins(request, "GET /metrics ") && !begins(request, "GET / ")) {
-        answer(fd, "404 Not Found", "text/plain");
+    if (request == NULL) {
+        write_answer(answer, false, "400 Bad Request", "text/plain");
+    } else if (!is_head && !skip(&path, "GET ")) {
+        write_answer(answer, false, "405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain");
+    } else if (!is_path(path)) {
+        write_answer(answer, is_head, "404 Not Found", "text/plain");
     } else {
-        if (target == NULL)
-            collect_all(&document);
-        else
-            hak_emit_openmetrics(&target->page.snapshot, append, NULL);
-        if (document.is_short)
-            document.bytes = 0;
-        answer(fd, document.bytes == 0 ? "500 No Memory" : "200 OK",
-               "application/openmetrics-text; version=1.0.0; charset=utf-8");
+        collect(target);
+        write_answer(answer, is_head, document.bytes == 0 ? "500 No Memory" : "200 OK",
+                     "application/openmetrics-text; version=1.0.0; charset=utf-8");
     }
-    shutdown(fd, SHUT_WR);
-    close(fd);
 }
 
 const char *serve(int pid, int port)
@@ -140,9 +124,8 @@ const char *serve(int pid, int port)
     }
     printf("http://127.0.0.1:%d/metrics\n", ntohs(address.sin_port));
     fflush(stdout);
-    struct pollfd waiting = {.fd = fd, .events = POLLIN};
     for (;;) {
-        poll(&waiting, 1, LOOK_MS);
+        clients_wait(fd, LOOK_MS);
         if (ask_interrupted_by() != 0) {
             watch_end(&watch);
             end_by_signal(ask_interrupted_by());
@@ -150,12 +133,10 @@ const char *serve(int pid, int port)
         watch_go_on(&watch, pid);
         if (pid != 0 && !watch_read(&watch, &target, pid, &why)) {
             watch_end(&watch);
+            clients_end();
             close(fd);
             return why;
         }
-        int client = waiting.revents & POLLIN ? accept4(fd, NULL, NULL, SOCK_CLOEXEC) : -1;
-        if (client >= 0)
-            attend(client, pid == 0 ? NULL : &target);
-        waiting.revents = 0;
+        clients_serve(fd, respond, pid == 0 ? NULL : &target);
     }
 }

@@ -2,7 +2,8 @@
 /* cli/serve.h - a target's numbers, or those of all, over HTTP, for a collector on this machine.
  *
  * Owns        one socket on the loopback address.
- * Invariants  one request at a time, each with a time limit; what is not a GET is refused.
+ * Invariants  no client holds up another one (cli/clients.h); what is neither a GET nor a HEAD of
+ *             the numbers is refused.
  * Threads     one.
  * Tests       tests/preload/top_preload.py
  */

@@ -132,11 +132,52 @@ def check_serve_all(process):
     server.wait(300)
 
 
+def connect(port, request=b""):
+    """A client that has sent this."""
+    client = socket.create_connection(("127.0.0.1", port), timeout=300)
+    client.sendall(request)
+    return client
+
+
+def ask(port, request):
+    """The whole answer to it."""
+    with connect(port, request) as client, client.makefile("rb") as answer:
+        return answer.read()
+
+
+def check_slow_clients(port):
+    """One that never ends its request, and those that send nothing, hold nobody up."""
+    slow = connect(port, b"GET /metrics HTTP/1.1\r\nX-Slow: ")
+
+    def serves_meanwhile(what):
+        client = connect(port, b"GET /metrics HTTP/1.1\r\n\r\n")
+        for _ in range(1000): # bytes, which are less than the longest request
+            if select.select([client], [], [], 0.1)[0]:
+                break
+            try:
+                slow.sendall(b"x")
+            except OSError:
+                pass # it was given up
+        else:
+            fail(f"{what}: no answer beside a slow client")
+        with client.makefile("rb") as answer:
+            equal(what, answer.read().endswith(b"# EOF\n"), True)
+        client.close()
+
+    silent = [connect(port) for _ in range(6)]
+    serves_meanwhile("beside a few")
+    silent += [connect(port) for _ in range(40)]
+    serves_meanwhile("beside more than there are places for")
+    for client in [slow, *silent]:
+        client.close()
+
+
 def check_serve(process):
     """OpenMetrics on this machine only."""
     server, address = serve(process.pid)
     port = int(re.fullmatch(r"http://127\.0\.0\.1:(\d+)/metrics", address)[1])
-    with urllib.request.urlopen(address, timeout=300) as answer:
+    check_slow_clients(port)
+    with urllib.request.urlopen(address + "?name[]=any", timeout=300) as answer:
         equal("the type", answer.headers["Content-Type"].split(";")[0],
               "application/openmetrics-text")
         text = answer.read().decode()
@@ -152,6 +193,9 @@ def check_serve(process):
         with socket.create_connection(("127.0.0.1", port), timeout=300) as client:
             client.sendall(request)
             equal("a strange request is refused", client.recv(12)[:10], b"HTTP/1.1 4")
+    head, rest = ask(port, b"HEAD /metrics HTTP/1.1\r\n\r\n").split(b"\r\n\r\n")
+    equal("the head alone", (head[:15], rest), (b"HTTP/1.1 200 OK", b""))
+    equal("it has the length", int(re.search(rb"Content-Length: (\d+)", head)[1]) > 1000, True)
     refuses("a port in use", process.pid, "--serve", port, pattern=f"port {port} is not available")
     server.terminate()
     server.wait(300)
