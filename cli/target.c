@@ -100,6 +100,11 @@ static bool read_board(struct target *target, const struct process *process, int
         return refuse(&reason, "%s does not hold statistics of hakmem", path);
     if (head.layout != hak_shm_layout())
         return refuse(&reason, "%s is of another version of hakmem", path);
+    if (process->pid_space != 0 && head.pid_space != process->pid_space)
+        return refuse(&reason,
+                      "%s is of a process of another PID namespace: process %d does not publish "
+                      "statistics",
+                      path, target->pid);
     if (head.pid != process->own_pid ||
         (process->start_ticks != 0 && head.start_ticks != process->start_ticks))
         return refuse(&reason,

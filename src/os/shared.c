@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "os/file_calls.h"
 #include "os/os.h"
+#include "os/stderr.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,13 +27,35 @@
 #define SWEEP_FILES_MOST 256
 #define SWEEP_HEAD_BYTES 256
 
-static int create(const char *path)
+static bool is_taken(const char *path, size_t space_at)
+{
+    uint64_t pid_space = 0; /* a file that is being made */
+    int fd = hak_call_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    hak_call_pread(fd, &pid_space, sizeof pid_space, (off_t)space_at);
+    bool is_taken = hak_os_shared_is_taken(fd, pid_space);
+    hak_call_close(fd);
+    return is_taken;
+}
+
+static int create(const char *path, size_t space_at)
 {
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd = hak_call_open(path, flags);
-    if (fd < 0 && errno == EEXIST && unlink(path) == 0)
-        fd = hak_call_open(path, flags);
-    return fd;
+    if (fd >= 0 || errno != EEXIST)
+        return fd;
+    if (is_taken(path, space_at)) {
+        errno = EEXIST;
+        return -1;
+    }
+    return unlink(path) == 0 ? hak_call_open(path, flags) : -1;
+}
+
+static uint64_t inode_of(int fd)
+{
+    struct stat about;
+    return syscall(SYS_fstat, fd, &about) == 0 ? about.st_ino : 0;
 }
 
 bool hak_os_shared_back(void *start, size_t bytes)
@@ -85,12 +108,13 @@ static void *map(int fd, size_t bytes, size_t front_bytes)
     return start;
 }
 
-void *hak_os_shared_create(const char *path, size_t bytes, int *error)
+void *hak_os_shared_create(const char *path, size_t bytes, struct shared_made *made)
 {
-    return hak_os_shared_create_growing(path, bytes, bytes, error);
+    return hak_os_shared_create_growing(path, bytes, bytes, made);
 }
 
-void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error)
+void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes,
+                                   struct shared_made *made)
 {
     int saved = errno;
     void *start = MAP_FAILED;
@@ -98,10 +122,11 @@ void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_
     if (bytes > hak_os_file_limit_bytes())
         errno = EFBIG; /* SIGXFSZ, which the kernel sends for such a file, ends most programs */
     else
-        fd = create(path);
+        fd = create(path, made->space_at);
     if (fd >= 0)
         start = map(fd, bytes, front_bytes);
-    *error = errno;
+    made->error = errno;
+    made->inode = fd >= 0 ? inode_of(fd) : 0;
     if (fd >= 0 && start == MAP_FAILED)
         unlink(path);
     if (fd >= 0)
@@ -120,11 +145,25 @@ struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const ch
     return path;
 }
 
-void hak_os_shared_remove(const char *path)
+void hak_os_shared_remove(const char *path, const struct shared_made *made)
 {
     int saved = errno;
-    unlink(path);
+    int fd = hak_call_open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && inode_of(fd) == made->inode)
+        unlink(path);
+    if (fd >= 0)
+        hak_call_close(fd);
     errno = saved;
+}
+
+void hak_os_shared_say_taken(const char *path)
+{
+    char line[256];
+    struct text text = {.start = line, .bytes = sizeof line};
+    hak_text_add(&text, "hakmem: a process of another PID namespace publishes in ");
+    hak_text_add(&text, path);
+    hak_text_add(&text, ": this one does not");
+    hak_os_stderr_line(&text);
 }
 
 /* "/proc/NUMBER/stat", or "/proc/self/stat" for 0. */
@@ -185,19 +224,33 @@ static bool is_dead(uint32_t pid, uint64_t pid_space, uint64_t start_ticks)
     return ticks != 0 && start_ticks != 0 && ticks != start_ticks;
 }
 
-/* If another process opens the file to write while the lease is there, the kernel sends a signal:
- * one that is ignored by default. */
+/* False, with EAGAIN: somebody maps the file to write, or has it open to. If another process opens
+ * it to write while the lease is there, the kernel sends a signal: one that is ignored by
+ * default. */
+static bool can_lease(int fd)
+{
+    fcntl(fd, F_SETSIG, SIGURG);
+    bool can = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+    if (can)
+        fcntl(fd, F_SETLEASE, F_UNLCK);
+    return can;
+}
+
 bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space, uint64_t start_ticks)
 {
     int saved = errno;
-    fcntl(file->fd, F_SETSIG, SIGURG);
-    bool is_left = fcntl(file->fd, F_SETLEASE, F_RDLCK) == 0;
-    if (is_left)
-        fcntl(file->fd, F_SETLEASE, F_UNLCK);
-    else if (errno != EAGAIN)
-        is_left = is_dead(file->number, pid_space, start_ticks);
+    bool is_left =
+        can_lease(file->fd) || (errno != EAGAIN && is_dead(file->number, pid_space, start_ticks));
     errno = saved;
     return is_left;
+}
+
+bool hak_os_shared_is_taken(int fd, uint64_t pid_space)
+{
+    int saved = errno;
+    bool is_taken = pid_space != hak_os_pid_space() && !can_lease(fd) && errno == EAGAIN;
+    errno = saved;
+    return is_taken;
 }
 
 /* getdents64(2) */

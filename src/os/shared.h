@@ -20,18 +20,30 @@ struct shared_path {
 /* `prefix`, the number, `suffix`. */
 struct shared_path hak_os_shared_path(const char *prefix, uint32_t pid, const char *suffix);
 
+/* A file that is created. */
+struct shared_made {
+    size_t space_at; /* asked: where files of this kind have their writer's hak_os_pid_space */
+    int error;       /* why it could not be */
+    uint64_t inode;  /* what tells it from a later one of its name */
+};
+
 /* Creates the file `path` of `bytes` zeros, replacing one of that name that may be removed, and
- * maps it. NULL: *error says why not; EFBIG: the process may have no file of that size. */
-void *hak_os_shared_create(const char *path, size_t bytes, int *error);
+ * maps it. NULL: `made` says why not; EFBIG: the process may have no file of that size; EEXIST: a
+ * process of another space of numbers writes to the one of that name. */
+void *hak_os_shared_create(const char *path, size_t bytes, struct shared_made *made);
 
 /* The same, but memory is allocated only for the first `front_bytes`. */
-void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes, int *error);
+void *hak_os_shared_create_growing(const char *path, size_t bytes, size_t front_bytes,
+                                   struct shared_made *made);
+
+/* Says on standard error that `path` was EEXIST. */
+void hak_os_shared_say_taken(const char *path);
 
 /* Allocates memory for a part of it; false: there is none, and touching it is fatal. */
 bool hak_os_shared_back(void *start, size_t bytes);
 
-/* Removes the file; the mapping stays. */
-void hak_os_shared_remove(const char *path);
+/* Removes the file that was made, unless another one has its name; the mapping stays. */
+void hak_os_shared_remove(const char *path, const struct shared_made *made);
 
 /* What follows the number of a file that was set aside. */
 #define HAK_SHARED_LAST ".last"
@@ -69,6 +81,11 @@ uint32_t hak_os_shared_sweep(const char *prefix, size_t head_bytes, shared_judge
  * number, its space of numbers and its start; of other spaces nothing is certain then. */
 bool hak_os_shared_is_left(const struct shared_file *file, uint64_t pid_space,
                            uint64_t start_ticks);
+
+/* True when it is certain that a process of a space other than this one, `pid_space` as it wrote,
+ * maps the file to write, or has it open to. In this space the number tells more: its program may
+ * have been replaced by another one while a child still has the mapping. */
+bool hak_os_shared_is_taken(int fd, uint64_t pid_space);
 
 /* When a process (0: this one) was started, in clock ticks since the machine was; 0: /proc does not
  * say. */

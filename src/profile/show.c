@@ -18,6 +18,7 @@
 #include "stats/event_log.h"
 #include "stats/snapshot_take.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* Memory is put behind so many more sites at once. */
@@ -37,6 +38,8 @@
 HAK_AT_HAND static _Atomic(struct profile_board *) own;
 HAK_AT_HAND static struct profile_board *inherited;
 HAK_AT_HAND static uint32_t own_pid;
+HAK_AT_HAND static struct shared_made made = {.space_at = offsetof(struct board_head, pid_space)};
+HAK_AT_HAND static uint32_t told_pid; /* it was told that its name is taken */
 HAK_AT_HAND static _Atomic uint32_t backed_sites;
 HAK_AT_HAND static bool stats_are_backed; /* the busy one's */
 /* Somebody makes the board, grows it, brings it up to date, or adds modules. */
@@ -125,28 +128,42 @@ static void fill_changing(struct board_head *head)
 }
 
 /* A black box of an earlier process of this number: of a container's first process, most likely,
- * which is number 1 again when the container is started again. */
+ * which is number 1 again when the container is started again. One beside this container is live:
+ * its box stays where it is. */
 static bool is_earlier_box(const struct shared_file *file, const void *context)
 {
     const struct board_head *head = file->head, *mine = context;
     return head->magic == HAK_BOARD_MAGIC && head->pid == file->number && head->is_kept != 0 &&
-           (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space);
+           (head->start_ticks != mine->start_ticks || head->pid_space != mine->pid_space) &&
+           !hak_os_shared_is_taken(file->fd, head->pid_space);
+}
+
+/* Once in a process, which tries it again; unless it was not the user's wish. */
+static void say_refused(const char *path, uint32_t pid)
+{
+    bool is_wish = hak_conf_number(blackbox) == BLACKBOX_ON ||
+                   hak_conf_number(heap_profile) != HEAP_PROFILE_OFF;
+    if (made.error != EEXIST || !is_wish || told_pid == pid)
+        return;
+    told_pid = pid;
+    hak_os_shared_say_taken(path);
 }
 
 static struct profile_board *create(uint32_t pid, uint32_t site_count)
 {
-    int error;
     struct board_head head = {.magic = 0};
     fill_head(&head, pid);
     hak_os_shared_set_aside(HAK_BOARD_PATH, pid, sizeof head, is_earlier_box, &head);
     struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, pid, "");
     struct profile_board *board = hak_os_shared_create_growing(
-        path.name, sizeof *board, offsetof(struct profile_board, stats), &error);
-    if (board == NULL)
+        path.name, sizeof *board, offsetof(struct profile_board, stats), &made);
+    if (board == NULL) {
+        say_refused(path.name, pid);
         return NULL;
+    }
     if (!hak_os_shared_back(board->sites, site_count * sizeof *board->sites)) {
         hak_os_shared_unmap(board, sizeof *board);
-        hak_os_shared_remove(path.name);
+        hak_os_shared_remove(path.name, &made);
         return NULL;
     }
     memcpy(&board->head, &head, sizeof head);
@@ -401,5 +418,5 @@ void hak_show_end(void)
     if (hak_show_board() == NULL || own_pid != hak_os_pid())
         return;
     struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, own_pid, "");
-    hak_os_shared_remove(path.name);
+    hak_os_shared_remove(path.name, &made);
 }

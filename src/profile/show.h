@@ -13,9 +13,10 @@
  *             memory, and makes none. At the end of a process its board is removed; one that is
  *             killed leaves it. The next process that makes one removes those left, but the newest
  *             HAK_SHOW_KEPT of black boxes; a black box under its own number, of an earlier
- *             process, it sets aside. A program that filters its system calls (os/confine.h) keeps
- *             the board that it has, or has none: its sites are counted all the same. One that
- *             changed its user keeps it, too.
+ *             process, it sets aside. What a live process of another PID namespace has under that
+ *             number it leaves alone: it has no board until that one has ended. A program that
+ *             filters its system calls (os/confine.h) keeps the board that it has, or has none: its
+ *             sites are counted all the same. One that changed its user keeps it, too.
  * Argument    the thread that makes the board is the busy one (is_busy), and no other waits: they
  *             count where the process has its own. Then the sites are shown, and from then on the
  *             adding threads raise the sums (profile/sites.h), so none is lost between. Modules are
@@ -28,7 +29,7 @@
  *             the copy maps its own, so what was begun is counted there.
  * Threads     any.
  * Tests       tests/unit/profile/show_test.c, tests/preload/profile.c,
- *             tests/preload/leaks_preload.sh
+ *             tests/preload/leaks_preload.sh, tests/preload/spaces_preload.py
  */
 #ifndef HAK_PROFILE_SHOW_H
 #define HAK_PROFILE_SHOW_H

@@ -14,33 +14,39 @@
 #include "stats/snapshot.h"
 #include "stats/snapshot_take.h"
 
+#include <errno.h>
+
 static struct stats_shm *shm;
+static struct shared_made made = {.space_at = offsetof(struct shm_head, pid_space)};
 static uint32_t shm_pid;
 static bool is_refused; /* in this process */
 
-static void say_refused(const char *path, int error)
+static void say_refused(const char *path)
 {
+    if (made.error == EEXIST) {
+        hak_os_shared_say_taken(path);
+        return;
+    }
     char line[256];
     struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: statistics cannot be published in ");
     hak_text_add(&text, path);
     hak_text_add(&text, ": ");
-    hak_text_add(&text, hak_os_error_name(error));
+    hak_text_add(&text, hak_os_error_name(made.error));
     hak_os_stderr_line(&text);
 }
 
 static void start_board(uint32_t pid)
 {
-    int error;
     struct shared_path path = hak_os_shared_path(HAK_SHM_PATH, pid, "");
     if (shm_pid == 0) /* not again in each child */
         hak_shm_remove_left(pid);
     shm_pid = pid;
-    shm = hak_os_shared_create(path.name, sizeof *shm, &error);
+    shm = hak_os_shared_create(path.name, sizeof *shm, &made);
     is_refused = shm == NULL;
     if (is_refused) {
         if (hak_conf_number(stats_shm) == STATS_SHM_ON) /* else it was not the user's wish */
-            say_refused(path.name, error);
+            say_refused(path.name);
         return;
     }
     shm->head = (struct shm_head){
@@ -78,7 +84,7 @@ void hak_shm_end(void)
     struct shared_path path = hak_os_shared_path(HAK_SHM_PATH, shm_pid, "");
     if (!hak_shm_is_there())
         return;
-    hak_os_shared_remove(path.name);
+    hak_os_shared_remove(path.name, &made);
     hak_os_shared_unmap(shm, sizeof *shm);
     shm = NULL;
     shm_pid = 0;

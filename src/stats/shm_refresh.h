@@ -6,9 +6,10 @@
  *             parent's; removed at the end; a later refresh makes a new one. A process that is
  *             killed, or becomes another program, leaves it behind, with its last numbers: readers
  *             know it by the start time and by its age, and the next process that makes one removes
- *             it once its own is gone.
+ *             it once its own is gone. If a process of another PID namespace writes to the file of
+ *             that name, it keeps it, and this one has none.
  * Threads     one at a time, the holder of the stats writer (stats/writer.h).
- * Tests       tests/preload/top_preload.py
+ * Tests       tests/preload/top_preload.py, tests/preload/spaces_preload.py
  */
 #ifndef HAK_STATS_SHM_REFRESH_H
 #define HAK_STATS_SHM_REFRESH_H

@@ -177,13 +177,14 @@ static bool is_unused(const struct shared_file *file, const void *context)
 
 TEST(what_a_process_of_another_space_of_numbers_maps_to_write_stays_while_it_does)
 {
-    int error, ends[2];
+    struct shared_made made = {0};
+    int ends[2];
     char byte;
     new_folder();
     CHECK_EQ(pipe(ends), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        char *start = hak_os_shared_create(folder_path("left.9"), 4096, &error);
+        char *start = hak_os_shared_create(folder_path("left.9"), 4096, &made);
         write(ends[1], "x", 1);
         close(ends[1]);
         pause();
