@@ -70,7 +70,7 @@ static bool is_whole(const struct client *client)
            memmem(client->request, client->received, "\n\n", 2) != NULL;
 }
 
-static void receive(struct client *client, client_answer *answer, const void *context)
+static void receive(struct client *client, client_answer *answer, void *context)
 {
     size_t room = sizeof client->request - 1 - client->received; /* it ends with a zero */
     ssize_t got = recv(client->fd, client->request + client->received, room, 0);
@@ -111,7 +111,7 @@ static void welcome(int listener)
     place->due_ms = shared_clock_ms() + CLIENT_MS;
 }
 
-void clients_serve(int listener, client_answer *answer, const void *context)
+void clients_serve(int listener, client_answer *answer, void *context)
 {
     for (int i = 0; i < CLIENTS_MOST; i++) {
         struct client *client = &clients[i];

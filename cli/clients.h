@@ -17,13 +17,13 @@ enum { CLIENTS_MOST = 16, CLIENT_MS = 2000 };
 
 /* Writes all that answers a request up to its blank line; NULL: it ended before, or is longer than
  * any should be. An answer that is short of memory, or empty, is not sent. */
-typedef void client_answer(struct document *answer, const char *request, const void *context);
+typedef void client_answer(struct document *answer, const char *request, void *context);
 
 /* Waits until one of them, or a new one at `listener`, has something to do. */
 void clients_wait(int listener, int most_ms);
 
 /* Does what the last wait found. */
-void clients_serve(int listener, client_answer *answer, const void *context);
+void clients_serve(int listener, client_answer *answer, void *context);
 
 /* Closes them. */
 void clients_end(void);

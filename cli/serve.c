@@ -5,6 +5,7 @@
 #include "clients.h"
 #include "collect.h"
 #include "command.h"
+#include "process.h"
 #include "stats/emit.h"
 #include "watch.h"
 
@@ -17,6 +18,16 @@
 #include <unistd.h>
 
 #define LOOK_MS 1000
+
+/* What is served. */
+struct source {
+    int pid; /* 0: all processes */
+    struct watch watch;
+    struct target target;
+    uint64_t looked_ms;
+    bool is_there;
+    const char *why_not;
+};
 
 static struct document document; /* its memory serves again and again */
 
@@ -76,18 +87,25 @@ static bool is_path(const char *path)
     return (skip(&path, "/metrics") || skip(&path, "/")) && (*path == ' ' || *path == '?');
 }
 
-/* `target` NULL: of all processes. */
-static void collect(const struct target *target)
+static void look(struct source *source)
 {
-    if (target == NULL)
+    source->looked_ms = shared_clock_ms();
+    source->is_there = source->pid == 0 ||
+                       watch_read(&source->watch, &source->target, source->pid, &source->why_not);
+}
+
+static void collect(struct source *source)
+{
+    look(source);
+    if (source->pid == 0)
         collect_all(&document);
-    else
-        hak_emit_openmetrics(&target->page.snapshot, append, NULL);
+    else if (source->is_there)
+        hak_emit_openmetrics(&source->target.page.snapshot, append, NULL);
     if (document.is_short)
         document.bytes = 0;
 }
 
-static void respond(struct document *answer, const char *request, const void *target)
+static void respond(struct document *answer, const char *request, void *source)
 {
     const char *path = request;
     bool is_head = request != NULL && skip(&path, "HEAD ");
@@ -100,8 +118,8 @@ static void respond(struct document *answer, const char *request, const void *ta
     } else if (!is_path(path)) {
         write_answer(answer, is_head, "404 Not Found", "text/plain");
     } else {
-        collect(target);
-        write_answer(answer, is_head, document.bytes == 0 ? "500 No Memory" : "200 OK",
+        collect(source);
+        write_answer(answer, is_head, document.bytes == 0 ? "500 No Numbers" : "200 OK",
                      "application/openmetrics-text; version=1.0.0; charset=utf-8");
     }
 }
@@ -109,34 +127,32 @@ static void respond(struct document *answer, const char *request, const void *ta
 const char *serve(int pid, int port)
 {
     static char why_not[128];
+    static struct source source;
     struct sockaddr_in address;
-    static struct target target;
-    struct watch watch = WATCH_NONE;
-    const char *why;
-    /* Before the port is taken, and its address printed. */
-    if (pid != 0 && !watch_read(&watch, &target, pid, &why))
-        return why;
+    source = (struct source){.pid = pid, .watch = WATCH_NONE};
+    look(&source); /* before the port is taken, and its address printed */
+    if (!source.is_there)
+        return source.why_not;
     int fd = listen_on(port, &address);
     if (fd < 0) {
-        watch_end(&watch);
+        watch_end(&source.watch);
         snprintf(why_not, sizeof why_not, "port %d is not available: %s", port, strerror(errno));
         return why_not;
     }
     printf("http://127.0.0.1:%d/metrics\n", ntohs(address.sin_port));
     fflush(stdout);
-    for (;;) {
-        clients_wait(fd, LOOK_MS);
-        if (ask_interrupted_by() != 0) {
-            watch_end(&watch);
-            end_by_signal(ask_interrupted_by());
-        }
-        watch_go_on(&watch, pid);
-        if (pid != 0 && !watch_read(&watch, &target, pid, &why)) {
-            watch_end(&watch);
-            clients_end();
-            close(fd);
-            return why;
-        }
-        clients_serve(fd, respond, pid == 0 ? NULL : &target);
+    while (source.is_there && ask_interrupted_by() == 0) {
+        watch_go_on(&source.watch, pid);
+        clients_serve(fd, respond, &source);
+        if (shared_clock_ms() - source.looked_ms >= LOOK_MS)
+            look(&source);
+        if (source.is_there)
+            clients_wait(fd, LOOK_MS);
     }
+    watch_end(&source.watch);
+    if (ask_interrupted_by() != 0)
+        end_by_signal(ask_interrupted_by());
+    clients_end();
+    close(fd);
+    return source.why_not;
 }

@@ -151,13 +151,13 @@ def check_slow_clients(port):
 
     def serves_meanwhile(what):
         client = connect(port, b"GET /metrics HTTP/1.1\r\n\r\n")
-        for _ in range(1000): # bytes, which are less than the longest request
+        for _ in range(1000):  # bytes, which are less than the longest request
             if select.select([client], [], [], 0.1)[0]:
                 break
             try:
                 slow.sendall(b"x")
             except OSError:
-                pass # it was given up
+                pass  # it was given up
         else:
             fail(f"{what}: no answer beside a slow client")
         with client.makefile("rb") as answer:
