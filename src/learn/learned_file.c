@@ -394,7 +394,12 @@ bool hak_learned_put_site(struct learned_program *program, const struct site_lin
     if (place == &program->sites[HAK_LEARNED_SITES_MOST])
         return false;
     program->site_count += place == &program->sites[program->site_count];
-    *place = *line;
+    *place++ = *line;
+    /* A line of no build is that of each: it replaces several. */
+    for (struct site_line *i = place; i != &program->sites[program->site_count]; i++)
+        if (!hak_site_line_is_same(i, line))
+            *place++ = *i;
+    program->site_count = (uint32_t)(place - program->sites);
     return true;
 }
 

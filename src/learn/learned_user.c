@@ -22,14 +22,6 @@ static void drop_at(struct learned_program *program, uint32_t at)
         program->sites[at] = program->sites[at + 1];
 }
 
-/* A line of no build is that of each: it replaces several. */
-static void drop_same(struct learned_program *program, const struct site_line *site)
-{
-    for (uint32_t i = program->site_count; i-- > 0;)
-        if (hak_site_line_is_same(&program->sites[i], site))
-            drop_at(program, i);
-}
-
 /* What was learned gives way to what the user says; the last is worth least. */
 static void make_room(struct learned_program *program)
 {
@@ -49,8 +41,9 @@ void hak_learned_heed(struct learned_program *program, const struct learned_prog
         bool is_new = (is_said(site) ? site->state : RULE_WATCHED) != word;
         if (!is_new || word_of(program, site) != word)
             continue;
-        drop_same(program, site);
-        make_room(program);
-        hak_learned_put_site(program, site);
+        if (!hak_learned_put_site(program, site)) {
+            make_room(program);
+            hak_learned_put_site(program, site);
+        }
     }
 }

@@ -11,6 +11,7 @@
 #include "os/home.h"
 #include "os/os.h"
 #include "os/output.h"
+#include "os/random.h"
 #include "os/shared.h"
 #include "profile/live.h"
 #include "profile/modules.h"
@@ -62,6 +63,9 @@ struct left {
     bool is_counting;
     uint64_t newest[HAK_SHOW_KEPT]; /* of black boxes: when they were made, newest first */
 };
+
+/* A child that ends by _exit leaves a file. Looking for those of others takes a while. */
+#define CHILDREN_PER_SWEEP 16
 
 static void count_kept(struct left *left, uint64_t unix_ms)
 {
@@ -185,7 +189,7 @@ static struct profile_board *replace_inherited(struct profile_board *board)
 static void open_first(void)
 {
     uint32_t pid = hak_os_pid();
-    if (own_pid == 0) /* not again in each child */
+    if (own_pid == 0 || hak_os_random() % CHILDREN_PER_SWEEP == 0)
         remove_left(pid);
     own_pid = pid;
     /* A copy has memory for as many sites as its parent. */

@@ -11,12 +11,13 @@
  *             before anything of it is changed, and makes its own as if it had sampled what its
  *             parent did, which is shown there, too. A child of vfork is its parent, sharing its
  *             memory, and makes none. At the end of a process its board is removed; one that is
- *             killed leaves it. The next process that makes one removes those left, but the newest
- *             HAK_SHOW_KEPT of black boxes; a black box under its own number, of an earlier
- *             process, it sets aside. What a live process of another PID namespace has under that
- *             number it leaves alone: it has no board until that one has ended. A program that
- *             filters its system calls (os/confine.h) keeps the board that it has, or has none: its
- *             sites are counted all the same. One that changed its user keeps it, too.
+ *             killed leaves it. The next process that makes one, or of forked children one in
+ *             sixteen, removes those left, but the newest HAK_SHOW_KEPT of black boxes; a black box
+ *             under its own number, of an earlier process, it sets aside. What a live process of
+ *             another PID namespace has under that number it leaves alone: it has no board until
+ *             that one has ended. A program that filters its system calls (os/confine.h) keeps the
+ *             board that it has, or has none: its sites are counted all the same. One that changed
+ *             its user keeps it, too.
  * Argument    the thread that makes the board is the busy one (is_busy), and no other waits: they
  *             count where the process has its own. Then the sites are shown, and from then on the
  *             adding threads raise the sums (profile/sites.h), so none is lost between. Modules are

@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import processes
-from processes import PYTHON, STARTED, equal, shm_file
+from processes import PYTHON, STARTED, box_file, equal, shm_file
 
 MADE = []
 
@@ -106,8 +106,37 @@ def check_strange():
     stop(shown)
 
 
+CHILDREN = 400
+FORKS = f"""
+import os
+print("ready", flush=True)
+input()
+for i in range({CHILDREN}):
+    child = os.fork()
+    if child == 0:
+        blocks = [bytearray(5000) for _ in range(300)]
+        os._exit(0)
+    print(child)
+    os.waitpid(child, 0)
+"""
+
+
+def check_children():
+    """Children that end without notice leave black boxes, but not without bound."""
+    parent = processes.start([PYTHON, "-c", FORKS], HAKMEM_BLACKBOX="on",
+                             HAKMEM_HEAP_PROFILE_RATE="16K")
+    children = parent.communicate("\n", timeout=600)[0].split()
+    equal("all were made", len(children), CHILDREN)
+    left = [path for child in children if (path := box_file(child)).exists()]
+    MADE.extend(left)
+    processes.check("they leave some", len(left) >= 16)
+    processes.check(f"most of {CHILDREN} are removed: {len(left)} are there",
+                    len(left) < CHILDREN * 3 // 4)
+
+
 try:
     check_left()
+    check_children()
     check_strange()
     print("well")
 finally:

@@ -84,3 +84,8 @@ def children(pid):
 def shm_file(pid):
     """The file that a process publishes."""
     return pathlib.Path(f"/dev/shm/hakmem.{pid}")
+
+
+def box_file(pid):
+    """The black box of a process."""
+    return pathlib.Path(f"/dev/shm/hakmem.profile.{pid}")

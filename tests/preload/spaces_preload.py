@@ -12,12 +12,8 @@ import sys
 import tempfile
 
 import processes
-from processes import LIBRARY, PYTHON, becomes, children, equal, hakmem, says, shm_file
-
-
-def box_file(pid):
-    """The black box of a process."""
-    return pathlib.Path(f"/dev/shm/hakmem.profile.{pid}")
+from processes import (LIBRARY, PYTHON, becomes, box_file, children, equal, hakmem, says,
+                       shm_file)
 
 
 SHOWN, BOX = shm_file(1), box_file(1)

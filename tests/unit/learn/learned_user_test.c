@@ -80,8 +80,8 @@ TEST(a_word_about_every_build_replaces_what_is_known_of_each)
     put(&now, "site forbidden 128 0 0 alpha+0x12 -\n");
     hak_learned_heed(&mine, &before, &now);
     CHECK_EQ(mine.site_count, 2);
-    CHECK_EQ(mine.sites[0].state, RULE_MIXED);
-    CHECK_EQ(mine.sites[1].state, RULE_FORBIDDEN);
+    CHECK_EQ(mine.sites[0].state, RULE_FORBIDDEN);
+    CHECK_EQ(mine.sites[1].state, RULE_MIXED);
 }
 
 TEST(what_was_learned_last_makes_room)
