@@ -17,6 +17,8 @@ struct path {
     uint64_t block_bytes; /* of the size class being read */
     const char *kind;     /* of the cache or heap being read */
     uint64_t id;          /* and its number */
+    bool has_memory;      /* all statistics have that object */
+    bool has_sites;       /* each heap profile has that list */
 };
 
 static bool read_value(struct reader *reader, struct path *path, struct report *report);
@@ -114,6 +116,15 @@ static bool read_number(struct reader *reader, struct path *path, struct report 
     return !is_whole || add(reader, path, report, value);
 }
 
+/* The keys of the outermost object tell what it is. */
+static void note_kind(struct path *path)
+{
+    if (path->depth == 1) {
+        path->has_memory |= strcmp(path->keys[0], "memory") == 0;
+        path->has_sites |= strcmp(path->keys[0], "sites") == 0;
+    }
+}
+
 static bool read_object(struct reader *reader, struct path *path, struct report *report)
 {
     if (path->depth == DEPTH_MOST)
@@ -123,6 +134,7 @@ static bool read_object(struct reader *reader, struct path *path, struct report 
     while (!is_good) {
         if (!read_string(reader, key))
             return false;
+        note_kind(path);
         if (!take(reader, ':'))
             return reader_fail(reader, "has a name without a value");
         if (!read_value(reader, path, report))
@@ -181,8 +193,11 @@ bool report_read_json(struct reader *reader, struct report *report)
     struct path path = {.depth = 0};
     if (!read_value(reader, &path, report))
         return false;
+    if (!path.has_memory && path.has_sites)
+        return reader_fail(reader, "ends a heap profile, not statistics: hakmem profile shows it");
     if (report_find(report, "pid", 0) == 0)
         return reader_fail(reader, "is JSON, but not statistics");
-    return report_find(report, "schema", HAK_EMIT_JSON_SCHEMA) == HAK_EMIT_JSON_SCHEMA ||
-           reader_fail(reader, "is of another version of hakmem");
+    if (report_find(report, "schema", HAK_EMIT_JSON_SCHEMA) != HAK_EMIT_JSON_SCHEMA)
+        return reader_fail(reader, "is of another version of hakmem");
+    return path.has_memory || reader_fail(reader, "is JSON, but not statistics");
 }

@@ -124,6 +124,22 @@ static bool read_line(struct profile *profile, const char *line)
     return true;
 }
 
+/* All lines before those of the mappings, and the line that begins these. A file without it was
+ * cut. Line 2 cannot tell: jemalloc corrects each sum for itself, so they do not add up to it. */
+static bool read_sites(struct profile *profile, struct scan *scan, char *line, size_t room)
+{
+    while (next_line(scan, line, room)) {
+        if (strncmp(line, "MAPPED_LIBRARIES", 16) == 0)
+            return true;
+        if (!read_line(profile, line)) {
+            char why[sizeof profile->wrong];
+            memcpy(why, profile->wrong, sizeof why);
+            return profile_refuse(profile, "line %" PRIu32 " %.200s", scan->line, why);
+        }
+    }
+    return profile_refuse(profile, "is cut short: it has no MAPPED_LIBRARIES");
+}
+
 bool heap_v2_read(struct profile *profile, const char *text, size_t bytes)
 {
     static char line[32768];
@@ -134,12 +150,10 @@ bool heap_v2_read(struct profile *profile, const char *text, size_t bytes)
     profile->period_bytes = strtoull(line + strlen(HEAD), &end, 10);
     if (end == line + strlen(HEAD) || (*end != '\0' && *end != '\r'))
         return profile_refuse(profile, "line 1 has no period");
-    while (next_line(&scan, line, sizeof line) && strncmp(line, "MAPPED_LIBRARIES", 16) != 0)
-        if (!read_line(profile, line)) {
-            char why[sizeof profile->wrong];
-            memcpy(why, profile->wrong, sizeof why);
-            return profile_refuse(profile, "line %" PRIu32 " %.200s", scan.line, why);
-        }
+    if (!read_sites(profile, &scan, line, sizeof line))
+        return false;
+    if (text[bytes - 1] != '\n')
+        return profile_refuse(profile, "is cut short: its last line has no end");
     while (next_line(&scan, line, sizeof line))
         read_mapping(profile, line);
     place_locations(profile);

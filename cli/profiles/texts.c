@@ -98,9 +98,23 @@ bool is_folded(const char *text, size_t bytes)
     return value_of(text, first) != NULL;
 }
 
+/* `unix_ms: 1700000000000`, a line of statistics in their raw form; no frame is named so. */
+static bool is_statistic(const char *line, const char *value)
+{
+    size_t name = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    return name > 0 && line[name] == ':' && line + name + 1 == value;
+}
+
+static bool refuse_statistics(struct profile *profile)
+{
+    return profile_refuse(profile, "is statistics, not a heap profile: hakmem stats shows them");
+}
+
 static bool read_folded_line(struct profile *profile, char *line, char *value)
 {
     uint32_t stack[PROFILE_DEPTH_MOST], depth = 0;
+    if (is_statistic(line, value))
+        return refuse_statistics(profile);
     *value = '\0';
     /* The innermost frame comes last in the file, and first in a site. */
     for (char *last; depth < PROFILE_DEPTH_MOST; *last = '\0') {
@@ -143,6 +157,7 @@ struct json {
     struct profile *profile;
     const char *at, *end;
     int nesting;
+    bool has_sites, has_memory; /* each heap profile has the one, all statistics the other */
 };
 
 static bool is_next(struct json *json, char letter)
@@ -399,6 +414,8 @@ static bool read_member(struct json *json, const char *key, void *unused)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)
             return read_number(json, numbers[i].number);
+    json->has_sites |= strcmp(key, "sites") == 0;
+    json->has_memory |= strcmp(key, "memory") == 0;
     if (strcmp(key, "modules") == 0)
         return read_members(json, '[', ']', read_module, unused);
     if (strcmp(key, "sites") == 0)
@@ -414,5 +431,9 @@ static bool read_member(struct json *json, const char *key, void *unused)
 bool json_read(struct profile *profile, const char *text, size_t bytes)
 {
     struct json json = {.profile = profile, .at = text, .end = text + bytes};
-    return read_members(&json, '{', '}', read_member, NULL);
+    if (!read_members(&json, '{', '}', read_member, NULL))
+        return false;
+    if (!json.has_sites && json.has_memory)
+        return refuse_statistics(profile);
+    return json.has_sites || profile_refuse(profile, "is JSON, but no heap profile");
 }

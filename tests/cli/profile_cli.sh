@@ -158,7 +158,7 @@ equal "what is no UTF-8" "$(jq -r '.sites[0].stack[1].function' "$work/other_jso
 asked other_flame 0 profile "$work/other" --flame "$work/other.html"
 equal "a name ends no script" "$(grep -c '</script>' "$work/other.html")" 2
 
-printf 'heap_v2/1\n@ 0x1\n  t*: 0: 0 [5: 50]\n' >"$work/freed"
+printf 'heap_v2/1\n@ 0x1\n  t*: 0: 0 [5: 50]\n\nMAPPED_LIBRARIES:\n' >"$work/freed"
 asked freed 0 profile "$work/freed"
 shows freed '^nothing$'
 
@@ -189,6 +189,31 @@ printf 'heap_v2/1\n@ 0x1\n  t*: 1: x\n' >"$work/no_count"
 refused no_count 1 "line 3 is not" profile "$work/no_count"
 printf 'heap_v2/1\n@ 0x1 zzz\n' >"$work/no_stack"
 refused no_stack 1 "line 2 is no stack" profile "$work/no_stack"
+# So are half a file, and statistics, which are no profile: not shown as one that holds nothing.
+for heap in heap heap_v2; do
+    length=$(wc -c <"$work/$heap")
+    for percent in 10 30 50 70 90 99; do
+        head -c $((length * percent / 100)) "$work/$heap" >"$work/half"
+        refused "half" 1 "half " profile "$work/half"
+    done
+    sed '/MAPPED_LIBRARIES/,$d' "$work/$heap" >"$work/unmapped"
+    refused unmapped 1 "is cut short: it has no MAPPED_LIBRARIES" profile "$work/unmapped"
+    head -c -1 "$work/$heap" >"$work/unended"
+    refused unended 1 "is cut short: its last line has no end" profile "$work/unended"
+done
+for form in raw json text xml openmetrics; do
+    "$hakmem" run -o stats=$form -o stats_file="$work/stats.$form" true
+    check "$form: there are statistics" [ -s "$work/stats.$form" ]
+done
+for form in raw json; do
+    refused "stats_$form" 1 "is statistics, not a heap profile: hakmem stats shows them" \
+        profile "$work/stats.$form"
+done
+for form in text xml openmetrics; do
+    refused "stats_$form" 1 "stats.$form " profile "$work/stats.$form"
+done
+echo '{}' >"$work/nothing"
+refused nothing_json 1 "is JSON, but no heap profile" profile "$work/nothing"
 refused no_room 1 "No such file or directory" profile "$work/heap" --pprof "$work/no/such/folder"
 refused full 1 "profile: /dev/full" profile "$work/heap" --heap-v2 /dev/full
 check "a device stays" [ -c /dev/full ]
