@@ -76,6 +76,7 @@ struct profile {
     uint64_t taken_ns;     /* since 1970; 0: not known */
     uint64_t duration_ns;
     uint64_t lost_sites, lost_samples;
+    uint64_t unshown_sites; /* with what they hold */
     bool has_allocated; /* else nothing is known but what lives */
     bool has_lives;
     bool has_ages;

@@ -409,7 +409,8 @@ static bool read_member(struct json *json, const char *key, void *unused)
                          {"taken_ns", &profile->taken_ns},
                          {"duration_ns", &profile->duration_ns},
                          {"lost_sites", &profile->lost_sites},
-                         {"lost_samples", &profile->lost_samples}};
+                         {"lost_samples", &profile->lost_samples},
+                         {"unshown_sites", &profile->unshown_sites}};
     char text[NAME_BYTES];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)

@@ -34,7 +34,7 @@
 #include "stats/shm.h"
 
 #define HAK_BOARD_MAGIC 0x31656c69666f7268ull /* "hrofile1" */
-#define HAK_BOARD_VERSION 1u
+#define HAK_BOARD_VERSION 2u
 #define HAK_BOARD_FOLDER "/dev/shm"
 #define HAK_BOARD_NAME "hakmem.profile."
 #define HAK_BOARD_PATH HAK_BOARD_FOLDER "/" HAK_BOARD_NAME
@@ -113,6 +113,7 @@ struct board_head {
     _Atomic uint64_t site_count;
     _Atomic uint64_t module_count;
     struct board_dropped dropped;
+    _Atomic uint64_t unshown_count; /* sites of the process that the file has no memory for now */
 };
 
 struct profile_board {
@@ -122,7 +123,7 @@ struct profile_board {
     alignas(64) struct board_site sites[HAK_BOARD_SITES];
 };
 
-hak_static_assert(sizeof(struct board_head) <= 256 + 64, "a head is small");
+hak_static_assert(sizeof(struct board_head) <= 256, "a head is small");
 hak_static_assert(sizeof(struct profile_board) <= HAK_MIB, "a board is bounded");
 
 /* Differs where the layout differs. */

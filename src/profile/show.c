@@ -177,6 +177,14 @@ static struct profile_board *create(uint32_t pid, uint32_t site_count)
     return board;
 }
 
+/* The board has memory for so many sites. The caller is the busy one. */
+static void show_first(struct profile_board *board, uint32_t count)
+{
+    hak_store_relaxed(&backed_sites, count);
+    hak_sites_show(board, count);
+    hak_store_relaxed(&board->head.unshown_count, hak_excess(hak_sites_count(), count));
+}
+
 /* A handler may have made the copy, and interrupted code that writes to the parent's board: it goes
  * on in the copy, and finds the copy's board there. */
 static struct profile_board *replace_inherited(struct profile_board *board)
@@ -204,8 +212,7 @@ static void open_first(void)
     if (inherited != NULL)
         board = replace_inherited(board);
     stats_are_backed = false;
-    hak_store_relaxed(&backed_sites, site_count);
-    hak_sites_show(board, site_count);
+    show_first(board, site_count);
     hak_store_relaxed(&next_tick_ms, 0); /* its numbers come with the next one */
     /* Last: readers take what has it. release: partner is the acquire of readers */
     hak_store_release(&board->head.magic, HAK_BOARD_MAGIC);
@@ -261,16 +268,20 @@ void hak_show_prepare(void)
         hak_show_open();
 }
 
-/* The caller is the busy one. */
-static void grow(struct profile_board *board, uint32_t site)
+/* Puts memory behind all sites so far, or as many as there is memory for: the next tick tries again
+ * then. The caller is the busy one. */
+static void grow(struct profile_board *board)
 {
-    uint32_t backed = hak_load_relaxed(&backed_sites), before = backed;
-    while (site >= backed && backed < HAK_BOARD_SITES &&
-           hak_os_shared_back(&board->sites[backed], MORE_SITES * sizeof *board->sites))
-        backed += MORE_SITES;
-    hak_store_relaxed(&backed_sites, backed);
-    if (backed != before)
-        hak_sites_show(board, backed);
+    uint32_t count = hak_sites_count(), backed = hak_load_relaxed(&backed_sites);
+    if (count <= backed)
+        return;
+    if (hak_os_ask_begin()) {
+        while (count > backed &&
+               hak_os_shared_back(&board->sites[backed], MORE_SITES * sizeof *board->sites))
+            backed += MORE_SITES;
+        hak_os_ask_end();
+    }
+    show_first(board, backed);
 }
 
 void hak_show_modules(uint32_t site)
@@ -281,10 +292,8 @@ void hak_show_modules(uint32_t site)
     if (!hak_flag_take(&is_busy))
         return; /* the site's next sample comes by again */
     struct profile_board *board = hak_show_board();
-    if (board != NULL && site >= hak_load_relaxed(&backed_sites) && hak_os_ask_begin()) {
-        grow(board, site);
-        hak_os_ask_end();
-    }
+    if (board != NULL)
+        grow(board);
     const struct board_site *record = hak_sites_at(site);
     if (record != NULL)
         hak_modules_add(record->frames, (uint32_t)record->frame_count);
@@ -383,6 +392,7 @@ static HAK_NOINLINE enum show_wish tick(uint64_t now)
     if (board == NULL || !hak_flag_take(&is_busy))
         return SHOW_NOTHING;
     hak_store_relaxed(&next_tick_ms, now + TICK_MS);
+    grow(board);
     update_oldest();
     fill_changing(&board->head);
     if (is_kept && hak_os_ask_begin()) {

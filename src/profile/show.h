@@ -17,7 +17,8 @@
  *             another PID namespace has under that number it leaves alone: it has no board until
  *             that one has ended. A program that filters its system calls (os/confine.h) keeps the
  *             board that it has, or has none: its sites are counted all the same. One that changed
- *             its user keeps it, too.
+ *             its user keeps it, too. Where /dev/shm has no memory for all sites, the board says
+ *             how many are missing; each tick tries again.
  * Argument    the thread that makes the board is the busy one (is_busy), and no other waits: they
  *             count where the process has its own. Then the sites are shown, and from then on the
  *             adding threads raise the sums (profile/sites.h), so none is lost between. Modules are
@@ -30,7 +31,8 @@
  *             the copy maps its own, so what was begun is counted there.
  * Threads     any.
  * Tests       tests/unit/profile/show_test.c, tests/preload/profile.c,
- *             tests/preload/leaks_preload.sh, tests/preload/spaces_preload.py
+ *             tests/preload/leaks_preload.sh, tests/preload/spaces_preload.py,
+ *             tests/preload/left_shm_preload.py, tests/cli/board_cli.sh
  */
 #ifndef HAK_PROFILE_SHOW_H
 #define HAK_PROFILE_SHOW_H

@@ -131,6 +131,62 @@ shows too_much 'yard::leak'
 asked not_too_much 0 growth "$holder_pid" 0.2 --most 0
 shows not_too_much '^nothing$'
 
+# A board that finds no memory for some stacks says so, and shows them once there is some.
+cat >"$work/crowd.c" <<'C'
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile kept;
+static int depth = 0;
+void *left(unsigned path), *right(unsigned path);
+__attribute__((noinline)) void *next(unsigned path)
+{
+    void *block = path == 1 ? malloc(100000) : path % 2 ? left(path / 2) : right(path / 2);
+    depth++; /* no call is a jump */
+    return block;
+}
+__attribute__((noinline)) void *left(unsigned path) { void *at = next(path); depth++; return at; }
+__attribute__((noinline)) void *right(unsigned path) { void *at = next(path); depth--; return at; }
+int main(void)
+{
+    kept = next(1);
+    for (unsigned turn = 0; puts("ready"), fflush(stdout), getchar() != EOF; turn++) {
+        for (unsigned path = 256; turn == 0 && path < 512; path++)
+            kept = next(path);
+        for (unsigned i = 0; i < 1000; i++)
+            free(next(1));
+    }
+    return 0;
+}
+C
+"${CC:-cc}" -g -O1 -o "$work/crowd" "$work/crowd.c"
+has_crowded() { [ "$(grep -c ready "$work/crowded")" = 2 ]; }
+# crowd_is_shown: the process has allocated more, and its profile is asked for again.
+crowd_is_shown() {
+    echo >&9
+    "$hakmem" profile "$crowd_pid" --all >"$work/crowd.out"
+    ! grep -q 'stacks are missing' "$work/crowd.out"
+}
+if unshare --mount true 2>/dev/null; then
+    mkfifo "$work/crowd_in"
+    unshare --mount sh -c 'mount -t tmpfs -o size=2m shm /dev/shm && exec env \
+        HAKMEM_HEAP_PROFILE=on HAKMEM_HEAP_PROFILE_SAMPLES=0 HAKMEM_HEAP_PROFILE_RATE=2048 \
+        LD_PRELOAD="$1" "$0/crowd"' "$work" "$PRELOAD_LIB" <"$work/crowd_in" >"$work/crowded" &
+    crowd_pid=$!
+    exec 9>"$work/crowd_in"
+    becomes "the crowd is ready" grep -q ready "$work/crowded"
+    becomes "it has a board" [ -e "/proc/$crowd_pid/root/dev/shm/hakmem.profile.$crowd_pid" ]
+    dd if=/dev/zero of="/proc/$crowd_pid/root/dev/shm/full" bs=4k 2>/dev/null || :
+    echo >&9
+    becomes "it has allocated" has_crowded
+    asked crowded 0 profile "$crowd_pid"
+    shows crowded '^[0-9]+ stacks are missing: there is no room in /dev/shm for them$'
+    rm "/proc/$crowd_pid/root/dev/shm/full"
+    becomes "all of it is shown" crowd_is_shown
+    near "what it holds" "$("$hakmem" profile "$crowd_pid" --json | jq .live_bytes)" 25700000
+    exec 9>&-
+    wait "$crowd_pid"
+fi
+
 # A process in a container has another number there, and its own /dev/shm and files.
 if unshare --mount --pid --fork true 2>/dev/null; then
     mkdir "$work/inside"
