@@ -77,7 +77,8 @@ struct profile {
     uint64_t duration_ns;
     uint64_t lost_sites, lost_samples;
     uint64_t unshown_sites; /* with what they hold */
-    bool has_allocated; /* else nothing is known but what lives */
+    uint64_t lost_modules;  /* not 0: of code of some modules names are missing, or wrong */
+    bool has_allocated;     /* else nothing is known but what lives */
     bool has_lives;
     bool has_ages;
 

@@ -183,8 +183,12 @@ static void print_end(const struct table *table, const struct profile *profile, 
         fprintf(table->to, "%" PRIu64 " stacks found no room: their sum is (no stack)\n",
                 profile->lost_sites);
     if (profile->unshown_sites > 0)
-        fprintf(table->to, "%" PRIu64 " stacks are missing: there is no room in /dev/shm for them\n",
+        fprintf(table->to,
+                "%" PRIu64 " stacks are missing: there is no room in /dev/shm for them\n",
                 profile->unshown_sites);
+    if (profile->lost_modules > 0)
+        fputs("some libraries found no room: functions have no names, or those of others\n",
+              table->to);
     if (profile->lost_samples > 0)
         fprintf(table->to, "%" PRIu64 " samples have no end: not among what lives\n",
                 profile->lost_samples);

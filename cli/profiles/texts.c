@@ -410,7 +410,8 @@ static bool read_member(struct json *json, const char *key, void *unused)
                          {"duration_ns", &profile->duration_ns},
                          {"lost_sites", &profile->lost_sites},
                          {"lost_samples", &profile->lost_samples},
-                         {"unshown_sites", &profile->unshown_sites}};
+                         {"unshown_sites", &profile->unshown_sites},
+                         {"lost_modules", &profile->lost_modules}};
     char text[NAME_BYTES];
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (strcmp(key, numbers[i].key) == 0)

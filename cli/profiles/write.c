@@ -158,10 +158,11 @@ void json_write(const struct profile *profile, FILE *to)
     fprintf(to,
             ",\"pid\":%" PRIu64 ",\"period_bytes\":%" PRIu64 ",\"taken_ns\":%" PRIu64
             ",\"duration_ns\":%" PRIu64 ",\"lost_sites\":%" PRIu64 ",\"lost_samples\":%" PRIu64
-            ",\"unshown_sites\":%" PRIu64 ",\"live_bytes\":%" PRIu64 ",\"modules\":[",
+            ",\"unshown_sites\":%" PRIu64 ",\"lost_modules\":%" PRIu64 ",\"live_bytes\":%" PRIu64
+            ",\"modules\":[",
             profile->pid, profile->period_bytes, profile->taken_ns, profile->duration_ns,
             profile->lost_sites, profile->lost_samples, profile->unshown_sites,
-            profile_sum(profile, VALUE_LIVE_BYTES));
+            profile->lost_modules, profile_sum(profile, VALUE_LIVE_BYTES));
     write_modules(profile, to);
     fputs("],\"sites\":[", to);
     for (uint32_t i = 0; i < profile->site_count; i++) {

@@ -41,7 +41,9 @@
 
 #define HAK_BOARD_FRAMES 32u
 #define HAK_BOARD_SITES 2000u
-#define HAK_BOARD_MODULES 96u
+#define HAK_BOARD_MODULES 512u
+/* The file has memory for so many modules from the beginning on, for the rest as they come. */
+#define HAK_BOARD_FIRST_MODULES 96u
 #define HAK_BOARD_PATH_BYTES 200u
 #define HAK_BOARD_BUILD_ID_BYTES 20u
 /* Bucket i has the life times below 4^i ms that are in no earlier one; the last has the rest. */
@@ -86,7 +88,7 @@ struct board_site {
     X(sites_full, "stacks that found no site of their own, and are counted with site 0")           \
     X(untracked, "samples whose end will not be seen: counted as allocated and freed at once")     \
     X(in_handlers, "of these, taken in a signal handler or a section of hakmem's own")             \
-    X(modules_full, "modules that found no room")
+    X(modules_full, "modules that found no room: one may be counted for each site that it is in")
 
 struct board_dropped {
 #define X(name, meaning) _Atomic uint64_t name;
@@ -124,7 +126,7 @@ struct profile_board {
 };
 
 hak_static_assert(sizeof(struct board_head) <= 256, "a head is small");
-hak_static_assert(sizeof(struct profile_board) <= HAK_MIB, "a board is bounded");
+hak_static_assert(sizeof(struct profile_board) <= HAK_MIB / 4 * 5, "a board is bounded");
 
 /* Differs where the layout differs. */
 uint64_t hak_board_layout(void);

@@ -2,8 +2,10 @@
 #include "profile/modules.h"
 
 #include "base/bits.h"
+#include "os/confine.h"
 #include "os/elf.h"
 #include "os/program.h"
+#include "os/shared.h"
 #include "os/unwind.h"
 #include "profile/sites.h"
 
@@ -106,16 +108,39 @@ void hak_modules_add(const uint64_t *frames, uint32_t frame_count)
         add((uintptr_t)frames[i] - 1);
 }
 
-void hak_modules_show(struct profile_board *board)
+/* Puts memory behind a module of a board where it has none from its beginning on. */
+static bool back(struct board_module *module, uint64_t index)
+{
+    if (index < HAK_BOARD_FIRST_MODULES)
+        return true;
+    if (!hak_os_ask_begin())
+        return false;
+    bool is_backed = hak_os_shared_back(module, sizeof *module);
+    hak_os_ask_end();
+    return is_backed;
+}
+
+static void show_new(struct profile_board *board)
 {
     uint32_t count = hak_load_relaxed(&module_count);
     for (uint64_t i = hak_load_relaxed(&board->head.module_count); i < count; i++) {
         struct board_module *to = &board->modules[i];
         size_t state_bytes = sizeof to->state;
+        if (!back(to, i)) {
+            hak_sites_note_dropped(modules_full);
+            return;
+        }
         memcpy((char *)to + state_bytes, (const char *)&modules[i] + state_bytes,
                sizeof *to - state_bytes);
         /* release: partner is the acquire of the board's readers */
         hak_store_release(&to->state, BOARD_READY);
         hak_store_relaxed(&board->head.module_count, i + 1);
     }
+}
+
+void hak_modules_show(struct profile_board *board)
+{
+    show_new(board);
+    hak_store_relaxed(&board->head.dropped.modules_full,
+                      hak_load_relaxed(&hak_sites_dropped.modules_full));
 }

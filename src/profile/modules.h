@@ -4,9 +4,11 @@
  * Owns        the modules of this process, and copies them to its board.
  * Invariants  a module is added when a stack leads into it for the first time, by the thread whose
  *             stack it is: it cannot be unloaded meanwhile. One that came in another's place is
- *             added, too; the later one counts. Its file header is read only where it is mapped.
+ *             added, too; the later one counts, for the stacks of the earlier one as well, and is
+ *             noticed with the first stack that is new: a stack that has a site is not looked at
+ *             again. Its file header is read only where it is mapped.
  * Threads     one at a time adds or shows.
- * Tests       tests/preload/leaks_preload.sh
+ * Tests       tests/preload/leaks_preload.sh, tests/cli/modules_cli.sh
  */
 #ifndef HAK_PROFILE_MODULES_H
 #define HAK_PROFILE_MODULES_H
@@ -19,7 +21,7 @@ bool hak_module_describe(uintptr_t address, struct board_module *found);
 /* Adds those of a stack; before them the program itself, if there is none yet. */
 void hak_modules_add(const uint64_t *frames, uint32_t frame_count);
 
-/* Copies to the board those that it has not. */
+/* Copies to the board those that it has not, as long as there is memory for them. */
 void hak_modules_show(struct profile_board *board);
 
 #endif

@@ -160,7 +160,8 @@ static struct profile_board *create(uint32_t pid, uint32_t site_count)
     hak_os_shared_set_aside(HAK_BOARD_PATH, pid, sizeof head, is_earlier_box, &head);
     struct shared_path path = hak_os_shared_path(HAK_BOARD_PATH, pid, "");
     struct profile_board *board = hak_os_shared_create_growing(
-        path.name, sizeof *board, offsetof(struct profile_board, stats), &made);
+        path.name, sizeof *board, offsetof(struct profile_board, modules[HAK_BOARD_FIRST_MODULES]),
+        &made);
     if (board == NULL) {
         say_refused(path.name, pid);
         return NULL;

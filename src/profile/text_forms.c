@@ -255,6 +255,7 @@ void hak_json_write(struct profile_writer *writer)
     add_field(writer, "duration_ns", times.duration_ns);
     add_field(writer, "lost_sites", hak_load_relaxed(&hak_sites_dropped.sites_full));
     add_field(writer, "lost_samples", hak_load_relaxed(&hak_sites_dropped.untracked));
+    add_field(writer, "lost_modules", hak_load_relaxed(&hak_sites_dropped.modules_full));
     add_field(writer, "live_bytes", sums[PROFILE_LIVE_BYTES]);
     add_modules_json(writer);
     add(writer, ",\"sites\":[");

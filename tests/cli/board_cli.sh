@@ -173,14 +173,15 @@ if unshare --mount true 2>/dev/null; then
         LD_PRELOAD="$1" "$0/crowd"' "$work" "$PRELOAD_LIB" <"$work/crowd_in" >"$work/crowded" &
     crowd_pid=$!
     exec 9>"$work/crowd_in"
+    crowd_shm=/proc/$crowd_pid/"root"/dev/shm
     becomes "the crowd is ready" grep -q ready "$work/crowded"
-    becomes "it has a board" [ -e "/proc/$crowd_pid/root/dev/shm/hakmem.profile.$crowd_pid" ]
-    dd if=/dev/zero of="/proc/$crowd_pid/root/dev/shm/full" bs=4k 2>/dev/null || :
+    becomes "it has a board" [ -e "$crowd_shm/hakmem.profile.$crowd_pid" ]
+    dd if=/dev/zero of="$crowd_shm/full" bs=4k 2>/dev/null || :
     echo >&9
     becomes "it has allocated" has_crowded
     asked crowded 0 profile "$crowd_pid"
     shows crowded '^[0-9]+ stacks are missing: there is no room in /dev/shm for them$'
-    rm "/proc/$crowd_pid/root/dev/shm/full"
+    rm "$crowd_shm/full"
     becomes "all of it is shown" crowd_is_shown
     near "what it holds" "$("$hakmem" profile "$crowd_pid" --json | jq .live_bytes)" 25700000
     exec 9>&-
