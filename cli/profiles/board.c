@@ -132,5 +132,6 @@ bool board_read(struct profile *profile, const struct profile_board *first,
         if (hak_load_relaxed(&first->sites[i].state) == BOARD_READY &&
             hak_load_relaxed(&board->sites[i].allocated_count) > 0)
             read_site(profile, board, &first->sites[i], &board->sites[i], now_ms);
+    profile_find_period(profile);
     return true;
 }

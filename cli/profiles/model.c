@@ -2,6 +2,7 @@
 #include "profiles/model.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,4 +257,27 @@ const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
+}
+
+/* A block of b bytes is sampled with the probability p = 1 - exp(-b / period), and stands for 1/p. So
+ * sites tell whose samples are many, and stand for clearly more blocks than they are. */
+void profile_find_period(struct profile *profile)
+{
+    double sum = 0, told = 0, all = 0;
+    for (uint32_t i = 0; i < profile->site_count; i++) {
+        const struct site *site = &profile->sites[i];
+        double samples = (double)site->samples;
+        double blocks = (double)site->values[VALUE_ALLOCATED_OBJECTS];
+        double bytes = (double)site->values[VALUE_ALLOCATED_BYTES];
+        all += samples;
+        if (samples < 16 || blocks < samples * 5 / 4)
+            continue;
+        sum += samples * (bytes / blocks) / -log1p(-samples / blocks);
+        told += samples;
+    }
+    double period = told > 0 ? sum / told : 0;
+    profile->is_least_period = told == 0 && all > 0;
+    /* The library doubles it; less is chance. */
+    if (profile->period_bytes > 0 && period > 1.5 * (double)profile->period_bytes)
+        profile->period_bytes = (uint64_t)fmin(period, 9e18);
 }

@@ -73,6 +73,7 @@ struct profile {
     name_id program; /* empty: not known */
     uint64_t pid;
     uint64_t period_bytes; /* one sample in so many bytes in the mean; 0: not known */
+    bool is_least_period;  /* it may be more: that is what was asked for */
     uint64_t taken_ns;     /* since 1970; 0: not known */
     uint64_t duration_ns;
     uint64_t lost_sites, lost_samples;
@@ -156,6 +157,9 @@ uint32_t site_origin(const struct profile *profile, const struct frame *frames, 
 
 /* Adds up a value over all sites. */
 uint64_t profile_sum(const struct profile *profile, enum value value);
+
+/* Samples may be fewer than were asked for: where the sites tell, finds the period in force. */
+void profile_find_period(struct profile *profile);
 
 /* Adds without passing the largest number. */
 uint64_t add_bounded(uint64_t left, uint64_t right);

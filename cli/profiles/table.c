@@ -151,7 +151,8 @@ static void print_period(const struct table *table, const struct profile *profil
 {
     char size[32], life[32];
     if (profile->period_bytes > 1)
-        fprintf(table->to, "estimates; one sample in %s in the mean",
+        fprintf(table->to, "estimates; one sample in %s%s in the mean",
+                profile->is_least_period ? "at least " : "",
                 bytes_text(size, "", profile->period_bytes));
     if (profile->period_bytes > 1 && profile->duration_ns > 0)
         fprintf(table->to, ", for %s", life_text(life, sizeof life, profile->duration_ns));

@@ -437,5 +437,6 @@ bool json_read(struct profile *profile, const char *text, size_t bytes)
         return false;
     if (!json.has_sites && json.has_memory)
         return refuse_statistics(profile);
+    profile_find_period(profile);
     return json.has_sites || profile_refuse(profile, "is JSON, but no heap profile");
 }

@@ -162,6 +162,24 @@ printf 'heap_v2/1\n@ 0x1\n  t*: 0: 0 [5: 50]\n\nMAPPED_LIBRARIES:\n' >"$work/fre
 asked freed 0 profile "$work/freed"
 shows freed '^nothing$'
 
+# Where samples stand for more than was asked for, the distance in force is told; where blocks are
+# so large that each is a sample, only the least that it may be.
+# sampled NAME SAMPLES BLOCKS BYTES: a profile with one site, of which one sample in 4 KiB was asked.
+sampled() {
+    printf '{"schema":1,"period_bytes":4096,"sites":[{"live_bytes":1,"samples":%s,' "$2" >"$work/$1"
+    printf '"allocated_objects":%s,"allocated_bytes":%s,"stack":[]}]}\n' "$3" "$4" >>"$work/$1"
+    asked "$1" 0 profile "$work/$1"
+}
+sampled doubled 4329 844000 844000000
+shows doubled '^estimates; one sample in 189\.9 KiB in the mean$'
+asked doubled_pprof 0 profile "$work/doubled" --pprof "$work/doubled.gz"
+decoded "$work/doubled.gz" >"$work/doubled.text"
+check "pprof has it, too" grep -q '^period: 19446[0-9]$' "$work/doubled.text"
+sampled as_asked 4329 17800 17800000
+shows as_asked '^estimates; one sample in 4\.0 KiB in the mean$'
+sampled large 200 200 200000000
+shows large '^estimates; one sample in at least 4\.0 KiB in the mean$'
+
 # What is no profile of memory is refused in one line.
 encoded cpu <<TEXT
 $strings
