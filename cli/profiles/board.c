@@ -122,6 +122,7 @@ bool board_read(struct profile *profile, const struct profile_board *first,
     profile->lost_samples = hak_load_relaxed(&head->dropped.untracked);
     profile->unshown_sites = hak_load_relaxed(&head->unshown_count);
     profile->lost_modules = hak_load_relaxed(&head->dropped.modules_full);
+    profile->has_blocks = true;
     profile->has_allocated = profile->has_lives = profile->has_ages = true;
     uint32_t modules = least(hak_load_relaxed(&head->module_count), HAK_BOARD_MODULES);
     for (uint32_t i = 0; i < modules; i++)

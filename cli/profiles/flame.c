@@ -70,9 +70,10 @@ static void write_profile(const struct profile *profile, FILE *to)
     fputs("{\"program\":", to);
     json_text(profile_text(profile, profile->program), to);
     fprintf(to,
-            ",\"pid\":%" PRIu64 ",\"period\":%" PRIu64 ",\"duration\":%" PRIu64
-            ",\"hasAllocated\":%s,\"hasLives\":%s",
-            profile->pid, profile->period_bytes, profile->duration_ns,
+            ",\"pid\":%" PRIu64 ",\"period\":%" PRIu64 ",\"isLeastPeriod\":%s,\"duration\":%" PRIu64
+            ",\"hasBlocks\":%s,\"hasAllocated\":%s,\"hasLives\":%s",
+            profile->pid, profile->period_bytes, profile->is_least_period ? "true" : "false",
+            profile->duration_ns, profile->has_blocks ? "true" : "false",
             profile->has_allocated ? "true" : "false", profile->has_lives ? "true" : "false");
     write_names(profile, to);
     write_frames(profile, to);

@@ -157,6 +157,7 @@ bool heap_v2_read(struct profile *profile, const char *text, size_t bytes)
     while (next_line(&scan, line, sizeof line))
         read_mapping(profile, line);
     place_locations(profile);
+    profile->has_blocks = true;
     profile->has_allocated = profile_sum(profile, VALUE_ALLOCATED_BYTES) > 0;
     return true;
 }

@@ -259,8 +259,8 @@ const char *base_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
-/* A block of b bytes is sampled with the probability p = 1 - exp(-b / period), and stands for 1/p. So
- * sites tell whose samples are many, and stand for clearly more blocks than they are. */
+/* A block of b bytes is sampled with the probability p = 1 - exp(-b / period), and stands for 1/p.
+ * So sites tell whose samples are many, and stand for clearly more blocks than they are. */
 void profile_find_period(struct profile *profile)
 {
     double sum = 0, told = 0, all = 0;

@@ -79,6 +79,7 @@ struct profile {
     uint64_t lost_sites, lost_samples;
     uint64_t unshown_sites; /* with what they hold */
     uint64_t lost_modules;  /* not 0: of code of some modules names are missing, or wrong */
+    bool has_blocks;        /* else nobody counted them */
     bool has_allocated;     /* else nothing is known but what lives */
     bool has_lives;
     bool has_ages;

@@ -113,6 +113,7 @@ static bool import_types(struct import *import)
     }
     for (int value = 0; value < VALUE_LIFE_NS; value++)
         has_any |= value % 2 == 1 && import->columns[value] >= 0;
+    import->profile->has_blocks = import->columns[VALUE_LIVE_OBJECTS] >= 0;
     import->profile->has_allocated = import->columns[VALUE_ALLOCATED_BYTES] >= 0;
     import->profile->has_lives = import->columns[VALUE_LIFE_NS] >= 0;
     const char *type = from->n_sample_type == 0 ? "" : text_of(import, from->sample_type[0]->type);

@@ -83,6 +83,12 @@ static char *count_text(char text[32], uint64_t count)
     return text;
 }
 
+/* A number of blocks, where the profile has any. */
+static char *blocks_text(char text[32], const struct profile *profile, uint64_t count)
+{
+    return profile->has_blocks ? count_text(text, count) : strcpy(text, "-");
+}
+
 /* At most `columns` characters; a longer text loses its middle, or its end. */
 static void print_cut(const struct table *table, const char *text, uint32_t columns, uint32_t tail)
 {
@@ -167,9 +173,11 @@ static void print_title(const struct table *table, const struct profile *profile
     fprintf(table->to, "%.40s", *program == '\0' ? "heap profile" : program);
     if (profile->pid != 0)
         fprintf(table->to, ", process %" PRIu64, profile->pid);
-    fprintf(table->to, ": %s live in %s blocks\n",
-            bytes_text(size, "", profile_sum(profile, VALUE_LIVE_BYTES)),
-            count_text(count, profile_sum(profile, VALUE_LIVE_OBJECTS)));
+    fprintf(table->to, ": %s live", bytes_text(size, "", profile_sum(profile, VALUE_LIVE_BYTES)));
+    if (profile->has_blocks)
+        fprintf(table->to, " in %s blocks",
+                count_text(count, profile_sum(profile, VALUE_LIVE_OBJECTS)));
+    fputc('\n', table->to);
     print_period(table, profile);
 }
 
@@ -215,7 +223,8 @@ static char *rate_text(char text[32], const struct row *row)
 }
 
 /* The columns behind the share: blocks and their mean life, or the age of the oldest and growth. */
-static void print_past(const struct table *table, const struct row *row, bool is_box)
+static void print_past(const struct table *table, const struct row *row,
+                       const struct profile *profile, bool is_box)
 {
     char text[32], rate[32];
     if (is_box && row->oldest_ns > 0)
@@ -224,7 +233,7 @@ static void print_past(const struct table *table, const struct row *row, bool is
     else if (is_box)
         fprintf(table->to, " %8s %12s  ", "-", "-");
     else
-        fprintf(table->to, " %8s", count_text(text, row->values[VALUE_LIVE_OBJECTS]));
+        fprintf(table->to, " %8s", blocks_text(text, profile, row->values[VALUE_LIVE_OBJECTS]));
     if (!is_box)
         fprintf(table->to, " %8s  ",
                 mean_life(row) > 0 ? life_text(text, sizeof text, mean_life(row)) : "-");
@@ -249,7 +258,7 @@ static void print_live(const struct table *table, const struct rows *rows,
         has_rough |= is_rough;
         fprintf(table->to, "%10s %c%5.1f%%", bytes_text(size, "", bytes), is_rough ? '~' : ' ',
                 live == 0 ? 0 : 100 * (double)bytes / (double)live);
-        print_past(table, row, is_box);
+        print_past(table, row, profile, is_box);
         print_place(table, profile, row, is_box ? 42 : 38);
         shown++;
     }
@@ -296,7 +305,7 @@ void table_leaks(const struct table *table, const struct rows *rows, const struc
             continue;
         }
         fprintf(table->to, "%10s %8s %8s %12s  ", bytes_text(size, "", bytes),
-                count_text(count, row->values[VALUE_LIVE_OBJECTS]),
+                blocks_text(count, profile, row->values[VALUE_LIVE_OBJECTS]),
                 life_text(life, sizeof life, row->oldest_ns), rate_text(rate, row));
         print_place(table, profile, row, 43);
         print_freed_by(table, row, 43);

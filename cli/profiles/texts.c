@@ -358,7 +358,7 @@ static bool read_site_member(struct json *json, const char *key, void *to)
         bool *is_known;
     } const numbers[] = {
         {"live_bytes", &site->values[VALUE_LIVE_BYTES], NULL},
-        {"live_objects", &site->values[VALUE_LIVE_OBJECTS], NULL},
+        {"live_objects", &site->values[VALUE_LIVE_OBJECTS], &profile->has_blocks},
         {"allocated_bytes", &site->values[VALUE_ALLOCATED_BYTES], &profile->has_allocated},
         {"allocated_objects", &site->values[VALUE_ALLOCATED_OBJECTS], NULL},
         {"life_ns", &site->values[VALUE_LIFE_NS], &profile->has_lives},

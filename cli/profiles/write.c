@@ -124,8 +124,9 @@ static void write_stack(const struct profile *profile, const char *name, struct 
 static void write_site(const struct profile *profile, const struct site *site, FILE *to)
 {
     const uint64_t *values = site->values;
-    fprintf(to, "{\"live_bytes\":%" PRIu64 ",\"live_objects\":%" PRIu64, values[VALUE_LIVE_BYTES],
-            values[VALUE_LIVE_OBJECTS]);
+    fprintf(to, "{\"live_bytes\":%" PRIu64, values[VALUE_LIVE_BYTES]);
+    if (profile->has_blocks)
+        fprintf(to, ",\"live_objects\":%" PRIu64, values[VALUE_LIVE_OBJECTS]);
     if (profile->has_allocated)
         fprintf(to, ",\"allocated_bytes\":%" PRIu64 ",\"allocated_objects\":%" PRIu64,
                 values[VALUE_ALLOCATED_BYTES], values[VALUE_ALLOCATED_OBJECTS]);

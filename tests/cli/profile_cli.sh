@@ -40,6 +40,15 @@ check "what lives is meant" cmp "$work/live.out" "$work/folded.out"
 asked allocated 0 profile "$work/heap" --folded --allocated
 shows allocated ";main;market::close $(estimate 4 4096 2)\$"
 
+# Folded stacks have no numbers of blocks: none are shown.
+asked no_blocks 0 profile "$work/folded.out"
+shows no_blocks '^heap profile: 55\.1 MiB live$'
+shows no_blocks '^  50\.0 MiB   90\.9%        -        -  shop::Shelf<char>::keep$'
+asked no_blocks_json 0 profile "$work/folded.out" --json
+equal "nor in JSON" "$(jq '[.sites[].live_objects] | unique[0]' "$work/no_blocks_json.out")" null
+asked no_blocks_again 0 profile "$work/no_blocks_json.out"
+shows no_blocks_again '^heap profile: 55\.1 MiB live$'
+
 # JSON: the frames of a stack from the inside outwards, inlined ones as such.
 asked json 0 profile "$work/heap" --json
 check "it is JSON" sh -c 'jq . "$0" >/dev/null' "$work/json.out"
@@ -164,7 +173,7 @@ shows freed '^nothing$'
 
 # Where samples stand for more than was asked for, the distance in force is told; where blocks are
 # so large that each is a sample, only the least that it may be.
-# sampled NAME SAMPLES BLOCKS BYTES: a profile with one site, of which one sample in 4 KiB was asked.
+# sampled NAME SAMPLES BLOCKS BYTES: a profile with one site; asked for was one sample in 4 KiB.
 sampled() {
     printf '{"schema":1,"period_bytes":4096,"sites":[{"live_bytes":1,"samples":%s,' "$2" >"$work/$1"
     printf '"allocated_objects":%s,"allocated_bytes":%s,"stack":[]}]}\n' "$3" "$4" >>"$work/$1"
