@@ -6,6 +6,7 @@
 #include "profiles/symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -81,10 +82,17 @@ static void remove_file(const char *path)
         unlink(path);
 }
 
+/* A new file is for its owner alone, as those of the library are: it names what a program does. */
+static FILE *open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return fd < 0 ? NULL : fdopen(fd, "w");
+}
+
 static int write_file(struct profile *profile, const char *path,
                       bool (*write)(struct profile *profile, FILE *to))
 {
-    FILE *to = fopen(path, "we");
+    FILE *to = open_file(path);
     if (to == NULL)
         return complain(EXIT_FAILED, "profile: %.200s: %s", path, strerror(errno));
     errno = 0;

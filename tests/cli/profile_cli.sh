@@ -119,6 +119,14 @@ if command -v node >/dev/null; then
     check "its script is one" node --check "$work/flame.js"
 fi
 
+# Files are for their owner alone; one that was there keeps its mode.
+for file in pprof.gz heap_v2 flame.html; do
+    equal "mode of $file" "$(stat -c %a "$work/$file")" 600
+done
+touch "$work/open.html"
+asked open_mode 0 profile "$work/heap" --flame "$work/open.html"
+equal "mode of a file that was there" "$(stat -c %a "$work/open.html")" 644
+
 # What grew: by function.
 asked diff 0 profile diff "$work/heap" "$work/heap3"
 shows diff '^\+105\.1 MiB where it grew, 0 B where it shrank$'
