@@ -264,7 +264,8 @@ HAKMEM_API __attribute__((nonnull(1))) int hakmem_stats_get(struct hakmem_stats 
 /* Writes all statistics (docs/STATS.md) to the descriptor `fd`, whatever file that is now, in one
  * of the forms "text", "raw", "json", "xml", "openmetrics" and "summary", the first lines of text;
  * NULL: in the form of the option stats, text if that is off. Returns 0. EINVAL: there is no such
- * form. EBUSY: another thread has been printing for a second. Else the error of write(2). */
+ * form. EBUSY: another thread has been printing for a second. EAGAIN: the reader of a pipe or a
+ * socket took nothing for a second. Else the error of write(2). */
 HAKMEM_API int hakmem_stats_print(int fd, const char *form);
 
 /* Start sampling about one allocation per mean_bytes for the heap profile, which other processes

@@ -82,12 +82,23 @@ static void swallow_signals(uint64_t before)
 
 /* A pipe that has room takes so much at once. */
 #define PIECE_BYTES 4096
+/* A reader that takes nothing for so long is given up. */
+#define PATIENCE_MS 1000
 /* A thread that waits for room looks so often whether it is still to wait. */
 #define LOOK_MS 50
 
 /* Of one thread, known by where its errno is: room for static thread storage is small. */
 static _Atomic(int *) errno_of_thread;
 static _Atomic(bool (*)(void)) is_called_off;
+/* The pipe or socket whose reader was given up, until it takes something again; 0: none. Relaxed:
+ * whoever does not see it yet waits once more. */
+static _Atomic uint64_t stuck_inode;
+
+struct target {
+    struct os_kept_fd file;
+    bool is_kept;     /* what fd must be before each call, as one may wait for long */
+    uint64_t signals; /* that the program itself blocks */
+};
 
 void hak_os_output_end_when(bool (*is_over)(void))
 {
@@ -96,75 +107,108 @@ void hak_os_output_end_when(bool (*is_over)(void))
     hak_store_relaxed(&errno_of_thread, &errno);
 }
 
-/* True when it has room, or the write tells what is the matter. */
-static bool has_room(int fd)
+static uint64_t clock_ms(clockid_t clock)
 {
-    struct pollfd asked = {fd, POLLOUT, 0};
-    struct timespec most = {0, LOOK_MS * 1000000L};
-    if (!hak_os_ask_begin())
-        return true;
-    bool has = syscall(SYS_ppoll, &asked, 1, &most, NULL, 0) != 0;
-    hak_os_ask_end();
-    return has;
+    struct timespec now = hak_os_clock_read(clock);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
 }
 
-/* Waits for the reader of a pipe, which may take less at once; false: that is called off. */
-static bool await_room(const struct os_kept_fd *kept, size_t *count)
+static bool has_reader(const struct target *target)
 {
-    if (hak_load_relaxed(&errno_of_thread) != &errno ||
-        (kept->type != S_IFIFO && kept->type != S_IFSOCK))
+    return target->file.type == S_IFIFO || target->file.type == S_IFSOCK;
+}
+
+static bool is_called_back(void)
+{
+    return hak_load_relaxed(&errno_of_thread) == &errno && hak_load_relaxed(&is_called_off)();
+}
+
+/* True when it has room, or the write tells what is the matter. Meanwhile the program's handlers
+ * run, and signals may end it. */
+static bool has_room(const struct target *target, uint64_t most_ms)
+{
+    struct pollfd asked = {target->file.fd, POLLOUT, 0};
+    struct timespec most = {0, (long)most_ms * 1000000L};
+    if (!hak_os_ask_begin())
         return true;
-    *count = hak_least(*count, PIECE_BYTES);
-    while (!has_room(kept->fd))
-        if (hak_load_relaxed(&is_called_off)())
-            return false;
-    return true;
+    long found = syscall(SYS_ppoll, &asked, 1, &most, &target->signals, sizeof target->signals);
+    hak_os_ask_end();
+    return found > 0 || (found < 0 && errno != EINTR);
+}
+
+/* Waits for the reader of a pipe; 0, or an error number. */
+static int await_room(const struct target *target)
+{
+    bool is_stuck = hak_load_relaxed(&stuck_inode) == target->file.inode;
+    uint64_t patience_ms = is_stuck ? 0 : PATIENCE_MS;
+    uint64_t start_ms = clock_ms(CLOCK_MONOTONIC);
+    while (!has_room(target, hak_least(patience_ms, LOOK_MS))) {
+        if (is_called_back())
+            return EINTR;
+        if (clock_ms(CLOCK_MONOTONIC) - start_ms < patience_ms)
+            continue;
+        hak_store_relaxed(&stuck_inode, target->file.inode);
+        return EAGAIN;
+    }
+    return 0;
 }
 
 /* Whether to write so much, or less; 0, or an error number. */
-static int look_before(const struct os_kept_fd *kept, size_t *count)
+static int look_before(const struct target *target, size_t *count)
 {
-    if (!await_room(kept, count))
-        return EINTR;
-    return hak_os_kept_is_same(kept) ? 0 : EBADF;
+    int error = 0;
+    if (has_reader(target)) {
+        *count = hak_least(*count, PIECE_BYTES);
+        error = await_room(target);
+    }
+    return error == 0 && target->is_kept && !hak_os_kept_is_same(&target->file) ? EBADF : error;
 }
 
-/* `kept`: what fd must be before each call, as one may wait for long; NULL: whatever it is. */
-static int write_all(int fd, const struct os_kept_fd *kept, const char *bytes, size_t count)
+static void note_taken(const struct target *target)
+{
+    if (has_reader(target) && hak_load_relaxed(&stuck_inode) == target->file.inode)
+        hak_store_relaxed(&stuck_inode, 0);
+}
+
+static int write_all(struct target target, const char *bytes, size_t count)
 {
     int error = 0;
     int saved = errno;
-    uint64_t blocked = hak_os_block_signals();
+    target.signals = hak_os_block_signals();
     uint64_t before = pending_signals();
     while (count > 0) {
         size_t piece = count;
-        if (kept != NULL && (error = look_before(kept, &piece)) != 0)
+        if ((error = look_before(&target, &piece)) != 0)
             break;
-        ssize_t written = hak_call_write(fd, bytes, piece);
+        ssize_t written = hak_call_write(target.file.fd, bytes, piece);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0) {
             error = written < 0 ? errno : EIO;
             break;
         }
+        note_taken(&target);
         bytes += written;
         count -= (size_t)written;
     }
     if (error == EPIPE || error == EFBIG)
         swallow_signals(before);
-    hak_os_restore_signals(blocked);
+    hak_os_restore_signals(target.signals);
     errno = saved;
     return error;
 }
 
 int hak_os_output_write(int fd, const char *bytes, size_t count)
 {
-    return write_all(fd, NULL, bytes, count);
+    struct target target = {.file = hak_os_kept_fd(fd)};
+    target.file.fd = fd;
+    return write_all(target, bytes, count);
 }
 
 int hak_os_output_write_kept(const struct os_kept_fd *to, const char *bytes, size_t count)
 {
-    return write_all(to->fd, to, bytes, count);
+    struct target target = {.file = *to, .is_kept = true};
+    return write_all(target, bytes, count);
 }
 
 const char *hak_os_error_name(int error)
@@ -223,6 +267,5 @@ uint32_t hak_os_pid(void)
 
 uint64_t hak_os_unix_ms(void)
 {
-    struct timespec now = hak_os_clock_read(CLOCK_REALTIME);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    return clock_ms(CLOCK_REALTIME);
 }

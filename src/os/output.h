@@ -3,9 +3,15 @@
  *
  * Owns        nothing.
  * Invariants  no function changes errno or allocates. Errors of a write (a full disk, a closed
- *             pipe, a limit) are returned to the caller and never raise a signal.
+ *             pipe, a limit) are returned to the caller and never raise a signal. So signals are
+ *             blocked around it; but not while a thread waits for the reader of a pipe or socket.
+ *             That is no more than a second for each 4 KiB, then the rest is given up with EAGAIN,
+ *             and until this reader takes something nobody waits for it again. Only where another
+ *             writer is quicker to take the room that was found, and in a program that confined
+ *             itself, does a write wait for as long as the program's own would.
  * Threads     any.
- * Tests       tests/unit/os/output_test.c, tests/preload/stats_file_preload.sh
+ * Tests       tests/unit/os/output_test.c, tests/preload/stats_file_preload.sh,
+ *             tests/preload/stuck_preload.py
  */
 #ifndef HAK_OS_OUTPUT_H
 #define HAK_OS_OUTPUT_H
