@@ -60,24 +60,65 @@ struct order {
     const char *file;        /* of a dump; NULL: a new one */
 };
 
-/* A file that is not there yet, or the one that was named. */
-static int open_dump(const struct order *order, char *name, size_t name_bytes)
+struct dump_file {
+    char name[4096];
+    int fd;
+    bool is_new; /* made by this command */
+};
+
+static int open_new(const char *name)
 {
-    int fd = -1;
-    if (order->file != NULL) {
-        snprintf(name, name_bytes, "%s", order->file);
-        return open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
-    }
-    for (int i = 1; fd < 0 && i <= DUMPS_MOST; i++) {
+    return open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+static void open_named(struct dump_file *file, const char *name)
+{
+    snprintf(file->name, sizeof file->name, "%s", name);
+    file->fd = open_new(name);
+    file->is_new = file->fd >= 0;
+    if (!file->is_new && errno == EEXIST)
+        file->fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+}
+
+/* Of a name that no file has yet. */
+static void open_unnamed(struct dump_file *file, const struct order *order)
+{
+    file->fd = -1;
+    for (int i = 1; file->fd < 0 && i <= DUMPS_MOST; i++) {
         if (i == 1)
-            snprintf(name, name_bytes, "hakmem.%d.%s", order->pid, order->dump->suffix);
+            snprintf(file->name, sizeof file->name, "hakmem.%d.%s", order->pid,
+                     order->dump->suffix);
         else
-            snprintf(name, name_bytes, "hakmem.%d.%d.%s", order->pid, i, order->dump->suffix);
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-        if (fd < 0 && errno != EEXIST)
+            snprintf(file->name, sizeof file->name, "hakmem.%d.%d.%s", order->pid, i,
+                     order->dump->suffix);
+        file->fd = open_new(file->name);
+        if (file->fd < 0 && errno != EEXIST)
             break;
     }
-    return fd;
+    file->is_new = file->fd >= 0;
+}
+
+/* A file that is not there yet, or the one that was named; "-": standard output. */
+static void open_dump(struct dump_file *file, const struct order *order)
+{
+    if (order->file == NULL)
+        open_unnamed(file, order);
+    else if (strcmp(order->file, "-") != 0)
+        open_named(file, order->file);
+    else
+        *file = (struct dump_file){.name = "-", .fd = STDOUT_FILENO};
+}
+
+/* What is not whole is removed, if this command made it; false: errno says why it is not. */
+static bool close_dump(const struct dump_file *file, bool is_saved)
+{
+    if (is_saved && file->fd != STDOUT_FILENO)
+        is_saved = close(file->fd) == 0;
+    int error = errno;
+    if (!is_saved && file->is_new)
+        unlink(file->name);
+    errno = error;
+    return is_saved;
 }
 
 /* Copies the process's output behind the request; false: errno says why not. */
@@ -87,9 +128,10 @@ static bool copy_dump(int from, int to)
     ssize_t bytes;
     off_t at = sizeof(struct control_request);
     while ((bytes = pread(from, piece, sizeof piece, at)) > 0) {
-        if (write(to, piece, (size_t)bytes) != bytes)
+        ssize_t written = write(to, piece, (size_t)bytes); /* less, at the end of the room */
+        if (written <= 0)
             return false;
-        at += bytes;
+        at += written;
     }
     return bytes == 0;
 }
@@ -109,18 +151,17 @@ static bool write_board(const struct order *order, struct source *source, int to
 /* From what the process wrote, or from its board, where that is not NULL. */
 static int save_dump(const struct order *order, const struct ask *ask, struct source *board)
 {
-    char name[4096];
-    bool is_stdout = order->file != NULL && strcmp(order->file, "-") == 0;
-    int fd = is_stdout ? STDOUT_FILENO : open_dump(order, name, sizeof name);
-    bool is_saved =
-        fd >= 0 && (board != NULL ? write_board(order, board, fd) : copy_dump(ask->fd, fd));
-    if (!is_saved || (!is_stdout && close(fd) != 0))
-        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", is_stdout ? "-" : name,
+    struct dump_file file;
+    open_dump(&file, order);
+    bool is_saved = file.fd >= 0 && (board != NULL ? write_board(order, board, file.fd)
+                                                   : copy_dump(ask->fd, file.fd));
+    if (!close_dump(&file, is_saved))
+        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", file.name,
                         strerror(errno));
-    if (is_stdout)
+    if (file.fd == STDOUT_FILENO)
         return EXIT_DONE;
     printf("process %d: %s in %s%s\n", order->pid,
-           order->dump->write != NULL ? "profile" : "statistics", name,
+           order->dump->write != NULL ? "profile" : "statistics", file.name,
            board != NULL ? ", from its shared memory: the process itself does not answer" : "");
     return EXIT_DONE;
 }

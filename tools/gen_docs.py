@@ -224,9 +224,9 @@ still writes to it, and writing continues after a rename. Children of fork appen
 with `%p` in the name each has its own, opened when it first prints, with the privileges it has
 then. A file that cannot be written costs one line on standard error.
 
-**A full pipe or socket** is waited for, a second at most for each 4 KiB. If its reader takes nothing for
-so long, the rest of the report is lost, and so are later ones until it reads again. Signals reach the
-program meanwhile.
+**A full pipe or socket** is waited for, a second at most for each 4 KiB. If its reader takes
+nothing for so long, the rest of the report is lost, and so are later ones until it reads again.
+Signals reach the program meanwhile.
 
 **Standard error** is that of process start, through a duplicate descriptor; never another file that
 the program has opened under its number ([SECURITY.md](../SECURITY.md)). `malloc_stats` prints to

@@ -60,6 +60,13 @@ int hak_os_output_create(const char *path)
     return open_away(path, O_EXCL);
 }
 
+void hak_os_output_remove(const char *path)
+{
+    int saved = errno;
+    syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    errno = saved;
+}
+
 #define BIT(number) (1ull << ((number) - 1))
 #define WRITE_SIGNALS (BIT(SIGPIPE) | BIT(SIGXFSZ))
 

@@ -28,6 +28,9 @@ int hak_os_output_open(const char *path);
  * same kind, or an error number below 0. */
 int hak_os_output_create(const char *path);
 
+/* Removes a file that was created so, and could not be written. */
+void hak_os_output_remove(const char *path);
+
 /* Writes all to what the caller takes `fd` to be; returns 0 or an error number. */
 int hak_os_output_write(int fd, const char *bytes, size_t count);
 

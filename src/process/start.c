@@ -62,6 +62,8 @@ static void start_locked(void)
         hak_conf_number(blackbox) != BLACKBOX_OFF)
         hak_draw_start((uint64_t)hak_conf_number(heap_profile_rate),
                        (uint64_t)hak_conf_number(heap_profile_samples), hak_os_clock_ms());
+    if (hak_conf_number(heap_profile) > HEAP_PROFILE_ON) /* these speak at the end */
+        hak_os_stderr_keep();
     if ((hak_conf_number(learn) & LEARN_SITES) != 0)
         hak_draw_start_for(DRAW_FOR_RULES, HAK_DRAW_RULES_MEAN_BYTES, HAK_DRAW_RULES_SAMPLES,
                            hak_os_clock_ms());

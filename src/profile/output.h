@@ -47,7 +47,7 @@ bool hak_profile_output_has_any(void);
 
 /* At the end of the process: writes a new file hakmem.PID and the form's suffix, or STATS_FILE and
  * the suffix where that option names a file; with .2 before the suffix and so on where there is
- * one. None if nothing was sampled. What fails is said in one line. */
+ * one. None if nothing was sampled, or if it cannot be written whole, which one line says. */
 void hak_profile_output_file(enum profile_form form);
 
 #endif

@@ -45,6 +45,8 @@ static void write_file(enum profile_form form)
         struct profile_target to = {.fd = fd};
         error = hak_profile_output(&to, form);
         hak_os_close(fd);
+        if (error != 0)
+            hak_os_output_remove(name);
     }
     if (error != 0)
         hak_os_stderr_unwritten("the heap profile", name, hak_os_error_name(error), error);

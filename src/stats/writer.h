@@ -5,8 +5,10 @@
  *             process, each interval, at a signal, and by hakmem_stats_print.
  * Invariants  nothing is allocated. A report is made whole in a buffer and written at once, so that
  *             processes that append to one file do not mix their lines; one that does not fit goes
- *             out in pieces, as do the background thread's to a pipe, whose reader it awaits (the
- *             rest is lost if the thread must end meanwhile). The file is open from the start on,
+ *             out in pieces, as does one to a pipe, whose reader is awaited (the rest is lost if it
+ *             takes nothing, or if hakmem's thread must end meanwhile; os/output.h). The program's
+ *             handlers run then: after one that leaves by a jump nothing is printed any more. The
+ *             file is open from the start on,
  *             for a program that drops privileges; children of fork append to the same one, or to
  *             their own if %p is in the name, opened when they print. What is written to is still
  *             the file that was opened, or standard error as it was at the start (os/kept_fd.h): a

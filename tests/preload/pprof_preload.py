@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,8 @@ from processes import HAKMEM, OUT, check
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOLDER = OUT / "tests" / "cli_holder"
 SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "0"}
+
+DUMP_MOST = 1024 # statistics are longer, and what the command asks is shorter
 
 
 def start(folder, **settings):
@@ -205,7 +208,44 @@ def check_at_end(folder):
     check("nothing sampled, no file", set(os.listdir(folder)) == before)
 
 
+def limit_files(pid=0, most=100):
+    """As a full disk, for one process."""
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, most))
+
+
+def check_full(folder):
+    """What cannot be written whole is not left; the user's own file is."""
+    process = start(folder, HAKMEM_HEAP_PROFILE="pprof")
+    limit_files(process.pid)
+    said = stop(process)
+    check(f"one line: {said}", "cannot be written to" in said and said.count("\n") == 1)
+    check("the library leaves no part", not (folder / f"hakmem.{process.pid}.pprof").exists())
+    process = start(folder, HAKMEM_HEAP_PROFILE="on")
+    (folder / "old").write_text("the user's own")
+    for name in ([], ["new"], ["old"]):
+        before = set(os.listdir(folder))
+        ran = subprocess.run([HAKMEM, "ctl", str(process.pid), "dump", *name], cwd=folder,
+                             capture_output=True, timeout=300, check=False, restore_signals=False,
+                             preexec_fn=lambda: limit_files(most=DUMP_MOST))
+        check(f"{name}: {ran}", ran.returncode == 1 and b"cannot be written" in ran.stderr)
+        check(f"{name}: the command leaves no part", set(os.listdir(folder)) == before)
+    stop(process)
+
+
+def check_closed(folder):
+    """Programs that close their standard error at their end: the line is there."""
+    ran = subprocess.run(["sort", "/dev/null"], cwd=folder, capture_output=True, text=True,
+                         timeout=300, check=False,
+                         env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                              "HAKMEM_HEAP_PROFILE": "pprof", "HAKMEM_HEAP_PROFILE_RATE": "1",
+                              "HAKMEM_STATS_FILE": "no/such"})
+    check(f"one line: {ran}", ran.stderr == "hakmem: the heap profile cannot be written to "
+          "no/such.pprof: no such file or directory (error 2)\n")
+
+
 with tempfile.TemporaryDirectory() as work:
+    check_full(pathlib.Path(work))
+    check_closed(pathlib.Path(work))
     check_on_request(pathlib.Path(work))
     check_at_end(pathlib.Path(work))
     check_forms(pathlib.Path(work))
