@@ -45,6 +45,9 @@ int hak_profile_output(const struct profile_target *to, enum profile_form form);
 /* Whether anything was ever sampled. */
 bool hak_profile_output_has_any(void);
 
+/* Names of files that do not begin with / are meant from here on. Once, at start. */
+void hak_profile_output_start(void);
+
 /* At the end of the process: writes a new file hakmem.PID and the form's suffix, or STATS_FILE and
  * the suffix where that option names a file; with .2 before the suffix and so on where there is
  * one. None if nothing was sampled, or if it cannot be written whole, which one line says. */

@@ -4,20 +4,33 @@
 #include "os/confine.h"
 #include "os/os.h"
 #include "os/output.h"
+#include "os/own_file.h"
 #include "os/stderr.h"
 #include "profile/output.h"
 #include "stats/writer.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 /* As many files of one process id may lie in one folder. */
 #define FILES_MOST 100u
-#define NAME_BYTES (HAK_CONF_TEXT_BYTES + 64)
+#define NAME_BYTES (PATH_MAX + HAK_CONF_TEXT_BYTES + 64)
+
+/* Where the process started, with a / at its end; else where it is at the end. */
+static char folder[PATH_MAX];
+
+void hak_profile_output_start(void)
+{
+    if (!hak_os_full_path("", folder, sizeof folder))
+        folder[0] = '\0';
+}
 
 static void write_name(char name[NAME_BYTES], uint32_t number, enum profile_form form)
 {
     struct text text = {.start = name, .bytes = NAME_BYTES - 1};
+    if (*hak_conf_text(stats_file) != '/')
+        hak_text_add(&text, folder);
     if (*hak_conf_text(stats_file) != '\0') {
         hak_stats_writer_file_name(&text);
     } else {
@@ -34,7 +47,7 @@ static void write_name(char name[NAME_BYTES], uint32_t number, enum profile_form
 
 static void write_file(enum profile_form form)
 {
-    char name[NAME_BYTES];
+    static char name[NAME_BYTES]; /* the stack may be small */
     int fd = -EEXIST;
     for (uint32_t i = 1; fd == -EEXIST && i <= FILES_MOST; i++) {
         write_name(name, i, form);

@@ -38,6 +38,8 @@ void hak_profile_stop(void)
 
 __attribute__((constructor)) static void begin(void)
 {
+    if (hak_process_start() && hak_conf_number(heap_profile) >= HEAP_PROFILE_PPROF)
+        hak_profile_output_start();
     hak_show_early_modules();
     hak_process_on_fork(hak_show_forget);
     hak_os_on_confinement(hak_show_prepare);

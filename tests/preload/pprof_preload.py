@@ -9,6 +9,7 @@ import re
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import processes
@@ -201,11 +202,23 @@ def check_at_end(folder):
         near(name, live_of(folder, folder / name, "yard::keep"), 8000000)
     process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_STATS_FILE="no/such/%p")
     check("one line", stop(process) == "hakmem: the heap profile cannot be written to "
-          f"no/such/{process.pid}.pprof: no such file or directory (error 2)\n")
+          f"{folder}/no/such/{process.pid}.pprof: no such file or directory (error 2)\n")
     before = set(os.listdir(folder))
     process = start(folder, HAKMEM_HEAP_PROFILE="pprof", HAKMEM_HEAP_PROFILE_RATE="1T")
     check("it says nothing", stop(process) == "")
     check("nothing sampled, no file", set(os.listdir(folder)) == before)
+
+
+def check_moved(folder):
+    """A program that changes to another folder: all files lie where it started."""
+    ran = subprocess.run([sys.executable, "-S", "-c", "import os; os.chdir('/')"], cwd=folder,
+                         capture_output=True, text=True, timeout=300, check=False,
+                         env={**os.environ, "LD_PRELOAD": os.environ["PRELOAD_LIB"],
+                              "HAKMEM_HEAP_PROFILE": "pprof", "HAKMEM_HEAP_PROFILE_RATE": "1",
+                              "HAKMEM_STATS": "text", "HAKMEM_STATS_FILE": "moved"})
+    check(f"it says nothing: {ran}", ran.returncode == 0 and ran.stderr == "")
+    check("statistics and profile lie together",
+          (folder / "moved").exists() and (folder / "moved.pprof").exists())
 
 
 def limit_files(pid=0, most=100):
@@ -240,12 +253,13 @@ def check_closed(folder):
                               "HAKMEM_HEAP_PROFILE": "pprof", "HAKMEM_HEAP_PROFILE_RATE": "1",
                               "HAKMEM_STATS_FILE": "no/such"})
     check(f"one line: {ran}", ran.stderr == "hakmem: the heap profile cannot be written to "
-          "no/such.pprof: no such file or directory (error 2)\n")
+          f"{folder}/no/such.pprof: no such file or directory (error 2)\n")
 
 
 with tempfile.TemporaryDirectory() as work:
     check_full(pathlib.Path(work))
     check_closed(pathlib.Path(work))
+    check_moved(pathlib.Path(work))
     check_on_request(pathlib.Path(work))
     check_at_end(pathlib.Path(work))
     check_forms(pathlib.Path(work))
