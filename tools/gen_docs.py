@@ -50,6 +50,8 @@ How they are written and read:
 * 0, no and off mean the same, as do 1, yes and on. A choice whose first word is off also accepts
   these: 0 and no as off; 1 and yes as on or, if it has no on, as its second word.
 * A set is words joined by +, or `all`, or `none`.
+* In 5, an empty value is as if the variable were not set; but `HAKMEM_STATS_FILE=` and other texts
+  are empty then, whatever 2 to 4 say.
 * An invalid name or value is ignored. It is reported once on standard error, as typed, with the
   accepted values or the nearest name. `profile` without anything to learn is also reported in one
   line.
@@ -222,7 +224,8 @@ last second, until the next process of the same user that publishes removes them
 **The file** is opened at process start and stays open, so that a server that drops privileges later
 still writes to it, and writing continues after a rename. Children of fork append to the same file;
 with `%p` in the name each has its own, opened when it first prints, with the privileges it has
-then. A file that cannot be written costs one line on standard error.
+then. A file that cannot be written costs one line on standard error. Symbolic links are followed:
+choose a folder that only trusted users can write to, not /tmp.
 
 **A full pipe or socket** is waited for, a second at most for each 4 KiB. If its reader takes
 nothing for so long, the rest of the report is lost, and so are later ones until it reads again.

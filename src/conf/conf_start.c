@@ -132,6 +132,14 @@ static const char *find_variable(char **environment, const char *name)
     return NULL;
 }
 
+/* A text may well be empty: a name that wins over another one. */
+static bool may_be_empty(const char *name, size_t name_bytes)
+{
+    enum conf_option option = hak_conf_find_bytes(name, name_bytes);
+    return option == CONF_COUNT || hak_conf_rows[option].kind == CONF_KIND_TEXT;
+}
+
+/* Scripts empty a variable where they want it unset. */
 static void set_from_variable(const char *variable)
 {
     static const char *const not_options[] = {"CONF=", "SHOW_CONF=", "ABORT_CONF="};
@@ -140,7 +148,7 @@ static void set_from_variable(const char *variable)
             return;
     size_t name_bytes = strcspn(variable, "=");
     const char *value = variable + name_bytes + 1;
-    if (variable[name_bytes] == '=')
+    if (variable[name_bytes] == '=' && (*value != '\0' || may_be_empty(variable, name_bytes)))
         hak_conf_set(variable, name_bytes, value, strlen(value), CONF_VARIABLE);
 }
 

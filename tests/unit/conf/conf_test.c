@@ -237,6 +237,18 @@ TEST(a_wrong_variable_leaves_the_value_of_the_packed_form)
     CHECK_EQ(hak_conf_number(decay), 7);
 }
 
+TEST(an_empty_variable_is_as_if_it_were_not_set)
+{
+    setenv("HAKMEM_MODE", "", 1);
+    setenv("HAKMEM_STATS_FILE", "", 1);
+    CHECK_SAYS_NOTHING(start_with("decay:7,stats_file:/x", ""));
+    start_with("decay:7,stats_file:/x", "");
+    CHECK_EQ(hak_conf_number(decay), 7);
+    CHECK_STR(hak_conf_text(stats_file), ""); /* of a text that is a value */
+    setenv("HAKMEM_ABORT_CONF", "1", 1);
+    CHECK_EXITS(start_with("", ""), 0);
+}
+
 TEST(the_options_can_be_shown_with_their_sources)
 {
     setenv("HAKMEM_SHOW_CONF", "1", 1);
