@@ -62,8 +62,10 @@ asked huge HAKMEM_RETAIN=99999999999999999999999
 says_once "accepted: 0 to "
 asked choice HAKMEM_FOREIGN=burn
 says_once "accepted: ignore|forward|abort"
-asked empty HAKMEM_DECAY=
-says_once "accepted: 0ms to "
+asked empty HAKMEM_DECAY= HAKMEM_MODE= HAKMEM_ABORT_CONF=1
+equal "$name: no mistake" "$status $(said)" "0 "
+asked empty_packed HAKMEM_CONF=decay:
+says_once "HAKMEM_CONF: decay: bad value '', accepted: 0ms to "
 asked packed HAKMEM_CONF=decay:banana
 says_once "HAKMEM_CONF: decay: bad value 'banana', accepted: 0ms to "
 asked equals HAKMEM_CONF=decay=banana
