@@ -456,5 +456,8 @@ int command_rules(int argument_count, char **arguments)
         return source.program == NULL ? list_all(is_json) : complain_usage("rules");
     source.name = words[0];
     source.pid = process_number_from(words[0]);
+    if (source.pid != 0 && source.program != NULL)
+        return complain(EXIT_USAGE, "rules: --program names one of a file, and %s is a process",
+                        words[0]);
     return carry_out(&source, words + 1, is_json);
 }

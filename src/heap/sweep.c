@@ -74,7 +74,8 @@ static struct slab *find(const struct heap *heap, struct sweep_place *place, uin
                         ~(uint32_t)hak_bit_low_mask(place->fullness_bucket);
         if (mask == 0)
             return NULL;
-        const struct list_link *list = &heap->partial[place->class_index][hak_bit_lowest(mask)];
+        place->fullness_bucket = hak_bit_lowest(mask);
+        const struct list_link *list = &heap->partial[place->class_index][place->fullness_bucket];
         place->slab = hak_list_element(list->next, struct slab, link);
     }
     return place->slab;

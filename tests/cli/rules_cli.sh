@@ -14,6 +14,7 @@ shows empty '^no rules$'
 asked empty_json 0 rules --json "$work/a"
 shows empty_json '^\[\]$'
 refused program 1 "has no program beta" rules --program beta "$work/a"
+refused of_process 2 "names one of a file, and 1 is a process" rules --program beta 1
 refused no_site 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin
 refused no_bytes 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin alpha+0x12bb
 refused large 2 "rules: a site is FILE+0xOFFSET BYTES" rules "$work/a" pin alpha+0x12bb 4097
