@@ -22,8 +22,8 @@ bool hak_is_shadowed(void)
 void hak_binding_tell(void)
 {
     static const char line[] =
-        "hakmem: mapped, serves nothing: another malloc comes first, the program's own or one "
-        "preloaded before\n";
+        "hakmem: the library is mapped but serves nothing: another malloc comes first, the "
+        "program's own or one preloaded before\n";
     if (hak_is_shadowed())
         hak_os_stderr_write(line, strlen(line));
 }

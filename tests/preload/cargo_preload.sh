@@ -65,7 +65,7 @@ built() {
     equal "$1: cargo builds, $(tail -n 5 "$work/$1.err")" "$(cat "$work/$1.status")" 0
     # But of a compiler that brings its own allocator.
     check "$1: hakmem says nothing" \
-        [ "$(grep -i 'hakmem' "$work/$1.err" | grep -cv 'mapped, serves nothing')" = 0 ]
+        [ "$(grep -i 'hakmem' "$work/$1.err" | grep -cv 'mapped but serves nothing')" = 0 ]
     served "$1"
 }
 preloaded cargo cargo build --offline --manifest-path "$work/crate/Cargo.toml" \

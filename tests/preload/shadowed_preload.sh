@@ -8,7 +8,7 @@ needs ls
 preloaded own "$OUT/tests/preload_own_malloc"
 equal "own: ends well" "$(cat "$work/own.status")" 0
 equal "own: the number says it" "$(counter own shadowed)" 1
-says="hakmem: mapped, serves nothing: another malloc comes first, \
+says="hakmem: the library is mapped but serves nothing: another malloc comes first, \
 the program's own or one preloaded before"
 equal "own: one line" "$(cat "$work/own.err")" "$says"
 "$OUT/hakmem" stats "$work/own.stats" >"$work/shown"
