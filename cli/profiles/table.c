@@ -86,7 +86,10 @@ static char *count_text(char text[32], uint64_t count)
 /* A number of blocks, where the profile has any. */
 static char *blocks_text(char text[32], const struct profile *profile, uint64_t count)
 {
-    return profile->has_blocks ? count_text(text, count) : strcpy(text, "-");
+    if (profile->has_blocks)
+        return count_text(text, count);
+    snprintf(text, 32, "-");
+    return text;
 }
 
 /* At most `columns` characters; a longer text loses its middle, or its end. */
