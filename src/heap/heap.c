@@ -14,10 +14,8 @@ void hak_heap_start(struct heap *heap)
 
 void hak_heap_end_sweeps(struct heap *heap)
 {
-    for (uint32_t i = 0; i < SWEEPS; i++) {
-        heap->sweeps[i].slab = NULL;
-        hak_word_publish(&heap->sweeps[i].class_index, HAK_ALL_CLASS_COUNT);
-    }
+    for (uint32_t i = 0; i < SWEEPS; i++)
+        hak_heap_sweep_begin(&heap->sweeps[i], HAK_ALL_CLASS_COUNT);
 }
 
 void hak_heap_sweep_past(struct heap *heap, struct sweep_place *place)

@@ -78,6 +78,14 @@ HAK_INLINE bool hak_heap_is_settled(const struct slab *slab)
 /* The sweep goes on behind its slab. A slab that leaves its list is passed in this way, too. */
 void hak_heap_sweep_past(struct heap *heap, struct sweep_place *place);
 
+/* The sweep goes on with a class, or is over. */
+HAK_INLINE void hak_heap_sweep_begin(struct sweep_place *place, uint32_t class_index)
+{
+    place->slab = NULL;
+    place->fullness_bucket = 0;
+    hak_word_publish(&place->class_index, class_index);
+}
+
 /* No sweep is in progress. */
 void hak_heap_end_sweeps(struct heap *heap);
 

@@ -98,13 +98,6 @@ static bool sweep_class(struct heap *heap, enum sweep sweep, struct swept *swept
     return true;
 }
 
-static void begin_class(struct sweep_place *place, uint32_t class_index)
-{
-    place->slab = NULL;
-    place->fullness_bucket = 0;
-    hak_word_publish(&place->class_index, class_index);
-}
-
 /* An empty slab that nothing was taken from since the last pass goes back to the pool. */
 static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
 {
@@ -126,9 +119,9 @@ void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struc
             return;
         heap->sweep_start_ms = now_ms;
         heap->sweep_pass++;
-        begin_class(place, 0);
+        hak_heap_sweep_begin(place, 0);
     }
-    for (; !hak_heap_is_swept(heap); begin_class(place, place->class_index + 1)) {
+    for (; !hak_heap_is_swept(heap); hak_heap_sweep_begin(place, place->class_index + 1)) {
         if (!sweep_class(heap, SWEEP_PASS, swept))
             return;
         retire_quiet_spare(heap, place->class_index);
@@ -162,10 +155,10 @@ bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *whole, struct s
     if (!whole->is_begun) {
         whole->is_begun = true;
         whole->slabs_left = 2 * partial_slabs(heap);
-        begin_class(place, 0);
+        hak_heap_sweep_begin(place, 0);
     }
     while (place->class_index < HAK_ALL_CLASS_COUNT && sweep_class(heap, SWEEP_WHOLE, swept))
-        begin_class(place, place->class_index + 1);
+        hak_heap_sweep_begin(place, place->class_index + 1);
     whole->slabs_left = (uint32_t)hak_excess(whole->slabs_left, swept->passed);
     return whole->slabs_left == 0 || place->class_index == HAK_ALL_CLASS_COUNT;
 }

@@ -13,9 +13,18 @@
 #ifndef HAK_OS_CLOCK_H
 #define HAK_OS_CLOCK_H
 
+#include "base/compiler.h"
+
 #include <time.h>
 
 /* As clock_gettime(2); 0 where the kernel refuses. */
 struct timespec hak_os_clock_read(clockid_t clock);
+
+/* The same in milliseconds. */
+HAK_INLINE uint64_t hak_os_clock_read_ms(clockid_t clock)
+{
+    struct timespec now = hak_os_clock_read(clock);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
 
 #endif

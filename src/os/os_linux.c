@@ -281,8 +281,7 @@ bool hak_os_wish_huge_pages(void *start, size_t bytes)
 
 uint64_t hak_os_clock_ms(void)
 {
-    struct timespec now = hak_os_clock_read(CLOCK_MONOTONIC_COARSE);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+    return hak_os_clock_read_ms(CLOCK_MONOTONIC_COARSE);
 }
 
 static uint64_t ns_of(clockid_t clock)

@@ -114,12 +114,6 @@ void hak_os_output_end_when(bool (*is_over)(void))
     hak_store_relaxed(&errno_of_thread, &errno);
 }
 
-static uint64_t clock_ms(clockid_t clock)
-{
-    struct timespec now = hak_os_clock_read(clock);
-    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
-}
-
 static bool has_reader(const struct target *target)
 {
     return target->file.type == S_IFIFO || target->file.type == S_IFSOCK;
@@ -148,11 +142,11 @@ static int await_room(const struct target *target)
 {
     bool is_stuck = hak_load_relaxed(&stuck_inode) == target->file.inode;
     uint64_t patience_ms = is_stuck ? 0 : PATIENCE_MS;
-    uint64_t start_ms = clock_ms(CLOCK_MONOTONIC);
+    uint64_t deadline_ms = hak_os_clock_read_ms(CLOCK_MONOTONIC) + patience_ms;
     while (!has_room(target, hak_least(patience_ms, LOOK_MS))) {
         if (is_called_back())
             return EINTR;
-        if (clock_ms(CLOCK_MONOTONIC) - start_ms < patience_ms)
+        if (hak_os_clock_read_ms(CLOCK_MONOTONIC) < deadline_ms)
             continue;
         hak_store_relaxed(&stuck_inode, target->file.inode);
         return EAGAIN;
@@ -274,5 +268,5 @@ uint32_t hak_os_pid(void)
 
 uint64_t hak_os_unix_ms(void)
 {
-    return clock_ms(CLOCK_REALTIME);
+    return hak_os_clock_read_ms(CLOCK_REALTIME);
 }
