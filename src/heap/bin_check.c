@@ -47,10 +47,10 @@ void hak_bin_check_once(const struct bin_checked *bin, uint32_t class_index, str
     memset(seen.words, 0, sizeof *seen.words << order);
     for (uint32_t i = 0; i < bin->kept; i++) {
         size_t at = bit_of(blocks[i], factor, shift);
-        uint64_t word = seen.words[at / 64], bit = 1ull << (at % 64);
-        if (HAK_UNLIKELY((word & bit) != 0))
+        uint64_t word = seen.words[at / 64];
+        if (HAK_UNLIKELY((word >> (at % 64) & 1) != 0))
             look_among(blocks, i, blocks[i], block_bytes);
-        seen.words[at / 64] = word | bit;
+        seen.words[at / 64] = word | 1ull << (at % 64);
     }
     for (uint32_t i = bin->kept; i < bin->count; i++) {
         size_t at = bit_of(blocks[i], factor, shift);

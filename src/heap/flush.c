@@ -75,7 +75,7 @@ static HAK_NOINLINE uint32_t give_blocks(struct heap *heap, void **blocks, uint3
     const size_t block_bytes = hak_size_classes[class_index].block_bytes;
     uint32_t left = 0;
     for (uint32_t i = 0; i < count; i++) {
-        struct slab *slab = hak_slab_of(blocks[i], class_index);
+        struct slab *slab = hak_slab_of_class(blocks[i], class_index);
         size_t offset = (uintptr_t)blocks[i] - slab->start;
         uint32_t index = hak_block_index(reciprocal, offset);
         if (HAK_UNLIKELY(index * block_bytes != offset))

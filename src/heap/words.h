@@ -57,13 +57,19 @@ void hak_report_stray(const void *block, uint32_t class_index);
 
 /* The slab of a block that was put into a bin of the class, or HAK_CLASS_NONE: that is known for
  * the start of a block. It is in use for as long as nobody else frees the block, too. */
-HAK_INLINE struct slab *hak_slab_of(const void *block, uint32_t class_index)
+HAK_INLINE struct slab *hak_slab_of_class(const void *block, uint32_t class_index)
 {
     uint32_t granule = hak_granule_of(block);
-    if (class_index != HAK_CLASS_NONE &&
-        HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
+    if (HAK_UNLIKELY(hak_tag_read(granule) != hak_tag_of(class_index)))
         hak_report_stray(block, class_index);
     return hak_owner_read(granule);
+}
+
+HAK_INLINE struct slab *hak_slab_of(const void *block, uint32_t class_index)
+{
+    if (class_index == HAK_CLASS_NONE)
+        return hak_owner_read(hak_granule_of(block));
+    return hak_slab_of_class(block, class_index);
 }
 
 #endif

@@ -68,7 +68,8 @@ static void release_some(struct slab *slab)
     uint64_t bits = hak_bit_low_mask(count) << below;
     slab->bump += count;
     slab->used += count;
-    hak_slab_set_free(slab, word_index, bits, count);
+    uint64_t word = hak_load_relaxed(&slab->words[word_index]);
+    hak_slab_set_free(slab, word_index, word, bits, count);
 }
 
 /* The first word at or behind `at`, else the first of all, that has a free block; there is one. */

@@ -138,12 +138,14 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
     return slab->words + hak_slab_remote_offset(slab);
 }
 
-/* Marks blocks free: the `count` blocks `bits` of word `word_index`, none of them free so far. */
-HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t bits,
-                                  uint32_t count)
+/* Marks blocks free: the `count` blocks `bits` of word `word_index`, which is `word` and has none of
+ * them so far. */
+HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t word,
+                                  uint64_t bits, uint32_t count)
 {
-    hak_store_relaxed(&slab->words[word_index], hak_load_relaxed(&slab->words[word_index]) | bits);
-    slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
+    hak_store_relaxed(&slab->words[word_index], word | bits);
+    if (HAK_UNLIKELY(word == 0))
+        slab->summary[word_index >> 6] |= 1ull << (word_index & 63);
     slab->used -= count;
 }
 

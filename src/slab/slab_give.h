@@ -27,16 +27,16 @@ HAK_INLINE void hak_slab_give_word(struct slab *slab, uint32_t word_index, uint6
     uint64_t word = hak_load_relaxed(&slab->words[word_index]);
     if (HAK_UNLIKELY((word & bits) != 0 || word_index * 64 + 64 > slab->bump))
         hak_slab_check_word(slab, word_index, bits);
-    hak_slab_set_free(slab, word_index, bits, count);
+    hak_slab_set_free(slab, word_index, word, bits, count);
 }
 
 /* Gives back the block at `index`, which may lie behind the last; as above. */
 HAK_INLINE void hak_slab_give_index(struct slab *slab, uint32_t index)
 {
-    uint64_t word = hak_load_relaxed(&slab->words[index / 64]), bit = 1ull << (index % 64);
-    if (HAK_UNLIKELY((word & bit) != 0 || index >= slab->bump))
-        hak_slab_check_word(slab, index / 64, bit);
-    hak_slab_set_free(slab, index / 64, bit, 1);
+    uint64_t word = hak_load_relaxed(&slab->words[index / 64]);
+    if (HAK_UNLIKELY((word >> (index % 64) & 1) != 0 || index >= slab->bump))
+        hak_slab_check_word(slab, index / 64, 1ull << (index % 64));
+    hak_slab_set_free(slab, index / 64, word, 1ull << (index % 64), 1);
 }
 
 #endif
