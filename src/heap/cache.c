@@ -172,10 +172,10 @@ void hak_cache_check(struct cache *cache)
 }
 
 /* What its bins hold of the class may pin pages that could go back. */
-static bool class_is_sparse(uint32_t class_index)
+static bool class_is_sparse(uint32_t class_index, size_t granules_least)
 {
     const struct heap *heap = hak_heap_near();
-    return heap != NULL && hak_heap_class_is_sparse(heap, class_index);
+    return heap != NULL && hak_heap_class_is_sparse(heap, class_index, granules_least);
 }
 
 /* The class shrinks, block by block all over its slabs: what its bin holds would pin pages that
@@ -188,11 +188,19 @@ static void drain(struct cache *cache, uint32_t class_index)
     hak_event_log(drain_bin, hak_size_classes[class_index].block_bytes);
 }
 
+void hak_cache_drain_sparse(struct cache *cache)
+{
+    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
+        if (hak_cache_count(cache, i) != 0 && class_is_sparse(i, HAK_SPARSE_FEW))
+            drain(cache, i);
+}
+
 void hak_cache_flush(struct cache *cache, uint32_t class_index)
 {
     hak_stat_add_shared(&cache->stats, flushes, 1);
     bool is_large = hak_size_classes[class_index].block_bytes >= HAK_LARGE_BIN_BLOCK_BYTES;
-    if (!is_large && hak_cache_capacity(cache, class_index) != 0 && class_is_sparse(class_index)) {
+    if (!is_large && hak_cache_capacity(cache, class_index) != 0 &&
+        class_is_sparse(class_index, HAK_SPARSE_MANY)) {
         drain(cache, class_index);
         return;
     }
@@ -231,7 +239,7 @@ void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms)
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         uint32_t capacity = hak_cache_capacity(cache, i) / 2u;
         bool is_quiet = looks_quiet(cache, i);
-        if (class_is_sparse(i))
+        if (class_is_sparse(i, HAK_SPARSE_MANY))
             flush_bin(cache, i);
         if (!is_quiet || capacity < HAK_BIN_SLOTS_LEAST - 1)
             continue;

@@ -129,10 +129,13 @@ static void push(struct heap *heap, struct cache *cache, uint32_t class_index, v
 }
 
 /* After a refill that may have made a slab. With one heap no thread waits for another inside. */
-static void grow_ahead(struct heap *heap, uint32_t class_index)
+static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_index)
 {
     if (hak_heap_count() > 1)
         hak_supply_grow_records_ahead();
+    if (HAK_LIKELY(!hak_supply_is_low(class_index, &heap->owner)))
+        return;
+    hak_cache_drain_sparse(cache);
     hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
 }
 
@@ -154,7 +157,7 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
         push(heap, cache, class_index, blocks + 1, taken - 1);
     hak_heap_leave(heap);
     if (is_dry)
-        grow_ahead(heap, class_index);
+        grow_ahead(cache, heap, class_index);
     if (taken > 0)
         *block = blocks[0];
     return taken;
@@ -179,6 +182,8 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     struct pool_granules brought = HAK_NO_GRANULES;
     void *block = NULL;
     uint32_t taken = fill(cache, class_index, &block, &brought);
+    if (HAK_UNLIKELY(taken == 0))
+        hak_cache_drain_sparse(cache);
     if (HAK_UNLIKELY(taken == 0) && bring(class_index, &brought)) {
         taken = fill(cache, class_index, &block, &brought);
         hak_supply_give_up(&brought);

@@ -303,14 +303,18 @@ void hak_supply_grow_records_ahead(void)
         hak_meta_grow_ahead();
 }
 
+bool hak_supply_is_low(uint32_t class_index, const struct slab_owner *owner)
+{
+    return HAK_UNLIKELY(hak_pool_free_count(pool_partition(class_index, owner)) < AHEAD_GRANULES) &&
+           hak_pool_superslab_count() >= AHEAD_SUPERSLABS;
+}
+
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats)
 {
-    enum hak_partition partition = pool_partition(class_index, owner);
-    if (HAK_LIKELY(hak_pool_free_count(partition) >= AHEAD_GRANULES) ||
-        hak_pool_superslab_count() < AHEAD_SUPERSLABS || !hak_lock_try(&hak_region.growth_lock))
+    if (!hak_lock_try(&hak_region.growth_lock))
         return;
-    if (hak_pool_free_count(partition) < AHEAD_GRANULES && may_grow_ahead())
+    if (hak_supply_is_low(class_index, owner) && may_grow_ahead())
         add_superslab(class_index, owner, stats);
     hak_lock_give(&hak_region.growth_lock);
 }

@@ -58,7 +58,8 @@ void hak_supply_give_up(struct pool_granules *granules);
 void hak_supply_grow_records_ahead(void);
 
 /* One thread adds a superslab before the last granules are taken, so that others need not wait for
- * the kernel. Outside of heaps. */
+ * the kernel, where it is time to. Outside of heaps. */
+bool hak_supply_is_low(uint32_t class_index, const struct slab_owner *owner);
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats);
 

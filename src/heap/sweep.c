@@ -7,8 +7,6 @@
 /* Slabs on the lists below this fullness bucket are sparse: under five eighths of their blocks
  * are used. */
 #define SPARSE_BUCKETS 5u
-/* A class with less than this many granules of partial slabs is never worth an effort. */
-#define SPARSE_GRANULES (HAK_SUPERSLAB_GRANULES / 2)
 /* A slab is looked at again when so much of what was used has been freed. */
 #define FREED_SHARE 8u
 
@@ -17,12 +15,12 @@ bool hak_heap_is_swept(const struct heap *heap)
     return hak_word_peek(&heap->sweeps[SWEEP_PASS].class_index) >= HAK_ALL_CLASS_COUNT;
 }
 
-bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index)
+bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index, size_t granules_least)
 {
     size_t granules = (size_t)hak_word_peek(&heap->partial_count[class_index]) *
                       hak_size_classes[class_index].granule_count;
     return hak_word_peek(&heap->partial_mask[class_index]) < 1u << SPARSE_BUCKETS &&
-           granules >= SPARSE_GRANULES;
+           granules >= granules_least;
 }
 
 /* Whether a slab is worth a close look; notes that this pass has seen it. A pass that goes on after

@@ -59,8 +59,11 @@ bool hak_heap_sweep_whole(struct heap *heap, struct whole_sweep *whole, struct s
 /* True when the pass that began last is over; without the lock, a hint. */
 bool hak_heap_is_swept(const struct heap *heap);
 
-/* True when every partial slab of the class is sparse and there are many: then cached blocks pin
- * pages that would go back without them. Without the lock, a hint. */
-bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index);
+/* True when every partial slab of the class is sparse, and they have at least so many granules:
+ * then cached blocks pin pages that would go back, or slabs that others could use, without them.
+ * Without the lock, a hint. */
+#define HAK_SPARSE_MANY (HAK_SUPERSLAB_GRANULES / 2)    /* worth an effort at any time */
+#define HAK_SPARSE_FEW (HAK_SUPERSLAB_GRANULES / 8 + 1) /* before more memory is taken */
+bool hak_heap_class_is_sparse(const struct heap *heap, uint32_t class_index, size_t granules_least);
 
 #endif

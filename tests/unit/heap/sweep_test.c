@@ -318,13 +318,13 @@ TEST(an_empty_slab_that_nobody_wants_goes_back)
 TEST(a_class_is_sparse_when_all_of_many_slabs_are)
 {
     struct heap *heap = enter();
-    CHECK(!hak_heap_class_is_sparse(heap, CLASS));
+    CHECK(!hak_heap_class_is_sparse(heap, CLASS, HAK_SPARSE_MANY));
     uint32_t count = fill(heap, 4);
-    CHECK(hak_heap_class_is_sparse(heap, CLASS));
+    CHECK(hak_heap_class_is_sparse(heap, CLASS, HAK_SPARSE_MANY));
     for (uint32_t i = 1; i < count; i++) {
         bool is_zero;
         if (i % 4 != 0)
             CHECK(take_block_zero(heap, CLASS, &is_zero) != NULL);
     }
-    CHECK(!hak_heap_class_is_sparse(heap, CLASS));
+    CHECK(!hak_heap_class_is_sparse(heap, CLASS, HAK_SPARSE_MANY));
 }
