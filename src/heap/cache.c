@@ -188,6 +188,7 @@ static void drain(struct cache *cache, uint32_t class_index)
     hak_event_log(drain_bin, hak_size_classes[class_index].block_bytes);
 }
 
+/* A phase of a program that freed its blocks at random leaves some of each slab in the bin. */
 void hak_cache_drain_sparse(struct cache *cache)
 {
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)

@@ -111,8 +111,7 @@ HAK_INLINE bool hak_slab_find_start(const struct slab *slab, const void *block, 
 /* Index of the block that starts at `block`; anything else is misuse, reported as `what`. */
 uint32_t hak_slab_index_of(const struct slab *slab, const void *block, const char *what);
 
-/* True when every invariant above holds. */
-bool hak_slab_is_sound(const struct slab *slab);
+bool hak_slab_is_sound(const struct slab *slab); /* true when every invariant above holds */
 
 /* Records in use, all shapes. */
 uint64_t hak_slab_record_count(void);
@@ -138,8 +137,7 @@ HAK_INLINE _Atomic uint64_t *hak_slab_remote_words(struct slab *slab)
     return slab->words + hak_slab_remote_offset(slab);
 }
 
-/* Marks blocks free: the `count` blocks `bits` of word `word_index`, which is `word` and has none of
- * them so far. */
+/* Marks free the `count` blocks `bits` of a word that has none of them so far and reads `word`. */
 HAK_INLINE void hak_slab_set_free(struct slab *slab, uint32_t word_index, uint64_t word,
                                   uint64_t bits, uint32_t count)
 {
