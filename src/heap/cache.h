@@ -133,8 +133,7 @@ void hak_cache_check(struct cache *cache); /* checks every cached block; misuse 
  * pages of sparse slabs. */
 void hak_cache_shrink_quiet(struct cache *cache, uint64_t now_ms);
 
-/* True when rooms and bins agree. */
-bool hak_cache_is_sound(struct cache *cache);
+bool hak_cache_is_sound(struct cache *cache); /* true when rooms and bins agree */
 
 /* The cache that the calling thread uses now; NULL: none, yet or any more. Of a processor: the
  * thread may be elsewhere a moment later. */
