@@ -12,8 +12,9 @@ foreach(kind shared static)
   set_target_properties(hakmem_${kind} PROPERTIES EXPORT_NAME ${kind})
 endforeach()
 install(TARGETS hakmem_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS hakmem_shared hakmem_static EXPORT hakmem-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS hakmem_shared EXPORT hakmem-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS hakmem_static EXPORT hakmem-static-targets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET hakmem_bounds) # only ever preloaded: not among the libraries to link
   install(TARGETS hakmem_bounds LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hakmem)
@@ -41,7 +42,9 @@ configure_package_config_file(cmake/hakmem-config.cmake.in
   NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/hakmem-config-version.cmake
   COMPATIBILITY SameMinorVersion)
+# A distribution may have the archive and its target in a package of their own.
 install(EXPORT hakmem-targets NAMESPACE hakmem:: DESTINATION ${package_dir})
+install(EXPORT hakmem-static-targets NAMESPACE hakmem:: DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/hakmem-config.cmake
   ${PROJECT_BINARY_DIR}/hakmem-config-version.cmake DESTINATION ${package_dir})
 

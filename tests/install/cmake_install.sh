@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A CMake project finds hakmem by find_package and takes it in by each of its targets, also after
-# the installed folder was moved.
+# the installed folder was moved, and by the others where the archive is not installed.
 . "$(dirname "$0")/lib.sh"
 needs "$CMAKE" ninja
 installed
@@ -19,3 +19,11 @@ silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
 serves run "$work/moved/bin/hakmem" run "$work/use"
 check "the command is a target, too" grep -q 'add_executable(hakmem::program IMPORTED)' \
     "$work/moved"/lib*/cmake/hakmem/hakmem-config.cmake
+
+rm "$work/moved"/lib*/libhakmem.a
+rm -f "$work/moved"/lib*/cmake/hakmem/hakmem-static-targets*.cmake
+quietly "$CMAKE" -S "$consumer" -B "$work/divided" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" \
+    -DKINDS="object;shared" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX"
+quietly "$CMAKE" --build "$work/divided"
+serves divided_shared "$work/divided/c_shared"
+serves divided_object "$work/divided/c_object"

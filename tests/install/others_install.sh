@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# The packages of other distributions: each has this version, and is made from the release tarball.
-# With --full the RPM packages are built and what is in them serves, and so is what the functions of
-# the APKBUILD make with musl, and what the Nix expression configures.
+# The packages of other distributions: each has this version, and is made from the release tarball;
+# a CMake project can use those for development without the archive's. With --full the RPM packages
+# are built and what is in them serves, and so is what the functions of the APKBUILD make with musl,
+# and what the Nix expression configures.
 . "$(dirname "$0")/lib.sh"
 needs "$CMAKE" ninja git gzip sha512sum
 root=$(cd "$tests/../.." && pwd)
@@ -21,9 +22,49 @@ equal "the APKBUILD's version" "$(variable pkgver)" "$version"
 variable sha512sums | sed '/^$/d' >"$work/sums"
 equal "its source" "$(sed 's/.* //' "$work/sums")" "$(variable source)"
 (cd "$alpine" && quietly sha512sum -c "$work/sums")
-for name in libs dev; do
+for name in static libs dev; do
     check "$name is among its packages" sh -c "echo '$(variable subpackages)' | grep -q -- '-$name'"
 done
+
+# What abuild has: the folders of a package, and functions that move files to its own.
+cat >"$work/abuild.sh" <<'END'
+# abuild.sh SOURCES PACKAGE APKBUILD STEP...
+set -eu
+default_dev() { amove usr/include usr/lib/pkgconfig usr/lib/cmake usr/lib/libhakmem.so; }
+default_static() { amove 'usr/lib/*.a'; }
+amove() {
+    for pattern; do
+        for file in "$pkgdir"/$pattern; do
+            mkdir -p "$subpkgdir/$(dirname "${file#"$pkgdir"/}")"
+            mv "$file" "$subpkgdir/$(dirname "${file#"$pkgdir"/}")"
+        done
+    done
+}
+srcdir=$1 pkgdir=$2
+. "$3"
+shift 3
+for step; do
+    subpkgdir=$pkgdir-$step
+    (cd "$srcdir" && $step)
+done
+END
+
+# uses FOLDER...: a CMake project builds with what these packages hold, without the archive's.
+uses() {
+    mkdir "$work/used"
+    for packed; do
+        cp -a "$packed/." "$work/used"
+    done
+    quietly "$CMAKE" -S "$consumer" -B "$work/used.build" -G Ninja -DKINDS=shared \
+        -DCMAKE_PREFIX_PATH="$work/used/usr" -DCMAKE_C_COMPILER="$CC" -DCMAKE_CXX_COMPILER="$CXX"
+    quietly "$CMAKE" --build "$work/used.build"
+    serves used "$work/used.build/c_shared"
+    rm -r "$work/used" "$work/used.build"
+}
+DESTDIR=$work/divided quietly "$CMAKE" --install "$OUT" --prefix /usr
+quietly sh "$work/abuild.sh" "$work" "$work/divided" "$alpine/APKBUILD" static dev libs
+check "the archive has a package" [ -e "$work/divided-static/usr/lib/libhakmem.a" ]
+uses "$work/divided-dev" "$work/divided-libs"
 
 # RPM: what the macros leave.
 equal "the spec's version" "$(sed -n 's/^Version: *//p' "$packaging/rpm/hakmem.spec")" "$version"
@@ -65,7 +106,11 @@ if command -v rpmbuild >/dev/null; then
     mkdir "$work/rpm"
     for package in "$work"/package/rpm/*.rpm; do
         rpm2archive - <"$package" | tar -C "$work/rpm" -xz
+        name=${package##*/}
+        mkdir "$work/rpm.${name%%-[0-9]*}"
+        rpm2archive - <"$package" | tar -C "$work/rpm.${name%%-[0-9]*}" -xz
     done
+    uses "$work/rpm.hakmem-devel" "$work/rpm.hakmem-libs"
     serves rpm "$work/rpm/usr/bin/hakmem" run --strict "$work/use"
 fi
 
@@ -83,32 +128,11 @@ if command -v nix-instantiate >/dev/null; then
 fi
 
 command -v musl-gcc >/dev/null || exit 0
-# What abuild has: the folders of a package, and a function that moves files to its own.
-cat >"$work/abuild.sh" <<'END'
-set -eu
-default_dev() { amove usr/include usr/lib/pkgconfig usr/lib/cmake usr/lib/libhakmem.so; }
-amove() {
-    for pattern; do
-        for file in "$pkgdir"/$pattern; do
-            mkdir -p "$subpkgdir/$(dirname "${file#"$pkgdir"/}")"
-            mv "$file" "$subpkgdir/$(dirname "${file#"$pkgdir"/}")"
-        done
-    done
-}
-srcdir=$1 pkgdir=$2
-. "$3"
-build
-check
-package
-for name in dev libs; do
-    subpkgdir=$pkgdir-$name
-    (cd "$srcdir" && $name)
-done
-END
 CMAKE_TOOLCHAIN_FILE=$root/cmake/musl.cmake quietly sh "$work/abuild.sh" "$work" "$work/apk" \
-    "$alpine/APKBUILD"
+    "$alpine/APKBUILD" build check package static dev libs
 for file in apk/usr/bin/hakmem apk-libs/usr/lib/libhakmem.so.0 apk-dev/usr/lib/hakmem.o \
-    apk-dev/usr/include/hakmem/hakmem.h apk/usr/lib/libhakmem.a apk/usr/share/man/man1/hakmem.1; do
+    apk-dev/usr/include/hakmem/hakmem.h apk-static/usr/lib/libhakmem.a \
+    apk/usr/share/man/man1/hakmem.1; do
     check "there is $file" [ -e "$work/$file" ]
 done
 quietly musl-gcc -o "$work/musl_use" "$consumer/use.c" -pthread
