@@ -15,17 +15,23 @@ export LC_ALL
 version=$(sed -n 's/^project(hakmem VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 tree=hakmem-$version
 tarball=$folder/$tree.tar.gz
+within=${folder#"$root"/}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 
 say() { echo "package: $*" >&2; }
 
 # The files of the tree, each ended by a zero byte: what git knows or would add, else all but what
-# was built.
+# was built; not what is new in $folder.
 sources() {
     if [ -e .git ]; then
-        git ls-files -z --cached --others --exclude-standard | xargs -0 sh -c \
-            'for file; do if [ -e "$file" ]; then printf "%s\0" "$file"; fi; done' sh
+        git ls-files -z --cached --others --exclude-standard --exclude="/$within/" |
+            xargs -0 sh -c \
+                'for file; do if [ -e "$file" ]; then printf "%s\0" "$file"; fi; done' sh
     else
-        find . \( -path ./out -o -name __pycache__ -o -path ./packaging/rust/target \) -prune -o \
+        find . \( -path ./out -o -path "./$within" -o -name __pycache__ \
+            -o -path ./packaging/rust/target \) -prune -o \
             ! -type d ! -path ./packaging/rust/Cargo.lock -printf '%P\0'
     fi | sort -zu
 }
@@ -40,16 +46,15 @@ seconds() {
 }
 
 make_tarball() {
-    [ ! -e .git ] || [ -z "$(git status --porcelain)" ] ||
+    [ ! -e .git ] || [ -z "$(git status --porcelain | grep -vxF "?? $within/")" ] ||
         say "the tarball has changes that no commit has"
-    sources >"$folder/.sources"
-    [ -s "$folder/.sources" ] || { say "git lists no files"; exit 1; }
+    sources >"$work/sources"
+    [ -s "$work/sources" ] || { say "git lists no files"; exit 1; }
     tar --create --format=ustar --transform="s,^,$tree/,S" --owner=0 --group=0 --numeric-owner \
-        --mode=u=rwX,go=rX --mtime="@$(seconds)" --file="$folder/.tar" \
-        --no-recursion --null --verbatim-files-from --files-from="$folder/.sources"
-    gzip -9nc "$folder/.tar" >"$folder/.tar.gz"
-    mv "$folder/.tar.gz" "$tarball"
-    rm "$folder/.sources" "$folder/.tar"
+        --mode=u=rwX,go=rX --mtime="@$(seconds)" --file="$work/tar" \
+        --no-recursion --null --verbatim-files-from --files-from="$work/sources"
+    gzip -9nc "$work/tar" >"$work/tar.gz"
+    mv "$work/tar.gz" "$tarball"
 }
 
 make_deb() {

@@ -14,6 +14,11 @@ quietly "$work/first/packaging/package.sh" tarball "$work/first.made"
 (umask 077 && quietly "$work/second/packaging/package.sh" tarball "$work/second.made")
 tarball=$(echo "$work"/first.made/hakmem-*.tar.gz)
 check "it is the same each time" cmp "$tarball" "$work/second.made/${tarball##*/}"
+quietly "$work/first/packaging/package.sh" tarball "$work/first/made"
+quietly "$work/first/packaging/package.sh" tarball "$work/first/made"
+equal "there is no change of its own making" "$(cat "$work/said")" "$work/first/made/${tarball##*/}"
+check "it does not hold itself" cmp "$tarball" "$work/first/made/${tarball##*/}"
+equal "nothing else is left there" "$(ls -A "$work/first/made")" "${tarball##*/}"
 equal "no owner has a name" "$(tar -tvzf "$tarball" | awk '{ print $2 }' | sort -u)" 0/0
 tar -C "$work" -xzf "$tarball"
 tree=$work/$(basename "$tarball" .tar.gz)
@@ -25,6 +30,10 @@ chmod +x "$work/bin/git"
 PATH=$work/bin:$PATH
 quietly "$tree/packaging/package.sh" tarball "$work/third.made"
 check "it makes itself again" cmp "$tarball" "$work/third.made/${tarball##*/}"
+quietly "$tree/packaging/package.sh" tarball "$tree/made"
+quietly "$tree/packaging/package.sh" tarball "$tree/made"
+check "without itself" cmp "$tarball" "$tree/made/${tarball##*/}"
+rm -r "$tree/made"
 quietly "$CMAKE" -S "$tree" -B "$work/build" -G Ninja -DHAKMEM_FLAGS=-O0
 quietly "$CMAKE" --build "$work/build"
 silently "$CC" "$consumer/use.c" -o "$work/use" -pthread
