@@ -2,6 +2,7 @@
 """./hak bench -- CMD ARGS: a program of the user's under all allocators. What cannot be compared is
 told in one line and has no number; a figure is only there with the allocator that served proved."""
 import os
+import shutil
 import subprocess
 import sys
 
@@ -30,6 +31,9 @@ int main(int count, char **words)
         read++;
     for (int i = 0; i < 400; i++)
         free(held[i]);
+    const char *status = getenv("WORK_STATUS");
+    if (status)
+        return atoi(status) + (count > 2 && read != atoi(words[2]));
     return count > 2 ? read != atoi(words[2]) : count > 1 ? atoi(words[1]) : 0;
 }
 """
@@ -167,6 +171,31 @@ def test_each_run_reads_the_whole_standard_input(bench):
     assert bench("./work", "-", "70000", input=text).returncode == 0
     ran = bench("./work", "-", "70000")
     assert ran.returncode == 1 and "its standard input was empty" in ran.text
+
+
+@pytest.mark.parametrize("kind, tool", [("syscalls", "strace"), ("instructions", "valgrind")])
+def test_a_program_is_counted_as_it_is_measured(bench, monkeypatch, kind, tool):
+    """In its folder, with its variables, its standard input and its status of success."""
+    if not shutil.which(tool):
+        pytest.skip(f"{tool} is not installed")
+    monkeypatch.setenv("WORK_STATUS", "7")
+    ran = bench("./work", "-", "70000", input="x" * 70000, allocators="system",
+                options=("--repeats", "1", f"--{kind}", "--status", "7"))
+    assert ran.returncode == 0, ran.text
+    measured = load(ran.folder / "runs.jsonl")
+    row, = measured.results()[0].rows
+    assert (row.instructions if kind == "instructions" else row.calls["mmap"]), ran.text
+    assert not measured.uncounted and "not counted" not in ran.text
+
+
+def test_why_a_program_is_not_counted_is_below_the_table(bench, tmp_path, monkeypatch):
+    (tmp_path / "strace").write_text("#!/bin/sh\necho 'not permitted' >&2\nexit 1\n")
+    (tmp_path / "strace").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    ran = bench("./work", options=("--repeats", "1", "--syscalls"))
+    assert ran.returncode == 0, ran.text
+    assert f"not counted syscalls of work ({OTHER}, system): ended with status 1: not permitted" \
+        in ran.text
 
 
 def test_a_program_that_drops_the_library_has_no_figure(bench):

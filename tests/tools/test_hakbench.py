@@ -126,3 +126,9 @@ def test_memory_calls_are_counted(root):
         pytest.skip("strace is not installed")
     counted = counts.count_calls(root, CASE, resolve(root, "system"))
     assert counted["calls"]["mmap"] > 1 and counted["operations"] == 1000
+
+
+def test_what_cannot_be_counted_says_why(root, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(counts.CannotCount, match="strace is not installed"):
+        counts.count_calls(root, CASE, resolve(root, "system"))

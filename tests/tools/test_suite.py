@@ -160,8 +160,9 @@ def test_one_command_runs_the_suite(copy, root):
             f"tool.ROOT = Path({str(root)!r}); sys.exit(tool.main())")
     ran = subprocess.run(
         [sys.executable, "-c", code, "--mimalloc-bench", copy, "--allocators", f"system,{OTHER}",
-         "--repeats", "3"], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        text=True, capture_output=True, timeout=200, check=False, cwd=ROOT)
+         "--repeats", "3", "--syscalls"], text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, timeout=200, check=False, cwd=ROOT)
     text = " ".join((ran.stdout + ran.stderr).split())
     assert ran.returncode == 1, text
     # It has no line that says the time: an error, never the time of the run.
@@ -173,6 +174,7 @@ def test_one_command_runs_the_suite(copy, root):
     for result in results.values():
         assert {row.allocator for row in result.rows} == {"system", OTHER}
         assert result.floor is not None and result.group == "mimalloc-bench"
+        assert not shutil.which("strace") or all(row.calls["mmap"] for row in result.rows)
     row = results["larsonN"].row("system")
     assert results["larsonN"].shown_ns(row) == pytest.approx(0.25e9) and row.peak_mib > 3
     assert results["cfrac"].shown_ns(results["cfrac"].row(OTHER)) > 0.03e9

@@ -2,7 +2,6 @@
 """What is counted rather than timed, in runs of its own: memory system calls and instructions."""
 import re
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -25,53 +24,58 @@ def _tool(name):
     return path
 
 
-def _call(root, words, variables):
+def _call(root, words, variables, place):
     try:
-        done = subprocess.run(words, cwd=root, env=launcher.clean_environment() | variables,
-                              capture_output=True, text=True, errors="replace",
-                              timeout=launcher.TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise CannotCount(f"still running after {launcher.TIMEOUT_S} s") from None
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [""]
-        raise CannotCount(f"status {done.returncode}: {lines[-1]}")
-    return done
+        return launcher.run(root, words, variables, place=place)
+    except (launcher.RunError, launcher.Skipped) as error:
+        raise CannotCount(str(error)) from None
 
 
-def calls(root, words, variables):
+def calls(root, words, variables, place=launcher.Place()):
     """({name: count}, standard output) of a command and its children, by strace."""
     with tempfile.NamedTemporaryFile(prefix="hakbench-") as file:
         setting = [part for name, value in variables.items() for part in ("-E", f"{name}={value}")]
         done = _call(root, [_tool("strace"), "-f", "-c", "-o", file.name, "-e",
-                            f"trace={','.join(CALLS)}", *setting, *words], {})
+                            f"trace={','.join(CALLS)}", *setting, *words], {}, place)
         found = {name: int(count)
                  for count, name in CALL.findall(Path(file.name).read_text(encoding="utf-8"))
                  if name != "total"}
     return found, done.stdout
 
 
-def instructions(root, words, variables):
+def instructions(root, words, variables, place=launcher.Place()):
     """(instructions, standard output) of a command, its start included, by callgrind."""
     done = _call(root, [_tool("valgrind"), "--tool=callgrind", "--callgrind-out-file=/dev/null",
-                        *words], variables)
+                        *words], variables, place)
     collected = COLLECTED.search(done.stderr)
     if not collected:
         raise CannotCount("callgrind said nothing")
     return int(collected[1]), done.stdout
 
 
+def _operations(case, output):
+    """A program from elsewhere is one operation, whatever it says."""
+    if case.command:
+        return 1
+    try:
+        return plan.read_output(output).get("operations")
+    except ValueError as error:
+        raise CannotCount(str(error)) from None
+
+
 def count_calls(root, case, peer):
     """{calls: {name: count}, operations} of the tiny run and its children."""
-    found, output = calls(root, case.tiny_words(), verify.environment(case, peer))
-    return {"calls": found, "operations": plan.read_output(output).get("operations")}
+    found, output = calls(root, case.tiny_words(), verify.environment(case, peer), case.place)
+    return {"calls": found, "operations": _operations(case, output)}
 
 
 def count_instructions(root, case, peer):
     """{instructions, operations} of the tiny run."""
     if case.script:
         raise CannotCount("real programs are not run under callgrind")
-    found, output = instructions(root, case.tiny_words(), verify.environment(case, peer))
-    return {"instructions": found, "operations": plan.read_output(output).get("operations")}
+    found, output = instructions(root, case.tiny_words(), verify.environment(case, peer),
+                                 case.place)
+    return {"instructions": found, "operations": _operations(case, output)}
 
 
 COUNTERS = {"syscalls": count_calls, "instructions": count_instructions}

@@ -76,9 +76,11 @@ def prepare(root):
     if not compiler:
         raise RunError("no C compiler (cc) to build bench/launch/launch.c")
     program.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([compiler, "-O2", "-o", program, source], capture_output=True, text=True)
+    made = program.with_name(f"launch.{os.getpid()}")
+    done = subprocess.run([compiler, "-O2", "-o", made, source], capture_output=True, text=True)
     if done.returncode:
         raise RunError(f"cannot build bench/launch/launch.c:\n{done.stderr}")
+    made.replace(program)  # another tool may be running the old one
     return program
 
 

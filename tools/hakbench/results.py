@@ -134,7 +134,7 @@ class Measured:
             return [record for record in records if record["record"] == kind]
         self.header = kept("session")[0]
         self.errors, self.proofs, self.skips = kept("error"), kept("proof"), kept("skip")
-        self.runs, self.uncounted = kept("run"), kept("uncounted")
+        self.runs = kept("run")
         self.versions = {peer["name"]: peer["version"] for peer in self.header["allocators"]}
         self.reference = self.header["allocators"][0]["name"]
         self._failed = {(error["case"], error["allocator"]) for error in self.errors}
@@ -146,6 +146,9 @@ class Measured:
         self._calls = {(r["case"], r["allocator"]): r["calls"] for r in kept("syscalls")}
         self._instructions = {(r["case"], r["allocator"]): r["instructions"] / r["operations"]
                               for r in kept("instructions") if r["operations"]}
+        counted = {"syscalls": self._calls, "instructions": self._instructions}
+        self.uncounted = [r for r in kept("uncounted")
+                          if (r["case"], r["allocator"]) not in counted[r["kind"]]]
 
     def arms(self, name):
         """{arm: {round: run}} of a case; what failed anywhere is left out."""

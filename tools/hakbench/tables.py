@@ -10,8 +10,8 @@ from rich.text import Text
 from . import command, stats, units
 
 FASTER_SLOWER = {-1: "faster", 0: "same", 1: "slower", None: "not known"}
-LEAST_NEEDED = ("own ns/op", "memory calls", "instr/op", "minor faults", "CV", "served by", "CPU s",
-                "avg MiB", "ratio")
+LEAST_NEEDED = ("own ns/op", "memory calls", "instr/op", "instructions", "minor faults", "CV",
+                "served by", "CPU s", "avg MiB", "ratio")
 HUGE_PAGES = ("mimalloc asks for huge pages by default, which lowers its page faults and raises "
               "its resident memory.")
 
@@ -74,8 +74,9 @@ def columns(result):
         shown.append(Column("memory calls", lambda row: "" if row.calls is None
                             else f"{sum(row.calls.values()):,}"))
     if any(row.instructions is not None for row in result.rows):
-        shown.append(Column("instr/op", lambda row: "" if row.instructions is None
-                            else number(row.instructions)))
+        is_one = {row.operations for row in result.rows} == {1}
+        shown.append(Column("instructions" if is_one else "instr/op", lambda row:
+                            "" if row.instructions is None else number(row.instructions)))
     names = {name: unit for row in result.rows for name, (_, unit) in row.notes.items()}
     for name, unit in list(names.items())[:8]:
         shown.append(Column(f"{name.replace('_', ' ')} {unit}".strip(),
@@ -125,6 +126,18 @@ def show(console, measured):
         tell(console, "yellow", "skipped", f"{skip['case']}: {skip['reason']}")
     for error in measured.errors:
         tell(console, "red", "error", f"{error['case']}, {error['allocator']}: {error['message']}")
+    _show_uncounted(console, measured)
+
+
+def _show_uncounted(console, measured):
+    """Why counts are missing: each reason once, with the cases and allocators that it holds for."""
+    reasons = {}
+    for record in measured.uncounted:
+        cases = reasons.setdefault((record["kind"], record["message"]), {})
+        cases.setdefault(record["case"], {})[record["allocator"]] = None
+    for (kind, message), cases in reasons.items():
+        where = ", ".join(f"{case} ({', '.join(names)})" for case, names in cases.items())
+        tell(console, "yellow", "not counted", f"{kind} of {where}: {message}")
 
 
 def _case_table(console, result):
