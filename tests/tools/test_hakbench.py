@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Plan, verification, launcher, results: a wrong library is an error, never a number."""
 import shutil
+import subprocess
 
 import pytest
+from conftest import ROOT
 
-from hakbench import counters, counts, launcher, plan, recipes, verify
-from hakbench.peers import Peer, PeerError, fetch, resolve
+from hakbench import counters, counts, environment, launcher, plan, recipes, verify
+from hakbench.peers import Peer, PeerError, commit, fetch, resolve
 from session import CASE, empty_library
 
 OUTPUT = "operations: 2000000\ntime: 0.020000 s\nthroughput: 100.00 M ops/s\n"
@@ -132,3 +134,15 @@ def test_what_cannot_be_counted_says_why(root, monkeypatch):
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(counts.CannotCount, match="strace is not installed"):
         counts.count_calls(root, CASE, resolve(root, "system"))
+
+
+def test_a_machine_without_git_and_compiler_is_described(root, monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert commit(ROOT) == "uncommitted"
+    about = environment.describe(root)
+    assert about["commit"] == "uncommitted" and about["compiler"] == "unknown"
+
+
+def test_the_compiler_is_named_by_its_first_line(root):
+    said = subprocess.run(["cc", "--version"], capture_output=True, text=True, check=True).stdout
+    assert environment.describe(root)["compiler"] == said.splitlines()[0].strip()

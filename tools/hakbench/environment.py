@@ -19,6 +19,14 @@ def _read(path):
         return ""
 
 
+def _output(*words):
+    """What a tool says; nothing if it is not installed."""
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+
+
 def _found(pattern, text, otherwise="unknown"):
     match = re.search(pattern, text, re.M)
     return match[1].strip() if match else otherwise
@@ -26,7 +34,6 @@ def _found(pattern, text, otherwise="unknown"):
 
 def describe(root):
     """{what: value} of everything that a figure depends on beside the command line."""
-    compiler = subprocess.run(["cc", "--version"], capture_output=True, text=True)
     memory_kib = _found(r"^MemTotal:\s+(\d+)", _read("/proc/meminfo"), "0")
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
@@ -36,7 +43,7 @@ def describe(root):
         "kernel": platform.release(),
         "huge_pages": _found(r"\[(\w+)\]", _read(THP), "not supported"),
         "libc": os.confstr("CS_GNU_LIBC_VERSION"),
-        "compiler": compiler.stdout.splitlines()[0] if compiler.stdout else "unknown",
+        "compiler": _found(r"\A(.+)", _output("cc", "--version")),
         "flags": _found(r"^HAKMEM_FLAGS:[A-Z]+=(.*)", _read(root / "out/release/CMakeCache.txt"))
         .replace(";", " "),
         "commit": peers.commit(root),

@@ -114,7 +114,10 @@ def _own(root, name, specification, variables):
 
 
 def commit(root):
-    """The commit that is built, with `+` if files differ from it."""
+    """The commit that is built, with `+` if files differ from it, as far as git can tell."""
+    if not shutil.which("git"):
+        return "uncommitted"
+
     def git(*words):
         return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
     head = git("rev-parse", "--short=12", "HEAD")
