@@ -235,6 +235,13 @@ def test_the_program_finds_the_user_s_environment_and_folder(bench, monkeypatch,
     assert ran.returncode == 0, ran.text
 
 
+def test_the_program_s_working_folder_is_the_one_it_is_told_of(bench, monkeypatch):
+    monkeypatch.setenv("PWD", str(ROOT))
+    code = "import os, time; time.sleep(0.05); assert os.environ['PWD'] == os.getcwd(), os.environ"
+    ran = bench(sys.executable, "-c", code, options=("--repeats", "1"), allocators="system")
+    assert ran.returncode == 0, ran.text
+
+
 def test_a_folder_with_a_session_is_not_written_again(bench):
     assert bench("./work", options=("--repeats", "1")).returncode == 0
     again = bench("./work", options=("--repeats", "1"))

@@ -44,6 +44,8 @@ class Trial:
 def place_of(options, folder, stdin):
     """The user's folder, environment and standard input."""
     environment = {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
+    if "PWD" in environment:
+        environment["PWD"] = str(folder)
     return launcher.Place(folder, environment, stdin, options.status, options.timeout)
 
 
