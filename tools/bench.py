@@ -2,6 +2,9 @@
 """./hak bench: hakbench, without a variable that the measured programs would inherit."""
 import sys
 
-from hakbench.__main__ import main
-
-sys.exit(main())
+try:
+    from hakbench.__main__ import main
+    sys.exit(main())
+except KeyboardInterrupt:
+    print("./hak bench: interrupted", file=sys.stderr)
+    sys.exit(130)

@@ -3,6 +3,7 @@
 told in one line and has no number; a figure is only there with the allocator that served proved."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -240,6 +241,20 @@ def test_the_program_s_working_folder_is_the_one_it_is_told_of(bench, monkeypatc
     code = "import os, time; time.sleep(0.05); assert os.environ['PWD'] == os.getcwd(), os.environ"
     ran = bench(sys.executable, "-c", code, options=("--repeats", "1"), allocators="system")
     assert ran.returncode == 0, ran.text
+
+
+def test_an_interrupt_is_one_line(tmp_path):
+    started = tmp_path / "started"
+    os.mkfifo(started)
+    with subprocess.Popen(
+            [sys.executable, ROOT / "tools/bench.py", "--allocators", "system", "--into",
+             tmp_path / "out", "--", "sh", "-c", f"echo >'{started}'; exec sleep 600"],
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as process:
+        started.read_text()
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130 and error == "./hak bench: interrupted\n"
 
 
 def test_a_folder_with_a_session_is_not_written_again(bench):
