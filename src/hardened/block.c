@@ -296,15 +296,33 @@ static bool is_ordinary(const struct place *place)
     return place->block == span_start(place->block) + margin_bytes(0);
 }
 
-bool hak_hardened_block_resize(struct place *place, size_t bytes)
+/* Makes the block's span as long as one of this size needs; false: it cannot grow, or would lose
+ * granules. */
+static bool resize_span(const struct place *place, size_t bytes)
 {
-    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
-    size_t capacity = large_capacity(bytes);
     size_t wished_bytes = hak_align_up(span_bytes_for(bytes), HAK_GRANULE_BYTES);
     char *start = span_start(place->block);
     size_t span_bytes = hak_large_usable_bytes(start, "invalid realloc");
-    if (!is_ordinary(place) || wished_bytes < span_bytes ||
-        (wished_bytes > span_bytes && !hak_large_resize(start, wished_bytes)))
+    return is_ordinary(place) &&
+           (wished_bytes == span_bytes ||
+            (wished_bytes > span_bytes && hak_large_resize(start, wished_bytes)));
+}
+
+/* It is a block of realloc's from now on, and nobody states its alignment; but it is what tells
+ * where one lies that is not ordinary. */
+static void set_realloc(const struct place *place, struct mark *mark)
+{
+    if (is_ordinary(place))
+        mark->alignment_shift = 0;
+    else
+        mark->kind = MARK_KEPT;
+}
+
+bool hak_hardened_block_resize(struct place *place, size_t bytes, enum hak_try turn)
+{
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    size_t capacity = large_capacity(bytes);
+    if (turn != TRY_LAST && !resize_span(place, bytes))
         return false;
     size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
     size_t kept_bytes = hak_least(old_bytes, bytes);
@@ -322,7 +340,7 @@ bool hak_hardened_block_resize(struct place *place, size_t bytes)
         hak_canary_write(place->block, bytes, capacity);
     mark.bytes = bytes;
     mark.generation++;
-    mark.alignment_shift = 0; /* it is a block of realloc's from now on */
+    set_realloc(place, &mark);
     mark.state = MARK_LIVE;
     /* release: as in hak_hardened_block_open */
     atomic_store_explicit(place->mark, hak_mark_pack(mark), memory_order_release);

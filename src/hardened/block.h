@@ -70,8 +70,8 @@ size_t hak_hardened_block_content_bytes(const struct place *place, struct mark m
 
 /* Gives a large block whose mark is FREED another size where it is, and its place another
  * capacity; then it is LIVE. False: it cannot grow there, or would leave granules behind, and all
- * is as it was. */
-bool hak_hardened_block_resize(struct place *place, size_t bytes);
+ * is as it was. TRY_LAST: `bytes` are no more than it holds, and granules may stay behind. */
+bool hak_hardened_block_resize(struct place *place, size_t bytes, enum hak_try turn);
 
 /* A new block of `bytes` for what a large block holds whose mark is FREED: its pages are moved
  * there, or copied where the kernel refuses, and the old block is shut. hak_hardened_block_open

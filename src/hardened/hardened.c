@@ -190,6 +190,10 @@ static HAK_NOINLINE void check_claim_slow(const void *block, struct mark mark,
         [MARK_NEW] = "allocated by operator new, but freed in another way",
         [MARK_NEW_ARRAY] = "allocated by operator new[], but freed in another way",
     };
+    if (mark.kind == MARK_KEPT) {
+        mark.kind = MARK_MALLOC;
+        mark.alignment_shift = 0;
+    }
     if (HAK_UNLIKELY(mark.kind != claim->kind))
         mismatch(block, mark, allocated[mark.kind]);
     if (HAK_UNLIKELY(claim->bytes != HAK_ANY_BYTES && claim->bytes != mark.bytes))
@@ -293,10 +297,11 @@ static void let_go(const struct place *place)
 }
 
 /* Gives a seized block of a slab another size where it is, and life; false: it must move. */
-static bool resize_small(const struct place *place, struct mark mark, size_t bytes)
+static bool resize_small(const struct place *place, struct mark mark, size_t bytes,
+                         enum hak_try turn)
 {
-    size_t spare = hak_harden_has(HARDEN_CANARY) ? HAK_CANARY_BYTES_LEAST : 0;
-    if (bytes + spare > place->capacity || bytes < place->capacity / 2)
+    bool is_waste = bytes < place->capacity / 2 && turn != TRY_LAST;
+    if (bytes + hak_hardened_canary_least() > place->capacity || is_waste)
         return false;
     size_t old_bytes = mark.bytes;
     if (hak_harden_has(HARDEN_CANARY)) {
@@ -319,13 +324,15 @@ static bool resize_small(const struct place *place, struct mark mark, size_t byt
 
 /* Another size for a seized large block that stays one, in place or at another one, the old one
  * being in quarantine then; NULL: nothing has changed, and only a copy can help. */
-static void *resize_large(struct place *place, struct mark mark, size_t bytes)
+static void *resize_large(struct place *place, struct mark mark, size_t bytes, enum hak_try turn)
 {
+    if (turn == TRY_LAST)
+        return hak_hardened_block_resize(place, bytes, turn) ? place->block : NULL;
     if (bytes <= HAK_CLASS_BYTES_MAX ||
         !hak_limit_admits(hak_excess(bytes, hak_hardened_block_content_bytes(place, mark))))
         return NULL;
     void *block = place->block;
-    if (!hak_hardened_block_resize(place, bytes)) {
+    if (!hak_hardened_block_resize(place, bytes, turn)) {
         block = hak_limit_admits(bytes) ? hak_hardened_block_move(place, bytes) : NULL;
         if (block == NULL)
             return NULL;
@@ -339,13 +346,13 @@ static void *resize_large(struct place *place, struct mark mark, size_t bytes)
 }
 
 /* The same with the block's life, of which one ends and another begins. */
-static void *resize_watched(struct place *place, struct mark mark, size_t bytes,
+static void *resize_watched(struct place *place, struct mark mark, size_t bytes, enum hak_try turn,
                             struct os_caller caller)
 {
     struct live_sample sample;
     const void *block = place->block;
     bool is_sample = hak_sampler_lift(block, &sample);
-    void *resized = resize_large(place, mark, bytes);
+    void *resized = resize_large(place, mark, bytes, turn);
     if (is_sample && resized == NULL)
         hak_sampler_put_back(block, &sample);
     else if (is_sample)
@@ -355,33 +362,39 @@ static void *resize_watched(struct place *place, struct mark mark, size_t bytes,
     return resized;
 }
 
-/* Another size for a live block where it is, or as far as pages can be moved: *resized is where.
- * False: only a copy can help. */
-static bool resize_in_place(struct place *place, size_t bytes, struct os_caller caller,
-                            void **resized)
+/* Another size for a live block where it is, or as far as pages can be moved. NULL: only a copy can
+ * help, or, where that was tried and this is TRY_LAST, nothing can. */
+static void *resize_without_copy(struct place *place, size_t bytes, enum hak_try turn,
+                                 struct os_caller caller)
 {
     uint64_t word;
     struct mark mark = live_mark(place, "invalid realloc", &word);
     check_claim(place->block, mark, &(struct claim){.bytes = HAK_ANY_BYTES});
     seize(place, word, "invalid realloc", "freed at the same time");
     check_seals(place, mark);
-    *resized = place->block;
-    bool is_resized = place->slab != NULL
-                          ? resize_small(place, mark, bytes)
-                          : (*resized = resize_watched(place, mark, bytes, caller)) != NULL;
-    if (!is_resized)
+    void *resized = NULL;
+    if (place->slab == NULL)
+        resized = resize_watched(place, mark, bytes, turn, caller);
+    else if (resize_small(place, mark, bytes, turn))
+        resized = place->block;
+    if (resized == NULL)
         let_go(place);
-    return is_resized;
+    return resized;
 }
 
-/* A new block with what the old one holds; NULL: out of memory, and the old one is as it was. */
-static void *copy(void *block, size_t old_bytes, size_t bytes, enum hak_partition partition)
+/* A new block with what the old one holds; without memory for it, a block that shrinks does so
+ * where it is. NULL: the old one is as it was. */
+static void *copy(struct place *place, size_t bytes, struct os_caller caller)
 {
+    struct mark mark = hak_mark_unpack(hak_load_relaxed(place->mark));
+    size_t old_bytes = hak_hardened_block_content_bytes(place, mark);
+    enum hak_partition partition =
+        place->slab == NULL ? PARTITION_ORDINARY : hak_class_partition(place->slab->class_index);
     void *moved = hak_hardened_take(&(struct request){.bytes = bytes, .partition = partition});
     if (moved == NULL)
-        return bytes <= old_bytes ? block : NULL;
-    memcpy(moved, block, hak_least(old_bytes, bytes));
-    hak_hardened_give(block, &(struct claim){.bytes = HAK_ANY_BYTES});
+        return bytes <= old_bytes ? resize_without_copy(place, bytes, TRY_LAST, caller) : NULL;
+    memcpy(moved, place->block, hak_least(old_bytes, bytes));
+    hak_hardened_give(place->block, &(struct claim){.bytes = HAK_ANY_BYTES});
     return moved;
 }
 
@@ -389,16 +402,8 @@ bool hak_hardened_resize(void **block, size_t bytes)
 {
     struct place place;
     if (HAK_LIKELY(find(*block, "invalid realloc", &place))) {
-        void *resized;
-        if (!resize_in_place(&place, bytes, HAK_OS_CALLER(), &resized)) {
-            struct mark mark = hak_mark_unpack(hak_load_relaxed(place.mark));
-            enum hak_partition partition = place.slab == NULL
-                                               ? PARTITION_ORDINARY
-                                               : hak_class_partition(place.slab->class_index);
-            resized =
-                copy(*block, hak_hardened_block_content_bytes(&place, mark), bytes, partition);
-        }
-        *block = resized;
+        void *resized = resize_without_copy(&place, bytes, TRY_FIRST, HAK_OS_CALLER());
+        *block = resized != NULL ? resized : copy(&place, bytes, HAK_OS_CALLER());
         return true;
     }
     if (hak_fence_holds(*block))

@@ -28,8 +28,8 @@
 enum mark_state { MARK_NONE, MARK_LIVE, MARK_FREED, MARK_CLEARED };
 #define HAK_MARK_STATE 3u /* its bits in the word */
 
-/* How it was allocated; SHUT: it is free, and its pages are guard pages. */
-enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT };
+/* How it was allocated; SHUT: free, its pages are guards; KEPT: realloc, its alignment is past. */
+enum mark_kind { MARK_MALLOC, MARK_NEW, MARK_NEW_ARRAY, MARK_SHUT, MARK_KEPT };
 
 struct mark {
     size_t bytes;            /* requested */

@@ -215,6 +215,79 @@ TEST(a_block_that_realloc_gave_back_in_place_may_be_freed_with_its_size)
     }
 }
 
+/* No block of so many bytes or more, up to the largest of a class, can be had any more. */
+static void use_up(size_t bytes_least)
+{
+    CHECK_EQ(hakmem_option_set("limit", "1M"), 0);
+    for (size_t bytes = bytes_least; bytes <= HAK_CLASS_BYTES_MAX; bytes += bytes / 9)
+        while (hak_malloc(bytes) != NULL)
+            ;
+}
+
+struct shrink {
+    size_t alignment; /* 0: ordinary */
+    size_t from_bytes, bytes;
+};
+
+static const struct shrink shrinks[] = {
+    {0, 2000, 100},          {64, 100000, 40000},  {0, 3 * HAK_MIB, 200000},
+    {0, 4 * HAK_MIB, 40000}, {0, SPAN_BYTES, 100}, {HAK_MIB, 2 * HAK_MIB, SPAN_BYTES},
+    {HAK_MIB, HAK_MIB, 100},
+};
+enum { SHRINKS = sizeof shrinks / sizeof *shrinks };
+
+/* Those blocks, shrunk where they are because there is no memory for another. */
+static void shrink_in_place(unsigned char **blocks)
+{
+    for (size_t i = 0; i < SHRINKS; i++) {
+        const struct shrink *shrink = &shrinks[i];
+        blocks[i] = (unsigned char *)take_some(shrink->from_bytes);
+        if (shrink->alignment != 0)
+            blocks[i] = (unsigned char *)volatile_block(
+                hak_aligned_alloc(shrink->alignment, shrink->from_bytes));
+        for (size_t j = 0; j < shrink->from_bytes; j++)
+            blocks[i][j] = byte_at(j);
+    }
+    use_up(100);
+    for (size_t i = 0; i < SHRINKS; i++) {
+        CHECK_EQ(hak_realloc(blocks[i], shrinks[i].bytes), blocks[i]);
+        check_filled(blocks[i], shrinks[i].bytes, shrinks[i].bytes);
+    }
+}
+
+TEST(a_block_that_shrinks_without_memory_for_another_has_its_new_size)
+{
+    unsigned char *blocks[SHRINKS];
+    shrink_in_place(blocks);
+    for (size_t i = 0; i < SHRINKS; i++)
+        hak_free_sized(blocks[i], shrinks[i].bytes);
+}
+
+TEST(an_overflow_behind_the_new_size_of_a_block_that_shrank_in_place_is_reported)
+{
+    unsigned char *blocks[SHRINKS];
+    shrink_in_place(blocks);
+    for (size_t i = 0; i < SHRINKS; i++) {
+        unsigned char *block = blocks[i], *end = block + shrinks[i].bytes;
+        CHECK_ABORTS((*end = (unsigned char)(*end + 1), hak_free(block)), "hakmem: overflow: ");
+        CHECK_ABORTS(hak_free_sized(block, shrinks[i].from_bytes), "another size");
+    }
+}
+
+TEST(a_block_that_shrank_in_place_can_grow_and_be_freed_as_any_other)
+{
+    unsigned char *blocks[SHRINKS];
+    shrink_in_place(blocks);
+    CHECK_EQ(hakmem_option_set("limit", "0"), 0);
+    for (size_t i = 0; i < SHRINKS; i++) {
+        blocks[i] = hak_realloc(blocks[i], shrinks[i].from_bytes);
+        check_filled(blocks[i], shrinks[i].bytes, shrinks[i].from_bytes);
+        hak_free_sized(blocks[i], shrinks[i].from_bytes);
+    }
+    hak_thread_flush();
+    CHECK_ABORTS(hak_free(blocks[0]), "hakmem: double free: pointer 0x");
+}
+
 TEST(many_blocks_that_move_leave_the_heap_as_it_was)
 {
     unsigned char *blocks[8] = {NULL};
