@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 #include "api/replaced.h"
+#include "base/bits.h"
 #include "base/check.h"
 #include "hardened/hardened.h"
 #include "hardened/sample.h"
@@ -86,7 +87,7 @@ HAK_INLINE uint32_t class_for(const struct request *request)
 
 HAK_INLINE size_t alignment_for(const struct request *request)
 {
-    return request->alignment != 0 ? request->alignment : HAK_ORDINARY_ALIGNMENT;
+    return hak_most(request->alignment, HAK_ORDINARY_ALIGNMENT);
 }
 
 static void *take_large(struct cache *cache, const struct request *request, enum hak_try turn)

@@ -210,7 +210,7 @@ static size_t alignment_of(const struct fence_request *request)
 {
     size_t ordinary = request->bytes <= 8 ? 8 : HAK_ORDINARY_ALIGNMENT;
     size_t most = (size_t)1 << hak_conf_number(fence_alignment);
-    return request->alignment != 0 ? request->alignment : hak_least(ordinary, most);
+    return hak_most(request->alignment, hak_least(ordinary, most));
 }
 
 /* The block's offset in a run, its pages, and the size of the run. */

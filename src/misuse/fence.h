@@ -34,7 +34,7 @@
 
 struct fence_request {
     size_t bytes;
-    size_t alignment; /* 0: what malloc gives */
+    size_t alignment; /* at least; 0: what malloc gives */
     uintptr_t form;   /* as in struct guard_record */
 };
 

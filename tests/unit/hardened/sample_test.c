@@ -47,6 +47,20 @@ TEST(malloc_calloc_aligned_forms_and_new_are_guarded)
     CHECK_EQ(hak_guarded_sum().count, 0);
 }
 
+TEST(a_small_alignment_that_is_asked_for_is_no_less_than_the_ordinary_one)
+{
+    for (size_t alignment = 1; alignment <= HAK_ORDINARY_ALIGNMENT; alignment *= 2) {
+        for (size_t bytes = 9; bytes < 140; bytes += 13) {
+            char *block = GUARDED(hak_memalign(alignment, bytes));
+            CHECK_EQ((uintptr_t)block % HAK_ORDINARY_ALIGNMENT, 0);
+            hak_free(block);
+        }
+        char *least = GUARDED(hak_memalign(alignment, 1));
+        CHECK_EQ((uintptr_t)least % 8, 0);
+        hak_free(least);
+    }
+}
+
 TEST(realloc_keeps_the_contents_of_a_guarded_block)
 {
     for (size_t bytes = 1; bytes < 40000; bytes = bytes * 3 + 1) {

@@ -27,11 +27,11 @@ static size_t page_bytes(void)
 
 TEST(a_block_is_zero_aligned_and_alone_on_its_pages)
 {
-    static const size_t alignments[] = {0, 1, 16, 64, 4096, 65536, 1 << 21};
+    static const size_t alignments[] = {0, 1, 8, 16, 64, 4096, 65536, 1 << 21};
     for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
         for (size_t bytes = 1; bytes < 3000000; bytes = bytes * 3 + 1) {
             char *block = take(bytes, alignments[i]);
-            size_t alignment = alignments[i] == 0 ? (bytes <= 8 ? 8 : 16) : alignments[i];
+            size_t alignment = hak_most(alignments[i], bytes <= 8 ? 8 : 16);
             CHECK(block != NULL && (size_t)block % alignment == 0);
             CHECK(hak_fence_holds(block) && hak_guarded_holds(block));
             CHECK(hak_guarded_is_live(block));
