@@ -19,10 +19,10 @@ list(APPEND HAKMEM_CLI src/os/os_linux.c src/os/clock.c src/os/confine.c src/os/
   src/os/random.c src/os/descriptors.c src/os/kept_fd.c src/os/output.c src/os/rseq.c
   src/os/signals.c src/os/stderr.c)
 # What reads and writes the files of option `profile`.
-list(APPEND HAKMEM_CLI src/learn/effect_line.c src/learn/holdback.c src/learn/keep_line.c
-  src/learn/keep_time.c src/learn/learned_file.c src/learn/line_reader.c src/learn/match_line.c
-  src/learn/site_gate.c src/learn/site_line.c src/learn/site_log.c src/learn/size_spread.c
-  src/learn/wager.c src/os/own_file.c src/policy/policy_table.c)
+list(APPEND HAKMEM_CLI src/learn/checksum.c src/learn/effect_line.c src/learn/holdback.c
+  src/learn/keep_line.c src/learn/keep_time.c src/learn/learned_file.c src/learn/line_reader.c
+  src/learn/match_line.c src/learn/site_gate.c src/learn/site_line.c src/learn/site_log.c
+  src/learn/size_spread.c src/learn/wager.c src/os/own_file.c src/policy/policy_table.c)
 # What reads published numbers, and prints them in the same forms.
 list(APPEND HAKMEM_CLI src/control/request.c src/os/shared.c src/stats/shm.c
   src/stats/event_log.c src/stats/emit.c

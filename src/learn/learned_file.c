@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "base/size_class_table.h"
 #include "base/text.h"
+#include "learn/checksum.h"
 
 #include <string.h>
 
@@ -15,19 +16,6 @@
 
 static const char *const log_words[LEARNED_LOG_COUNT] = {"big_cache", "slabs"};
 
-/* CRC-32 as of zlib and gzip, bit by bit: a file is 36 KiB at most and read once. */
-static uint32_t checksum(const void *bytes, size_t count)
-{
-    const unsigned char *next = bytes;
-    uint32_t sum = UINT32_MAX;
-    for (size_t i = 0; i < count; i++) {
-        sum ^= next[i];
-        for (int bit = 0; bit < 8; bit++)
-            sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
-    }
-    return ~sum;
-}
-
 static uint32_t class_table(void)
 {
     static const uint32_t classes[] = {
@@ -35,7 +23,7 @@ static uint32_t class_table(void)
         HAK_SIZE_CLASSES(X)
 #undef X
     };
-    return checksum(classes, sizeof classes);
+    return hak_checksum(classes, sizeof classes);
 }
 
 static uint32_t read_hex(struct line_reader *reader)
@@ -135,16 +123,30 @@ static uint32_t lines_of(const struct learned_program *program, int lines)
     return lines == LINES_MATCHES ? program->match_count : program->site_count;
 }
 
+/* Drops some of the last sites; those of which the user said something, only where `all`. */
+static uint32_t drop_sites(struct learned_program *program, uint32_t most, bool all)
+{
+    uint32_t dropped = 0;
+    for (uint32_t i = program->site_count; i > 0 && dropped < most; i--)
+        if (all || !hak_site_line_is_said(&program->sites[i - 1])) {
+            hak_learned_drop_site(program, i - 1);
+            dropped++;
+        }
+    return dropped;
+}
+
 /* Drops some of the last lines, or all sizes; returns how many. */
-static uint32_t drop_lines(struct learned_program *program, int lines, uint32_t most)
+static uint32_t drop_lines(struct learned_program *program, int lines, uint32_t most, bool all)
 {
     uint32_t dropped = lines_of(program, lines);
+    if (lines == LINES_SITES)
+        return drop_sites(program, most, all);
     if (lines == LINES_SIZES) {
         memset(&program->sizes, 0, sizeof program->sizes);
         return dropped;
     }
     dropped = (uint32_t)hak_least(dropped, most);
-    *(lines == LINES_MATCHES ? &program->match_count : &program->site_count) -= dropped;
+    program->match_count -= dropped;
     return dropped;
 }
 
@@ -188,6 +190,7 @@ static uint32_t excess_of(const struct learned *learned, int lines)
 static void read_program(struct line_reader *reader, struct learned *learned)
 {
     struct learned_program *program = &learned->programs[learned->count];
+    memset(program, 0, sizeof *program);
     hak_line_read_word(reader, "program ");
     read_name(reader, program->name);
     hak_line_read_word(reader, "\nfirst_second ");
@@ -228,8 +231,8 @@ static enum learned_verdict read_checksum(struct line_reader *reader, const char
     hak_line_read_word(&last, "\n");
     if (!last.is_right)
         return LEARNED_MALFORMED;
-    return sum == checksum(text, (size_t)(reader->end - text)) ? LEARNED_READ
-                                                               : LEARNED_WRONG_CHECKSUM;
+    return sum == hak_checksum(text, (size_t)(reader->end - text)) ? LEARNED_READ
+                                                                   : LEARNED_WRONG_CHECKSUM;
 }
 
 static enum learned_verdict read_all(struct learned *learned, const char *text, size_t bytes)
@@ -323,7 +326,7 @@ size_t hak_learned_write(const struct learned *learned, char *text)
             hak_site_line_write(&out, &program->sites[site]);
         hak_size_lines_write(&out, &program->sizes);
     }
-    uint32_t sum = checksum(text, out.used);
+    uint32_t sum = hak_checksum(text, out.used);
     hak_text_add(&out, CHECKSUM_WORD);
     write_hex(&out, sum);
     return out.used;
@@ -347,12 +350,14 @@ const struct learned_program *hak_learned_find(const struct learned *learned, co
     return NULL;
 }
 
-/* Drops the excess, starting with the programs that ended first. */
+/* Drops the excess, starting with the programs that ended first, and with what was learned. */
 static void drop_over(struct learned *learned, int lines)
 {
     uint32_t over = excess_of(learned, lines);
-    for (uint32_t i = learned->count; over > 0; i--)
-        over = (uint32_t)hak_excess(over, drop_lines(&learned->programs[i - 1], lines, over));
+    for (int all = 0; all <= 1; all++)
+        for (uint32_t i = learned->count; i > 0 && over > 0; i--)
+            over -= (uint32_t)hak_least(
+                over, drop_lines(&learned->programs[i - 1], lines, over, all != 0));
 }
 
 void hak_learned_put(struct learned *learned, const struct learned_program *program)
@@ -377,15 +382,11 @@ void hak_learned_put_match(struct learned_program *program, const struct match_l
     *place = *line;
 }
 
-static void halve_matches(struct learned_program *program)
+void hak_learned_drop_site(struct learned_program *program, uint32_t index)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < program->match_count; i++) {
-        struct match_line line = program->matches[i];
-        if (hak_match_line_halve(&line))
-            program->matches[kept++] = line;
-    }
-    program->match_count = kept;
+    program->site_count--;
+    for (; index < program->site_count; index++)
+        program->sites[index] = program->sites[index + 1];
 }
 
 bool hak_learned_put_site(struct learned_program *program, const struct site_line *line)
@@ -401,35 +402,6 @@ bool hak_learned_put_site(struct learned_program *program, const struct site_lin
             *place++ = *i;
     program->site_count = (uint32_t)(place - program->sites);
     return true;
-}
-
-static void halve_sites(struct learned_program *program)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < program->site_count; i++) {
-        struct site_line line = program->sites[i];
-        line.judged /= 2;
-        line.survivors = (uint32_t)hak_least(line.survivors / 2, line.judged);
-        if (line.judged != 0 || line.state == RULE_PINNED || line.state == RULE_FORBIDDEN)
-            program->sites[kept++] = line;
-    }
-    program->site_count = kept;
-}
-
-void hak_learned_halve(struct learned_program *program)
-{
-    program->runs = (program->runs + 1) / 2; /* each run sees a first second: it is never stale */
-    for (int i = 0; i < LEARNED_LOG_COUNT; i++) {
-        struct keep_evidence *log = &program->logs[i];
-        log->episodes /= 2;
-        if (log->episodes == 0)
-            log->choice = 0;
-        for (uint32_t cost = 0; cost < HAK_KEEP_CHOICES; cost++)
-            log->costs[cost] = log->episodes == 0 ? 0 : log->costs[cost] / 2;
-    }
-    halve_matches(program);
-    halve_sites(program);
-    hak_size_lines_halve(&program->sizes);
 }
 
 /* Evidence under different settings cannot be added: the larger one is kept. */

@@ -36,7 +36,8 @@
 #define HAK_LEARNED_NAME_BYTES 64u
 /* Values of all programs: those of the programs that ended first go. */
 #define HAK_LEARNED_ALL_MATCHES_MOST 24u
-/* Rules of one program, and of all: those of the programs that ended first go. */
+/* Rules of one program, and of all: those of the programs that ended first go, but for what the
+ * user said; that goes last. */
 #define HAK_LEARNED_SITES_MOST 16u
 #define HAK_LEARNED_ALL_SITES_MOST 48u
 
@@ -109,9 +110,8 @@ void hak_learned_put_match(struct learned_program *program, const struct match_l
 /* The rule replaces what was known of its site. False: there is no room. */
 bool hak_learned_put_site(struct learned_program *program, const struct site_line *line);
 
-/* Evidence counts half; what is left of no episode or sample is forgotten, but for what the user
- * said of a site. */
-void hak_learned_halve(struct learned_program *program);
+/* The rest moves up. */
+void hak_learned_drop_site(struct learned_program *program, uint32_t index);
 
 /* Adds what another file knows of the same program. */
 void hak_learned_add(struct learned_program *program, const struct learned_program *other);

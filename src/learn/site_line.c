@@ -170,6 +170,11 @@ bool hak_site_line_is_same(const struct site_line *left, const struct site_line 
     return is_same_from(left, right, HAK_SITE_FRAMES);
 }
 
+bool hak_site_line_is_said(const struct site_line *line)
+{
+    return line->state == RULE_PINNED || line->state == RULE_FORBIDDEN;
+}
+
 bool hak_site_line_is_above(const struct site_line *line, const struct site_line *wrapper)
 {
     uint32_t count = 1;

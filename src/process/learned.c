@@ -6,6 +6,7 @@
 #include "conf/conf.h"
 #include "heap/limit.h"
 #include "learn/learned_file.h"
+#include "learn/learned_halve.h"
 #include "learn/learned_user.h"
 #include "os/confine.h"
 #include "os/lock.h"
@@ -151,21 +152,23 @@ static void learn_log(enum learned_log log, void (*read)(struct keep_evidence *s
         mine.logs[log] = seen;
 }
 
-/* Rules in force and rules of the user come first, then wrappers. */
-static int order_of(enum rule_state state)
+/* Rules of the user come first, then those in force, then wrappers. */
+static int order_of(const struct site_line *line)
 {
-    if (state == RULE_ACTIVE || state == RULE_PINNED || state == RULE_FORBIDDEN)
+    if (hak_site_line_is_said(line))
         return 0;
-    return state == RULE_MIXED ? 1 : 2;
+    if (line->state == RULE_ACTIVE)
+        return 1;
+    return line->state == RULE_MIXED ? 2 : 3;
 }
 
 static void learn_sites(void)
 {
     struct site_line line;
     mine.site_count = 0;
-    for (int order = 0; order <= 2; order++)
+    for (int order = 0; order <= 3; order++)
         for (uint32_t i = 0; hak_rules_line(i, &line); i++)
-            if (order_of(line.state) == order)
+            if (order_of(&line) == order)
                 hak_learned_put_site(&mine, &line);
 }
 

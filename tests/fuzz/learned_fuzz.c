@@ -6,6 +6,7 @@
 
 #include "learn/effect_line.h"
 #include "learn/learned_file.h"
+#include "learn/learned_halve.h"
 
 #include <stdio.h>
 

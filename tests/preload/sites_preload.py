@@ -181,6 +181,22 @@ check(f"pin: {said}", "the site is pinned" in said)
 end(process)
 told = rules("--program", "preload_keeper", WORK / "told")
 check(f"the word is kept: {told}", re.search("^pinned ", told, re.M))
+
+# Rules in force leave it its room, though their sites are not met.
+shutil.copy(LEARNED, WORK / "full")
+FULL = ("--program", "preload_keeper", WORK / "full")
+room = 16 - len(json.loads(rules("--json", *FULL)))
+(WORK / "lines").write_text("".join(
+    f"site active 128 800 790 preload_keeper+{hex(0x900001 + i)} -\n" for i in range(room)))
+rules(*FULL, "import", WORK / "lines")
+process = start(4000, 0, learn="sites", profile=WORK / "full")
+wait_for(process.pid, "it runs", lambda memory: memory["small_live_bytes"] > 0)
+rules(process.pid, "forbid", "preload_keeper+0x777777", 128)
+end(process)
+told = rules(*FULL)
+check(f"a ban is kept beside them: {told}", re.search(r"^forbidden .*0x777777", told, re.M))
+check("the file was full", len(json.loads(rules("--json", *FULL))) == 16)
+
 lines = rules("--program", "preload_keeper", WORK / "told", "export")
 (WORK / "lines").write_text(lines)
 check(f"lines: {lines}", lines.startswith("site "))

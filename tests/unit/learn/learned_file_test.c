@@ -3,6 +3,7 @@
  * refused if anything in it is another. If this fails, a damaged file sets numbers, or a program
  * forgets what it learned. */
 #include "learn/learned_file.h"
+#include "learn/learned_halve.h"
 
 #include "check.h"
 
@@ -55,18 +56,14 @@ static size_t write_two(void)
     return hak_learned_write(&learned, text);
 }
 
-/* The same computed another way: with what is shifted out kept in a table. */
-static uint32_t crc32_by_table(const char *bytes, size_t count)
+/* The same computed another way: bit by bit. */
+static uint32_t crc32_by_bits(const char *bytes, size_t count)
 {
-    uint32_t table[16], sum = UINT32_MAX;
-    for (uint32_t i = 0; i < 16; i++) {
-        table[i] = i;
-        for (int bit = 0; bit < 4; bit++)
-            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
-    }
+    uint32_t sum = UINT32_MAX;
     for (size_t i = 0; i < count; i++) {
-        sum = sum >> 4 ^ table[(sum ^ (unsigned char)bytes[i]) & 15];
-        sum = sum >> 4 ^ table[(sum ^ (unsigned char)bytes[i] >> 4) & 15];
+        sum ^= (unsigned char)bytes[i];
+        for (int bit = 0; bit < 8; bit++)
+            sum = sum >> 1 ^ (sum & 1 ? 0xedb88320u : 0);
     }
     return ~sum;
 }
@@ -77,7 +74,7 @@ static size_t seal(size_t bytes)
     char *last = text + bytes - 15;
     char line[32];
     CHECK(memcmp(last, "crc32 ", 6) == 0);
-    snprintf(line, sizeof line, "crc32 %08x\n", crc32_by_table(text, bytes - 15));
+    snprintf(line, sizeof line, "crc32 %08x\n", crc32_by_bits(text, bytes - 15));
     memcpy(last, line, 15);
     return bytes;
 }
@@ -220,6 +217,53 @@ TEST(a_full_record_fits_and_the_last_one_goes)
     CHECK_EQ(again.programs[0].site_count, HAK_LEARNED_SITES_MOST);
     CHECK_EQ(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].sizes.count, 0);
     CHECK(memcmp(again.programs[HAK_LEARNED_PROGRAMS_MOST - 1].name, "01", 2) == 0);
+}
+
+/* The second place is the user's. */
+static struct learned_program with_sites(const char *name)
+{
+    struct learned_program program = program_of(name, 1);
+    struct site_line line = {.block_bytes = 64, .judged = 8, .places[0] = {"m", 1, 1}};
+    for (uint32_t i = 0; i < HAK_LEARNED_SITES_MOST; i++, line.places[0].offset++) {
+        line.state = i == 1 ? RULE_FORBIDDEN : RULE_ACTIVE;
+        CHECK(hak_learned_put_site(&program, &line));
+    }
+    return program;
+}
+
+TEST(what_the_user_said_of_sites_goes_last)
+{
+    char name[8];
+    hak_learned_begin(&learned, 4096);
+    for (uint32_t i = 0; i < HAK_LEARNED_PROGRAMS_MOST; i++) {
+        snprintf(name, sizeof name, "%u", i);
+        struct learned_program program = with_sites(name);
+        hak_learned_put(&learned, &program);
+    }
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < learned.count; i++) {
+        const struct learned_program *program = &learned.programs[i];
+        count += program->site_count;
+        CHECK(program->site_count > 0);
+        bool is_cut = program->site_count == 1;
+        CHECK_EQ(program->sites[!is_cut].state, RULE_FORBIDDEN);
+        CHECK_EQ(program->sites[!is_cut].places[0].offset, 2);
+    }
+    CHECK_EQ(count, HAK_LEARNED_ALL_SITES_MOST);
+    CHECK_EQ(learned.programs[0].site_count, HAK_LEARNED_SITES_MOST);
+    CHECK_EQ(read_text(hak_learned_write(&learned, text)), LEARNED_READ);
+}
+
+TEST(what_was_read_before_is_no_part_of_a_file)
+{
+    write_two();
+    struct learned_program bare = program_of("bare", 3);
+    CHECK_EQ(read_text(hak_learned_write(&learned, text)), LEARNED_READ);
+    hak_learned_begin(&learned, 4096);
+    hak_learned_put(&learned, &bare);
+    CHECK_EQ(read_text(hak_learned_write(&learned, text)), LEARNED_READ);
+    CHECK_EQ(again.count, 1);
+    CHECK(memcmp(&again.programs[0], &bare, sizeof bare) == 0);
 }
 
 TEST(a_program_is_there_once_and_first_when_it_was_put_last)
