@@ -257,12 +257,19 @@ static enum learned_verdict read_all(struct learned *learned, const char *text, 
     return reader.is_right && reader.at == reader.end ? LEARNED_READ : LEARNED_MALFORMED;
 }
 
+/* Programs that are not there stay untouched: their pages would cost more than the file. */
+static void clear(struct learned *learned)
+{
+    learned->machine = (struct learned_machine){.page_bytes = 0};
+    learned->count = 0;
+}
+
 enum learned_verdict hak_learned_read(struct learned *learned, const char *text, size_t bytes)
 {
-    memset(learned, 0, sizeof *learned);
+    clear(learned);
     enum learned_verdict verdict = read_all(learned, text, bytes);
     if (verdict != LEARNED_READ)
-        memset(learned, 0, sizeof *learned);
+        clear(learned);
     return verdict;
 }
 
@@ -290,7 +297,7 @@ const char *hak_learned_verdict_text(enum learned_verdict verdict)
 
 void hak_learned_begin(struct learned *learned, uint64_t page_bytes)
 {
-    memset(learned, 0, sizeof *learned);
+    clear(learned);
     learned->machine = (struct learned_machine){page_bytes, class_table()};
 }
 

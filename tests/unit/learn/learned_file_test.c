@@ -266,6 +266,19 @@ TEST(what_was_read_before_is_no_part_of_a_file)
     CHECK(memcmp(&again.programs[0], &bare, sizeof bare) == 0);
 }
 
+TEST(programs_that_are_not_there_are_not_touched)
+{
+    size_t bytes = write_two();
+    struct learned_program *third = &again.programs[2];
+    memset(third, 'x', sizeof *third);
+    hak_learned_begin(&again, 4096);
+    CHECK_EQ(again.count, 0);
+    CHECK_EQ(read_text(bytes), LEARNED_READ);
+    CHECK_EQ(read_text(bytes - 1), LEARNED_MALFORMED);
+    for (size_t i = 0; i < sizeof *third; i++)
+        CHECK_EQ(((const char *)third)[i], 'x');
+}
+
 TEST(a_program_is_there_once_and_first_when_it_was_put_last)
 {
     write_two();
