@@ -134,9 +134,10 @@ set_target_properties(hakmem_shared PROPERTIES
 target_link_options(hakmem_shared PRIVATE
   -Wl,--version-script=${HAKMEM_EXPORTS} -Wl,-z,nodelete,-z,now,-z,relro,-z,defs -Wl,--as-needed)
 
-# The linker puts the functions of cmake/usual_functions.txt together, if it knows INSERT. At exit
-# no page of others is needed: _fini, which stands behind all code, does nothing.
-set(HAKMEM_CODE_ORDER ${PROJECT_BINARY_DIR}/usual_functions.ld)
+# The linker puts the functions of cmake/usual_functions.txt together, and constants where they are
+# resident anyway, if it knows INSERT. At exit no page of others is needed: _fini, which stands
+# behind all code, does nothing.
+set(HAKMEM_LAYOUT ${PROJECT_BINARY_DIR}/layout.ld)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/usual_functions.txt)
 file(STRINGS cmake/usual_functions.txt functions REGEX "^[^#]")
 set(sections "*crtbegin*.o(.text)\n")
@@ -146,17 +147,17 @@ endforeach()
 foreach(function ${functions})
   string(APPEND sections "*(.text.${function} .text.${function}.*)\n")
 endforeach()
-configure_file(cmake/usual_functions.ld.in ${HAKMEM_CODE_ORDER} @ONLY)
-add_library(hakmem_code_order INTERFACE IMPORTED)
-target_link_options(hakmem_code_order INTERFACE -Wl,-T,${HAKMEM_CODE_ORDER})
+configure_file(cmake/layout.ld.in ${HAKMEM_LAYOUT} @ONLY)
+add_library(hakmem_layout INTERFACE IMPORTED)
+target_link_options(hakmem_layout INTERFACE -Wl,-T,${HAKMEM_LAYOUT})
 include(CheckCSourceCompiles)
-set(CMAKE_REQUIRED_LIBRARIES hakmem_code_order)
-check_c_source_compiles("int main(void) { return 0; }" HAKMEM_ORDERS_CODE FAIL_REGEX warning)
+set(CMAKE_REQUIRED_LIBRARIES hakmem_layout)
+check_c_source_compiles("int main(void) { return 0; }" HAKMEM_CAN_INSERT FAIL_REGEX warning)
 unset(CMAKE_REQUIRED_LIBRARIES)
-if(HAKMEM_ORDERS_CODE)
-  target_link_libraries(hakmem_shared PRIVATE hakmem_code_order)
+if(HAKMEM_CAN_INSERT)
+  target_link_libraries(hakmem_shared PRIVATE hakmem_layout)
   target_link_options(hakmem_shared PRIVATE -Wl,-fini=hak_no_fini)
-  set_property(TARGET hakmem_shared APPEND PROPERTY LINK_DEPENDS ${HAKMEM_CODE_ORDER})
+  set_property(TARGET hakmem_shared APPEND PROPERTY LINK_DEPENDS ${HAKMEM_LAYOUT})
 endif()
 target_link_libraries(hakmem_shared PRIVATE -pthread $<TARGET_OBJECTS:hakmem_catch>)
 add_dependencies(hakmem_shared hakmem_catch)

@@ -51,14 +51,16 @@ redis_stays_small() {
 }
 
 # What python3 calls of the library's code lies together (cmake/usual_functions.txt), where the
-# linker can do that.
+# linker can do that. With some linkers the tables for unwinding alone are behind the code.
 code_stays_out() {
     readelf -SW "$PRELOAD_LIB" | grep -q 'text[.]usual' || return 0
     set -- $(LD_PRELOAD=$PRELOAD_LIB "$python" -c 'print(open("/proc/self/smaps").read())' |
-        awk '/^[0-9a-f]+-/ { is_code = /r-xp.*libhakmem/ }
-            is_code && ($1 == "Size:" || $1 == "Rss:") { print $2 }')
-    echo "of $1 KiB of code $2 are resident"
+        awk '/^[0-9a-f]+-/ { is_behind = is_code; is_code = /r-xp.*libhakmem/ }
+            (is_code || is_behind) && ($1 == "Size:" || $1 == "Rss:") { print $2 }')
+    echo "of $1 KiB of code $2 are resident, of $3 KiB behind it $4"
     check "a third of the code or more is not resident" [ "$2" -le $(($1 * 2 / 3)) ]
+    readelf -lW "$PRELOAD_LIB" | grep -q '^ *[0-9]* *[.]eh_frame_hdr [.]eh_frame' || return 0
+    check "tables for unwinding are not resident" [ "$4" -eq 0 ]
 }
 
 huge=/sys/kernel/mm/transparent_hugepage/enabled
