@@ -2,6 +2,7 @@
 """What ./hak says and does with its words: a copy of it among stand-ins for the tools that it
 calls, which note how they were called. If this fails, a typing mistake costs minutes of building,
 or runs something else than what was asked for."""
+import json
 import os
 import shutil
 import subprocess
@@ -40,16 +41,17 @@ def hak_fixture(tmp_path):
         (tmp_path / name).chmod(0o755)
     calls = tmp_path / "calls"
 
-    def run(*words):
+    def run(*words, script=tmp_path / "hak"):
         calls.write_text("")
         path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-        ran = subprocess.run(["sh", tmp_path / "hak", *words], cwd=tmp_path, text=True,
+        ran = subprocess.run(["sh", script, *words], cwd=tmp_path, text=True,
                              capture_output=True, check=False, timeout=100,
                              env={**os.environ, "PATH": path, "CALLS": str(calls)})
         ran.calls = calls.read_text().splitlines()
         ran.builds = [line for line in ran.calls if line.startswith("cmake --build")]
         return ran
 
+    run.tree = tmp_path
     return run
 
 
@@ -90,6 +92,8 @@ def test_build_refuses_what_is_no_preset(hak):
     for word in ("nonsense", "--frob", "base"):
         ran = hak("build", word)
         assert ran.returncode == 2 and f"'{word}'" in ran.stderr and not ran.calls
+    ran = hak("build", "tiny", "hakmem_shared", "more")
+    assert ran.returncode == 2 and "'more'" in ran.stderr and not ran.calls
     assert hak("build", "tiny").builds == ["cmake --build out/tiny"]
     assert hak("build", "musl").builds == ["cmake --build out/musl"]
 
@@ -124,3 +128,74 @@ def test_without_a_substring_all_is_built_but_of_debug_and_tiny_what_tests_run(h
         *(f"cmake --build out/{build}" for build in ("tsan", "release", "arm64"))]
     assert "'--ful'" in hak("test", "--ful").stderr
     assert "'a'" in hak("test", "a", "b").stderr
+
+
+def test_a_path_that_cannot_be_preloaded_is_refused(hak):
+    for name in ("a b", "a:b"):
+        (hak.tree / name).symlink_to(hak.tree)
+        for words in (["run"], ["run", "true"], ["run", "--", "true"], ["bench"],
+                      ["harden-prices"]):
+            ran = hak(*words, script=hak.tree / name / "hak")
+            assert ran.returncode == 1 and f"/{name}'" in ran.stderr, words
+            assert ran.stderr.count("\n") == 1 and not ran.calls
+        assert hak("build", script=hak.tree / name / "hak").builds
+
+
+def test_a_link_to_it_leads_to_its_folder(hak):
+    (hak.tree / "bin/link").symlink_to("../hak")
+    assert hak("build", script=hak.tree / "bin/link").builds == ["cmake --build out/release"]
+    assert not (hak.tree / "bin/out").exists()
+
+
+def test_help_needs_no_folder_of_its_own(hak):
+    shutil.rmtree(hak.tree / "out")
+    (hak.tree / "out").write_text("no folder")
+    for words in (["help"], [], ["--help"], ["build", "--help"]):
+        ran = hak(*words)
+        assert ran.returncode == 0 and "./hak build" in ran.stdout and not ran.stderr, words
+
+
+def test_an_old_cmake_is_told_by_its_number(hak):
+    cmake = hak.tree / "bin/cmake"
+    stand_in = cmake.read_text()
+    for version in ("2.8.12", "3.9.1", "3.13.0", "3.19.8"):
+        cmake.write_text(f"{stand_in}echo 'cmake version {version}'\n")
+        ran = hak("build")
+        assert ran.returncode == 1 and not ran.builds
+        assert f"3.20 is needed, not {version};" in ran.stderr and ran.stderr.count("\n") == 1
+    for version in ("3.20.0", "3.31.2", "4.1.0"):
+        cmake.write_text(f"{stand_in}echo 'cmake version {version}'\n")
+        assert hak("build").builds
+
+
+def test_the_presets_ask_for_no_newer_cmake():
+    assert json.loads((ROOT / "CMakePresets.json").read_text())["version"] == 2
+
+
+def test_no_policy_stays_when_the_terminal_goes(hak):
+    for signal in ("HUP", "INT", "TERM"):
+        script = hak.tree / "installs"
+        policy = hak.tree / "policy-rc.d"
+        text = (ROOT / "hak").read_text()
+        assert "policy=/usr/sbin/policy-rc.d" in text
+        script.write_text(text.replace("policy=/usr/sbin/policy-rc.d", f"policy={policy}")
+                          .replace("build_needs='", "build_needs='no_such_tool "))
+        (hak.tree / "bin/id").write_text("#!/bin/sh\necho 0\n")
+        (hak.tree / "bin/apt-get").write_text(
+            f'#!/bin/sh\nls "{policy}" >>"$CALLS"\nkill -{signal} $PPID\n')
+        for name in ("id", "apt-get"):
+            (hak.tree / "bin" / name).chmod(0o755)
+        ran = hak("build", script=script)
+        assert ran.returncode != 0 and ran.calls == [str(policy)], ran.stderr
+        assert not policy.exists(), signal
+
+
+def test_sources_without_a_repository_need_no_git(hak):
+    (hak.tree / "packaging").mkdir()
+    (hak.tree / "packaging/package.sh").write_text('echo "packs $*"\n')
+    script = hak.tree / "hak"
+    script.write_text(script.read_text().replace("need git", "need no_such_git"))
+    for kind in ("tarball", "alpine"):
+        assert hak("package", kind).stdout == f"packs {kind}\n"
+    (hak.tree / ".git").mkdir()
+    assert "no_such_git" in hak("package", "alpine").stdout + hak("package", "alpine").stderr
