@@ -40,7 +40,22 @@ def fields():
 def platform_tag(files):
     """The oldest system that the files run on: that of the newest symbol of glibc they ask for."""
     asked = re.findall(r"\bGLIBC_2\.(\d+)", run("readelf", "-VW", *map(str, files)))
+    if not asked:
+        raise SystemExit("the wheel is for glibc only, and what was built is for another libc")
     return f"manylinux_2_{max(map(int, asked))}_{platform.machine()}"
+
+
+def install(build, stage):
+    """Into the stage; the target uninstall still knows what was installed before."""
+    manifest = build / "install_manifest.txt"
+    before = manifest.read_bytes() if manifest.exists() else None
+    try:
+        run("cmake", "--install", str(build), "--prefix", stage, "--strip")
+    finally:
+        if before is not None:
+            manifest.write_bytes(before)
+        elif manifest.exists():
+            manifest.unlink()
 
 
 def built_files(stage):
@@ -49,7 +64,7 @@ def built_files(stage):
     build = Path(os.environ.get("HAKMEM_BUILD", ROOT / "out/release"))
     if not (build / "libhakmem.so").exists():
         raise SystemExit(f"there is no library in {build}: ./hak build")
-    run("cmake", "--install", str(build), "--prefix", stage, "--strip")
+    install(build, stage)
     library = next(Path(stage).glob(f"lib*/**/{LIBRARY}"))
     return {"hakmem/bin/hakmem": Path(stage) / "bin/hakmem",
             f"hakmem/{library.relative_to(stage)}": library}

@@ -21,6 +21,26 @@ env=$work/env/bin
 for time in first second; do
     quietly "$env/pip" wheel --no-deps --no-index -w "$work/$time" "$root/packaging/python"
 done
+
+# The list of what was installed, for uninstalling, is not the wheel's.
+mkdir "$work/build"
+ln -s "$OUT/libhakmem.so" "$work/build"
+listed=$work/build/install_manifest.txt
+sed "s,\"[^\"]*/\${CMAKE_INSTALL_MANIFEST}\",\"$listed\"," "$OUT/cmake_install.cmake" \
+    >"$work/build/cmake_install.cmake"
+quietly "$CMAKE" --install "$work/build" --prefix "$work/installed"
+cp "$listed" "$work/listed"
+backend() { (cd "$root/packaging/python" && "$python" -c "import backend; backend.$1"); }
+HAKMEM_BUILD=$work/build quietly backend "built_files('$work/stage')"
+check "the list of what was installed stays" cmp "$work/listed" "$listed"
+rm "$listed"
+HAKMEM_BUILD=$work/build quietly backend "built_files('$work/stage')"
+check "and there is none where there was none" [ ! -e "$listed" ]
+check "files of another libc have no tag" \
+    sh -c '! "$@" 2>"$0"' "$work/said" env -C "$root/packaging/python" "$python" -c \
+    "import backend; backend.platform_tag(['$OUT/hakmem.o'])"
+equal "which one line says: $(cat "$work/said")" "$(grep -c 'for glibc only' "$work/said")" 1
+equal "one line" "$(wc -l <"$work/said")" 1
 unset HAKMEM_BUILD
 wheel=$(echo "$work"/first/*.whl)
 check "the wheel is the same each time" cmp "$wheel" "$work/second/${wheel##*/}"

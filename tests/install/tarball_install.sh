@@ -43,6 +43,13 @@ DESTDIR=$work/stage
 export DESTDIR
 quietly "$CMAKE" --install "$work/build"
 check "it is installed" [ -e "$DESTDIR/usr/local/bin/hakmem" ]
+cp "$work/build/install_manifest.txt" "$work/manifest"
+DESTDIR=$work/elsewhere
+check "what is not there is not uninstalled" \
+    sh -c "! '$CMAKE' --build '$work/build' --target uninstall >'$work/said' 2>&1"
+check "which it says" grep -q "nothing is there" "$work/said"
+check "and remembers" cmp "$work/build/install_manifest.txt" "$work/manifest"
+DESTDIR=$work/stage
 quietly "$CMAKE" --build "$work/build" --target uninstall
 equal "nothing of it stays" "$(find "$DESTDIR" ! -type d -o -name hakmem)" ""
 unset DESTDIR
