@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
+#include "profiles/patience.h"
 #include "statistics.h"
 #include "stats/emit.h"
 #include "words.h"
@@ -64,7 +65,8 @@ static char *read_file(const char *path, size_t *bytes)
     size_t room = 1 << 16;
     char *start = fd < 0 ? NULL : malloc(room);
     *bytes = 0;
-    for (ssize_t got; start != NULL && (got = read(fd, start + *bytes, room - *bytes)) != 0;) {
+    for (ssize_t got;
+         start != NULL && (got = read_patiently(fd, start + *bytes, room - *bytes)) != 0;) {
         if (got > 0)
             *bytes += (size_t)got;
         bool is_too_large = *bytes == FILE_BYTES_MOST;

@@ -5,6 +5,7 @@
 #include "command.h"
 #include "os/shared.h"
 #include "profiles/formats.h"
+#include "profiles/patience.h"
 #include "profiles/perf_map.h"
 #include "profiles/symbols.h"
 
@@ -86,8 +87,9 @@ static int open_board(struct source *source)
     return open(source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* The whole file, in a block that the caller frees; NULL: errno says why. */
-static char *read_whole(int fd, size_t *bytes)
+/* The whole file, in a block that the caller frees; NULL: errno says why. What somebody named may be
+ * a pipe whose writer is slow; nobody waits for one in a board's place. */
+static char *read_whole(int fd, bool is_named, size_t *bytes)
 {
     struct stat about;
     size_t room = 1 << 16;
@@ -97,7 +99,8 @@ static char *read_whole(int fd, size_t *bytes)
         return NULL;
     }
     char *start = grow(NULL, room, 1);
-    for (ssize_t got; (got = read(fd, start + *bytes, room - *bytes)) != 0;) {
+    ssize_t (*read_some)(int, void *, size_t) = is_named ? read_patiently : read;
+    for (ssize_t got; (got = read_some(fd, start + *bytes, room - *bytes)) != 0;) {
         if (got < 0 || *bytes + (size_t)got > FILE_BYTES_MOST) {
             errno = got < 0 ? errno : EFBIG;
             free(start);
@@ -142,7 +145,7 @@ static bool read_bytes(struct source *source, int fd)
 {
     char why[160];
     size_t byte_count;
-    char *bytes = read_whole(fd, &byte_count);
+    char *bytes = read_whole(fd, source->pid == 0, &byte_count);
     if (bytes == NULL) {
         snprintf(why, sizeof why, "cannot be read: %s", strerror(errno));
         return refuse_source(source, why);

@@ -28,6 +28,32 @@ refused() {
     check "$name: nothing on stdout" [ ! -s "$work/$name.out" ]
 }
 
+# Whether the process sleeps with $work/slow open, or has ended.
+has_opened_slow() {
+    case $(sed 's/.*) //; s/ .*//' "/proc/$1/stat") in
+    S) find "/proc/$1/fd" -lname "$work/slow" | grep -q . ;;
+    [DR]) false ;;
+    esac
+}
+
+# slowly NAME FILE ARGUMENT...: hakmem reads $work/slow, a pipe that is open long before the file is
+# written to it, and ends well.
+slowly() {
+    name=$1
+    file=$2
+    shift 2
+    [ -p "$work/slow" ] || mkfifo "$work/slow"
+    exec 8<>"$work/slow"
+    "$hakmem" "$@" "$work/slow" >"$work/$name.out" 2>"$work/$name.err" </dev/null 8>&- &
+    reader=$!
+    becomes "$name: it waits for the pipe" has_opened_slow "$reader"
+    cat "$file" >&8 2>/dev/null &
+    exec 8>&-
+    status=0
+    wait "$reader" || status=$?
+    equal "$name: exit status, $(head -c 300 "$work/$name.err")" "$status" 0
+}
+
 # shows NAME PATTERN: a line on stdout matches.
 shows() {
     check "$1 shows $2: $(head -n 30 "$work/$1.out")" grep -qE -- "$2" "$work/$1.out"

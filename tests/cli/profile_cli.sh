@@ -259,6 +259,12 @@ for at in 1 2 3 10 18 50 $((length / 2)) $((length - 9)) $((length - 1)); do
     refused "cut" 1 "cut " profile "$work/cut"
 done
 
+# A pipe: a slow writer is waited for, and none is not.
+slowly slow "$work/heap" profile --folded
+check "the same as of the file" cmp "$work/slow.out" "$work/folded.out"
+mkfifo "$work/pipe"
+refused pipe 1 "$work/pipe" profile "$work/pipe"
+
 # A bomb: what unpacks to more than any profile is not unpacked to its end.
 head -c 300000000 /dev/zero | gzip -1 >"$work/bomb"
 refused bomb 1 "is too large" profile "$work/bomb"

@@ -163,6 +163,8 @@ sed -i 's/^hakmem_live_bytes /hakmem_live_bytes{pid="7",program="x"} /' "$work/m
 refused many 1 "is of one of many processes" stats "$work/many"
 mkfifo "$work/pipe"
 refused pipe 1 "the file is empty" stats "$work/pipe"
+slowly slow "$work/text.stats" stats
+check "a slow writer is waited for" cmp "$work/slow.out" "$work/text.out"
 if [ "$(id -u)" != 0 ]; then
     chmod 0 "$work/prose"
     refused denied 1 "Permission denied" stats "$work/prose"
