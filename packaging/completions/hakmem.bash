@@ -88,13 +88,20 @@ _hakmem() {
         mapfile -t COMPREPLY < <(compgen -W '--json show diff merge lint' -- "$word") ;;
     learned:*)
         mapfile -t COMPREPLY < <(compgen -W --json -- "$word"; compgen -f -- "$word") ;;
-    elo:elo | rules:rules | classes:classes)
+    elo:elo)
         mapfile -t COMPREPLY < <(compgen -W "--json $(_hakmem_processes)" -- "$word"
             compgen -f -- "$word") ;;
+    rules:rules)
+        mapfile -t COMPREPLY < <(compgen -W "--json --program $(_hakmem_processes)" -- "$word"
+            compgen -f -- "$word") ;;
+    classes:classes)
+        mapfile -t COMPREPLY < <(compgen -W "--json --count --program $(_hakmem_processes)" \
+            -- "$word"
+            compgen -f -- "$word") ;;
+    rules:--program | classes:--count | classes:--program) ;;
     rules:*)
         mapfile -t COMPREPLY < <(compgen -W '--json --program list pin forbid free export import' \
             -- "$word") ;;
-    classes:--count) ;;
     classes:*)
         mapfile -t COMPREPLY < <(compgen -W '--json --count --program' -- "$word"
             compgen -f -- "$word") ;;
@@ -111,11 +118,16 @@ _hakmem() {
             mapfile -t COMPREPLY < <(compgen -W 'trim dump set profile' -- "$word")
         fi ;;
     ctl:ctl)
+        mapfile -t COMPREPLY < <(compgen -W "--wait --later $(_hakmem_processes)" -- "$word") ;;
+    ctl:--later)
         mapfile -t COMPREPLY < <(compgen -W "--wait $(_hakmem_processes)" -- "$word") ;;
-    top:top | doctor:doctor)
+    top:top)
+        mapfile -t COMPREPLY < <(compgen -W "--once --json --serve --all --interval
+            $(_hakmem_processes)" -- "$word") ;;
+    doctor:doctor)
         mapfile -t COMPREPLY < <(compgen -W "$(_hakmem_processes)" -- "$word") ;;
     top:*)
-        mapfile -t COMPREPLY < <(compgen -W '--once --json --serve --interval' -- "$word") ;;
+        mapfile -t COMPREPLY < <(compgen -W '--once --json --serve --all --interval' -- "$word") ;;
     esac
 }
 

@@ -43,6 +43,7 @@ complete -c hakmem -n '__fish_seen_subcommand_from top doctor ctl' -a '(__fish_c
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l once -d 'once, as text'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l json -d 'once, as JSON'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l serve -x -d 'port for a collector'
+complete -c hakmem -n '__fish_seen_subcommand_from top' -l all -d 'with --serve, all processes'
 complete -c hakmem -n '__fish_seen_subcommand_from top' -l interval -x -d 'seconds between looks'
 complete -c hakmem -n '__fish_seen_subcommand_from profile autopsy' -F
 complete -c hakmem -n '__fish_seen_subcommand_from profile' -l folded -d 'stacks, one a line'
@@ -58,6 +59,7 @@ complete -c hakmem -n '__fish_seen_subcommand_from growth' -l most -x -d 'exit s
 complete -c hakmem -n '__fish_seen_subcommand_from ps' -l ask -d 'what is live in them'
 complete -c hakmem -n '__fish_seen_subcommand_from ps' -l json -d 'as objects'
 complete -c hakmem -n '__fish_seen_subcommand_from ctl' -l wait -x -d 'seconds for the answer'
+complete -c hakmem -n '__fish_seen_subcommand_from ctl' -l later -d 'if it sleeps'
 complete -c hakmem -n '__fish_seen_subcommand_from ctl' -a 'trim dump set profile'
 complete -c hakmem -n '__fish_seen_subcommand_from ctl; and __fish_seen_subcommand_from set' \
     -a '(__hakmem_settings)'

@@ -38,6 +38,18 @@ equal "its value" "$(offered hakmem ctl 1 set price = co)" compact
 equal "on or off" "$(offered hakmem ctl 1 profile o)" "off on"
 equal "what ps takes" "$(offered hakmem ps --a)" --ask
 check "processes" sh -c 'echo " $0 " | grep -q " 1 "' "$(offered hakmem doctor '')"
+equal "first words" "$(offered hakmem top --a) $(offered hakmem ctl --l) \
+$(offered hakmem rules --p) $(offered hakmem classes --c)" "--all --later --program --count"
+check "processes to leave a request to" sh -c 'echo " $0 " | grep -q " 1 "' \
+    "$(offered hakmem ctl --later '')"
+equal "nothing for a program's name" "$(offered hakmem rules --program '')" ""
+equal "every option of top and ctl is in each file" "$(for command in top ctl; do
+    "$prefix/bin/hakmem" $command --help | sed -n 's/^  --\([a-z]*\).*/\1/p'
+done | while read -r option; do
+    grep -q -e "--$option\[" "$prefix/share/zsh/site-functions/_hakmem" || echo "zsh: $option"
+    grep -q -e "-l $option " "$prefix/share/fish/vendor_completions.d/hakmem.fish" ||
+        echo "fish: $option"
+done)" ""
 equal "nothing for a pace" "$(offered hakmem top 1 --interval '')" ""
 
 # fish says what it would offer.
