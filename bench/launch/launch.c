@@ -14,6 +14,10 @@
  * seen without it after its start, and -1 if it ended before anything was seen. `largest` names the
  * process with the most resident memory, and `largest_served` says the same of it alone, where -1
  * also stands for a static program.
+ *
+ * What the program leaves behind, such as a daemon, becomes a child of this process and is ended
+ * once the program's cost is known; `left` counts it. SIGTERM ends the program, too, after a while
+ * in which it may clean up.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -33,6 +37,7 @@
 #define MOST_PROCESSES 64
 #define SCANS 100
 #define GROWN 1.2
+#define CLEAN_UP_S 3
 
 enum served { UNSEEN = -1, ABSENT, MAPPED };
 
@@ -238,24 +243,65 @@ static void program_look_at(pid_t program, double at_s, const char *library)
     }
 }
 
+/* Reaps what has ended of the processes that the program left to this one, until the program is
+ * among them. Returns as wait4 does; the status and usage are the program's then. */
+static pid_t ended_reap(pid_t program, int *status, struct rusage *usage)
+{
+    pid_t ended;
+    do {
+        ended = wait4(-1, status, WNOHANG, usage);
+    } while (ended > 0 && ended != program);
+    return ended;
+}
+
+/* Waits for one of the blocked signals; the signal, or -1 when it is time. */
+static int signal_wait(const sigset_t *signals, double until_s)
+{
+    double wait_s = until_s - seconds_now();
+    if (wait_s < 0) {
+        wait_s = 0;
+    }
+    struct timespec pause = {(time_t)wait_s, (long)((wait_s - (double)(time_t)wait_s) * 1e9)};
+    return sigtimedwait(signals, NULL, &pause);
+}
+
 /* Waits for the program's end and looks at it meanwhile; its status and cost, or -1. */
-static int program_watch(pid_t program, const char *library, int *status, struct rusage *usage)
+static int program_watch(pid_t program, const char *library, const sigset_t *signals, int *status,
+                         struct rusage *usage)
 {
     double start_s = seconds_now();
-    sigset_t child_ended;
-    sigemptyset(&child_ended);
-    sigaddset(&child_ended, SIGCHLD);
-    double interval_s = FIRST_INTERVAL_S / 4;
+    double look_s = start_s + FIRST_INTERVAL_S / 4;
     for (;;) {
-        struct timespec pause = {(time_t)interval_s,
-                                 (long)((interval_s - (double)(time_t)interval_s) * 1e9)};
-        sigtimedwait(&child_ended, NULL, &pause);
-        pid_t ended = wait4(program, status, WNOHANG, usage);
+        int woken_by = signal_wait(signals, look_s);
+        pid_t ended = ended_reap(program, status, usage);
         if (ended != 0) {
             return ended == program ? 0 : -1;
         }
-        program_look_at(program, seconds_now() - start_s, library);
-        interval_s = seen.interval_s;
+        if (woken_by == SIGTERM) {
+            alarm(CLEAN_UP_S);
+        } else if (woken_by == SIGALRM) {
+            kill(program, SIGKILL);
+        } else if (woken_by < 0) {
+            program_look_at(program, seconds_now() - start_s, library);
+            look_s = seconds_now() + seen.interval_s;
+        }
+    }
+}
+
+/* Ends and reaps what the program left behind that had not ended by itself; how many there were.
+ * What a process leaves when it is ended becomes a child of this one, too. */
+static int left_end(void)
+{
+    pid_t processes[MOST_PROCESSES];
+    for (int count = 0;; count++) {
+        pid_t ended;
+        do {
+            ended = waitpid(-1, NULL, WNOHANG);
+        } while (ended > 0);
+        if (ended < 0 || tree_list(getpid(), processes) < 2 || kill(processes[1], SIGKILL) != 0) {
+            return count;
+        }
+        waitpid(processes[1], NULL, 0);
     }
 }
 
@@ -279,7 +325,8 @@ static __attribute__((noreturn)) void program_become(char **words)
     _exit(EXIT_CANNOT_RUN);
 }
 
-static int result_write(const char *path, int status, const struct rusage *usage, double wall_s)
+static int result_write(const char *path, int status, const struct rusage *usage, double wall_s,
+                        int left)
 {
     FILE *file = fopen(path, "w");
     if (!file) {
@@ -301,7 +348,7 @@ static int result_write(const char *path, int status, const struct rusage *usage
             usage->ru_nivcsw);
     fprintf(file, "\"largest\": \"%s\", \"largest_served\": %d, ", seen.largest_name,
             (int)seen.largest_served);
-    fprintf(file, "\"served\": %d, \"rss\": [", (int)seen.served);
+    fprintf(file, "\"served\": %d, \"left\": %d, \"rss\": [", (int)seen.served, left);
     for (int i = 0; i < seen.sample_count; i++) {
         fprintf(file, "%s[%.0f, %ld]", i ? ", " : "", seen.samples[i].at_s * 1e3,
                 seen.samples[i].rss_kib);
@@ -319,10 +366,13 @@ int main(int argc, char **argv)
                         "[ARGUMENT ...]\n");
         return 2;
     }
-    sigset_t child_ended;
-    sigemptyset(&child_ended);
-    sigaddset(&child_ended, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child_ended, NULL);
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGALRM);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     double start_s = seconds_now();
     pid_t child = fork();
     if (child == 0) {
@@ -330,12 +380,13 @@ int main(int argc, char **argv)
     }
     int status;
     struct rusage usage;
-    if (child < 0 || program_watch(child, argv[2], &status, &usage) != 0) {
+    if (child < 0 || program_watch(child, argv[2], &signals, &status, &usage) != 0) {
         fprintf(stderr, "launch: %s\n", strerror(errno));
         return 1;
     }
     double wall_s = seconds_now() - start_s;
-    if (result_write(argv[1], status, &usage, wall_s) != 0) {
+    int left = left_end();
+    if (result_write(argv[1], status, &usage, wall_s, left) != 0) {
         fprintf(stderr, "launch: cannot write %s: %s\n", argv[1], strerror(errno));
         return 1;
     }

@@ -79,6 +79,32 @@ void use(void)
 """
 
 
+# Leaves a process of a session of its own, whose id it adds to the file `left`.
+DAEMON = """
+import os, time
+ends = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        with open("left", "a") as file:
+            print(os.getpid(), file=file)
+        os.write(ends[1], b"x")
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+os.read(ends[0], 1)
+time.sleep(0.05)
+"""
+
+
+def is_running(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 @pytest.fixture(scope="module", name="made")
 def made_fixture(tmp_path_factory, root):
     """A folder of programs: dynamic, static, with a malloc of its own, with a library's, short."""
@@ -134,7 +160,7 @@ def test_a_program_is_compared_with_its_server_proved(bench):
     page = (ran.folder / "report.html").read_text()
     assert "./work" in page and "libother.so" in page and "noise" in page
     assert "peak MiB" in ran.text and "noise" in ran.text and "M ops/s" not in ran.text
-    assert "written: " in ran.text
+    assert "written: " in ran.text and "leaves processes" not in ran.text
 
 
 @pytest.mark.parametrize("words, said", [
@@ -243,18 +269,28 @@ def test_the_program_s_working_folder_is_the_one_it_is_told_of(bench, monkeypatc
     assert ran.returncode == 0, ran.text
 
 
-def test_an_interrupt_is_one_line(tmp_path):
+def test_what_a_program_leaves_behind_is_ended_and_told_of_once(bench, made):
+    ran = bench(sys.executable, "-c", DAEMON, options=("--repeats", "2"), allocators="system")
+    assert ran.returncode == 0, ran.text
+    assert ran.text.count("leaves processes behind") == 1
+    left = (made / "left").read_text().split()
+    assert len(left) >= 5 and not any(is_running(int(process)) for process in left)
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing_running(tmp_path):
     started = tmp_path / "started"
     os.mkfifo(started)
     with subprocess.Popen(
             [sys.executable, ROOT / "tools/bench.py", "--allocators", "system", "--into",
-             tmp_path / "out", "--", "sh", "-c", f"echo >'{started}'; exec sleep 600"],
+             tmp_path / "out", "--", "sh", "-c", "trap 'echo >cleaned; exit' TERM; "
+             "setsid sh -c 'echo $$ >started; exec sleep 600' & wait"],
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE) as process:
-        started.read_text()
+            stderr=subprocess.PIPE, env=os.environ | {"HAK_FOLDER": str(tmp_path)}) as process:
+        left = int(started.read_text())
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=60)[1]
     assert process.returncode == 130 and error == "./hak bench: interrupted\n"
+    assert not is_running(left) and (tmp_path / "cleaned").exists()
 
 
 def test_a_folder_with_a_session_is_not_written_again(bench):

@@ -2,6 +2,7 @@
 """Plan, verification, launcher, results: a wrong library is an error, never a number."""
 import shutil
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -54,6 +55,25 @@ def test_peak_memory_is_the_program_s_own(root):
     ballast = bytearray(200 << 20)
     cost = launcher.run(root, CASE.tiny_words(), {}).cost
     assert cost.peak_rss_kib < 8 << 10 < len(ballast)
+
+
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_the_cost_is_that_of_the_program_and_of_what_it_waited_for(root, is_waited_for):
+    """Its child's or, if that ends first, not that of the orphan, who takes a second."""
+    code = f"""
+import os, time
+ends = os.pipe()
+if os.fork() == 0:
+    if {is_waited_for} or os.fork() == 0:
+        while time.process_time() < 1:
+            pass
+        os.write(ends[1], b"x")
+    os._exit(0)
+os.wait()
+os.read(ends[0], 1)
+"""
+    cost = launcher.run(root, [sys.executable, "-c", code], {}).cost
+    assert (cost.user_s + cost.system_s >= 1) == is_waited_for
 
 
 def test_a_failing_program_is_an_error(root):

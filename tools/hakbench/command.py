@@ -101,17 +101,19 @@ def try_out(root, case, peers):
         raise CommandError(f"{case.name} ends after {time_s * 1e3:.1f} ms: only its start could be "
                            f"measured; give it work of a second{_input_hint(case)}")
     case = replace(case, expected_s=time_s)
+    remarks = [f"{case.name} leaves processes behind: they are ended after each run"] \
+        if done.left else []
     try:
         verify.check(root, case, system)
         verify.check_run(system, done, case)
     except verify.WrongAllocator as error:
         if isinstance(error, verify.ForeignMalloc) and not error.is_its_own:
-            return _with_own(case, peers, error.library)
+            return _with_own(case, peers, error.library, remarks)
         raise CommandError(f"{case.name}: {error}") from None
-    return Trial(case, peers, [])
+    return Trial(case, peers, remarks)
 
 
-def _with_own(case, peers, library):
+def _with_own(case, peers, library, remarks):
     """The program brings an allocator: it is measured with that as it is, and with libc's, which is
     preloaded to come before."""
     own = Peer("as it is", f"the program's own {library.name}", library.name, library,
@@ -119,8 +121,8 @@ def _with_own(case, peers, library):
     peers = [replace(peer, environment={"LD_PRELOAD": "libc.so.6"} | peer.environment)
              if peer.library is None else peer for peer in peers]
     return Trial(case, [*peers, own], [
-        f"{case.name} brings {library.name}: measured as it is, too; under system, libc comes "
-        f"before it"])
+        *remarks, f"{case.name} brings {library.name}: measured as it is, too; under system, libc "
+        f"comes before it"])
 
 
 def repeats_of(options, case, peers):

@@ -55,14 +55,16 @@ class Cost:
 @dataclass(frozen=True)
 class Done:
     """A program that ended well. `served`: whether the library was seen mapped (None: too short to
-    tell); `largest` names the largest process, `largest_served` says the same of it; `rss`: pairs
-    of milliseconds and KiB."""
+    tell); `largest` names the largest process, `largest_served` says the same of it; `left`
+    counts the processes that it left behind, which were ended; `rss`: pairs of milliseconds and
+    KiB."""
     stdout: str
     stderr: str
     cost: Cost
     served: bool | None
     largest: str
     largest_served: bool | None
+    left: int
     rss: list
 
 
@@ -113,13 +115,13 @@ def run(root, words, environment, library="/libc.so.6", place=Place()):
             raise Skipped((stderr.strip() or stdout.strip() or "no reason given").splitlines()[-1])
         raise RunError(_with_last_line(f"ended with status {exit_status}", stderr))
     return Done(stdout, stderr, served=SEEN[values.pop("served")], largest=values.pop("largest"),
-                largest_served=SEEN[values.pop("largest_served")], rss=values.pop("rss"),
-                cost=Cost(**values))
+                largest_served=SEEN[values.pop("largest_served")], left=values.pop("left"),
+                rss=values.pop("rss"), cost=Cost(**values))
 
 
 def _finish(command, root, place):
-    """Runs a command in a session of its own, all of which ends with it, also when interrupted; the
-    ends of its standard output and error. They go to files: nothing runs beside the program."""
+    """Runs a command in a session of its own, all of which ends with it, also when interrupted (the
+    launcher ends what has left the session); the ends of its standard output and error. They go to files: nothing runs beside the program."""
     base = clean_environment() if place.environment is None else place.environment
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, \
             open(place.stdin or os.devnull, "rb") as stdin:
