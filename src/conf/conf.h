@@ -46,6 +46,9 @@ extern struct conf hak_conf;
 /* Relaxed: a value may change while the program runs, and orders nothing. */
 #define hak_conf_number(name) __atomic_load_n(&hak_conf.number[CONF_##name], __ATOMIC_RELAXED)
 #define hak_conf_text(name) (hak_conf.text[CONF_##name])
+/* True when the program has changed it while it runs. */
+#define hak_conf_is_changed(name)                                                                  \
+    (__atomic_load_n(&hak_conf.source[CONF_##name], __ATOMIC_RELAXED) == CONF_RUNNING)
 
 /* True when some blocks are to be fenced, or the option's value is invalid. */
 bool hak_conf_wants_fence(void);

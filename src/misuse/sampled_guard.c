@@ -172,7 +172,9 @@ const struct guard_record *hak_sampled_guard_nearest(const void *address)
 int64_t hak_sampled_guard_countdown(void)
 {
     uint64_t rate = (uint64_t)hak_conf_number(guard_rate);
-    return rate == 0 ? INT64_MAX : 1 + (int64_t)(hak_random() % (2 * rate));
+    if (rate == 0)
+        return hak_conf_is_changed(guard_rate) ? 1 : INT64_MAX;
+    return 1 + (int64_t)(hak_random() % (2 * rate));
 }
 
 void hak_sampled_guard_sum(size_t *bytes, size_t *count)

@@ -41,7 +41,8 @@ void hak_sampled_guard_give(struct guard_record *record);
 struct guard_record *hak_sampled_guard_record_of(const void *address);
 const struct guard_record *hak_sampled_guard_nearest(const void *address);
 
-/* Bytes until the next sample: at random about guard_rate, for ever if that is 0. */
+/* Bytes until the next sample: at random about guard_rate; for ever if that was 0 at the start, and
+ * none if it is for now. */
 int64_t hak_sampled_guard_countdown(void);
 
 /* Adds the live blocks: their requested bytes and their number. */

@@ -38,6 +38,12 @@ void hak_option_apply(void)
     apply_trim_threshold();
 }
 
+/* What was changed before was no 0 then. */
+static bool was_guarded_at_start(void)
+{
+    return hak_conf_number(guard_rate) != 0 || hak_conf_is_changed(guard_rate);
+}
+
 static bool is_changeable(enum conf_option option)
 {
 #define X(name, row)                                                                               \
@@ -47,7 +53,7 @@ static bool is_changeable(enum conf_option option)
 #undef X
     return option == CONF_foreign || option == CONF_price || option == CONF_heap_profile_rate ||
            option == CONF_heap_profile_samples || /* these two: when sampling begins again */
-           (option == CONF_guard_rate && hak_conf_number(guard_rate) != 0);
+           (option == CONF_guard_rate && was_guarded_at_start());
 }
 
 /* The row of the policy that follows an option alone. */

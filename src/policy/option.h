@@ -3,7 +3,7 @@
  *
  * Owns        which they are: those of HAK_POLICY_OPTION_TABLE, `foreign`, `price`, those of the
  *             profiler's rate, which count when sampling next starts, and `guard_rate` where it
- *             was not 0 at the start, when room for guards is reserved.
+ *             was not 0 at the start: otherwise no cache ever looks at it again.
  * Invariants  a value is within the range of its row; what is refused changes nothing. A price
  *             changes the options that were not set, as at start.
  * Threads     any.

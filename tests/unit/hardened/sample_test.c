@@ -183,6 +183,18 @@ TEST(the_countdown_is_about_the_rate_and_not_the_same_each_time)
     CHECK_EQ(hak_sampled_guard_countdown(), INT64_MAX);
 }
 
+/* The caches begin while nothing is guarded, the first time. */
+TEST(guards_that_were_turned_off_can_be_turned_on_again)
+{
+    for (int round = 0; round < 3; round++) {
+        CHECK_EQ(hakmem_option_set("guard_rate", "0"), 0);
+        for (int i = 0; i < 1000; i++)
+            CHECK(!hak_guarded_holds(hak_malloc(5000)));
+        CHECK_EQ(hakmem_option_set("guard_rate", "1"), 0);
+        hak_free(GUARDED(hak_malloc(100)));
+    }
+}
+
 TEST(where_there_is_a_limit_nothing_is_guarded)
 {
     CHECK(hak_process_start());

@@ -25,13 +25,16 @@ TEST(a_refused_setting_changes_nothing)
     CHECK_EQ(hak_policy_read(decay_ms), 125);
 }
 
-TEST(guards_change_only_where_there_is_room_for_them)
+TEST(guards_change_only_where_they_were_on_at_the_start)
 {
     hak_conf.number[CONF_guard_rate] = 0;
     CHECK_EQ(hak_option_change("guard_rate", "1M"), OPTION_FROZEN);
     hak_conf.number[CONF_guard_rate] = 1 << 20;
     CHECK_EQ(hak_option_change("guard_rate", "64K"), OPTION_CHANGED);
     CHECK_EQ(hak_conf_number(guard_rate), 64 << 10);
+    CHECK_EQ(hak_option_change("guard_rate", "0"), OPTION_CHANGED);
+    CHECK_EQ(hak_option_change("guard_rate", "1M"), OPTION_CHANGED);
+    CHECK_EQ(hak_conf_number(guard_rate), 1 << 20);
 }
 
 TEST(a_change_of_price_changes_the_options_that_are_not_set)
