@@ -7,17 +7,13 @@
 #include "process/reclaim.h"
 #include "process/start.h"
 
-/* mallopt(3), by the numbers of glibc's <malloc.h>. Those that mean nothing here are accepted: 2 to
- * 4 (of old), M_TOP_PAD, M_MMAP_MAX, M_CHECK_ACTION, M_PERTURB, M_ARENA_TEST, M_ARENA_MAX. */
+/* mallopt(3), by the numbers of glibc's <malloc.h>. As with glibc, all others are accepted: those
+ * that mean nothing here, with any value, and those that are no parameter. */
 #define MXFAST 1
 #define TRIM_THRESHOLD (-1)
-#define MMAP_THRESHOLD (-3)
-#define PARAMETER_LEAST (-8)
-#define PARAMETER_MOST 4
 
-/* glibc's own limits, so that what it refuses is refused here. */
+/* glibc's own limit: more is refused, and nothing else. */
 #define MXFAST_MOST 160
-#define MMAP_THRESHOLD_MOST (32 * 1024 * 1024)
 
 int hak_mallopt(int parameter, int value)
 {
@@ -25,13 +21,11 @@ int hak_mallopt(int parameter, int value)
     switch (parameter) {
     case MXFAST:
         return value >= 0 && value <= MXFAST_MOST;
-    case MMAP_THRESHOLD:
-        return value >= 0 && value <= MMAP_THRESHOLD_MOST;
     case TRIM_THRESHOLD:
         hak_option_trim_threshold(value);
         return 1;
     default:
-        return parameter >= PARAMETER_LEAST && parameter <= PARAMETER_MOST && parameter != 0;
+        return 1;
     }
 }
 
