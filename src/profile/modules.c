@@ -96,7 +96,8 @@ static void add(uintptr_t address)
     }
     describe(&found, &module, address);
     modules[count] = found;
-    /* release: a copy of the process that is made meanwhile has no part of one */
+    /* release: partner is the acquire in hak_modules_count; and a copy of the process that is made
+     * meanwhile has no part of one */
     hak_store_release(&module_count, count + 1);
 }
 
@@ -106,6 +107,17 @@ void hak_modules_add(const uint64_t *frames, uint32_t frame_count)
         add(hak_os_program_entry());
     for (uint32_t i = 0; i < frame_count; i++)
         add((uintptr_t)frames[i] - 1);
+}
+
+uint32_t hak_modules_count(void)
+{
+    /* acquire: partner is the release in add */
+    return hak_load_acquire(&module_count);
+}
+
+const struct board_module *hak_modules_at(uint32_t index)
+{
+    return &modules[index];
 }
 
 /* Puts memory behind a module of a board where it has none from its beginning on. */

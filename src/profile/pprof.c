@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "os/unwind.h"
+#include "profile/modules.h"
 
 #include <string.h>
 
@@ -158,10 +159,9 @@ static void write_strings(struct profile_writer *writer)
         write_field(writer, PROFILE_STRING_TABLE, texts[i], strlen(texts[i]));
     for (uint32_t i = 0; i < writer->module_count; i++) {
         char digits[HAK_BUILD_ID_DIGITS];
-        const struct board_module *module = hak_profile_writer_module(writer, i);
-        const char *path = module == NULL ? "" : module->path;
-        size_t count = module == NULL ? 0 : hak_profile_writer_build_id(module, digits);
-        write_field(writer, PROFILE_STRING_TABLE, path, strlen(path));
+        const struct board_module *module = hak_modules_at(i);
+        size_t count = hak_profile_writer_build_id(module, digits);
+        write_field(writer, PROFILE_STRING_TABLE, module->path, strlen(module->path));
         write_field(writer, PROFILE_STRING_TABLE, digits, count);
     }
 }
@@ -169,15 +169,13 @@ static void write_strings(struct profile_writer *writer)
 static void write_mapping(struct profile_writer *writer, uint32_t index)
 {
     struct message message = {.used = 0};
-    const struct board_module *module = hak_profile_writer_module(writer, index);
+    const struct board_module *module = hak_modules_at(index);
     add_number(&message, MAPPING_ID, index + 1u);
-    if (module != NULL) {
-        add_number(&message, MAPPING_START, module->start);
-        add_number(&message, MAPPING_LIMIT, module->end);
-        add_number(&message, MAPPING_OFFSET, module->file_offset);
-        add_number(&message, MAPPING_FILENAME, STRING_MODULES + 2u * index);
-        add_number(&message, MAPPING_BUILD_ID, STRING_MODULES + 2u * index + 1u);
-    }
+    add_number(&message, MAPPING_START, module->start);
+    add_number(&message, MAPPING_LIMIT, module->end);
+    add_number(&message, MAPPING_OFFSET, module->file_offset);
+    add_number(&message, MAPPING_FILENAME, STRING_MODULES + 2u * index);
+    add_number(&message, MAPPING_BUILD_ID, STRING_MODULES + 2u * index + 1u);
     write_field(writer, PROFILE_MAPPING, message.bytes, message.used);
 }
 
@@ -186,11 +184,9 @@ static uint32_t find_program(const struct profile_writer *writer)
 {
     char program[HAK_BOARD_PATH_BYTES];
     hak_os_program_path(program, sizeof program);
-    for (uint32_t i = 0; i < writer->module_count; i++) {
-        const struct board_module *module = hak_profile_writer_module(writer, i);
-        if (module != NULL && strcmp(module->path, program) == 0)
+    for (uint32_t i = 0; i < writer->module_count; i++)
+        if (strcmp(hak_modules_at(i)->path, program) == 0)
             return i;
-    }
     return writer->module_count;
 }
 

@@ -7,6 +7,7 @@
 #include "os/output.h"
 #include "os/program.h"
 #include "os/unwind.h"
+#include "profile/modules.h"
 #include "profile/show.h"
 #include "profile/sites.h"
 
@@ -34,7 +35,7 @@ static uint32_t depth_of(const struct board_site *site)
 static const struct board_module *module_of(const struct profile_writer *to, uint64_t address)
 {
     uint32_t number = hak_profile_writer_module_of(to, address - 1);
-    return number == 0 ? NULL : hak_profile_writer_module(to, number - 1);
+    return number == 0 ? NULL : hak_modules_at(number - 1);
 }
 
 /* heap_v2: "  t*: 28: 106496 [30: 120000]", blocks and bytes that live, and that were allocated. */
@@ -101,8 +102,7 @@ void hak_heap_v2_write(struct profile_writer *writer)
     hak_profile_writer_sites(writer, add_site_v2);
     add(writer, "\nMAPPED_LIBRARIES:\n");
     for (uint32_t i = 0; i < writer->module_count; i++)
-        if (hak_profile_writer_module(writer, i) != NULL)
-            add_mapping(writer, hak_profile_writer_module(writer, i));
+        add_mapping(writer, hak_modules_at(i));
 }
 
 /* FILE+0xOFFSET, or 0xADDRESS where no file is known. */
@@ -225,19 +225,15 @@ static void add_site_json(struct profile_writer *to, const struct board_site *si
  * offsets are. */
 static void add_modules_json(struct profile_writer *to)
 {
-    bool is_first = true;
     add(to, ",\"modules\":[");
     for (uint32_t i = 0; i < to->module_count; i++) {
         char digits[HAK_BUILD_ID_DIGITS];
-        const struct board_module *module = hak_profile_writer_module(to, i);
-        if (module == NULL)
-            continue;
-        add(to, is_first ? "\n{\"path\":" : ",\n{\"path\":");
+        const struct board_module *module = hak_modules_at(i);
+        add(to, i == 0 ? "\n{\"path\":" : ",\n{\"path\":");
         add_string(to, module->path);
         add(to, ",\"build_id\":\"");
         hak_profile_writer_add(to, digits, hak_profile_writer_build_id(module, digits));
         add(to, "\"}");
-        is_first = false;
     }
     add(to, "]");
 }

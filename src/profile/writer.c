@@ -6,7 +6,7 @@
 #include "heap/draw.h"
 #include "os/os.h"
 #include "os/output.h"
-#include "profile/show.h"
+#include "profile/modules.h"
 #include "profile/sites.h"
 
 #include <string.h>
@@ -17,11 +17,7 @@ static unsigned char buffer[BUFFER_BYTES];
 
 struct profile_writer hak_profile_writer(const struct profile_target *to)
 {
-    struct profile_writer writer = {.to = to, .board = hak_show_board()};
-    if (writer.board != NULL)
-        writer.module_count = (uint32_t)hak_least(
-            hak_load_relaxed(&writer.board->head.module_count), HAK_BOARD_MODULES);
-    return writer;
+    return (struct profile_writer){.to = to, .module_count = hak_modules_count()};
 }
 
 int hak_profile_writer_end(struct profile_writer *writer)
@@ -44,14 +40,6 @@ void hak_profile_writer_add(struct profile_writer *writer, const void *bytes, si
     writer->used += count;
 }
 
-const struct board_module *hak_profile_writer_module(const struct profile_writer *writer,
-                                                     uint32_t index)
-{
-    const struct board_module *module = &writer->board->modules[index];
-    /* acquire: partner is the release in modules.c */
-    return hak_load_acquire(&module->state) == BOARD_READY ? module : NULL;
-}
-
 /* Of modules at one place the later one counts. */
 size_t hak_profile_writer_build_id(const struct board_module *module,
                                    char digits[HAK_BUILD_ID_DIGITS])
@@ -67,8 +55,8 @@ size_t hak_profile_writer_build_id(const struct board_module *module,
 uint32_t hak_profile_writer_module_of(const struct profile_writer *writer, uint64_t address)
 {
     for (uint32_t i = writer->module_count; i > 0; i--) {
-        const struct board_module *module = hak_profile_writer_module(writer, i - 1);
-        if (module != NULL && address >= module->start && address < module->end)
+        const struct board_module *module = hak_modules_at(i - 1);
+        if (address >= module->start && address < module->end)
             return i;
     }
     return 0;

@@ -23,8 +23,7 @@ struct profile_writer {
     const struct profile_target *to;
     int error;
     size_t used;
-    const struct profile_board *board; /* NULL: no modules are known */
-    uint32_t module_count;
+    uint32_t module_count; /* of profile/modules.h, when it began */
 };
 
 /* In the order of the sample types of `hakmem profile --pprof`. */
@@ -49,11 +48,7 @@ void hak_profile_writer_add(struct profile_writer *writer, const void *bytes, si
 /* Writes what is left; returns 0 or what a write met. */
 int hak_profile_writer_end(struct profile_writer *writer);
 
-/* A module of the board; NULL: it is not ready. */
-const struct board_module *hak_profile_writer_module(const struct profile_writer *writer,
-                                                     uint32_t index);
-
-/* Its build id in hexadecimal digits; returns how many. */
+/* The build id of a module in hexadecimal digits; returns how many. */
 #define HAK_BUILD_ID_DIGITS (2 * HAK_BOARD_BUILD_ID_BYTES)
 size_t hak_profile_writer_build_id(const struct board_module *module,
                                    char digits[HAK_BUILD_ID_DIGITS]);

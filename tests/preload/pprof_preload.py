@@ -22,9 +22,10 @@ SETTINGS = {"HAKMEM_HEAP_PROFILE_RATE": "2048", "HAKMEM_HEAP_PROFILE_SAMPLES": "
 DUMP_MOST = 1024 # statistics are longer, and what the command asks is shorter
 
 
-def start(folder, **settings):
+def start(folder, prepare=None, **settings):
     """A program that holds 8 MB by yard::keep; once it does."""
-    return processes.start([HOLDER], {"cwd": folder, "stderr": subprocess.PIPE},
+    return processes.start([HOLDER], {"cwd": folder, "stderr": subprocess.PIPE,
+                                      "preexec_fn": prepare},
                            **{**SETTINGS, "HAKMEM_STATS_SHM": "1", **settings})
 
 
@@ -245,6 +246,17 @@ def check_full(folder):
     stop(process)
 
 
+def check_alone(folder):
+    """Where the shared file of a profile is too large, the profile at the end has all it had."""
+    for form, suffix in (("pprof", "pprof"), ("heap_v2", "heap"), ("folded", "folded"),
+                         ("json", "profile.json")):
+        process = start(folder, lambda: limit_files(most=1 << 18), HAKMEM_HEAP_PROFILE=form)
+        check("no shared file", not os.path.exists(f"/dev/shm/hakmem.profile.{process.pid}"))
+        check("it says nothing", stop(process) == "")
+        near(f"{form} alone", live_of(folder, folder / f"hakmem.{process.pid}.{suffix}",
+                                      "yard::keep"), 8000000)
+
+
 def check_closed(folder):
     """Programs that close their standard error at their end: the line is there."""
     ran = subprocess.run(["sort", "/dev/null"], cwd=folder, capture_output=True, text=True,
@@ -259,6 +271,7 @@ def check_closed(folder):
 with tempfile.TemporaryDirectory() as work:
     check_full(pathlib.Path(work))
     check_closed(pathlib.Path(work))
+    check_alone(pathlib.Path(work))
     check_moved(pathlib.Path(work))
     check_on_request(pathlib.Path(work))
     check_at_end(pathlib.Path(work))
