@@ -147,6 +147,14 @@ static int migrate_list(char *text, char sets, char divides)
     return unknown;
 }
 
+/* What is printed may be evaluated by a shell: a value ends no comment and begins no line. */
+static void keep_on_one_line(char *text)
+{
+    for (; *text != '\0'; text++)
+        if (iscntrl((unsigned char)*text))
+            *text = '?';
+}
+
 /* NAME=VALUE; returns how many settings in it are not known. */
 static int migrate(const char *setting)
 {
@@ -154,6 +162,7 @@ static int migrate(const char *setting)
     char *value = text == NULL ? NULL : strchr(text, '=');
     int unknown = 1;
     if (value != NULL) {
+        keep_on_one_line(text);
         *value++ = '\0';
         size_t i = 0;
         while (i < sizeof lists / sizeof *lists && strcmp(lists[i].name, text) != 0)

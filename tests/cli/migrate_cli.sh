@@ -69,6 +69,11 @@ asked rate 0 migrate TCMALLOC_RELEASE_RATE=10
 shows rate '^# TCMALLOC_RELEASE_RATE=10: no value of decay corresponds to it$'
 shows power '^# lg_prof_sample=64: no value of heap_profile_rate corresponds to it$'
 shows value '^# dirty_decay_ms=soon: no value of decay corresponds to it$'
+asked lines 1 migrate "$(printf 'MALLOC_CONF=narenas:4\necho a,dirty_decay_ms:1\r\necho b')" \
+    "$(printf 'MALLOC_ARENA_MAX=2\necho c')" "$(printf 'nothing\necho d=\necho e')"
+equal "a value stays in its comment" "$(grep -v '^#' "$work/lines.out")" ""
+equal "a line for each of these, too" "$(wc -l <"$work/lines.out")" 4
+shows lines '^# narenas=4\?echo a: nothing to set; '
 refused word 2 "migrate takes NAME=VALUE, not 'word'" migrate word
 MIMALLOC_PURGE_DELAY=50 "$hakmem" migrate >"$work/here.out" || fail "from the environment"
 shows here '^HAKMEM_DECAY=50ms  # MIMALLOC_PURGE_DELAY=50$'
