@@ -87,8 +87,8 @@ static int open_board(struct source *source)
     return open(source->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* The whole file, in a block that the caller frees; NULL: errno says why. What somebody named may be
- * a pipe whose writer is slow; nobody waits for one in a board's place. */
+/* The whole file, in a block that the caller frees; NULL: errno says why. What somebody named may
+ * be a pipe whose writer is slow; nobody waits for one in a board's place. */
 static char *read_whole(int fd, bool is_named, size_t *bytes)
 {
     struct stat about;
