@@ -108,7 +108,8 @@ HAKMEM_API size_t hakmem_usable_size(const void *block);
 
 /* A size worth requesting instead of `bytes`: it takes no more memory, and is the smallest block
  * for 0. It says nothing about a block that was requested with `bytes`: what may be written there
- * is what hakmem_usable_size returns, which can be `bytes`. 0: above the maximum request. */
+ * is what hakmem_usable_size returns, which can be `bytes`. 0: it would be above the maximum
+ * request. */
 HAKMEM_API __attribute__((const)) size_t hakmem_good_size(size_t bytes);
 
 /* 1 if `block` is the address of a present or past block of hakmem's, so that it belongs to

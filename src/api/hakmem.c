@@ -67,7 +67,8 @@ size_t hakmem_usable_size(const void *block)
 
 size_t hakmem_good_size(size_t bytes)
 {
-    return bytes > HAK_REQUEST_BYTES_MAX - HAK_GRANULE_BYTES ? 0 : hak_malloc_good_size(bytes);
+    size_t good = hak_malloc_good_size(bytes);
+    return good <= HAK_REQUEST_BYTES_MAX ? good : 0;
 }
 
 int hakmem_is_owned(const void *block)

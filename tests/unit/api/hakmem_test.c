@@ -67,6 +67,10 @@ TEST(a_good_size_costs_nothing_more)
     CHECK(hakmem_good_size(0) > 0);
     CHECK_EQ(hakmem_good_size(SIZE_MAX), 0);
     CHECK_EQ(hakmem_good_size(PTRDIFF_MAX), 0);
+    size_t most = hakmem_good_size(PTRDIFF_MAX - HAK_GRANULE_BYTES);
+    CHECK(most >= PTRDIFF_MAX - HAK_GRANULE_BYTES && most < PTRDIFF_MAX);
+    CHECK_EQ(hakmem_good_size(most), most);
+    CHECK_EQ(hakmem_good_size(most + 1), 0);
 }
 
 TEST(owned_are_starts_of_blocks_and_nothing_else)
