@@ -183,7 +183,7 @@ HAKMEM_API hakmem_heap *hakmem_heap_of(const void *block);
 /* What a heap holds at this moment. */
 struct hakmem_heap_stats {
     uint64_t live_block_count;
-    uint64_t live_bytes; /* in live blocks, by their usable sizes */
+    uint64_t live_bytes; /* in live blocks, by their usable sizes; above 128 KiB in whole 64 KiB */
     uint64_t held_bytes; /* memory that only this heap can allocate from: live and free */
 };
 

@@ -69,6 +69,15 @@ TEST(a_trimmed_heap_holds_nothing_free)
     CHECK_EQ(hakmem_heap_stats_get(heap, &stats, 0), EINVAL);
 }
 
+TEST(large_blocks_of_a_heap_count_in_whole_granules)
+{
+    hakmem_heap *heap = new_heap();
+    CHECK(hakmem_heap_malloc(heap, 5000000) != NULL);
+    struct hakmem_heap_stats stats = heap_stats_now(heap);
+    CHECK(stats.live_bytes >= 5000000 && stats.live_bytes <= stats.held_bytes);
+    CHECK_EQ(stats.live_bytes % HAK_GRANULE_BYTES, 0);
+}
+
 TEST(what_is_no_block_belongs_to_no_heap)
 {
     static char foreign[16];
