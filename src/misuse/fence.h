@@ -16,7 +16,7 @@
  *               share, and keeps its record for ever: an address once used is always known. Only
  *               what is live is mapped, by one mapping each.
  *             - A freed run is used again when those freed after it have more address space than
- *               fence_quarantine; oldest first of its size.
+ *               fence_quarantine. Of several that can be, of one size, the oldest comes last.
  *             - Where there is no room for mappings, memory or addresses, or a `limit` is set,
  *               blocks are ordinary; that is told once.
  *             - A thread that never comes back (a jump, a fork) costs the runs that it worked at.
