@@ -144,7 +144,7 @@ static void tell(void)
     hak_learned_tick();
     hak_matches_tick();
     hak_stats_writer_tick();
-    hak_show_tick();
+    hak_show_tick_at_leisure();
     if (hak_control_tick() == CONTROL_WATCHED)
         hak_store_relaxed(&is_wanted, 1);
 }

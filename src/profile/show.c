@@ -30,8 +30,9 @@
 #define SHOWN_MEANS 2
 #define SAMPLED_MS 10
 #define UNSAMPLED_MS 100
-/* The kernel walks all of the process's memory to tell whose it is: one part in so many of the time
- * goes to that at most. */
+/* The kernel walks all of the process's memory to tell whose it is. The background thread asks it
+ * at its leisure, no thread of the program does; one part in so many of the time goes to that at
+ * most. */
 #define MEMORY_SHARE 512
 /* A refused board is tried again after so long. */
 #define RETRY_MS 5000
@@ -46,6 +47,7 @@ HAK_AT_HAND static bool stats_are_backed; /* the busy one's */
 /* Somebody makes the board, grows it, brings it up to date, or adds modules. */
 HAK_AT_HAND static _Atomic uint32_t is_busy;
 HAK_AT_HAND static _Atomic uint64_t next_tick_ms;
+HAK_AT_HAND static _Atomic uint64_t next_walk_ms;  /* 0: a process that has just begun */
 HAK_AT_HAND static _Atomic uint64_t due_ms;        /* when the board is made; 0: not known yet */
 HAK_AT_HAND static _Atomic uint64_t sampled_bytes; /* before there is a board */
 HAK_AT_HAND static _Atomic uint64_t retry_ms;
@@ -344,22 +346,29 @@ void hak_show_update_oldest(void)
     hak_flag_give(&is_busy);
 }
 
-/* The caller is the busy one. */
-static void ask_kernel(struct snapshot *snapshot, uint64_t now_ms)
+/* Between two walks the last one counts. The caller is the busy one. */
+static void ask_kernel(struct snapshot *snapshot, bool walks)
 {
-    static uint64_t next_ms; /* 0: a process that has just begun */
-    uint64_t start_ns = hak_os_clock_ns();
-    if (next_ms != 0 && now_ms >= next_ms)
+    static uint64_t own_bytes, huge_bytes;
+    if (walks) {
+        uint64_t start_ns = hak_os_clock_ns();
         hak_snapshot_ask_kernel(snapshot);
-    else
-        hak_snapshot_ask_kernel_total(snapshot);
-    if (next_ms == 0 || now_ms >= next_ms) {
         uint64_t took_ns = hak_os_clock_ns() - start_ns;
-        next_ms = now_ms + hak_most(took_ns * MEMORY_SHARE / 1000000, TICK_MS / 2);
+        own_bytes = snapshot->own_resident_bytes;
+        huge_bytes = snapshot->huge_page_bytes;
+        hak_store_relaxed(&next_walk_ms,
+                          hak_os_clock_ms() +
+                              hak_most(took_ns * MEMORY_SHARE / 1000000, TICK_MS / 2));
+        return;
     }
+    hak_snapshot_ask_kernel_total(snapshot);
+    snapshot->own_resident_bytes = own_bytes;
+    snapshot->huge_page_bytes = huge_bytes;
+    if (hak_load_relaxed(&next_walk_ms) == 0)
+        hak_store_relaxed(&next_walk_ms, hak_os_clock_ms() + TICK_MS / 2);
 }
 
-static void show_stats(struct profile_board *board)
+static void show_stats(struct profile_board *board, bool walks)
 {
     static struct shm_page page; /* the busy one's */
     static struct census census; /* the same */
@@ -379,12 +388,12 @@ static void show_stats(struct profile_board *board)
     };
     page.clock_ms = hak_os_clock_ms();
     hak_snapshot_take(&page.snapshot, &census);
-    ask_kernel(&page.snapshot, page.clock_ms);
+    ask_kernel(&page.snapshot, walks);
     hak_events_copy(page.events);
     hak_shm_publish(&board->stats, &page);
 }
 
-static HAK_NOINLINE enum show_wish tick(uint64_t now)
+static HAK_NOINLINE enum show_wish tick(uint64_t now, bool walks)
 {
     bool is_kept = hak_conf_number(blackbox) == BLACKBOX_ON;
     if (hak_show_board() == NULL && is_due(now, UNSAMPLED_MS))
@@ -397,22 +406,33 @@ static HAK_NOINLINE enum show_wish tick(uint64_t now)
     update_oldest();
     fill_changing(&board->head);
     if (is_kept && hak_os_ask_begin()) {
-        show_stats(board);
+        show_stats(board, walks);
         hak_os_ask_end();
     }
     hak_flag_give(&is_busy);
     return is_kept ? SHOW_ON : SHOW_NOTHING;
 }
 
-enum show_wish hak_show_tick(void)
+static enum show_wish tick_if_due(bool is_at_leisure)
 {
     if (HAK_LIKELY(hak_show_board() == NULL) && hak_load_relaxed(&due_ms) == 0 &&
         hak_conf_number(blackbox) != BLACKBOX_ON)
         return SHOW_NOTHING;
-    uint64_t now = hak_os_clock_ms();
-    if (now < hak_load_relaxed(&next_tick_ms) || hak_copy_is_unnoticed())
+    uint64_t now = hak_os_clock_ms(), walk_ms = hak_load_relaxed(&next_walk_ms);
+    bool walks = is_at_leisure && walk_ms != 0 && now >= walk_ms;
+    if ((now < hak_load_relaxed(&next_tick_ms) && !walks) || hak_copy_is_unnoticed())
         return SHOW_NOTHING;
-    return tick(now);
+    return tick(now, walks);
+}
+
+enum show_wish hak_show_tick(void)
+{
+    return tick_if_due(false);
+}
+
+void hak_show_tick_at_leisure(void)
+{
+    tick_if_due(true);
 }
 
 void hak_show_forget(void)
@@ -426,6 +446,7 @@ void hak_show_forget(void)
     hak_store_relaxed(&retry_ms, 0);
     hak_store_relaxed(&due_ms, 0);
     hak_store_relaxed(&next_tick_ms, 0);
+    hak_store_relaxed(&next_walk_ms, 0);
 }
 
 void hak_show_end(void)

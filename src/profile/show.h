@@ -65,6 +65,9 @@ struct profile_board *hak_show_board(void);
 enum show_wish { SHOW_NOTHING, SHOW_ON };
 enum show_wish hak_show_tick(void);
 
+/* The same from the background thread: nobody waits while the kernel walks all memory. */
+void hak_show_tick_at_leisure(void);
+
 /* Recomputes the birth of the oldest live block of each site, unless another thread does. */
 void hak_show_update_oldest(void);
 

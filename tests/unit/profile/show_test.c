@@ -2,12 +2,18 @@
 /* tests/unit/profile/show_test.c - when a board is made, and what is on that of a copy. */
 #include "profile/show.h"
 
+#include "api/api.h"
 #include "check.h"
+#include "conf/conf.h"
+#include "heap/census.h"
 #include "heap/draw.h"
 #include "os/os.h"
 #include "process/fork.h"
 #include "process/start.h"
 #include "profile/sites.h"
+#include "stats/snapshot_take.h"
+
+#include <string.h>
 
 #define SITES 100u
 
@@ -106,6 +112,45 @@ TEST(a_copy_shows_all_sites_of_its_parent_at_once)
             hak_show_end();
         },
         0);
+    hak_show_end();
+}
+
+/* The next page of the black box, by ticks of a kind. */
+static struct shm_page next_page(const struct profile_board *board, void (*tick)(void))
+{
+    static struct shm_page page;
+    uint64_t before_ms = hak_shm_read(&board->stats, &page) ? page.clock_ms : 0;
+    do
+        tick();
+    while (!hak_shm_read(&board->stats, &page) || page.clock_ms == before_ms);
+    return page;
+}
+
+static void tick_of_a_program(void)
+{
+    hak_show_tick();
+}
+
+TEST(only_the_background_thread_lets_the_kernel_walk_all_memory)
+{
+    static struct snapshot known;
+    static struct census census;
+    hak_conf_set("blackbox", 8, "on", 2, CONF_VARIABLE);
+    const struct profile_board *board = open_board();
+    void *block = hak_malloc(100);
+    memset(block, 1, 100);
+    hak_snapshot_take(&known, &census);
+    hak_snapshot_ask_kernel(&known);
+    if (known.own_resident_bytes == 0)
+        SKIP("the kernel does not tell");
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(next_page(board, tick_of_a_program).snapshot.own_resident_bytes, 0);
+    struct shm_page walked = next_page(board, hak_show_tick_at_leisure);
+    CHECK(walked.snapshot.own_resident_bytes != 0);
+    struct shm_page after = next_page(board, tick_of_a_program);
+    CHECK_EQ(after.snapshot.own_resident_bytes, walked.snapshot.own_resident_bytes);
+    CHECK(after.snapshot.resident_bytes != 0);
+    hak_free(block);
     hak_show_end();
 }
 
