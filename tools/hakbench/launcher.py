@@ -120,8 +120,9 @@ def run(root, words, environment, library="/libc.so.6", place=Place()):
 
 
 def _finish(command, root, place):
-    """Runs a command in a session of its own, all of which ends with it, also when interrupted (the
-    launcher ends what has left the session); the ends of its standard output and error. They go to files: nothing runs beside the program."""
+    """Runs a command in a session of its own, all of which ends with it, also when interrupted; the
+    launcher ends what has left the session. The ends of its standard output and error, which go to
+    files: nothing runs beside the program."""
     base = clean_environment() if place.environment is None else place.environment
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr, \
             open(place.stdin or os.devnull, "rb") as stdin:
