@@ -2,6 +2,7 @@
 """./hak bench -- CMD ARGS: a program of the user's under all allocators. What cannot be compared is
 told in one line and has no number; a figure is only there with the allocator that served proved."""
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -171,6 +172,7 @@ def test_a_program_is_compared_with_its_server_proved(bench):
     (("./work", "7"), "fails as it is, with no allocator preloaded: ended with status 7"),
     (("sh", "-c", "kill -SEGV $$"), "died of SIGSEGV"),
     (("true",), "only its start could be measured"),
+    (("sh", "-c", "kill -35 $$"), "died of signal 35"),
     (("./absent",), "there is no program './absent'"),
     (("./work.c",), "./work.c is not executable"),
     (("ls | wc",), "sh -c 'ls | wc'"),
@@ -191,6 +193,20 @@ def test_a_program_that_never_ends_is_told_of(bench):
 def test_a_status_may_be_success(bench):
     ran = bench("./work", "7", options=("--status", "7", "--repeats", "1"))
     assert ran.returncode == 0, ran.text
+
+
+def test_any_words_of_a_command_line_have_a_report(bench):
+    words = ("a|b", "`c``", "two\nlines", "[red]<b>", os.fsdecode(b"\xff"))
+    ran = bench("sh", "-c", "./work", *words, options=("--repeats", "1"))
+    assert ran.returncode == 0, ran.text
+    text = (ran.folder / "report.md").read_text(encoding="utf-8")
+    line, = (line for line in text.splitlines() if "sh -c ./work" in line and "```" in line)
+    head = next(line for line in text.splitlines() if line.startswith("| Case"))
+    cells = re.split(r" (?<!\\)\| ", line)
+    assert len(cells) == head.count(" | ") + 1
+    assert cells[2] == r"""``` sh -c ./work 'a\|b' '`c``' 'two\nlines' '[red]<b>' '\udcff' ```"""
+    page = (ran.folder / "report.html").read_text(encoding="utf-8")
+    assert "[red]&lt;b&gt;" in page and r"\udcff" in page
 
 
 def test_each_run_reads_the_whole_standard_input(bench):

@@ -293,6 +293,8 @@ def open_standard_files():
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+    # Words of a command line need not be UTF-8.
+    sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def main():

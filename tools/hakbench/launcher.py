@@ -108,8 +108,7 @@ def run(root, words, environment, library="/libc.so.6", place=Place()):
     values = json.loads(written)
     exit_status, signal_number = values.pop("exit_status"), values.pop("signal")
     if signal_number:
-        name = signal.Signals(signal_number).name
-        raise RunError(_with_last_line(f"died of {name}", stderr))
+        raise RunError(_with_last_line(f"died of {_signal_name(signal_number)}", stderr))
     if exit_status != place.status:
         if exit_status == SKIPPED and place.environment is None:
             raise Skipped((stderr.strip() or stdout.strip() or "no reason given").splitlines()[-1])
@@ -151,6 +150,14 @@ def _end(process):
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def _signal_name(number):
+    """Most of the real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _with_last_line(message, stderr):

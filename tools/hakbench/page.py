@@ -38,16 +38,21 @@ def publish(measured, path, folder, name, shared=None):
     draws = (shared or folder) / DRAWS
     page = folder / f"{name}.html"
     text = html(measured, os.path.relpath(draws, folder))
-    page.write_text(text, encoding="utf-8")
+    _write(page, text)
     if "<script src=" in text:
         draws.write_text(get_plotlyjs(), encoding="utf-8")
     if len(measured.results()) > 1:
-        (folder / f"{name}.svg").write_text(picture(measured) + "\n", encoding="utf-8")
-    (folder / f"{name}.md").write_text(document(measured, name), encoding="utf-8")
+        _write(folder / f"{name}.svg", picture(measured) + "\n")
+    _write(folder / f"{name}.md", document(measured, name))
     target = folder / f"{name}.jsonl"
     if target.resolve() != path.resolve():
         shutil.copyfile(path, target)
     return page
+
+
+def _write(path, text):
+    """What a command line has that is no UTF-8 is written as \\udcff and the like."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def _render(template, **values):
@@ -81,25 +86,43 @@ def document(measured, name):
         lines += [tables.readme(measured, f"{name}.svg")]
     lines += ["## Cases", "", "Medians of time and peak memory: of an operation, which "
               "docs/WORKLOADS.md defines, or of a whole program.", "",
-              "| Case | Known as | Command | Noise | " + " | ".join(shown) + " |",
+              _line("Case", "Known as", "Command", "Noise", *shown),
               "|---|---|---|---:|" + "---:|" * len(shown)]
     for result in sorted(found, key=_rank):
         noise = f"{result.floor:.1%}" if result.floor is not None else ""
-        lines.append(f"| {result.title} | {result.known} | `{result.command}` | {noise} | "
-                     f"{' | '.join(_cell(result, name) for name in shown)} |")
+        lines.append(_line(result.title, result.known, _code(result.command), noise,
+                           *(_cell(result, name) for name in shown)))
     for what, losses in zip(("time", "peak memory"), measured.losses(found)):
         lines += ["", f"## Where {measured.reference} is behind in {what}", ""]
-        lines += [f"* {loss.result.title} ({loss.result.known or loss.result.name}): {loss.words}"
-                  for loss in losses] or ["Nowhere surely."]
+        lines += [_plain(f"* {loss.result.title} ({loss.result.known or loss.result.name}): "
+                         f"{loss.words}") for loss in losses] or ["Nowhere surely."]
     lines += ["", "## Machine", "", "| | |", "|---|---|"]
-    lines += [f"| {key} | {value} |" for key, value in _machine(measured)]
+    lines += [_line(key, value) for key, value in _machine(measured)]
     lines += ["", "## Allocators that served", "", "| Program | Allocator | Proof |",
               "|---|---|---|"]
-    lines += [f"| {proof['workload']} | {proof['allocator']} | {proof['proof']} |"
+    lines += [_line(proof["workload"], proof["allocator"], proof["proof"])
               for proof in measured.proofs]
-    lines += [f"| {error['case']} | {error['allocator']} | **not measured**: {error['message']} |"
+    lines += [_line(error["case"], error["allocator"], f"**not measured**: {error['message']}")
               for error in measured.errors]
     return "\n".join(lines) + "\n"
+
+
+def _line(*cells):
+    """A line of a table."""
+    texts = (_plain(cell).replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(texts)} |"
+
+
+def _plain(text):
+    """A text in one line."""
+    return str(text).replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _code(text):
+    """A text as code, which holds any number of backticks."""
+    marks = max(re.findall("`+", text), key=len, default="") + "`"
+    space = " " if len(marks) > 1 else ""
+    return f"{marks}{space}{text}{space}{marks}"
 
 
 def _rank(result):
