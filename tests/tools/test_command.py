@@ -241,6 +241,26 @@ def test_why_a_program_is_not_counted_is_below_the_table(bench, tmp_path, monkey
         in ran.text
 
 
+def test_standard_input_without_an_end_is_told_of(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "MOST_INPUT_MIB", 1)
+    console = Console(file=open(os.devnull, "w", encoding="utf-8"))
+
+    def given(count):
+        read = f"import sys; sys.stdout.buffer.write(bytes({count}))"
+        with subprocess.Popen([sys.executable, "-c", read], stdout=subprocess.PIPE) as process:
+            before = os.dup(0)
+            os.dup2(process.stdout.fileno(), 0)
+            monkeypatch.setattr(sys, "stdin", open(0, encoding="utf-8", closefd=False))
+            try:
+                return command.standard_input(console, tmp_path)
+            finally:
+                os.dup2(before, 0)
+                os.close(before)
+    assert given(1 << 20).stat().st_size == 1 << 20 and given(0) is None
+    with pytest.raises(command.CommandError, match="longer than 1 MiB"):
+        given((1 << 20) + 1)
+
+
 def test_a_program_that_drops_the_library_has_no_figure(bench):
     ran = bench("sh", "-c", "unset LD_PRELOAD; exec ./work")
     result, = load(ran.folder / "runs.jsonl").results()

@@ -24,6 +24,7 @@ REPEATS, LEAST_REPEATS, PATIENCE_S = 7, 3, 600
 LEAST_S = 0.01
 TRIES = 5
 INPUT_WAIT_S = 10
+MOST_INPUT_MIB = 256
 MOST_TITLE = 60
 # Not the program's: what leads to this tool, and what would serve beside the allocator.
 LEFT_OUT = ("HAK_FOLDER", "LD_PRELOAD")
@@ -51,16 +52,20 @@ def place_of(options, folder, stdin):
 
 def standard_input(console, spool):
     """The file that each run reads, with what this tool's standard input held; None if that is
-    empty, a terminal, or says nothing for some seconds."""
+    empty, a terminal, or says nothing for some seconds. CommandError if it goes on and on."""
     mode = os.fstat(0).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):
         return None
     if not select.select([0], [], [], INPUT_WAIT_S)[0]:
         console.print(f"standard input said nothing for {INPUT_WAIT_S} s: the program gets none")
         return None
-    path = spool / "stdin"
+    path, left = spool / "stdin", (MOST_INPUT_MIB << 20) + 1
     with path.open("wb") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
+        while left and (part := sys.stdin.buffer.read(min(left, 1 << 20))):
+            left -= file.write(part)
+    if not left:
+        raise CommandError(f"standard input is longer than {MOST_INPUT_MIB} MiB; a file is read "
+                           "where it is by -- sh -c 'CMD < FILE'")
     return path if path.stat().st_size else None
 
 
