@@ -65,22 +65,42 @@ static bool is_key(const struct site_key *left, const struct site_key *right)
            left->class_index == right->class_index;
 }
 
+static uint32_t next_bucket(uint32_t bucket)
+{
+    return (bucket + 1) % (2 * HAK_SITE_RULES_MOST);
+}
+
+static uint32_t used_rules(const struct site_log *log)
+{
+    return log->rule_count - log->free_count;
+}
+
+static uint32_t take_number(struct site_log *log)
+{
+    uint32_t index = log->free_rule;
+    if (index == 0)
+        return log->rule_count++;
+    log->free_rule = log->rules[index].wrapper;
+    log->free_count--;
+    return index;
+}
+
 static uint32_t find_exactly(struct site_log *log, struct site_key key, uint32_t wrapper)
 {
     bool is_distant = key.frames[HAK_SITE_FRAMES - 1] != 0;
     uint32_t bucket = bucket_of(key);
     if (log->rule_count == 0)
         log->rule_count = 1;
-    for (; log->buckets[bucket] != 0; bucket = (bucket + 1) % (2 * HAK_SITE_RULES_MOST))
+    for (; log->buckets[bucket] != 0; bucket = next_bucket(bucket))
         if (is_key(&log->rules[log->buckets[bucket]].key, &key))
             return log->buckets[bucket];
-    if (log->rule_count >= (is_distant ? DISTANT_RULES_MOST : HAK_SITE_RULES_MOST) ||
+    if (used_rules(log) >= (is_distant ? DISTANT_RULES_MOST : HAK_SITE_RULES_MOST) ||
         key.class_index >= HAK_SITE_CLASSES)
         return 0;
-    log->rules[log->rule_count].key = key;
-    log->rules[log->rule_count].wrapper = (uint16_t)wrapper;
-    log->buckets[bucket] = (uint16_t)log->rule_count;
-    return log->rule_count++;
+    uint32_t index = take_number(log);
+    log->rules[index] = (struct site_rule){.key = key, .wrapper = (uint16_t)wrapper};
+    log->buckets[bucket] = (uint16_t)index;
+    return index;
 }
 
 uint32_t hak_site_log_find(struct site_log *log, struct site_key key)
@@ -216,8 +236,9 @@ void hak_site_log_end(struct site_log *log, uint64_t ticket, uint64_t weight)
     if (!atomic_compare_exchange_strong_explicit(&log->births[number % HAK_SITE_BIRTHS].ticket,
                                                  &alive, alive + 1, memory_order_acq_rel,
                                                  memory_order_acquire))
-        hak_fetch_sub_relaxed(&log->rules[ticket % HAK_SITE_RULES_MOST].kept_blocks,
-                              (int64_t)weight);
+        /* release: partner is the acquire in is_idle */
+        atomic_fetch_sub_explicit(&log->rules[ticket % HAK_SITE_RULES_MOST].kept_blocks,
+                                  (int64_t)weight, memory_order_release);
 }
 
 /* The bytes that the kept blocks of a rule would pin among others: the rest of a page each. */
@@ -314,6 +335,12 @@ static void advance_acting(struct site_log *log, uint32_t index, const struct si
         decide(log, index, RULE_ACTIVE, volume);
 }
 
+static void halve_recent(struct site_rule *rule)
+{
+    rule->recent_judged /= 2;
+    rule->recent_survivors /= 2;
+}
+
 static void advance(struct site_log *log, uint32_t index, const struct site_facts *facts,
                     struct class_prices prices, uint64_t volume)
 {
@@ -342,8 +369,55 @@ static void advance(struct site_log *log, uint32_t index, const struct site_fact
     default:
         break;
     }
-    rule->recent_judged /= 2;
-    rule->recent_survivors /= 2;
+    halve_recent(rule);
+}
+
+/* What samples that wait, verdicts and rules refer to. */
+static void find_referred(const struct site_log *log, bool *is_referred)
+{
+    for (uint64_t i = log->first_birth; i < log->next_birth; i++)
+        is_referred[log->births[i % HAK_SITE_BIRTHS].rule] = true;
+    for (uint32_t i = 0; i < HAK_SITE_CLASSES; i++)
+        is_referred[log->classes[i].rule] = true;
+    for (uint32_t i = 1; i < log->rule_count; i++)
+        if (!log->rules[i].is_free)
+            is_referred[log->rules[i].wrapper] = true;
+}
+
+static void fill_buckets(struct site_log *log)
+{
+    memset(log->buckets, 0, sizeof log->buckets);
+    for (uint32_t i = 1; i < log->rule_count; i++) {
+        uint32_t bucket = bucket_of(log->rules[i].key);
+        if (log->rules[i].is_free)
+            continue;
+        while (log->buckets[bucket] != 0)
+            bucket = next_bucket(bucket);
+        log->buckets[bucket] = (uint16_t)i;
+    }
+}
+
+/* Tickets of judged blocks that live are in `kept_blocks`. */
+static bool is_idle(const struct site_rule *rule)
+{
+    /* acquire: partner is the release in hak_site_log_end, the last that uses the number */
+    return rule->state == RULE_WATCHED && !rule->is_free && rule->recent_judged == 0 &&
+           hak_load_acquire(&rule->kept_blocks) == 0;
+}
+
+static void forget_idle(struct site_log *log)
+{
+    bool is_referred[HAK_SITE_RULES_MOST] = {false};
+    find_referred(log, is_referred);
+    for (uint32_t i = 1; i < log->rule_count; i++) {
+        struct site_rule *rule = &log->rules[i];
+        if (is_referred[i] || !is_idle(rule))
+            continue;
+        *rule = (struct site_rule){.is_free = true, .wrapper = (uint16_t)log->free_rule};
+        log->free_rule = i;
+        log->free_count++;
+    }
+    fill_buckets(log);
 }
 
 void hak_site_log_turn(struct site_log *log, uint64_t volume, uint64_t generation_bytes,
@@ -364,7 +438,11 @@ void hak_site_log_turn(struct site_log *log, uint64_t volume, uint64_t generatio
         uint32_t class_index = log->rules[i].key.class_index;
         if (facts[class_index].core_second_bytes != 0)
             advance(log, i, &facts[class_index], prices[class_index], volume);
+        else if (log->rules[i].state == RULE_WATCHED)
+            halve_recent(&log->rules[i]);
     }
+    if (used_rules(log) >= DISTANT_RULES_MOST)
+        forget_idle(log);
     log->generation_end = volume + generation_bytes;
 }
 

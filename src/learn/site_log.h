@@ -18,6 +18,7 @@
  *             surviving or paying, and waits 2, 4, 8 ... generations. PINNED and FORBIDDEN are the
  *             user's. A site with some long-lived and mostly short-lived blocks, whose caller is
  *             known, is MIXED: from then on each caller is a separate site and may be MIXED, too.
+ *             A full log forgets WATCHED sites that nothing recent, nor alive, refers to.
  * Threads     one at a time, but for hak_site_log_end: any, at any time. A verdict reads what it
  *             wrote by the ticket: acquire and release.
  * Tests       tests/unit/learn/site_log_test.c
@@ -65,11 +66,11 @@ struct site_key {
 
 struct site_rule {
     struct site_key key;
-    uint8_t state; /* enum rule_state */
-    uint8_t retired_times;
+    uint8_t state, retired_times; /* enum rule_state */
     uint16_t wait_generations; /* until a retired one is a candidate, or one that acts must pay */
     uint16_t wrapper;          /* the MIXED rule that this one is of a caller of; 0: none */
     bool has_caller;           /* the last sample's was known */
+    bool is_free;              /* it is none; `wrapper`: the next that is free */
     struct site_gate gate;
     uint32_t judged, survivors;               /* samples */
     uint32_t recent_judged, recent_survivors; /* the same, halved with each generation */
@@ -89,12 +90,11 @@ struct site_decision {
 };
 
 struct site_log {
-    uint32_t rule_count; /* rule 0 is none */
-    uint32_t gate_count;
-    uint64_t first_birth; /* numbers of births, from 1 on: those that wait are [first, next) */
-    uint64_t next_birth;
-    uint64_t generation_end; /* volume */
-    uint32_t decision_count;
+    uint32_t rule_count;            /* rule 0 is none */
+    uint32_t free_count, free_rule; /* how many of these are free; the first */
+    uint32_t gate_count, decision_count;
+    uint64_t first_birth, next_birth; /* numbers, from 1 on: those that wait are [first, next) */
+    uint64_t generation_end;          /* volume */
     struct {
         uint32_t rule; /* of the last verdict; 0: none */
         bool is_survivor;

@@ -44,6 +44,7 @@ static struct {
     uint8_t modules[HAK_SITE_FRAMES]; /* of its frames */
     uint16_t distance; /* of its caller's on the stack, by 8 bytes; 0: it varies, or is not known */
     bool is_measured;
+    bool is_named;
 } sites[HAK_SITE_RULES_MOST];
 static struct site_line brought[HAK_RULES_BROUGHT_MOST];
 static uint32_t brought_count;
@@ -160,12 +161,25 @@ static void meet(uint32_t index)
         split_for(&brought[i], index, &line);
 }
 
+/* A site that is new, and wrappers of it that are, before it. */
 static void name(uint32_t index)
 {
-    const struct site_key *key = &site_log.rules[index].key;
+    const struct site_rule *rule = &site_log.rules[index];
+    if (index == 0 || sites[index].is_named)
+        return;
+    name(rule->wrapper);
+    sites[index].is_named = true;
     for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
-        sites[index].modules[i] = find_module(key->frames[i]);
+        sites[index].modules[i] = find_module(rule->key.frames[i]);
     meet(index);
+}
+
+/* Numbers that are free are other sites' next. */
+static void forget_free(void)
+{
+    for (uint32_t i = 1; site_log.free_count != 0 && i < site_log.rule_count; i++)
+        if (site_log.rules[i].is_free)
+            memset(&sites[i], 0, sizeof sites[i]);
 }
 
 /* Where the caller of a site stands on the stack; false: it varies, or is not known. */
@@ -321,16 +335,15 @@ static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t wei
 {
     uint64_t volume = hak_load_relaxed(&volume_bytes);
     uint64_t generation = hak_most(HAK_SITE_GENERATION_LEAST, hak_held_bytes());
-    uint32_t known = (uint32_t)hak_most(site_log.rule_count, 1);
     cut(&key, stacks);
     uint64_t ticket = hak_site_log_begin(&site_log, key, weight, volume, generation);
-    for (uint32_t i = known; i < site_log.rule_count; i++)
-        name(i);
+    name(hak_site_log_find(&site_log, key));
     hak_rule_effect_look(&site_log, volume, generation);
     if (generation_start_ns == 0)
         generation_start_ns = hak_os_clock_ns();
     if (hak_site_log_is_due(&site_log, volume)) {
         hak_site_log_turn(&site_log, volume, generation, read_facts);
+        forget_free();
         generation_start_ns = hak_os_clock_ns();
         keep_pace();
     }
@@ -365,6 +378,8 @@ static bool apply_to_known(const struct site_line *line)
 {
     bool is_known = false;
     for (uint32_t i = 1; i < site_log.rule_count; i++) {
+        if (site_log.rules[i].is_free)
+            continue;
         struct site_line known = line_of(i);
         split_for(line, i, &known);
         if (!hak_site_line_is_same(&known, line))

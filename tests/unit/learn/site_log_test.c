@@ -344,7 +344,9 @@ TEST(callers_of_callers_leave_room_for_other_sites)
     for (uint32_t caller = 0; caller < 100000; caller++)
         allocate(called_twice_from(caller % 8, caller), 100);
     CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST / 4 * 3);
-    CHECK_EQ(hak_site_log_find(&past, called_twice_from(0, 99992)), 0);
+    for (uint32_t caller = 0; caller < HAK_SITE_RULES_MOST; caller++)
+        hak_site_log_find(&past, called_twice_from(0, 200000 + caller));
+    CHECK_EQ(hak_site_log_find(&past, called_twice_from(0, 300000)), 0);
     for (uint32_t site = 0; site < 100000; site++)
         allocate(site % 2 == 0 ? key_of(200 + site) : called_from(8 + site), 100);
     CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST);
@@ -436,9 +438,53 @@ TEST(a_hundred_thousand_sites_find_no_more_room_than_there_is)
     for (uint32_t site = 0; site < 100000; site++)
         allocate(key_of(site), 100);
     CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST);
-    CHECK_EQ(hak_site_log_find(&past, key_of(99999)), 0);
-    CHECK(hak_site_log_find(&past, key_of(5)) != 0);
+    for (uint32_t site = 0; site < HAK_SITE_RULES_MOST; site++) /* in no time */
+        hak_site_log_find(&past, key_of(200000 + site));
+    CHECK_EQ(past.rule_count, HAK_SITE_RULES_MOST);
+    CHECK_EQ(hak_site_log_find(&past, key_of(300000)), 0);
     CHECK(sizeof past <= 256 * 1024);
+}
+
+/* Sites that pass by: each has one block, which is freed soon. */
+static void pass_by(uint32_t first, uint32_t count)
+{
+    for (uint32_t site = first; site < first + count; site++)
+        allocate(key_of(site), 100);
+}
+
+TEST(sites_that_came_when_rules_were_full_are_learned_when_others_are_over)
+{
+    begin_world(3);
+    pass_by(1000, 100000);
+    for (uint32_t i = 0; i < 40 * RATE; i++)
+        allocate(key_of(i % 4), i % 4 == 1 ? 20000 : 100);
+    CHECK_EQ(state_of(key_of(1)), RULE_ACTIVE);
+}
+
+TEST(what_is_referred_to_is_not_forgotten)
+{
+    begin_world(4);
+    uint32_t said = hak_site_log_find(&past, key_of(1)), kept = hak_site_log_find(&past, key_of(2));
+    uint32_t wrapper = hak_site_log_find(&past, key_of(99));
+    hak_site_log_set(&past, said, RULE_FORBIDDEN, volume);
+    hak_site_log_set(&past, wrapper, RULE_MIXED, volume);
+    uint32_t caller = hak_site_log_find(&past, called_from(1));
+    hak_site_log_set(&past, caller, RULE_PINNED, volume);
+    hak_site_log_set(&past, wrapper, RULE_WATCHED, volume);
+    uint64_t ticket = hak_site_log_begin(&past, key_of(2), 1000, volume, GENERATION);
+    pass_by(1000, 20000);
+    CHECK_EQ(hak_site_log_find(&past, key_of(1)), said);
+    CHECK_EQ(hak_site_log_find(&past, key_of(2)), kept);
+    CHECK_EQ(past.rules[kept].kept_blocks, 1000);
+    CHECK_EQ(hak_site_log_find(&past, key_of(99)), wrapper);
+    CHECK_EQ(past.rules[caller].wrapper, wrapper);
+    hak_site_log_end(&past, ticket, 1000);
+    pass_by(30000, 20000);
+    CHECK_EQ(past.rules[said].state, RULE_FORBIDDEN);
+    CHECK(past.rules[kept].key.frames[0] != key_of(2).frames[0]);
+    for (uint32_t i = 1; i < past.rule_count; i++)
+        CHECK(past.rules[i].is_free || hak_site_log_find(&past, past.rules[i].key) == i ||
+              i == caller);
 }
 
 TEST(kept_blocks_are_those_that_survived_and_live)

@@ -83,6 +83,22 @@ TEST(a_pinned_site_is_diverted_from_its_first_sample_on_and_back)
     CHECK(!hak_rules_line(0, &line));
 }
 
+TEST(a_site_that_comes_after_thousands_of_others_meets_its_rule)
+{
+    struct site_line line = {.state = RULE_PINNED, .block_bytes = 128, .places[0] = {"?", 0x99, 0}};
+    CHECK(hak_process_start());
+    CHECK(hak_rules_bring(&line));
+    for (uintptr_t site = 0; site < 4 * HAK_SITE_RULES_MOST; site++) {
+        uint64_t ticket = hak_rules_begin(&(uintptr_t){0x1000 + site}, &(uintptr_t){4096}, 1, CLASS,
+                                          HAK_SITE_GENERATION_LEAST / 1000);
+        hak_rules_end(ticket, HAK_SITE_GENERATION_LEAST / 1000);
+    }
+    CHECK(!hak_route_is_on());
+    sample(0x99, 0);
+    CHECK(hak_route_is_on());
+    CHECK_EQ(only_rule().places[0].offset, 0x99);
+}
+
 /* What a file or the user says of callers; their code is known by no name. */
 #define SITE 0x1234u
 #define CALLER 0x2345u
