@@ -189,10 +189,10 @@ static void drain(struct cache *cache, uint32_t class_index)
 }
 
 /* A phase of a program that freed its blocks at random leaves some of each slab in the bin. */
-void hak_cache_drain_sparse(struct cache *cache)
+void hak_cache_drain_sparse(struct cache *cache, uint32_t but_class)
 {
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
-        if (hak_cache_count(cache, i) != 0 && class_is_sparse(i, HAK_SPARSE_FEW))
+        if (i != but_class && hak_cache_count(cache, i) != 0 && class_is_sparse(i, HAK_SPARSE_FEW))
             drain(cache, i);
 }
 

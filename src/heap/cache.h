@@ -127,7 +127,7 @@ void hak_cache_flush(struct cache *cache, uint32_t class_index);
 
 void hak_cache_flush_all(struct cache *cache); /* flushes every cached block */
 void hak_cache_flush_class(struct cache *cache, uint32_t class_index); /* or all of one class */
-void hak_cache_drain_sparse(struct cache *cache); /* or the bins of sparse classes */
+void hak_cache_drain_sparse(struct cache *cache, uint32_t but_class);  /* or sparse classes' bins */
 void hak_cache_check(struct cache *cache); /* checks every cached block; misuse is reported */
 /* Checks the bins, at most once in a while: shrinks quiet ones, and empties those whose blocks pin
  * pages of sparse slabs. */

@@ -135,7 +135,7 @@ static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_in
         hak_supply_grow_records_ahead();
     if (HAK_LIKELY(!hak_supply_is_low(class_index, &heap->owner)))
         return;
-    hak_cache_drain_sparse(cache);
+    hak_cache_drain_sparse(cache, class_index);
     hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
 }
 
@@ -183,7 +183,7 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     void *block = NULL;
     uint32_t taken = fill(cache, class_index, &block, &brought);
     if (HAK_UNLIKELY(taken == 0))
-        hak_cache_drain_sparse(cache);
+        hak_cache_drain_sparse(cache, class_index);
     if (HAK_UNLIKELY(taken == 0) && bring(class_index, &brought)) {
         taken = fill(cache, class_index, &block, &brought);
         hak_supply_give_up(&brought);
