@@ -170,6 +170,14 @@ bool hak_site_line_is_same(const struct site_line *left, const struct site_line 
     return is_same_from(left, right, HAK_SITE_FRAMES);
 }
 
+bool hak_site_line_lasts(const struct site_line *line)
+{
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
+        if (strcmp(line->places[i].module, "?") == 0)
+            return false;
+    return true;
+}
+
 bool hak_site_line_is_said(const struct site_line *line)
 {
     return line->state == RULE_PINNED || line->state == RULE_FORBIDDEN;

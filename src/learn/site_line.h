@@ -55,6 +55,10 @@ void hak_site_module_name(char *name, const char *path);
 /* Whether it is the same site; a build id of 0 is any. */
 bool hak_site_line_is_same(const struct site_line *left, const struct site_line *right);
 
+/* Whether all its places are in modules: others, told by their address, are elsewhere in the next
+ * process. */
+bool hak_site_line_lasts(const struct site_line *line);
+
 /* Whether it is a rule of the user. */
 bool hak_site_line_is_said(const struct site_line *line);
 

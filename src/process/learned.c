@@ -168,7 +168,7 @@ static void learn_sites(void)
     mine.site_count = 0;
     for (int order = 0; order <= 3; order++)
         for (uint32_t i = 0; hak_rules_line(i, &line); i++)
-            if (order_of(&line) == order)
+            if (order_of(&line) == order && hak_site_line_lasts(&line))
                 hak_learned_put_site(&mine, &line);
 }
 

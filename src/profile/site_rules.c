@@ -10,6 +10,7 @@
 #include "misuse/harden.h"
 #include "os/flag.h"
 #include "os/os.h"
+#include "os/program.h"
 #include "os/unwind.h"
 #include "policy/policy_table.h"
 #include "process/fork.h"
@@ -20,7 +21,7 @@
 
 #include <string.h>
 
-#define MODULES_MOST 64u
+#define MODULES_MOST 256u /* a byte tells which */
 #define QUIET_GENERATIONS 64u
 /* Picoseconds that a diverted request costs more: docs/adr/0038-rules-of-call-sites.md. */
 #define DIVERT_PS 2500u
@@ -168,6 +169,8 @@ static void name(uint32_t index)
     if (index == 0 || sites[index].is_named)
         return;
     name(rule->wrapper);
+    if (module_count == 0) /* the program itself always finds room */
+        find_module(hak_os_program_entry() + 1);
     sites[index].is_named = true;
     for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++)
         sites[index].modules[i] = find_module(rule->key.frames[i]);

@@ -21,6 +21,17 @@ static bool is_written_again(const char *words)
     return strcmp(written, words) == 0;
 }
 
+TEST(a_place_without_a_module_does_not_last)
+{
+    const struct site_line lasting = {.places = {{"m", 1, 0}, {"n", 2, 0}}};
+    CHECK(hak_site_line_lasts(&lasting));
+    for (uint32_t i = 0; i < HAK_SITE_FRAMES; i++) {
+        struct site_line other = lasting;
+        other.places[i] = (struct site_place){"?", 3, 0};
+        CHECK(!hak_site_line_lasts(&other));
+    }
+}
+
 TEST(a_line_is_written_as_it_was_read)
 {
     CHECK(is_written_again(MIXED));
