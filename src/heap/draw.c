@@ -2,6 +2,7 @@
 #include "heap/draw.h"
 
 #include "base/bits.h"
+#include "base/float_state.h"
 
 _Atomic uint64_t hak_draw_mean_bytes;
 _Atomic uint64_t hak_draw_means_asked[DRAW_READERS];
@@ -46,10 +47,11 @@ static double draw_exponential(void)
     return (zeros + 1) * 0.69314718055994531 - 2 * z * sum;
 }
 
-/* Even between 0 and 1. */
-static double draw_even(void)
+/* Even numbers below 2^53. */
+#define EVEN_BITS 53
+static uint64_t draw_even(void)
 {
-    return (double)(hak_draw_random() >> 11) / 0x1p53;
+    return hak_draw_random() >> (64 - EVEN_BITS);
 }
 
 /* 1 - e^-x: by its series below 1/16, doubled from there. */
@@ -103,15 +105,23 @@ uint32_t hak_draw_doublings(void)
     return hak_load_relaxed(&mean_doublings);
 }
 
-static double mean_after(uint32_t times)
+static uint64_t mean_after(uint32_t times)
 {
-    return (double)(hak_load_relaxed(&hak_draw_mean_bytes) << times);
+    return hak_load_relaxed(&hak_draw_mean_bytes) << times;
+}
+
+static HAK_NOINLINE uint32_t distance_of(size_t bytes, uint64_t mean, uint32_t most)
+{
+    double distance = draw_exponential() * (double)mean / (double)bytes;
+    return distance >= most ? most + 1 : (uint32_t)distance + 1;
 }
 
 uint32_t hak_draw_distance(size_t bytes, uint32_t times, uint32_t most)
 {
-    double distance = draw_exponential() * mean_after(times) / (double)bytes;
-    return distance >= most ? most + 1 : (uint32_t)distance + 1;
+    struct float_state state = hak_float_begin();
+    uint32_t distance = distance_of(bytes, mean_after(times), most);
+    hak_float_end(state);
+    return distance;
 }
 
 /* 1 / chance as a whole number: rounded up or down at random. */
@@ -119,22 +129,38 @@ static uint64_t weigh(double chance)
 {
     double weight = 1 / chance;
     uint64_t whole = (uint64_t)weight;
-    return whole + (draw_even() < weight - (double)whole);
+    return whole + ((double)draw_even() / 0x1p53 < weight - (double)whole);
 }
 
+/* Where the draw, `even`, is within the chance: its weight; else 0. */
+static HAK_NOINLINE uint64_t weight_of(size_t bytes, uint64_t mean, uint64_t even)
+{
+    double chance = chance_within((double)bytes / (double)mean);
+    return (double)even / 0x1p53 < chance ? weigh(chance) : 0;
+}
+
+static uint64_t draw_weight(size_t bytes, uint64_t mean, uint64_t even)
+{
+    struct float_state state = hak_float_begin();
+    uint64_t weight = weight_of(bytes, mean, even);
+    hak_float_end(state);
+    return weight;
+}
+
+/* In whole numbers as long as it is surely no sample. */
 uint64_t hak_draw_coin(size_t bytes)
 {
-    double mean = mean_after(hak_draw_doublings()), even = draw_even();
-    if (HAK_LIKELY(even * mean >= (double)bytes) || mean == 0)
+    uint64_t mean = mean_after(hak_draw_doublings()), even = draw_even();
+    if (HAK_LIKELY((unsigned __int128)even * mean >= (unsigned __int128)bytes << EVEN_BITS) ||
+        mean == 0)
         return 0; /* as the chance is below bytes / mean */
-    double chance = chance_within((double)bytes / mean);
-    return even < chance ? weigh(chance) : 0;
+    return draw_weight(bytes, mean, even);
 }
 
 uint64_t hak_draw_weight(size_t bytes, uint32_t times)
 {
-    double mean = mean_after(times);
-    return mean == 0 ? 1 /* sampling has just ended */ : weigh(chance_within((double)bytes / mean));
+    uint64_t mean = mean_after(times);
+    return mean == 0 ? 1 /* sampling has just ended */ : draw_weight(bytes, mean, 0);
 }
 
 /* Two threads at once may count one sample, or one doubling, for both. */

@@ -2,6 +2,7 @@
 #include "learn/effect_line.h"
 
 #include "base/bits.h"
+#include "base/float_state.h"
 #include "learn/line_reader.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ size_t hak_effect_line_read(struct effect_line *line, const char *text, size_t b
     return 0;
 }
 
-static void write_sum(struct text *text, double sum)
+static HAK_NOINLINE void write_sum(struct text *text, double sum)
 {
     hak_text_add(text, " ");
     hak_text_add_number(text, hak_least((uint64_t)(sum * 1000 + 0.5), SUM_MOST), 10);
@@ -42,9 +43,11 @@ void hak_effect_line_write(struct text *text, const struct effect_line *line)
 {
     hak_text_add(text, "effect ");
     hak_text_add_number(text, line->block_bytes, 10);
+    struct float_state state = hak_float_begin();
     for (int i = 0; i < 2; i++) {
         write_sum(text, line->effect.pages[i]);
         write_sum(text, line->effect.used[i]);
     }
+    hak_float_end(state);
     hak_text_add(text, "\n");
 }

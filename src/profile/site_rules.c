@@ -2,6 +2,7 @@
 #include "profile/site_rules.h"
 
 #include "base/bits.h"
+#include "base/float_state.h"
 #include "conf/conf.h"
 #include "heap/draw.h"
 #include "heap/heaps.h"
@@ -334,7 +335,8 @@ static void keep_pace(void)
                            hak_os_clock_ms());
 }
 
-static uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t weight)
+/* The only part of a sample with floating-point numbers. */
+static HAK_NOINLINE uint64_t begin(struct site_key key, const uintptr_t *stacks, uint64_t weight)
 {
     uint64_t volume = hak_load_relaxed(&volume_bytes);
     uint64_t generation = hak_most(HAK_SITE_GENERATION_LEAST, hak_held_bytes());
@@ -366,7 +368,9 @@ uint64_t hak_rules_begin(const uintptr_t *frames, const uintptr_t *stacks, uint3
         return 0;
     struct site_key key = {.class_index = class_index};
     memcpy(key.frames, frames, hak_least(frame_count, HAK_SITE_FRAMES) * sizeof *frames);
+    struct float_state state = hak_float_begin();
     uint64_t ticket = begin(key, stacks, weight);
+    hak_float_end(state);
     hak_flag_give(&is_busy);
     return ticket;
 }

@@ -3,6 +3,8 @@
  * stand for. If this fails, profiles are wrong for some sizes. */
 #include "heap/draw.h"
 
+#include "base/float_state.h"
+
 #include "../../check.h"
 #include "threads.h"
 
@@ -172,4 +174,22 @@ TEST(threads_one_after_the_other_draw_different_numbers)
         for (int k = 0; k < i; k++)
             CHECK(drawn[k] != drawn[i]);
     }
+}
+
+TEST(draws_trap_nothing_and_leave_the_flags_of_floating_point)
+{
+    hak_draw_start(1 << 20, 0, 1);
+    uint64_t sum = 0;
+    struct float_state before = hak_float_begin();
+    hak_float_end(HAK_FLOAT_TRAPS);
+    struct float_state none = hak_float_begin(); /* as far as the processor has traps */
+    hak_float_end(none);
+    for (size_t bytes = 1000; bytes < 3000; bytes++)
+        sum += hak_draw_distance(bytes, 1, 1 << 16) + hak_draw_weight(bytes, 3) +
+               hak_draw_coin(bytes << 9);
+    struct float_state after = hak_float_begin();
+    hak_float_end(before);
+    CHECK_EQ(after.control, none.control);
+    CHECK_EQ(after.flags, none.flags);
+    CHECK(sum != 0);
 }

@@ -3,6 +3,7 @@
  * divert them. Addresses are those of this program's code; nothing is allocated there. */
 #include "profile/site_rules.h"
 
+#include "base/float_state.h"
 #include "check.h"
 #include "heap/route.h"
 #include "os/unwind.h"
@@ -97,6 +98,27 @@ TEST(a_site_that_comes_after_thousands_of_others_meets_its_rule)
     sample(0x99, 0);
     CHECK(hak_route_is_on());
     CHECK_EQ(only_rule().places[0].offset, 0x99);
+}
+
+TEST(learning_traps_nothing_and_leaves_the_flags_of_floating_point)
+{
+    CHECK(hak_process_start());
+    struct float_state before = hak_float_begin();
+    hak_float_end(HAK_FLOAT_TRAPS);
+    struct float_state none = hak_float_begin();
+    hak_float_end(none);
+    for (uintptr_t i = 0; i < 4096; i++) { /* every eighth site keeps its blocks */
+        uintptr_t address = 0x1000 + i % 8;
+        uint64_t ticket = hak_rules_begin(&address, &(uintptr_t){4096}, 1, CLASS,
+                                          HAK_SITE_GENERATION_LEAST / 1000);
+        if (i % 8 != 0)
+            hak_rules_end(ticket, HAK_SITE_GENERATION_LEAST / 1000);
+    }
+    struct float_state after = hak_float_begin();
+    hak_float_end(before);
+    CHECK_EQ(after.control, none.control);
+    CHECK_EQ(after.flags, none.flags);
+    CHECK_EQ(only_rule().places[0].offset, 0x1000);
 }
 
 /* What a file or the user says of callers; their code is known by no name. */
