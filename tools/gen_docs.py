@@ -47,9 +47,9 @@ How they are written and read:
 * In 2 to 4, and after `-o` of `hakmem run`, `:` and `=` are the same, white space around names and
   values is ignored, and `HAKMEM_DECAY` is another name of `decay`.
 * Sizes take K, M, G, T; times take ms or s, and -1 or `never`.
-* 0, no and off mean the same, as do 1, yes and on. A choice whose first word is off also accepts
-  these: 0 and no as off; 1 and yes as on or, if it has no on, as its second word.
-* A set is words joined by +, or `all`, or `none`.
+* A choice whose first word is off also accepts 0 and no as off, and 1, yes and on as on or, if it
+  has no on, as its second word. A set is words joined by +, or `all`, which 1, yes and on mean,
+  too, or `none`, which 0, no and off mean. To sizes, times and counts 0 and 1 are numbers.
 * In 5, an empty value is as if the variable were not set; but `HAKMEM_STATS_FILE=` and other texts
   are empty then, whatever 2 to 4 say.
 * An invalid name or value is ignored. It is reported once on standard error, as typed, with the
@@ -57,8 +57,8 @@ How they are written and read:
   line.
 * Programs with raised privileges ignore the environment.
 * `HAKMEM_SHOW_CONF=1` prints the values in force and their sources, and no other line;
-  `HAKMEM_ABORT_CONF=1` makes an invalid setting fatal. `hakmem options` prints the same from a
-  shell.
+  `HAKMEM_ABORT_CONF=1` makes an invalid setting fatal, but not a refused file of `profile`.
+  `hakmem options` prints the same from a shell.
 
 ## All options
 

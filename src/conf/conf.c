@@ -94,7 +94,7 @@ static void report_unknown(const struct conf_pair *pair, enum conf_source source
     say(&text);
 }
 
-void hak_conf_report_file(const char *path, const char *what)
+void hak_conf_tell_file(const char *path, const char *what)
 {
     char line[512];
     struct text text = {.start = line, .bytes = sizeof line};
@@ -102,7 +102,14 @@ void hak_conf_report_file(const char *path, const char *what)
     hak_text_add(&text, path);
     hak_text_add(&text, ": ");
     hak_text_add(&text, what);
-    say(&text);
+    hak_os_stderr_line(&text);
+}
+
+void hak_conf_report_file(const char *path, const char *what)
+{
+    hak_conf_tell_file(path, what);
+    if (abort_when_wrong)
+        abort();
 }
 
 void hak_conf_be_strict(bool is_strict)

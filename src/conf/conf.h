@@ -101,7 +101,10 @@ bool hak_conf_set(const char *name, size_t name_bytes, const char *value, size_t
 /* The same for a setting as it stands in a text. */
 bool hak_conf_set_pair(const struct conf_pair *pair, enum conf_source source);
 
-/* Prints "hakmem: ", the path, ": " and `what` in one line; aborts if HAKMEM_ABORT_CONF is set. */
+/* Prints "hakmem: ", the path, ": " and `what` in one line. */
+void hak_conf_tell_file(const char *path, const char *what);
+
+/* The same of a file of settings: aborts if HAKMEM_ABORT_CONF is set. */
 void hak_conf_report_file(const char *path, const char *what);
 
 /* From now on a wrong setting aborts. */

@@ -117,9 +117,12 @@ void hak_conf_follow_price(void)
     }
 }
 
+/* Read as a switch of the table is. */
 static bool is_on(const char *value)
 {
-    return value != NULL && strcmp(value, "1") == 0;
+    static const struct conf_row row = {.kind = CONF_KIND_CHOICE, .most = 1, .choices = "off|on"};
+    int64_t number;
+    return value != NULL && hak_conf_parse(&row, value, strlen(value), &number) && number == 1;
 }
 
 /* The value of a variable; NULL: it is not set. */

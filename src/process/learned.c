@@ -23,6 +23,8 @@
 #include "span/big_cache.h"
 #include "span/large.h"
 
+#include <errno.h>
+
 #define SECOND_MS 1000u
 /* What the file's name may be, from the root on. */
 #define PATH_BYTES 1024
@@ -62,7 +64,7 @@ static void refuse(const char *why)
     hak_text_add(&out, why);
     hak_text_add(&out, ", ignored");
     line[out.used] = '\0';
-    hak_conf_report_file(hak_conf_text(profile), line);
+    hak_conf_tell_file(hak_conf_text(profile), line);
 }
 
 static bool learns(enum conf_learn word)
@@ -187,6 +189,12 @@ static void complain(const char *why, int error)
     hak_os_stderr_unwritten("what was learned", path, why, error);
 }
 
+static const char *why_not_replaced(int error)
+{
+    return error == EBUSY ? "the file is a mount point: its directory is to be mounted"
+                          : hak_os_error_name(error);
+}
+
 /* Reads the file again: others may have written about other programs, the user about this one. */
 static void save(void)
 {
@@ -201,7 +209,7 @@ static void save(void)
     hak_learned_put(&all, &mine);
     int error = hak_os_own_file_replace(path, text, hak_learned_write(&all, text));
     if (error != 0)
-        complain(hak_os_error_name(error), error);
+        complain(why_not_replaced(error), error);
 }
 
 /* At the end of the process. One that ends inside a slow path, by a handler, learned nothing. */

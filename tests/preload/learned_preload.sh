@@ -107,6 +107,8 @@ sed -i 's/^hakmem learned 1/hakmem learned 2/' "$file"
 refuses version "was written by another version of hakmem"
 sed -i 's/^hakmem learned 2/hakmem learned 1/; s/^first_second /first_second 1/' "$file"
 refuses changed "has a wrong checksum"
+learns strict small HAKMEM_ABORT_CONF=1
+says strict "has a wrong checksum, ignored"
 mv "$file" "$work/elsewhere"
 ln -s "$work/elsewhere" "$file"
 refuses linked "is a symbolic link"
@@ -130,6 +132,15 @@ if [ "$(id -u)" = 0 ]; then
 fi
 
 # What cannot be written.
+private="unshare --map-root-user --mount"
+if $private true 2>/dev/null; then
+    learns mounted_first small
+    # shellcheck disable=SC2016
+    $private sh -c 'mount --bind "$0" "$0" && LD_PRELOAD="$1" HAKMEM_PROFILE="$0" exec "$2" small' \
+        "$file" "$PRELOAD_LIB" "$learner" 2>"$work/mounted.err" >"$work/mounted.out"
+    says mounted "the file is a mount point: its directory is to be mounted"
+    rm "$file"
+fi
 file=$work/none/such
 learns nowhere small
 says nowhere "what was learned cannot be written to $work/none/such: no such file or directory"

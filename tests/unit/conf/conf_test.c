@@ -256,8 +256,15 @@ TEST(the_options_can_be_shown_with_their_sources)
     CHECK_SAYS(start_with("foreign:forward", "5"), "hakmem: foreign=forward (HAKMEM_CONF)\n");
     CHECK_SAYS(start_with("", "5"), "hakmem: retain=16777216 (built-in)\n");
     CHECK_SAYS(start_with("stats_file:/x", "5"), "hakmem: stats_file=/x (HAKMEM_CONF)\n");
-    setenv("HAKMEM_SHOW_CONF", "0", 1);
-    CHECK_SAYS_NOTHING(start_with("", "5"));
+    static const char *const more[] = {"on", "yes"}, *const less[] = {"0", "no", "off", "maybe"};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        setenv("HAKMEM_SHOW_CONF", more[i], 1);
+        CHECK_SAYS(start_with("", "5"), "hakmem: retain=16777216 (built-in)\n");
+    }
+    for (size_t i = 0; i < sizeof less / sizeof *less; i++) {
+        setenv("HAKMEM_SHOW_CONF", less[i], 1);
+        CHECK_SAYS_NOTHING(start_with("", "5"));
+    }
 }
 
 TEST(a_wrong_setting_aborts_if_that_is_asked_for)
