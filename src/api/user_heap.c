@@ -74,13 +74,6 @@ static void *take_once(struct cache *cache, const struct request *request, enum 
     return class_index != HAK_CLASS_NONE ? take_small(request, class_index) : take_large(request);
 }
 
-/* What every block of the size is aligned to. */
-static size_t least_alignment(size_t bytes)
-{
-    return bytes <= HAK_ORDINARY_ALIGNMENT / 2 ? HAK_ORDINARY_ALIGNMENT / 2
-                                               : HAK_ORDINARY_ALIGNMENT;
-}
-
 void hak_user_heap_note(hakmem_heap *handle, const void *block, size_t bytes, size_t counted_bytes,
                         struct os_caller caller)
 {
@@ -108,7 +101,7 @@ void *hak_user_heap_take(hakmem_heap *handle, size_t bytes, size_t alignment, bo
                          struct os_caller caller)
 {
     struct request request = {.bytes = bytes,
-                              .alignment = hak_most(alignment, least_alignment(bytes)),
+                              .alignment = hak_most(alignment, hak_least_alignment(bytes)),
                               .is_zero = is_zero,
                               .user_heap = handle};
     if (HAK_UNLIKELY(bytes > HAK_REQUEST_BYTES_MAX || alignment > HAK_REQUEST_BYTES_MAX))

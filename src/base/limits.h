@@ -36,6 +36,13 @@
 /* What every block of more than 8 bytes is aligned to (tests/unit/slab/size_class_test.c). */
 #define HAK_ORDINARY_ALIGNMENT 16
 
+/* What every block of the size is aligned to. */
+HAK_INLINE size_t hak_least_alignment(size_t bytes)
+{
+    return bytes <= HAK_ORDINARY_ALIGNMENT / 2 ? HAK_ORDINARY_ALIGNMENT / 2
+                                               : HAK_ORDINARY_ALIGNMENT;
+}
+
 /* The unit of huge pages, of occupancy and of return. */
 #define HAK_SUPERSLAB_BYTES (HAK_SUPERSLAB_GRANULES * HAK_GRANULE_BYTES)
 

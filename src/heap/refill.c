@@ -182,10 +182,10 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     struct pool_granules brought = HAK_NO_GRANULES;
     void *block = NULL;
     uint32_t taken = fill(cache, class_index, &block, &brought);
-    if (HAK_UNLIKELY(taken == 0))
+    if (HAK_UNLIKELY(taken == 0)) {
         hak_cache_drain_sparse(cache, class_index);
-    if (HAK_UNLIKELY(taken == 0) && bring(class_index, &brought)) {
-        taken = fill(cache, class_index, &block, &brought);
+        if (bring(class_index, &brought))
+            taken = fill(cache, class_index, &block, &brought);
         hak_supply_give_up(&brought);
     }
     if (hak_slow_is_clocked() && taken > 0)

@@ -57,9 +57,11 @@ void hak_supply_give_up(struct pool_granules *granules);
 /* Maps memory for the records of the next slabs before it is needed. Outside of heaps. */
 void hak_supply_grow_records_ahead(void);
 
-/* One thread adds a superslab before the last granules are taken, so that others need not wait for
- * the kernel, where it is time to. Outside of heaps. */
+/* Whether a pool that is not small has few granules left for slabs of the class. */
 bool hak_supply_is_low(uint32_t class_index, const struct slab_owner *owner);
+
+/* One thread adds a superslab then, so that others need not wait for the kernel. Outside of
+ * heaps. */
 void hak_supply_grow_ahead(uint32_t class_index, const struct slab_owner *owner,
                            struct stat_block *stats);
 

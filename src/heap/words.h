@@ -55,8 +55,8 @@ bool hak_words_add(struct words *words, void *const *blocks, uint32_t count, uin
 /* No block of the class starts there. */
 void hak_report_stray(const void *block, uint32_t class_index);
 
-/* The slab of a block that was put into a bin of the class, or HAK_CLASS_NONE: that is known for
- * the start of a block. It is in use for as long as nobody else frees the block, too. */
+/* The slab of a block that was put into a bin of the class. It is in use for as long as nobody else
+ * frees the block, too. */
 HAK_INLINE struct slab *hak_slab_of_class(const void *block, uint32_t class_index)
 {
     uint32_t granule = hak_granule_of(block);
@@ -65,6 +65,7 @@ HAK_INLINE struct slab *hak_slab_of_class(const void *block, uint32_t class_inde
     return hak_owner_read(granule);
 }
 
+/* The same; HAK_CLASS_NONE: of any class, and known for the start of a block. */
 HAK_INLINE struct slab *hak_slab_of(const void *block, uint32_t class_index)
 {
     if (class_index == HAK_CLASS_NONE)

@@ -208,7 +208,7 @@ static void run_give(struct run *run)
 
 static size_t alignment_of(const struct fence_request *request)
 {
-    size_t ordinary = request->bytes <= 8 ? 8 : HAK_ORDINARY_ALIGNMENT;
+    size_t ordinary = hak_least_alignment(request->bytes);
     size_t most = (size_t)1 << hak_conf_number(fence_alignment);
     return hak_most(request->alignment, hak_least(ordinary, most));
 }
