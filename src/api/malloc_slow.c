@@ -57,7 +57,7 @@ static void *class_take(struct cache *cache, uint32_t class_index, size_t alignm
         block = hak_take_tight(cache, class_index, alignment);
     bool is_zero = false;
     if (block == NULL && content == CONTENT_ZERO &&
-        (block = hak_take_untouched(class_index, &is_zero)) != NULL)
+        (block = hak_take_untouched(cache, class_index, &is_zero)) != NULL)
         hak_fetch_sub_relaxed(&cache->guard_left_bytes, hak_size_classes[class_index].block_bytes);
     if (block == NULL)
         block = hak_refill(cache, class_index);
@@ -93,7 +93,7 @@ HAK_INLINE size_t alignment_for(const struct request *request)
 static void *take_large(struct cache *cache, const struct request *request, enum hak_try turn)
 {
     (void)turn; /* there is nothing larger */
-    void *block = hak_take_large(request->bytes, alignment_for(request),
+    void *block = hak_take_large(cache, request->bytes, alignment_for(request),
                                  request->is_zero ? LARGE_ZERO : LARGE_ANY);
     if (HAK_LIKELY(block != NULL))
         hak_stat_add_for(cache, spans_taken, 1);

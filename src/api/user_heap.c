@@ -50,7 +50,7 @@ static void *take_large(const struct request *request)
     if (heap == NULL)
         return NULL;
     hak_user_heap_leave(heap);
-    void *block = hak_take_large(request->bytes, request->alignment,
+    void *block = hak_take_large(NULL, request->bytes, request->alignment,
                                  request->is_zero ? LARGE_ZERO : LARGE_ANY);
     if (block == NULL)
         return NULL;

@@ -5,6 +5,8 @@
 #include "heap/supply.h"
 #include "span/large.h"
 
+_Atomic uint32_t hak_spare_granules;
+
 void hak_heap_start(struct heap *heap)
 {
     heap->lock = (struct hak_lock)HAK_LOCK_START_WITH(HAK_LOCK_HEAP);
@@ -37,6 +39,14 @@ static void set_mask(struct heap *heap, uint32_t class_index, uint32_t mask)
     hak_word_publish(&heap->partial_mask[class_index], (uint8_t)mask);
 }
 
+static void count_spare(struct heap *heap, const struct slab *slab, uint32_t slabs)
+{
+    uint8_t *count = &heap->spare_count[slab->class_index];
+    hak_word_publish(count, (uint8_t)(*count + slabs));
+    hak_word_publish(&heap->spare_granules, heap->spare_granules + slabs * slab->granule_count);
+    hak_fetch_add_relaxed(&hak_spare_granules, slabs * slab->granule_count);
+}
+
 static void unlist(struct heap *heap, struct slab *slab)
 {
     uint32_t class_index = slab->class_index;
@@ -51,7 +61,8 @@ static void unlist(struct heap *heap, struct slab *slab)
             set_mask(heap, class_index,
                      heap->partial_mask[class_index] & ~(1u << slab->fullness_bucket));
     } else if (slab->place == SLAB_SPARE) {
-        hak_word_publish(&heap->spare[class_index], NULL);
+        hak_list_remove(&slab->link);
+        count_spare(heap, slab, -1u);
     } else if (slab->place == SLAB_FULL) {
         hak_list_remove(&slab->link);
     }
@@ -80,21 +91,40 @@ static void list_partial(struct heap *heap, struct slab *slab, uint32_t fullness
     slab->settled_from = fewest_used(slab, fullness_bucket);
 }
 
-/* Keeps an empty slab as the spare one of its class; false: there is one, or the class has none,
- * and the slab went to the pool. */
+/* Whether an empty slab stays. Those of all heaps are given up before memory is taken from
+ * elsewhere; those of a user heap serve nobody else. */
+static bool may_keep(const struct heap *heap, const struct slab *slab)
+{
+    uint32_t count = heap->spare_count[slab->class_index];
+    if (count == 0 && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX)
+        return true;
+    return !slab->is_private && count < UINT8_MAX &&
+           heap->spare_granules + slab->granule_count <= HAK_SPARE_GRANULES_MOST;
+}
+
+static void retire(struct heap *heap, struct slab *slab)
+{
+    hak_stat_add(&heap->stats, retired_slabs, 1);
+    hak_supply_retire(slab);
+}
+
+/* Keeps an empty slab, or gives it to the pool; false: that. */
 static bool settle_empty(struct heap *heap, struct slab *slab)
 {
     if (slab->place == SLAB_SPARE)
         return true;
     unlist(heap, slab);
-    if (heap->spare[slab->class_index] == NULL && slab->block_bytes < HAK_SPARE_BLOCK_BYTES_MAX) {
-        hak_word_publish(&heap->spare[slab->class_index], slab);
-        slab->place = SLAB_SPARE;
-        return true;
+    if (!may_keep(heap, slab)) {
+        retire(heap, slab);
+        return false;
     }
-    hak_stat_add(&heap->stats, retired_slabs, 1);
-    hak_supply_retire(slab);
-    return false;
+    struct list_link *list = &heap->spares[slab->class_index];
+    if (heap->spare_count[slab->class_index] == 0)
+        hak_list_start(list); /* as above */
+    hak_list_insert_first(list, &slab->link);
+    count_spare(heap, slab, 1);
+    slab->place = SLAB_SPARE;
+    return true;
 }
 
 bool hak_heap_settle(struct heap *heap, struct slab *slab)
@@ -127,6 +157,13 @@ struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index)
         return NULL;
     return hak_list_element(heap->partial[class_index][hak_bit_highest(mask)].next, struct slab,
                             link);
+}
+
+struct slab *hak_heap_spare(struct heap *heap, uint32_t class_index)
+{
+    if (heap->spare_count[class_index] == 0)
+        return NULL;
+    return hak_list_element(heap->spares[class_index].next, struct slab, link);
 }
 
 void hak_heap_give(struct heap *heap, struct slab *slab, void *block)
@@ -204,7 +241,7 @@ struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index)
     hak_heap_collect(from);
     struct slab *slab = hak_heap_densest(from, class_index);
     if (slab == NULL)
-        slab = from->spare[class_index];
+        slab = hak_heap_spare(from, class_index);
     if (slab != NULL) {
         unlist(from, slab);
         hak_use_note_slab(from->owner.use, class_index, -1, slab->used);
@@ -220,20 +257,41 @@ bool hak_heap_receive(struct heap *heap, struct slab *slab)
     return hak_heap_settle(heap, slab);
 }
 
-void hak_heap_retire_spare(struct heap *heap, uint32_t class_index)
+/* To the pool; false: a free of another thread's is under way. */
+static bool retire_spare(struct heap *heap, struct slab *slab)
 {
-    struct slab *slab = heap->spare[class_index];
-    if (slab == NULL || hak_load_relaxed(&slab->remote_count) != 0)
-        return;
+    if (hak_load_relaxed(&slab->remote_count) != 0)
+        return false;
     unlist(heap, slab);
-    hak_stat_add(&heap->stats, retired_slabs, 1);
-    hak_supply_retire(slab);
+    retire(heap, slab);
+    return true;
 }
 
-void hak_heap_retire_spares(struct heap *heap)
+uint32_t hak_heap_retire_spares(struct heap *heap, uint32_t most)
 {
-    for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
-        hak_heap_retire_spare(heap, i);
+    uint32_t retired = 0;
+    for (uint32_t i = 0; heap->spare_granules != 0 && i < HAK_ALL_CLASS_COUNT; i++) {
+        struct list_link *next = heap->spares[i].next;
+        for (uint32_t left = heap->spare_count[i]; left != 0 && retired < most; left--) {
+            struct slab *slab = hak_list_element(next, struct slab, link);
+            next = next->next;
+            retired += retire_spare(heap, slab);
+        }
+    }
+    return retired;
+}
+
+void hak_heap_retire_quiet(struct heap *heap, uint32_t class_index)
+{
+    struct list_link *next = heap->spares[class_index].next;
+    for (uint32_t left = heap->spare_count[class_index]; left != 0; left--) {
+        struct slab *slab = hak_list_element(next, struct slab, link);
+        next = next->next;
+        if (slab->heat == SLAB_HOT)
+            slab->heat = 0;
+        else
+            retire_spare(heap, slab);
+    }
 }
 
 size_t hak_heap_free_bytes(const struct heap *heap)
@@ -251,6 +309,6 @@ size_t hak_heap_free_bytes(const struct heap *heap)
 void hak_heap_tidy(struct heap *heap)
 {
     hak_heap_collect(heap);
-    hak_heap_retire_spares(heap);
+    hak_heap_retire_spares(heap, UINT32_MAX);
     hak_large_drop_cached(&heap->spans, UINT64_MAX, 0, 0);
 }

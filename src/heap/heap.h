@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* heap/heap.h - slabs by class and fullness, behind a lock.
  *
- * Owns        struct heap: partial slabs by class and fullness, one spare empty slab per class,
- *             free spans, the stack of slabs with frees to collect.
+ * Owns        struct heap: partial slabs by class and fullness, some empty ones (spare), free spans,
+ *             the stack of slabs with frees to collect.
  * Invariants  a slab is on exactly one list if it has free blocks and is not being worked on; a
- *             full slab is on none, or in a user heap on `full`; each class keeps at most one empty
- *             slab (spare). Records of heaps are never freed. A slab that is out (being purged)
+ *             full slab is on none, or in a user heap on `full`. A user heap keeps one empty slab of
+ *             a class at most. Records of heaps are never freed. A slab that is out (being purged)
  *             stays the heap's own, whatever is freed to it, until it is collected.
  * Threads     the thread that holds the lock (heap/heaps.h). Members that others may read or write
  *             are marked.
@@ -34,6 +34,12 @@ struct sweep_place {
     uint32_t fullness_bucket;
 };
 
+/* The most empty slabs that are given up at once. */
+#define HAK_SPARES_AT_ONCE 16u
+
+/* Granules of the empty slabs of all heaps. */
+extern _Atomic uint32_t hak_spare_granules;
+
 struct heap {
     struct hak_lock lock;
     _Atomic uint32_t state;          /* enum heap_state */
@@ -48,15 +54,17 @@ struct heap {
     struct sweep_place sweeps[SWEEPS];           /* where they stand */
     uint8_t partial_mask[HAK_ALL_CLASS_COUNT];   /* bit o: partial[class][o] has some; peeked at */
     uint32_t partial_count[HAK_ALL_CLASS_COUNT]; /* slabs on those lists; peeked at */
-    struct slab *spare[HAK_ALL_CLASS_COUNT];
-    struct list_link full;   /* full slabs, in a user heap */
-    struct span_cache spans; /* of freed large blocks */
-    struct stat_block stats; /* anybody reads */
+    uint8_t spare_count[HAK_ALL_CLASS_COUNT];    /* empty slabs; peeked at */
+    uint32_t spare_granules;                     /* of all of them; peeked at */
+    struct list_link full;                       /* full slabs, in a user heap */
+    struct span_cache spans;                     /* of freed large blocks */
+    struct stat_block stats;                     /* anybody reads */
 
     HAK_CACHE_ALIGNED struct slab_owner owner; /* any thread pushes */
 
     /* Behind the rest: most classes' lists are never touched. */
     HAK_CACHE_ALIGNED struct list_link partial[HAK_ALL_CLASS_COUNT][HAK_FULLNESS_BUCKETS];
+    struct list_link spares[HAK_ALL_CLASS_COUNT]; /* emptied last first */
 };
 
 /* Fills an empty record (zeroed). */
@@ -64,6 +72,9 @@ void hak_heap_start(struct heap *heap);
 
 /* The fullest partial slab of the class; NULL: there is none. */
 struct slab *hak_heap_densest(struct heap *heap, uint32_t class_index);
+
+/* The slab of the class that was emptied last; NULL: there is none. */
+struct slab *hak_heap_spare(struct heap *heap, uint32_t class_index);
 
 /* Moves a slab to its list after its number of free blocks changed; false: it was empty and went to
  * the pool. */
@@ -101,9 +112,11 @@ void hak_heap_bring_back(struct slab *slab);
 /* Collects remote frees that have arrived, and slabs that were brought back. */
 void hak_heap_collect(struct heap *heap);
 
-/* Returns the spare empty slab of a class, or those of all classes, to the pool. */
-void hak_heap_retire_spare(struct heap *heap, uint32_t class_index);
-void hak_heap_retire_spares(struct heap *heap);
+/* Returns at most so many empty slabs to the pool; how many they were. */
+uint32_t hak_heap_retire_spares(struct heap *heap, uint32_t most);
+
+/* Returns those of the class that nothing was taken from since the last call to the pool. */
+void hak_heap_retire_quiet(struct heap *heap, uint32_t class_index);
 
 /* Collects, then returns the empty slabs and the cached spans: all that can be done for a heap
  * without its bins. */
@@ -113,7 +126,7 @@ void hak_heap_tidy(struct heap *heap);
 struct slab *hak_heap_surrender(struct heap *from, uint32_t class_index);
 
 /* Makes a surrendered slab the heap's own, while the lock of the heap that it came from is held,
- * too. False: it was empty and the heap has such a one: it went to the pool. */
+ * too. False: it was empty and went to the pool. */
 bool hak_heap_receive(struct heap *heap, struct slab *slab);
 
 /* Free bytes in the heap's slabs, by blocks. */

@@ -29,17 +29,31 @@ static bool sweeps_are_sound(const struct heap *heap)
     return true;
 }
 
+/* Adds their granules. */
+static bool spares_are_sound(const struct heap *heap, uint32_t class_index, uint32_t *granules)
+{
+    const struct list_link *next = heap->spares[class_index].next;
+    for (uint32_t left = heap->spare_count[class_index]; left != 0; left--) {
+        const struct slab *slab = hak_list_element(next, struct slab, link);
+        if (slab->used != 0 || slab->place != SLAB_SPARE || slab->class_index != class_index)
+            return false;
+        *granules += slab->granule_count;
+        next = next->next;
+    }
+    return heap->spare_count[class_index] == 0 || next == &heap->spares[class_index];
+}
+
 bool hak_heap_is_sound(struct heap *heap)
 {
+    uint32_t granules = 0;
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         for (uint32_t fullness_bucket = 0; fullness_bucket < HAK_FULLNESS_BUCKETS;
              fullness_bucket++)
             if ((heap->partial_mask[i] & (1u << fullness_bucket)) &&
                 !list_is_sound(heap, i, fullness_bucket))
                 return false;
-        struct slab *spare = heap->spare[i];
-        if (spare != NULL && (spare->used != 0 || spare->place != SLAB_SPARE))
+        if (!spares_are_sound(heap, i, &granules))
             return false;
     }
-    return sweeps_are_sound(heap);
+    return granules == heap->spare_granules && sweeps_are_sound(heap);
 }

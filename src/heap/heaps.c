@@ -39,6 +39,21 @@ struct heap *hak_heap_at(uint32_t index)
     return hak_load_relaxed(&heaps.list[index]);
 }
 
+bool hak_heaps_give_up_spares(void)
+{
+    uint32_t count = hak_heap_count(), retired = 0;
+    if (hak_load_relaxed(&hak_spare_granules) == 0)
+        return false;
+    for (uint32_t i = 0; i < count && retired == 0; i++) {
+        struct heap *heap = hak_heap_at(i);
+        if (hak_word_peek(&heap->spare_granules) == 0 || !hak_heap_try_enter(heap))
+            continue;
+        retired = hak_heap_retire_spares(heap, HAK_SPARES_AT_ONCE);
+        hak_heap_leave(heap);
+    }
+    return retired != 0;
+}
+
 void hak_heaps_note_threads(uint32_t threads)
 {
     uint32_t bits = threads <= 1 ? 0 : hak_bit_highest(threads - 1) + 1;

@@ -82,6 +82,10 @@ bool hak_heap_enter_within(struct heap *heap, uint32_t patience_ms);
 uint32_t hak_heap_count(void);
 struct heap *hak_heap_at(uint32_t index);
 
+/* Some of the empty slabs that heaps keep become granules for all; false: no heap that can be
+ * entered now has any. */
+bool hak_heaps_give_up_spares(void);
+
 /* How many processors' heaps are needed; grows with the number of threads. */
 void hak_heaps_note_threads(uint32_t threads);
 

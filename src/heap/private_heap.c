@@ -176,7 +176,10 @@ static void *bring_and_take(void *handle, struct private_heap *heap, uint32_t cl
                             bool *is_zero)
 {
     void *block = NULL;
+    const struct slab_owner *owner = &heap->heap.owner;
     hak_supply_grow_records_ahead();
+    while (hak_supply_is_dry(class_index, owner) && hak_heaps_give_up_spares())
+        continue;
     struct pool_granules brought =
         hak_supply_bring(class_index, &heap->heap.owner, &heap->heap.stats);
     if (brought.count != 0 && (heap = hak_private_enter(handle, "invalid heap")) != NULL)
@@ -222,7 +225,7 @@ static uint32_t retire_list(struct heap *heap, struct list_link *list)
 static void retire_slabs(struct heap *heap)
 {
     hak_heap_end_sweeps(heap);
-    hak_heap_retire_spares(heap);
+    hak_heap_retire_spares(heap, UINT32_MAX);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++) {
         for (uint32_t mask = heap->partial_mask[i]; mask != 0; mask &= mask - 1) {
             struct list_link *list = &heap->partial[i][hak_bit_lowest(mask)];

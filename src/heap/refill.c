@@ -8,6 +8,7 @@
 #include "heap/slow_clock.h"
 #include "heap/supply.h"
 #include "heap/wait.h"
+#include "span/span_heap.h"
 #include "stats/event_log.h"
 
 /* Frees that came to a busy heap are collected by each refill that finds no partial slab, and else
@@ -21,7 +22,7 @@
 static bool may_have(const struct heap *heap, uint32_t class_index, uint32_t kept)
 {
     return hak_word_peek(&heap->partial_count[class_index]) > kept ||
-           hak_word_peek(&heap->spare[class_index]) != NULL ||
+           hak_word_peek(&heap->spare_count[class_index]) != 0 ||
            hak_load_relaxed(&heap->owner.purged) != NULL;
 }
 
@@ -52,7 +53,7 @@ static struct slab *steal(struct heap *heap, uint32_t class_index)
 static struct slab *find_slab(struct heap *heap, uint32_t class_index,
                               struct pool_granules *brought)
 {
-    struct slab *slab = heap->spare[class_index];
+    struct slab *slab = hak_heap_spare(heap, class_index);
     if (slab != NULL) {
         hak_stat_add(&heap->stats, spare_slabs, 1);
         return slab;
@@ -61,6 +62,10 @@ static struct slab *find_slab(struct heap *heap, uint32_t class_index,
         slab = steal(heap, class_index);
     if (slab == NULL)
         slab = hak_supply_make(class_index, brought, &heap->owner, &heap->stats);
+    while (slab == NULL && heap->spare_granules != 0 &&
+           hak_supply_is_cold(class_index, &heap->owner) &&
+           hak_heap_retire_spares(heap, HAK_SPARES_AT_ONCE) != 0)
+        continue;
     return slab != NULL ? slab : hak_supply_present(class_index, &heap->owner, &heap->stats);
 }
 
@@ -128,6 +133,32 @@ static void push(struct heap *heap, struct cache *cache, uint32_t class_index, v
         hak_heap_give(heap, hak_slab_at(blocks[i]), blocks[i]);
 }
 
+typedef bool short_fn(uint32_t class_index, const struct slab_owner *owner);
+
+/* Empty slabs are given up as long as granules are short; true: that was enough. */
+static bool give_up_spares(uint32_t class_index, const struct slab_owner *owner, short_fn *is_short)
+{
+    bool was_enough = false;
+    while (is_short(class_index, owner)) {
+        if (!hak_heaps_give_up_spares())
+            return false;
+        was_enough = true;
+    }
+    return was_enough;
+}
+
+/* Before memory is added, what is free in slabs of other classes becomes granules for this one:
+ * empty slabs, and those of which a few blocks in the bins of `cache`, if any, are all that is in
+ * use. */
+static void gather(struct cache *cache, uint32_t class_index, const struct slab_owner *owner,
+                   short_fn *is_short)
+{
+    if (give_up_spares(class_index, owner, is_short) || cache == NULL)
+        return;
+    hak_cache_drain_sparse(cache, class_index);
+    give_up_spares(class_index, owner, is_short);
+}
+
 /* After a refill that may have made a slab. With one heap no thread waits for another inside. */
 static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_index)
 {
@@ -135,7 +166,7 @@ static void grow_ahead(struct cache *cache, struct heap *heap, uint32_t class_in
         hak_supply_grow_records_ahead();
     if (HAK_LIKELY(!hak_supply_is_low(class_index, &heap->owner)))
         return;
-    hak_cache_drain_sparse(cache, class_index);
+    gather(cache, class_index, &heap->owner, hak_supply_is_low);
     hak_supply_grow_ahead(class_index, &heap->owner, &heap->stats);
 }
 
@@ -164,11 +195,13 @@ static uint32_t fill(struct cache *cache, uint32_t class_index, void **block,
 }
 
 /* Memory for a slab of the heap that is the processor's now; false: there is none. */
-static bool bring(uint32_t class_index, struct pool_granules *brought)
+static bool bring(struct cache *cache, uint32_t class_index, struct pool_granules *brought)
 {
     struct heap *heap = hak_heap_near();
-    if (heap != NULL)
-        *brought = hak_supply_bring(class_index, &heap->owner, &heap->stats);
+    if (heap == NULL)
+        return false;
+    gather(cache, class_index, &heap->owner, hak_supply_is_dry);
+    *brought = hak_supply_bring(class_index, &heap->owner, &heap->stats);
     return brought->count != 0;
 }
 
@@ -183,8 +216,7 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
     void *block = NULL;
     uint32_t taken = fill(cache, class_index, &block, &brought);
     if (HAK_UNLIKELY(taken == 0)) {
-        hak_cache_drain_sparse(cache, class_index);
-        if (bring(class_index, &brought))
+        if (bring(cache, class_index, &brought))
             taken = fill(cache, class_index, &block, &brought);
         hak_supply_give_up(&brought);
     }
@@ -200,7 +232,7 @@ void *hak_refill(struct cache *cache, uint32_t class_index)
 typedef bool one_fn(struct heap *heap, uint32_t class_index, void **block, bool *is_zero,
                     struct pool_granules *brought);
 
-static void *take_alone(uint32_t class_index, bool *is_zero, one_fn *one_of)
+static void *take_alone(struct cache *cache, uint32_t class_index, bool *is_zero, one_fn *one_of)
 {
     struct pool_granules brought = HAK_NO_GRANULES;
     void *block = NULL;
@@ -210,7 +242,7 @@ static void *take_alone(uint32_t class_index, bool *is_zero, one_fn *one_of)
             break;
         bool has_slab = one_of(heap, class_index, &block, is_zero, &brought);
         hak_heap_leave(heap);
-        if (has_slab || (turn == 0 && !bring(class_index, &brought)))
+        if (has_slab || (turn == 0 && !bring(cache, class_index, &brought)))
             break;
     }
     hak_supply_give_up(&brought);
@@ -226,7 +258,7 @@ static bool take_any(struct heap *heap, uint32_t class_index, void **block, bool
 
 void *hak_take_one(uint32_t class_index, bool *is_zero)
 {
-    return take_alone(class_index, is_zero, take_any);
+    return take_alone(NULL, class_index, is_zero, take_any);
 }
 
 static bool take_untouched(struct heap *heap, uint32_t class_index, void **block, bool *is_zero,
@@ -244,14 +276,14 @@ static bool take_untouched(struct heap *heap, uint32_t class_index, void **block
     return true;
 }
 
-void *hak_take_untouched(uint32_t class_index, bool *is_zero)
+void *hak_take_untouched(struct cache *cache, uint32_t class_index, bool *is_zero)
 {
-    return take_alone(class_index, is_zero, take_untouched);
+    return take_alone(cache, class_index, is_zero, take_untouched);
 }
 
 static bool has_at_hand(const struct heap *heap, uint32_t class_index)
 {
-    return heap->partial_mask[class_index] != 0 || heap->spare[class_index] != NULL;
+    return heap->partial_mask[class_index] != 0 || heap->spare_count[class_index] != 0;
 }
 
 /* From what is there already. */
@@ -339,12 +371,25 @@ static struct span *find_span(const struct large_request *request)
     return span;
 }
 
-void *hak_take_large(size_t bytes, size_t alignment, enum large_content content)
+/* Slabs that are free, or nearly so, serve a large block before memory that nobody has used. */
+static void gather_spans(struct cache *cache, size_t bytes)
+{
+    if (cache != NULL && hak_span_warm_bytes() < bytes)
+        hak_cache_drain_sparse(cache, HAK_CLASS_NONE);
+    while (hak_heaps_give_up_spares())
+        continue;
+}
+
+void *hak_take_large(struct cache *cache, size_t bytes, size_t alignment,
+                     enum large_content content)
 {
     if (!hak_limit_admits(bytes))
         return NULL;
     struct large_request request = hak_supply_request(bytes, alignment, content);
-    void *block = hak_supply_large(find_span(&request), &request);
+    struct span *span = find_span(&request);
+    if (span == NULL)
+        gather_spans(cache, bytes);
+    void *block = hak_supply_large(span, &request);
     if (hak_slow_is_clocked() && block != NULL)
         hak_slow_note_large(bytes);
     return block;

@@ -6,7 +6,7 @@
  *             all before more is taken. User heaps take nothing from other heaps: blocks in others'
  *             slabs must not be destroyed with them.
  * Invariants  if there is no memory, nothing changes.
- * Threads     any; the cache is the caller's, and busy.
+ * Threads     any; the cache is the caller's, and busy, or NULL: the caller has none.
  * Tests       tests/unit/heap/heap_test.c, tests/model/
  */
 #ifndef HAK_HEAP_REFILL_H
@@ -25,7 +25,7 @@ void *hak_take_one(uint32_t class_index, bool *is_zero);
 
 /* One block that reads as zero and was never handed out, or, where *is_zero says otherwise, the
  * first of a slab in used memory; NULL: the slab that serves the class next has neither. */
-void *hak_take_untouched(uint32_t class_index, bool *is_zero);
+void *hak_take_untouched(struct cache *cache, uint32_t class_index, bool *is_zero);
 
 /* One block of this or a larger class, aligned to `alignment`, from the cache (NULL: none) or from
  * slabs that are there already; NULL: there is none. For times when no new slab can or should
@@ -40,7 +40,8 @@ void *hak_take_last(struct cache *cache, uint32_t class_index, size_t alignment,
                     uint32_t patience_ms);
 
 /* A large block within the limit; NULL: out of memory. */
-void *hak_take_large(size_t bytes, size_t alignment, enum large_content content);
+void *hak_take_large(struct cache *cache, size_t bytes, size_t alignment,
+                     enum large_content content);
 
 /* The same as hak_take_one from a heap that the caller is inside, of what was brought if nothing
  * else is there; NULL: memory must be brought (heap/supply.h). */

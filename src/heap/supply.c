@@ -303,6 +303,19 @@ void hak_supply_grow_records_ahead(void)
         hak_meta_grow_ahead();
 }
 
+bool hak_supply_is_cold(uint32_t class_index, const struct slab_owner *owner)
+{
+    return hak_pool_warm_count() == 0 ||
+           !hak_pool_has(hak_size_classes[class_index].granule_count,
+                         pool_partition(class_index, owner), WISH_WARM);
+}
+
+bool hak_supply_is_dry(uint32_t class_index, const struct slab_owner *owner)
+{
+    return !hak_pool_has(hak_size_classes[class_index].granule_count,
+                         pool_partition(class_index, owner), WISH_ANY);
+}
+
 bool hak_supply_is_low(uint32_t class_index, const struct slab_owner *owner)
 {
     return HAK_UNLIKELY(hak_pool_free_count(pool_partition(class_index, owner)) < AHEAD_GRANULES) &&

@@ -57,6 +57,10 @@ void hak_supply_give_up(struct pool_granules *granules);
 /* Maps memory for the records of the next slabs before it is needed. Outside of heaps. */
 void hak_supply_grow_records_ahead(void);
 
+/* Whether the pool has no warm granules for a slab of the class, or none at all. */
+bool hak_supply_is_cold(uint32_t class_index, const struct slab_owner *owner);
+bool hak_supply_is_dry(uint32_t class_index, const struct slab_owner *owner);
+
 /* Whether a pool that is not small has few granules left for slabs of the class. */
 bool hak_supply_is_low(uint32_t class_index, const struct slab_owner *owner);
 

@@ -96,18 +96,6 @@ static bool sweep_class(struct heap *heap, enum sweep sweep, struct swept *swept
     return true;
 }
 
-/* An empty slab that nothing was taken from since the last pass goes back to the pool. */
-static void retire_quiet_spare(struct heap *heap, uint32_t class_index)
-{
-    struct slab *spare = heap->spare[class_index];
-    if (spare == NULL)
-        return;
-    if (spare->heat == SLAB_HOT)
-        spare->heat = 0;
-    else
-        hak_heap_retire_spare(heap, class_index);
-}
-
 void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struct swept *swept)
 {
     struct sweep_place *place = &heap->sweeps[SWEEP_PASS];
@@ -122,7 +110,7 @@ void hak_heap_sweep(struct heap *heap, uint64_t now_ms, uint64_t decay_ms, struc
     for (; !hak_heap_is_swept(heap); hak_heap_sweep_begin(place, place->class_index + 1)) {
         if (!sweep_class(heap, SWEEP_PASS, swept))
             return;
-        retire_quiet_spare(heap, place->class_index);
+        hak_heap_retire_quiet(heap, place->class_index);
     }
 }
 

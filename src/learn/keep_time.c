@@ -205,7 +205,8 @@ static struct keep_ghost *ghost_for(struct keep_log *log, uint32_t count, uint64
 
 void hak_keep_came_back(struct keep_log *log, uint32_t count, uint64_t idle_ms, uint64_t episodes)
 {
-    price(log, count, idle_ms, episodes);
+    if (idle_ms != 0) /* else all keep times cost the same: nothing */
+        price(log, count, idle_ms, episodes);
 }
 
 bool hak_keep_missed(struct keep_log *log, uint32_t count, uint64_t now_ms, uint64_t episodes,

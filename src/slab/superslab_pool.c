@@ -140,14 +140,11 @@ static uint32_t runs_in(uint32_t mask, uint32_t count)
     return mask & (uint32_t)aligned;
 }
 
-/* The kind of free granules that a search accepts. */
-enum depot_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
-
-/* Where in `superslab` to take `count` granules from: warm all through, or warm where the slab
- * begins to fill, or any; HAK_SUPERSLAB_GRANULES when there is no such run. Tag words of one cache
+/* Where in `superslab` to take `count` granules from; HAK_SUPERSLAB_GRANULES when there is no such
+ * run. Tag words of one cache
  * line (a group of 16) are kept to one heap where that is possible. */
 static uint32_t choose(const struct superslab *superslab, uint32_t count, uint32_t heap_id,
-                       enum depot_wish wish)
+                       enum pool_wish wish)
 {
     uint32_t runs = runs_in(wish == WISH_WARM ? warm_mask(superslab) : superslab->free, count);
     if (wish == WISH_BEGUN)
@@ -217,9 +214,10 @@ static struct pool_granules take_from(struct superslab *superslab, uint32_t at, 
     return granules;
 }
 
-/* Looks through the superslabs of the partition, fullest first. */
-static struct pool_granules take_wished(struct superslab_lists *lists, uint32_t count,
-                                        uint32_t heap_id, enum depot_wish wish)
+/* Looks through the superslabs of the partition, fullest first; NULL: none has such granules. *at:
+ * where. */
+static struct superslab *find(struct superslab_lists *lists, uint32_t count, uint32_t heap_id,
+                              enum pool_wish wish, uint32_t *at)
 {
     uint64_t in_use = lists->in_use & ~hak_bit_low_mask(count);
     for (; in_use != 0; in_use &= in_use - 1) {
@@ -227,24 +225,35 @@ static struct pool_granules take_wished(struct superslab_lists *lists, uint32_t 
         int tries = TRIES_PER_LIST;
         for (struct list_link *i = head->next; i != head && tries-- > 0; i = i->next) {
             struct superslab *superslab = hak_list_element(i, struct superslab, link);
-            uint32_t at = choose(superslab, count, heap_id, wish);
-            if (at < HAK_SUPERSLAB_GRANULES)
-                return take_from(superslab, at, count, heap_id);
+            *at = choose(superslab, count, heap_id, wish);
+            if (*at < HAK_SUPERSLAB_GRANULES)
+                return superslab;
         }
     }
-    return HAK_NO_GRANULES;
+    return NULL;
 }
 
 struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition)
 {
+    struct superslab *superslab = NULL;
+    uint32_t at;
     hak_lock_take(&hak_pool_lock);
-    struct pool_granules granules = HAK_NO_GRANULES;
     bool has_warm = hak_load_relaxed(&hak_pool_counts.warm) != 0;
-    for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && granules.count == 0;
-         wish++)
-        granules = take_wished(&pool.lists[partition], count, heap_id, (enum depot_wish)wish);
+    for (int wish = has_warm ? WISH_WARM : WISH_ANY; wish < WISH_COUNT && superslab == NULL; wish++)
+        superslab = find(&pool.lists[partition], count, heap_id, (enum pool_wish)wish, &at);
+    struct pool_granules granules =
+        superslab == NULL ? HAK_NO_GRANULES : take_from(superslab, at, count, heap_id);
     hak_lock_give(&hak_pool_lock);
     return granules;
+}
+
+bool hak_pool_has(uint32_t count, enum hak_partition partition, enum pool_wish wish)
+{
+    uint32_t at;
+    hak_lock_take(&hak_pool_lock);
+    bool has = find(&pool.lists[partition], count, 0, wish, &at) != NULL;
+    hak_lock_give(&hak_pool_lock);
+    return has;
 }
 
 void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero,

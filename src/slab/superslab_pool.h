@@ -51,6 +51,13 @@ struct pool_granules {
  * partition first, warm granules before purged ones. */
 struct pool_granules hak_pool_take(uint32_t count, uint32_t heap_id, enum hak_partition partition);
 
+/* The kind of free granules that a search accepts: warm all through, or warm where the slab begins
+ * to fill, or any. */
+enum pool_wish { WISH_WARM, WISH_BEGUN, WISH_ANY, WISH_COUNT };
+
+/* Whether there are such granules in one piece. */
+bool hak_pool_has(uint32_t count, enum hak_partition partition, enum pool_wish wish);
+
 /* Adds a superslab of which every granule is free; `is_zero` says whether it reads as zero,
  * `pages` what it is backed by. */
 void hak_pool_add(uint32_t first_granule, enum hak_partition partition, bool is_zero,

@@ -155,7 +155,7 @@ void hak_big_cache_served(const struct big_serve *serve)
     uint64_t idle_ms = hak_excess(serve->now_ms, serve->freed_ms); /* clocks of two threads */
     if (clean_count != 0)
         miss(clean_count, serve->now_ms);
-    else if (idle_ms != 0) /* else all keep times cost the same: nothing */
+    else
         hak_keep_came_back(&log_of.keep, serve->count, idle_ms,
                            hak_policy_read(big_cache_episodes));
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "span/span_bins.h"
 
-/* How many spans of a bin of mixed counts are examined before the next bin is used. */
-#define TRIES_PER_BIN 32
+/* Of so many spans of a bin the best one is taken, and if none has room, the first that has, of so
+ * many: memory that nobody has used costs more than a long look. */
+#define TRIES_FOR_BEST 32
+#define TRIES_FOR_ANY 1024
 
 uint32_t hak_span_place(const struct span *span, struct span_fit fit)
 {
@@ -14,12 +16,14 @@ uint32_t hak_span_place(const struct span *span, struct span_fit fit)
     return first + fit.count <= (size_t)span->first + span->count ? (uint32_t)first : UINT32_MAX;
 }
 
-/* The best of the first few spans of one bin. */
+/* The best of the first few spans of one bin, or the first one that has room. */
 static struct span *best_of_bin(struct list_link *list, struct span_fit fit)
 {
     struct span *best = NULL;
-    int tries = TRIES_PER_BIN;
-    for (struct list_link *i = list->next; i != list && tries-- > 0; i = i->next) {
+    int tries = 0;
+    for (struct list_link *i = list->next; i != list && tries < TRIES_FOR_ANY; i = i->next) {
+        if (tries++ >= TRIES_FOR_BEST && best != NULL)
+            break;
         struct span *span = hak_list_element(i, struct span, bin_link);
         if (hak_span_place(span, fit) == UINT32_MAX)
             continue;

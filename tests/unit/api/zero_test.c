@@ -6,6 +6,7 @@
 #include "check.h"
 #include "faults.h"
 #include "heap/census.h"
+#include "heap/heaps.h"
 #include "os/confine.h"
 #include "os/os.h"
 #include "os/os_fault.h"
@@ -247,6 +248,7 @@ TEST(calloc_in_used_memory_makes_one_slab)
     CHECK(block != NULL);
     memset(block, 0xdb, BYTES);
     hak_free(block);
+    hak_heap_retire_spares(hak_heap_near(), UINT32_MAX);
     uint64_t made = hak_census_counter(HAK_STAT_recycled_slabs);
     uint64_t retired = hak_census_counter(HAK_STAT_retired_slabs);
     block = hak_calloc(1, BYTES);

@@ -169,17 +169,17 @@ TEST(each_growth_and_each_shrinking_of_a_bin_is_counted)
     CHECK_EQ(hak_load_relaxed(shrunk), shrunk_before + 1);
 }
 
-#define PHASE_BYTES (4 * HAK_SUPERSLAB_BYTES)
+#define PHASE_BYTES (8 * HAK_SUPERSLAB_BYTES)
 #define PHASE_BLOCKS_MOST (PHASE_BYTES / 64)
 static void *phase[PHASE_BLOCKS_MOST];
 
 /* As many blocks as fit, freed in no order: the last ones of them lie all over their slabs. Returns
  * how many superslabs there were with all of them. */
-static uint32_t run_phase(size_t block_bytes)
+static uint32_t run_phase(void *(*take)(size_t bytes), size_t block_bytes)
 {
     size_t count = PHASE_BYTES / block_bytes;
     for (size_t i = 0; i < count; i++)
-        CHECK((phase[i] = hak_malloc(block_bytes)) != NULL);
+        CHECK((phase[i] = take(block_bytes)) != NULL);
     uint32_t superslabs = hak_pool_superslab_count(), random = 42;
     for (size_t i = count; i > 0; i--) {
         random = random * 1664525u + 1013904223u;
@@ -190,9 +190,34 @@ static uint32_t run_phase(size_t block_bytes)
     return superslabs;
 }
 
+static void *take_zero(size_t bytes)
+{
+    return hak_calloc(1, bytes);
+}
+
 TEST(what_bins_keep_of_a_phase_that_is_over_pins_no_memory_that_the_next_one_needs)
 {
-    uint32_t superslabs = run_phase(64);
+    uint32_t superslabs = run_phase(hak_malloc, 64);
     for (size_t bytes = 128; bytes <= 1024; bytes *= 2)
-        CHECK(run_phase(bytes) <= superslabs + 2);
+        CHECK(run_phase(hak_malloc, bytes) <= superslabs + 2);
+}
+
+TEST(nor_that_calloc_needs)
+{
+    uint32_t superslabs = run_phase(hak_malloc, 64);
+    for (size_t bytes = 128; bytes <= 2048; bytes *= 2)
+        CHECK(run_phase(hak_malloc, bytes) <= superslabs + 2);
+    for (size_t bytes = 4096; bytes <= 24000; bytes += bytes / 2)
+        CHECK(run_phase(take_zero, bytes) <= superslabs + 2);
+}
+
+TEST(nor_that_large_blocks_need)
+{
+    enum { LARGE_BYTES = 3 * HAK_GRANULE_BYTES - 1000 };
+    for (size_t bytes = 64; bytes <= 2048; bytes *= 2)
+        run_phase(hak_malloc, bytes);
+    size_t bytes = hak_load_relaxed(&hak_region.committed_bytes);
+    for (size_t i = 0; i < PHASE_BYTES / LARGE_BYTES; i++)
+        CHECK(hak_malloc(LARGE_BYTES) != NULL);
+    CHECK(hak_load_relaxed(&hak_region.committed_bytes) - bytes < PHASE_BYTES / 2);
 }

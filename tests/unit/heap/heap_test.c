@@ -110,7 +110,7 @@ TEST(every_class_can_be_refilled_and_flushed)
         CHECK(is_sound(heap));
     }
     hak_cache_flush_all(cache);
-    hak_heap_retire_spares(heap);
+    hak_heap_retire_spares(heap, UINT32_MAX);
     CHECK(is_sound(heap));
     CHECK_EQ(hak_slab_record_count(), 0);
 }
@@ -172,40 +172,69 @@ TEST(one_empty_slab_of_small_blocks_is_spare_and_serves_again)
     struct slab *slab = hak_slab_at(block);
     give(CLASS, block);
     hak_cache_flush_all(cache);
-    CHECK_EQ(heap->spare[CLASS], slab);
+    CHECK_EQ(hak_heap_spare(heap, CLASS), slab);
     CHECK_EQ(slab->place, SLAB_SPARE);
     CHECK_EQ(hak_slab_at(take(CLASS)), slab);
-    CHECK_EQ(heap->spare[CLASS], NULL);
+    CHECK_EQ(hak_heap_spare(heap, CLASS), NULL);
     CHECK_EQ(counted(&heap->stats, HAK_STAT_spare_slabs), 1);
 }
 
-TEST(a_second_empty_slab_is_retired_at_once)
+/* Empties so many slabs of the class. */
+static void empty_slabs(uint32_t class_index, uint32_t count)
+{
+    uint32_t per_slab = hak_size_classes[class_index].block_count;
+    for (uint32_t i = 0; i < count * per_slab; i++)
+        CHECK((blocks[i] = take(class_index)) != NULL);
+    CHECK(hak_slab_record_count() >= count);
+    for (uint32_t i = 0; i < count * per_slab; i++)
+        give(class_index, blocks[i]);
+    hak_cache_flush_all(cache);
+}
+
+TEST(empty_slabs_stay_and_serve_again_up_to_a_bound)
 {
     struct heap *heap = start();
-    uint32_t count = hak_size_classes[CLASS].block_count * 2u;
-    for (uint32_t i = 0; i < count; i++)
-        blocks[i] = take(CLASS);
-    CHECK(hak_slab_record_count() >= 2);
-    for (uint32_t i = 0; i < count; i++)
-        give(CLASS, blocks[i]);
-    hak_cache_flush_all(cache);
-    CHECK_EQ(hak_slab_record_count(), 1);
-    CHECK(counted(&heap->stats, HAK_STAT_retired_slabs) >= 1);
-    hak_heap_retire_spares(heap);
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    uint32_t most = HAK_SPARE_GRANULES_MOST / hak_size_classes[class_index].granule_count;
+    empty_slabs(class_index, most);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_retired_slabs), 0);
+    CHECK(is_sound(heap));
+    uint64_t made = counted(&heap->stats, HAK_STAT_fresh_slabs);
+    empty_slabs(class_index, most);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_fresh_slabs), made);
+    CHECK_EQ(counted(&heap->stats, HAK_STAT_recycled_slabs), 0);
+    empty_slabs(class_index, most + 2);
+    CHECK(counted(&heap->stats, HAK_STAT_retired_slabs) >= 2);
+    CHECK(heap->spare_granules <= HAK_SPARE_GRANULES_MOST);
+    CHECK(is_sound(heap));
+    CHECK_EQ(hak_heap_retire_spares(heap, 1), 1);
+    CHECK(is_sound(heap));
+    hak_heap_retire_spares(heap, UINT32_MAX);
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
-TEST(an_empty_slab_of_large_blocks_is_not_kept)
+TEST(empty_slabs_of_one_class_serve_another_before_a_superslab_is_added)
+{
+    start();
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    empty_slabs(class_index, HAK_SPARE_GRANULES_MOST / hak_size_classes[class_index].granule_count);
+    uint32_t superslabs = hak_pool_superslab_count();
+    uint32_t count = HAK_SPARE_GRANULES_MOST / 2 * hak_size_classes[CLASS].block_count;
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(take(CLASS) != NULL);
+    CHECK(hak_pool_superslab_count() <= superslabs);
+}
+
+TEST(empty_slabs_serve_large_blocks_before_memory_is_added)
 {
     struct heap *heap = start();
-    uint32_t class_index = hak_class_of(2 * HAK_SPARE_BLOCK_BYTES_MAX);
-    void *block = hak_refill(cache, class_index);
-    hak_cache_flush_all(cache);
-    CHECK_EQ(hak_slab_record_count(), 1);
-    hak_heap_give(heap, hak_slab_at(block), block);
-    CHECK_EQ(heap->spare[class_index], NULL);
-    CHECK_EQ(hak_slab_record_count(), 0);
-    CHECK_EQ(hak_tag_read(hak_granule_of(block)), HAK_TAG_NONE);
+    uint32_t class_index = hak_class_of(HAK_SPARE_BLOCK_BYTES_MAX);
+    empty_slabs(class_index, HAK_SPARE_GRANULES_MOST / hak_size_classes[class_index].granule_count);
+    CHECK(heap->spare_granules != 0);
+    void *block = hak_take_large(NULL, HAK_SUPERSLAB_BYTES, 1, LARGE_ANY);
+    CHECK(block != NULL);
+    CHECK_EQ(heap->spare_granules, 0);
+    hak_large_give(block);
 }
 
 TEST(a_block_can_be_returned_past_the_bin)
@@ -289,15 +318,17 @@ TEST(remote_frees_are_collected_at_the_next_refill)
     CHECK_EQ(counted(&heap->stats, HAK_STAT_pending_slabs), 1);
 }
 
-TEST(a_slab_whose_last_block_is_freed_remotely_is_retired)
+TEST(a_slab_whose_last_block_is_freed_remotely_is_spare)
 {
     struct heap *heap = start();
     uint32_t class_index = hak_class_of(8192);
     void *block = take(class_index);
     hak_cache_flush_all(cache);
     publish(block);
-    CHECK_EQ(hak_slab_record_count(), 1);
+    CHECK_EQ(hak_heap_spare(heap, class_index), NULL);
     hak_heap_collect(heap);
+    CHECK_EQ(hak_heap_spare(heap, class_index), hak_slab_at(block));
+    hak_heap_retire_spares(heap, UINT32_MAX);
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 
@@ -631,9 +662,10 @@ TEST(an_audit_sees_capacity_masks_and_spares_that_lie)
     CHECK(!is_sound(heap));
     cache->capacity_bytes--;
     hak_cache_flush_all(cache);
-    CHECK(heap->spare[CLASS] != NULL);
-    heap->spare[CLASS]->used++;
+    struct slab *spare = hak_heap_spare(heap, CLASS);
+    CHECK(spare != NULL);
+    spare->used++;
     CHECK(!is_sound(heap));
-    heap->spare[CLASS]->used--;
+    spare->used--;
     CHECK(is_sound(heap));
 }

@@ -307,11 +307,11 @@ TEST(an_empty_slab_that_nobody_wants_goes_back)
     bool is_zero;
     void *block = take_block_zero(heap, CLASS, &is_zero);
     hak_heap_give(heap, hak_slab_at(block), block);
-    CHECK(heap->spare[CLASS] != NULL);
+    CHECK(heap->spare_count[CLASS] == 1);
     pass(heap);
-    CHECK(heap->spare[CLASS] != NULL);
+    CHECK(heap->spare_count[CLASS] == 1);
     pass(heap);
-    CHECK(heap->spare[CLASS] == NULL);
+    CHECK(heap->spare_count[CLASS] == 0);
     CHECK_EQ(hak_slab_record_count(), 0);
 }
 

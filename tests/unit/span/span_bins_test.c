@@ -6,7 +6,7 @@
 #include "process/start.h"
 #include "span/span_bins.h"
 
-#define SPANS_MOST 64
+#define SPANS_MOST 1024
 
 static struct span spans[SPANS_MOST];
 static struct span_bins bins;
@@ -80,16 +80,22 @@ TEST(an_empty_bin_is_passed_and_one_with_others_is_kept)
 }
 
 /* The newest spans of a bin are looked at first. */
-TEST(after_32_of_a_bin_that_are_too_short_the_next_bin_serves)
+TEST(behind_many_of_a_bin_that_are_too_short_one_with_room_is_found)
 {
     struct span *fits = add(1, 79);
-    for (uint32_t i = 0; i < 31; i++)
+    for (uint32_t i = 0; i < 500; i++)
         add(100 + i * 100, 72);
+    add(60000, 80);
     CHECK_EQ(find(75), fits);
-    add(5000, 72);
-    CHECK_EQ(find(75), NULL);
-    struct span *longer = add(6000, 80);
-    CHECK_EQ(find(75), longer);
+}
+
+TEST(behind_many_that_are_not_aligned_one_with_room_is_found)
+{
+    struct span *fits = add(64, 32);
+    for (uint32_t i = 0; i < 40; i++)
+        add(1001 + i * 32, 32);
+    struct span_fit fit = {.count = 32, .alignment = 32};
+    CHECK_EQ(hak_span_bins_find(&bins, fit), fits);
 }
 
 /* By trying each granule. */
