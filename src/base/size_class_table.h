@@ -24,13 +24,14 @@
     X(first + 6, (low) + (low) / 8 * 6, (low) + (low) / 8 * 7)                                     \
     X(first + 7, (low) + (low) / 8 * 7, (low) * 2)
 
-/* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks without a tail: few
- * classes and small slabs let memory move between them, which matters more than rounding here. */
+/* Four a doubling, each dividing a slab of 8 * low into 7, 6, 5 or 4 blocks with hardly a tail: few
+ * classes and small slabs let memory move between them, which matters more than rounding here.
+ * Multiples of 64 serve requests aligned to a cache line without going to the next doubling. */
 #define HAK_CLASS_QUARTERS(X, first, low)                                                          \
-    X(first + 0, (low), (low) * 8 / 7 / 16 * 16)                                                   \
-    X(first + 1, (low) * 8 / 7 / 16 * 16, (low) * 8 / 6 / 16 * 16)                                 \
-    X(first + 2, (low) * 8 / 6 / 16 * 16, (low) * 8 / 5 / 16 * 16)                                 \
-    X(first + 3, (low) * 8 / 5 / 16 * 16, (low) * 2)
+    X(first + 0, (low), (low) * 8 / 7 / 64 * 64)                                                   \
+    X(first + 1, (low) * 8 / 7 / 64 * 64, (low) * 8 / 6 / 64 * 64)                                 \
+    X(first + 2, (low) * 8 / 6 / 64 * 64, (low) * 8 / 5 / 64 * 64)                                 \
+    X(first + 3, (low) * 8 / 5 / 64 * 64, (low) * 2)
 
 /* Up to 4 KiB. */
 #define HAK_SIZE_CLASSES_EVEN(X)                                                                   \

@@ -33,13 +33,14 @@ TEST(classes_rise_from_8_bytes_to_128_kib)
         CHECK(class_at(i)->block_bytes > class_at(i - 1)->block_bytes);
 }
 
-TEST(waste_beyond_rounding_to_16_is_an_eighth_and_above_4_kib_a_fifth)
+TEST(waste_beyond_rounding_is_an_eighth_and_above_4_kib_a_fifth)
 {
     for (size_t bytes = 1; bytes <= HAK_CLASS_BYTES_MAX; bytes++) {
         size_t block_bytes = class_at(hak_class_of(bytes))->block_bytes;
-        size_t rounded = bytes <= 8 ? 8 : hak_align_up(bytes, 16);
+        bool is_even = block_bytes <= HAK_CLASS_EVEN_BYTES_MAX;
+        size_t rounded = bytes <= 8 ? 8 : hak_align_up(bytes, is_even ? 16 : 64);
         size_t waste = block_bytes - rounded;
-        CHECK(block_bytes > 4096 ? waste * 5 <= block_bytes : waste * 8 <= block_bytes);
+        CHECK(is_even ? waste * 8 <= block_bytes : waste * 5 <= block_bytes);
     }
 }
 
@@ -86,6 +87,16 @@ TEST(an_aligned_request_gets_the_smallest_class_whose_blocks_are_aligned)
             CHECK_EQ(class_at(index)->block_bytes % alignment, 0);
             while (index-- > 0 && class_at(index)->block_bytes >= bytes)
                 CHECK(class_at(index)->block_bytes % alignment != 0);
+        }
+    }
+}
+
+TEST(alignment_to_a_line_costs_at_most_a_quarter_above_4_kib)
+{
+    for (size_t alignment = 16; alignment <= HAK_CACHE_LINE_BYTES; alignment *= 2) {
+        for (size_t bytes = HAK_CLASS_EVEN_BYTES_MAX + 1; bytes <= HAK_CLASS_BYTES_MAX; bytes++) {
+            size_t block_bytes = class_at(hak_class_of_aligned(bytes, alignment))->block_bytes;
+            CHECK(block_bytes <= bytes + bytes / 4 + HAK_CACHE_LINE_BYTES);
         }
     }
 }
