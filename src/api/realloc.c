@@ -13,6 +13,7 @@
 #include "process/background.h"
 #include "process/start.h"
 #include "profile/sampler.h"
+#include "slab/size_class.h"
 #include "span/large.h"
 #include "stats/exact.h"
 
@@ -21,6 +22,8 @@
 
 /* What a small block that must move to grow is made larger by: one part in so many. */
 #define GROWTH_SHARE 4
+/* What a move that shrinks a block saves of it, at least (docs/adr/0032). */
+#define SAVED_SHARE 3
 
 /* Bytes usable in a live block of ours; 0 for a foreign pointer. */
 static size_t usable_bytes(const void *block, const char *what)
@@ -162,13 +165,26 @@ HAK_INLINE bool fits(size_t old_bytes, size_t spare_bytes, size_t bytes)
     return bytes <= old_bytes && bytes >= old_bytes - spare_bytes;
 }
 
+/* The same for a block that would become, or stay, a small one. Half of it may be unused; of one
+ * above 4 KiB that is in a slab, less than what saves a third by moving: there memory matters more
+ * than the copy. */
+HAK_INLINE bool stays(size_t old_bytes, size_t bytes)
+{
+    size_t most_bytes = old_bytes - old_bytes / SAVED_SHARE;
+    if (!fits(old_bytes, old_bytes / 2, bytes))
+        return false;
+    if (old_bytes <= HAK_CLASS_EVEN_BYTES_MAX || old_bytes > HAK_CLASS_BYTES_MAX)
+        return true;
+    return bytes > most_bytes || hak_size_classes[hak_class_of(bytes)].block_bytes > most_bytes;
+}
+
 /* Another size for a live block of ours; NULL: refused, and the block is as it was. */
 static void *resize(void *block, size_t old_bytes, size_t bytes, struct os_caller caller)
 {
     bool is_large = old_bytes > HAK_CLASS_BYTES_MAX && bytes > HAK_CLASS_BYTES_MAX;
-    /* A block that stays more than half used stays where it is; a large one gives its end back. */
-    size_t spare_bytes = is_large ? hak_most(old_bytes / 8, HAK_GRANULE_BYTES) : old_bytes / 2;
-    if (fits(old_bytes, spare_bytes, bytes)) {
+    /* A large one that stays one gives its end back. */
+    size_t spare_bytes = hak_most(old_bytes / 8, HAK_GRANULE_BYTES);
+    if (is_large ? fits(old_bytes, spare_bytes, bytes) : stays(old_bytes, bytes)) {
         /* Large blocks are sampled anew when they are resized by more than a granule. */
         if (old_bytes <= HAK_CLASS_BYTES_MAX)
             note_bytes(block, bytes);
@@ -267,7 +283,7 @@ void *hak_realloc(void *block, size_t bytes)
     if (HAK_UNLIKELY(slab == NULL || bytes - 1 >= HAK_REQUEST_BYTES_MAX))
         return realloc_slow(block, bytes, HAK_OS_CALLER());
     size_t old_bytes = slab->block_bytes;
-    return fits(old_bytes, old_bytes / 2, bytes) ? block : move_ordinary(block, old_bytes, bytes);
+    return stays(old_bytes, bytes) ? block : move_ordinary(block, old_bytes, bytes);
 }
 
 void *hak_reallocarray(void *block, size_t count, size_t bytes)

@@ -7,6 +7,7 @@
 #include "faults.h"
 #include "heap/census.h"
 #include "os/os_fault.h"
+#include "public.h"
 #include "slab/size_class.h"
 #include "span/large.h"
 #include "stats/snapshot.h"
@@ -54,7 +55,7 @@ TEST(realloc_to_0_frees_and_returns_null)
     CHECK_EQ(hak_large_live_bytes(), 0);
 }
 
-TEST(a_block_that_stays_more_than_half_used_stays_where_it_is)
+TEST(a_block_up_to_4_kib_stays_where_it_is_while_half_of_it_is_used)
 {
     unsigned char *block = filled(1024);
     CHECK_EQ(hak_realloc(block, 1000), block);
@@ -64,6 +65,56 @@ TEST(a_block_that_stays_more_than_half_used_stays_where_it_is)
     CHECK(smaller != block);
     CHECK(hak_malloc_usable_size(smaller) < 512);
     check_filled(smaller, 100, 1024);
+}
+
+/* Above 4 KiB what is no longer used counts more than a copy. */
+TEST(a_block_above_4_kib_moves_when_that_saves_a_third_of_it)
+{
+    const size_t sizes[][2] = {{8192, 4200}, {8192, 5440}, {32768, 17408}, {131072, 66560}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        unsigned char *block = filled(sizes[i][0]);
+        unsigned char *smaller = hak_realloc(block, sizes[i][1]);
+        CHECK(smaller != block);
+        CHECK(hak_malloc_usable_size(smaller) <= sizes[i][0] - sizes[i][0] / 3);
+        check_filled(smaller, sizes[i][1], sizes[i][0]);
+    }
+}
+
+TEST(a_block_above_4_kib_stays_where_a_move_saves_less_than_a_third)
+{
+    const size_t sizes[][2] = {{8192, 5441}, {32768, 24000}, {131072, 87361}, {131072, 131072}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        unsigned char *block = filled(sizes[i][0]);
+        CHECK_EQ(hak_realloc(block, sizes[i][1]), block);
+        check_filled(block, sizes[i][1], sizes[i][0]);
+    }
+    unsigned char *large = filled(3 * HAK_GRANULE_BYTES); /* such a copy costs more */
+    CHECK_EQ(hak_realloc(large, HAK_CLASS_BYTES_MAX), large);
+}
+
+TEST(a_block_of_a_private_heap_that_shrinks_moves_within_it)
+{
+    hakmem_heap *heap = new_heap();
+    unsigned char *block = hakmem_heap_malloc(heap, 32768);
+    CHECK(block != NULL);
+    memset(block, 7, 32768);
+    unsigned char *smaller = hak_realloc(block, 17408);
+    CHECK(smaller != block);
+    CHECK_BYTES(smaller, 17408, 7);
+    CHECK_EQ(heap_stats_now(heap).live_bytes, hak_malloc_usable_size(smaller));
+    hakmem_heap_destroy(heap);
+}
+
+TEST(a_block_that_shrinks_stays_where_it_is_when_there_is_no_memory)
+{
+    need_faults();
+    unsigned char *block = filled(32768);
+    hak_os_fault_every(1);
+    while (hak_malloc(17408) != NULL)
+        ;
+    CHECK_EQ(hak_realloc(block, 17408), block);
+    hak_os_fault_every(0);
+    check_filled(block, 17408, 32768);
 }
 
 TEST(a_large_block_shrinks_and_grows_in_place_where_there_is_room)
