@@ -49,8 +49,7 @@
     X(big_cache_from_bytes, 4 * HAK_MIB, 0, HAK_TIB,                                               \
       "until large blocks have totalled more than this, their memory is kept only once some was "  \
       "reused")                                                                                    \
-    X(big_cache_episodes, 32, 1, HAK_TIB,                                                          \
-      "reuses of spans of 1 MiB or more before their keep time is learned")                        \
+    X(big_cache_episodes, 32, 1, HAK_TIB, "reuses of spans before their keep time is learned")     \
     X(pool_episodes, 32, 1, HAK_TIB,                                                               \
       "reuses of granules of slabs before their keep time is learned")                             \
     X(big_fault_ms, 1400, 0, 1000000,                                                              \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* span/big_cache.h - how much freed memory of large blocks is kept, and for how long.
  *
- * Owns        the log of spans of 1 MiB or more (learn/keep_time.h), and whether the slack above
- *             the peak is doubled.
- * Invariants  without a log the numbers are those of the policy table; the slack is at most
+ * Owns        the log of spans (learn/keep_time.h), and whether the slack above the peak is
+ *             doubled.
+ * Invariants  what is served is logged whatever its length, since what leaves is: free spans join.
+ *             Without a log the numbers are those of the policy table; the slack is at most
  *             doubled.
  * Threads     what writes is under the SPAN lock; the bounds are read without it.
  * Tests       tests/unit/span/big_cache_test.c
@@ -12,11 +13,7 @@
 #define HAK_SPAN_BIG_CACHE_H
 
 #include "base/compiler.h"
-#include "base/limits.h"
 #include "learn/keep_time.h"
-
-/* Spans of at least so many granules are the big cache's: 1 MiB. */
-#define HAK_BIG_GRANULES (HAK_MIB >> HAK_GRANULE_SHIFT)
 
 /* False while few large blocks were ever live together and none of their freed memory was needed
  * again: then it is not kept, since a small program's first large blocks are often its last ones
@@ -38,7 +35,7 @@ uint64_t hak_big_cache_keep_ms(void);
 void hak_big_cache_learned(struct keep_evidence *seen);
 bool hak_big_cache_begin(const struct keep_evidence *seen);
 
-/* A big span was served, of which so many granules were warm and free since `freed_ms`;
+/* A span was served, of which so many granules were warm and free since `freed_ms`;
  * `warm_bytes` were warm before. */
 struct big_serve {
     uint64_t now_ms;

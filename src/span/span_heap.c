@@ -107,8 +107,7 @@ static void note_served(const struct span *span, uint64_t now_ms, size_t warm_by
 
 static struct span *take_free(struct span_fit fit, bool *is_zero)
 {
-    bool is_big = fit.count >= HAK_BIG_GRANULES;
-    uint64_t now_ms = is_big ? hak_os_clock_ms() : 0;
+    uint64_t now_ms = hak_os_clock_ms();
     uint32_t node = own_node();
     hak_span_lock();
     hak_span_free_start();
@@ -117,8 +116,7 @@ static struct span *take_free(struct span_fit fit, bool *is_zero)
     if (span == NULL)
         span = take_far(fit, node);
     if (span != NULL) {
-        if (is_big)
-            note_served(span, now_ms, warm_bytes);
+        note_served(span, now_ms, warm_bytes);
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }

@@ -101,9 +101,9 @@ extern struct stat_block hak_stat_cacheless;
     X(private_heaps, "heaps created by hakmem_heap_new")                                           \
     X(cacheless_calls,                                                                             \
       "calls by threads after their exit, and by signal handlers inside slow paths")               \
-    X(spans_reused, "spans of 1 MiB or more served from kept memory")                              \
+    X(spans_reused, "spans served from kept memory")                                               \
     X(spans_reused_bytes, "kept memory in these spans")                                            \
-    X(spans_fresh, "spans of 1 MiB or more without any kept memory")                               \
+    X(spans_fresh, "spans without any kept memory")                                                \
     X(spans_far, "spans served from warm memory of another memory node")                           \
     X(spans_missed_bytes, "served by untouched memory shortly after as much was purged")           \
     X(granules_missed_bytes, "slabs made of untouched memory shortly after as much was purged")    \

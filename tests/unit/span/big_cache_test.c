@@ -9,7 +9,9 @@
 #include "process/start.h"
 #include "span/big_cache.h"
 #include "span/span_cache.h"
+#include "span/span_free.h"
 #include "span/span_heap.h"
+#include "span/span_purge.h"
 #include "stats/counters.h"
 #include "unit/span/take_large.h"
 
@@ -147,6 +149,53 @@ TEST(hits_and_misses_are_counted)
     CHECK_EQ(counter(&hak_stat_globals.spans_reused), 1);
     CHECK_EQ(counter(&hak_stat_globals.spans_reused_bytes), 2 * HAK_MIB);
     CHECK_EQ(counter(&hak_stat_globals.spans_fresh), 1);
+}
+
+/* The clock goes on: what is free was freed so much earlier, and goes if that is too long ago. */
+static void pass(uint64_t ms)
+{
+    uint64_t now_ms = hak_os_clock_ms();
+    hak_span_lock();
+    for (struct list_link *i = hak_span_free.ages.next; i != &hak_span_free.ages; i = i->next)
+        hak_list_element(i, struct span, age_link)->freed_ms -= ms;
+    hak_span_unlock();
+    hak_span_purge(now_ms - hak_big_cache_keep_ms(), 0, UINT32_MAX);
+}
+
+/* Blocks of so many bytes are taken and freed again and again, 200 ms apart: after ten times
+ * nothing leaves that is needed. */
+static void is_learned_for(int block_count, size_t bytes)
+{
+    void *blocks[16];
+    uint64_t missed = 0;
+    CHECK(hak_process_start());
+    for (int cycle = 0; cycle < 40; cycle++) {
+        if (cycle == 10)
+            missed = counter(&hak_stat_globals.spans_missed_bytes);
+        for (int i = 0; i < block_count; i++)
+            blocks[i] = take_large(bytes, 16, LARGE_ANY);
+        for (int i = 0; i < block_count; i++)
+            hak_large_give(blocks[i]);
+        pass(200);
+    }
+    CHECK(missed > 0);
+    CHECK_EQ(counter(&hak_stat_globals.spans_missed_bytes), missed);
+    CHECK(hak_big_cache_keep_ms() > 200);
+}
+
+TEST(blocks_of_many_megabytes_that_come_back_late_are_learned_from)
+{
+    is_learned_for(4, 3 * HAK_MIB);
+}
+
+TEST(so_are_blocks_of_less_than_a_megabyte)
+{
+    is_learned_for(12, 300000);
+}
+
+TEST(so_are_the_smallest_large_blocks)
+{
+    is_learned_for(16, HAK_GRANULE_BYTES / 2);
 }
 
 static struct span_cache cache;
