@@ -36,8 +36,8 @@
 /* Sixteenths of a line that the start moves on with each granule. Of all below 256 it gives four
  * neighbours, and sixteen, the most different starts, powers of two and a granule weighing most. */
 #define COLOUR_MULTIPLIER 81u
-/* A block that would leave no room for that gets a granule more, of which one page takes memory;
- * where every granule counts, from here on only (docs/adr/0010). */
+/* A block that would leave no room for that gets a granule more where it is clean, so that one page
+ * of it takes memory; where every granule counts, from here on only (docs/adr/0010). */
 #define COLOUR_ROOM_FROM_BYTES HAK_MIB
 
 /* From here on realloc moves pages instead of copying them. */
@@ -179,7 +179,7 @@ static void count_held(uint32_t blocks, uint32_t granules)
 static struct span *take_span(uint32_t count, uint32_t wished_count, uint32_t alignment_count,
                               bool *is_zero)
 {
-    struct span *span = hak_span_take(wished_count, alignment_count, is_zero);
+    struct span *span = hak_span_take_wished(count, wished_count, alignment_count, is_zero);
     if (HAK_UNLIKELY(span == NULL) && wished_count > count)
         span = hak_span_take(count, alignment_count, is_zero);
     if (span == NULL)
@@ -194,6 +194,11 @@ size_t hak_large_good_bytes(size_t bytes)
 {
     size_t room_bytes = (COLOURS - 1) * HAK_CACHE_LINE_BYTES;
     return hak_align_up(bytes + room_bytes, HAK_GRANULE_BYTES) - room_bytes;
+}
+
+static uint32_t least_granules(const struct large_request *request)
+{
+    return granules_for(hak_most(request->bytes, 1));
 }
 
 static uint32_t wished_granules(const struct large_request *request)
@@ -213,12 +218,12 @@ static bool is_too_large(const struct large_request *request)
 
 bool hak_large_fits_cache(const struct large_request *request)
 {
-    return !is_too_large(request) && wished_granules(request) <= HAK_SPAN_CACHE_GRANULES_MOST;
+    return !is_too_large(request) && least_granules(request) <= HAK_SPAN_CACHE_GRANULES_MOST;
 }
 
 struct span *hak_large_find(struct span_cache *cache, const struct large_request *request)
 {
-    return hak_span_cache_take(cache, wished_granules(request), alignment_granules(request));
+    return hak_span_cache_take(cache, least_granules(request), alignment_granules(request));
 }
 
 void *hak_large_take_in(struct span *span, const struct large_request *request)
@@ -228,7 +233,7 @@ void *hak_large_take_in(struct span *span, const struct large_request *request)
     if (is_too_large(request))
         return NULL;
     if (span == NULL)
-        span = take_span(granules_for(bytes), (uint32_t)hak_most(wished_granules(request), 1),
+        span = take_span(least_granules(request), (uint32_t)hak_most(wished_granules(request), 1),
                          alignment_granules(request), &is_zero);
     if (span == NULL)
         return NULL;

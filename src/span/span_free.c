@@ -105,6 +105,7 @@ static void reshape(struct span *span, uint32_t first, uint32_t count)
     count_bytes(span, ((size_t)count - span->count) << HAK_GRANULE_SHIFT);
     span->first = first;
     span->count = count;
+    span->is_lean = false;
     write_edges(span, (char *)span + 1);
     if (is_moved)
         hak_span_bins_insert(bins, span);
@@ -225,6 +226,7 @@ static struct span *describe(struct span *record, const struct span *like, uint3
     record->node = like->node;
     record->piece_count = 0;
     record->is_divided = false;
+    record->is_lean = false;
     return record;
 }
 
@@ -313,6 +315,7 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count, uint3
     joined->count = count;
     joined->node = node;
     joined->state = SPAN_WARM;
+    joined->is_lean = false;
     return joined;
 }
 

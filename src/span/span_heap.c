@@ -70,14 +70,26 @@ static struct span *take_from(struct span_bins *bins, struct span_fit fit)
     return span == NULL ? NULL : hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
 }
 
-/* Warm memory of the node, then memory that becomes the node's by being touched. */
-static struct span *take_near(struct span_fit fit, uint32_t node)
+/* As long as wished where that was lean before: what it would leave is hardly resident. */
+static struct span *take_warm(struct span_fit fit, uint32_t wished_count, uint32_t node)
 {
-    struct span *span = take_from(&hak_span_free.warm[node], fit);
+    struct span *span = hak_span_bins_find(&hak_span_free.warm[node], fit);
+    if (span == NULL)
+        return NULL;
+    if (span->is_lean && span->count == wished_count)
+        fit.count = wished_count;
+    return hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
+}
+
+/* Warm memory of the node, then memory that becomes the node's by being touched. */
+static struct span *take_near(struct span_fit fit, uint32_t wished_count, uint32_t node)
+{
+    struct span *span = take_warm(fit, wished_count, node);
     if (span == NULL && fit.alignment == 1)
         span = hak_span_free_take_mixed(fit.count, node);
     if (span != NULL)
         return span;
+    fit.count = wished_count;
     span = take_from(&hak_span_free.clean, fit);
     if (span != NULL)
         span->node = node;
@@ -105,18 +117,35 @@ static void note_served(const struct span *span, uint64_t now_ms, size_t warm_by
     hak_big_cache_served(&serve);
 }
 
-static struct span *take_free(struct span_fit fit, bool *is_zero)
+/* Lengthens the span by clean memory, if that is what follows it. */
+static void extend_clean(struct span *span, uint32_t count)
+{
+    uint32_t more = count - span->count, end = span->first + span->count;
+    struct span *behind = hak_span_free_at(end);
+    if (behind == NULL || behind->state != SPAN_CLEAN || behind->count < more)
+        return;
+    struct span *taken = hak_span_free_carve(behind, end, more);
+    if (taken == NULL)
+        return;
+    span->count = count;
+    hak_span_free_spare(taken);
+}
+
+static struct span *take_free(struct span_fit fit, uint32_t wished_count, bool *is_zero)
 {
     uint64_t now_ms = hak_os_clock_ms();
     uint32_t node = own_node();
     hak_span_lock();
     hak_span_free_start();
     size_t warm_bytes = hak_load_relaxed(&hak_span_free.warm_bytes);
-    struct span *span = take_near(fit, node);
+    struct span *span = take_near(fit, wished_count, node);
     if (span == NULL)
         span = take_far(fit, node);
     if (span != NULL) {
         note_served(span, now_ms, warm_bytes);
+        if (HAK_UNLIKELY(span->count < wished_count))
+            extend_clean(span, wished_count);
+        span->is_lean = span->count > fit.count;
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }
@@ -183,6 +212,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->freed_ms = 0;
     span->piece_count = 0;
     span->is_divided = false;
+    span->is_lean = false;
     hak_span_lock();
     hak_span_free_insert(span);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
@@ -203,14 +233,20 @@ struct granule_range hak_span_fresh_superslab(void)
 
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
 {
-    struct span_fit fit = {count, alignment, 0};
+    return hak_span_take_wished(count, count, alignment, is_zero);
+}
+
+struct span *hak_span_take_wished(uint32_t count, uint32_t wished_count, uint32_t alignment,
+                                  bool *is_zero)
+{
+    struct span_fit fit = {count, alignment, 0}, wished = {wished_count, alignment, 0};
     for (int round = 0; round < 3; round++) {
-        struct span *span = take_free(fit, is_zero);
+        struct span *span = take_free(fit, wished_count, is_zero);
         if (span == NULL)
-            span = take_bare(fit, is_zero);
+            span = take_bare(wished, is_zero);
         if (span != NULL)
             return span;
-        if (grow(count, alignment))
+        if (grow(wished_count, alignment))
             continue;
         /* Nothing fits and the window cannot grow: wait for purges in progress, and unmap all free
          * memory, which merges its spans and may make room elsewhere. */
@@ -220,7 +256,7 @@ struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero)
         if (purged_bytes == 0)
             break;
     }
-    return take_free(fit, is_zero);
+    return take_free(fit, wished_count, is_zero);
 }
 
 /* Takes the fit out of clean memory that leaves as much again free behind it. */
@@ -319,6 +355,7 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
         if (taken == NULL)
             return false;
         span->count += more;
+        span->is_lean = false;
         hak_span_free_spare(taken);
         return true;
     }
@@ -350,6 +387,7 @@ void hak_span_cut(struct span *span, uint32_t count)
         return;
     hak_span_pieces_cut(span, count, tail);
     span->count = count;
+    span->is_lean = false;
     hak_span_give(tail);
 }
 
@@ -379,6 +417,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->node = own_node();
         span->piece_count = 0;
         span->is_divided = false;
+        span->is_lean = false;
         note_attached(range.count);
     }
     return span;

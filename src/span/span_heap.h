@@ -22,6 +22,11 @@
  * two), warm memory first. *is_zero tells whether it reads as zero. NULL: out of memory. */
 struct span *hak_span_take(uint32_t count, uint32_t alignment, bool *is_zero);
 
+/* The same, and more granules, as many as wished in all, if these are clean: the program touches
+ * little of them. NULL: no memory for as many as wished; fewer may do. */
+struct span *hak_span_take_wished(uint32_t count, uint32_t wished_count, uint32_t alignment,
+                                  bool *is_zero);
+
 /* A superslab of memory that was never used, without a record; a range of count 0: out of
  * memory. */
 struct granule_range hak_span_fresh_superslab(void);

@@ -9,10 +9,12 @@
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/tag_map.h"
+#include "span/span_cache.h"
 #include "span/span_heap.h"
 #include "span/span_purge.h"
 #include "stats/counters.h"
 #include "unit/asan.h"
+#include "unit/resident.h"
 #include "unit/span/take_large.h"
 
 #include <sys/mman.h>
@@ -115,11 +117,71 @@ TEST(where_memory_is_bounded_blocks_below_1_mib_start_where_there_is_room)
 
 TEST(a_block_in_the_place_of_another_starts_where_that_did)
 {
-    for (int i = 0; i < 20; i++) {
-        void *before = take(BYTES);
+    static const size_t sizes[] = {BYTES, 4 * HAK_GRANULE_BYTES, 2 * HAK_MIB};
+    for (int i = 0; i < 60; i++) {
+        void *before = take(sizes[i / 20]);
         hak_large_give(before);
-        CHECK_EQ(take(BYTES), before);
+        CHECK_EQ(take(sizes[i / 20]), before);
     }
+}
+
+/* So many blocks of so many bytes are taken and filled. */
+static void fill(unsigned char **blocks, int count, size_t bytes)
+{
+    for (int i = 0; i < count; i++)
+        memset(blocks[i] = take(bytes), 1, bytes);
+}
+
+static void give_all(unsigned char **blocks, int count)
+{
+    for (int i = 0; i < count; i++)
+        hak_large_give(blocks[i]);
+}
+
+/* A varying start would cost a fifth here. */
+TEST(a_block_of_whole_granules_holds_no_more_of_memory_that_was_used)
+{
+    unsigned char *blocks[260];
+    refuse_huge_pages();
+    fill(blocks, 260, 100000);
+    give_all(blocks, 260);
+    fill(blocks, 100, 4 * HAK_GRANULE_BYTES);
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    size_t live = 100 * 4 * HAK_GRANULE_BYTES;
+    CHECK(window_resident_bytes() >= live && window_resident_bytes() <= live / 100 * 105);
+    CHECK(hak_span_heap_is_sound());
+}
+
+TEST(nor_does_one_where_a_longer_block_was_that_was_filled)
+{
+    unsigned char *blocks[100], *kept[100];
+    refuse_huge_pages();
+    for (int i = 0; i < 100; i++) {
+        fill(&blocks[i], 1, 5 * HAK_GRANULE_BYTES - 4096);
+        fill(&kept[i], 1, 3 * HAK_GRANULE_BYTES - 4096);
+    }
+    give_all(blocks, 100);
+    size_t before = hak_large_live_bytes();
+    fill(blocks, 100, 4 * HAK_GRANULE_BYTES);
+    CHECK_EQ(hak_large_live_bytes() - before, 100 * 4 * HAK_GRANULE_BYTES);
+    hak_span_purge(UINT64_MAX, 0, UINT32_MAX);
+    size_t live = 100 * (4 + 3) * HAK_GRANULE_BYTES;
+    CHECK(window_resident_bytes() <= live / 100 * 105);
+}
+
+TEST(what_a_span_cache_holds_serves_blocks_of_whole_granules)
+{
+    static struct span_cache cache;
+    unsigned char *block[2];
+    fill(block, 1, 11 * HAK_GRANULE_BYTES);
+    hak_large_give(block[0]);
+    fill(block, 2, 4 * HAK_GRANULE_BYTES); /* of used memory, with no room for another start */
+    struct large_request request = {4 * HAK_GRANULE_BYTES, 16, LARGE_ANY, LARGE_ROOMY};
+    hak_large_keep(&cache, hak_large_end(block[0]), SIZE_MAX);
+    CHECK(hak_large_fits_cache(&request));
+    struct span *span = hak_large_find(&cache, &request);
+    CHECK(span != NULL);
+    CHECK_EQ(hak_large_take_in(span, &request), block[0]);
 }
 
 TEST(a_varying_start_costs_at_most_a_granule)
