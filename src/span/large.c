@@ -76,6 +76,7 @@ static size_t colour_bytes(uint32_t first, size_t room_bytes, size_t alignment)
     return (size_t)((first * COLOUR_MULTIPLIER >> 4) % lines) * HAK_CACHE_LINE_BYTES;
 }
 
+/* All of it, always: a page that is not resident may have been swapped out, with its content. */
 static void purge_or_clear(char *start, size_t bytes)
 {
     if (bytes != 0 && !hak_os_purge(start, bytes))
