@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Nothing grows out of sight: lines of files, columns, functions, complexity, and `#if` in src/."""
+"""Nothing grows out of sight: lines of files, columns, functions, complexity, and `#if` in src/. An
+include guard of src/ is the path of its header."""
 import re
 
 import lizard
@@ -24,6 +25,14 @@ def conditionals(path):
             yield number, line.strip()
 
 
+def guard(path):
+    """A header of src/ whose include guard is not named after its path."""
+    named = "HAK_" + re.sub(r"\W", "_", str(path.relative_to("src"))).upper()
+    found = re.search(r"^#ifndef (\w+)\n#define \1$", text(path), re.M)
+    if found is None or found[1] != named:
+        yield f"{path}: its include guard is not {named}"
+
+
 def wide_lines(path):
     for number, line in enumerate(text(path).splitlines(), 1):
         if len(line) > COLUMNS:
@@ -35,6 +44,8 @@ def check(path):
     limit = SOURCE_LINES if path.suffix in (".c", ".cpp") else HEADER_LINES
     if line_count > limit:
         yield f"{path}: {line_count} lines, at most {limit}"
+    if path.suffix in (".h", ".hpp"):
+        yield from guard(path)
     for function in lizard.analyze_file(str(ROOT / path)).function_list:
         where = f"{path}:{function.start_line}: {function.name}"
         if function.length > FUNCTION_LINES:

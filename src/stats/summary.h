@@ -10,8 +10,8 @@
  * Threads     pure.
  * Tests       tests/unit/stats/summary_test.c, tests/cli/stats_cli.sh
  */
-#ifndef HAK_OBSERVE_SUMMARY_H
-#define HAK_OBSERVE_SUMMARY_H
+#ifndef HAK_STATS_SUMMARY_H
+#define HAK_STATS_SUMMARY_H
 
 #include "stats/line_writer.h"
 
