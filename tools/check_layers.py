@@ -14,8 +14,6 @@ def read_layers():
         if not line:
             continue
         name, _, allowed = line.partition(":")
-        if name == "circle":
-            continue  # for tools/check_links.py
         if name == "ambient":
             ambient = allowed.split()
         elif name.startswith("<"):
