@@ -216,7 +216,8 @@ def readme(measured, picture):
               f"{measured.reference} = 1, smaller is better. {machine.get('cpu')}, "
               f"{machine.get('processors')} processors, kernel {machine.get('kernel')}, "
               f"{measured.header['repeats']} interleaved runs of each. "
-              "First in: cases in which its median time is the lowest, be it within the noise. "
+              "First in: cases in which its median time is the lowest, even if the lead is within "
+              "the noise. "
               f"{HUGE_PAGES}"]
     if left_out:
         lines.append(f"Left out, because a run of theirs was an error: {', '.join(left_out)}.")
@@ -232,7 +233,7 @@ def behind(measured):
         if losses:
             most = "; ".join(_named(loss) for loss in losses[:2])
             lines.append(f"* {what}, another allocator is ahead by more than the noise in "
-                         f"{len(losses)} of {len(found)} cases, most in {most}.")
+                         f"{len(losses)} of {len(found)} cases; the largest losses: {most}.")
         else:
             lines.append(f"* {what}, no other allocator is surely ahead in any case.")
     return [f"Where {measured.reference} is not first:", "", *lines, *failures(measured)]
