@@ -20,7 +20,7 @@
     X(LIVE, "in a live block")                                                                     \
     X(FREED, "in a freed block")                                                                   \
     X(CACHED, "in a freed block, cached by a thread")                                              \
-    X(HOMEWARD, "in a freed block, left at the door of a busy heap")                               \
+    X(HOMEWARD, "in a freed block, not yet collected by its heap")                                 \
     X(UNUSED, "in a block that was never handed out")                                              \
     X(GUARD, "on the page without access before a slab")                                           \
     X(TAIL, "behind the last block of a slab")                                                     \
