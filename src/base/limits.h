@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* base/limits.h - the constants that shape hakmem.
  *
- * Owns        sizes of granule, superslab, window and of the thread cache's parts. The tiny build
+ * Owns        sizes of granule, superslab, window and of the parts of a cache. The tiny build
  *             makes everything so small that rare paths become common; the small window is for
  *             sanitizers.
  * Invariants  a superslab is a power of two of granules; a slab never spans two superslabs.
@@ -17,7 +17,7 @@
 #define HAK_GIB ((size_t)1 << 30)
 #define HAK_TIB ((size_t)1 << 40)
 
-/* The unit of the address map: one tag word each. */
+/* The unit of the address map: one tag each, a byte. */
 #define HAK_GRANULE_SHIFT 16
 #define HAK_GRANULE_BYTES ((size_t)1 << HAK_GRANULE_SHIFT)
 

@@ -62,7 +62,8 @@ void hak_caches_await(const struct cache *own, uint32_t patience_ms);
 /* In the child, where only `own` (NULL: none) has a thread. */
 void hak_caches_restart_in_child(struct cache *own);
 
-/* The same in a copy without handlers of fork, by the thread that made it, after the next. */
+/* The same in a copy without handlers of fork, by the thread that made it; call after
+ * hak_caches_mend. */
 void hak_caches_settle(struct cache *own);
 
 /* The calling thread left a section by a jump. */

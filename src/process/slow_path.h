@@ -2,9 +2,9 @@
 /* process/slow_path.h - a thread's cache for one slow call.
  *
  * Owns        nothing.
- * Invariants  between begin and end the thread's own cache is busy. A handler that interrupts it
- *             uses no cache, like a thread after its exit: each block comes from a heap and is
- *             returned at once.
+ * Invariants  between begin and end the cache of a slot is busy. A handler that interrupts its
+ *             thread then uses no cache, like a thread after its exit: each block comes from a heap
+ *             and is returned at once. A processor's cache is never busy; a handler may use it.
  * Threads     any, signal handlers too.
  * Tests       tests/unit/api/, tests/preload/life.c
  */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* process/start.h - the start of the process, and the start and end of threads.
  *
- * Owns        the thread pointer's states: unstarted -> a cache -> exited.
- * Invariants  the pointer is set before pthread_setspecific, which may allocate. A thread that ends
+ * Owns        when hak_here changes: hak_here_unasked -> libc's area or that of a slot's cache ->
+ *             hak_here_never. A thread with libc's area keeps it to its end; one that gets no slot,
+ *             or starts apart, has hak_here_never at once.
+ * Invariants  hak_here is set before pthread_setspecific, which may allocate. A thread that ends
  *             keeps its cache until the last round of destructors, then it is returned, and later
  *             requests of the thread use none.
  * Threads     as named.

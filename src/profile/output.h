@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* profile/output.h - the heap profile as a file, in one of several forms.
  *
- *   pprof    profile.proto, not compressed (profile/pprof.h) heap_v2  jemalloc's text, with a
- *   period of 1: its numbers are estimates of all blocks folded   FILE+0xOFFSET;FILE+0xOFFSET BYTES
- *   a line, outermost first: live bytes json     the object that `hakmem profile --json` prints
+ *   pprof    profile.proto, not compressed (profile/pprof.h)
+ *   heap_v2  jemalloc's text, with a period of 1: its numbers are estimates of all blocks
+ *   folded   FILE+0xOFFSET;FILE+0xOFFSET BYTES a line, outermost first: live bytes
+ *   json     the object that `hakmem profile --json` prints
  *
  * Owns        the names of the forms.
  * Invariants  code is told by files and addresses, without the names of functions, which the

@@ -2,8 +2,9 @@
 /* span/span_lock.h - the lock of the free spans.
  *
  * Owns        the lock of rank SPAN.
- * Invariants  held for every access to free spans, their bins and groups of large blocks; never
- *             across a system call.
+ * Invariants  held for every access to free spans, their bins and groups of large blocks, to the
+ *             log of span/big_cache.h, and to the pace of span/huge_blocks.c; never across a system
+ *             call.
  * Threads     any.
  * Tests       tests/race/span_race.c
  */
