@@ -31,6 +31,7 @@ HAK_INLINE void *take(size_t bytes)
 HAK_INLINE bool give(void *block)
 {
     size_t offset = (uintptr_t)block - hak_region.base;
+    /* acquire: partner is the release in the region's `grow` */
     if (HAK_UNLIKELY(offset >= hak_load_acquire(&hak_region.committed_bytes)))
         return false;
     size_t scaled = hak_load_relaxed(&hak_region.tags[offset >> HAK_GRANULE_SHIFT]);

@@ -215,7 +215,9 @@ HAK_INLINE void check_claim(const void *block, struct mark mark, const struct cl
 HAK_INLINE void seize(const struct place *place, uint64_t word, const char *what, const char *state)
 {
     size_t bytes = hak_mark_unpack(word).bytes;
-    /* acq_rel: of two threads one fails; the other sees its earlier writes, and clears */
+    /* acq_rel: the acquire pairs with the release that stored LIVE (hak_hardened_block_open).
+     * The release pairs with the acquire in hak_canary_end_is_whole. Of two threads one fails, and
+     * reports */
     if (!atomic_compare_exchange_strong_explicit(place->mark, &word, word ^ MARK_LIVE ^ MARK_FREED,
                                                  memory_order_acq_rel, memory_order_relaxed))
         hak_misuse(what, place->block, bytes, state);

@@ -28,13 +28,13 @@ static _Atomic bool has_free;     /* a hint; orphans, too */
 static uint32_t generation;
 /* In a child: from here on the list of all may hold orphans. */
 static struct cache *orphans;
-/* What this thread took last: until its thread pointer is set nothing else says that the cache has
- * a thread. */
+/* What this thread took last: until its hak_here is set nothing else says that the cache has a
+ * thread. */
 static HAK_TLS struct cache *last_taken;
 
 struct cache *hak_caches_first(void)
 {
-    /* acquire: partner is the release in create_locked */
+    /* acquire: partner is the release in `publish` */
     return hak_load_acquire(&all);
 }
 
@@ -318,6 +318,7 @@ static bool swap_out_locked(struct cache *cache, struct swapped *swapped)
     if (empty == NULL)
         return false;
     *swapped = (struct swapped){cache, cache->bins, cache->word_count};
+    /* acq_rel: as in begin_flight (heap/cache.c); partner is the acquire in is_being_changed */
     hak_fetch_add_acq_rel(&cache->in_flight, 1);
     hak_rooms_start(cache, empty, word_count);
     for (uint32_t i = 0; i < HAK_ALL_CLASS_COUNT; i++)
@@ -367,6 +368,7 @@ void hak_caches_drain_idle(uint64_t before_ms)
         if (is_fenced)
             empty_swapped(&swapped[i]);
         /* Else their blocks are lost: somebody may still be in the middle of taking one. */
+        /* acq_rel: partner is the acquire in is_being_changed */
         hak_fetch_sub_acq_rel(&swapped[i].cache->in_flight, 1);
     }
 }

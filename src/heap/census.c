@@ -87,6 +87,7 @@ void hak_census_take(struct census *census)
         if (hak_word_peek(&i->place) == CACHE_LOST)
             continue;
         count_bins(census, i);
+        /* acquire: partner is the release in quarantine_of (hardened/waiting.c) */
         count_quarantine(census, hak_load_acquire(&i->quarantine));
     }
 }

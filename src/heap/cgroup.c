@@ -63,6 +63,7 @@ size_t hak_own_cgroup_room_bytes(void)
 
 bool hak_own_cgroup_tells_pressure(void)
 {
+    /* acquire: partner is the release in hak_own_cgroup_read */
     return hak_load_acquire(&tells_pressure) != 0;
 }
 

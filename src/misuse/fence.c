@@ -102,6 +102,7 @@ static _Atomic uint32_t *places(void)
 
 static struct run *run_at(size_t unit)
 {
+    /* acquire: partner is the release in hak_area_grow */
     size_t usable_bytes = hak_load_acquire(&hak_region.fence_places.usable_bytes);
     if (unit >= usable_bytes / HAK_FENCE_PLACE_BYTES)
         return NULL;

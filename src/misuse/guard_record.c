@@ -63,6 +63,7 @@ void hak_guard_record_view(const struct guard_record *record, struct guarded_vie
     view->block = hak_word_peek(&record->block);
     view->bytes = hak_word_peek(&record->bytes);
     view->form = hak_word_peek(&record->form);
+    /* acquire: partner is the pool's release that stored LIVE, or FREE */
     view->state = (enum guarded_state)hak_load_acquire(&record->state);
     copy_trace(&view->taken, &record->taken);
     copy_trace(&view->given, &record->given);

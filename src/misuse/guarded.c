@@ -55,6 +55,7 @@ size_t hak_guarded_usable_bytes(const void *block, const char *what)
 bool hak_guarded_is_live(const void *block)
 {
     const struct guard_record *record = hak_guarded_holds(block) ? record_of(block) : NULL;
+    /* acquire: partner is the pool's release that stored LIVE */
     return record != NULL && hak_load_acquire(&record->state) == GUARDED_LIVE &&
            hak_word_peek(&record->block) == (uintptr_t)block;
 }

@@ -59,8 +59,8 @@ static bool pool_start(void)
         return true;
     if (state == POOL_FROZEN || !hak_mappings_take(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT))
         return false;
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (hak_cas_acquire(&pool_state, &state, POOL_READY))
+    /* relaxed: the exchange only elects one thread */
+    if (hak_cas_relaxed(&pool_state, &state, POOL_READY))
         return true;
     hak_mappings_give(HAK_SAMPLED_GUARD_SLOTS * MAPPINGS_PER_SLOT);
     return state == POOL_READY;

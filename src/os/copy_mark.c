@@ -51,7 +51,8 @@ void hak_copy_notice(void)
 {
     uint64_t signals = hak_os_block_signals();
     uint32_t expected = COPY_UNNOTICED;
-    if (hak_cas_acquire(&hak_copy_mark->state, &expected, COPY_SETTLING))
+    /* relaxed: the exchange only elects one thread; what it settles was written before the copy */
+    if (hak_cas_relaxed(&hak_copy_mark->state, &expected, COPY_SETTLING))
         settle();
     /* acquire: partner is the release in hak_copy_mark_settled */
     while (hak_load_acquire(&hak_copy_mark->state) != COPY_SETTLED)

@@ -23,6 +23,7 @@ void hak_os_identity_watch(void (*before)(void), void (*after)(void))
 
 static void (*begin(void))(void)
 {
+    /* acquire: partner is the release in hak_os_identity_watch */
     void (*before)(void) = hak_load_acquire(&watch_before);
     if (before == NULL)
         return NULL;

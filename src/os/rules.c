@@ -103,6 +103,8 @@ HAK_INLINE uint64_t two_units(const unsigned char *at, uint32_t units, uint32_t 
 HAK_INLINE bool is_entry(const _Atomic uint64_t *kept, const unsigned char *at, uint32_t units)
 {
     uint64_t differences = 0;
+    /* acquire: partners are the releases in keep_entry; the last look at the sequence (`find`)
+     * comes after */
     for (uint32_t i = 0; i < units; i += 2)
         differences |= hak_load_acquire(&kept[i / 2]) ^ two_units(at, units, i);
     return differences == 0;
@@ -112,6 +114,7 @@ HAK_INLINE bool is_entry(const _Atomic uint64_t *kept, const unsigned char *at, 
 HAK_INLINE bool is_source(const struct place *place, const unsigned char *header)
 {
     struct bytes_of_source now;
+    /* acquire: partners are the releases in hak_rules_keep, as in `find` */
     uint64_t pair = hak_load_acquire(&place->pair);
     return find_pairs(header, (uint32_t)(pair >> 32), &now) && now.pair == pair &&
            now.here == hak_load_acquire(&place->here) &&
@@ -139,8 +142,8 @@ static struct place *place_of(uintptr_t address)
 static struct place *claim(uintptr_t address)
 {
     uint16_t none = 0;
-    /* acquire: no partner is needed, the number alone counts */
-    if (!hak_cas_acquire(number_of(address), &none, TAKEN))
+    /* relaxed: the number alone counts; the place's sequence orders what is in it */
+    if (!hak_cas_relaxed(number_of(address), &none, TAKEN))
         return place_of(address);
     uint32_t place = hak_fetch_add_relaxed(&place_count, 1);
     hak_store_relaxed(number_of(address), (uint16_t)(place + 1));
@@ -177,6 +180,7 @@ bool hak_rules_find_lasting(const unsigned char *header, uintptr_t address, stru
 
 static void keep_entry(_Atomic uint64_t *kept, const unsigned char *at, uint32_t units)
 {
+    /* release: no word is seen before the odd sequence; partner is the acquire in is_entry */
     for (uint32_t i = 0; i < units; i += 2)
         hak_store_release(&kept[i / 2], two_units(at, units, i));
 }
@@ -188,9 +192,11 @@ void hak_rules_keep(const struct rule_source *source, const struct frame_rule *r
         return;
     struct place *place = claim(source->address);
     uint64_t words[RULE_WORDS], sequence = place == NULL ? 1 : hak_load_relaxed(&place->sequence);
+    /* acquire: partner is the release of the sequence by the last one that kept a rule here */
     if (sequence % 2 != 0 || !hak_cas_acquire(&place->sequence, &sequence, sequence + 1))
         return;
-    /* release: no word is seen before the odd sequence */
+    /* release: no word is seen before the odd sequence; partners are the acquires in `find` and
+     * is_source */
     hak_store_release(&place->header, (uintptr_t)source->header);
     hak_store_release(&place->address, source->address);
     hak_store_release(&place->pair, bytes.pair);
@@ -201,7 +207,7 @@ void hak_rules_keep(const struct rule_source *source, const struct frame_rule *r
         hak_store_release(&place->rule[i], words[i]);
     keep_entry(place->units, bytes.own, bytes.own_units);
     keep_entry(place->units + OWN_UNITS_MOST / 2, bytes.common, bytes.common_units);
-    /* release: partner is the acquire in hak_rules_find */
+    /* release: partner is the acquire in `find` */
     hak_store_release(&place->sequence, sequence + 2);
 }
 

@@ -153,6 +153,7 @@ void hak_os_thread_await(const struct os_thread *thread, uint32_t timeout_ms)
 {
     struct timespec timeout = {(time_t)(timeout_ms / 1000), (long)(timeout_ms % 1000) * 1000000L};
     int saved = errno;
+    /* acquire: partner is the kernel, which writes 0 after the thread's last instruction */
     uint32_t id = hak_load_acquire(&thread->id);
     if (id != 0)
         syscall(SYS_futex, &thread->id, FUTEX_WAIT, id, &timeout, NULL, 0);

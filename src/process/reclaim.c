@@ -344,8 +344,8 @@ static size_t relieve_gently(uint64_t now)
 static size_t relieve_at_times(uint64_t now)
 {
     uint64_t last = hak_load_relaxed(&last_relief_ms);
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (hak_excess(now, last) >= RELIEF_MS && hak_cas_acquire(&last_relief_ms, &last, now))
+    /* relaxed: the exchange only elects one thread */
+    if (hak_excess(now, last) >= RELIEF_MS && hak_cas_relaxed(&last_relief_ms, &last, now))
         return relieve_gently(now);
     drain_all(now - RELIEF_MS);
     return purge_free(0);
@@ -366,8 +366,8 @@ bool hak_reclaim_tick(void)
 {
     uint64_t now = hak_os_clock_ms();
     uint64_t last = hak_load_relaxed(&last_tick_ms);
-    /* acquire: no partner is needed, the exchange only elects one thread */
-    if (now - last < TICK_MS || !hak_cas_acquire(&last_tick_ms, &last, now))
+    /* relaxed: the exchange only elects one thread */
+    if (now - last < TICK_MS || !hak_cas_relaxed(&last_tick_ms, &last, now))
         return false;
     ask_busy(now);
     uint64_t decay = decay_now_ms();

@@ -69,6 +69,7 @@ static void start_locked(void)
                            hak_os_clock_ms());
     hak_store_relaxed(&hak_dlopen_binds_deeply, hak_conf_number(deepbind) != 0);
     if (!hak_region_start()) {
+        /* release: partner is the acquire in hak_process_start */
         hak_store_release(&process_state, PROCESS_FAILED);
         return;
     }
@@ -84,6 +85,7 @@ static void start_locked(void)
 
 bool hak_process_start(void)
 {
+    /* acquire, here and below: partner is the release in start_locked */
     if (hak_load_acquire(&process_state) == PROCESS_UNSTARTED) {
         if (hak_lock_is_inside()) /* a handler interrupted the start */
             return false;

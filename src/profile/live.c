@@ -74,12 +74,12 @@ static bool add_in(struct table *table, const void *block, const struct live_sam
     uint32_t first = place_of(table, block);
     for (uint32_t i = first; i < first + PLACES; i++) {
         uintptr_t key = 0;
-        /* acquire: partner is the release in hak_live_remove */
+        /* acquire: partner is the release in `empty`, before which the sample was read */
         if (hak_load_relaxed(&table->keys[i]) != 0 ||
             !hak_cas_acquire(&table->keys[i], &key, TAKEN))
             continue;
         write_sample(&table->samples[i], sample);
-        /* release: partner is the acquire in hak_live_remove */
+        /* release: partner is the acquire in find_in, hak_live_remove_heap and hak_live_visit */
         hak_store_release(&table->keys[i], (uintptr_t)block);
         return true;
     }
@@ -163,7 +163,7 @@ void hak_live_remove_heap(uint64_t heap, void (*ended)(const struct live_sample 
     struct table *table;
     for (uint32_t i = 0; i < HAK_LIVE_TABLES && (table = table_at(i)) != NULL; i++) {
         for (uint32_t j = 0; j < table->place_count; j++) {
-            /* acquire: partner is the release in add_in */
+            /* acquire: partner is the release in add_in, or in hak_live_let_go */
             uintptr_t key = hak_load_acquire(&table->keys[j]);
             if (key <= TAKEN || hak_word_peek(&table->samples[j].heap) != heap)
                 continue;
@@ -179,7 +179,7 @@ void hak_live_visit(void (*visit)(const struct live_sample *sample, void *contex
     struct table *table;
     for (uint32_t i = 0; i < HAK_LIVE_TABLES && (table = table_at(i)) != NULL; i++) {
         for (uint32_t j = 0; j < table->place_count; j++) {
-            /* acquire: partner is the release in add_in */
+            /* acquire: partner is the release in add_in, or in hak_live_let_go */
             if (hak_load_acquire(&table->keys[j]) <= TAKEN)
                 continue;
             struct live_sample sample = read_sample(&table->samples[j]);

@@ -55,7 +55,7 @@ static _Atomic uint64_t modules_seen[(HAK_BOARD_SITES + 63) / 64]; /* by site */
 
 struct profile_board *hak_show_board(void)
 {
-    /* acquire: partner is the release in hak_show_open */
+    /* acquire: partner is the release in open_first */
     return hak_load_acquire(&own);
 }
 

@@ -97,6 +97,7 @@ static void show_stack(uint32_t site)
 {
     const struct board_site *from = site_at(site);
     struct board_site *to = shown_at(site);
+    /* acquire: partner is the release below, by another thread */
     if (to == NULL || hak_load_acquire(&to->state) == BOARD_READY)
         return;
     hak_word_publish(&to->frame_count, from->frame_count);
@@ -104,6 +105,7 @@ static void show_stack(uint32_t site)
         hak_word_publish(&to->frames[i], from->frames[i]);
     /* release: partner is the acquire of the board's readers */
     hak_store_release(&to->state, BOARD_READY);
+    /* acquire: partner is the release in hak_sites_show */
     raise(&hak_load_acquire(&shown)->head.site_count, site + 1);
 }
 

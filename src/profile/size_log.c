@@ -53,8 +53,8 @@ void hak_size_log_begin(const struct live_sample *sample)
     if (!is_of_a_class(sample->logged_bytes))
         return;
     if (HAK_UNLIKELY(hak_load_relaxed(&start_ms) == 0))
-        /* acquire: no partner is needed, the number alone counts */
-        hak_cas_acquire(&start_ms, &none, birth_ms);
+        /* relaxed: the number alone counts */
+        hak_cas_relaxed(&start_ms, &none, birth_ms);
     hak_fetch_add_relaxed(&samples, 1);
     add(sample, birth_ms, 1);
 }

@@ -19,6 +19,7 @@ void hak_area_start(struct area *area, void *start, size_t room_bytes)
 static size_t settle(struct area *area)
 {
     size_t usable = hak_load_relaxed(&area->usable_bytes);
+    /* release: partners are the acquires of the area's users, which then find it accessible */
     if (HAK_UNLIKELY(area->tried_bytes != usable) &&
         hak_os_allow(area->start + usable, area->tried_bytes - usable))
         hak_store_release(&area->usable_bytes, usable = area->tried_bytes);
@@ -51,6 +52,7 @@ enum os_map hak_area_grow(struct area *area, size_t bytes, size_t step_bytes)
         return result;
     }
     refuse_huge_pages(area, usable, end);
-    hak_store_release(&area->usable_bytes, end); /* partners: acquires of its users */
+    /* release: partners as in `settle` */
+    hak_store_release(&area->usable_bytes, end);
     return OS_MAPPED;
 }

@@ -55,8 +55,8 @@ bool hak_mappings_admit_advice(uint32_t granule)
         return true;
     if (!hak_mappings_take(MAPPINGS_PER_ADVICE))
         return false;
-    /* release: no partner is needed, the bit only elects the thread that counts */
-    if (hak_fetch_or_release(&advised[superslab / 64], bit) & bit)
+    /* relaxed: the bit only elects the thread that counts */
+    if (hak_fetch_or_relaxed(&advised[superslab / 64], bit) & bit)
         hak_mappings_give(MAPPINGS_PER_ADVICE); /* another thread was faster */
     return true;
 }

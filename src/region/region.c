@@ -164,6 +164,7 @@ static bool tables_grow(size_t bytes)
 
 static void table_touch(const struct area *table)
 {
+    /* acquire: partner is the release in hak_area_grow */
     hak_os_touch(table->start, hak_load_acquire(&table->usable_bytes));
 }
 

@@ -26,7 +26,9 @@ void hak_remote_publish(struct slab *slab, uint32_t word_index, uint64_t mask)
                         "already freed by another thread");
     if (before == 0)
         hak_pending_push(slab);
-    /* acq_rel: after the push, as a copy of the process sees it */
+    /* acq_rel: after the push, as a copy of the process sees it. Relaxed suffices for the reader,
+     * hak_remote_forget_others: it runs in the copy, whose memory the kernel made before. The
+     * acquire half has no partner. */
     hak_fetch_sub_acq_rel(&under_way, 1);
     own_under_way--;
 }
@@ -67,6 +69,7 @@ bool hak_remote_forget_others(void)
 
 void hak_remote_forget_own(void)
 {
+    /* acq_rel: as in hak_remote_publish */
     hak_fetch_sub_acq_rel(&under_way, own_under_way);
     own_under_way = 0;
 }

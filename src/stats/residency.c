@@ -204,6 +204,7 @@ static void add_piece(struct walk *walk)
 
 static void add_window(struct walk *walk)
 {
+    /* acquire: partner is the release in the region's `grow` */
     size_t end = hak_load_acquire(&hak_region.committed_bytes) >> HAK_GRANULE_SHIFT;
     for (walk->first = 0; walk->first < end; walk->first += walk->count) {
         walk->count = (uint32_t)hak_least(end - walk->first, PIECE_GRANULES);

@@ -45,6 +45,8 @@ void hak_shm_publish(struct stats_shm *shm, const struct shm_page *page)
 {
     uint64_t next = hak_load_relaxed(&shm->published) + 1;
     const char *from = (const char *)page;
+    /* release: a reader that meets a word of a later page than its own meets a later number at its
+     * end; partner is the fence in hak_shm_read */
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < HAK_SHM_PAGE_WORDS; i++) {
         uint64_t word;
@@ -67,6 +69,7 @@ bool hak_shm_read(const struct stats_shm *shm, struct shm_page *page)
             uint64_t word = hak_load_relaxed(&shm->pages[published % 2][i]);
             memcpy(to + i * sizeof word, &word, sizeof word);
         }
+        /* acquire: partner is the fence in hak_shm_publish */
         atomic_thread_fence(memory_order_acquire);
         if (hak_load_relaxed(&shm->published) == published)
             return true;
