@@ -22,7 +22,8 @@
  *             touch the slab until after the push, so the child detects them, and rebuilds counts
  *             and stacks from the bits.
  * Threads     anyone publishes; the count add is acq_rel, the bit OR release, the exchange of the
- *             collector acquire, so that what the program wrote to a block happens before its next use.
+ *             collector acquire, so that what the program wrote to a block happens before its next
+ *             use.
  * Tests       tests/unit/slab/remote_test.c, tests/race/remote_race.c, docs/model/remote.pml
  */
 #ifndef HAK_SLAB_REMOTE_H
