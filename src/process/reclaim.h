@@ -34,9 +34,4 @@ size_t hak_reclaim_trim(size_t keep_bytes);
  * cache. Returns the bytes. Outside every heap and lock. */
 size_t hak_reclaim_relieve(void);
 
-/* Takes and touches the memory of option prewarm, and the records that it will need; nothing if the
- * limit or the kernel does not admit so much. At most nine tenths of the memory that is available
- * are touched; one line says so, and the row of the policy follows. */
-void hak_prewarm(void);
-
 #endif

@@ -261,6 +261,12 @@ static struct span *span_of(const void *block, const char *what)
     return span;
 }
 
+bool hak_large_is_block(const void *block)
+{
+    const struct span *span = hak_owner_read(hak_granule_of(block));
+    return span != NULL && span->user == block;
+}
+
 static void count_given(uint32_t blocks, size_t granules)
 {
     hak_fetch_sub_relaxed(&held, blocks * HELD_ONE + granules);

@@ -11,6 +11,7 @@
 #ifndef HAK_SPAN_LARGE_H
 #define HAK_SPAN_LARGE_H
 
+#include "span/large_group.h"
 #include "span/span_move.h"
 
 enum large_content { LARGE_ANY, LARGE_ZERO };
@@ -78,12 +79,8 @@ enum span_move hak_large_carry(const void *block, void *target, size_t kept_byte
 /* True when a live large block starts at `block`, whose granule has the SPAN tag. */
 bool hak_large_is_block(const void *block);
 
-/* Groups, so that a private heap can free all its large blocks at once. A group is a list head,
- * given to hak_large_group_start first; the SPAN lock guards it. */
-struct list_link;
-void hak_large_group_start(struct list_link *group);
-
-/* Puts a live block that no other thread knows yet into the group; freeing it takes it out. */
+/* What blocks and groups (span/large_group.h) do together: these find a block's record, or free it.
+ * Puts a live block that no other thread knows yet into the group; freeing it takes it out. */
 void hak_large_join(void *block, struct list_link *group);
 
 /* The group of a live block, NULL: none; misuse is reported as `what`. */
@@ -91,21 +88,6 @@ struct list_link *hak_large_group_of(const void *block, const char *what);
 
 /* Frees all blocks of the group. A concurrent free of one of them is misuse, reported. */
 void hak_large_give_group(struct list_link *group);
-
-/* The number of blocks in the group and the bytes of their spans. */
-size_t hak_large_group_bytes(const struct list_link *group, size_t *block_count);
-
-/* Takes a block that is being freed out of its group. The SPAN lock is held. */
-struct span;
-void hak_large_leave(struct span *span);
-
-/* A thread was stopped for good while it changed the group, or after it withdrew a block that is in
- * it: such blocks leave it, the links are whole again. The SPAN lock is held, or no other thread is
- * there. */
-void hak_large_group_mend(struct list_link *group);
-
-/* A block moved from one span to another, which takes its place in the group. */
-void hak_large_succeed(struct span *from, struct span *to);
 
 /* Bytes of the spans of all live large blocks, and their number; exact while no thread works on a
  * span cache. */

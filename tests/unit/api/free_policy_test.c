@@ -9,6 +9,7 @@
 #include "heap/cgroup.h"
 #include "heap/limit.h"
 #include "policy/policy_table.h"
+#include "process/prewarm.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "span/span_heap.h"

@@ -11,6 +11,7 @@
 #include "os/os_huge.h"
 #include "os/os_memory.h"
 #include "policy/policy_table.h"
+#include "process/prewarm.h"
 #include "process/reclaim.h"
 #include "process/start.h"
 #include "unit/asan.h"

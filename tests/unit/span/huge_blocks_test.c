@@ -13,7 +13,7 @@
 #include "os/os_fault.h"
 #include "os/os_huge.h"
 #include "policy/policy_table.h"
-#include "process/reclaim.h"
+#include "process/prewarm.h"
 #include "process/start.h"
 #include "slabs.h"
 #include "span/span_heap.h"

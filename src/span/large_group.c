@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "span/large_group.h"
+
 #include "base/list.h"
 #include "region/tag_map.h"
-#include "span/large.h"
 #include "span/span_heap.h"
-
-/* Groups of large blocks: a used span is on no bin, so its link there serves. */
 
 void hak_large_group_start(struct list_link *group)
 {
@@ -63,10 +62,4 @@ void hak_large_group_mend(struct list_link *group)
         }
     }
     link(before, group);
-}
-
-bool hak_large_is_block(const void *block)
-{
-    const struct span *span = hak_owner_read(hak_granule_of(block));
-    return span != NULL && span->user == block;
 }

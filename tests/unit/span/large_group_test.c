@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tests/unit/span/group_test.c - large blocks of one group are counted, freed and mended
+/* tests/unit/span/large_group_test.c - large blocks of one group are counted, freed and mended
  * together. */
 #include "base/list.h"
 #include "check.h"
