@@ -8,6 +8,7 @@
 #ifndef HAK_BASE_TEXT_H
 #define HAK_BASE_TEXT_H
 
+#include "base/bits.h"
 #include "base/compiler.h"
 
 struct text {
@@ -38,6 +39,13 @@ HAK_INLINE void hak_text_add_number(struct text *text, uint64_t value, uint32_t 
         value /= base;
     } while (value != 0);
     hak_text_add_bytes(text, digits + at, sizeof digits - at);
+}
+
+/* Adds a space and the number, or `most` if that is less. */
+HAK_INLINE void hak_text_add_bounded(struct text *text, uint64_t value, uint64_t most)
+{
+    hak_text_add(text, " ");
+    hak_text_add_number(text, hak_least(value, most), 10);
 }
 
 /* Adds value / 10^digits as a decimal fraction: 1234 with 2 digits is 12.34. */

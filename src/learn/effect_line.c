@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define BLOCK_BYTES_MOST 4096u
 #define SUM_MOST UINT64_C(1000000000000)
 
 static uint64_t read_sum(struct line_reader *reader, uint64_t most)
@@ -20,7 +19,7 @@ size_t hak_effect_line_read(struct effect_line *line, const char *text, size_t b
 {
     struct line_reader reader = {text, text + hak_least(bytes, HAK_EFFECT_LINE_BYTES), true};
     hak_line_read_word(&reader, "effect ");
-    line->block_bytes = (uint32_t)hak_line_read_number(&reader, 10, BLOCK_BYTES_MOST);
+    line->block_bytes = (uint32_t)hak_line_read_number(&reader, 10, HAK_LEARNED_BLOCK_BYTES_MOST);
     for (int i = 0; i < 2; i++) {
         uint64_t pages = read_sum(&reader, SUM_MOST);
         line->effect.pages[i] = (double)pages / 1000;

@@ -12,23 +12,12 @@
 #ifndef HAK_LEARN_KEEP_LINE_H
 #define HAK_LEARN_KEEP_LINE_H
 
-#include "base/bits.h"
 #include "base/text.h"
 #include "learn/keep_time.h"
 #include "learn/line_reader.h"
 
-/* More than any run has; sums of two stay far from overflow. */
-#define HAK_LEARNED_RUNS_MOST 1000000u
-#define HAK_LEARNED_COST_MOST (UINT64_C(1) << 50)
 /* The longest line: a word, a digit, 7 of them, and 11 times 16. */
 #define HAK_KEEP_LINE_BYTES (10u + 2u + 8u + 11u * 17u)
-
-/* The number after a space, bounded as the reader bounds it. */
-HAK_INLINE void hak_text_add_bounded(struct text *text, uint64_t number, uint64_t most)
-{
-    hak_text_add(text, " ");
-    hak_text_add_number(text, hak_least(number, most), 10);
-}
 
 /* The line of the log must be next. */
 void hak_keep_line_read(struct line_reader *reader, const char *word, struct keep_evidence *log);

@@ -30,14 +30,12 @@ static uint32_t read_hex(struct line_reader *reader)
 {
     uint32_t number = 0;
     for (int i = 0; i < 8; i++) {
-        const char *digits = "0123456789abcdef";
-        const char *digit =
-            reader->at < reader->end && *reader->at != '\0' ? strchr(digits, *reader->at) : NULL;
-        if (digit == NULL) {
+        uint32_t digit = hak_line_digit(reader, 16);
+        if (digit >= 16) {
             reader->is_right = false;
             return 0;
         }
-        number = number << 4 | (uint32_t)(digit - digits);
+        number = number << 4 | digit;
         reader->at++;
     }
     return number;

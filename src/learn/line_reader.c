@@ -12,7 +12,7 @@ void hak_line_read_word(struct line_reader *reader, const char *word)
         reader->at += bytes;
 }
 
-static uint32_t digit_of(const struct line_reader *reader, uint32_t base)
+uint32_t hak_line_digit(const struct line_reader *reader, uint32_t base)
 {
     const char *digits = "0123456789abcdef";
     if (reader->at == reader->end || *reader->at == '\0')
@@ -26,7 +26,7 @@ uint64_t hak_line_read_number(struct line_reader *reader, uint32_t base, uint64_
     const char *start = reader->at;
     uint64_t number = 0;
     uint32_t digit;
-    while ((digit = digit_of(reader, base)) < base && number <= (UINT64_MAX - digit) / base) {
+    while ((digit = hak_line_digit(reader, base)) < base && number <= (UINT64_MAX - digit) / base) {
         number = number * base + digit;
         reader->at++;
     }

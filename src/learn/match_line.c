@@ -69,23 +69,17 @@ size_t hak_match_line_read(struct match_line *line, const char *text, size_t byt
     return reader.is_right && line->matches != 0 ? (size_t)(reader.at - text) : 0;
 }
 
-static void add_number(struct text *text, uint64_t number, uint32_t most)
-{
-    hak_text_add(text, " ");
-    hak_text_add_number(text, hak_least(number, most), 10);
-}
-
 void hak_match_line_write(struct text *text, const struct match_line *line)
 {
     hak_text_add(text, FIRST_WORD);
     hak_text_add(text, hak_match_knobs[line->knob].name);
-    add_number(text, hak_match_knobs[line->knob].values[line->arm], UINT32_MAX);
-    add_number(text, line->rating, RATING_MOST);
-    add_number(text, line->matches, HAK_MATCH_COUNT_MOST);
-    add_number(text, line->won, HAK_MATCH_COUNT_MOST);
-    add_number(text, line->lost, HAK_MATCH_COUNT_MOST);
-    add_number(text, line->gain, HAK_MATCH_EVIDENCE_MOST);
-    add_number(text, line->harm, HAK_MATCH_EVIDENCE_MOST);
+    hak_text_add_bounded(text, hak_match_knobs[line->knob].values[line->arm], UINT32_MAX);
+    hak_text_add_bounded(text, line->rating, RATING_MOST);
+    hak_text_add_bounded(text, line->matches, HAK_MATCH_COUNT_MOST);
+    hak_text_add_bounded(text, line->won, HAK_MATCH_COUNT_MOST);
+    hak_text_add_bounded(text, line->lost, HAK_MATCH_COUNT_MOST);
+    hak_text_add_bounded(text, line->gain, HAK_MATCH_EVIDENCE_MOST);
+    hak_text_add_bounded(text, line->harm, HAK_MATCH_EVIDENCE_MOST);
     hak_text_add(text, "\n");
 }
 

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define BLOCK_BYTES_MOST 4096u
-
 static bool is_of_name(char letter)
 {
     return letter > ' ' && letter < 0x7f && letter != '+' && letter != '@';
@@ -73,7 +71,7 @@ size_t hak_site_line_read(struct site_line *line, const char *text, size_t bytes
     hak_line_read_word(&reader, "site ");
     line->state = read_state(&reader);
     hak_line_read_word(&reader, " ");
-    line->block_bytes = (uint32_t)hak_line_read_number(&reader, 10, BLOCK_BYTES_MOST);
+    line->block_bytes = (uint32_t)hak_line_read_number(&reader, 10, HAK_LEARNED_BLOCK_BYTES_MOST);
     hak_line_read_word(&reader, " ");
     line->judged = (uint32_t)hak_line_read_number(&reader, 10, HAK_SITE_COUNT_MOST);
     hak_line_read_word(&reader, " ");

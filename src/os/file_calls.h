@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,6 +33,28 @@ HAK_INLINE int hak_call_open(const char *path, int flags)
 HAK_INLINE ssize_t hak_call_read(int fd, void *buffer, size_t bytes)
 {
     return syscall(SYS_read, fd, buffer, bytes);
+}
+
+/* Fills the buffer, of which *used_bytes are used, up to the file's end. CALL_READ_FULL: there is
+ * more than it holds; CALL_READ_REFUSED: errno says why. */
+enum call_read { CALL_READ_ALL, CALL_READ_FULL, CALL_READ_REFUSED };
+HAK_INLINE enum call_read hak_call_read_all(int fd, char *buffer, size_t buffer_bytes,
+                                            size_t *used_bytes)
+{
+    char beyond;
+    for (;;) {
+        size_t room = buffer_bytes - *used_bytes;
+        ssize_t got =
+            hak_call_read(fd, room > 0 ? buffer + *used_bytes : &beyond, room > 0 ? room : 1);
+        if (got == 0)
+            return CALL_READ_ALL;
+        if (got > 0 && room == 0)
+            return CALL_READ_FULL;
+        if (got > 0)
+            *used_bytes += (size_t)got;
+        else if (errno != EINTR)
+            return CALL_READ_REFUSED;
+    }
 }
 
 HAK_INLINE ssize_t hak_call_pread(int fd, void *buffer, size_t bytes, off_t at)

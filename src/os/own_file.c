@@ -56,19 +56,13 @@ static enum own_file look_at(int fd)
 
 static enum own_file read_all(int fd, char *buffer, size_t buffer_bytes, size_t *used_bytes)
 {
-    char beyond;
-    for (;;) {
-        size_t room = buffer_bytes - *used_bytes;
-        ssize_t got =
-            hak_call_read(fd, room > 0 ? buffer + *used_bytes : &beyond, room > 0 ? room : 1);
-        if (got == 0)
-            return OWN_FILE_READ;
-        if (got > 0 && room == 0)
-            return OWN_FILE_LARGE;
-        if (got > 0)
-            *used_bytes += (size_t)got;
-        else if (errno != EINTR)
-            return OWN_FILE_REFUSED;
+    switch (hak_call_read_all(fd, buffer, buffer_bytes, used_bytes)) {
+    case CALL_READ_ALL:
+        return OWN_FILE_READ;
+    case CALL_READ_FULL:
+        return OWN_FILE_LARGE;
+    default:
+        return OWN_FILE_REFUSED;
     }
 }
 
