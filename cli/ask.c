@@ -32,10 +32,9 @@ static void on_signal(int number)
     was_interrupted = number;
 }
 
-static void pause_ms(long ms)
+static void pause_look(void)
 {
-    struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
+    nanosleep(&(struct timespec){0, LOOK_MS * 1000000}, NULL);
 }
 
 static bool read_request(int fd, struct control_request *request)
@@ -149,7 +148,7 @@ static bool leave_request(struct ask *ask, struct control_request *request, uint
             return refuse(&reason, "another request to process %d is still unanswered",
                           ask->process.pid);
         else
-            pause_ms(LOOK_MS);
+            pause_look();
     }
 }
 
@@ -255,7 +254,7 @@ static enum ask_state await(struct ask *ask, struct control_request *seen)
         if (is_over || was_interrupted)
             break;
         is_told = is_told || tell_wait(ask, now - start_ms);
-        pause_ms(LOOK_MS);
+        pause_look();
     }
     return state;
 }

@@ -19,6 +19,7 @@
 
 #define INTERVAL_LEAST_MS 250
 #define INTERVAL_MOST_MS 64000
+#define ROWS_MOST 512
 
 /* The list of processes is made anew so often. */
 #define LIST_MS 2000u
@@ -188,10 +189,10 @@ static const char *watch_target(struct view *view, struct watch *watch, struct t
 }
 
 /* The processes whose name contains the filter, or whose PID it is. */
-static int find_rows(const struct view *view, struct process_row *rows, int most)
+static int find_rows(const struct view *view, struct process_row *rows)
 {
     char number[16];
-    int kept = 0, count = processes_find(rows, most);
+    int kept = 0, count = processes_find(rows, ROWS_MOST);
     for (int i = 0; i < count; i++) {
         snprintf(number, sizeof number, "%d", rows[i].pid);
         if (strstr(rows[i].name, view->filter) != NULL || strstr(number, view->filter) != NULL)
@@ -203,9 +204,8 @@ static int find_rows(const struct view *view, struct process_row *rows, int most
 /* The process that the user chooses; 0: none. */
 static int choose(struct view *view)
 {
-    enum { MOST = 512 };
-    static struct process_row rows[MOST];
-    int count = find_rows(view, rows, MOST);
+    static struct process_row rows[ROWS_MOST];
+    int count = find_rows(view, rows);
     for (;;) {
         terminal_measure(view);
         view->first = view->first >= count ? count - 1 : view->first;
@@ -224,7 +224,7 @@ static int choose(struct view *view)
             obey(view, key);
         else
             view->first += step_of(view, key);
-        count = find_rows(view, rows, MOST);
+        count = find_rows(view, rows);
     }
 }
 

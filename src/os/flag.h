@@ -26,10 +26,12 @@ HAK_INLINE bool hak_flag_await(_Atomic uint32_t *flag)
     return false;
 }
 
-/* The same for so long at most, where what the other one does may take its time. */
-HAK_INLINE bool hak_flag_await_within(_Atomic uint32_t *flag, uint64_t patience_ms)
+#define HAK_FLAG_PATIENCE_MS 1000
+
+/* The same for a second at most, where what the other one does may take its time. */
+HAK_INLINE bool hak_flag_await_second(_Atomic uint32_t *flag)
 {
-    uint64_t deadline_ms = hak_os_clock_ms() + patience_ms;
+    uint64_t deadline_ms = hak_os_clock_ms() + HAK_FLAG_PATIENCE_MS;
     while (!hak_flag_take(flag)) {
         if (hak_os_clock_ms() > deadline_ms)
             return false;

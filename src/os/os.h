@@ -70,9 +70,9 @@ bool hak_os_purge(void *start, size_t bytes);
  * threads write meanwhile. */
 void hak_os_touch(void *start, size_t bytes);
 
-/* True when of each 4 MiB of these pages of ours no more than one in `missing_share` is without
+/* True when of each 4 MiB of these pages of ours no more than one in eight is without
  * memory (mincore(2)); not where the kernel does not tell. */
-bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share);
+bool hak_os_is_resident(void *start, size_t bytes);
 
 /* Puts fresh zero memory where ours was; false when refused: then the range must not be touched. */
 bool hak_os_renew(void *start, size_t bytes);

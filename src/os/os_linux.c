@@ -201,9 +201,10 @@ bool hak_os_purge(void *start, size_t bytes)
     return is_gone;
 }
 
-/* Of a piece of at most so much. */
+/* Of a piece of at most so much, one page in so many may be missing. */
 #define LOOKED_BYTES (4 * HAK_MIB)
-static bool piece_is_resident(void *start, size_t bytes, size_t missing_share)
+#define MISSING_SHARE 8
+static bool piece_is_resident(void *start, size_t bytes)
 {
     unsigned char pages[LOOKED_BYTES / HAK_PAGE_BYTES_LEAST];
     size_t missing_bytes = 0;
@@ -211,10 +212,10 @@ static bool piece_is_resident(void *start, size_t bytes, size_t missing_share)
         return false;
     for (size_t i = 0; i < bytes / kernel_page_bytes; i++)
         missing_bytes += (pages[i] & 1) == 0 ? kernel_page_bytes : 0;
-    return missing_bytes <= bytes / missing_share;
+    return missing_bytes <= bytes / MISSING_SHARE;
 }
 
-bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share)
+bool hak_os_is_resident(void *start, size_t bytes)
 {
     int saved = errno;
     bool is_resident = hak_os_ask_begin();
@@ -222,7 +223,7 @@ bool hak_os_is_resident(void *start, size_t bytes, size_t missing_share)
         return false;
     for (size_t at = 0, piece; is_resident && at < bytes; at += piece) {
         piece = hak_least(bytes - at, LOOKED_BYTES);
-        is_resident = piece_is_resident((char *)start + at, piece, missing_share);
+        is_resident = piece_is_resident((char *)start + at, piece);
     }
     hak_os_ask_end();
     errno = saved;

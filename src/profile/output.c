@@ -11,8 +11,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define PATIENCE_MS 1000
-
 const struct profile_form_names hak_profile_forms[PROFILE_FORM_COUNT] = {
 #define X(name, suffix) {#name, suffix},
     HAK_PROFILE_FORM_TABLE(X)
@@ -34,7 +32,7 @@ int hak_profile_output(const struct profile_target *to, enum profile_form form)
         HAK_PROFILE_FORM_TABLE(X)
 #undef X
     };
-    if (!hak_flag_await_within(&hak_copy_mark->is_writing_profile, PATIENCE_MS))
+    if (!hak_flag_await_second(&hak_copy_mark->is_writing_profile))
         return EBUSY;
     struct profile_writer writer = hak_profile_writer(to);
     writes[form](&writer);

@@ -64,7 +64,7 @@ static void find_site(struct live_sample *sample, const struct sampled_request *
     uintptr_t frames[HAK_BOARD_FRAMES], stacks[HAK_BOARD_FRAMES];
     bool is_profiled = hak_draw_is_for(DRAW_FOR_PROFILE);
     uint32_t count = hak_os_unwind_stacks(request->caller, frames, stacks,
-                                          is_profiled ? HAK_BOARD_FRAMES : HAK_RULES_FRAMES);
+                                          is_profiled ? HAK_BOARD_FRAMES : HAK_SITE_FRAMES);
     if (is_profiled)
         note_for_profile(sample, frames, count, may_grow);
     if (may_grow && count != 0 && hak_draw_is_for(DRAW_FOR_RULES))

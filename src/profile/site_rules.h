@@ -19,8 +19,6 @@
 #include "learn/effect_line.h"
 #include "learn/site_line.h"
 
-/* How many frames it wants of a sample. */
-#define HAK_RULES_FRAMES HAK_SITE_FRAMES
 /* Rules that have not met their site. */
 #define HAK_RULES_BROUGHT_MOST 64u
 

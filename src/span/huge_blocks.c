@@ -27,7 +27,6 @@
 /* A block is told by so many granules, those at its end and others, of which all but one page in so
  * many must be resident. */
 #define LOOKS 16u
-#define MISSING_SHARE 8
 /* A block of which the end is not filled is looked at again, when each of so many others comes. */
 #define WAITS_MOST 8u
 
@@ -46,7 +45,7 @@ static struct huge_pace pace;
 
 static bool is_resident(uint32_t granule)
 {
-    return hak_os_is_resident(hak_granule_address(granule), HAK_GRANULE_BYTES, MISSING_SHARE);
+    return hak_os_is_resident(hak_granule_address(granule), HAK_GRANULE_BYTES);
 }
 
 static void note_sparse(void)

@@ -21,10 +21,9 @@
 /* From here on, returning dirty memory to the kernel is cheaper than clearing it, if little of it
  * is used; 1 MiB is where clearing costs as much as 40 page faults. */
 #define PURGE_RATHER_THAN_CLEAR_BYTES HAK_MIB
-/* Pieces of so much of which only one page in so many is missing are cleared, but for once in so
- * many times: what little a program uses of it by now would never show. */
+/* Pieces of so much of which few pages are missing are cleared, but for once in so many times: what
+ * little a program uses of it by now would never show. */
 #define PIECE_BYTES (2 * HAK_MIB)
-#define MISSING_SHARE 8
 #define CLEARS_PER_PURGE 128u
 /* Most sparse blocks are told by so much of their start, and long ones, where another question does
  * not count, of their end. */
@@ -88,7 +87,7 @@ static _Atomic uint32_t clear_count;
 /* A piece of which most was used will be used so again, at a page fault for each page. */
 static bool is_dense(char *start, size_t bytes)
 {
-    return hak_os_is_resident(start, bytes, MISSING_SHARE);
+    return hak_os_is_resident(start, bytes);
 }
 
 static bool is_sparse(char *start, size_t bytes)

@@ -25,8 +25,6 @@
 
 /* Most reports fit; pages that are not written cost nothing. */
 #define BUFFER_BYTES (64 * HAK_KIB)
-/* How long a thread that shall print waits for another one that prints. */
-#define PATIENCE_MS 1000
 /* The background thread looks for a signal at least so often, should its waking be lost. */
 #define SIGNAL_LOOK_MS 1000
 
@@ -275,7 +273,7 @@ uint32_t hak_stats_writer_patience_ms(void)
 
 const char *hak_stats_writer_show_for(uint32_t seconds)
 {
-    if (!hak_flag_await_within(IS_BUSY, PATIENCE_MS))
+    if (!hak_flag_await_second(IS_BUSY))
         return "another thread has been printing for too long";
     uint64_t now = hak_os_clock_ms();
     hak_store_relaxed(&hak_copy_mark->shown_until_ms, now + (uint64_t)seconds * 1000);
@@ -326,8 +324,7 @@ void hak_stats_writer_start(void (*stir)(void))
 __attribute__((destructor)) static void print_at_exit(void)
 {
     bool has_shown = hak_load_relaxed(&next_show_ms) != NEVER_MS;
-    if ((hak_conf_number(stats) == STATS_OFF && !has_shown) ||
-        !hak_flag_await_within(IS_BUSY, PATIENCE_MS))
+    if ((hak_conf_number(stats) == STATS_OFF && !has_shown) || !hak_flag_await_second(IS_BUSY))
         return;
     if (hak_conf_number(stats) != STATS_OFF) {
         hak_binding_tell();
@@ -349,7 +346,7 @@ static enum emit_form find_form(const char *name)
 
 static int print_now(struct stream stream, enum emit_form form)
 {
-    if (!hak_flag_await_within(IS_BUSY, PATIENCE_MS))
+    if (!hak_flag_await_second(IS_BUSY))
         return EBUSY;
     int error = print_to(stream, form);
     hak_flag_give(IS_BUSY);

@@ -151,7 +151,7 @@ TEST(threads_watch_each_others_large_blocks)
     CHECK(probe != NULL);
     hak_os_touch(probe, HAK_SUPERSLAB_BYTES);
     can_be_huge = HAK_CHECK_LEVEL >= 2 && !hak_harden_has(HARDEN_EXACT) &&
-                  hak_os_is_resident(probe, HAK_SUPERSLAB_BYTES, 8) &&
+                  hak_os_is_resident(probe, HAK_SUPERSLAB_BYTES) &&
                   hak_os_wish_huge_pages(probe, HAK_SUPERSLAB_BYTES);
     hak_large_give(probe);
     race(RACERS, bodies);

@@ -71,18 +71,20 @@ TEST(of_resident_memory_few_pages_are_missing)
     unsigned char *start = hak_os_reserve(LONG);
     CHECK(start != NULL && hak_os_commit(start, LONG));
     hak_os_refuse_huge_pages(start, LONG);
-    CHECK(!hak_os_is_resident(start, LONG, 8));
+    CHECK(!hak_os_is_resident(start, LONG));
     memset(start, 9, LONG);
-    CHECK(hak_os_is_resident(start, LONG, 8));
+    CHECK(hak_os_is_resident(start, LONG));
     CHECK(hak_os_purge(start + LONG - 2 * PAGE, PAGE));
-    CHECK(hak_os_is_resident(start, LONG, 8));
+    CHECK(hak_os_is_resident(start, LONG));
     CHECK(hak_os_purge(start + LONG - 17 * PAGE, 15 * PAGE));
-    CHECK(!hak_os_is_resident(start, LONG, 8)); /* a quarter of the last 4 MiB */
-    CHECK(hak_os_is_resident(start, LONG, 2));
-    CHECK(hak_os_purge(start, 33 * PAGE));
-    CHECK(!hak_os_is_resident(start, LONG, 2));
+    CHECK(!hak_os_is_resident(start, LONG)); /* a quarter of the last 4 MiB */
+    CHECK(hak_os_is_resident(start, LONG - 4 * HAK_MIB));
+    CHECK(hak_os_purge(start, 8 * PAGE));
+    CHECK(hak_os_is_resident(start, LONG - 4 * HAK_MIB));
+    CHECK(hak_os_purge(start, 9 * PAGE));
+    CHECK(!hak_os_is_resident(start, LONG - 4 * HAK_MIB));
     hak_os_release(start, LONG);
-    CHECK(!hak_os_is_resident(start, LONG, 2));
+    CHECK(!hak_os_is_resident(start, LONG));
 }
 
 TEST(memory_locked_by_the_program_is_purged_and_stays_locked)

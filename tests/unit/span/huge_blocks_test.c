@@ -101,7 +101,7 @@ static void start(void)
     if (HAK_CHECK_LEVEL < 2 || UNDER_ASAN)
         SKIP("the kernel's setting cannot be faked, or other pages are resident");
     unsigned char *block = take_filled(BYTES);
-    bool is_told = hak_os_is_resident(block + HAK_GRANULE_BYTES, BYTES / 2, 8);
+    bool is_told = hak_os_is_resident(block + HAK_GRANULE_BYTES, BYTES / 2);
     void *page = hak_granule_address(hak_granule_of(block));
     bool can_ask = hak_os_wish_huge_pages(page, HAK_GRANULE_BYTES);
     hak_os_refuse_huge_pages(page, HAK_GRANULE_BYTES);
