@@ -67,8 +67,8 @@ int main(int argument_count, char **arguments)
     for (int i = 0; i < thread_count; i++)
         pthread_join(threads[i], NULL);
     qsort(times, (size_t)round_count, sizeof *times, compare);
-    printf("%d threads, %llu heaps, %llu live blocks: least %.0f us, median %.0f us\n",
-           thread_count, (unsigned long long)stats.thread_heap_count,
+    printf("%d threads, %llu caches, %llu live blocks: least %.0f us, median %.0f us\n",
+           thread_count, (unsigned long long)stats.cache_count,
            (unsigned long long)stats.small_live_block_count, times[0], times[round_count / 2]);
     return 0;
 }

@@ -238,7 +238,7 @@ struct hakmem_stats {
     uint64_t returned_bytes;           /* returned to the kernel so far */
     uint64_t superslab_count;          /* regions of 2 MiB divided into slabs */
     uint64_t slab_count;               /* slabs in use */
-    uint64_t thread_heap_count;        /* caches of processors and of threads */
+    uint64_t cache_count;              /* caches of processors and of threads */
     uint64_t private_heap_count;       /* heaps created by hakmem_heap_new so far */
     uint64_t foreign_free_count;       /* frees of pointers that are not hakmem's */
     uint64_t out_of_memory_count;      /* requests refused with ENOMEM */

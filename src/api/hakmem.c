@@ -112,7 +112,7 @@ static void choose_stats(const struct snapshot *now, void *all)
         .returned_bytes = now->purged_bytes,
         .superslab_count = now->superslabs,
         .slab_count = now->slabs,
-        .thread_heap_count = now->active_caches,
+        .cache_count = now->active_caches,
         .private_heap_count = now->private_heaps,
         .foreign_free_count = now->foreign_frees,
         .out_of_memory_count = now->out_of_memory,

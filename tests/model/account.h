@@ -110,12 +110,12 @@ static inline void check_nothing_is_live(void)
     CHECK_EQ(hak_pool_warm_count(), 0);
     CHECK(hak_span_heap_is_sound());
     size_t committed = hak_load_relaxed(&hak_region.committed_bytes);
-    size_t depot_bytes = hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES;
+    size_t pool_bytes = hak_pool_superslab_count() * HAK_SUPERSLAB_BYTES;
     size_t lost_bytes = hak_span_lost_bytes();
-    CHECK_EQ(hak_span_clean_bytes() + depot_bytes + lost_bytes, committed);
+    CHECK_EQ(hak_span_clean_bytes() + pool_bytes + lost_bytes, committed);
     size_t others;
     uint32_t spans = count_free_spans(&others);
-    CHECK_EQ(others << HAK_GRANULE_SHIFT, depot_bytes + lost_bytes);
+    CHECK_EQ(others << HAK_GRANULE_SHIFT, pool_bytes + lost_bytes);
     CHECK(lost_bytes > 0 || spans <= hak_pool_superslab_count() + 1);
     CHECK(hak_pool_superslab_count() <= 1); /* one free superslab is kept */
     hak_background_resume();

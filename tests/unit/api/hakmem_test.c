@@ -127,7 +127,7 @@ TEST(statistics_are_filled_as_far_as_the_caller_knows_them)
     CHECK(stats.large_live_bytes >= 300000);
     CHECK(stats.window_committed_bytes >= stats.large_live_bytes);
     CHECK(stats.metadata_bytes > 0 && stats.kernel_call_count > 0);
-    CHECK_EQ(stats.thread_heap_count, 1);
+    CHECK_EQ(stats.cache_count, 1);
     CHECK_EQ(hakmem_stats_get(&part, sizeof part.window_committed_bytes), 0);
     CHECK_EQ(part.window_committed_bytes, stats.window_committed_bytes);
     CHECK_EQ(part.metadata_bytes, UINT64_MAX);
@@ -188,7 +188,7 @@ TEST(statistics_are_the_numbers_of_the_raw_form)
     SAME(returned_bytes, "purged_bytes");
     SAME(superslab_count, "superslabs");
     SAME(slab_count, "slabs");
-    SAME(thread_heap_count, "active_caches");
+    SAME(cache_count, "active_caches");
     SAME(private_heap_count, "private_heaps");
     SAME(foreign_free_count, "foreign_frees");
     SAME(out_of_memory_count, "out_of_memory");

@@ -30,7 +30,7 @@ TEST(commit_steps_are_whole_superslabs)
     CHECK(HAK_COMMIT_STEP_LEAST <= HAK_COMMIT_STEP_MOST);
 }
 
-TEST(magazines_have_room_to_grow_or_stand_still)
+TEST(bins_have_room_to_grow_or_stand_still)
 {
     CHECK(HAK_BIN_SLOTS_LEAST >= 2);
     CHECK(HAK_BIN_SLOTS_LEAST <= HAK_BIN_SLOTS_MOST);

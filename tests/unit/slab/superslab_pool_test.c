@@ -39,7 +39,7 @@ static void give_dirty(uint32_t first, uint32_t count)
     CHECK_EQ(hak_pool_give(first, count, count).count, 0);
 }
 
-TEST(a_depot_without_superslabs_has_nothing)
+TEST(a_pool_without_superslabs_has_nothing)
 {
     CHECK(hak_process_start());
     CHECK_EQ(hak_pool_take(1, 1, PARTITION_ORDINARY).count, 0);
@@ -266,7 +266,7 @@ TEST(a_touched_huge_superslab_goes_back_although_nobody_used_it)
     CHECK_EQ(hak_pool_warm_count(), 0);
 }
 
-TEST(a_huge_superslab_that_leaves_the_depot_is_huge_no_longer)
+TEST(a_huge_superslab_that_leaves_the_pool_is_huge_no_longer)
 {
     huge_half_taken();
     take(ALL / 2);

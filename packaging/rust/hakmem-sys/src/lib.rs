@@ -57,7 +57,7 @@ counters! {
         returned_bytes,
         superslab_count,
         slab_count,
-        thread_heap_count,
+        cache_count,
         private_heap_count,
         foreign_free_count,
         out_of_memory_count,
