@@ -105,7 +105,6 @@ static void reshape(struct span *span, uint32_t first, uint32_t count)
     count_bytes(span, ((size_t)count - span->count) << HAK_GRANULE_SHIFT);
     span->first = first;
     span->count = count;
-    span->is_lean = false;
     write_edges(span, (char *)span + 1);
     if (is_moved)
         hak_span_bins_insert(bins, span);
@@ -187,6 +186,7 @@ static void join(struct span *whole, struct span *span, struct span *behind)
 {
     uint32_t first = (uint32_t)hak_least(whole->first, span->first);
     uint32_t count = whole->count + span->count;
+    uint32_t lean_count = whole->lean_count == span->lean_count ? span->lean_count : 0;
     if (span->count >= whole->count)
         take_age(whole, span->freed_ms, hak_span_free.ages.prev);
     hak_span_free_spare(span);
@@ -194,10 +194,12 @@ static void join(struct span *whole, struct span *span, struct span *behind)
         if (behind->count > count)
             take_age(whole, behind->freed_ms, &behind->age_link);
         count += behind->count;
+        lean_count = behind->lean_count == lean_count ? lean_count : 0;
         hak_span_free_remove(behind);
         hak_span_free_spare(behind);
     }
     reshape(whole, first, count);
+    whole->lean_count = lean_count;
     if (whole->state == SPAN_WARM)
         note_oldest();
 }
@@ -226,7 +228,7 @@ static struct span *describe(struct span *record, const struct span *like, uint3
     record->node = like->node;
     record->piece_count = 0;
     record->is_divided = false;
-    record->is_lean = false;
+    record->lean_count = like->lean_count;
     return record;
 }
 
@@ -243,6 +245,8 @@ struct span *hak_span_free_carve(struct span *span, uint32_t first, uint32_t cou
         hak_span_free_remove(span);
         return span;
     }
+    if (span->lean_count != 0 && (head % span->lean_count != 0 || count % span->lean_count != 0))
+        span->lean_count = 0;
     struct span *taken = describe(take_record(), span, first, count);
     if (taken == NULL)
         return NULL;
@@ -315,7 +319,7 @@ static struct span *run_join(struct run run, uint32_t end, uint32_t count, uint3
     joined->count = count;
     joined->node = node;
     joined->state = SPAN_WARM;
-    joined->is_lean = false;
+    joined->lean_count = 0;
     return joined;
 }
 

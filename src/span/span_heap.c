@@ -70,13 +70,13 @@ static struct span *take_from(struct span_bins *bins, struct span_fit fit)
     return span == NULL ? NULL : hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
 }
 
-/* As long as wished where that was lean before: what it would leave is hardly resident. */
+/* As long as wished in the places of such blocks: what less would leave is hardly resident. */
 static struct span *take_warm(struct span_fit fit, uint32_t wished_count, uint32_t node)
 {
     struct span *span = hak_span_bins_find(&hak_span_free.warm[node], fit);
     if (span == NULL)
         return NULL;
-    if (span->is_lean && span->count == wished_count)
+    if (span->lean_count == wished_count)
         fit.count = wished_count;
     return hak_span_free_carve(span, hak_span_place(span, fit), fit.count);
 }
@@ -145,7 +145,7 @@ static struct span *take_free(struct span_fit fit, uint32_t wished_count, bool *
         note_served(span, now_ms, warm_bytes);
         if (HAK_UNLIKELY(span->count < wished_count))
             extend_clean(span, wished_count);
-        span->is_lean = span->count > fit.count;
+        span->lean_count = span->count > fit.count ? span->count : 0;
         *is_zero = span->state == SPAN_CLEAN;
         span->state = SPAN_USED;
     }
@@ -212,7 +212,7 @@ static bool grow(uint32_t count, uint32_t alignment)
     span->freed_ms = 0;
     span->piece_count = 0;
     span->is_divided = false;
-    span->is_lean = false;
+    span->lean_count = 0;
     hak_span_lock();
     hak_span_free_insert(span);
     hak_counter_add(&known_bytes, (size_t)range.count << HAK_GRANULE_SHIFT);
@@ -355,7 +355,7 @@ static bool extend_locked(struct span *span, uint32_t count, uint32_t *missing)
         if (taken == NULL)
             return false;
         span->count += more;
-        span->is_lean = false;
+        span->lean_count = 0;
         hak_span_free_spare(taken);
         return true;
     }
@@ -382,12 +382,12 @@ bool hak_span_extend(struct span *span, uint32_t count)
 
 void hak_span_cut(struct span *span, uint32_t count)
 {
+    span->lean_count = 0;
     struct span *tail = hak_span_record_like(span, span->first + count, span->count - count);
     if (tail == NULL)
         return;
     hak_span_pieces_cut(span, count, tail);
     span->count = count;
-    span->is_lean = false;
     hak_span_give(tail);
 }
 
@@ -417,7 +417,7 @@ struct span *hak_span_attach(struct granule_range range)
         span->node = own_node();
         span->piece_count = 0;
         span->is_divided = false;
-        span->is_lean = false;
+        span->lean_count = 0;
         note_attached(range.count);
     }
     return span;

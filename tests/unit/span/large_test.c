@@ -169,6 +169,20 @@ TEST(nor_does_one_where_a_longer_block_was_that_was_filled)
     CHECK(window_resident_bytes() <= live / 100 * 105);
 }
 
+TEST(blocks_of_whole_granules_that_are_taken_again_touch_the_same_pages)
+{
+    unsigned char *blocks[100];
+    refuse_huge_pages();
+    fill(blocks, 100, 4 * HAK_GRANULE_BYTES);
+    size_t before = window_resident_bytes();
+    for (int round = 0; round < 3; round++) {
+        give_all(blocks, 100);
+        fill(blocks, 100, 4 * HAK_GRANULE_BYTES);
+        CHECK_EQ(window_resident_bytes(), before);
+    }
+    CHECK(hak_span_heap_is_sound());
+}
+
 TEST(what_a_span_cache_holds_serves_blocks_of_whole_granules)
 {
     static struct span_cache cache;
