@@ -94,41 +94,110 @@ static bool convert(const struct row *row, const char *value, char *to, size_t t
     return snprintf(to, to_bytes, "%lld%s", number, unit) > 0;
 }
 
-/* Whether hakmem would take it. */
-static bool is_right(const char *option, const char *value)
+/* What was found, in its order. What is printed of a name or a value is at most 60 bytes. */
+static struct found {
+    const struct row *row; /* NULL: not known */
+    char name[64];
+    char value[64];
+    char ours[64];
+    enum { MEANS_NOTHING, NO_SUCH_VALUE, IS_DEFAULT, IS_CHANGE } weight;
+} *all;
+static size_t count;
+
+/* Whether hakmem would take it, and whether it is what holds anyway. A variable that is no option
+ * is 0 by default. */
+static void weigh(struct found *found)
 {
-    enum conf_option found = hak_conf_find_bytes(option, strlen(option));
-    int64_t number;
-    return found == CONF_COUNT ||
-           hak_conf_parse(&hak_conf_rows[found], value, strlen(value), &number);
+    enum conf_option option = hak_conf_find_bytes(found->row->ours, strlen(found->row->ours));
+    int64_t number = 0, initial = 0;
+    bool is_right = true;
+    if (option == CONF_COUNT) {
+        number = strcmp(found->ours, "0");
+    } else {
+        initial = hak_conf_rows[option].initial;
+        is_right =
+            hak_conf_parse(&hak_conf_rows[option], found->ours, strlen(found->ours), &number);
+    }
+    found->weight = !is_right ? NO_SUCH_VALUE : number == initial ? IS_DEFAULT : IS_CHANGE;
 }
 
-static void print_variable(const char *name)
+/* Adds one setting; false: nothing is known of it. */
+static bool migrate_one(const char *name, const char *value)
 {
+    struct found *grown = realloc(all, (count + 1) * sizeof *all);
+    if (grown == NULL)
+        return false;
+    all = grown;
+    struct found *found = &all[count++];
+    *found = (struct found){.row = find_row(name), .weight = MEANS_NOTHING};
+    snprintf(found->name, sizeof found->name, "%.60s", name);
+    snprintf(found->value, sizeof found->value, "%.60s", value);
+    if (found->row == NULL || *found->row->ours == '\0')
+        return found->row != NULL;
+    found->weight = NO_SUCH_VALUE;
+    if (convert(found->row, value, found->ours, sizeof found->ours))
+        weigh(found);
+    return true;
+}
+
+/* Of two settings of one option, whether the later one is what holds: it is the same setting once
+ * more, or does not merely ask for the default. Samples are taken for `leaks`, too. */
+static bool is_stronger(const struct found *later, const struct found *earlier)
+{
+    if (later->row == earlier->row)
+        return true;
+    if (later->weight != earlier->weight)
+        return later->weight > earlier->weight;
+    return strcmp(earlier->ours, "leaks") != 0 && strcmp(earlier->ours, later->ours) != 0;
+}
+
+/* The setting that decides about the option. */
+static const struct found *what_holds(const char *ours)
+{
+    const struct found *best = NULL;
+    for (const struct found *i = all; i < all + count; i++)
+        if (i->weight >= IS_DEFAULT && strcmp(i->row->ours, ours) == 0 &&
+            (best == NULL || is_stronger(i, best)))
+            best = i;
+    return best;
+}
+
+/* Mode hardened has all words of `harden`, and a list of fewer would take some away. */
+static const struct found *what_decides(const struct found *found)
+{
+    const struct found *mode = what_holds("mode");
+    bool is_in_mode = strcmp(found->row->ours, "harden") == 0 && mode != NULL &&
+                      strcmp(mode->ours, "hardened") == 0;
+    return is_in_mode ? mode : what_holds(found->row->ours);
+}
+
+static void print_variable(const struct found *found)
+{
+    const char *name = found->row->ours;
     printf("%s", strncmp(name, "HAKMEM_", 7) == 0 ? "" : "HAKMEM_");
     for (; *name != '\0'; name++)
         putchar(toupper((unsigned char)*name));
+    printf("=%s", found->ours);
 }
 
-/* One line; false: nothing is known of the setting. */
-static bool migrate_one(const char *name, const char *value)
+static void print_found(const struct found *found)
 {
-    char ours[64];
-    const struct row *row = find_row(name);
+    const struct row *row = found->row;
     if (row == NULL) {
-        printf("# %.60s=%.60s: not known\n", name, value);
-        return false;
-    }
-    if (*row->ours == '\0') {
-        printf("# %s=%.60s: nothing to set; %s\n", name, value, row->note);
-    } else if (!convert(row, value, ours, sizeof ours) || !is_right(row->ours, ours)) {
-        printf("# %s=%.60s: no value of %s corresponds to it\n", name, value, row->ours);
+        printf("# %s=%s: not known\n", found->name, found->value);
+    } else if (found->weight == MEANS_NOTHING) {
+        printf("# %s=%s: nothing to set; %s\n", found->name, found->value, row->note);
+    } else if (found->weight == NO_SUCH_VALUE) {
+        printf("# %s=%s: no value of %s corresponds to it\n", found->name, found->value, row->ours);
+    } else if (what_decides(found) != found) {
+        printf("# %s=%s: nothing to set beside ", found->name, found->value);
+        print_variable(what_decides(found));
+        putchar('\n');
     } else {
-        print_variable(row->ours);
-        printf("=%s  # %s=%.60s%s%s\n", ours, name, value, *row->note == '\0' ? "" : "; ",
+        print_variable(found);
+        printf("  # %s=%s%s%s\n", found->name, found->value, *row->note == '\0' ? "" : "; ",
                row->note);
     }
-    return true;
 }
 
 /* Each setting of a list; returns how many are not known. */
@@ -199,6 +268,8 @@ int command_migrate(int argument_count, char **arguments)
             unknown += migrate(*i);
             seen++;
         }
+    for (const struct found *i = all; i < all + count; i++)
+        print_found(i);
     if (seen == 0)
         return complain(EXIT_FAILED, "no setting of another allocator is in the environment");
     if (unknown > 0)
