@@ -149,6 +149,18 @@ static bool has_musl(const struct program *program)
     return strstr(program->loader, "ld-musl") != NULL;
 }
 
+/* gcc links these; they end a program in which another malloc comes first. clang puts its own into
+ * the program, which then defines malloc. */
+static bool has_sanitizer(const struct program *program)
+{
+    static const char *const names[] = {"libasan.so", "libhwasan.so", "libtsan.so"};
+    for (int i = 0; i < program->needed_count; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (strncmp(program->needed[i], names[k], strlen(names[k])) == 0)
+                return true;
+    return false;
+}
+
 static const char *obstacle_in(const char *path)
 {
     struct program program, own;
@@ -164,18 +176,34 @@ static const char *obstacle_in(const char *path)
         return "has raised privileges (setuid, setgid or capabilities)";
     if (program.defines_malloc)
         return "defines malloc itself";
+    if (has_sanitizer(&program))
+        return "is built with a sanitizer, which has its own malloc";
     if (program_read(&own, "/proc/self/exe") && own.has_loader &&
         has_musl(&own) != has_musl(&program))
         return "uses another C library than hakmem (glibc or musl)";
     return NULL;
 }
 
+/* The file that runs a program: that of a script is its interpreter. */
+static bool find_program(const char *name, char *path, size_t path_bytes)
+{
+    if (!find_file(name, path, path_bytes))
+        return false;
+    for (int scripts = 0; scripts < SCRIPTS_MOST && follow_script(path, path_bytes); scripts++)
+        continue;
+    return true;
+}
+
 const char *program_obstacle(const char *name)
 {
     char path[PATH_MAX];
-    if (!find_file(name, path, sizeof path))
-        return NULL;
-    for (int scripts = 0; scripts < SCRIPTS_MOST && follow_script(path, sizeof path); scripts++)
-        continue;
-    return obstacle_in(path);
+    return find_program(name, path, sizeof path) ? obstacle_in(path) : NULL;
+}
+
+bool program_bears_preload(const char *name)
+{
+    char path[PATH_MAX];
+    struct program program;
+    return !find_program(name, path, sizeof path) || !program_read(&program, path) ||
+           !has_sanitizer(&program);
 }

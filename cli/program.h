@@ -33,4 +33,7 @@ bool program_read(struct program *program, const char *path);
  * is known that would be in the way. */
 const char *program_obstacle(const char *name);
 
+/* False: the program would end at its start if a malloc were preloaded. */
+bool program_bears_preload(const char *name);
+
 #endif

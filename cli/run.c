@@ -168,7 +168,7 @@ int command_run(int argument_count, char **arguments)
     }
     if (at >= argument_count)
         return complain(EXIT_USAGE, "run: the program is missing");
-    if (!preload_wished(&wishes))
+    if (program_bears_preload(arguments[at]) && !preload_wished(&wishes))
         return EXIT_FAILED;
     if (!look_at(arguments[at], wishes.is_strict))
         return EXIT_NOT_EXECUTABLE;

@@ -28,6 +28,8 @@ static const struct {
     {"libhardened_malloc", "hardened_malloc"},
     {"liblsan", "a sanitizer"},
     {"libasan", "AddressSanitizer"},
+    {"libhwasan", "HWAddressSanitizer"},
+    {"libtsan", "ThreadSanitizer"},
     {"libc_malloc_debug", "glibc's malloc with debugging"},
 };
 

@@ -116,6 +116,13 @@ if command -v cc >/dev/null; then
         chmod 4755 "$work/raised"
         asked same_user 0 run --strict "$work/raised"
     fi
+    for sanitizer in address thread; do
+        cc -fsanitize="$sanitizer" -o "$work/$sanitizer" "$work/own.c" 2>/dev/null &&
+            [ "$("$work/$sanitizer" 2>/dev/null)" = own ] &&
+            grep -qaE 'lib[at]san\.so' "$work/$sanitizer" &&
+            alone "$sanitizer" "is built with a sanitizer, which has its own malloc" \
+                "$work/$sanitizer"
+    done
     cc -static -o "$work/linked" "$OUT/hakmem.o" "$work/own.c" -pthread &&
         asked linked 0 run --strict "$work/linked"
 fi
