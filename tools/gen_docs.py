@@ -343,7 +343,7 @@ def options():
                 name for bit, name in enumerate(names) if mask >> bit & 1)
             accepted = "none, all, or some of these, joined by +: " + ", ".join(names)
         elif kind == "TEXT":
-            default, accepted = "", "up to 255 characters"
+            default, accepted = "", words(choices) or "up to 255 characters"
         else:
             unit = {"BYTES": "bytes", "MS": "ms", "COUNT": ""}[kind]
             accepted = f"{number(least, unit)} to {number(most, unit)}"

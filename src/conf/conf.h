@@ -50,7 +50,7 @@ extern struct conf hak_conf;
 #define hak_conf_is_changed(name)                                                                  \
     (__atomic_load_n(&hak_conf.source[CONF_##name], __ATOMIC_RELAXED) == CONF_RUNNING)
 
-/* True when some blocks are to be fenced, or the option's value is invalid. */
+/* True when some blocks are to be fenced. */
 bool hak_conf_wants_fence(void);
 
 enum conf_foreign { FOREIGN_IGNORE, FOREIGN_FORWARD, FOREIGN_ABORT };

@@ -6,7 +6,8 @@
  * Invariants  kinds: BYTES (K, M, G, T suffixes), MS (ms, s suffixes; -1 or never), CHOICE (the
  *             value is the position among `choices`, words separated by '|'), SET (words of
  *             `choices` with '+' between them, `all`, `none`; the value has bit i for word i, and
- *             `most` is all bits), COUNT (a plain number), TEXT.
+ *             `most` is all bits), COUNT (a plain number), TEXT (`choices` says what is accepted
+ *             where not any is).
  * Tests       tests/unit/conf/conf_value_test.c, tests/unit/conf/conf_test.c
  */
 #ifndef HAK_CONF_CONF_TABLE_H
@@ -29,7 +30,8 @@
       "id")                                                                                        \
     X(stats_interval, MS, HAK_CONF_NEVER_MS, 10, HAK_CONF_NEVER_MS, "",                            \
       "also print statistics at this interval")                                                    \
-    X(stats_signal, TEXT, 0, 0, 0, "",                                                             \
+    X(stats_signal, TEXT, 0, 0, 0,                                                                 \
+      "a signal that hakmem can use: USR1, USR2, HUP, PROF ..., or its number up to 64",           \
       "also print statistics when the process receives this signal, such as USR2 or 12")           \
     X(stats_shm, CHOICE, 0, 0, 2, "off|on|never",                                                  \
       "publish statistics in /dev/shm/hakmem.PID, for `hakmem top PID`; off: only while it asks "  \
@@ -93,9 +95,10 @@
     X(guard_rate, BYTES, HAK_MIB, 0, HAK_TIB, "",                                                  \
       "one allocation per about this many bytes that slow paths take is placed against a "         \
       "guard page (0: none)")                                                                      \
-    X(fence, TEXT, 0, 0, 0, "",                                                                    \
-      "for debugging, which blocks get their own pages next to a guard page: all, none, a size, "  \
-      "SIZE..SIZE, or FILE+OFFSET of a call on the stack of malloc (docs/FENCE.md)")               \
+    X(fence, TEXT, 0, 0, 0,                                                                        \
+      "none, all, a size, SIZE..SIZE (units K, M, G, T), or FILE+0xOFFSET of a call",              \
+      "for debugging, which blocks get their own pages next to a guard page, by their size or by " \
+      "a call on the stack of malloc (docs/FENCE.md)")                                             \
     X(fence_side, CHOICE, 0, 0, 1, "end|start",                                                    \
       "which side of a fenced block lies at the guard page")                                       \
     X(fence_alignment, CHOICE, 4, 0, 4, "1|2|4|8|16",                                              \

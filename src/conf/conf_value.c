@@ -2,6 +2,7 @@
 #include "conf/conf_value.h"
 
 #include "base/bits.h"
+#include "os/listen.h"
 
 #include <string.h>
 
@@ -228,6 +229,71 @@ static bool parse_set(const struct conf_row *row, const char *value, size_t byte
     }
 }
 
+static bool parse_size(const char *value, size_t bytes, size_t *size)
+{
+    int64_t number = 0;
+    bool is_right = parse_bytes(value, bytes, &number) && (uint64_t)number <= HAK_TIB;
+    *size = (size_t)number;
+    return is_right;
+}
+
+/* A size, or two with ".." between them. */
+static bool parse_range(const char *value, size_t bytes, struct conf_fence *fence)
+{
+    size_t first_bytes = 0;
+    while (first_bytes + 1 < bytes && memcmp(value + first_bytes, "..", 2) != 0)
+        first_bytes++;
+    bool has_dots = first_bytes + 1 < bytes;
+    const char *last = has_dots ? value + first_bytes + 2 : value;
+    return parse_size(value, has_dots ? first_bytes : bytes, &fence->bytes_least) &&
+           parse_size(last, bytes - (size_t)(last - value), &fence->bytes_most) &&
+           fence->bytes_least <= fence->bytes_most;
+}
+
+/* FILE+0xOFFSET */
+static bool is_call(const char *value, size_t bytes)
+{
+    size_t digits = 0;
+    while (digits < bytes && value[bytes - digits - 1] != '\0' &&
+           strchr("0123456789abcdef", value[bytes - digits - 1]) != NULL)
+        digits++;
+    return digits > 0 && bytes > digits + 3 && memcmp(value + bytes - digits - 3, "+0x", 3) == 0;
+}
+
+bool hak_conf_parse_fence(const char *value, size_t value_bytes, struct conf_fence *fence)
+{
+    *fence = (struct conf_fence){.bytes_most = SIZE_MAX, .is_call = is_call(value, value_bytes)};
+    return fence->is_call || is_word(value, value_bytes, "all") ||
+           parse_range(value, value_bytes, fence);
+}
+
+static bool is_fence(const char *value, size_t bytes)
+{
+    struct conf_fence fence;
+    return is_word(value, bytes, "none") || hak_conf_parse_fence(value, bytes, &fence);
+}
+
+static bool is_signal(const char *value, size_t bytes)
+{
+    char name[16] = "";
+    if (bytes >= sizeof name)
+        return false;
+    memcpy(name, value, bytes);
+    return hak_os_signal_find(name) != 0;
+}
+
+/* An empty text is that of an option that is not set. */
+static bool is_text(const struct conf_row *row, const char *value, size_t bytes)
+{
+    if (bytes >= HAK_CONF_TEXT_BYTES || memchr(value, '\0', bytes) != NULL)
+        return false;
+    if (row == &hak_conf_rows[CONF_fence])
+        return bytes == 0 || is_fence(value, bytes);
+    if (row == &hak_conf_rows[CONF_stats_signal])
+        return bytes == 0 || is_signal(value, bytes);
+    return true;
+}
+
 static bool parse_kind(const struct conf_row *row, const char *value, size_t bytes, int64_t *number)
 {
     switch (row->kind) {
@@ -243,7 +309,7 @@ static bool parse_kind(const struct conf_row *row, const char *value, size_t byt
         return parse_set(row, value, bytes, number);
     case CONF_KIND_TEXT:
         *number = 0;
-        return bytes < HAK_CONF_TEXT_BYTES && memchr(value, '\0', bytes) == NULL;
+        return is_text(row, value, bytes);
     }
     return false;
 }
@@ -322,7 +388,7 @@ void hak_conf_add_range(struct text *text, const struct conf_row *row)
         return;
     }
     if (row->kind == CONF_KIND_TEXT) {
-        hak_text_add(text, "less than 256 characters");
+        hak_text_add(text, *row->choices != '\0' ? row->choices : "less than 256 characters");
         return;
     }
     hak_conf_add_round(text, row, row->least);

@@ -63,6 +63,16 @@ enum conf_option hak_conf_nearest(const char *name, size_t name_bytes);
 bool hak_conf_parse(const struct conf_row *row, const char *value, size_t value_bytes,
                     int64_t *number);
 
+/* The blocks that a value of `fence` names: those of a size, or all if `is_call`. */
+struct conf_fence {
+    size_t bytes_least;
+    size_t bytes_most;
+    bool is_call; /* FILE+0xOFFSET, the value itself */
+};
+
+/* Reads a value of `fence` that names blocks; false: it names none, or is wrong. */
+bool hak_conf_parse_fence(const char *value, size_t value_bytes, struct conf_fence *fence);
+
 /* Adds what hak_conf_parse would read as `number`: plain bytes, milliseconds, words. */
 void hak_conf_add_value(struct text *text, const struct conf_row *row, int64_t number,
                         const char *string);

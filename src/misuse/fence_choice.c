@@ -15,54 +15,16 @@ static size_t bytes_least, bytes_most;
 static const char *call;                   /* FILE+OFFSET; NULL: all */
 static _Atomic uintptr_t looked_up[CALLS]; /* twice the address, and 1 if it is the one */
 
-static bool parse_bytes(const char *text, size_t text_bytes, size_t *bytes)
-{
-    static const struct conf_row row = {.name = "fence", .kind = CONF_KIND_BYTES, .most = HAK_TIB};
-    int64_t number = 0;
-    bool is_right = hak_conf_parse(&row, text, text_bytes, &number);
-    *bytes = (size_t)number;
-    return is_right;
-}
-
-static bool parse_range(const char *text)
-{
-    const char *dots = strstr(text, "..");
-    size_t first_bytes = dots != NULL ? (size_t)(dots - text) : strlen(text);
-    const char *last = dots != NULL ? dots + 2 : text;
-    return parse_bytes(text, first_bytes, &bytes_least) &&
-           parse_bytes(last, strlen(last), &bytes_most) && bytes_least <= bytes_most;
-}
-
-static bool is_call(const char *text)
-{
-    const char *offset = strrchr(text, '+');
-    if (offset == NULL || offset == text || strncmp(offset, "+0x", 3) != 0 || offset[3] == '\0')
-        return false;
-    return offset[3 + strspn(offset + 3, "0123456789abcdef")] == '\0';
-}
-
-static bool parse(const char *text)
-{
-    bytes_least = 0;
-    bytes_most = SIZE_MAX;
-    call = NULL;
-    if (strcmp(text, "all") == 0)
-        return true;
-    if (!is_call(text))
-        return parse_range(text);
-    call = text;
-    return true;
-}
-
 bool hak_fence_choice_start(void)
 {
-    if (!hak_conf_wants_fence())
+    struct conf_fence fence;
+    const char *text = hak_conf_text(fence);
+    if (!hak_conf_wants_fence() || !hak_conf_parse_fence(text, strlen(text), &fence))
         return false;
-    if (parse(hak_conf_text(fence)))
-        return true;
-    hak_conf_report_file("fence", "bad value, accepted: none, all, a size, SIZE..SIZE (units K, M, "
-                                  "G, T), or FILE+0xOFFSET of a call");
-    return false;
+    bytes_least = fence.bytes_least;
+    bytes_most = fence.bytes_most;
+    call = fence.is_call ? text : NULL;
+    return true;
 }
 
 bool hak_fence_names_bytes(size_t bytes)

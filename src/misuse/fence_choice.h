@@ -2,8 +2,7 @@
 /* misuse/fence_choice.h - which blocks the option `fence` names.
  *
  * Owns        the parsed option, and the calls that were looked up for it.
- * Invariants  a value that is none of the option's is reported like any wrong setting, and names no
- *             block. A call is compared as reports print it, FILE+OFFSET: the end of the file's
+ * Invariants  a call is compared as reports print it, FILE+OFFSET: the end of the file's
  *             path is enough. What was found is kept by address, of as many calls as there is room
  *             for; code that is unloaded and other code at its place may be taken for each other.
  * Threads     any; handlers too.

@@ -294,8 +294,7 @@ static void start_listening(void)
     struct text text = {.start = line, .bytes = sizeof line};
     hak_text_add(&text, "hakmem: HAKMEM_STATS_SIGNAL=");
     hak_text_add(&text, name);
-    hak_text_add(&text, ": not a signal that hakmem can use: USR1, USR2, HUP, PROF,"
-                        " or a number up to 64");
+    hak_text_add(&text, ": the kernel refuses to deliver it");
     hak_os_stderr_line(&text);
 }
 

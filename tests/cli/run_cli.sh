@@ -47,6 +47,9 @@ refused mode 2 "mode: bad value 'quick', accepted: minimal|fast|" run --mode qui
 refused no_mode 2 "run: nothing follows --mode" run --mode
 refused option 2 "there is no option 'colour'" run -o colour=red ls
 refused value 2 "decay: bad value 'soon', accepted: 0ms to never" run -o decay=soon ls
+refused fence 2 "fence: bad value '32..16', accepted: none, all, a size, " run -o fence=32..16 ls
+refused signal_name 2 "stats_signal: bad value 'KILL', accepted: a signal that " \
+    run -o stats_signal=KILL ls
 refused no_value 2 "-o takes NAME=VALUE, not 'decay'" run -o decay ls
 folders=$PATH
 PATH=/usr/bin:/bin # in one that this user may not read there might be such a program

@@ -118,6 +118,8 @@ asked wrong HAKMEM_STATS_SIGNAL=KILL -- "$python" -c "$exits"
 equal "a signal that cannot be had: one line" "$(wc -l <"$work/wrong.err")" 1
 check "it says what can be had" grep -q "USR1" "$work/wrong.err"
 equal "the exit status" $status 7
+asked strict HAKMEM_ABORT_CONF=1 HAKMEM_STATS_SIGNAL=KILL -- "$python" -c "$exits"
+equal "it is a wrong setting like others" $status 134
 for signal in USR2 SIGUSR2 12; do
     rm -f "$work/signal"
     asked signal HAKMEM_STATS_SIGNAL=$signal HAKMEM_STATS_FILE="$work/signal" -- "$python" -c "

@@ -122,7 +122,7 @@ TEST(the_most_of_a_set_is_all_its_words_and_of_a_choice_its_last)
             CHECK_EQ(row->most, ((int64_t)1 << words) - 1);
         else if (row->kind == CONF_KIND_CHOICE)
             CHECK_EQ(row->most, words - 1);
-        else
+        else if (row->kind != CONF_KIND_TEXT)
             CHECK_EQ(words, 0);
     }
 }
@@ -132,6 +132,42 @@ TEST(a_text_with_a_zero_in_it_is_refused)
     int64_t number;
     CHECK(hak_conf_parse(&hak_conf_rows[CONF_stats_file], "abc", 3, &number));
     CHECK(!hak_conf_parse(&hak_conf_rows[CONF_stats_file], "a\0c", 3, &number));
+}
+
+TEST(a_fence_names_blocks_or_is_refused)
+{
+    static const char *const right[] = {"",        "none", "all", "48",          "0",
+                                        "16..64K", "4..4", "1T",  "server+0x1f", "/a b+c+0x0"};
+    static const char *const wrong[] = {"some", "alle",  "32..16", "10..",  "..10", "..",   "2T",
+                                        "-1",   "+0x10", "a+0x",   "a+0xG", "a+10", "none "};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        CHECK_EQ(reads(&hak_conf_rows[CONF_fence], right[i]), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_EQ(reads(&hak_conf_rows[CONF_fence], wrong[i]), -1);
+    CHECK_STR(accepts(&hak_conf_rows[CONF_fence]),
+              "none, all, a size, SIZE..SIZE (units K, M, G, T), or FILE+0xOFFSET of a call");
+}
+
+TEST(a_fence_is_read_up_to_its_end)
+{
+    struct conf_fence fence;
+    CHECK(hak_conf_parse_fence("16..640", 6, &fence));
+    CHECK_EQ(fence.bytes_least, 16);
+    CHECK_EQ(fence.bytes_most, 64);
+    CHECK(!hak_conf_parse_fence("16..640", 4, &fence));
+    CHECK(!hak_conf_parse_fence("none", 4, &fence));
+    CHECK(hak_conf_parse_fence("a+0x12 ", 6, &fence));
+    CHECK(fence.is_call);
+}
+
+TEST(a_signal_that_cannot_be_had_is_refused)
+{
+    static const char *const right[] = {"", "USR2", "SIGUSR2", "12", "64", "SIGVTALRM"};
+    static const char *const wrong[] = {"KILL", "9", "65", "USR3", "SIG", "SIGVTALRMSIGVTALRM"};
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        CHECK_EQ(reads(&hak_conf_rows[CONF_stats_signal], right[i]), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK_EQ(reads(&hak_conf_rows[CONF_stats_signal], wrong[i]), -1);
 }
 
 /* What is accepted is in range, whatever the bytes; nothing is read past their end. */

@@ -41,7 +41,7 @@ TEST(a_range_names_its_ends_too)
 static void be_strict(const char *value)
 {
     hak_conf_be_strict(true);
-    choose(value);
+    hak_conf_set("fence", 5, value, strlen(value), CONF_VARIABLE);
 }
 
 TEST(what_is_none_of_these_is_reported_and_names_nothing)
@@ -49,9 +49,13 @@ TEST(what_is_none_of_these_is_reported_and_names_nothing)
     static const char *const wrong[] = {"some", "-1",   "10..", "..10",  "10..9",  "+0x10",
                                         "a+",   "a+0x", "a+12", "a+0xg", "10...20"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        CHECK(!choose(wrong[i]));
-        CHECK_ABORTS(be_strict(wrong[i]), "hakmem: fence: bad value, accepted: none, all, a size, "
-                                          "SIZE..SIZE");
+        char line[100];
+        snprintf(line, sizeof line,
+                 "hakmem: HAKMEM_fence: bad value '%s', accepted: none, all, a size, SIZE..SIZE",
+                 wrong[i]);
+        CHECK(!hak_conf_set("fence", 5, wrong[i], strlen(wrong[i]), CONF_VARIABLE));
+        CHECK(!hak_fence_choice_start());
+        CHECK_ABORTS(be_strict(wrong[i]), line);
     }
 }
 
