@@ -5,6 +5,7 @@
 #include "conf/conf.h"
 #include "misuse/fence_choice.h"
 #include "misuse/harden.h"
+#include "os/confine.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "os/stderr.h"
@@ -63,7 +64,7 @@ static void tell_once(enum lack lack)
     };
     char line[256];
     struct text text = {.start = line, .bytes = sizeof line};
-    if (hak_load_relaxed(&was_told[lack]) ||
+    if (hak_load_relaxed(&was_told[lack]) || hak_os_is_confined() ||
         atomic_exchange_explicit(&was_told[lack], true, memory_order_relaxed))
         return;
     hak_text_add(&text, "hakmem: fence: ");

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "conf/conf.h"
 #include "heap/limit.h"
+#include "os/confine.h"
 #include "os/stderr.h"
 #include "region/region.h"
 
@@ -24,7 +25,7 @@ void hak_refusal_tell(size_t bytes)
 {
     char line[256];
     struct text text = {.start = line, .bytes = sizeof line};
-    if (hak_load_relaxed(&is_told) != 0 || !is_limit(bytes) ||
+    if (hak_load_relaxed(&is_told) != 0 || hak_os_is_confined() || !is_limit(bytes) ||
         hak_fetch_add_relaxed(&is_told, 1) != 0)
         return;
     hak_text_add(&text, "hakmem: the limit of ");

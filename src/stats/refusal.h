@@ -4,7 +4,8 @@
  * Owns        whether it has been printed. A program that dies of a NULL seldom reports why it got
  *             one.
  * Invariants  one line for a process and its children by fork, and nothing where the kernel
- *             refused, there is no limit, or no limit would have helped. Nothing is allocated.
+ *             refused, there is no limit, or no limit would have helped, or once the process
+ *             confined itself, whose filter may kill for what a line takes. Nothing is allocated.
  * Threads     any.
  * Tests       tests/unit/stats/refusal_test.c, tests/preload/refusal_preload.sh
  */

@@ -42,6 +42,10 @@ for list in $lists; do
         HAKMEM_MAINTENANCE=off "$work/plain_one" seccomp $list 100 4
     lives "$list: hardened" env LD_PRELOAD="$PRELOAD_LIB" HAKMEM_MODE=hardened \
         "$work/plain_one" seccomp $list 40 4
+    for how in prctl seccomp; do
+        lives "$list: refused by the limit, $how" env LD_PRELOAD="$PRELOAD_LIB" HAKMEM_LIMIT=200M \
+            REFUSED_MIB=300 "$work/plain_one" $how $list 40 4
+    done
     [ ! -e /lib/"$(uname -m)"-linux-gnu/libseccomp.so.2 ] ||
         lives "$list: by libseccomp" env LD_PRELOAD="$PRELOAD_LIB" \
             "$work/plain_one" library $list 100 0

@@ -7,6 +7,7 @@
  *              in a program that handles signals
  *     MIB      so much is held before and after, in sizes from 16 bytes to 2 MiB
  *     THREADS  that were there before the filter and then work behind it
+ *   REFUSED_MIB=N in the environment: a request for so much gets NULL behind it
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -216,6 +217,14 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void be_refused(void)
+{
+    const char *mib = getenv("REFUSED_MIB");
+    void *volatile block = mib == NULL ? NULL : malloc((size_t)atoi(mib) * MIB);
+    if (block != NULL)
+        die("more than the limit\n");
+}
+
 static _Atomic int signals_seen;
 
 static void on_signal(int number)
@@ -266,6 +275,7 @@ int main(int argument_count, char **arguments)
                 is_openssh ? COUNT(of_openssh) : COUNT(of_an_allocator)) != 0)
         return 77;
 
+    be_refused();
     count_up(&stage);
     list = more(list, bytes_each);
     list = thin(list);

@@ -5,6 +5,7 @@
 #include "api/api.h"
 #include "base/limits.h"
 #include "check.h"
+#include "os/confine.h"
 #include "policy/policy_table.h"
 #include "process/start.h"
 #include "region/region.h"
@@ -44,6 +45,13 @@ TEST(a_request_that_no_limit_would_admit_is_not_reported)
     CHECK_SAYS_NOTHING(refuse(SIZE_MAX));
     CHECK_SAYS_NOTHING(refuse(hak_region.window_bytes + 1));
     hak_store_relaxed(&hak_region.most_bytes, 80 * HAK_MIB);
+    CHECK_SAYS_NOTHING(refuse(100 * HAK_MIB));
+}
+
+TEST(a_program_that_confined_itself_gets_no_report)
+{
+    limit();
+    hak_os_confine();
     CHECK_SAYS_NOTHING(refuse(100 * HAK_MIB));
 }
 
