@@ -8,9 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,7 +51,38 @@ static bool has_no_asker(const struct control_request *request)
     return request->words[sizeof request->words - 1] == HAK_REQUEST_LEFT;
 }
 
-/* A request of this user that has expired (its sender was killed), or was left and is done. */
+/* The kernel takes the asker's lock away when it ends, however it does. */
+static bool has_dead_asker(int fd)
+{
+    return flock(fd, LOCK_SH | LOCK_NB) == 0;
+}
+
+/* Whether the process that the request is for has ended; false: it is of another space of process
+ * ids, where this command cannot see it. */
+static bool has_no_process(const struct control_request *request)
+{
+    struct process own, process;
+    bool is_here = process_find(&own, (int)getpid()) && own.pid_space != 0 &&
+                   own.pid_space == request->pid_space && request->pid <= INT_MAX &&
+                   own.own_pid == (uint64_t)own.pid;
+    process_leave(&own);
+    if (!is_here)
+        return false;
+    bool is_there = process_find(&process, (int)request->pid);
+    process_leave(&process);
+    return !is_there || (request->start_ticks != 0 && request->start_ticks != process.start_ticks);
+}
+
+/* Nobody awaits its answer, or nobody will give one. */
+static bool is_over(int fd, const struct control_request *request)
+{
+    if (request->deadline_ms + LEFT_MS < shared_clock_ms())
+        return true;
+    return has_no_asker(request) ? request->state == REQUEST_ANSWERED || has_no_process(request)
+                                 : has_dead_asker(fd);
+}
+
+/* A request of this user that is over. */
 static bool is_left(int folder, const char *name, struct control_request *request)
 {
     struct stat about;
@@ -58,11 +91,9 @@ static bool is_left(int folder, const char *name, struct control_request *reques
         return false;
     bool is_own = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
                   (geteuid() == 0 || about.st_uid == geteuid());
-    bool is_over = is_own && read_request(fd, request) &&
-                   (request->deadline_ms + LEFT_MS < shared_clock_ms() ||
-                    (has_no_asker(request) && request->state == REQUEST_ANSWERED));
+    bool can_go = is_own && read_request(fd, request) && is_over(fd, request);
     close(fd);
-    return is_over;
+    return can_go;
 }
 
 static void remove_left(int folder)
@@ -88,7 +119,7 @@ static bool fill(int fd, const struct process *process, const struct control_req
            pwrite(fd, request, sizeof *request, 0) == (ssize_t)sizeof *request;
 }
 
-/* Makes the file under another name, then gives it its own; false: errno says why not. */
+/* Makes the file under another name, locks it, then gives it its own; false: errno says why not. */
 static bool make(struct ask *ask, const struct control_request *request)
 {
     char draft[sizeof ask->name + 16];
@@ -98,8 +129,8 @@ static bool make(struct ask *ask, const struct control_request *request)
     int fd = openat(folder, draft, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return false;
-    bool is_made =
-        fill(fd, &ask->process, request) && linkat(folder, draft, folder, ask->name, 0) == 0;
+    bool is_made = flock(fd, LOCK_EX | LOCK_NB) == 0 && fill(fd, &ask->process, request) &&
+                   linkat(folder, draft, folder, ask->name, 0) == 0;
     int error = errno;
     unlinkat(folder, draft, 0);
     if (is_made)

@@ -3,8 +3,10 @@
  *
  * Owns        the file /dev/shm/hakmem.PID.request while it is there (control/request.h).
  * Invariants  the file is created atomically, by a link, if there is none; other senders wait
- *             meanwhile. It is removed by its creator, or by a later command once its deadline has
- *             passed. Root gives it to the process's user. What the process wrote is read, not
+ *             meanwhile. Its creator keeps it locked (flock) and removes it. A later command does
+ *             that once its deadline has passed, or it is not locked: its creator has ended. One
+ *             that was left for later needs no lock, and goes when it is done or the process has
+ *             ended. Root gives it to the process's user. What the process wrote is read, not
  *             mapped, and may be anything.
  * Threads     one.
  * Tests       tests/preload/ctl_preload.py

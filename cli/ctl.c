@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -121,6 +122,33 @@ static bool close_dump(const struct dump_file *file, bool is_saved)
     return is_saved;
 }
 
+static volatile sig_atomic_t is_pipe_closed;
+
+static void on_closed_pipe(int number)
+{
+    (void)number;
+    is_pipe_closed = 1;
+}
+
+/* A reader that has gone ends this command only when its request is removed, unless it does not end
+ * it at all. */
+static void outlive_closed_pipe(void)
+{
+    struct sigaction action = {.sa_handler = on_closed_pipe}, before;
+    if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGPIPE, &action, NULL);
+}
+
+static int end_or_return(int status)
+{
+    struct sigaction now;
+    if (is_pipe_closed)
+        end_by_signal(SIGPIPE);
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == on_closed_pipe)
+        signal(SIGPIPE, SIG_DFL);
+    return status;
+}
+
 /* Copies the process's output behind the request; false: errno says why not. */
 static bool copy_dump(int from, int to)
 {
@@ -156,8 +184,9 @@ static int save_dump(const struct order *order, const struct ask *ask, struct so
     bool is_saved = file.fd >= 0 && (board != NULL ? write_board(order, board, file.fd)
                                                    : copy_dump(ask->fd, file.fd));
     if (!close_dump(&file, is_saved))
-        return complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s", file.name,
-                        strerror(errno));
+        return is_pipe_closed ? EXIT_FAILED
+                              : complain(EXIT_FAILED, "ctl: %.200s cannot be written: %s",
+                                         file.name, strerror(errno));
     if (file.fd == STDOUT_FILENO)
         return EXIT_DONE;
     printf("process %d: %s in %s%s\n", order->pid,
@@ -204,12 +233,13 @@ static int carry_out(const struct order *order)
         return carry_out_later(order);
     if (!ask_and_wait(&ask, order->pid, order->words, order->wait_ms, &answer))
         return do_without_answer(order, answer);
+    outlive_closed_pipe();
     if (order->dump != NULL)
         status = save_dump(order, &ask, NULL);
     else
         printf("process %d: %s\n", order->pid, answer);
     ask_end(&ask);
-    return status;
+    return end_or_return(status);
 }
 
 static int understand_set(struct order *order, const char *setting)

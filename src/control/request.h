@@ -10,7 +10,7 @@
  *             that order: TAKEN, the answer, ANSWERED. So a request is carried out at most once,
  *             and its sender knows whether it was begun. The last byte of `words`, behind their
  *             end, is HAK_REQUEST_LEFT where the answer is not awaited; the next sender then
- *             removes the file.
+ *             removes the file if the request was carried out or the process has ended.
  * Threads     pure functions.
  * Tests       tests/unit/control/request_test.c, tests/fuzz/request_fuzz.c
  */

@@ -219,12 +219,46 @@ def check_many():
           ["policy"]["decay_ms"], 125)
     equal("and is removed", request_file(process).exists(), False)
     asleep = start(ASLEEP)
+    killed = subprocess.Popen([HAKMEM, "ctl", "--wait", "60", str(asleep.pid), "trim"])
+    becomes("the request is there", request_file(asleep).exists)
+    killed.kill()
+    killed.wait()
+    says("the next one need not wait for it", ctl("--wait", 1, asleep.pid, "trim", status=1),
+         "did not answer within 1 s")
     interrupted = subprocess.Popen([HAKMEM, "ctl", str(asleep.pid), "trim"],
                                    stderr=subprocess.PIPE, text=True)
     becomes("the request is there", request_file(asleep).exists)
     interrupted.send_signal(signal.SIGINT)
     says("interrupted", interrupted.communicate(timeout=300)[1], "interrupted before")
     equal("its status", interrupted.returncode, 1)
+    stop(process)
+
+
+def check_gone():
+    """A reader of the dump that goes away, and a process that ends with a request left for it."""
+    process = start(BUSY)
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([HAKMEM, "ctl", str(process.pid), "dump", "-"], stdout=writer,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    equal("it ends by the signal, silently", (ended.returncode, ended.stderr),
+          (-signal.SIGPIPE, ""))
+    equal("its request is removed", request_file(process).exists(), False)
+    ended = subprocess.run(["sh", "-c", 'trap "" PIPE; exec "$@"', "sh", HAKMEM, "ctl",
+                            str(process.pid), "dump", "-"], stdout=writer,
+                           stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    equal("where the signal is ignored, it says so", (ended.returncode, ended.stderr),
+          (1, "hakmem: ctl: - cannot be written: Broken pipe\n"))
+    says("the next request is answered", ctl("--wait", 5, process.pid, "trim"), "returned")
+    asleep = start(ASLEEP)
+    ctl("--later", "--wait", 1, asleep.pid, "trim")
+    equal("it is there", request_file(asleep).exists(), True)
+    ctl(process.pid, "trim")
+    equal("it stays while the process lives", request_file(asleep).exists(), True)
+    stop(asleep)
+    ctl(process.pid, "trim")
+    equal("it goes with its process", request_file(asleep).exists(), False)
     stop(process)
 
 
@@ -285,7 +319,7 @@ def check_hostile():
     says("in the way", ctl("--wait", "1", process.pid, "trim", status=1), "still unanswered")
     path.unlink()
     says("and then", ctl(process.pid, "trim"), "returned")
-    other.unlink()
+    equal("a request whose asker was killed is removed by the next one", other.exists(), False)
     stop(process)
 
 
@@ -420,8 +454,8 @@ def main():
             shutil.rmtree(WORK)
         return
     shutil.rmtree(WORK)
-    at_once(check_later, check_silent, check_many, check_hostile, check_fork_and_descriptors,
-            check_users, check_cost)
+    at_once(check_later, check_silent, check_many, check_gone, check_hostile,
+            check_fork_and_descriptors, check_users, check_cost)
     at_once(check_requests)  # asks all processes (ps --ask), as does the next one
     at_once(check_containers)
     print("well")
